@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import pytest
+
+from trio_crawler import (
+    Job,
+    Reason,
+    all_of,
+    any_of,
+    everything,
+    excluding,
+    including,
+    same_site,
+    under,
+)
+
+
+def admits(scope, url: str) -> bool:
+    return scope(Job(url)) is None
+
+
+@pytest.mark.parametrize(
+    ("seed", "url", "admitted"),
+    [
+        ("http://example.com/", "http://example.com/a", True),
+        ("http://example.com/", "http://www.example.com/a", True),
+        ("http://www.example.com/", "http://example.com/a", True),
+        ("http://example.com/", "https://example.com/a", True),
+        ("http://example.com:8080/", "http://example.com/a", True),
+        ("http://EXAMPLE.com/", "http://example.com:81/a", True),
+        ("http://example.com/", "http://docs.example.com/", False),
+        ("http://example.com/", "http://www.www.example.com/", False),
+        ("http://example.com/", "http://example.org/", False),
+        ("http://example.com/", "http://notexample.com/", False),
+        ("http://127.0.0.1:8000/", "http://127.0.0.1:9000/", True),
+        ("http://127.0.0.1/", "http://127.0.0.2/", False),
+        ("http://[::1]:80/", "http://[::1]:9/a", True),
+    ],
+)
+def test_the_strict_rule_is_the_same_host_with_or_without_www(seed, url, admitted):
+    assert admits(same_site([seed]), url) is admitted
+
+
+@pytest.mark.parametrize(
+    ("seed", "url", "admitted"),
+    [
+        ("http://example.com/", "http://docs.example.com/", True),
+        ("http://a.b.example.com/", "http://example.com/", True),
+        ("http://example.com/", "http://example.org/", False),
+        ("http://www.bbc.co.uk/", "http://news.bbc.co.uk/", True),
+        ("http://www.bbc.co.uk/", "http://www.other.co.uk/", False),
+        ("http://exam.plecom/", "http://example.com/", False),
+        ("http://me.github.io/", "http://you.github.io/", False),
+        ("http://localhost/", "http://localhost:81/", True),
+        ("http://127.0.0.1/", "http://9.0.0.1/", False),
+    ],
+)
+def test_the_lenient_rule_is_the_same_registrable_domain(seed, url, admitted):
+    assert admits(same_site([seed], lenient=True), url) is admitted
+
+
+def test_a_refusal_has_a_reason():
+    assert same_site(["http://e.test/"])(Job("http://f.test/")) is Reason.OTHER_SITE
+    assert excluding("/old/")(Job("http://e.test/old/a")) is Reason.EXCLUDED
+    assert including("/new/")(Job("http://e.test/old/a")) is Reason.NOT_INCLUDED
+    assert under("http://e.test/docs/")(Job("http://e.test/blog/")) is Reason.NOT_INCLUDED
+
+
+def test_a_prefix_admits_what_begins_with_it():
+    scope = under("http://e.test/docs/", "HTTP://e.test/api")
+    assert admits(scope, "http://e.test/docs/a")
+    assert admits(scope, "http://e.test/api/b")
+    assert not admits(scope, "http://e.test/")
+
+
+def test_expressions_are_searched_for_anywhere_in_the_url():
+    assert not admits(excluding(r"\.pdf$", "print=1"), "http://e.test/a.pdf")
+    assert not admits(excluding(r"\.pdf$", "print=1"), "http://e.test/?print=1&a")
+    assert admits(excluding(r"\.pdf$"), "http://e.test/a.pdf?x")
+    assert admits(including("a", "b"), "http://x.test/b")
+    assert admits(excluding(), "http://e.test/")
+
+
+def test_filters_compose():
+    docs = all_of(same_site(["http://e.test/"]), excluding("draft"))
+    assert admits(docs, "http://e.test/a")
+    assert docs(Job("http://e.test/draft")) is Reason.EXCLUDED
+    assert docs(Job("http://f.test/draft")) is Reason.OTHER_SITE
+    either = any_of(docs, under("http://f.test/"))
+    assert admits(either, "http://f.test/draft")
+    assert either(Job("http://g.test/")) is Reason.NOT_INCLUDED
+    assert admits(everything, "http://anywhere.test/")
+
+
+def test_an_expression_that_does_not_compile_is_named():
+    with pytest.raises(ValueError, match=r"not a regular expression: '\('"):
+        excluding("ok", "(")

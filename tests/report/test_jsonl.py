@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, Refused, Skipped
+from trio_crawler.report.jsonl import line
+
+URL = "https://a.test/"
+PAGE = Page(
+    url=URL,
+    status=200,
+    headers=httpx.Headers(),
+    body=b"<title>A</title>",
+    content_type="text/html",
+    charset="utf-8",
+    title="A",
+    seconds=0.0123456,
+    links=("https://a.test/b",),
+    refused=(Refused("https://b.test/", Reason.OTHER_SITE),),
+    flaws=(Reason.BAD_CHARSET,),
+)
+# A high surrogate followed by a low one spells one character, in JSON as in UTF-16.
+texts = st.text(st.one_of(st.characters(), st.characters(categories=["Cs"], max_codepoint=0xDBFF)))
+reasons = st.sampled_from(Reason)
+maybe = st.none() | texts
+outcomes: st.SearchStrategy[Outcome] = st.one_of(
+    st.builds(
+        Page,
+        url=texts,
+        status=st.integers(200, 599),
+        headers=st.just(httpx.Headers()),
+        body=st.binary(),
+        referrer=maybe,
+        title=maybe,
+        content_type=texts,
+        links=st.lists(texts).map(tuple),
+        refused=st.lists(st.builds(Refused, texts, reasons)).map(tuple),
+        seconds=st.floats(0, 1e6),
+    ),
+    st.builds(Redirect, url=texts, status=st.just(301), target=texts, refused=st.none() | reasons),
+    st.builds(Failure, url=texts, reason=reasons, detail=texts, target=maybe),
+    st.builds(Skipped, url=texts, reason=reasons, referrer=maybe),
+)
+
+
+def read(outcome: Outcome) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(line(outcome))
+    return loaded
+
+
+def test_a_page_is_told_with_these_keys_in_this_order() -> None:
+    expected = {
+        "kind": "page",
+        "url": URL,
+        "status": 200,
+        "content_type": "text/html",
+        "charset": "utf-8",
+        "title": "A",
+        "size": 16,
+        "depth": 0,
+        "referrer": None,
+        "tries": 1,
+        "seconds": 0.012,
+        "links": ["https://a.test/b"],
+        "refused": [{"url": "https://b.test/", "reason": "other_site"}],
+        "flaws": ["bad_charset"],
+    }
+    assert read(PAGE) == expected
+    assert list(read(PAGE)) == list(expected)
+
+
+def test_links_that_were_cut_off_are_counted_only_when_there_are_some() -> None:
+    page = Page(URL, 200, httpx.Headers(), b"", links_beyond=7)
+    assert read(page)["links_beyond"] == 7
+    assert "links_beyond" not in read(PAGE)
+
+
+def test_redirects_failures_and_skipped_urls_are_told_with_their_reasons() -> None:
+    assert read(Redirect(URL, 301, "https://b.test/", refused=Reason.OTHER_SITE)) == {
+        "kind": "redirect",
+        "url": URL,
+        "status": 301,
+        "target": "https://b.test/",
+        "reason": "other_site",
+        "depth": 0,
+        "referrer": None,
+        "tries": 1,
+        "seconds": 0.0,
+    }
+    assert read(Failure(URL, Reason.DNS, "no such host", depth=2, referrer="r", tries=3)) == {
+        "kind": "failure",
+        "url": URL,
+        "reason": "dns",
+        "detail": "no such host",
+        "target": None,
+        "depth": 2,
+        "referrer": "r",
+        "tries": 3,
+        "seconds": 0.0,
+    }
+    assert read(Skipped(URL, Reason.STOPPED, 1, "r")) == {
+        "kind": "skipped",
+        "url": URL,
+        "reason": "stopped",
+        "depth": 1,
+        "referrer": "r",
+    }
+
+
+def test_a_redirect_whose_target_was_admitted_has_no_reason() -> None:
+    assert read(Redirect(URL, 301, "https://a.test/b"))["reason"] is None
+
+
+@given(outcomes)
+def test_every_string_comes_back_from_one_line_without_control_bytes(outcome: Outcome) -> None:
+    encoded = line(outcome)
+    assert encoded.endswith(b"\n")
+    assert not any(byte < 0x20 or byte == 0x7F for byte in encoded[:-1])
+    told = json.loads(encoded)
+    for key in ("url", "referrer", "title", "target", "detail", "content_type"):
+        if key in told:
+            assert told[key] == getattr(outcome, key)
+    if isinstance(outcome, Page):
+        assert told["links"] == list(outcome.links)
+        assert [tuple(each.values()) for each in told["refused"]] == list(outcome.refused)
+
+
+def test_escapes_and_lone_surrogates_are_written_as_escapes() -> None:
+    title = "\x1b]0;\u202e\x9b\ud800é"
+    page = Page(URL, 200, httpx.Headers(), b"", title=title)
+    assert rb"\u001b]0;\u202e\u009b\ud800" in line(page)
+    assert read(page)["title"] == title

@@ -1,0 +1,320 @@
+from __future__ import annotations
+
+import random
+import tracemalloc
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from trio_crawler.model import (
+    Failure,
+    Outcome,
+    Page,
+    Reason,
+    Redirect,
+    Refused,
+    Skipped,
+    Statistics,
+)
+from trio_crawler.report import Report
+
+SITE = "https://a.test"
+SEEDS = [f"{SITE}/"]
+
+
+def page(
+    path: str, *links: str, status: int = 200, seconds: float = 0.01, size: int = 100
+) -> Page:
+    return Page(
+        SITE + path,
+        status,
+        httpx.Headers(),
+        b"x" * size,
+        content_type="text/html",
+        seconds=seconds,
+        links=tuple(SITE + link for link in links),
+    )
+
+
+def redirect(path: str, target: str, status: int = 301) -> Redirect:
+    return Redirect(SITE + path, status, SITE + target)
+
+
+OUTCOMES: list[Outcome] = [
+    replace(
+        page("/", "/a", "/old", "/l1", "/away", "/down", size=2048, seconds=1.5),
+        refused=(
+            Refused("https://b.test/", Reason.OTHER_SITE),
+            Refused("http://[x", Reason.BAD_URL),
+        ),
+    ),
+    replace(
+        page("/a", "/", "/gone", "/slow", seconds=0.034),
+        refused=(
+            Refused("https://b.test/", Reason.OTHER_SITE),
+            Refused(f"{SITE}/no", Reason.EXCLUDED),
+        ),
+        flaws=(Reason.BAD_CHARSET, Reason.TOO_MANY_LINKS),
+        links_beyond=1200,
+    ),
+    page("/gone", status=404, size=10),
+    redirect("/old", "/gone"),
+    redirect("/l1", "/l2", 302),
+    redirect("/l2", "/l1", 302),
+    replace(redirect("/away", "", 302), target="https://b.test/x", refused=Reason.OTHER_SITE),
+    Failure(f"{SITE}/down", Reason.TIMEOUT, "no answer in 30 s"),
+    Skipped(f"{SITE}/slow", Reason.STOPPED),
+]
+STATISTICS = Statistics(
+    admitted=12, pages=3, redirects=4, failures=1, skipped=1, in_flight=1, waiting=2, seconds=1.6
+)
+EXPECTED = r"""
+Crawl of https://a.test/
+
+Broken links (4)
+  bad_url http://[x
+      from https://a.test/
+  timeout https://a.test/down
+      no answer in 30 s
+      from https://a.test/
+  404 https://a.test/gone
+      from https://a.test/ via https://a.test/old
+      from https://a.test/a
+  redirect loop https://a.test/l1
+      https://a.test/l1 -> https://a.test/l2 -> https://a.test/l1
+      from https://a.test/
+
+Redirects (4)
+  302 https://a.test/away -> https://b.test/x (other_site)
+  302 https://a.test/l1 -> https://a.test/l2
+  302 https://a.test/l2 -> https://a.test/l1
+  301 https://a.test/old -> https://a.test/gone
+
+Flaws (1)
+  bad_charset, too_many_links (1,200 left out) https://a.test/a
+
+Slowest pages
+    1.50 s  https://a.test/
+     34 ms  https://a.test/a
+     10 ms  https://a.test/gone
+
+Refused links: 1 excluded, 3 other_site (--why lists them)
+
+Skipped: 1 stopped
+
+      1 error
+     10 error_bytes
+      1 fail
+      1 fail_timeout
+      2 html
+  2,148 html_bytes (2.1 KiB)
+      4 redirect
+      5 refused
+      1 refused_bad_url
+      1 refused_excluded
+      3 refused_other_site
+      1 skipped
+      1 skipped_stopped
+      1 status_404
+
+Ended early: stopped by Ctrl-C
+Finished 8 URLs in 1.600 s (5.0 URLs/s, workers=10)
+admitted 12 = 3 pages + 4 redirects + 1 failure + 1 skipped + 1 in flight + 2 waiting
+""".strip()
+
+
+def report_of(outcomes: list[Outcome], why: bool = False, full: bool = False) -> Report:
+    report = Report(why, full)
+    for outcome in outcomes:
+        report.add(outcome)
+    return report
+
+
+def told(outcomes: list[Outcome], why: bool = False, full: bool = False) -> str:
+    return report_of(outcomes, why, full).text(Statistics(), 10, seeds=SEEDS)
+
+
+def test_the_report_of_a_small_crawl_reads_like_this() -> None:
+    text = report_of(OUTCOMES).text(STATISTICS, 10, seeds=SEEDS, ended="stopped by Ctrl-C")
+    assert text == EXPECTED
+
+
+def test_the_report_does_not_depend_on_the_order_of_the_outcomes() -> None:
+    for seed in range(20):
+        shuffled = random.Random(seed).sample(OUTCOMES, len(OUTCOMES))
+        assert told(shuffled, why=True, full=True) == told(OUTCOMES, why=True, full=True)
+
+
+def test_why_lists_every_refused_url_by_reason_with_a_page_that_has_it() -> None:
+    section = """
+Refused (3)
+  excluded (1)
+    https://a.test/no from https://a.test/a
+  other_site (2)
+    https://b.test/ from https://a.test/
+    https://b.test/x from https://a.test/away
+"""
+    assert section in told(OUTCOMES, why=True)
+    assert "--why" not in told(OUTCOMES, why=True)
+
+
+def test_a_crawl_without_faults_is_told_by_its_slowest_pages_and_its_totals() -> None:
+    text = report_of([page("/")]).text(
+        Statistics(admitted=1, pages=1, seconds=0.5), 3, seeds=SEEDS
+    )
+    assert text == "\n".join(
+        [
+            "Crawl of https://a.test/",
+            "",
+            "Slowest pages",
+            "     10 ms  https://a.test/",
+            "",
+            "    1 html",
+            "  100 html_bytes",
+            "",
+            "Finished 1 URL in 0.500 s (2.0 URLs/s, workers=3)",
+            "admitted 1 = 1 page + 0 redirects + 0 failures + 0 skipped",
+        ]
+    )
+
+
+def test_a_crawl_without_any_outcome_has_a_report() -> None:
+    text = Report().text(Statistics(), 1, seeds=[])
+    assert text == (
+        "Finished 0 URLs in 0.000 s (0.0 URLs/s, workers=1)\n"
+        "admitted 0 = 0 pages + 0 redirects + 0 failures + 0 skipped"
+    )
+
+
+def test_thousands_are_separated_in_the_sum() -> None:
+    statistics = Statistics(admitted=6138, pages=6000, redirects=100, failures=30, skipped=8)
+    assert (
+        Report()
+        .text(statistics, 1, seeds=[])
+        .endswith("admitted 6,138 = 6,000 pages + 100 redirects + 30 failures + 8 skipped")
+    )
+
+
+def test_a_broken_seed_is_called_a_seed() -> None:
+    assert "  500 https://a.test/\n      (seed)\n" in told([page("/", status=500)])
+
+
+def test_a_seed_that_redirects_to_a_broken_page_is_named() -> None:
+    text = told([redirect("/", "/b"), redirect("/b", "/c"), page("/c", status=404)])
+    assert "      (seed) via https://a.test/ -> https://a.test/b\n" in text
+
+
+def test_of_many_referrers_ten_are_named_unless_all_are_asked_for() -> None:
+    outcomes: list[Outcome] = [page(f"/p{at:04}", "/gone") for at in range(1500)]
+    outcomes.append(page("/gone", status=404))
+    assert told(outcomes).count("      from ") == 10
+    assert "      from https://a.test/p0009\n      and 1,490 more\n" in told(outcomes)
+    assert told(outcomes, full=True).count("      from ") == 1500
+    assert " more" not in told(outcomes, full=True)
+
+
+def test_of_many_redirects_twenty_are_named_unless_all_are_asked_for() -> None:
+    outcomes: list[Outcome] = [redirect(f"/r{at:04}", "/") for at in range(1030)]
+    text = told(outcomes)
+    assert "Redirects (1,030)\n" in text
+    assert text.count(" -> ") == 20
+    assert "  and 1,010 more, use -v to list all\n" in text
+    assert told(outcomes, full=True).count(" -> ") == 1030
+
+
+def test_a_long_loop_is_told_in_short_and_whole_when_all_is_asked_for() -> None:
+    outcomes: list[Outcome] = [redirect(f"/{at:03}", f"/{(at + 1) % 100:03}") for at in range(100)]
+    chain = next(line for line in told(outcomes).splitlines() if line.startswith("      https"))
+    assert chain.endswith("https://a.test/008 -> 91 more -> https://a.test/000")
+    longest = max(told(outcomes, full=True).splitlines(), key=len)
+    assert longest.count(" -> ") == 100
+
+
+def test_a_long_way_to_a_broken_page_is_told_in_short() -> None:
+    chain: list[Outcome] = [redirect(f"/{at:03}", f"/{at + 1:03}") for at in range(30)]
+    text = told([page("/", "/000"), *chain, page("/030", status=404)])
+    assert "https://a.test/009 -> 20 more\n" in text
+
+
+def test_a_seed_that_leads_to_another_site_is_explained_when_nothing_else_came() -> None:
+    away = Redirect(f"{SITE}/", 301, "https://b.test/", refused=Reason.OTHER_SITE)
+    hint = "https://a.test/ leads to https://b.test/, another site: crawl it by its own URL"
+    assert told([away]).splitlines()[-1] == hint
+    assert hint not in told([away, page("/b")])
+    assert "another site:" not in told([replace(away, refused=Reason.EXCLUDED)])
+
+
+def test_the_heading_counts_the_other_seeds_and_tells_no_password() -> None:
+    text = Report().text(Statistics(), 1, seeds=["https://me:secret@a.test/@x", "b", "c"])
+    assert text.startswith("Crawl of https://a.test/@x and 2 more seeds\n")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "problems"),
+    [
+        ([page("/")], 0),
+        ([page("/", status=404)], 1),
+        ([Failure("u", Reason.DNS)], 1),
+        ([Redirect("u", 301, "u")], 1),
+        ([replace(page("/"), refused=(Refused("http://[", Reason.BAD_URL),))], 1),
+        ([Skipped("u", Reason.STOPPED)], 0),
+        ([Redirect("u", 301, "v", refused=Reason.OTHER_SITE)], 0),
+        (OUTCOMES, 4),
+    ],
+)
+def test_problems_counts_what_is_broken(outcomes: list[Outcome], problems: int) -> None:
+    assert report_of(outcomes).problems == problems
+
+
+def test_nothing_is_said_of_a_crawl_to_which_no_page_came() -> None:
+    assert report_of([]).nothing
+    assert report_of([Failure("u", Reason.DNS), Redirect("v", 301, "u")]).nothing
+    assert not report_of([page("/", status=404)]).nothing
+
+
+def test_nothing_from_the_web_reaches_the_terminal_as_a_control_character() -> None:
+    evil = "\x1b[2J\u202e\n\ud800"
+    outcomes: list[Outcome] = [
+        replace(
+            page("/" + evil, "/g" + evil),
+            flaws=(Reason.BAD_CHARSET,),
+            refused=(Refused(evil, Reason.BAD_URL), Refused("x" + evil, Reason.EXCLUDED)),
+        ),
+        Failure(evil + "f", Reason.DNS, evil, target=evil),
+        redirect("/g" + evil, "/h" + evil),
+        Redirect("l" + evil, 301, "l" + evil),
+        Redirect("s" + evil, 301, evil, refused=Reason.OTHER_SITE),
+        page("/h" + evil, status=404),
+    ]
+    for why in (False, True):
+        report = report_of(outcomes, why=why, full=True)
+        text = report.text(Statistics(), 1, seeds=[evil], ended=evil)
+        assert not set("\x1b\u202e\ud800") & set(text)
+        # Every line is one that the report began, not one that the web did.
+        assert text.count("\n") == report_of(outcomes, why, True).text(
+            Statistics(), 1, seeds=["x"], ended="x"
+        ).count("\n")
+        assert not [line for line in text.splitlines() if line.startswith("\\")]
+    away = [Redirect("s" + evil, 301, evil, refused=Reason.OTHER_SITE)]
+    assert not set("\x1b\u202e\ud800") & set(told([*away]))
+
+
+def test_ten_thousand_good_pages_are_reported_within_16_mib() -> None:
+    blank = page("/", size=1)
+    urls = [f"{SITE}/{at:05}" for at in range(10_000)]
+    some = [
+        tuple(urls[(at * 31 + step * 97) % 10_000] for step in range(100)) for at in range(100)
+    ]
+    outcomes = [replace(blank, url=url, links=some[at % 100]) for at, url in enumerate(urls)]
+    report = Report()
+    tracemalloc.start()
+    try:
+        for outcome in outcomes:
+            report.add(outcome)
+        now, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert report.problems == 0
+    assert now < 8 << 20
+    assert peak < 16 << 20

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trio_crawler.report.visible import json_visible, visible
+
+# Written down again, by number, so that a slip in the pattern shows.
+DANGEROUS = {
+    *range(0x20),
+    *range(0x7F, 0xA0),
+    0x061C,
+    *range(0x200B, 0x2010),
+    *range(0x2028, 0x202F),
+    0x2060,
+    *range(0x2066, 0x206A),
+    0xFEFF,
+    *range(0xD800, 0xE000),
+    *range(0xE0000, 0xE0080),
+}
+dangerous = st.sampled_from(sorted(DANGEROUS)).map(chr)
+encodable_dangers = st.sampled_from(sorted(DANGEROUS - {*range(0xD800, 0xE000)})).map(chr)
+encodable = st.text(st.characters(codec="utf-8") | encodable_dangers)
+texts = st.text(st.one_of(st.characters(), dangerous, st.characters(categories=["Cs"])))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[2J", r"\x1b[2J"),
+        ("a\tb\r\nc\x00\x7f", r"a\x09b\x0d\x0ac\x00\x7f"),
+        ("\x9b31m\x85", r"\x9b31m\x85"),
+        ("gpj.\u202eexe", r"gpj.\u202eexe"),
+        ("\u2066\u200f\u061c\u2029", r"\u2066\u200f\u061c\u2029"),
+        ("zero\u200bwidth\ufeff", r"zero\u200bwidth\ufeff"),
+        ("\U000e0041", r"\U000e0041"),
+        ("\ud83d", r"\ud83d"),
+    ],
+)
+def test_what_a_terminal_could_obey_or_a_reader_be_fooled_by_is_escaped(
+    text: str, shown: str
+) -> None:
+    assert visible(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "plain", "café", "cafe\u0301", "日本語", "عربى", "👍🏽", "a\\x1b", "\xa0", "❤\ufe0f"],
+)
+def test_letters_of_every_script_and_emoji_stay(text: str) -> None:
+    assert visible(text) == text
+
+
+def test_every_dangerous_character_there_is_becomes_plain_ascii() -> None:
+    for code in DANGEROUS:
+        shown = visible(chr(code))
+        assert shown.startswith("\\"), hex(code)
+        assert shown.isascii(), hex(code)
+        assert shown.isprintable(), hex(code)
+
+
+def test_only_characters_without_a_shape_of_their_own_are_escaped() -> None:
+    changed = {chr(code) for code in range(sys.maxunicode + 1) if visible(chr(code)) != chr(code)}
+    kinds = {unicodedata.category(each) for each in changed}
+    assert kinds <= {"Cc", "Cf", "Cs", "Zl", "Zp", "Cn"}
+    assert {ord(each) for each in changed if unicodedata.category(each) == "Cn"} <= DANGEROUS
+
+
+@given(texts)
+def test_no_dangerous_character_gets_through(text: str) -> None:
+    shown = visible(text)
+    assert not DANGEROUS & set(map(ord, shown))
+    assert shown.encode().decode() == shown
+    assert visible(shown) == shown
+
+
+@given(encodable)
+def test_json_keeps_its_meaning_when_it_is_made_visible(text: str) -> None:
+    encoded = json_visible(msgspec.json.encode({text: [text]}))
+    assert json.loads(encoded) == {text: [text]}
+    assert not DANGEROUS & set(map(ord, encoded.decode()))
+
+
+def test_in_json_an_astral_character_is_written_as_its_two_surrogates() -> None:
+    assert json_visible('"\U000e0041é"'.encode()) == '"\\udb40\\udc41é"'.encode()

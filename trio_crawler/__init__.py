@@ -1,0 +1,87 @@
+"""A web crawler in structured concurrency, on Trio.
+
+from trio_crawler import Crawler, Failure, Page
+
+crawler = Crawler(["https://example.org/"])
+async with crawler.outcomes() as outcomes:
+    async for outcome in outcomes:
+        match outcome:
+            case Page(url=url, status=status):
+                print(status, url)
+            case Failure(url=url, reason=reason):
+                print(reason, url)
+print(crawler.statistics())
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from trio_crawler._version import __version__
+
+if TYPE_CHECKING:
+    from trio_crawler.crawler import Crawler as Crawler
+    from trio_crawler.frontier.join import Join as Join
+    from trio_crawler.frontier.memory import Frontier as Frontier
+    from trio_crawler.frontier.memory import MemoryFrontier as MemoryFrontier
+    from trio_crawler.model import Failure as Failure
+    from trio_crawler.model import Fault as Fault
+    from trio_crawler.model import Fetch as Fetch
+    from trio_crawler.model import Job as Job
+    from trio_crawler.model import Outcome as Outcome
+    from trio_crawler.model import Page as Page
+    from trio_crawler.model import Reason as Reason
+    from trio_crawler.model import Redirect as Redirect
+    from trio_crawler.model import Refused as Refused
+    from trio_crawler.model import Response as Response
+    from trio_crawler.model import Skipped as Skipped
+    from trio_crawler.model import Statistics as Statistics
+    from trio_crawler.net.fetch import HttpFetch as HttpFetch
+    from trio_crawler.policy.limits import Limits as Limits
+    from trio_crawler.policy.scope import Admits as Admits
+    from trio_crawler.policy.scope import all_of as all_of
+    from trio_crawler.policy.scope import any_of as any_of
+    from trio_crawler.policy.scope import everything as everything
+    from trio_crawler.policy.scope import excluding as excluding
+    from trio_crawler.policy.scope import including as including
+    from trio_crawler.policy.scope import same_site as same_site
+    from trio_crawler.policy.scope import under as under
+    from trio_crawler.report import Report as Report
+    from trio_crawler.report import brief as brief
+    from trio_crawler.report import line as line
+
+# Imported when first asked for: `--help` needs none of Trio, httpx and the parsers.
+_HOMES = {
+    "trio_crawler.crawler": "Crawler",
+    "trio_crawler.frontier.join": "Join",
+    "trio_crawler.frontier.memory": "Frontier MemoryFrontier",
+    "trio_crawler.model": (
+        "Failure Fault Fetch Job Outcome Page Reason Redirect Refused Response Skipped Statistics"
+    ),
+    "trio_crawler.net.fetch": "HttpFetch",
+    "trio_crawler.policy.limits": "Limits",
+    "trio_crawler.policy.scope": (
+        "Admits all_of any_of everything excluding including same_site under"
+    ),
+    "trio_crawler.report": "Report brief line",
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = [  # noqa: PLE0604 - the table above is the list
+    "__version__",
+    *sorted(_HOME),
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOME[name]), name)
+    if isinstance(value, type):
+        value.__module__ = __name__
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,3 @@
+from trio_crawler.cli import main
+
+main()

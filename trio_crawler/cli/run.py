@@ -1,0 +1,198 @@
+"""The run: one crawl from the command line, with its signals, its output and its end."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from urllib.parse import urlsplit
+
+import trio
+
+from trio_crawler import (
+    Admits,
+    Crawler,
+    HttpFetch,
+    Limits,
+    Report,
+    all_of,
+    brief,
+    excluding,
+    including,
+    same_site,
+    under,
+)
+from trio_crawler.cli.options import NORMAL, Options
+from trio_crawler.cli.screen import Screen
+from trio_crawler.cli.sink import Sink, opened
+
+GRACE = 5.0
+"""Seconds that what is in flight may take after the first Ctrl-C, or after --max-time."""
+
+CLOSED_PIPE = 128 + signal.SIGPIPE
+
+
+@dataclass(slots=True)
+class Ending:
+    """Note how a crawl is brought to its end from outside."""
+
+    signal: int = 0
+    phrase: str = ""
+
+
+def run(options: Options) -> int:
+    """Crawl as the options say, print the report and return the exit status.
+
+    Raises ValueError for options that do not go together.
+    """
+    try:
+        return trio.run(_main, options)
+    except BrokenPipeError:
+        # The reader of our output has left, as `head` does: end without a word, and keep
+        # Python from complaining when it flushes standard output at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CLOSED_PIPE
+
+
+async def _main(options: Options) -> int:
+    crawler, fetch = _prepared(options)
+    report = Report(why=options.why, full=options.level > NORMAL)
+    ending = Ending()
+    with ExitStack() as stack:
+        sink = _sink(options, stack)
+        if isinstance(sink, str):
+            print(f"trio-crawler: {sink}", file=sys.stderr)
+            return 2
+        screen = stack.enter_context(Screen(live=options.level >= NORMAL))
+        async with fetch, trio.open_nursery() as nursery:
+            nursery.start_soon(screen.draw, crawler.statistics, lambda: report.problems)
+            if sink:
+                nursery.start_soon(sink.drain)
+            scope = trio.CancelScope(deadline=_cut_off(options))
+            await nursery.start(_listen, crawler, scope, screen, ending)
+            with scope:
+                await _crawl(crawler, report, screen, sink, options)
+            nursery.cancel_scope.cancel("the crawl is over")
+    if scope.cancelled_caught and not ending.phrase:
+        ending.phrase = f"cut short {GRACE:g} s after --max-time"
+    return _finish(options, crawler, report, sink, ending)
+
+
+async def _crawl(
+    crawler: Crawler, report: Report, screen: Screen, sink: Sink | None, options: Options
+) -> None:
+    async with crawler.outcomes() as outcomes:
+        async for outcome in outcomes:
+            report.add(outcome)
+            if options.level > NORMAL:
+                screen.say(brief(outcome))
+            if sink:
+                await sink.put(outcome)
+                if sink.error:
+                    return
+
+
+async def _listen(
+    crawler: Crawler,
+    scope: trio.CancelScope,
+    screen: Screen,
+    ending: Ending,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        task_status.started()
+        async for number in signals:
+            name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
+            if ending.signal:
+                ending.phrase = f"stopped at once by {name}"
+                scope.cancel(ending.phrase)
+                return
+            ending.signal, ending.phrase = number, f"stopped by {name}"
+            crawler.stop()
+            scope.deadline = min(scope.deadline, trio.current_time() + GRACE)
+            screen.say(f"{name}: finishing what is in flight; once more to stop at once")
+
+
+def _prepared(options: Options) -> tuple[Crawler, HttpFetch]:
+    limits = Limits(
+        max_depth=math.inf if options.depth is None else options.depth,
+        max_pages=options.max_pages or math.inf,
+        max_seconds=options.max_time or math.inf,
+        max_redirects=options.max_redirect,
+        max_tries=options.max_tries,
+        timeout=options.timeout,
+    )
+    origins = {_origin(url) for url in Crawler(options.urls).seeds}
+    make = partial(HttpFetch, limits=limits, headers=options.header, origins=origins)
+    fetch = make() if options.user_agent is None else make(user_agent=options.user_agent)
+    crawler = Crawler(
+        options.urls,
+        scope=_scope(options),
+        limits=limits,
+        workers=options.max_tasks,
+        fetch=fetch,
+    )
+    return crawler, fetch
+
+
+def _scope(options: Options) -> Admits:
+    filters = [same_site(options.urls, lenient=not options.strict)]
+    if options.under:
+        filters.append(under(*_prefixes(options)))
+    if options.include:
+        filters.append(including(*options.include))
+    return all_of(*filters, excluding(*options.exclude))
+
+
+def _prefixes(options: Options) -> list[str]:
+    absolute = [prefix for prefix in options.under if "://" in prefix]
+    paths = [prefix for prefix in options.under if "://" not in prefix]
+    origins = {_origin(url) for url in Crawler(options.urls).seeds}
+    return absolute + [f"{origin}/{path.lstrip('/')}" for origin in origins for path in paths]
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _cut_off(options: Options) -> float:
+    return math.inf if options.max_time is None else trio.current_time() + options.max_time + GRACE
+
+
+def _sink(options: Options, stack: ExitStack) -> Sink | str | None:
+    if options.jsonl is None:
+        return None
+    try:
+        return stack.enter_context(Sink(opened(options.jsonl)))
+    except OSError as error:
+        return f"cannot write {options.jsonl}: {error.strerror}"
+
+
+def _finish(
+    options: Options, crawler: Crawler, report: Report, sink: Sink | None, ending: Ending
+) -> int:
+    if sink and isinstance(sink.error, BrokenPipeError):
+        raise sink.error
+    output = sys.stderr if options.jsonl == "-" else sys.stdout
+    text = report.text(
+        crawler.statistics(), options.max_tasks, seeds=crawler.seeds, ended=ending.phrase
+    )
+    print(text, file=output, flush=True)
+    if sink and sink.error:
+        print(
+            f"trio-crawler: cannot write {options.jsonl}: {sink.error.strerror}", file=sys.stderr
+        )
+    return _status(report, sink, ending)
+
+
+def _status(report: Report, sink: Sink | None, ending: Ending) -> int:
+    if ending.signal:
+        return 128 + ending.signal
+    if report.nothing:
+        return 3
+    return 1 if report.problems or (sink and sink.error) else 0

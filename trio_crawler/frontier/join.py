@@ -1,0 +1,61 @@
+"""The counting join: knows when the last unit of work is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import trio
+
+
+@dataclass(frozen=True, slots=True)
+class JoinStatistics:
+    """Count the units not yet done, and the tasks that wait for none to be left."""
+
+    unfinished: int
+    tasks_waiting: int
+
+
+class Join:
+    """Count work in and out, and let tasks wait until none is left.
+
+    It begins with one unit, for the seeding: without it a crawl of no seeds would never reach
+    zero. Count successors in before their parent is counted out; then zero is reached once,
+    and only when nothing can follow.
+    """
+
+    __slots__ = ("_unfinished", "_zero")
+
+    def __init__(self) -> None:
+        self._unfinished = 1
+        self._zero = trio.Event()
+
+    def __repr__(self) -> str:
+        return f"<Join: {self._unfinished} unfinished>"
+
+    def add(self, n: int = 1) -> None:
+        """Count `n` more units in.
+
+        Raises RuntimeError after zero was reached: whoever waited has already gone on.
+        Raises ValueError if `n` is negative.
+        """
+        if n < 0:
+            raise ValueError(f"cannot add {n} units: call done() to count out")
+        if self._zero.is_set():
+            raise RuntimeError("the join has reached zero: count work in before its parent is out")
+        self._unfinished += n
+
+    def done(self) -> None:
+        """Count one unit out. Raises RuntimeError if none is left."""
+        if not self._unfinished:
+            raise RuntimeError("done() was called more often than units were added")
+        self._unfinished -= 1
+        if not self._unfinished:
+            self._zero.set()
+
+    async def wait(self) -> None:
+        """Wait until every unit is done."""
+        await self._zero.wait()
+
+    def statistics(self) -> JoinStatistics:
+        """Tell the count at this moment."""
+        return JoinStatistics(self._unfinished, self._zero.statistics().tasks_waiting)

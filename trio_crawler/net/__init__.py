@@ -1,0 +1,1 @@
+"""The network: one URL asked once, over connections that are kept while they can be trusted."""

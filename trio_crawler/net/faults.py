@@ -1,0 +1,145 @@
+"""Faults: what the exceptions of httpx, ssl and the sockets say, in one sentence each."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import ssl
+from collections.abc import Iterator
+
+import httpx
+
+from trio_crawler.model import Fault, Reason
+
+_UNREACHABLE = (
+    errno.EHOSTUNREACH,
+    errno.ENETUNREACH,
+    errno.EHOSTDOWN,
+    errno.ENETDOWN,
+    errno.EADDRNOTAVAIL,
+    errno.EAFNOSUPPORT,
+)
+# In the order of what they tell: of several addresses that failed, the most telling one counts.
+_CONNECTING = {
+    errno.ECONNREFUSED: Reason.REFUSED,
+    errno.ECONNRESET: Reason.RESET,
+    errno.ECONNABORTED: Reason.RESET,
+    errno.EPIPE: Reason.RESET,
+    errno.ETIMEDOUT: Reason.CONNECT_TIMEOUT,
+    **dict.fromkeys(_UNREACHABLE, Reason.UNREACHABLE),
+}
+_NO_SUCH_NAME = (socket.EAI_NONAME, socket.EAI_NODATA, socket.EAI_FAIL)
+_EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
+
+
+def fault_of(error: httpx.TransportError | OSError, peer: str, received: int | None) -> Fault:
+    """Say what an exception means for a URL on `peer` (`host` or `host:port`).
+
+    `received` counts the bytes of the body that had come, None when no answer had come.
+
+    Raises the exception itself when it is none of the network: a missing file, for example.
+    """
+    if isinstance(error, httpx.ConnectTimeout):
+        return Fault(Reason.CONNECT_TIMEOUT, f"{peer} did not accept a connection in time")
+    if isinstance(error, httpx.TimeoutException):
+        return Fault(Reason.TIMEOUT, f"{peer} kept the HTTP client waiting past its own timeout")
+    if isinstance(error, httpx.ProtocolError):
+        return _protocol(error, peer, received)
+    if isinstance(error, httpx.UnsupportedProtocol):
+        return Fault(Reason.BAD_URL, _clip(str(error)))
+    fault = _tls(error, peer) or _dns(error, peer)
+    if fault:
+        return fault
+    if isinstance(error, httpx.NetworkError) and not isinstance(error, httpx.ConnectError):
+        return Fault(Reason.RESET, _broken(peer, received))
+    return _connecting(error, peer, received)
+
+
+def _protocol(error: httpx.ProtocolError, peer: str, received: int | None) -> Fault:
+    text = str(error)
+    # The words are h11's and httpcore's; a test of each keeps them true.
+    if received is not None and "peer closed connection" in text:
+        return Fault(Reason.INCOMPLETE, f"the body was cut off after {received} bytes")
+    if "disconnected" in text:
+        return Fault(Reason.RESET, _broken(peer, received))
+    return Fault(Reason.BAD_REPLY, f"{peer} does not answer in valid HTTP: {_clip(text)}")
+
+
+def _tls(error: Exception, peer: str) -> Fault | None:
+    for link in _chain(error):
+        if isinstance(link, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+            return Fault(Reason.RESET, f"{peer} closed the connection in the middle of TLS")
+        if isinstance(link, ssl.SSLCertVerificationError):
+            return Fault(Reason.TLS, _certificate(link, peer))
+        if isinstance(link, ssl.SSLError):
+            what = (link.reason or link.strerror or "unknown error").replace("_", " ").lower()
+            return Fault(Reason.TLS, f"no secure connection to {peer}: {_clip(what)}")
+    return None
+
+
+def _certificate(error: ssl.SSLCertVerificationError, peer: str) -> str:
+    if error.verify_code == _EXPIRED:
+        return f"the certificate of {peer} has expired"
+    return f"the certificate of {peer} cannot be trusted: {_clip(error.verify_message)}"
+
+
+def _dns(error: Exception, peer: str) -> Fault | None:
+    for link in _chain(error):
+        if isinstance(link, socket.gaierror):
+            if link.errno in _NO_SUCH_NAME:
+                return Fault(Reason.DNS, f"the name of {peer} is not known")
+            why = _clip(link.strerror or "unknown error")
+            return Fault(Reason.DNS, f"the name of {peer} cannot be looked up: {why}")
+    return None
+
+
+def _connecting(error: httpx.TransportError | OSError, peer: str, received: int | None) -> Fault:
+    numbers = [link.errno for link in _chain(error) if isinstance(link, OSError) and link.errno]
+    for number in _CONNECTING:
+        if number in numbers:
+            return _named(_CONNECTING[number], number, peer, received)
+    if isinstance(error, OSError):
+        if isinstance(error, ConnectionError):
+            return Fault(Reason.RESET, _broken(peer, received))
+        if isinstance(error, TimeoutError):
+            return Fault(Reason.CONNECT_TIMEOUT, f"{peer} did not accept a connection in time")
+        raise error
+    why = os.strerror(numbers[0]) if numbers else str(error) or type(error).__name__
+    return Fault(Reason.UNREACHABLE, f"{peer} cannot be reached: {_clip(why)}")
+
+
+def _named(reason: Reason, number: int, peer: str, received: int | None) -> Fault:
+    if reason is Reason.REFUSED:
+        return Fault(reason, f"{peer} refused the connection")
+    if reason is Reason.RESET:
+        return Fault(reason, _broken(peer, received))
+    if reason is Reason.CONNECT_TIMEOUT:
+        return Fault(reason, f"{peer} did not accept a connection in time")
+    return Fault(reason, f"{peer} cannot be reached: {os.strerror(number)}")
+
+
+def _broken(peer: str, received: int | None) -> str:
+    if received is None:
+        return f"{peer} closed the connection before it had answered"
+    return f"{peer} broke the connection after {received} bytes of the body"
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Give an exception and all it came from, the nearest first, groups opened.
+
+    httpcore raises `from None`, which hides the cause but leaves it as the context.
+    """
+    links: list[BaseException] = [error]
+    for link in links:
+        yield link
+        inside = link.exceptions if isinstance(link, BaseExceptionGroup) else ()
+        for origin in (link.__cause__, link.__context__, *inside):
+            if origin is not None and not any(origin is known for known in links):
+                links.append(origin)
+
+
+def _clip(text: str) -> str:
+    """Keep what fits a line, without the control characters a server may have put in."""
+    shown = text if text.isprintable() else ascii(text)[1:-1]
+    return shown if len(shown) <= 160 else shown[:157] + "..."

@@ -1,0 +1,210 @@
+"""The tags of a page, found in one pass by the tokenizer of the HTML Standard (13.2.5).
+
+There is no tree. Building one is what makes HTML parsers quadratic: 24 KiB of `<b x=1><p>`, each
+with another number, cost lexbor 2.4 s and 1 GiB, and telling such a page from an honest one
+takes a pass over its tags that costs more than what is found here. What links need of a tree is
+where HTML ends: raw text, `template`, and SVG or MathML. That is kept on a short stack.
+
+Every expression is possessive and every search goes forward, so the time is linear whatever a
+page holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from trio_crawler.page import entities
+
+_W = "\\t\\n\\f\\r "
+_NAME = rf"[^{_W}/>]*+"
+# One attribute, exactly: "=" may begin a name, and a value that never ends is no value.
+_ATTRIBUTE = (
+    rf"[^{_W}/>][^{_W}/>=]*+"
+    rf"""(?:[{_W}]*+=[{_W}]*+(?:"[^"]*+"|'[^']*+'|[^{_W}>"'][^{_W}>]*+|(?=>))|(?![{_W}]*+=))"""
+)
+_ATTRIBUTES = rf"(?:[{_W}/]*+{_ATTRIBUTE})*+"
+# Most tags have only attributes of the form name="value". This alternative takes those, faster,
+# and nothing that the exact one would read differently.
+_TAG = rf"""(?:{_NAME}(?:[^=>"']*+(?<![{_W}/"])="[^"]*+")*+[^=>"']*+>|{_NAME}{_ATTRIBUTES}[{_W}/]*+>)"""
+
+
+def _either_case(words: str) -> str:
+    """Spell a choice of words for both cases; IGNORECASE would cost a third more time."""
+    return "|".join("".join(f"[{c}{c.upper()}]" for c in word) for word in words.split())
+
+
+_RAW = "script style textarea title xmp iframe noembed noframes"
+_TELLING = _either_case(f"a area base template svg math plaintext {_RAW}")
+# The first two letters rule out nearly every other name before the list is tried.
+_OTHER = (
+    rf"(?:[^\W\d_abimnpstxABIMNPSTX]|[bBmM](?![aA])|[aA](?![{_W}/>rR])"
+    rf"|[inpstxINPSTX](?![cefilmotvCEFILMOTV])|(?!(?:{_TELLING})[{_W}/>])[a-zA-Z])"
+)
+_MARKUP = r"([!?]|/(?![a-zA-Z]))"
+# Both expressions stop behind a tag (1: its name, 2: what follows its attributes), or behind the
+# first character of a comment and the like (3).
+_NEXT_TELLING = re.compile(
+    rf"[^<]*+(?:<(?:/[^>=]*+>|{_OTHER}{_TAG}|/[a-zA-Z]{_TAG}|(?![a-zA-Z/!?]))[^<]*+)*+"
+    rf"<(?:([a-zA-Z]{_NAME}){_ATTRIBUTES}([{_W}/]*+)>|{_MARKUP})",
+    re.ASCII,
+).match
+_NEXT_OF_ALL = re.compile(
+    rf"[^<]*+(?:<(?![a-zA-Z/!?])[^<]*+)*+"
+    rf"<(?:(/?+[a-zA-Z]{_NAME}){_ATTRIBUTES}([{_W}/]*+)>|{_MARKUP})",
+    re.ASCII,
+).match
+_COMMENT_END = re.compile("--!?>")
+_RAW_END = {name: re.compile(f"</(?:{_either_case(name)})(?=[{_W}/>])") for name in _RAW.split()}
+_IN_SCRIPT = re.compile(f"<!--(-*+>)?|(-->)|<(/?)(?:{_either_case('script')})(?=[{_W}/>])")
+# An attribute's value in group 1 to 3; no group for a value that is missing or empty.
+_HREF = re.compile(
+    rf"(?:[{_W}/]*+(?!(?:{_either_case('href')})[{_W}/>=]){_ATTRIBUTE})*+"
+    rf"[{_W}/]*+(?:{_either_case('href')})"
+    rf"""(?:[{_W}]*+=[{_W}]*+(?:"([^"]*+)"|'([^']*+)'|([^{_W}>"'][^{_W}>]*+))?+)?+"""
+).match
+_CONTEXTS = frozenset({"template", "svg", "math"})
+# Where SVG and MathML hold HTML again (13.2.6, the integration points).
+_HOLDS_HTML = {
+    "svg": frozenset({"foreignobject", "desc", "title"}),
+    "math": frozenset({"mi", "mo", "mn", "ms", "mtext", "annotation-xml"}),
+}
+# A start tag of one of these ends SVG and MathML (13.2.6.5).
+_BREAKS_OUT = frozenset(
+    "b big blockquote body br center code dd div dl dt em embed font h1 h2 h3 h4 h5 h6 head hr i"
+    " img li listing menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u"
+    " ul var".split()
+)
+_DEEPEST = 64  # contexts; a nesting beyond that is nobody's page
+
+
+class Tag(NamedTuple):
+    """One `a`, `area`, `base` or `title`, outside templates and in no raw text.
+
+    `at` is where in `text` the attributes begin; of a title, where its content begins and,
+    as `end`, where it ends.
+    """
+
+    name: str
+    text: str
+    at: int
+    end: int
+
+    def href(self) -> str | None:
+        """Give the value of the first `href` attribute, decoded; None without one."""
+        match = _HREF(self.text, self.at)
+        if match is None:
+            return None
+        return entities.in_attribute(match[match.lastindex]) if match.lastindex else ""
+
+
+def tags(text: str, *, xml: bool = False) -> Iterator[Tag]:
+    """Find the tags from which links, base and title are read, in document order.
+
+    With `xml`, a tag that ends in "/>" has no content, as in XHTML.
+    """
+    contexts = _Contexts()
+    at = 0
+    while at >= 0 and (match := (_NEXT_OF_ALL if contexts.open else _NEXT_TELLING)(text, at)):
+        at = match.end()
+        name = match[1]
+        if name is None:
+            at = _behind_markup(text, at, cdata=xml or contexts.foreign)
+            continue
+        name = name.lower()
+        empty = match[2].endswith("/")
+        if contexts.open or name in _CONTEXTS:
+            contexts.pass_tag(name, empty=empty, xml=xml)
+        if name == "a" or (not contexts.foreign and name in ("area", "base")):
+            if "template" not in contexts.open:
+                yield Tag(name, text, match.end(1), at)
+        elif contexts.foreign or (xml and empty):
+            continue
+        elif name in _RAW_END:
+            start, at = at, _raw_end(name, text, at)
+            if name == "title" and "template" not in contexts.open:
+                yield Tag(name, text, start, at if at >= 0 else len(text))
+        elif name == "plaintext":
+            return
+
+
+class _Contexts:
+    """The open elements inside which a tag means something else than in HTML."""
+
+    def __init__(self) -> None:
+        self.open: list[str] = []
+        self.foreign = False
+
+    def pass_tag(self, name: str, *, empty: bool, xml: bool) -> None:
+        """Follow the nesting over one tag; the name of an end tag begins with "/"."""
+        if name[0] == "/":
+            self._close(name[1:])
+        elif self.foreign:
+            self._pass_foreign(name, empty=empty)
+        elif name in _HOLDS_HTML and not empty or name == "template" and not (xml and empty):
+            self._enter(name)
+        self.foreign = bool(self.open) and self.open[-1] in _HOLDS_HTML
+
+    def _pass_foreign(self, name: str, *, empty: bool) -> None:
+        if name in _BREAKS_OUT:
+            while self.open and self.open[-1] in _HOLDS_HTML:
+                self.open.pop()
+        elif not empty and (name in _HOLDS_HTML or name in _HOLDS_HTML[self.open[-1]]):
+            self._enter(name)
+
+    def _enter(self, name: str) -> None:
+        if len(self.open) < _DEEPEST:
+            self.open.append(name)
+
+    def _close(self, name: str) -> None:
+        # An end tag reaches no further than the template it stands in.
+        for at in range(len(self.open) - 1, -1, -1):
+            if self.open[at] == name:
+                del self.open[at:]
+                return
+            if self.open[at] == "template":
+                return
+
+
+def _behind_markup(text: str, at: int, *, cdata: bool) -> int:
+    """Find the end of a comment, a doctype or the like; -1 when it has none.
+
+    `at` is behind the character that follows "<".
+    """
+    if text.startswith("!--", at - 1):
+        if text.startswith((">", "->"), at + 2):
+            return text.index(">", at) + 1
+        end = _COMMENT_END.search(text, at + 2)
+        return -1 if end is None else end.end()
+    close = "]]>" if cdata and text.startswith("![CDATA[", at - 1) else ">"
+    found = text.find(close, at)
+    return -1 if found < 0 else found + len(close)
+
+
+def _raw_end(name: str, text: str, at: int) -> int:
+    """Find the end tag of a raw text element; -1 when it has none and takes all the rest."""
+    match = _RAW_END[name].search(text, at)
+    if match is None:
+        return -1
+    if name == "script" and text.find("<!--", at, match.start()) >= 0:
+        return _script_end(text, at)
+    return match.start()
+
+
+def _script_end(text: str, at: int) -> int:
+    """Find the end of a script that holds "<!--": a script inside of that has its own end tag.
+
+    The script data escaped and double escaped states (13.2.5.20 and 27).
+    """
+    escaped = doubly = False
+    for match in _IN_SCRIPT.finditer(text, at):
+        if match[1] or match[2]:
+            escaped = doubly = False
+        elif match[3] is None:
+            escaped = True
+        elif match[3] and not doubly:
+            return match.start()
+        else:
+            doubly = escaped and not match[3]
+    return -1

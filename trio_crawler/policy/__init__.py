@@ -1,0 +1,1 @@
+"""What may be asked for, how far, how often: pure decisions, no waiting."""

@@ -1,0 +1,39 @@
+"""One line for one outcome: what a verbose crawl prints as it goes."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from trio_crawler.model import Failure, Outcome, Page, Redirect, Skipped
+from trio_crawler.report.units import duration, size
+from trio_crawler.report.visible import visible
+
+_TITLE = 80
+
+
+def brief(outcome: Outcome) -> str:
+    """Tell one outcome in one line, with nothing in it that a terminal could obey.
+
+    URLs are whole; a title is cut after 80 characters.
+    """
+    match outcome:
+        case Page():
+            return _page(outcome)
+        case Redirect(url=url, status=status, target=target, refused=refused):
+            why = f" ({refused})" if refused else ""
+            return f"{status}  {visible(url)} -> {visible(target)}{why}"
+        case Failure(url=url, reason=reason, detail=detail):
+            return f"fail {reason} {visible(url)}" + (f": {visible(detail)}" if detail else "")
+        case Skipped(url=url, reason=reason):
+            return f"skip {reason} {visible(url)}"
+        case _:
+            assert_never(outcome)
+
+
+def _page(page: Page) -> str:
+    taken = f"{size(len(page.body)):>10} {duration(page.seconds):>8}"
+    line = f"{page.status}  {taken}  {visible(page.url)}"
+    if not page.title:
+        return line
+    title = page.title if len(page.title) <= _TITLE else page.title[: _TITLE - 1] + "…"
+    return f'{line}  "{visible(title)}"'

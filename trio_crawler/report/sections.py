@@ -1,0 +1,163 @@
+"""The sections of the report: each a heading and its lines, or nothing when it is empty."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from trio_crawler.model import Reason, Statistics
+from trio_crawler.report.links import Broken, Referrer
+from trio_crawler.report.shortlist import Shortlist
+from trio_crawler.report.tally import Tally
+from trio_crawler.report.units import count, duration, size
+from trio_crawler.report.visible import visible
+
+_FEW = 10
+_USERINFO = re.compile(r"(?<=//)[^/?#]*@")
+
+
+def heading(seeds: Sequence[str]) -> list[str]:
+    """Say which crawl this is, by its first seed; a password in it is not told."""
+    if not seeds:
+        return []
+    more = f" and {count(len(seeds) - 1, 'more seed')}" if len(seeds) > 1 else ""
+    return [f"Crawl of {visible(_USERINFO.sub('', seeds[0]))}{more}"]
+
+
+def broken_links(found: Sequence[Broken], full: bool) -> list[str]:
+    """List broken links, each with the pages that lead to it."""
+    lines = [f"Broken links ({count(len(found))})"] if found else []
+    for broken in found:
+        lines.append(f"  {broken.why} {visible(broken.url)}")
+        if broken.loop:
+            lines.append(f"      {_chain((*broken.loop, broken.url), full)}")
+        if broken.detail:
+            lines.append(f"      {visible(broken.detail)}")
+        lines += (f"      {_referrer(each)}" for each in broken.referrers)
+        if broken.beyond:
+            lines.append(f"      and {count(broken.beyond)} more")
+    return lines
+
+
+def redirects(found: Shortlist[tuple[str, int, str, str]]) -> list[str]:
+    """List redirects with their targets."""
+    lines = (
+        f"{status} {visible(url)} -> {visible(target)}" + (f" ({reason})" if reason else "")
+        for url, status, target, reason in found.items
+    )
+    return _section("Redirects", found.total, lines, found.beyond)
+
+
+def flaws(found: Shortlist[tuple[str, str]]) -> list[str]:
+    """List the pages that could not be read as they should be, with what is wrong."""
+    lines = (f"{reasons} {visible(url)}" for url, reasons in found.items)
+    return _section("Flaws", found.total, lines, found.beyond)
+
+
+def slowest(found: Shortlist[tuple[float, str]]) -> list[str]:
+    """List the slowest pages, the slowest first."""
+    lines = [f"  {duration(-minus):>8}  {visible(url)}" for minus, url in found.items]
+    return ["Slowest pages", *lines] if lines else []
+
+
+def refused(tally: Tally, why: bool) -> list[str]:
+    """Count the links that were not admitted, or list each with a URL that leads to it.
+
+    Those that are no URL are among the broken links already.
+    """
+    if not why:
+        counts = _counts(tally.counters, "refused", leave_out=Reason.BAD_URL)
+        return [f"Refused links: {counts} (--why lists them)"] if counts else []
+    groups = {key: tally.refused[key] for key in tally.refused if key is not Reason.BAD_URL}
+    lines = [f"Refused ({count(sum(map(len, groups.values())))})"] if groups else []
+    for reason in sorted(groups):
+        lines.append(f"  {reason} ({count(len(groups[reason]))})")
+        lines += (
+            f"    {visible(url)} from {visible(page)}"
+            for url, page in sorted(groups[reason].items())
+        )
+    return lines
+
+
+def skipped(counters: Counter[str]) -> list[str]:
+    """Count by reason what was admitted and never asked for."""
+    counts = _counts(counters, "skipped")
+    return [f"Skipped: {counts}"] if counts else []
+
+
+def totals(counters: Counter[str]) -> list[str]:
+    """List the counters by name; sizes also in a unit that can be read."""
+    width = max((len(count(number)) for number in counters.values()), default=0)
+    return [
+        f"  {count(number):>{width}} {key}"
+        + (f" ({size(number)})" if _is_large(key, number) else "")
+        for key, number in sorted(counters.items())
+    ]
+
+
+def finish(statistics: Statistics, workers: int, ended: str) -> list[str]:
+    """Say how long it took, and that every URL admitted is accounted for."""
+    done = statistics.pages + statistics.redirects + statistics.failures
+    rate = done / statistics.seconds if statistics.seconds > 0 else 0.0
+    lines = [f"Ended early: {visible(ended)}"] if ended else []
+    lines.append(
+        f"Finished {count(done, 'URL')} in {statistics.seconds:,.3f} s"
+        f" ({rate:,.1f} URLs/s, workers={workers})"
+    )
+    return [*lines, f"admitted {count(statistics.admitted)} = {_account(statistics)}"]
+
+
+def hints(tally: Tally) -> list[str]:
+    """Say what to do when no page came, and a redirect to another site is the cause."""
+    if tally.pages:
+        return []
+    return [
+        f"{visible(url)} leads to {visible(target)}, another site: crawl it by its own URL"
+        for url, target in tally.away.items
+    ]
+
+
+def _section(title: str, total: int, lines: Iterable[str], beyond: int) -> list[str]:
+    if not total:
+        return []
+    rest = [f"  and {count(beyond)} more, use -v to list all"] if beyond else []
+    return [f"{title} ({count(total)})", *(f"  {line}" for line in lines), *rest]
+
+
+def _referrer(referrer: Referrer) -> str:
+    where = "(seed)" if referrer.page is None else f"from {visible(referrer.page)}"
+    if not referrer.via:
+        return where
+    rest = f" -> {count(referrer.beyond)} more" if referrer.beyond else ""
+    return f"{where} via {' -> '.join(map(visible, referrer.via))}{rest}"
+
+
+def _chain(urls: Sequence[str], full: bool) -> str:
+    if full or len(urls) <= _FEW:
+        return " -> ".join(map(visible, urls))
+    ends = [*urls[: _FEW - 1], f"{count(len(urls) - _FEW)} more", urls[-1]]
+    return " -> ".join(map(visible, ends))
+
+
+def _counts(counters: Counter[str], kind: str, leave_out: str = "") -> str:
+    keys = sorted(key for key in counters if key.startswith(f"{kind}_"))
+    reasons = {key: key.removeprefix(f"{kind}_") for key in keys}
+    shown = (key for key in keys if reasons[key] != leave_out)
+    return ", ".join(f"{count(counters[key])} {reasons[key]}" for key in shown)
+
+
+def _is_large(key: str, number: int) -> bool:
+    return key.endswith("_bytes") and number >= 1024
+
+
+def _account(statistics: Statistics) -> str:
+    terms = [
+        count(statistics.pages, "page"),
+        count(statistics.redirects, "redirect"),
+        count(statistics.failures, "failure"),
+        f"{count(statistics.skipped)} skipped",
+    ]
+    rest = {"in flight": statistics.in_flight, "waiting": statistics.waiting}
+    terms += (f"{count(number)} {name}" for name, number in rest.items() if number)
+    return " + ".join(terms)

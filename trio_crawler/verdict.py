@@ -1,0 +1,165 @@
+"""The verdict: what one answer means for its URL, and which jobs follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import trio
+
+from trio_crawler.model import (
+    Failure,
+    Fault,
+    Job,
+    Outcome,
+    Page,
+    Reason,
+    Redirect,
+    Refused,
+    Response,
+    Skipped,
+)
+from trio_crawler.page import Facts, read
+from trio_crawler.page.urls import normalise, scheme
+from trio_crawler.policy.limits import Limits
+
+LARGE_PAGE = 200_000
+"""Bytes from which on a page is read in a thread: parsing lets go of the GIL meanwhile."""
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+"""The statuses a browser follows (Fetch Standard, "redirect status")."""
+
+
+class Verdict(NamedTuple):
+    """Pair an outcome with the jobs that follow from it."""
+
+    outcome: Outcome
+    successors: list[Job]
+
+
+class Judge:
+    """Turn answers into outcomes.
+
+    `knows` tells which URLs need no judging any more, `admits` judges the others.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        knows: Callable[[str], bool],
+        admits: Callable[[Job], Reason | None],
+    ) -> None:
+        self._limits = limits
+        self._knows = knows
+        self._admits = admits
+        self._threads: trio.CapacityLimiter | None = None
+
+    def skip(self, job: Job, reason: Reason) -> Verdict:
+        """End a URL that is not asked for."""
+        return Verdict(Skipped(job.url, reason, job.depth, job.referrer), [])
+
+    def fail(self, job: Job, fault: Fault, seconds: float, target: str | None = None) -> Verdict:
+        """End a URL that gave no page."""
+        about = (job.url, fault.reason, fault.detail, job.depth, job.referrer, job.tries, seconds)
+        return Verdict(Failure(*about, target), [])
+
+    async def answer(self, job: Job, response: Response, seconds: float) -> Verdict:
+        """End a URL by the response that came for it."""
+        if is_redirect(response):
+            return self._redirect(job, response, seconds)
+        return self._page(job, response, seconds, await self._read(job, response))
+
+    def _redirect(self, job: Job, response: Response, seconds: float) -> Verdict:
+        target = _location(job, response)
+        if isinstance(target, Fault):
+            return self.fail(job, target, seconds)
+        left = job.redirects - 1
+        successor = replace(job, url=target, redirects=left, referrer=job.url, tries=0)
+        refused = None if self._knows(target) else self._admits(successor)
+        if not refused and left < 0:
+            # The frontier keeps where this led, for a path that comes with more redirects left.
+            return Verdict(self._cut(job, target, seconds), [successor])
+        about = (job.url, response.status, target, job.depth, job.referrer, job.tries, seconds)
+        return Verdict(Redirect(*about, refused), [] if refused else [successor])
+
+    def _cut(self, job: Job, target: str, seconds: float) -> Outcome:
+        limit = self._limits.max_redirects
+        detail = f"the limit of {limit} redirects is used up, and this one leads to {target}"
+        return self.fail(job, Fault(Reason.TOO_MANY_REDIRECTS, detail), seconds, target).outcome
+
+    async def _read(self, job: Job, response: Response) -> Facts:
+        follow = 200 <= response.status < 300
+        media = response.headers.get("content-type", "")
+        most = self._limits.max_links
+        reading = partial(read, response.body, media, job.url, max_links=most, follow=follow)
+        if len(response.body) < LARGE_PAGE or not follow:
+            return reading()
+        self._threads = self._threads or trio.CapacityLimiter(2)
+        return await trio.to_thread.run_sync(reading, limiter=self._threads)
+
+    def _page(self, job: Job, response: Response, seconds: float, facts: Facts) -> Verdict:
+        links, refused, successors = self._outlinks(job, facts)
+        page = Page(
+            url=job.url,
+            status=response.status,
+            headers=response.headers,
+            body=response.body,
+            depth=job.depth,
+            referrer=job.referrer,
+            tries=job.tries,
+            seconds=seconds,
+            content_type=facts.content_type,
+            charset=facts.charset,
+            title=facts.title,
+            links=tuple(links),
+            links_beyond=facts.beyond,
+            refused=tuple(refused),
+            flaws=facts.flaws,
+        )
+        return Verdict(page, successors)
+
+    def _outlinks(self, job: Job, facts: Facts) -> tuple[list[str], list[Refused], list[Job]]:
+        links: list[str] = []
+        refused = [Refused(href, Reason.BAD_URL) for href in facts.malformed]
+        successors: list[Job] = []
+        for url in facts.links:
+            if self._knows(url):
+                links.append(url)
+                continue
+            successor = Job(url, job.depth + 1, self._limits.max_redirects, job.url)
+            if reason := self._admits(successor):
+                refused.append(Refused(url, reason))
+            else:
+                links.append(url)
+                successors.append(successor)
+        return links, refused, successors
+
+
+def is_redirect(response: Response) -> bool:
+    """Tell whether a response sends the client elsewhere; 300 does if it says where."""
+    return response.status in REDIRECTS or (
+        response.status == 300 and "location" in response.headers
+    )
+
+
+def _location(job: Job, response: Response) -> str | Fault:
+    # Header bytes are decoded as browsers do it: UTF-8, else one character a byte.
+    raw = dict(reversed([(name.lower(), value) for name, value in response.headers.raw]))
+    if b"location" not in raw:
+        detail = f"status {response.status} without a Location header"
+        return Fault(Reason.BAD_LOCATION, detail)
+    try:
+        written = raw[b"location"].decode()
+    except UnicodeDecodeError:
+        written = raw[b"location"].decode("latin-1")
+    try:
+        return normalise(written, job.url)
+    except ValueError:
+        return Fault(Reason.BAD_LOCATION, f"Location is not a URL: {written[:200]!r}")
+
+
+def web(url: str) -> bool:
+    """Tell whether a normalised URL is one of http or https."""
+    return scheme(url) in ("http", "https")
