@@ -16,7 +16,6 @@ from trio_crawler import (
     Crawler,
     Failure,
     Fault,
-    Job,
     Limits,
     Outcome,
     Page,
@@ -152,7 +151,7 @@ def test_a_crawl_cancelled_at_any_moment_keeps_its_accounts(site, workers, until
 @settings(max_examples=200, deadline=None)
 @given(sites(), st.integers(1, 8), st.integers(1, 10))
 def test_a_page_budget_is_never_passed(site, workers, pages):
-    crawler, web, outcomes = run(site, Limits(max_pages=pages, max_tries=1), workers, math.inf)
+    crawler, _, _ = run(site, Limits(max_pages=pages, max_tries=1), workers, math.inf)
     totals = crawler.statistics()
     assert totals.pages + totals.failures <= pages
     assert (totals.in_flight, totals.waiting) == (0, 0)
@@ -162,7 +161,7 @@ def test_a_page_budget_is_never_passed(site, workers, pages):
 @given(sites(), st.integers(1, 8), st.integers(0, 3))
 def test_with_a_depth_limit_every_depth_is_the_shortest(site, workers, depth):
     site.redirects.clear()
-    crawler, web, outcomes = run(site, Limits(max_depth=depth, max_tries=1), workers, math.inf)
+    _, _, outcomes = run(site, Limits(max_depth=depth, max_tries=1), workers, math.inf)
     shortest = {0: 0}
     level = [0]
     for distance in range(1, depth + 1):

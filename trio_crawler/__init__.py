@@ -68,7 +68,7 @@ _HOMES = {
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
-__all__ = [  # noqa: PLE0604 - the table above is the list
+__all__ = [
     "__version__",
     *sorted(_HOME),
 ]
