@@ -106,8 +106,10 @@ async def reset(request: Request, stream: trio.abc.Stream) -> None:
 
 
 async def silence(request: Request, stream: trio.abc.Stream) -> None:
-    """Answer nothing at all, and keep the connection."""
-    await trio.sleep_forever()
+    """Answer nothing at all for as long as the client waits."""
+    while await stream.receive_some():
+        pass
+    await stream.aclose()
 
 
 async def hang_up(request: Request, stream: trio.abc.Stream) -> None:
