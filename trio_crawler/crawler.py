@@ -90,7 +90,7 @@ class Crawler:
                         nursery.start_soon(self.work, ask, outbox.clone(), name=f"worker {number}")
                 async for outcome, successors in verdicts:
                     self._tally.count(outcome)
-                    yield outcome  # noqa: ASYNC101, ASYNC119 - as_safe_channel is the cure
+                    yield outcome
                     await self.frontier.settle(outcome, successors)
 
     async def work(self, ask: Fetch, outbox: trio.MemorySendChannel[Verdict]) -> None:

@@ -46,7 +46,6 @@ class Reason(StrEnum):
 
     # Flaws: the page came, and was read as well as it could be.
     BAD_CHARSET = "bad_charset"
-    HARD_TO_PARSE = "hard_to_parse"
     TOO_MANY_LINKS = "too_many_links"
 
 

@@ -15,7 +15,8 @@ import webencodings
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
 _MULTI_BYTE = frozenset(
-    "big5 euc-jp euc-kr gb18030 gbk iso-2022-jp shift_jis utf-16be utf-16le utf-8".split()
+    {"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "iso-2022-jp", "shift_jis"}
+    | {"utf-16be", "utf-16le", "utf-8"}
 )
 _PRESCAN_BYTES = 1024
 
@@ -77,7 +78,7 @@ def decode(body: bytes, encoding: str) -> tuple[str, bool]:
     if encoding not in _MULTI_BYTE:
         text = codecs.charmap_decode(body, "strict", _single_byte(encoding))[0]
         return text, "\ufffd" not in text
-    codec = "utf-8" if encoding == "utf-8" else _codec(encoding)
+    codec = _codec(encoding).name
     try:
         return body.decode(codec), True
     except UnicodeDecodeError:
@@ -162,8 +163,11 @@ def _fits_utf_8(body: bytes) -> bool:
     return True
 
 
-def _codec(encoding: str) -> str:
-    return str(webencodings.lookup(encoding).codec_info.name)
+def _codec(encoding: str) -> codecs.CodecInfo:
+    found = webencodings.lookup(encoding)
+    if found is None:
+        raise LookupError(f"{encoding!r} is no name of the WHATWG Encoding Standard")
+    return found.codec_info
 
 
 @cache
@@ -173,7 +177,7 @@ def _single_byte(encoding: str) -> str:
     Python leaves bytes 80 to 9F undefined where the standard has the C1 controls, and takes
     4 s for 10 MiB of undefined bytes, where a full table takes 0.02 s.
     """
-    characters = webencodings.lookup(encoding).codec_info.decode(bytes(range(256)), "replace")[0]
+    characters = _codec(encoding).decode(bytes(range(256)), "replace")[0]
     return "".join(
         chr(byte) if character == "\ufffd" and 0x80 <= byte <= 0x9F else character
         for byte, character in enumerate(characters)

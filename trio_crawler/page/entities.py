@@ -35,10 +35,7 @@ def _attribute(match: re.Match[str]) -> str:
     if name is None:
         return _number(hexadecimal, decimal)
     # A name without its semicolon, before "=" or a letter, is taken for part of a query.
-    if semicolon:
-        found = html5.get(name + ";")
-    else:
-        found = None if equals else html5.get(name)
+    found = None if equals and not semicolon else html5.get(name + semicolon)
     return match[0] if found is None else found + equals
 
 

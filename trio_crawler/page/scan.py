@@ -13,9 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
-
-from trio_crawler.page import entities
 
 _W = "\\t\\n\\f\\r "
 _NAME = rf"[^{_W}/>]*+"
@@ -25,9 +22,13 @@ _ATTRIBUTE = (
     rf"""(?:[{_W}]*+=[{_W}]*+(?:"[^"]*+"|'[^']*+'|[^{_W}>"'][^{_W}>]*+|(?=>))|(?![{_W}]*+=))"""
 )
 _ATTRIBUTES = rf"(?:[{_W}/]*+{_ATTRIBUTE})*+"
-# Most tags have only attributes of the form name="value". This alternative takes those, faster,
-# and nothing that the exact one would read differently.
-_TAG = rf"""(?:{_NAME}(?:[^=>"']*+(?<![{_W}/"])="[^"]*+")*+[^=>"']*+>|{_NAME}{_ATTRIBUTES}[{_W}/]*+>)"""
+_REST = rf"{_ATTRIBUTES}([{_W}/]*+)>"
+# Nearly every tag has no "=" at all, or only attributes of the form name="value". These two take
+# such tags, faster than the exact expression and never to another end.
+_BARE = r"[^=>]*+>"
+_EASY = rf"""(?:[^=>"']*+(?<![{_W}/"])="[^"]*+")*+[^=>"']*+>"""
+_TAG = rf"(?:{_BARE}|{_NAME}{_EASY}|{_NAME}{_ATTRIBUTES}[{_W}/]*+>)"
+_EASY_LINK = rf"""[aA](?:[{_W}]++[a-zA-Z-]++(?<!href)="[^"]*+")*+[{_W}]++href="([^"]*+)"{_EASY}"""
 
 
 def _either_case(words: str) -> str:
@@ -43,18 +44,18 @@ _OTHER = (
     rf"|[inpstxINPSTX](?![cefilmotvCEFILMOTV])|(?!(?:{_TELLING})[{_W}/>])[a-zA-Z])"
 )
 _MARKUP = r"([!?]|/(?![a-zA-Z]))"
-# Both expressions stop behind a tag (1: its name, 2: what follows its attributes), or behind the
-# first character of a comment and the like (3).
+# Both expressions stop behind a link (1: its href), behind a tag (2: its name, 3: what follows its
+# attributes), or behind the first character of a comment and the like (4).
 _NEXT_TELLING = re.compile(
     rf"[^<]*+(?:<(?:/[^>=]*+>|{_OTHER}{_TAG}|/[a-zA-Z]{_TAG}|(?![a-zA-Z/!?]))[^<]*+)*+"
-    rf"<(?:([a-zA-Z]{_NAME}){_ATTRIBUTES}([{_W}/]*+)>|{_MARKUP})",
+    rf"<(?:{_EASY_LINK}|([a-zA-Z]{_NAME}){_REST}|{_MARKUP})",
     re.ASCII,
 ).match
 _NEXT_OF_ALL = re.compile(
-    rf"[^<]*+(?:<(?![a-zA-Z/!?])[^<]*+)*+"
-    rf"<(?:(/?+[a-zA-Z]{_NAME}){_ATTRIBUTES}([{_W}/]*+)>|{_MARKUP})",
+    rf"[^<]*+(?:<(?![a-zA-Z/!?])[^<]*+)*+<(?:(?!)()|(/?+[a-zA-Z]{_NAME}){_REST}|{_MARKUP})",
     re.ASCII,
 ).match
+_LINK, _TAG_END, _OTHER_MARKUP = 1, 3, 4
 _COMMENT_END = re.compile("--!?>")
 _RAW_END = {name: re.compile(f"</(?:{_either_case(name)})(?=[{_W}/>])") for name in _RAW.split()}
 _IN_SCRIPT = re.compile(f"<!--(-*+>)?|(-->)|<(/?)(?:{_either_case('script')})(?=[{_W}/>])")
@@ -65,68 +66,49 @@ _HREF = re.compile(
     rf"""(?:[{_W}]*+=[{_W}]*+(?:"([^"]*+)"|'([^']*+)'|([^{_W}>"'][^{_W}>]*+))?+)?+"""
 ).match
 _CONTEXTS = frozenset({"template", "svg", "math"})
+_WITH_HREF = frozenset({"a", "area", "base"})
 # Where SVG and MathML hold HTML again (13.2.6, the integration points).
 _HOLDS_HTML = {
     "svg": frozenset({"foreignobject", "desc", "title"}),
     "math": frozenset({"mi", "mo", "mn", "ms", "mtext", "annotation-xml"}),
 }
 # A start tag of one of these ends SVG and MathML (13.2.6.5).
-_BREAKS_OUT = frozenset(
-    "b big blockquote body br center code dd div dl dt em embed font h1 h2 h3 h4 h5 h6 head hr i"
-    " img li listing menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u"
-    " ul var".split()
-)
+_BREAKS_OUT = re.compile(
+    "b|big|blockquote|body|br|center|code|dd|div|dl|dt|em|embed|font|h[1-6]|head|hr|i|img|li"
+    "|listing|menu|meta|nobr|ol|p|pre|ruby|s|small|span|strong|strike|sub|sup|table|tt|ul?|var"
+).fullmatch
 _DEEPEST = 64  # contexts; a nesting beyond that is nobody's page
 
 
-class Tag(NamedTuple):
-    """One `a`, `area`, `base` or `title`, outside templates and in no raw text.
+def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str]]:
+    """Find what links, base and title are read from, in document order, outside templates.
 
-    `at` is where in `text` the attributes begin; of a title, where its content begins and,
-    as `end`, where it ends.
-    """
-
-    name: str
-    text: str
-    at: int
-    end: int
-
-    def href(self) -> str | None:
-        """Give the value of the first `href` attribute, decoded; None without one."""
-        match = _HREF(self.text, self.at)
-        if match is None:
-            return None
-        return entities.in_attribute(match[match.lastindex]) if match.lastindex else ""
-
-
-def tags(text: str, *, xml: bool = False) -> Iterator[Tag]:
-    """Find the tags from which links, base and title are read, in document order.
-
-    With `xml`, a tag that ends in "/>" has no content, as in XHTML.
+    Yields the name `a`, `area`, `base` or `title`, and the source of the first `href` attribute
+    (tags without one are left out) or of the title's content; entities are not decoded. With
+    `xml`, a tag that ends in "/>" has no content, as in XHTML.
     """
     contexts = _Contexts()
     at = 0
     while at >= 0 and (match := (_NEXT_OF_ALL if contexts.open else _NEXT_TELLING)(text, at)):
         at = match.end()
-        name = match[1]
-        if name is None:
+        if match.lastindex == _LINK:
+            yield "a", match[_LINK]
+        elif match.lastindex == _OTHER_MARKUP:
             at = _behind_markup(text, at, cdata=xml or contexts.foreign)
-            continue
-        name = name.lower()
-        empty = match[2].endswith("/")
-        if contexts.open or name in _CONTEXTS:
+        else:
+            name = match[2].lower()
+            empty = match[3].endswith("/")
             contexts.pass_tag(name, empty=empty, xml=xml)
-        if name == "a" or (not contexts.foreign and name in ("area", "base")):
-            if "template" not in contexts.open:
-                yield Tag(name, text, match.end(1), at)
-        elif contexts.foreign or (xml and empty):
-            continue
-        elif name in _RAW_END:
-            start, at = at, _raw_end(name, text, at)
-            if name == "title" and "template" not in contexts.open:
-                yield Tag(name, text, start, at if at >= 0 else len(text))
-        elif name == "plaintext":
-            return
+            if name in _WITH_HREF and not (contexts.foreign and name != "a"):
+                href = _HREF(text, match.end(2))
+                if href is not None and not contexts.hidden:
+                    yield name, href[href.lastindex] if href.lastindex else ""
+            elif name in _RAW_END and not (contexts.foreign or (xml and empty)):
+                start, at = at, _raw_end(name, text, at)
+                if name == "title" and not contexts.hidden:
+                    yield name, text[start : at if at >= 0 else None]
+            elif name == "plaintext" and not contexts.foreign:
+                return
 
 
 class _Contexts:
@@ -135,19 +117,23 @@ class _Contexts:
     def __init__(self) -> None:
         self.open: list[str] = []
         self.foreign = False
+        self.hidden = False
 
     def pass_tag(self, name: str, *, empty: bool, xml: bool) -> None:
         """Follow the nesting over one tag; the name of an end tag begins with "/"."""
+        if not self.open and name not in _CONTEXTS:
+            return
         if name[0] == "/":
             self._close(name[1:])
         elif self.foreign:
             self._pass_foreign(name, empty=empty)
-        elif name in _HOLDS_HTML and not empty or name == "template" and not (xml and empty):
+        elif name in _CONTEXTS and not (empty and (xml or name != "template")):
             self._enter(name)
         self.foreign = bool(self.open) and self.open[-1] in _HOLDS_HTML
+        self.hidden = "template" in self.open
 
     def _pass_foreign(self, name: str, *, empty: bool) -> None:
-        if name in _BREAKS_OUT:
+        if _BREAKS_OUT(name):
             while self.open and self.open[-1] in _HOLDS_HTML:
                 self.open.pop()
         elif not empty and (name in _HOLDS_HTML or name in _HOLDS_HTML[self.open[-1]]):

@@ -1,0 +1,166 @@
+"""Pages as they come: facts from bytes, whatever the bytes are."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trio_crawler import Reason
+from trio_crawler.page import read
+
+URL = "http://e.test/a/b.html"
+
+
+def links(markup: str, content_type: str = "text/html") -> list[str]:
+    facts = read(markup.encode(), content_type, URL)
+    return [link.removeprefix("http://e.test/") for link in facts.links]
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<a href=x>", ["a/x"]),
+        ("<A HREF='X'>", ["a/X"]),
+        ("<area href=/y>", ["y"]),
+        ("<a href='/q?a=1&amp;b=2'>", ["q?a=1&b=2"]),
+        ("<a href=' \n/y\t'>", ["y"]),
+        ("<base href=/docs/><a href=x>", ["docs/x"]),
+        ("<base><base href=/1/><base href=/2/><a href=x>", ["1/x"]),
+        ("<base href='http://[x'><a href=x>", ["a/x"]),
+        ("<base href='data:,x'><a href=x>", ["a/x"]),
+        ("<a href=x#1><a href=x#2><a href=./x>", ["a/x"]),
+        ("<a name=x><a><link href=no><img src=no>", []),
+        ("<!-- <a href=no> --><script>'<a href=no>'</script>", []),
+        ("<template><a href=no></template><a href=yes>", ["a/yes"]),
+        ("<a href=caf\xe9>", ["a/caf%C3%A9"]),
+        ("<a href='mailto:a@b'>", ["mailto:a@b"]),
+    ],
+)
+def test_a_link_is_what_a_browser_follows(markup, expected):
+    assert links(markup) == expected
+
+
+@pytest.mark.parametrize("media", ["application/xhtml+xml", "application/xml", "text/xml"])
+def test_self_closed_elements_of_xhtml_do_not_swallow_the_page(media):
+    markup = (
+        '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/>'
+        '<script src="x"/></head><body><a name="n"/><a href="y"/></body></html>'
+    )
+    assert links(markup, media) == ["a/y"]
+
+
+@pytest.mark.parametrize("media", ["image/png", "text/plain", "application/json", "text/css"])
+def test_what_is_not_html_is_left_unparsed(media):
+    assert read(b"<a href=x>", media, URL).links == ()
+
+
+@pytest.mark.parametrize("header", ["TEXT/HTML", "text/html;charset=utf-8;x", " text/html ;", ""])
+def test_sloppy_headers_are_understood(header):
+    facts = read(b"<!doctype html><a href=x>", header, URL)
+    assert (facts.content_type, facts.links) == ("text/html", ("http://e.test/a/x",))
+
+
+def test_a_title_is_the_first_of_html_with_white_space_folded():
+    body = b"<svg><title>no</title></svg><title> A\n &amp; B </title><title>C</title>"
+    assert read(body, "text/html", URL).title == "A & B"
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "charset"),
+    [
+        (b"\xef\xbb\xbfx", "text/html; charset=latin-1", "utf-8"),
+        (b"\xff\xfex\x00", "text/html", "utf-16le"),
+        (b"x", "text/html; charset=KOI8-R", "koi8-r"),
+        (b"x", 'text/html; Charset = "Shift_JIS"', "shift_jis"),
+        (b"<meta charset=gbk>", "text/html", "gbk"),
+        (b"<meta charset=utf-16>", "text/html", "utf-8"),
+        (b"<meta http-equiv=content-type content='text/html; charset=big5'>", "text/html", "big5"),
+        (b"<!-- <meta charset=gbk> -->", "text/html", "utf-8"),
+        (b" " * 1100 + b"<meta charset=gbk>", "text/html", "utf-8"),
+        ("é".encode(), "text/html", "utf-8"),
+        (b"\xe9t\xe9", "text/html", "windows-1252"),
+        ("é".encode()[:1], "text/html", "utf-8"),
+        *((b"x", f"text/html; charset={codec}", "utf-8") for codec in ("rot13", "hex", "zlib")),
+        *(
+            (b"x", f"text/html; charset={codec}", "utf-8")
+            for codec in ("idna", "punycode", "utf-7")
+        ),
+    ],
+)
+def test_the_encoding_is_decided_as_browsers_do(body, header, charset):
+    assert read(body, header, URL).charset == charset
+
+
+def test_bytes_that_do_not_fit_the_charset_are_a_flaw_and_the_links_are_read():
+    facts = read(b"\xff<a href=x>", "text/html; charset=utf-8", URL)
+    assert (facts.flaws, facts.links) == ((Reason.BAD_CHARSET,), ("http://e.test/a/x",))
+
+
+def test_a_link_that_is_no_url_is_told_apart():
+    facts = read(b"<a href='http://[x'><a href=y>", "text/html", URL)
+    assert (facts.malformed, facts.links) == (("http://[x",), ("http://e.test/a/y",))
+
+
+@given(st.binary(max_size=400), st.sampled_from(["text/html", "", "application/xml", "\x00;"]))
+def test_no_bytes_raise(body, header):
+    read(body, header, URL)
+
+
+_PIECES = [
+    "<a href='",
+    "'>",
+    "<base href=",
+    "<",
+    ">",
+    "&",
+    "#",
+    "</a>",
+    "<svg>",
+    "<!--",
+    "\x00",
+    "%",
+]
+
+
+@given(st.lists(st.sampled_from([*_PIECES, '"', "é", "//", ":", "http://[", "<title>", " "])))
+def test_no_markup_raises(pieces):
+    read("".join(pieces).encode(), "text/html", URL)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<div>" * 2_000_000,
+        b"<a><b><div>" * 500_000,
+        b"<p " + b" ".join(b"a%d=1" % n for n in range(500_000)) + b">",
+        b"".join(b"<b x=%d><p>" % n for n in range(500_000)),
+        b"".join(b"<body a%d=1>" % n for n in range(300_000)),
+        b"<ul><li>" * 500_000,
+        b"<!--" * 500_000,
+        b"<a '" * 500_000,
+        b"<script>" * 500_000,
+    ],
+    ids=lambda body: body[:12].decode(),
+)
+def test_no_page_takes_long(body):
+    """A page like these costs minutes to hours unguarded; the bound leaves room for slow CI."""
+    started = time.process_time()
+    facts = read(body + b"<a href=/last>", "text/html", URL)
+    assert time.process_time() - started < 10
+    assert len(facts.links) <= 1
+
+
+def test_the_links_of_a_page_that_a_tree_builder_could_not_read_are_found():
+    facts = read(b"<div>" * 200_000 + b"<a href=/last>", "text/html", URL)
+    assert facts.links == ("http://e.test/last",)
+
+
+@pytest.mark.parametrize("padding", [0, 40_000])
+def test_small_and_large_pages_are_read_alike(padding):
+    body = b"<title>T</title><base href=/d/><a href=x&amp;y><area href=z><b><a href=x#f>"
+    facts = read(body + b" " * padding, "text/html", URL)
+    assert facts.links == ("http://e.test/d/x&y", "http://e.test/d/z", "http://e.test/d/x")
+    assert facts.title == "T"

@@ -1,0 +1,113 @@
+"""URLs: WHATWG parsing, the fast path held equal to ada, the seen key."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trio_crawler.page.urls import host, normalise, origin, resolve, scheme, seen_key
+
+CASES = Path(__file__).parents[3] / "shared" / "data" / "urltestdata.json"
+
+PIECES = (
+    "a b.html .. . / // ? q=1 & %2e %7E %41 \\ : http: http://e.org http://e.org/ @ ; ~ ' \" < |"
+    " ^ {"
+    " [ - _ * ! $ = x/../y ./ ../ ..a .hidden a. ... % é HTTP://E.ORG/ mailto: ?a?b + , ("
+).split()
+PIECES += [" ", "\t"]
+BASES = [
+    "http://e.org/",
+    "http://e.org/a/b/c.html",
+    "http://e.org/a/b/?q=1/2",
+    "http://e.org:8080/x/",
+    "https://e.org/a//b/c",
+    "http://e.org/..a/b",
+    "http://[::1]/a/b",
+]
+
+
+def one_by_one(hrefs: list[str], base: str) -> tuple[list[str], list[str]]:
+    """Resolve every href by ada alone."""
+    urls: dict[str, None] = {}
+    bad: dict[str, None] = {}
+    for href in hrefs:
+        try:
+            urls[normalise(href, base)] = None
+        except ValueError:
+            bad[href.partition("#")[0]] = None
+    return list(urls), list(bad)
+
+
+def test_the_fast_path_gives_what_ada_gives_for_fifty_thousand_made_links():
+    chance = random.Random(3986)
+    for _ in range(5_000):
+        base = chance.choice(BASES)
+        hrefs = ["".join(chance.choices(PIECES, k=chance.randint(0, 6))) for _ in range(10)]
+        assert resolve(hrefs, base) == one_by_one(hrefs, base)
+
+
+@given(st.lists(st.text(max_size=12)), st.sampled_from(BASES))
+def test_the_fast_path_gives_what_ada_gives_for_any_text(hrefs, base):
+    assert resolve(hrefs, base) == one_by_one(hrefs, base)
+
+
+@pytest.mark.skipif(not CASES.exists(), reason="../shared/data/urltestdata.json is not here")
+def test_the_web_platform_tests_of_urls_pass():
+    cases = [case for case in json.loads(CASES.read_text()) if isinstance(case, dict)]
+    for case in cases:
+        try:
+            got: str | None = normalise(case["input"], case["base"])
+        except ValueError:
+            got = None
+        assert got == expected(case), case
+    assert len(cases) > 800
+
+
+def expected(case: dict[str, str]) -> str | None:
+    if case.get("failure"):
+        return None
+    href = case["href"].partition("#")[0]
+    user, password = case.get("username"), case.get("password")
+    if not user and not password:
+        return href
+    return href.replace(f"{user}:{password}@" if password else f"{user}@", "", 1)
+
+
+@given(st.text(alphabet="ab/%2eE7fF~.?=é", max_size=20))
+def test_a_seen_key_is_stable(path):
+    url = normalise("http://e.org/" + path)
+    key = seen_key(url)
+    assert seen_key(key) == key
+    assert normalise(key) == key
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("http://e.org/%7ea%2fb", "http://e.org/~a%2Fb"),
+        ("http://e.org/?b=%41&a=%3d", "http://e.org/?b=A&a=%3D"),
+        ("http://e.org/plain", "http://e.org/plain"),
+    ],
+)
+def test_a_seen_key_decodes_what_needs_no_escape_and_keeps_the_order(url, key):
+    assert seen_key(url) == key
+
+
+def test_the_parts_of_a_url_are_cut_out():
+    assert scheme("mailto:a@b") == "mailto"
+    assert origin("https://e.org:81/a//b") == "https://e.org:81"
+    assert host("https://e.org:81/a") == "e.org"
+    assert host("http://[::1]:81/") == "[::1]"
+
+
+def test_a_user_and_a_fragment_are_dropped():
+    assert normalise("http://user:pass@e.org/a#b") == "http://e.org/a"
+
+
+def test_a_lone_surrogate_raises_nothing_but_value_errors():
+    assert normalise("http://e.org/\ud800").startswith("http://e.org/")
