@@ -212,15 +212,19 @@ async def _run(
             pass  # The client has left, or a handler has closed.
         finally:
             server.open -= 1
-            await trio.aclose_forcefully(stream)
+            # Shielded, or a cancellation would take the place of a handler's own error.
+            with trio.CancelScope(shield=True):
+                await trio.aclose_forcefully(stream)
 
-    listeners = await trio.open_tcp_listeners(0, host=host)
-    port = listeners[0].socket.getsockname()[1]
+    (listener,) = await trio.open_tcp_listeners(0, host=host)
+    port = listener.socket.getsockname()[1]
     name = f"[{host}]" if ":" in host else host
     server.url = f"http{'s' if tls else ''}://{name}:{port}/"
-    async with trio.open_nursery() as nursery:
-        await nursery.start(trio.serve_listeners, serve, listeners)
-        task_status.started()
+    task_status.started()
+    # Not trio.serve_listeners: it closes unshielded, and a handler's own error would be lost.
+    async with listener, trio.open_nursery() as nursery:
+        while True:
+            nursery.start_soon(serve, await listener.accept())
 
 
 async def _converse(site: Site, server: Server, stream: trio.abc.Stream) -> None:

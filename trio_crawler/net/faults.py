@@ -73,15 +73,18 @@ def _tls(error: Exception, peer: str) -> Fault | None:
         if isinstance(link, ssl.SSLCertVerificationError):
             return Fault(Reason.TLS, _certificate(link, peer))
         if isinstance(link, ssl.SSLError):
-            what = (link.reason or link.strerror or "unknown error").replace("_", " ").lower()
+            # Only OpenSSL's own errors have a reason; those made in Python have not.
+            what = getattr(link, "reason", None) or link.strerror or "unknown error"
+            what = what.replace("_", " ").lower()
             return Fault(Reason.TLS, f"no secure connection to {peer}: {_clip(what)}")
     return None
 
 
 def _certificate(error: ssl.SSLCertVerificationError, peer: str) -> str:
-    if error.verify_code == _EXPIRED:
+    if getattr(error, "verify_code", None) == _EXPIRED:
         return f"the certificate of {peer} has expired"
-    return f"the certificate of {peer} cannot be trusted: {_clip(error.verify_message)}"
+    why = getattr(error, "verify_message", None) or str(error)
+    return f"the certificate of {peer} cannot be trusted: {_clip(why)}"
 
 
 def _dns(error: Exception, peer: str) -> Fault | None:

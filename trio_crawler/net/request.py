@@ -24,7 +24,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _OURS = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 _ORIGIN = re.compile(r"https?://[^/?#@\s]+")
 _URL = re.compile(
-    r"(https?://((?:\[[0-9a-f:.]+\]|[^/?#@:\[\]]+)(?::[0-9]+)?))(/?[\x21-\x22\x24-\x7e]*)(?:#.*)?"
+    r"(https?://((?:\[[0-9a-f:.]+\]|[^/?#@:\[\]\s]+)(?::[0-9]+)?))([/?][\x21-\x22\x24-\x7e]*)?(?:#.*)?"
 )
 
 _Fields: TypeAlias = list[tuple[bytes, bytes]]
@@ -60,9 +60,9 @@ class Requests:
         name in it.
         """
         parts = _URL.fullmatch(url)
-        if parts is None:
+        if parts is None or not url.isascii():
             raise httpx.InvalidURL("not an absolute http or https URL in its normal form")
-        origin, authority, target = parts.groups()
+        origin, authority, target = parts.groups("/")
         _check(authority)
         own = self._origins is None or origin in self._origins
         # With a Host of ours httpx does not decode the name, which fails for half of the emoji.

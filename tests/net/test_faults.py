@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+
+import httpx
+import pytest
+
+from trio_crawler.model import Reason
+from trio_crawler.net.faults import fault_of
+
+
+def connect_error(*causes: BaseException) -> httpx.ConnectError:
+    """Make what httpx raises when Trio could connect to none of several addresses."""
+    inner = OSError("all attempts to connect failed")
+    inner.__cause__ = causes[0] if len(causes) == 1 else BaseExceptionGroup("", list(causes))
+    middle = RuntimeError()
+    middle.__cause__ = inner
+    error = httpx.ConnectError("all attempts to connect failed")
+    # As after `raise ... from None` in httpcore.
+    error.__context__ = middle
+    return error
+
+
+def os_error(number: int) -> OSError:
+    return OSError(number, "x")
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (errno.ECONNREFUSED, Reason.REFUSED),
+        (errno.ENETUNREACH, Reason.UNREACHABLE),
+        (errno.EHOSTUNREACH, Reason.UNREACHABLE),
+        (errno.ENETDOWN, Reason.UNREACHABLE),
+        (errno.EMFILE, Reason.UNREACHABLE),
+        (errno.EINVAL, Reason.UNREACHABLE),
+        (errno.ETIMEDOUT, Reason.CONNECT_TIMEOUT),
+        (errno.ECONNRESET, Reason.RESET),
+    ],
+)
+def test_the_error_number_tells_why_no_connection_came(number: int, reason: Reason) -> None:
+    fault = fault_of(connect_error(os_error(number)), "h", None)
+    assert fault.reason is reason
+    assert "h" in fault.detail.split(" ")
+
+
+def test_of_several_addresses_the_one_that_refused_tells_most() -> None:
+    both = os_error(errno.ENETUNREACH), os_error(errno.ECONNREFUSED)
+    assert fault_of(connect_error(*both), "h", None).reason is Reason.REFUSED
+    assert fault_of(connect_error(*reversed(both)), "h", None).reason is Reason.REFUSED
+
+
+@pytest.mark.parametrize("number", [socket.EAI_NONAME, socket.EAI_AGAIN])
+def test_a_name_that_cannot_be_looked_up_is_a_dns_fault(number: int) -> None:
+    fault = fault_of(connect_error(socket.gaierror(number, "No address")), "h:81", None)
+    assert fault.reason is Reason.DNS
+    assert "the name of h:81" in fault.detail
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (httpx.ConnectTimeout(""), Reason.CONNECT_TIMEOUT),
+        (httpx.ReadTimeout(""), Reason.TIMEOUT),
+        (httpx.WriteTimeout(""), Reason.TIMEOUT),
+        (httpx.PoolTimeout(""), Reason.TIMEOUT),
+        (httpx.ReadError(""), Reason.RESET),
+        (httpx.WriteError(""), Reason.RESET),
+        (httpx.CloseError(""), Reason.RESET),
+        (httpx.RemoteProtocolError("illegal status line"), Reason.BAD_REPLY),
+        (httpx.LocalProtocolError("illegal state"), Reason.BAD_REPLY),
+        (httpx.UnsupportedProtocol("no"), Reason.BAD_URL),
+        (httpx.ProxyError("407"), Reason.UNREACHABLE),
+        (ConnectionResetError(errno.ECONNRESET, "x"), Reason.RESET),
+        (BrokenPipeError(errno.EPIPE, "x"), Reason.RESET),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "x"), Reason.REFUSED),
+        (ConnectionError("bare"), Reason.RESET),
+        (TimeoutError("bare"), Reason.CONNECT_TIMEOUT),
+        (socket.gaierror(socket.EAI_NONAME, "x"), Reason.DNS),
+        (ssl.SSLError(1, "x"), Reason.TLS),
+        (ssl.SSLEOFError(8, "x"), Reason.RESET),
+    ],
+)
+def test_every_network_exception_has_its_reason(error: OSError, reason: Reason) -> None:
+    fault = fault_of(error, "h", None)
+    assert fault.reason is reason
+    assert fault.detail
+
+
+def test_a_reset_in_the_body_says_how_far_it_had_come() -> None:
+    assert "after 7 bytes" in fault_of(httpx.ReadError(""), "h", 7).detail
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(errno.ENOENT, "x"), OSError("?")])
+def test_an_oserror_that_is_not_of_the_network_is_raised(error: OSError) -> None:
+    with pytest.raises(OSError) as caught:  # noqa: PT011 - its identity is what counts
+        fault_of(error, "h", None)
+    assert caught.value is error
+
+
+def test_what_a_server_put_in_a_message_stays_one_short_printable_line() -> None:
+    error = httpx.RemoteProtocolError("\x1b[2J\r\n\u202e" + "x" * 10_000)
+    detail = fault_of(error, "h", None).detail
+    assert detail.isprintable()
+    assert len(detail) < 250

@@ -1,0 +1,603 @@
+from __future__ import annotations
+
+import gzip
+import socket
+import zlib
+from collections.abc import AsyncIterator
+from functools import partial
+
+import httpx
+import pytest
+import trio
+from sites.raw import Request, chunked, hang_up, raw_server, redirect, reply, reset, silence
+
+from trio_crawler.model import Fault, Job, Reason, Response
+from trio_crawler.net.fetch import DEFAULT_USER_AGENT, HttpFetch
+from trio_crawler.policy.limits import Limits
+
+KIB = 1024
+CLIENT = partial(httpx.AsyncClient, trust_env=False)
+
+
+async def ask(answer: bytes, *, max_bytes: int = 100_000) -> Response | Fault:
+    """Fetch one URL from a server that answers with these bytes and closes."""
+
+    async def once(request: Request, stream: trio.abc.Stream) -> None:
+        await stream.send_all(answer)
+        await stream.aclose()
+
+    limits = Limits(max_bytes=max_bytes, timeout=10)
+    async with raw_server(once) as server, HttpFetch(limits=limits) as fetch:
+        return await fetch(Job(server.url))
+
+
+def gzipped(body: bytes, status: int = 200) -> bytes:
+    return reply(status, {"Content-Encoding": "gzip"}, body)
+
+
+def body_of(answer: Response | Fault) -> bytes:
+    assert isinstance(answer, Response), answer
+    return answer.body
+
+
+def reason_of(answer: Response | Fault) -> Reason:
+    assert isinstance(answer, Fault), answer
+    assert answer.detail.isprintable()
+    return answer.reason
+
+
+# How a body ends.
+
+
+async def test_a_page_comes_with_its_status_headers_and_body() -> None:
+    answer = await ask(reply(201, {"X-Kind": "page"}, b"hello"))
+    assert isinstance(answer, Response)
+    assert (answer.status, answer.headers["x-kind"], answer.body) == (201, "page", b"hello")
+
+
+async def test_an_answer_without_a_length_ends_with_its_connection() -> None:
+    assert body_of(await ask(b"HTTP/1.1 200 OK\r\n\r\nto the end")) == b"to the end"
+
+
+async def test_an_http_1_0_answer_is_read() -> None:
+    assert body_of(await ask(b"HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nold")) == b"old"
+
+
+async def test_chunks_are_joined_and_trailers_left_out() -> None:
+    body = chunked(b"one ", b"two", trailers=b"X-Sum: 7\r\n")
+    assert body_of(await ask(reply(200, {"Transfer-Encoding": "chunked"}, body))) == b"one two"
+
+
+@pytest.mark.parametrize("status", [204, 304])
+async def test_a_status_without_a_body_needs_none(status: int) -> None:
+    said = {"Content-Length": "500000", "Content-Encoding": "br"} if status == 304 else {}
+    answer = await ask(reply(status, said))
+    assert isinstance(answer, Response)
+    assert (answer.status, answer.body) == (status, b"")
+
+
+async def test_interim_answers_are_passed_over() -> None:
+    hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n"
+    assert body_of(await ask(hints * 3 + reply(body=b"page"))) == b"page"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        reply(200, {"Content-Length": "10"}, b"short"),
+        reply(200, {"Content-Length": "10"}),
+        reply(200, {"Transfer-Encoding": "chunked"}, b"5\r\nhello\r\n"),
+        reply(200, {"Transfer-Encoding": "chunked"}, b"5\r\nhel"),
+        reply(200, {"Transfer-Encoding": "chunked"}, b"5\r\nhello\r\n0\r\n"),
+        gzipped(gzip.compress(b"page")[:-1]),
+        reply(404, {"Content-Length": "10"}, b"short"),
+    ],
+)
+async def test_a_body_cut_short_is_incomplete(answer: bytes) -> None:
+    assert reason_of(await ask(answer)) is Reason.INCOMPLETE
+
+
+async def test_a_reset_in_the_middle_of_a_body_is_a_reset() -> None:
+    async def cut(request: Request, stream: trio.abc.Stream) -> None:
+        await stream.send_all(reply(200, {"Content-Length": "10"}, b"short"))
+        await trio.testing.wait_all_tasks_blocked()
+        await reset(request, stream)
+
+    async with raw_server(cut) as server, HttpFetch() as fetch:
+        answer = await fetch(Job(server.url))
+    assert reason_of(answer) is Reason.RESET
+    assert "after 5 bytes" in answer.detail
+
+
+# What is not valid HTTP.
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
+        b"\x00\x01\x02\r\n\r\n",
+        b"<html>no head</html>\r\n\r\n",
+        b"HTTP/1.1 twenty OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nbad header\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n",
+        reply(200, {"Transfer-Encoding": "chunked"}, b"xyz\r\nhello\r\n"),
+        reply(200, {"Transfer-Encoding": "gzip"}, b"hello"),
+        gzipped(b"not gzip at all"),
+        reply(200, {"Content-Encoding": "br"}, b"\x00"),
+        reply(200, {"X-Long": "x" * KIB * KIB}),
+        reply(200, {"X-Long": "x" * 65 * KIB}),
+        reply(200, [("X-Many", "x")] * 300),
+    ],
+)
+async def test_what_is_not_a_valid_answer_is_a_bad_reply(answer: bytes) -> None:
+    assert reason_of(await ask(answer)) is Reason.BAD_REPLY
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 2", b"HTTP/1.1 200 OK\r\nContent-Le"])
+async def test_a_connection_closed_before_the_answer_is_a_reset(answer: bytes) -> None:
+    assert reason_of(await ask(answer)) is Reason.RESET
+
+
+async def test_a_connection_broken_before_the_answer_is_a_reset() -> None:
+    async with raw_server(reset) as server, HttpFetch() as fetch:
+        assert reason_of(await fetch(Job(server.url))) is Reason.RESET
+
+
+# Content codings.
+
+
+@pytest.mark.parametrize(
+    ("coding", "encoded"),
+    [
+        ("gzip", gzip.compress(b"page")),
+        ("X-GZIP", gzip.compress(b"page")),
+        ("deflate", zlib.compress(b"page")),
+        ("deflate", zlib.compress(b"page")[2:-4]),
+        ("gzip", gzip.compress(b"pa") + gzip.compress(b"ge")),
+        ("deflate, gzip", gzip.compress(zlib.compress(b"page"))),
+        ("identity", b"page"),
+        ("", b"page"),
+    ],
+)
+async def test_a_coded_body_comes_decoded(coding: str, encoded: bytes) -> None:
+    assert body_of(await ask(reply(200, {"Content-Encoding": coding}, encoded))) == b"page"
+
+
+async def test_the_body_of_an_error_is_not_decoded() -> None:
+    assert body_of(await ask(reply(404, body=b"not here"))) == b"not here"
+    assert body_of(await ask(gzipped(gzip.compress(b"not here"), 404))) == b""
+    assert body_of(await ask(gzipped(b"damaged", 500))) == b""
+
+
+async def test_a_bomb_is_too_large() -> None:
+    bomb = gzip.compress(bytes(20_000_000))
+    assert len(bomb) < 100_000
+    assert reason_of(await ask(gzipped(bomb))) is Reason.TOO_LARGE
+
+
+# Limits.
+
+
+async def test_a_body_of_just_the_limit_comes() -> None:
+    assert len(body_of(await ask(reply(body=bytes(1000)), max_bytes=1000))) == 1000
+
+
+@pytest.mark.parametrize("status", [200, 404])
+async def test_an_announced_length_over_the_limit_ends_the_fetch_at_once(status: int) -> None:
+    async def announce(request: Request, stream: trio.abc.Stream) -> None:
+        await stream.send_all(reply(status, {"Content-Length": "1001"}))
+        await trio.sleep_forever()
+
+    limits = Limits(max_bytes=1000, timeout=60)
+    async with raw_server(announce) as server, HttpFetch(limits=limits) as fetch:
+        assert reason_of(await fetch(Job(server.url))) is Reason.TOO_LARGE
+        assert fetch.statistics().bytes == 0
+
+
+@pytest.mark.parametrize("framing", ["close", "chunked"])
+async def test_a_body_without_end_is_left_at_the_limit(framing: str) -> None:
+    async def flood(request: Request, stream: trio.abc.Stream) -> None:
+        head = (
+            {"Transfer-Encoding": "chunked"} if framing == "chunked" else {"Connection": "close"}
+        )
+        start = reply(200, head).replace(b"Content-Length: 0\r\n", b"")
+        await stream.send_all(start)
+        piece = bytes(100 * KIB)
+        while True:
+            await stream.send_all(b"19000\r\n%s\r\n" % piece if framing == "chunked" else piece)
+
+    limits = Limits(max_bytes=KIB * KIB)
+    async with raw_server(flood) as server, HttpFetch(limits=limits) as fetch:
+        assert reason_of(await fetch(Job(server.url))) is Reason.TOO_LARGE
+        assert fetch.statistics().bytes <= (1024 + 256) * KIB
+        assert fetch.statistics().pool.open == 0
+
+
+async def test_a_body_that_drips_ends_at_the_deadline() -> None:
+    async def drip(request: Request, stream: trio.abc.Stream) -> None:
+        await stream.send_all(reply(200, {"Content-Length": "1000"}))
+        while True:
+            await stream.send_all(b"x")
+            await trio.sleep(0.02)
+
+    async with raw_server(drip) as server, HttpFetch(limits=Limits(timeout=0.3)) as fetch:
+        started = trio.current_time()
+        answer = await fetch(Job(server.url))
+        assert trio.current_time() - started < 2
+    assert reason_of(answer) is Reason.TIMEOUT
+    assert "reading the body" in answer.detail
+
+
+async def test_a_head_that_drips_ends_at_the_deadline() -> None:
+    async def drip(request: Request, stream: trio.abc.Stream) -> None:
+        while True:
+            await stream.send_all(b"HTTP/1.1 100 Continue\r\n\r\n")
+            await trio.sleep(0.02)
+
+    async with raw_server(drip) as server, HttpFetch(limits=Limits(timeout=0.3)) as fetch:
+        answer = await fetch(Job(server.url))
+    assert reason_of(answer) is Reason.TIMEOUT
+    assert "waiting for the answer" in answer.detail
+
+
+async def test_a_deadline_while_connecting_says_so() -> None:
+    # Nobody answers the TLS handshake: the connection is there, and is not.
+    async with raw_server(silence) as server, HttpFetch(limits=Limits(timeout=0.3)) as fetch:
+        answer = await fetch(Job(server.url.replace("http:", "https:")))
+        assert fetch.statistics().pool.open == 0
+    assert reason_of(answer) is Reason.TIMEOUT
+    assert "connecting" in answer.detail
+
+
+async def test_a_deadline_of_the_caller_is_not_taken_for_ours() -> None:
+    async with raw_server(silence) as server, HttpFetch() as fetch:
+        with trio.move_on_after(0.1) as scope:
+            await fetch(Job(server.url))
+            pytest.fail("the cancellation was swallowed")
+        assert scope.cancelled_caught
+        assert fetch.statistics().pool.open == 0
+
+
+# Connecting.
+
+
+async def test_a_port_nobody_listens_on_refuses() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/"
+        async with HttpFetch() as fetch:
+            assert reason_of(await fetch(Job(url))) is Reason.REFUSED
+
+
+class Names(trio.abc.HostnameResolver):
+    """Know no name, as a resolver that was asked would say."""
+
+    async def getaddrinfo(self, *args: object, **kwargs: object) -> list[tuple[object, ...]]:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    async def getnameinfo(self, *args: object) -> tuple[str, str]:
+        raise NotImplementedError
+
+
+async def test_a_name_that_does_not_exist_is_a_dns_fault() -> None:
+    trio.socket.set_custom_hostname_resolver(Names())
+    async with HttpFetch() as fetch:
+        assert reason_of(await fetch(Job("http://no-such-host.invalid/"))) is Reason.DNS
+
+
+async def test_an_ipv6_address_is_asked_with_its_brackets_in_host() -> None:
+    async with raw_server({"/": reply(body=b"six")}, host="::1") as server, HttpFetch() as fetch:
+        assert body_of(await fetch(Job(server.url))) == b"six"
+    assert server.requests[0].headers["host"] == f"[::1]:{server.port}"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://h/",
+        "javascript:alert(1)",
+        "",
+        "http://",
+        "http:///",
+        "http://user:secret@h/",
+        "http://a..b/",
+        "http://" + "a" * 64 + ".test/",
+        "http://127.0.0.1:65536/",
+        "http://127.0.0.1:" + "9" * 5000 + "/",
+        "http://h/a b",
+        "http://h/\n",
+        "http://h/\xe9",
+        "http://b\xfccher.test/",
+        "http://[::1/",
+        "http://[1::2::3]/",
+        "http://h/" + "x" * 70_000,
+    ],
+)
+async def test_a_url_that_cannot_be_asked_for_is_a_bad_url(url: str) -> None:
+    async with HttpFetch() as fetch:
+        assert reason_of(await fetch(Job(url))) is Reason.BAD_URL
+        assert fetch.statistics().requests == 0
+
+
+# Redirects.
+
+
+@pytest.mark.parametrize("status", [300, 301, 302, 303, 307, 308])
+async def test_a_redirect_comes_at_once_and_its_body_is_not_read(status: int) -> None:
+    async def endless(request: Request, stream: trio.abc.Stream) -> None:
+        await stream.send_all(
+            reply(status, {"Location": "javascript:alert(1)", "Content-Length": "99999999"})
+        )
+        await trio.sleep_forever()
+
+    async with raw_server(endless) as server, HttpFetch() as fetch:
+        answer = await fetch(Job(server.url))
+        assert fetch.statistics().bytes == 0
+        assert fetch.statistics().pool.open == 0
+    assert isinstance(answer, Response)
+    assert (answer.status, answer.body) == (status, b"")
+    assert answer.headers["location"] == "javascript:alert(1)"
+    assert len(server.requests) == 1
+
+
+async def test_a_redirect_with_an_empty_body_keeps_its_connection() -> None:
+    async with raw_server({"/": redirect("/b")}) as server, HttpFetch() as fetch:
+        await fetch(Job(server.url))
+        await fetch(Job(server.url))
+    assert (len(server.requests), server.connections) == (2, 1)
+
+
+async def test_a_redirect_status_that_leads_nowhere_is_read() -> None:
+    assert body_of(await ask(reply(302, body=b"where to?"))) == b"where to?"
+
+
+# What is sent.
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["/", "/?", "/a|b[c]{d}^e", "/%7e/%2F?q=a%20b&c='\"", "//double//slash", "/a?b?c", "/;p=1/@:"],
+)
+async def test_path_and_query_are_sent_byte_for_byte(target: str) -> None:
+    async with raw_server({}) as server, HttpFetch() as fetch:
+        await fetch(Job(server.url.removesuffix("/") + target))
+    assert server.targets == [target]
+
+
+async def test_a_fragment_is_not_sent() -> None:
+    async with raw_server({}) as server, HttpFetch() as fetch:
+        await fetch(Job(server.url + "a#b?c"))
+    assert server.targets == ["/a"]
+
+
+async def test_the_request_says_who_asks_and_what_can_be_read() -> None:
+    async with raw_server({}) as server, HttpFetch() as fetch:
+        await fetch(Job(server.url))
+    sent = server.requests[0].headers
+    assert sent["user-agent"] == DEFAULT_USER_AGENT
+    assert sent["accept-encoding"] == "gzip, deflate"
+    assert sent["accept"].startswith("text/html")
+    assert sent["host"] == f"127.0.0.1:{server.port}"
+
+
+async def test_headers_of_the_user_replace_the_defaults_and_may_come_twice() -> None:
+    own = [("user-agent", "mine"), ("Cookie", "a=1"), ("Cookie", "b=2"), ("X-Name", "K\xf6ln")]
+    async with raw_server({}) as server, HttpFetch(headers=own) as fetch:
+        await fetch(Job(server.url))
+    head = server.requests[0].head
+    assert head.lower().count(b"user-agent") == 1
+    assert b"user-agent: mine\r\n" in head
+    assert b"Cookie: a=1\r\nCookie: b=2\r\nX-Name: K\xc3\xb6ln\r\n" in head
+
+
+async def test_headers_of_the_user_go_only_to_their_origins() -> None:
+    own = {"Authorization": "Basic c2VjcmV0", "User-Agent": "mine"}
+    async with raw_server({}) as home, raw_server({}) as away:
+        origins = {home.url.removesuffix("/")}
+        async with HttpFetch(headers=own, origins=origins, user_agent="us") as fetch:
+            for server in (home, away):
+                await fetch(Job(server.url + "page"))
+    assert home.requests[0].headers["authorization"] == "Basic c2VjcmV0"
+    assert home.requests[0].headers["user-agent"] == "mine"
+    assert b"c2VjcmV0" not in away.requests[0].head
+    assert away.requests[0].headers["user-agent"] == "us"
+
+
+async def test_no_headers_of_the_user_go_to_a_name_that_only_begins_like_the_origin() -> None:
+    seen: list[httpx.Request] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(200)
+
+    urls = ["http://h.test.evil/", "http://h.test:81/", "https://h.test/", "http://h.test/"]
+    own = {"X-Secret": "1"}
+    fetch = HttpFetch(httpx.MockTransport(handler), headers=own, origins=["http://h.test"])
+    for url in urls:
+        await fetch(Job(url))
+    assert ["x-secret" in request.headers for request in seen] == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("X-Token", "secret\r\nX-Evil: 1"),
+        ("X-Token", "secret\n"),
+        ("X-Token", "secret\x00"),
+        ("X-Token", "secret\x7f"),
+        ("X-Token", "secret\ud800"),
+        ("X Token", "secret"),
+        ("X-Token\r\n", "secret"),
+        ("", "secret"),
+        ("Host", "secret"),
+        ("content-length", "secret"),
+        ("Transfer-Encoding", "secret"),
+    ],
+)
+def test_a_header_that_cannot_be_sent_is_named_without_its_value(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match="header") as caught:
+        HttpFetch(headers={name: value})
+    assert name.strip() in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_user_agent_with_a_line_break_is_refused() -> None:
+    with pytest.raises(ValueError, match="User-Agent"):
+        HttpFetch(user_agent="me\r\nX-Evil: 1")
+
+
+@pytest.mark.parametrize("origin", ["h.test", "http://h.test/", "ftp://h.test", "http://u@h.test"])
+def test_an_origin_that_would_never_match_is_refused(origin: str) -> None:
+    with pytest.raises(ValueError, match="origin"):
+        HttpFetch(origins=[origin])
+
+
+# Transports and clients of the caller's.
+
+
+async def test_a_mock_transport_answers_with_a_plain_or_an_async_function() -> None:
+    def plain(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, text=f"at {request.url.path}")
+
+    async def slow(request: httpx.Request) -> httpx.Response:
+        await trio.lowlevel.checkpoint()
+        return plain(request)
+
+    for handler in (plain, slow):
+        async with HttpFetch(httpx.MockTransport(handler)) as fetch:
+            assert body_of(await fetch(Job("http://h.test/a"))) == b"at /a"
+            assert fetch.statistics().pool is None
+
+
+async def test_a_short_body_of_any_transport_is_incomplete() -> None:
+    def short(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"Content-Length": "9"}, content=b"short")
+
+    fetch = HttpFetch(httpx.MockTransport(short))
+    assert reason_of(await fetch(Job("http://h.test/"))) is Reason.INCOMPLETE
+
+
+async def test_a_length_of_a_transport_that_is_no_number_is_a_bad_reply() -> None:
+    def odd(request: httpx.Request) -> httpx.Response:
+        headers = [(b"Content-Length", "\u0663".encode())]
+        return httpx.Response(200, headers=headers, stream=Pieces(b"x"))
+
+    fetch = HttpFetch(httpx.MockTransport(odd))
+    assert reason_of(await fetch(Job("http://h.test/"))) is Reason.BAD_REPLY
+
+
+@pytest.mark.parametrize("bug", [TypeError, KeyError, httpx.DecodingError, httpx.StreamConsumed])
+async def test_a_bug_in_a_transport_is_raised(bug: type[Exception]) -> None:
+    error = bug() if bug is httpx.StreamConsumed else bug("a bug")
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        raise error
+
+    with pytest.raises(bug):
+        await HttpFetch(httpx.MockTransport(handler))(Job("http://h.test/"))
+
+
+class Pieces(httpx.AsyncByteStream):
+    """Give the same piece for ever, and note that it was closed."""
+
+    def __init__(self, piece: bytes, times: int = 1) -> None:
+        self._piece = piece
+        self._times = times
+        self.closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for _ in range(self._times):
+            yield self._piece
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+async def test_a_body_that_is_left_early_is_closed_without_a_trace() -> None:
+    pieces = Pieces(b"x" * 1000, 10**9)
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, stream=pieces))
+    fetch = HttpFetch(transport, limits=Limits(max_bytes=5000))
+    assert reason_of(await fetch(Job("http://h.test/"))) is Reason.TOO_LARGE
+    assert pieces.closed
+
+
+async def test_a_client_brings_its_headers_cookies_and_authentication() -> None:
+    client = httpx.AsyncClient(
+        headers={"X-Own": "1", "User-Agent": "the client's"},
+        cookies={"c": "2"},
+        auth=("u", "p"),
+        trust_env=False,
+    )
+    async with raw_server({}) as server, client:
+        await HttpFetch(client)(Job(server.url + "a|b"))
+    sent = server.requests[0].headers
+    assert (sent["x-own"], sent["cookie"], sent["authorization"]) == ("1", "c=2", "Basic dTpw")
+    assert sent["user-agent"] == "the client's"
+    assert sent["accept-encoding"] == "gzip, deflate"
+    assert server.targets == ["/a|b"]
+
+
+async def test_a_plain_client_asks_in_our_name() -> None:
+    async with raw_server({}) as server, CLIENT() as client:
+        await HttpFetch(client)(Job(server.url))
+        await HttpFetch(client, user_agent="us")(Job(server.url))
+    agents = [request.headers["user-agent"] for request in server.requests]
+    assert agents == [DEFAULT_USER_AGENT, "us"]
+
+
+@pytest.mark.parametrize(
+    "target", ["javascript:alert(1)", "http://xn--a/", "/next", "http://[", ""]
+)
+async def test_a_client_gives_redirects_back_wherever_they_lead(target: str) -> None:
+    client = CLIENT(follow_redirects=True)
+    async with raw_server({"/": redirect(target)}) as server, client:
+        answer = await HttpFetch(client)(Job(server.url))
+    assert isinstance(answer, Response)
+    assert (answer.status, answer.headers["location"]) == (302, target)
+    assert server.targets == ["/"]
+
+
+async def test_a_client_that_is_also_used_otherwise_follows_its_own_redirects() -> None:
+    site = {"/": redirect("/b"), "/b": reply(body=b"b")}
+    async with raw_server(site) as server, CLIENT(follow_redirects=True) as client:
+        for _ in range(3):
+            await HttpFetch(client)(Job(server.url))
+        assert (await client.get(server.url)).content == b"b"
+        assert len(client.event_hooks["response"]) == 1
+
+
+async def test_a_client_keeps_its_own_timeouts() -> None:
+    async with raw_server(silence) as server, CLIENT(timeout=0.1) as client:
+        answer = await HttpFetch(client)(Job(server.url))
+    assert reason_of(answer) is Reason.TIMEOUT
+
+
+async def test_a_body_of_a_client_that_is_too_large_leaves_nothing_open() -> None:
+    site = {"/": reply(200, {"Transfer-Encoding": "chunked"}, chunked(*[b"x" * 5000] * 200))}
+    async with raw_server(site) as server, CLIENT() as client:
+        fetch = HttpFetch(client, limits=Limits(max_bytes=50_000))
+        assert reason_of(await fetch(Job(server.url))) is Reason.TOO_LARGE
+        assert not client._transport._pool.connections
+
+
+async def test_a_client_or_transport_of_the_caller_stays_open() -> None:
+    async with raw_server({"/": reply()}) as server, CLIENT() as client:
+        for _ in range(2):
+            async with HttpFetch(client) as fetch:
+                assert isinstance(await fetch(Job(server.url)), Response)
+    assert server.connections == 1
+
+
+async def test_the_bytes_and_requests_are_counted_as_sent() -> None:
+    page = gzip.compress(b"page" * 1000)
+    site = {"/": gzipped(page), "/gone": hang_up}
+    async with raw_server(site) as server, HttpFetch() as fetch:
+        for path in ("", "gone", ""):
+            await fetch(Job(server.url + path))
+        figures = fetch.statistics()
+    assert (figures.requests, figures.bytes) == (3, 2 * len(page))
