@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import click
@@ -13,6 +15,8 @@ from trio_crawler._version import __version__
 WRONG_USAGE = 2
 NORMAL = 2
 """The level of talk between `-q` (0) and `-v` (3), as the chapter's crawler counts it."""
+
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 _EPILOG = """\
 \b
@@ -56,6 +60,9 @@ class Options:
 
 def main() -> NoReturn:
     """Run the command and exit with its status."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A title that the locale has no bytes for is written as escapes, as stderr has it.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         sys.exit(command.main(standalone_mode=False))
     except click.ClickException as error:
@@ -69,9 +76,9 @@ def _url(url: str) -> str:
     url = url.strip()
     if not url:
         raise click.BadParameter("an empty URL")
-    if "://" not in url:
+    if not _SCHEME.match(url):
         url = f"http://{url}"
-    if "@" in url.split("://", 1)[1].partition("/")[0]:
+    if "@" in re.split(r"[/?#\\]", url.split("://", 1)[1], maxsplit=1)[0]:
         advice = "name the user with --header 'Authorization: Basic ...'"
         raise click.BadParameter(f"a URL must not hold a user or password: {advice}")
     return url

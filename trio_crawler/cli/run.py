@@ -49,13 +49,18 @@ def run(options: Options) -> int:
 
     Raises ValueError for options that do not go together.
     """
+    status = CLOSED_PIPE
     try:
-        return trio.run(_main, options)
-    except BrokenPipeError:
-        # The reader of our output has left, as `head` does: end without a word, and keep
-        # Python from complaining when it flushes standard output at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return CLOSED_PIPE
+        status = trio.run(_main, options)
+    except* BrokenPipeError:
+        # The reader of our output has left, as `head` does: end without a word.
+        _discard_output()
+    return status
+
+
+def _discard_output() -> None:
+    # Otherwise Python complains when it flushes standard output at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 async def _main(options: Options) -> int:
@@ -76,6 +81,9 @@ async def _main(options: Options) -> int:
             await nursery.start(_listen, crawler, scope, screen, ending)
             with scope:
                 await _crawl(crawler, report, screen, sink, options)
+                if sink:
+                    # Here a slow reader has all the time it wants, until Ctrl-C.
+                    await sink.flush()
             nursery.cancel_scope.cancel("the crawl is over")
     if scope.cancelled_caught and not ending.phrase:
         ending.phrase = f"cut short {GRACE:g} s after --max-time"
@@ -182,17 +190,27 @@ def _finish(
     text = report.text(
         crawler.statistics(), options.max_tasks, seeds=crawler.seeds, ended=ending.phrase
     )
-    print(text, file=output, flush=True)
-    if sink and sink.error:
-        print(
-            f"trio-crawler: cannot write {options.jsonl}: {sink.error.strerror}", file=sys.stderr
-        )
-    return _status(report, sink, ending)
+    unwritten = sink.error if sink else None
+    if unwritten:
+        _complain(options.jsonl, unwritten)
+    try:
+        print(text, file=output, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _complain("the report", error)
+        _discard_output()
+        unwritten = error
+    return _status(report, unwritten, ending)
 
 
-def _status(report: Report, sink: Sink | None, ending: Ending) -> int:
+def _complain(what: str | None, error: OSError) -> None:
+    print(f"trio-crawler: cannot write {what}: {error.strerror}", file=sys.stderr)
+
+
+def _status(report: Report, unwritten: OSError | None, ending: Ending) -> int:
     if ending.signal:
         return 128 + ending.signal
     if report.nothing:
         return 3
-    return 1 if report.problems or (sink and sink.error) else 0
+    return 1 if report.problems or unwritten else 0

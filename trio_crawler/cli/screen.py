@@ -24,7 +24,8 @@ class Screen:
 
     def __init__(self, *, live: bool) -> None:
         self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-        self._shown = live and self._console.is_terminal
+        # Rich alone would take FORCE_COLOR, as build servers set it, for a terminal.
+        self._shown = live and sys.stderr.isatty() and not self._console.is_dumb_terminal
         self._live = Live(
             console=self._console,
             auto_refresh=False,

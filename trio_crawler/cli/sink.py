@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 import sys
 from functools import partial
-from typing import BinaryIO
+from io import FileIO
 
 import trio
 
@@ -18,12 +21,14 @@ class Sink:
     """Gather lines and write them in a thread, every 0.2 s or 64 KiB; a context manager.
 
     A reader at the other end of a pipe may be slow: that slows the crawl, and no deadline of a
-    fetch passes meanwhile unseen. After `error` is set nothing more is written.
+    fetch passes meanwhile unseen. After `error` is set nothing more is written. A write that is
+    cancelled goes on in its thread, unless it is to a plain file: that never waits for anybody.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: FileIO) -> None:
         self.error: OSError | None = None
         self._file = file
+        self._waits = not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
         self._lines = bytearray()
         self._writing = trio.Lock()
         self._stuck = False
@@ -35,7 +40,7 @@ class Sink:
         if not self._stuck:
             self._write(self._lines)
         try:
-            if self._file is not sys.stdout.buffer and not self._stuck:
+            if not self._stuck:
                 self._file.close()
         except OSError as failed:
             self.error = self.error or failed
@@ -52,7 +57,7 @@ class Sink:
             lines, self._lines = self._lines, bytearray()
             self._stuck = True
             write = partial(self._write, lines)
-            await trio.to_thread.run_sync(write, abandon_on_cancel=self._pipe)
+            await trio.to_thread.run_sync(write, abandon_on_cancel=self._waits)
             self._stuck = False
 
     async def drain(self) -> None:
@@ -61,20 +66,22 @@ class Sink:
             await trio.sleep(EVERY)
             await self.flush()
 
-    @property
-    def _pipe(self) -> bool:
-        return self._file is sys.stdout.buffer
-
     def _write(self, lines: bytearray) -> None:
-        if self.error or not lines:
+        if self.error:
             return
         try:
-            self._file.write(lines)
-            self._file.flush()
+            rest = memoryview(lines)
+            while rest:
+                rest = rest[self._file.write(rest) :]
         except OSError as error:
             self.error = error
 
 
-def opened(path: str) -> BinaryIO:
+def opened(path: str) -> FileIO:
     """Open a file for the lines; `-` is standard output. Raises OSError."""
-    return sys.stdout.buffer if path == "-" else open(path, "wb")  # noqa: SIM115 - Sink closes it
+    if path != "-":
+        return FileIO(path, "w")
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    # Unbuffered, so a thread stuck in a write holds no lock of sys.stdout.
+    return FileIO(sys.stdout.fileno(), "w", closefd=False)

@@ -1,0 +1,55 @@
+"""The command in a process of its own, as a shell would start it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 20.0
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Give an environment in which nothing but `more` tells rich what it writes to."""
+    told = {"FORCE_COLOR", "TTY_COMPATIBLE", "NO_COLOR", "COLUMNS", "LINES", "TERM"}
+    kept = {name: text for name, text in os.environ.items() if name not in told}
+    return kept | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"} | more
+
+
+def start(*words: str, env: dict[str, str] | None = None, **popen: Any) -> subprocess.Popen[bytes]:
+    """Start the command; its standard output and error are pipes unless `popen` says else."""
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = [sys.executable, "-m", "trio_crawler", *words]
+    nothing = subprocess.DEVNULL
+    return subprocess.Popen(command, stdin=nothing, env=env or environment(), **pipes | popen)
+
+
+def crawl(*words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end."""
+    with start(*words, **more) as process:
+        out, err = ended(process)
+    return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+
+def ended(process: subprocess.Popen[bytes], patience: float = PATIENCE) -> tuple[str, str]:
+    """Wait for the end; give what was written and not yet read."""
+    try:
+        out, err = process.communicate(timeout=patience)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    return (out or b"").decode(), (err or b"").decode()
+
+
+def wait_until(true: Callable[[], object], patience: float = PATIENCE) -> None:
+    """Poll until something is true; raise TimeoutError if it never is."""
+    end = time.monotonic() + patience
+    while not true():
+        if time.monotonic() > end:
+            raise TimeoutError("waited in vain")
+        time.sleep(0.005)
