@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, Refused, Skipped
+from trio_crawler.report import edges
 from trio_crawler.report.links import Broken, Links, Referrer
 
 HEADERS = httpx.Headers()
@@ -80,12 +81,12 @@ def test_a_link_to_a_redirect_that_ends_in_a_broken_page_is_told_with_the_way() 
 
 def test_a_page_that_leads_there_by_several_ways_is_named_once_by_the_shortest() -> None:
     assert broken(
-        page("p", "x", "b", "a"),
-        Redirect("x", 301, "gone"),
-        Redirect("a", 301, "gone"),
-        Redirect("b", 301, "a"),
+        page("p", "z", "a", "y"),
+        Redirect("z", 301, "gone"),
+        Redirect("y", 301, "gone"),
+        Redirect("a", 301, "z"),
         page("gone", status=404),
-    ) == [Broken("gone", "404", referrers=(Referrer("p", ("a",)),))]
+    ) == [Broken("gone", "404", referrers=(Referrer("p", ("y",)),))]
 
 
 def test_a_redirect_to_a_good_page_is_not_broken() -> None:
@@ -106,6 +107,31 @@ def test_what_was_skipped_or_led_out_of_scope_is_not_broken() -> None:
         )
         == []
     )
+
+
+def test_a_redirect_whose_refused_target_came_by_another_way_is_as_broken_as_it() -> None:
+    assert broken(
+        page("p", "a"),
+        page("q", "gone"),
+        Redirect("a", 301, "gone", refused=Reason.TOO_DEEP),
+        page("gone", status=404),
+    ) == [Broken("gone", "404", referrers=(Referrer("p", ("a",)), *on("q")))]
+
+
+@pytest.mark.parametrize("outcome", [page("b"), Skipped("b", Reason.STOPPED)])
+def test_who_links_to_what_is_sound_or_skipped_is_forgotten(
+    outcome: Outcome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edges, "_BLOCK", 4)
+    monkeypatch.setattr(edges, "_FREE", 0)
+    links = Links()
+    for at in range(100):
+        links.add(page(f"p{at}", "b"))
+    assert len(links._edges) == 100
+    links.add(outcome)
+    for at in range(100, 400):
+        links.add(page(f"p{at}", "b"))
+    assert len(links._edges) < 8
 
 
 def test_a_redirect_to_something_that_is_no_url_is_broken() -> None:

@@ -221,10 +221,12 @@ async def _run(
     name = f"[{host}]" if ":" in host else host
     server.url = f"http{'s' if tls else ''}://{name}:{port}/"
     task_status.started()
-    # Not trio.serve_listeners: it closes unshielded, and a handler's own error would be lost.
-    async with listener, trio.open_nursery() as nursery:
-        while True:
-            nursery.start_soon(serve, await listener.accept())
+    # Not trio.serve_listeners: its checkpoints on the way out lose a handler's own error when the
+    # server is being stopped at that moment.
+    with listener.socket:
+        async with trio.open_nursery() as nursery:
+            while True:
+                nursery.start_soon(serve, await listener.accept())
 
 
 async def _converse(site: Site, server: Server, stream: trio.abc.Stream) -> None:

@@ -130,10 +130,9 @@ class Links:
         me = self._ids[redirect.url]
         if redirect.refused is Reason.BAD_URL:
             self._ends[me] = _End(Reason.BAD_URL, f"-> {redirect.target}")
-        elif redirect.refused:
-            self._edges.close(me)
         else:
-            # A fragment is for the browser; the URL that was asked for has none.
+            # A target that was refused has no outcome, and so no fault, unless another way to
+            # it was admitted. A fragment is for the browser: what was asked for has none.
             self._next[me] = self._ids[redirect.target.partition("#")[0]]
 
     def _loops(self) -> list[tuple[int, ...]]:
