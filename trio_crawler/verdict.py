@@ -26,7 +26,7 @@ from trio_crawler.page.urls import normalise, scheme
 from trio_crawler.policy.limits import Limits
 
 LARGE_PAGE = 200_000
-"""Bytes from which on a page is read in a thread: parsing lets go of the GIL meanwhile."""
+"""Bytes from which on a page is read in a thread, so that the other workers go on meanwhile."""
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 """The statuses a browser follows (Fetch Standard, "redirect status")."""
