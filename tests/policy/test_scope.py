@@ -95,3 +95,8 @@ def test_filters_compose():
 def test_an_expression_that_does_not_compile_is_named():
     with pytest.raises(ValueError, match=r"not a regular expression: '\('"):
         excluding("ok", "(")
+
+
+def test_a_prefix_that_is_not_a_url_is_named():
+    with pytest.raises(ValueError, match=r"not a URL to begin with: 'http://\[x'"):
+        under("http://[x")

@@ -37,8 +37,11 @@ def same_site(seeds: Iterable[str], *, lenient: bool = False) -> Admits:
 
 
 def under(*prefixes: str) -> Admits:
-    """Admit URLs that begin with one of the prefixes, such as `https://example.org/docs/`."""
-    wanted = tuple(normalise(prefix) for prefix in prefixes)
+    """Admit URLs that begin with one of the prefixes, such as `https://example.org/docs/`.
+
+    Raises ValueError, naming the prefix, for one that is not a URL.
+    """
+    wanted = tuple(_prefix(prefix) for prefix in prefixes)
 
     def under(job: Job) -> Reason | None:
         return None if job.url.startswith(wanted) else Reason.NOT_INCLUDED
@@ -94,6 +97,13 @@ def everything(job: Job) -> Reason | None:
 def _finder(patterns: Collection[Pattern]) -> Callable[[str], bool]:
     compiled = [_compiled(pattern) for pattern in patterns]
     return lambda url: any(pattern.search(url) for pattern in compiled)
+
+
+def _prefix(prefix: str) -> str:
+    try:
+        return normalise(prefix)
+    except ValueError:
+        raise ValueError(f"not a URL to begin with: {prefix!r}") from None
 
 
 def _compiled(pattern: Pattern) -> re.Pattern[str]:
