@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trio_crawler.page.urls import host, normalise, origin, resolve, scheme, seen_key
@@ -52,6 +52,7 @@ def test_the_fast_path_gives_what_ada_gives_for_fifty_thousand_made_links():
 
 
 @given(st.lists(st.text(max_size=12)), st.sampled_from(BASES))
+@example(["0 #", "0", "0\x08#x"], BASES[0])
 def test_the_fast_path_gives_what_ada_gives_for_any_text(hrefs, base):
     assert resolve(hrefs, base) == one_by_one(hrefs, base)
 

@@ -62,7 +62,7 @@ def resolve(hrefs: Iterable[str], base: str) -> tuple[list[str], list[str]]:
     malformed = []
     plain = _PLAIN.fullmatch
     directory = join.directory
-    for href in dict.fromkeys([h[: h.index("#")] if "#" in h else h for h in hrefs]):
+    for href in dict.fromkeys([_cut(h) if "#" in h else h for h in hrefs]):
         match = plain(href)
         if match is not None and match.lastindex is None:
             found[directory + href] = None
@@ -70,8 +70,14 @@ def resolve(hrefs: Iterable[str], base: str) -> tuple[list[str], list[str]]:
         try:
             found[join(href, match)] = None
         except ValueError:
-            malformed.append(href)
-    return list(found), malformed
+            malformed.append(href.partition("#")[0])
+    return list(found), list(dict.fromkeys(malformed))
+
+
+def _cut(href: str) -> str:
+    """Cut the fragment, but keep its sign behind what would be stripped at the end of a URL."""
+    plain = href[: href.index("#")]
+    return plain + "#" if plain and plain[-1] <= " " else plain
 
 
 def seen_key(url: str) -> str:
