@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from trio_crawler.model import Job as Job
     from trio_crawler.model import Outcome as Outcome
     from trio_crawler.model import Page as Page
+    from trio_crawler.model import Phase as Phase
     from trio_crawler.model import Reason as Reason
     from trio_crawler.model import Redirect as Redirect
     from trio_crawler.model import Refused as Refused
@@ -57,7 +58,8 @@ _HOMES = {
     "trio_crawler.frontier.join": "Join",
     "trio_crawler.frontier.memory": "Frontier MemoryFrontier",
     "trio_crawler.model": (
-        "Failure Fault Fetch Job Outcome Page Reason Redirect Refused Response Skipped Statistics"
+        "Failure Fault Fetch Job Outcome Page Phase Reason Redirect Refused Response Skipped "
+        "Statistics"
     ),
     "trio_crawler.net.fetch": "HttpFetch",
     "trio_crawler.policy.limits": "Limits",

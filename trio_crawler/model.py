@@ -34,6 +34,8 @@ class Reason(StrEnum):
     DNS = "dns"
     REFUSED = "refused"
     UNREACHABLE = "unreachable"
+    BLOCKED_ADDRESS = "blocked_address"
+    NO_SOCKETS = "no_sockets"
     CONNECT_TIMEOUT = "connect_timeout"
     TLS = "tls"
     TIMEOUT = "timeout"
@@ -47,6 +49,17 @@ class Reason(StrEnum):
     # Flaws: the page came, and was read as well as it could be.
     BAD_CHARSET = "bad_charset"
     TOO_MANY_LINKS = "too_many_links"
+
+
+class Phase(StrEnum):
+    """Say how far a fetch had come when it failed."""
+
+    RESOLVE = "resolve"
+    CONNECT = "connect"
+    TLS = "tls"
+    SEND = "send"
+    WAIT = "wait"
+    READ = "read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +88,14 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Say why no response came: a reason for programs, a sentence for people."""
+    """Say why no response came: a reason for programs, a sentence for people.
+
+    `phase` is how far the fetch had come, where that is known.
+    """
 
     reason: Reason
     detail: str = ""
+    phase: Phase | None = None
 
 
 Fetch: TypeAlias = Callable[[Job], Awaitable[Response | Fault]]
@@ -146,7 +163,8 @@ class Redirect:
 class Failure:
     """A URL that was asked for and gave no page.
 
-    `target` is where it would have led, when `reason` is `TOO_MANY_REDIRECTS`.
+    `target` is where it would have led, when `reason` is `TOO_MANY_REDIRECTS`; `phase` is how
+    far the last attempt had come, where that is known.
     """
 
     url: str
@@ -157,6 +175,7 @@ class Failure:
     tries: int = 1
     seconds: float = 0.0
     target: str | None = None
+    phase: Phase | None = None
 
 
 @dataclass(frozen=True, slots=True)

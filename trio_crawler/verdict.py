@@ -63,7 +63,7 @@ class Judge:
     def fail(self, job: Job, fault: Fault, seconds: float, target: str | None = None) -> Verdict:
         """End a URL that gave no page."""
         about = (job.url, fault.reason, fault.detail, job.depth, job.referrer, job.tries, seconds)
-        return Verdict(Failure(*about, target), [])
+        return Verdict(Failure(*about, target, fault.phase), [])
 
     async def answer(self, job: Job, response: Response, seconds: float) -> Verdict:
         """End a URL by the response that came for it."""

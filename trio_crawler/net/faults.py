@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import httpx
 
-from trio_crawler.model import Fault, Reason
+from trio_crawler.model import Fault, Phase, Reason
 
 _UNREACHABLE = (
     errno.EHOSTUNREACH,
@@ -31,6 +31,14 @@ _CONNECTING = {
 }
 _NO_SUCH_NAME = (socket.EAI_NONAME, socket.EAI_NODATA, socket.EAI_FAIL)
 _EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
+
+
+class Faulty(Exception):
+    """Carry the fault that ends a fetch; it never leaves `net`."""
+
+    def __init__(self, reason: Reason, detail: str, phase: Phase | None = None) -> None:
+        super().__init__(detail)
+        self.fault = Fault(reason, detail, phase)
 
 
 def fault_of(error: httpx.TransportError | OSError, peer: str, received: int | None) -> Fault:
