@@ -7,10 +7,12 @@ import os
 import socket
 import ssl
 from collections.abc import Iterator
+from dataclasses import replace
 
 import httpx
 
 from trio_crawler.model import Fault, Phase, Reason
+from trio_crawler.net.progress import Progress
 
 _UNREACHABLE = (
     errno.EHOSTUNREACH,
@@ -30,6 +32,7 @@ _CONNECTING = {
     **dict.fromkeys(_UNREACHABLE, Reason.UNREACHABLE),
 }
 _NO_SUCH_NAME = (socket.EAI_NONAME, socket.EAI_NODATA, socket.EAI_FAIL)
+OUT_OF_SOCKETS = "out of file descriptors: use fewer workers, or raise `ulimit -n`"
 _EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
 
 
@@ -55,13 +58,26 @@ def fault_of(error: httpx.TransportError | OSError, peer: str, received: int | N
     if isinstance(error, httpx.ProtocolError):
         return _protocol(error, peer, received)
     if isinstance(error, httpx.UnsupportedProtocol):
-        return Fault(Reason.BAD_URL, _clip(str(error)))
+        return Fault(Reason.BAD_URL, clip(str(error)))
     fault = _tls(error, peer) or _dns(error, peer)
     if fault:
         return fault
     if isinstance(error, httpx.NetworkError) and not isinstance(error, httpx.ConnectError):
-        return Fault(Reason.RESET, _broken(peer, received))
+        return Fault(Reason.RESET, broken(peer, received))
     return _connecting(error, peer, received)
+
+
+def socket_fault(error: OSError, progress: Progress) -> Fault:
+    """Say what went wrong at a socket of our own, whatever it was."""
+    peer, phase = progress.peer, progress.phase
+    if fault := _tls(error, peer):
+        return replace(fault, phase=phase)
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return Fault(Reason.NO_SOCKETS, OUT_OF_SOCKETS, phase)
+    if phase in (Phase.RESOLVE, Phase.CONNECT):
+        why = os.strerror(error.errno) if error.errno else str(error)
+        return Fault(Reason.UNREACHABLE, f"{peer} cannot be reached: {clip(why)}", phase)
+    return Fault(Reason.RESET, broken(peer, progress.received), phase)
 
 
 def _protocol(error: httpx.ProtocolError, peer: str, received: int | None) -> Fault:
@@ -70,8 +86,8 @@ def _protocol(error: httpx.ProtocolError, peer: str, received: int | None) -> Fa
     if received is not None and "peer closed connection" in text:
         return Fault(Reason.INCOMPLETE, f"the body was cut off after {received} bytes")
     if "disconnected" in text:
-        return Fault(Reason.RESET, _broken(peer, received))
-    return Fault(Reason.BAD_REPLY, f"{peer} does not answer in valid HTTP: {_clip(text)}")
+        return Fault(Reason.RESET, broken(peer, received))
+    return Fault(Reason.BAD_REPLY, f"{peer} does not answer in valid HTTP: {clip(text)}")
 
 
 def _tls(error: Exception, peer: str) -> Fault | None:
@@ -84,7 +100,7 @@ def _tls(error: Exception, peer: str) -> Fault | None:
             # Only OpenSSL's own errors have a reason; those made in Python have not.
             what = getattr(link, "reason", None) or link.strerror or "unknown error"
             what = what.replace("_", " ").lower()
-            return Fault(Reason.TLS, f"no secure connection to {peer}: {_clip(what)}")
+            return Fault(Reason.TLS, f"no secure connection to {peer}: {clip(what)}")
     return None
 
 
@@ -92,7 +108,7 @@ def _certificate(error: ssl.SSLCertVerificationError, peer: str) -> str:
     if getattr(error, "verify_code", None) == _EXPIRED:
         return f"the certificate of {peer} has expired"
     why = getattr(error, "verify_message", None) or str(error)
-    return f"the certificate of {peer} cannot be trusted: {_clip(why)}"
+    return f"the certificate of {peer} cannot be trusted: {clip(why)}"
 
 
 def _dns(error: Exception, peer: str) -> Fault | None:
@@ -100,7 +116,7 @@ def _dns(error: Exception, peer: str) -> Fault | None:
         if isinstance(link, socket.gaierror):
             if link.errno in _NO_SUCH_NAME:
                 return Fault(Reason.DNS, f"the name of {peer} is not known")
-            why = _clip(link.strerror or "unknown error")
+            why = clip(link.strerror or "unknown error")
             return Fault(Reason.DNS, f"the name of {peer} cannot be looked up: {why}")
     return None
 
@@ -112,25 +128,26 @@ def _connecting(error: httpx.TransportError | OSError, peer: str, received: int 
             return _named(_CONNECTING[number], number, peer, received)
     if isinstance(error, OSError):
         if isinstance(error, ConnectionError):
-            return Fault(Reason.RESET, _broken(peer, received))
+            return Fault(Reason.RESET, broken(peer, received))
         if isinstance(error, TimeoutError):
             return Fault(Reason.CONNECT_TIMEOUT, f"{peer} did not accept a connection in time")
         raise error
     why = os.strerror(numbers[0]) if numbers else str(error) or type(error).__name__
-    return Fault(Reason.UNREACHABLE, f"{peer} cannot be reached: {_clip(why)}")
+    return Fault(Reason.UNREACHABLE, f"{peer} cannot be reached: {clip(why)}")
 
 
 def _named(reason: Reason, number: int, peer: str, received: int | None) -> Fault:
     if reason is Reason.REFUSED:
         return Fault(reason, f"{peer} refused the connection")
     if reason is Reason.RESET:
-        return Fault(reason, _broken(peer, received))
+        return Fault(reason, broken(peer, received))
     if reason is Reason.CONNECT_TIMEOUT:
         return Fault(reason, f"{peer} did not accept a connection in time")
     return Fault(reason, f"{peer} cannot be reached: {os.strerror(number)}")
 
 
-def _broken(peer: str, received: int | None) -> str:
+def broken(peer: str, received: int | None) -> str:
+    """Say that a connection was lost, before the answer (None) or in the body."""
     if received is None:
         return f"{peer} closed the connection before it had answered"
     return f"{peer} broke the connection after {received} bytes of the body"
@@ -150,7 +167,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
                 links.append(origin)
 
 
-def _clip(text: str) -> str:
+def clip(text: str) -> str:
     """Keep what fits a line, without the control characters a server may have put in."""
     shown = text if text.isprintable() else ascii(text)[1:-1]
     return shown if len(shown) <= 160 else shown[:157] + "..."

@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, ip_network
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trio_crawler.net.addresses import AddressPolicy
+
+PUBLIC = """
+1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 93.184.216.34 100.63.255.255 100.128.0.0 126.255.255.255
+128.0.0.0 168.63.129.15 168.63.129.17 169.253.255.255 169.255.0.0 172.15.255.255 172.32.0.0
+191.255.255.255 192.0.1.0 192.0.3.0 192.31.196.1 192.52.193.1 192.88.98.255 192.88.100.0
+192.167.255.255 192.169.0.0 192.175.48.1 198.17.255.255 198.20.0.0 198.51.99.255 198.51.101.0
+203.0.112.255 203.0.114.0 223.255.255.255
+2000:: 2001:200:: 2001:db7:ffff:: 2001:db9:: 2606:4700:4700::1111 2620:4f:8000::1 2a00:1450::1
+3ffe:: 3ffe:ffff:: 3fff:1000::
+::ffff:8.8.8.8 ::ffff:808:808 64:ff9b::8.8.8.8 64:ff9b::808:808 2002:808:808::1
+""".split()
+
+REFUSED = {
+    "unspecified": "0.0.0.0 :: ::ffff:0.0.0.0",
+    "of this network": "0.0.0.1 0.255.255.255 ::ffff:0.1.2.3",
+    "private": (
+        "10.0.0.0 10.0.0.5 10.255.255.255 172.16.0.0 172.31.255.255 192.168.0.0 192.168.255.255"
+        " ::ffff:10.0.0.5 ::ffff:a00:5 64:ff9b::10.0.0.5 64:ff9b::c0a8:1 2002:a00:5:: 2002:ac10::1"
+    ),
+    "shared": "100.64.0.0 100.127.255.255 ::ffff:100.64.0.1",
+    "loopback": (
+        "127.0.0.0 127.0.0.1 127.0.0.2 127.255.255.255 ::1 ::ffff:127.0.0.1 ::ffff:7f00:1"
+        " 64:ff9b::127.0.0.1 2002:7f00:1::"
+    ),
+    "link-local": "169.254.0.0 169.254.255.255 fe80:: fe80::1 febf:ffff::1 ::ffff:169.254.1.1",
+    "cloud metadata": (
+        "169.254.169.254 100.100.100.200 168.63.129.16 fd00:ec2::254 ::ffff:169.254.169.254"
+        " ::ffff:168.63.129.16 64:ff9b::a9fe:a9fe 64:ff9b::168.63.129.16 2002:a9fe:a9fe::"
+    ),
+    "documentation": (
+        "192.0.2.0 192.0.2.255 198.51.100.0 198.51.100.255 203.0.113.0 203.0.113.255"
+        " 2001:db8:: 2001:db8:ffff::1 3fff:: 3fff:fff:ffff::1"
+    ),
+    "benchmarking": "198.18.0.0 198.19.255.255 2001:2::1",
+    "multicast": "224.0.0.0 224.0.0.1 233.252.0.1 239.255.255.255 ff00:: ff02::1 ff0e::1",
+    "broadcast": "255.255.255.255 ::ffff:255.255.255.255",
+    "reserved": (
+        "192.0.0.0 192.0.0.8 192.0.0.192 192.0.0.255 192.88.99.1 240.0.0.0 255.255.255.254"
+        " 2001:1::1 2001:10::1 2001:20::1 2001:30::1 2001:1ff:ffff::1"
+        " 0:0:0:1:: ::1:0:0:0 ::fffe:8.8.8.8 ::ffff:0:8.8.8.8 64:ff9a:ffff::1 64:ff9b:0:1::1"
+        " 64:ff9b:2::1 100:0:0:1::1 1fff:ffff::1 4000:: 5f00::1 fbff:ffff::1 fe00::1 fe7f::1"
+    ),
+    "IPv4-compatible": "::127.0.0.1 ::8.8.8.8 ::2 ::ffff:ffff",
+    "NAT64 address for local use": "64:ff9b:1:: 64:ff9b:1::808:808 64:ff9b:1:ffff::1",
+    "Teredo": "2001:: 2001:0:1234::1 2001:0:ffff:ffff:ffff:ffff:ffff:ffff",
+    "discard": "100:: 100::ffff:ffff:ffff:ffff",
+    "unique local": "fc00:: fc00::1 fd12:3456::1 fdff:ffff::1",
+    "site-local": "fec0:: fec0::1 feff:ffff::1",
+    "with a scope": "fe80::1%eth0 fe80::1%1 ::1%lo 2606:4700::1%eth0",
+    "not an address": "localhost 127.1 0x7f.0.0.1 010.0.0.1 2130706433 1.2.3.4.5 ::g %eth0 [ :",
+}
+CASES = [(address, kind) for kind, row in REFUSED.items() for address in row.split()]
+
+
+def refusal(policy: AddressPolicy, address: str) -> str | None:
+    return policy.refusal("host.example", address)
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_a_public_address_may_be_connected(address: str) -> None:
+    assert AddressPolicy().refusal(address, address) is None
+    assert refusal(AddressPolicy(), address) is None
+
+
+@pytest.mark.parametrize(("address", "kind"), CASES)
+def test_any_other_address_is_refused_and_its_kind_is_named(address: str, kind: str) -> None:
+    said = refusal(AddressPolicy(), address)
+    assert said is not None
+    assert kind in said
+    # Remembered or not, the answer is the same.
+    assert refusal(AddressPolicy(), address) == said
+
+
+def test_the_empty_address_is_refused() -> None:
+    assert refusal(AddressPolicy(), "") is not None
+
+
+@given(st.ip_addresses(v=4))
+def test_a_mapped_address_and_its_carriers_are_judged_as_the_inner_address(
+    inner: IPv4Address,
+) -> None:
+    policy = AddressPolicy()
+    refused = refusal(policy, str(inner)) is not None
+    number = int(inner)
+    carriers = (0xFFFF << 32 | number, 0x64FF9B << 96 | number, 0x2002 << 112 | number << 80)
+    for carrier in carriers:
+        assert (refusal(policy, str(IPv6Address(carrier))) is not None) is refused
+
+
+@given(st.ip_addresses(v=4))
+def test_no_ipv4_compatible_address_may_be_connected(inner: IPv4Address) -> None:
+    assert refusal(AddressPolicy(), str(IPv6Address(int(inner))))
+
+
+@given(st.ip_addresses())
+def test_what_python_knows_to_be_of_special_use_is_refused(
+    address: IPv4Address | IPv6Address,
+) -> None:
+    # The IPv6 carriers are judged by their inner address, which Python does not look at.
+    if address in ip_network("2002::/16") or address in ip_network("64:ff9b::/96"):
+        return
+    if address.is_private or address.is_multicast or address.is_reserved or address.is_loopback:
+        mapped = getattr(address, "ipv4_mapped", None)
+        if mapped is None:
+            assert refusal(AddressPolicy(), str(address))
+
+
+def test_the_sentence_has_the_kind_and_the_remedy() -> None:
+    remedy = "name it as a seed or with --allow-private"
+    policy = AddressPolicy()
+    assert policy.refusal("10.0.0.5", "10.0.0.5") == f"10.0.0.5 is a private address; {remedy}"
+    assert policy.refusal("[::1]", "::1") == f"::1 is a loopback address; {remedy}"
+    assert policy.refusal("a.example", "10.0.0.5") == (
+        f"a.example leads to 10.0.0.5, a private address; {remedy}"
+    )
+    assert policy.refusal("[::ffff:a00:5]", "::ffff:a00:5") == (
+        f"::ffff:a00:5 is a way to 10.0.0.5, a private address; {remedy}"
+    )
+
+
+def test_an_address_that_nothing_can_open_is_refused_without_a_remedy() -> None:
+    policy = AddressPolicy(allowed=["::/0", "0.0.0.0/0"])
+    assert policy.refusal("a.example", "fe80::1%eth0") == (
+        "a.example leads to fe80::1%eth0, an address with a scope, which is never connected to"
+    )
+    assert policy.refusal("a.example", "b.example") == (
+        "a.example leads to b.example, not an address"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seed", "address"),
+    [
+        ("http://127.0.0.1/", "127.0.0.1"),
+        ("https://127.0.0.1:8443/a/b?c", "127.0.0.1"),
+        ("http://127.0.0.1", "127.0.0.1"),
+        ("http://127.0.0.1?q=http://x/", "127.0.0.1"),
+        ("http://me:secret@127.0.0.1:80/@10.0.0.5/", "127.0.0.1"),
+        ("http://0.0.0.0:8000/", "0.0.0.0"),
+        ("http://169.254.169.254/latest/", "169.254.169.254"),
+        ("http://[::1]/", "::1"),
+        ("http://[::1]:8080/", "::1"),
+        ("http://[::1]:8080/", "0:0:0:0:0:0:0:1"),
+        ("http://[::1]:8080/", "[::1]"),
+        ("http://[::ffff:7f00:1]/", "::ffff:127.0.0.1"),
+    ],
+)
+def test_a_seed_that_is_an_address_opens_it(seed: str, address: str) -> None:
+    assert refusal(AddressPolicy([seed]), address) is None
+    assert refusal(AddressPolicy(["http://example.org/"]), address)
+
+
+@pytest.mark.parametrize(
+    ("seed", "address"),
+    [
+        ("http://127.0.0.1/", "127.0.0.2"),
+        ("http://127.0.0.1/", "::1"),
+        ("http://127.0.0.1/", "::ffff:127.0.0.1"),
+        ("http://[::1]/", "127.0.0.1"),
+        ("http://[::ffff:7f00:1]/", "127.0.0.1"),
+        ("http://example.org/127.0.0.1", "127.0.0.1"),
+        ("http://127.0.0.1@example.org/", "127.0.0.1"),
+        ("http://localhost/", "127.0.0.1"),
+        ("http://8.8.8.8/", "10.0.0.5"),
+    ],
+)
+def test_a_seed_opens_no_other_address(seed: str, address: str) -> None:
+    assert refusal(AddressPolicy([seed]), address)
+
+
+def test_a_seed_that_is_a_name_opens_what_its_first_lookup_gave() -> None:
+    policy = AddressPolicy(["http://intra.example:8080/"])
+    assert policy.refusal("intra.example", "10.0.0.5")
+    policy.learn("intra.example", ["10.0.0.5", "fd00::5"])
+    assert policy.refusal("intra.example", "10.0.0.5") is None
+    assert policy.refusal("intra.example", "fd00::5") is None
+    assert policy.refusal("intra.example", "10.0.0.6")
+
+
+def test_a_later_lookup_of_a_seed_opens_nothing() -> None:
+    policy = AddressPolicy(["http://intra.example/"])
+    policy.learn("intra.example", ["10.0.0.5"])
+    policy.learn("intra.example", ["10.0.0.6"])
+    assert policy.refusal("intra.example", "10.0.0.6") == (
+        "intra.example leads to 10.0.0.6, a private address that its first lookup did not give; "
+        "name it with --allow-private"
+    )
+    assert policy.refusal("intra.example", "10.0.0.5") is None
+
+
+def test_a_seed_that_was_public_at_first_cannot_become_private() -> None:
+    policy = AddressPolicy(["http://public.example/"])
+    policy.learn("public.example", ["93.184.216.34"])
+    policy.learn("public.example", ["127.0.0.1"])
+    assert policy.refusal("public.example", "127.0.0.1")
+
+
+def test_a_first_lookup_that_gave_nothing_does_not_count() -> None:
+    policy = AddressPolicy(["http://intra.example/"])
+    policy.learn("intra.example", [])
+    policy.learn("intra.example", ["10.0.0.5"])
+    assert policy.refusal("intra.example", "10.0.0.5") is None
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "a.intra.example", "example", "intra.example.", "127.0.0.1", ""]
+)
+def test_the_lookup_of_another_host_opens_nothing(host: str) -> None:
+    policy = AddressPolicy(["http://intra.example/", "http://127.0.0.1/"])
+    policy.learn(host, ["10.0.0.5"])
+    assert policy.refusal(host, "10.0.0.5")
+    # Nor does it use up the seed's own first lookup.
+    policy.learn("intra.example", ["10.0.0.6"])
+    assert policy.refusal("intra.example", "10.0.0.6") is None
+
+
+def test_each_seed_has_a_first_lookup_of_its_own() -> None:
+    policy = AddressPolicy(["http://a.example/", "https://a.example/x", "http://b.example/"])
+    policy.learn("a.example", ["10.0.0.1"])
+    policy.learn("b.example", ["10.0.0.2"])
+    assert policy.refusal("b.example", "10.0.0.2") is None
+    policy.learn("a.example", ["10.0.0.3"])
+    assert policy.refusal("a.example", "10.0.0.3")
+
+
+def test_a_lookup_that_gives_no_addresses_but_names_opens_nothing() -> None:
+    policy = AddressPolicy(["http://intra.example/"])
+    policy.learn("intra.example", ["localhost", "fe80::1%eth0"])
+    assert policy.refusal("intra.example", "localhost")
+    assert policy.refusal("intra.example", "fe80::1%eth0")
+    assert policy.refusal("intra.example", "fe80::1")
+
+
+@pytest.mark.parametrize(
+    ("entry", "opened", "closed"),
+    [
+        ("10.0.0.0/8", "10.0.0.0 10.255.255.255 ::ffff:10.1.2.3", "11.0.0.0 127.0.0.1 ::1"),
+        ("10.0.0.5", "10.0.0.5 ::ffff:a00:5", "10.0.0.4 10.0.0.6 64:ff9b::10.0.0.5 2002:a00:5::"),
+        ("10.0.0.0/255.255.0.0", "10.0.255.255", "10.1.0.0"),
+        ("::1", "::1", "127.0.0.1 ::ffff:127.0.0.1"),
+        ("fd00::/8", "fd00::1 fd00:ec2::254", "fc00::1"),
+        ("0.0.0.0/0", "10.0.0.1 127.0.0.1 169.254.169.254 ::ffff:10.0.0.1", "::1 fe80::1"),
+        ("::/0", "::1 fe80::1 ff02::1 ::ffff:10.0.0.1", "10.0.0.1"),
+        ("::ffff:10.0.0.0/104", "::ffff:10.0.0.1", "10.0.0.1"),
+        ("64:ff9b::/96", "64:ff9b::10.0.0.5", "10.0.0.5"),
+    ],
+)
+def test_an_allowed_network_opens_its_addresses_and_no_other(
+    entry: str, opened: str, closed: str
+) -> None:
+    policy = AddressPolicy(allowed=[entry])
+    for address in opened.split():
+        if address not in closed.split():
+            assert refusal(AddressPolicy(), address), address
+        assert refusal(policy, address) is None, address
+    for address in closed.split():
+        assert (refusal(policy, address) is None) is (address == "11.0.0.0"), address
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["", "example.org", "10", "10.0.0.0/33", "10.0.0.0/", "::/129", "fe80::1%eth0", "[::1]"],
+)
+def test_an_entry_that_is_no_network_is_named(entry: str) -> None:
+    with pytest.raises(ValueError, match=r"such as 10\.0\.0\.0/8: ") as caught:
+        AddressPolicy(allowed=["10.0.0.0/8", entry])
+    assert str(caught.value).endswith(f": {entry!r}")
+
+
+def test_an_entry_with_host_bits_set_is_told_its_network() -> None:
+    with pytest.raises(ValueError, match="host bits") as caught:
+        AddressPolicy(allowed=["10.0.0.1/8"])
+    assert str(caught.value) == "10.0.0.1/8 has host bits set; the network is 10.0.0.0/8"
+
+
+def test_what_one_policy_opens_stays_closed_for_another() -> None:
+    opened = AddressPolicy(["http://127.0.0.1/"], ["10.0.0.0/8"])
+    assert refusal(opened, "127.0.0.1") is None
+    assert refusal(opened, "10.0.0.5") is None
+    assert refusal(AddressPolicy(), "127.0.0.1")
+    assert refusal(AddressPolicy(), "10.0.0.5")
+
+
+def test_a_policy_tells_how_much_is_open() -> None:
+    policy = AddressPolicy(["http://a.example/", "http://127.0.0.1/"], ["10.0.0.0/8"])
+    assert repr(policy) == "<AddressPolicy: 1 addresses opened, 1 networks allowed>"
+    policy.learn("a.example", ["93.184.216.34", "::1", "0:0:0:0:0:0:0:1"])
+    assert repr(policy) == "<AddressPolicy: 2 addresses opened, 1 networks allowed>"

@@ -1,0 +1,412 @@
+from __future__ import annotations
+
+import errno
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+
+import pytest
+import trio
+from sites.steps import cancelled_at, until
+
+from trio_crawler.model import Phase, Reason
+from trio_crawler.net import resolve
+from trio_crawler.net.faults import Faulty
+from trio_crawler.net.resolve import Resolver, look_up
+
+
+class Names:
+    """Answer as the system does: from a table, or when told to."""
+
+    def __init__(self, *answers: Sequence[str] | OSError) -> None:
+        self.asked: list[bytes] = []
+        self.answers = list(answers)
+        self.free = threading.Event()
+        self.free.set()
+
+    def __call__(self, name: bytes) -> Sequence[str]:
+        # What is answered is decided when it is asked.
+        answer = self.answers[min(len(self.asked), len(self.answers) - 1)]
+        self.asked.append(name)
+        assert self.free.wait(10)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    async def were_asked(self, times: int) -> None:
+        """Wait until the thread of a lookup has begun."""
+        await until(lambda: len(self.asked) == times)
+
+
+async def faulty(resolver: Resolver, host: str, port: int = 80) -> Faulty:
+    with pytest.raises(Faulty) as caught:
+        await resolver(host, port)
+    return caught.value
+
+
+async def test_a_name_is_looked_up_by_the_system() -> None:
+    assert "127.0.0.1" in await Resolver()("localhost", 80)
+
+
+def test_addresses_come_once_each_and_in_the_order_of_the_system(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def getaddrinfo(
+        host: bytes, port: None, family: int = 0, type: int = 0
+    ) -> list[tuple[int, int, int, str, tuple[str, int]]]:
+        assert (host, type) == (b"h.example", socket.SOCK_STREAM)
+        found = ["::2", "10.0.0.2", "::1", "::2", "10.0.0.2", "10.0.0.1"]
+        return [(0, type, 6, "", (address, 0)) for address in found]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    assert list(look_up(b"h.example")) == ["::2", "10.0.0.2", "::1", "10.0.0.1"]
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("[::1]", "::1"),
+        ("::1", "::1"),
+        ("[2001:db8::7]", "2001:db8::7"),
+        ("[fe80::1%eth0]", "fe80::1%eth0"),
+    ],
+)
+async def test_an_address_is_its_own_and_takes_no_thread(host: str, address: str) -> None:
+    names = Names(["192.0.2.1"])
+    assert list(await Resolver(names)(host, 80)) == [address]
+    assert names.asked == []
+
+
+@pytest.mark.parametrize(
+    "host", ["", ".", "a..b", ".a", "a." + "b" * 64, "b\xfccher.example", "a\0.b", "a b\n", "a.."]
+)
+async def test_what_cannot_be_a_name_is_a_dns_fault_and_not_asked_for(host: str) -> None:
+    names = Names(["192.0.2.1"])
+    error = await faulty(Resolver(names), host)
+    assert error.fault.reason is Reason.DNS
+    assert error.fault.phase is Phase.RESOLVE
+    assert names.asked == []
+
+
+@pytest.mark.parametrize(
+    "host", ["a", "a.", "xn--bcher-kva.example", "_dmarc.example", "b" * 63 + ".example", "a-.-b"]
+)
+async def test_a_name_is_asked_for_as_it_is(host: str) -> None:
+    names = Names(["192.0.2.1"])
+    assert await Resolver(names)(host, 80) == ["192.0.2.1"]
+    assert names.asked == [host.encode()]
+
+
+async def test_a_name_that_is_too_long_for_the_system_is_not_known() -> None:
+    # 299 characters: over the 253 of RFC 1035, so that no name server is asked.
+    name = ".".join(["ab"] * 100)
+    fault = (await faulty(Resolver(), name)).fault
+    assert (fault.reason, fault.detail) == (Reason.DNS, f"the name of {name} is not known")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "detail"),
+    [
+        (socket.gaierror(socket.EAI_NONAME, "x"), Reason.DNS, "the name of h is not known"),
+        (socket.gaierror(socket.EAI_NODATA, "x"), Reason.DNS, "the name of h is not known"),
+        (socket.gaierror(socket.EAI_FAIL, "x"), Reason.DNS, "the name of h is not known"),
+        (
+            socket.gaierror(socket.EAI_AGAIN, "try again"),
+            Reason.DNS,
+            "the name of h cannot be looked up: try again",
+        ),
+        (
+            OSError(errno.EIO, "broken"),
+            Reason.DNS,
+            "the name of h cannot be looked up: broken",
+        ),
+        (OSError(errno.EIO), Reason.DNS, "the name of h cannot be looked up: unknown error"),
+        (OSError("?"), Reason.DNS, "the name of h cannot be looked up: unknown error"),
+        (OSError(errno.EMFILE, "x"), Reason.NO_SOCKETS, resolve.OUT_OF_SOCKETS),
+        (OSError(errno.ENFILE, "x"), Reason.NO_SOCKETS, resolve.OUT_OF_SOCKETS),
+        # The numbers of getaddrinfo are not those of the system.
+        (
+            socket.gaierror(errno.EMFILE, "odd"),
+            Reason.DNS,
+            "the name of h cannot be looked up: odd",
+        ),
+    ],
+)
+async def test_a_lookup_that_fails_says_why(error: OSError, reason: Reason, detail: str) -> None:
+    fault = (await faulty(Resolver(Names(error)), "h", 443)).fault
+    assert (fault.reason, fault.detail, fault.phase) == (reason, detail, Phase.RESOLVE)
+
+
+async def test_a_name_without_addresses_is_not_known() -> None:
+    fault = (await faulty(Resolver(Names([])), "h")).fault
+    assert (fault.reason, fault.detail) == (Reason.DNS, "the name of h is not known")
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "peer"),
+    [
+        ("h", 80, "h"),
+        ("h", 443, "h"),
+        ("h", 8080, "h:8080"),
+        ("::1", 81, "[::1]:81"),
+        ("[::1]", 81, "[::1]:81"),
+        ("::1", 80, "[::1]"),
+    ],
+)
+def test_a_peer_is_named_with_its_port_unless_it_is_a_usual_one(
+    host: str, port: int, peer: str
+) -> None:
+    assert resolve.peer(host, port) == peer
+
+
+async def test_the_port_is_in_the_sentence_of_each_who_waited() -> None:
+    names = Names(socket.gaierror(socket.EAI_NONAME, "x"))
+    names.free.clear()
+    resolver = Resolver(names)
+    details: list[str] = []
+
+    async def ask(port: int) -> None:
+        details.append((await faulty(resolver, "h", port)).fault.detail)
+
+    async with trio.open_nursery() as nursery:
+        for port in (80, 81, 82):
+            nursery.start_soon(ask, port)
+        await names.were_asked(1)
+        names.free.set()
+    said = sorted(f"the name of {peer} is not known" for peer in ("h", "h:81", "h:82"))
+    assert sorted(details) == said
+    assert len(names.asked) == 1
+
+
+def test_a_process_without_descriptors_says_so_and_not_that_the_name_is_unknown() -> None:
+    # In a new process, for glibc keeps what it once read. All but a few descriptors are taken
+    # once Trio has its own; the name is one that /etc/hosts has.
+    program = """if True:
+        import os, resource, trio
+        from trio_crawler.net.faults import Faulty
+        from trio_crawler.net.resolve import Resolver
+
+        async def main():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+            try:
+                while True:
+                    os.dup(0)
+            except OSError:
+                pass
+            try:
+                await Resolver()("localhost", 80)
+            except Faulty as error:
+                print(error.fault.reason.value)
+
+        trio.run(main)
+    """
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("no_sockets\n", "")
+
+
+async def test_addresses_are_kept_for_a_minute(autojump_clock: trio.testing.MockClock) -> None:
+    names = Names(["192.0.2.1"], ["192.0.2.2"])
+    resolver = Resolver(names)
+    assert await resolver("h", 80) == ["192.0.2.1"]
+    assert repr(resolver) == "<Resolver: 1 names kept, 0 being looked up>"
+    await trio.sleep(59.9)
+    assert await resolver("h", 443) == ["192.0.2.1"]
+    assert len(names.asked) == 1
+    await trio.sleep(0.1)
+    assert await resolver("h", 80) == ["192.0.2.2"]
+    await trio.sleep(59.9)
+    assert await resolver("h", 80) == ["192.0.2.2"]
+    assert len(names.asked) == 2
+
+
+async def test_of_too_many_names_the_oldest_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
+) -> None:
+    monkeypatch.setattr(resolve, "MOST_NAMES", 3)
+    names = Names(["192.0.2.1"])
+    resolver = Resolver(names)
+    for host in ("a", "b", "c"):
+        await resolver(host, 80)
+        await trio.sleep(25)
+    # `a` is too old now: looked up again, it is the youngest.
+    await resolver("a", 80)
+    await resolver("d", 80)
+    assert repr(resolver) == "<Resolver: 3 names kept, 0 being looked up>"
+    for host in ("c", "a", "d"):
+        await resolver(host, 80)
+    assert names.asked == [b"a", b"b", b"c", b"a", b"d"]
+    await resolver("b", 80)
+    assert names.asked[5:] == [b"b"]
+
+
+async def test_many_who_ask_at_once_cause_one_lookup() -> None:
+    names = Names(["192.0.2.1"], ["192.0.2.2"])
+    names.free.clear()
+    resolver = Resolver(names)
+    found: list[Sequence[str]] = []
+
+    async def ask() -> None:
+        found.append(await resolver("h", 80))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(50):
+            nursery.start_soon(ask)
+        await names.were_asked(1)
+        await trio.testing.wait_all_tasks_blocked()
+        assert repr(resolver) == "<Resolver: 0 names kept, 1 being looked up>"
+        names.free.set()
+    assert found == [["192.0.2.1"]] * 50
+    assert len(names.asked) == 1
+
+
+async def test_names_are_looked_up_side_by_side() -> None:
+    names = Names(["192.0.2.1"])
+    names.free.clear()
+    resolver = Resolver(names)
+    async with trio.open_nursery() as nursery:
+        for n in range(resolve.MOST_THREADS + 5):
+            nursery.start_soon(resolver, f"h{n}", 80)
+        await names.were_asked(resolve.MOST_THREADS)
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(names.asked) == resolve.MOST_THREADS
+        names.free.set()
+    assert len(names.asked) == resolve.MOST_THREADS + 5
+
+
+async def test_a_failure_is_shared_by_those_who_waited_and_not_kept() -> None:
+    names = Names(socket.gaierror(socket.EAI_AGAIN, "x"), ["192.0.2.1"])
+    names.free.clear()
+    resolver = Resolver(names)
+    errors: list[Faulty] = []
+
+    async def ask() -> None:
+        errors.append(await faulty(resolver, "h"))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(ask)
+        await names.were_asked(1)
+        await trio.testing.wait_all_tasks_blocked()
+        names.free.set()
+    assert len(names.asked) == 1
+    assert len(set(map(id, errors))) == 3
+    assert await resolver("h", 80) == ["192.0.2.1"]
+
+
+async def test_when_the_one_who_looks_up_is_cancelled_another_starts_anew() -> None:
+    names = Names(["192.0.2.1"], ["192.0.2.2"])
+    names.free.clear()
+    resolver = Resolver(names)
+    found: list[Sequence[str]] = []
+    leader = trio.CancelScope()
+
+    async def lead() -> None:
+        with leader:
+            await resolver("h", 80)
+
+    async def ask() -> None:
+        found.append(await resolver("h", 80))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(lead)
+        await names.were_asked(1)
+        for _ in range(3):
+            nursery.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(names.asked) == 1
+        leader.cancel()
+        await names.were_asked(2)
+        names.free.set()
+    assert leader.cancelled_caught
+    assert found == [["192.0.2.2"]] * 3
+    assert len(names.asked) == 2
+
+
+async def test_one_who_waits_may_be_cancelled_alone() -> None:
+    names = Names(["192.0.2.1"])
+    names.free.clear()
+    resolver = Resolver(names)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(resolver, "h", 80)
+        await names.were_asked(1)
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await resolver("h", 80)
+        assert scope.cancelled_caught
+        names.free.set()
+    assert await resolver("h", 80) == ["192.0.2.1"]
+    assert len(names.asked) == 1
+
+
+async def test_an_abandoned_lookup_keeps_its_thread_until_it_ends() -> None:
+    names = Names(["192.0.2.1"])
+    names.free.clear()
+    resolver = Resolver(names)
+    async with trio.open_nursery() as nursery:
+        for n in range(resolve.MOST_THREADS):
+            nursery.start_soon(resolver, f"h{n}", 80)
+        await names.were_asked(resolve.MOST_THREADS)
+        nursery.cancel_scope.cancel()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(resolver, "late", 80)
+        await trio.testing.wait_all_tasks_blocked()
+        assert b"late" not in names.asked
+        names.free.set()
+    assert names.asked[-1] == b"late"
+
+
+async def test_two_resolvers_have_threads_of_their_own() -> None:
+    names, others = Names(["192.0.2.1"]), Names(["192.0.2.2"])
+    names.free.clear()
+    resolver = Resolver(names)
+    async with trio.open_nursery() as nursery:
+        for n in range(resolve.MOST_THREADS):
+            nursery.start_soon(resolver, f"h{n}", 80)
+        await names.were_asked(resolve.MOST_THREADS)
+        assert await Resolver(others)("h", 80) == ["192.0.2.2"]
+        assert trio.to_thread.current_default_thread_limiter().borrowed_tokens == 0
+        names.free.set()
+
+
+async def test_cancelled_at_any_checkpoint_a_lookup_leaves_nothing_under_way() -> None:
+    checkpoint = 1
+    resolver = Resolver(Names(["192.0.2.1"]))
+
+    async def work() -> None:
+        await resolver(f"h{checkpoint}", 80)
+        await resolver(f"h{checkpoint}", 80)
+        await resolver("[::1]", 80)
+
+    while await cancelled_at(checkpoint, work):
+        assert repr(resolver).endswith("0 being looked up>")
+        assert await resolver(f"h{checkpoint}", 80) == ["192.0.2.1"]
+        checkpoint += 1
+    assert checkpoint > 3
+
+
+async def test_an_answer_that_is_known_still_lets_others_run() -> None:
+    resolver = Resolver(Names(["192.0.2.1"]))
+    await resolver("h", 80)
+    for host in ("h", "127.0.0.1"):
+        with trio.testing.assert_checkpoints():
+            await resolver(host, 80)
+
+
+def test_a_resolver_can_be_made_outside_trio() -> None:
+    resolver = Resolver(Names(["192.0.2.1"]))
+    assert trio.run(resolver, "h", 80) == ["192.0.2.1"]
+
+
+async def test_a_bug_in_a_lookup_is_raised_and_holds_up_nobody() -> None:
+    def broken(name: bytes) -> Sequence[str]:
+        raise ZeroDivisionError
+
+    resolver = Resolver(broken)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            await resolver("h", 80)
+    assert repr(resolver) == "<Resolver: 0 names kept, 0 being looked up>"

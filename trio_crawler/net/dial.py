@@ -1,0 +1,213 @@
+"""Dial: a connected socket to a host, at an address that may be connected to."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import chain, zip_longest
+from typing import Protocol, TypeAlias
+
+import trio
+
+from trio_crawler.model import Phase, Reason
+from trio_crawler.net.addresses import AddressPolicy, parse_address
+from trio_crawler.net.faults import Faulty
+from trio_crawler.net.resolve import NO_SOCKETS, OUT_OF_SOCKETS, Resolve, Resolver, peer
+
+STAGGER = 0.25
+"""Seconds between the starts of two attempts (RFC 8305, 5: 250 ms are recommended)."""
+
+MOST_ADDRESSES = 16
+"""How many addresses of one host are tried; a name may have thousands, all of them a victim's."""
+
+# In the order of what they tell: of several addresses that failed, the most telling one counts.
+# Firewalls and routes make all the rest, also those of others: an ICMPv6 "administratively
+# prohibited" arrives as EACCES (RFC 4443, 3.1), a source route that failed as EOPNOTSUPP.
+_UNREACHABLE = (
+    errno.EHOSTUNREACH,
+    errno.ENETUNREACH,
+    errno.EHOSTDOWN,
+    errno.ENETDOWN,
+    errno.EADDRNOTAVAIL,
+    errno.EAFNOSUPPORT,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EINVAL,
+    errno.EMSGSIZE,
+    errno.ENOPROTOOPT,
+    errno.EOPNOTSUPP,
+    errno.EPROTO,
+    getattr(errno, "ENONET", errno.EHOSTUNREACH),
+)
+_REASONS = {
+    **dict.fromkeys(NO_SOCKETS, Reason.NO_SOCKETS),
+    errno.ECONNREFUSED: Reason.REFUSED,
+    errno.ECONNRESET: Reason.RESET,
+    errno.ECONNABORTED: Reason.RESET,
+    errno.EPIPE: Reason.RESET,
+    errno.ETIMEDOUT: Reason.CONNECT_TIMEOUT,
+    **dict.fromkeys(_UNREACHABLE, Reason.UNREACHABLE),
+}
+
+Connect: TypeAlias = Callable[[str, int], Awaitable[socket.socket]]
+
+
+class HasPhase(Protocol):
+    """Hold how far a fetch has come; it is kept up to date while a fetch dials."""
+
+    phase: Phase
+
+
+async def connect(address: str, port: int) -> socket.socket:
+    """Return a socket, non-blocking and without Nagle's delay, connected to an address.
+
+    The caller closes it. Raises OSError. `address` has to be one: a name would block.
+    """
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        number = sock.connect_ex((address, port))
+        if number == errno.EINPROGRESS:
+            await trio.lowlevel.wait_writable(sock)
+            number = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        else:
+            await trio.lowlevel.checkpoint()
+        if number:
+            raise OSError(number, os.strerror(number))
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+class Dialer:
+    """Connect to hosts: what a name leads to is judged, and what was judged is connected to.
+
+    Of several addresses the first that answers is taken (RFC 8305): `stagger` seconds after an
+    attempt, or as soon as one has failed, the next one starts.
+    """
+
+    def __init__(
+        self,
+        policy: AddressPolicy,
+        resolve: Resolve | None = None,
+        *,
+        stagger: float = STAGGER,
+        connect: Connect = connect,
+    ) -> None:
+        self._policy = policy
+        self._resolve = resolve or Resolver()
+        self._stagger = stagger
+        self._connect = connect
+
+    async def __call__(self, host: str, port: int, progress: HasPhase) -> socket.socket:
+        """Return a connected, non-blocking socket; the caller closes it.
+
+        `host` is a name or an address, in brackets or not. Raises Faulty; OSError only if it is
+        none of the network.
+        """
+        addresses = await self.addresses(host, port, progress)
+        sock, errors = await self._first(addresses, port)
+        if sock is None:
+            raise _telling(errors, peer(host, port))
+        return sock
+
+    async def addresses(self, host: str, port: int, progress: HasPhase) -> list[str]:
+        """Return where to connect for a host: one address or more, in order. Raises Faulty."""
+        progress.phase = Phase.RESOLVE
+        found = await self._resolve(host, port)
+        progress.phase = Phase.CONNECT
+        return _interleaved(self._allowed(host, found))[:MOST_ADDRESSES]
+
+    def check_literal(self, host: str) -> None:
+        """Judge a host that is an address itself. Raises Faulty(BLOCKED_ADDRESS)."""
+        if parse_address(host) is not None:
+            self._allowed(host, [host.strip("[]")])
+
+    def _allowed(self, host: str, found: Sequence[str]) -> list[str]:
+        self._policy.learn(host, found)
+        refusals = {address: self._policy.refusal(host, address) for address in found}
+        allowed = [address for address in found if refusals[address] is None]
+        if not allowed:
+            detail = next(filter(None, refusals.values()), f"{host} has no address")
+            raise Faulty(Reason.BLOCKED_ADDRESS, detail, Phase.CONNECT)
+        return allowed
+
+    async def _first(
+        self, addresses: Sequence[str], port: int
+    ) -> tuple[socket.socket | None, list[OSError]]:
+        if len(addresses) > 1:
+            return await _race(addresses, port, self._connect, self._stagger)
+        try:
+            return await self._connect(addresses[0], port), []
+        except OSError as error:
+            return None, [error]
+
+
+async def _race(
+    addresses: Sequence[str], port: int, connect: Connect, stagger: float
+) -> tuple[socket.socket | None, list[OSError]]:
+    """Start one attempt after the other until one succeeds; all others are closed."""
+    winner: list[socket.socket] = []
+    errors: list[OSError] = []
+    failed = trio.Event()
+
+    async def attempt(address: str) -> None:
+        try:
+            sock = await connect(address, port)
+        except OSError as error:
+            errors.append(error)
+            failed.set()
+            return
+        if winner:
+            # Both were woken at once.
+            sock.close()
+        else:
+            winner.append(sock)
+            nursery.cancel_scope.cancel()
+
+    try:
+        async with trio.open_nursery() as nursery:
+            for address in addresses:
+                failed = trio.Event()
+                nursery.start_soon(attempt, address)
+                with trio.move_on_after(stagger):
+                    await failed.wait()
+    except BaseException:
+        for sock in winner:
+            sock.close()
+        raise
+    return (winner[0] if winner else None), errors
+
+
+def _interleaved(addresses: Sequence[str]) -> list[str]:
+    """Take turns between the families, the first address's first (RFC 8305, 4)."""
+    is_v6 = ":" in addresses[0]
+    first = [address for address in addresses if (":" in address) is is_v6]
+    other = [address for address in addresses if (":" in address) is not is_v6]
+    turns = chain.from_iterable(zip_longest(first, other))
+    return [address for address in turns if address is not None]
+
+
+def _telling(errors: Sequence[OSError], peer: str) -> Faulty:
+    """Return the fault of the error that tells most. Raises the first if none is known."""
+    for number, reason in _REASONS.items():
+        if any(error.errno == number for error in errors):
+            return Faulty(reason, _sentence(reason, number, peer), Phase.CONNECT)
+    raise errors[0]
+
+
+def _sentence(reason: Reason, number: int, peer: str) -> str:
+    if reason is Reason.NO_SOCKETS:
+        return OUT_OF_SOCKETS
+    if reason is Reason.REFUSED:
+        return f"{peer} refused the connection"
+    if reason is Reason.RESET:
+        return f"{peer} closed the connection before it had answered"
+    if reason is Reason.CONNECT_TIMEOUT:
+        return f"{peer} did not accept a connection in time"
+    return f"{peer} cannot be reached: {os.strerror(number)}"
