@@ -38,7 +38,11 @@ if TYPE_CHECKING:
     from trio_crawler.model import Response as Response
     from trio_crawler.model import Skipped as Skipped
     from trio_crawler.model import Statistics as Statistics
+    from trio_crawler.net.cookies import CookieStore as CookieStore
+    from trio_crawler.net.fetch import FetchStatistics as FetchStatistics
     from trio_crawler.net.fetch import HttpFetch as HttpFetch
+    from trio_crawler.net.wire import Wire as Wire
+    from trio_crawler.net.wire import WireStatistics as WireStatistics
     from trio_crawler.policy.limits import Limits as Limits
     from trio_crawler.policy.scope import Admits as Admits
     from trio_crawler.policy.scope import all_of as all_of
@@ -61,7 +65,9 @@ _HOMES = {
         "Failure Fault Fetch Job Outcome Page Phase Reason Redirect Refused Response Skipped "
         "Statistics"
     ),
-    "trio_crawler.net.fetch": "HttpFetch",
+    "trio_crawler.net.cookies": "CookieStore",
+    "trio_crawler.net.fetch": "FetchStatistics HttpFetch",
+    "trio_crawler.net.wire": "Wire WireStatistics",
     "trio_crawler.policy.limits": "Limits",
     "trio_crawler.policy.scope": (
         "Admits all_of any_of everything excluding including same_site under"

@@ -7,19 +7,20 @@ the channel, and the channel ends their loops. Cancelling is left for early ends
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from datetime import UTC, datetime
 from types import TracebackType
 
 import trio
 
 from trio_crawler.frontier.memory import Frontier, MemoryFrontier
-from trio_crawler.model import Fault, Fetch, Job, Outcome, Reason, Statistics
+from trio_crawler.model import Fault, Fetch, Job, Outcome, Reason, Response, Statistics
 from trio_crawler.net.fetch import HttpFetch
+from trio_crawler.outbox import Apart, Outbox
 from trio_crawler.page.urls import normalise
 from trio_crawler.policy.limits import Limits
-from trio_crawler.policy.retry import PASSING, delay_before
+from trio_crawler.policy.retry import delay_after, passing
 from trio_crawler.policy.scope import Admits, same_site
 from trio_crawler.tally import Tally
 from trio_crawler.verdict import Judge, Verdict, web
@@ -70,28 +71,28 @@ class Crawler:
                 pass
         return self.statistics()
 
-    @trio.as_safe_channel
-    async def outcomes(self) -> AsyncGenerator[Outcome, None]:
+    @asynccontextmanager
+    async def outcomes(self) -> AsyncIterator[AsyncIterator[Outcome]]:
         """Crawl, and give each outcome as it comes: `async with` this, then `async for`.
 
         An outcome is settled when the next one is asked for, so a slow caller slows the
         fetching. Leaving the block, however it is left, ends the crawl: no task goes on, no
         socket stays open. A bug, ours or in a function passed in, comes out as an
-        ExceptionGroup with the URL as a note.
+        ExceptionGroup with the URL as a note; an exception of the block itself comes out bare.
 
         Raises RuntimeError when called a second time.
         """
-        with self._tally.running():
+        with self._tally.running(), Apart() as apart:
             async with self._opened_fetch() as ask, trio.open_nursery() as nursery:
                 nursery.start_soon(self.frontier.run, self._seed_jobs())
-                outbox, verdicts = trio.open_memory_channel[Verdict](0)
-                with outbox:
-                    for number in range(self.workers):
-                        nursery.start_soon(self.work, ask, outbox.clone(), name=f"worker {number}")
-                async for outcome, successors in verdicts:
-                    self._tally.count(outcome)
-                    yield outcome
-                    await self.frontier.settle(outcome, successors)
+                outbox = Outbox(self._tally.count, self.frontier.settle)
+                for number in range(self.workers):
+                    entrance = outbox.entrance()
+                    nursery.start_soon(self.work, ask, entrance, name=f"worker {number}")
+                outbox.close()
+                with apart.carried:
+                    yield outbox
+                nursery.cancel_scope.cancel("the caller has left the block")
 
     async def work(self, ask: Fetch, outbox: trio.MemorySendChannel[Verdict]) -> None:
         """Turn jobs into outcomes until no more jobs come."""
@@ -107,17 +108,26 @@ class Crawler:
         """Ask for one URL, once; None when it is to be tried again later."""
         if reason := self._over():
             return self._judge.skip(job, reason)
-        job = replace(job, tries=job.tries + 1)
+        job = Job(job.url, job.depth, job.redirects, job.referrer, job.tries + 1)
         started = trio.current_time()
         answer = await ask(job)
         seconds = trio.current_time() - started
-        if not isinstance(answer, Fault):
-            return await self._judge.answer(job, answer, seconds)
-        if answer.reason in PASSING and job.tries < self.limits.max_tries and not self._over():
+        delay = self._delay(job, answer)
+        if delay is not None:
             self._tally.retry()
-            await self.frontier.retry(job, delay_before(job.tries))
+            await self.frontier.retry(job, delay)
             return None
-        return self._judge.fail(job, answer, seconds)
+        if isinstance(answer, Fault):
+            return self._judge.fail(job, answer, seconds)
+        return await self._judge.answer(job, answer, seconds)
+
+    def _delay(self, job: Job, answer: Response | Fault) -> float | None:
+        """Return the seconds until the next try; None when this answer is the last."""
+        if not passing(answer) or job.tries >= self.limits.max_tries or self._over():
+            return None
+        delay = delay_after(answer, job.tries, datetime.now(UTC))
+        # What would come after the end of the crawl is not waited for.
+        return delay if self._tally.seconds + delay < self.limits.max_seconds else None
 
     def stop(self, reason: Reason = Reason.STOPPED) -> None:
         """Admit and start nothing more; what is in flight finishes, what waits is skipped."""
@@ -131,7 +141,7 @@ class Crawler:
     def _opened_fetch(self) -> AbstractAsyncContextManager[Fetch]:
         if self._given_fetch is not None:
             return nullcontext(self._given_fetch)
-        return HttpFetch(limits=self.limits)
+        return HttpFetch(limits=self.limits, seeds=self.seeds)
 
     def _seed_jobs(self) -> list[Job]:
         return [Job(url, redirects=self.limits.max_redirects) for url in self.seeds]

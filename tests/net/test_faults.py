@@ -7,8 +7,9 @@ import ssl
 import httpx
 import pytest
 
-from trio_crawler.model import Reason
-from trio_crawler.net.faults import fault_of
+from trio_crawler.model import Fault, Phase, Reason
+from trio_crawler.net.faults import Faulty, fault_of, socket_fault
+from trio_crawler.net.progress import Progress
 
 
 def connect_error(*causes: BaseException) -> httpx.ConnectError:
@@ -105,3 +106,48 @@ def test_what_a_server_put_in_a_message_stays_one_short_printable_line() -> None
     detail = fault_of(error, "h", None).detail
     assert detail.isprintable()
     assert len(detail) < 250
+
+
+# Sockets of our own.
+
+
+def progress(phase: Phase, received: int | None = None) -> Progress:
+    made = Progress("h:81")
+    made.phase, made.received = phase, received
+    return made
+
+
+@pytest.mark.parametrize("phase", Phase)
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOBUFS, errno.EPERM, errno.ENOENT, 0])
+def test_whatever_a_socket_raises_is_a_fault_in_its_phase(phase: Phase, number: int) -> None:
+    fault = socket_fault(os_error(number), progress(phase))
+    reaching = phase in (Phase.RESOLVE, Phase.CONNECT)
+    assert fault.reason is (Reason.UNREACHABLE if reaching else Reason.RESET)
+    assert fault.phase is phase
+    assert fault.detail.startswith("h:81 ")
+
+
+@pytest.mark.parametrize("phase", [Phase.CONNECT, Phase.SEND])
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_spent_descriptors_are_not_blamed_on_the_server(phase: Phase, number: int) -> None:
+    fault = socket_fault(os_error(number), progress(phase))
+    assert fault.reason is Reason.NO_SOCKETS
+    assert "h:81" not in fault.detail
+
+
+def test_a_connection_lost_in_the_body_says_how_far_it_had_come() -> None:
+    fault = socket_fault(os_error(errno.ECONNRESET), progress(Phase.READ, 7))
+    assert fault == Fault(
+        Reason.RESET, "h:81 broke the connection after 7 bytes of the body", Phase.READ
+    )
+
+
+def test_an_error_of_tls_is_one_in_every_phase() -> None:
+    fault = socket_fault(ssl.SSLError(1, "[SSL: BAD_RECORD] x"), progress(Phase.READ, 7))
+    assert (fault.reason, fault.phase) == (Reason.TLS, Phase.READ)
+
+
+def test_a_fault_that_is_raised_says_its_sentence() -> None:
+    error = Faulty(Reason.DNS, "no such name", Phase.RESOLVE)
+    assert str(error) == "no such name"
+    assert error.fault == Fault(Reason.DNS, "no such name", Phase.RESOLVE)

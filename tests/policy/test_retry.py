@@ -1,6 +1,48 @@
+"""What is tried again, after how long, and what a server may ask for."""
+
 from __future__ import annotations
 
-from trio_crawler.policy.retry import delay_before
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import httpx
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trio_crawler import (
+    Crawler,
+    Failure,
+    Fault,
+    Job,
+    Limits,
+    Outcome,
+    Page,
+    Reason,
+    Redirect,
+    Response,
+)
+from trio_crawler.policy.retry import delay_after, delay_before, passing, retry_after
+from trio_crawler.testing import Web, fault, html, redirect
+
+HOME = "http://site.test/"
+NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
+DAY = 86_400
+
+
+def asking(*values: str, status: int = 503) -> Response:
+    """Answer with a Retry-After field for each value."""
+    fields = [(b"Retry-After", value.encode()) for value in values]
+    return Response(status, httpx.Headers(fields))
+
+
+async def collect(crawler: Crawler) -> list[Outcome]:
+    async with crawler.outcomes() as outcomes:
+        return [outcome async for outcome in outcomes]
+
+
+# The backoff.
 
 
 def test_each_delay_is_twice_the_one_before():
@@ -9,4 +51,285 @@ def test_each_delay_is_twice_the_one_before():
 
 def test_chance_at_most_doubles_a_delay():
     delays = [delay_before(1) for _ in range(1000)]
-    assert 0.25 <= min(delays) < max(delays) <= 0.5
+    assert 0.25 <= min(delays) < 0.27
+    assert 0.48 < max(delays) <= 0.5
+
+
+@pytest.mark.parametrize("tries", [11, 12, 1000, 10**6])
+def test_no_delay_is_longer_than_five_minutes(tries):
+    assert delay_before(tries, jitter=0) == 150
+    assert delay_before(tries, jitter=0.999999) <= 300
+
+
+# What passes.
+
+
+@pytest.mark.parametrize(
+    ("status", "passes"),
+    [
+        *((status, False) for status in (200, 301, 400, 403, 404, 408, 410, 428, 430)),
+        *((status, True) for status in (429, 502, 503, 504)),
+        *((status, False) for status in (500, 501, 505, 599)),
+    ],
+)
+def test_only_the_statuses_of_a_busy_or_absent_server_may_pass(status, passes):
+    assert passing(Response(status)) is passes
+
+
+def test_what_broke_on_the_way_may_pass_and_what_the_server_is_will_not():
+    passed = {reason for reason in Reason if passing(Fault(reason))}
+    connection = {Reason.DNS, Reason.REFUSED, Reason.UNREACHABLE, Reason.CONNECT_TIMEOUT}
+    assert passed == connection | {Reason.NO_SOCKETS, Reason.RESET, Reason.INCOMPLETE}
+
+
+# Retry-After.
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("0", 0),
+        ("7", 7),
+        (" 7\t", 7),
+        ("007", 7),
+        ("0000000007", 7),
+        ("299", 299),
+        ("300", 300),
+        ("301", 300),
+        ("3600", 300),
+        ("86400", 300),
+    ],
+)
+def test_seconds_are_honoured_up_to_five_minutes(value, seconds):
+    assert retry_after(asking(value).headers, NOW) == seconds
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("-1", "-0", "+5", "5.5", "5,5", "1e2", "nan", "inf", "0x10", "5s", "5 6", "5;", '"5"'),
+        *("", " ", "soon", "1_0", "\u0665", "\u00b2"),
+        *("86401", "1000000000", "9" * 5000, "0" * 5000),
+    ],
+)
+def test_nonsense_is_as_if_it_were_not_there(value):
+    assert retry_after(asking(value).headers, NOW) is None
+
+
+def test_no_field_asks_for_nothing():
+    assert retry_after(httpx.Headers(), NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("Sat, 21 Nov 2026 12:01:30 GMT", 90),
+        ("Saturday, 21-Nov-26 12:01:30 GMT", 90),
+        ("Sat Nov 21 12:01:30 2026", 90),
+        ("21 nov 2026 12:1:30", 90),
+        ("Sat, 21 Nov 2026 13:00:00 GMT", 300),
+        ("Sat, 21 Nov 2026 12:00:00 GMT", 0),
+        ("Sat, 21 Nov 2026 11:59:59 GMT", 0),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+    ],
+)
+def test_a_date_in_each_form_of_http_is_a_wait_until_then(value, seconds):
+    assert retry_after(asking(value).headers, NOW) == seconds
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Fri, 31 Dec 9999 23:59:59 GMT",
+        "Mon, 23 Nov 2026 12:00:00 GMT",
+        "Mon, 30 Feb 2026 12:00:00 GMT",
+        "Sat, 21 Nov 2026 24:00:00 GMT",
+        "Sat, 21 Nov 2026 12:60:00 GMT",
+        "Sat, 21 Nov 2026",
+        "Sat, 21 Foo 2026 12:01:30 GMT",
+        "Sat, 00 Nov 2026 12:01:30 GMT",
+        "Sat, 21 Nov 0 12:01:30 GMT",
+        "12:01:30",
+    ],
+)
+def test_a_date_more_than_a_day_away_or_on_no_calendar_is_nonsense(value):
+    assert retry_after(asking(value).headers, NOW) is None
+
+
+def test_of_several_fields_the_longest_that_means_something_counts():
+    assert retry_after(asking("5", "nonsense", "20", "-3").headers, NOW) == 20
+    date = "Sat, 21 Nov 2026 12:00:40 GMT"
+    assert retry_after(asking("5", date, "1000000000").headers, NOW) == 40
+    assert retry_after(asking("5, 20").headers, NOW) is None
+
+
+@given(st.datetimes(datetime(1970, 1, 1), datetime(2068, 1, 1)))
+def test_the_longest_way_to_write_a_date_means_the_same_moment(date):
+    # To the second: HTTP dates have no parts of one.
+    whole = date.replace(microsecond=0, tzinfo=UTC)
+    written = [
+        format_datetime(whole, usegmt=True),
+        f"{whole:%A, %d-%b-%y %H:%M:%S} GMT",
+        f"{whole:%a %b} {whole.day:2} {whole:%H:%M:%S %Y}",
+    ]
+    before = whole - timedelta(seconds=77)
+    assert [retry_after(asking(text).headers, before) for text in written] == [77, 77, 77]
+
+
+@given(st.binary(max_size=200).filter(lambda value: b"\n" not in value and b"\r" not in value))
+def test_whatever_the_field_holds_the_answer_is_none_or_a_wait_of_five_minutes_at_most(value):
+    seconds = retry_after(httpx.Headers([(b"retry-after", value)]), NOW)
+    assert seconds is None or 0 <= seconds <= 300
+
+
+def test_a_server_that_asks_for_less_than_the_backoff_gets_the_backoff():
+    assert 0.25 <= delay_after(asking("0"), 1, NOW) <= 0.5
+    assert 1 <= delay_after(asking("0"), 3, NOW) <= 2
+    assert 2 <= delay_after(asking("1"), 4, NOW) <= 4
+    assert delay_after(asking("9"), 3, NOW) == 9
+    assert 0.25 <= delay_after(fault(), 1, NOW) <= 0.5
+
+
+# In a crawl.
+
+
+class Times:
+    """A web of one page that answers one thing after another, and notes when."""
+
+    def __init__(self, *answers: Response | Fault) -> None:
+        self.at: list[float] = []
+        self._answers = list(answers)
+
+    async def __call__(self, job: Job) -> Response | Fault:
+        self.at.append(trio.current_time())
+        await trio.lowlevel.checkpoint()
+        return self._answers[min(len(self.at), len(self._answers)) - 1]
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+async def test_retry_after_is_obeyed_to_the_millisecond(autojump_clock, status):
+    web = Times(asking("7", status=status), asking("120", status=status), html("/"))
+    (page,) = await collect(Crawler([HOME], fetch=web))
+    assert web.at == pytest.approx([0, 7, 127], abs=0.001)
+    assert (page.status, page.tries) == (200, 3)
+
+
+async def test_a_date_in_retry_after_is_obeyed(autojump_clock):
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=100), usegmt=True)
+    web = Times(asking(date), html())
+    await collect(Crawler([HOME], fetch=web))
+    assert 90 < web.at[1] <= 100
+
+
+async def test_an_hour_is_cut_to_five_minutes_and_a_billion_seconds_to_the_backoff(
+    autojump_clock,
+):
+    web = Times(asking("3600"), asking("1000000000"), html())
+    await collect(Crawler([HOME], fetch=web))
+    assert web.at[1] == pytest.approx(300, abs=0.001)
+    assert 0.5 <= web.at[2] - web.at[1] <= 1
+
+
+async def test_without_retry_after_each_pause_is_the_backoff_with_its_jitter(autojump_clock):
+    pauses: list[list[float]] = [[], [], []]
+    for _ in range(60):
+        start = trio.current_time()
+        web = Times(Response(503))
+        await collect(Crawler([HOME], fetch=web))
+        assert len(web.at) == 4
+        for held, before, after in zip(pauses, web.at[:-1], web.at[1:], strict=True):
+            held.append(after - before)
+        assert web.at[0] == start
+    for least, held in zip((0.25, 0.5, 1.0), pauses, strict=True):
+        assert least - 0.001 <= min(held) < least * 1.3
+        assert least * 1.7 < max(held) <= least * 2 + 0.001
+
+
+async def test_the_only_worker_goes_on_while_a_url_waits_for_its_retry(autojump_clock):
+    answers = iter([asking("200"), html()])
+    leaves = {f"/{number}": html() for number in range(20)}
+    site = {"/": html("/busy", *leaves), "/busy": lambda job: next(answers), **leaves}
+    web = Web(site, delay=1)
+    crawler = Crawler([HOME], fetch=web, workers=1)
+    ended: dict[str, float] = {}
+    async with crawler.outcomes() as outcomes:
+        async for outcome in outcomes:
+            ended[outcome.url] = trio.current_time()
+    others = [at for url, at in ended.items() if not url.endswith("busy")]
+    assert max(others) == pytest.approx(22, abs=0.1)
+    assert ended[HOME + "busy"] == pytest.approx(2 + 200 + 1, abs=0.1)
+
+
+async def test_while_a_url_waits_nothing_is_in_flight_and_the_account_holds(autojump_clock):
+    crawler = Crawler([HOME], fetch=Times(asking("60"), html()))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(crawler.crawl)
+        await trio.sleep(30)
+        totals = crawler.statistics()
+        assert (totals.in_flight, totals.waiting, totals.retries) == (0, 1, 1)
+    assert crawler.statistics().pages == 1
+
+
+@pytest.mark.parametrize("tries", [1, 2, 5])
+async def test_the_last_of_max_tries_answers_becomes_the_page(autojump_clock, tries):
+    web = Times(*(asking("1") for _ in range(tries - 1)), asking("1", status=504), html())
+    crawler = Crawler([HOME], fetch=web, limits=Limits(max_tries=tries))
+    (page,) = await collect(crawler)
+    assert isinstance(page, Page)
+    assert (page.status, page.tries, page.headers["retry-after"]) == (504, tries, "1")
+    assert (len(web.at), crawler.statistics().retries) == (tries, tries - 1)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 410, 418, 451, 500, 501])
+async def test_other_error_statuses_are_final_whatever_they_ask_for(autojump_clock, status):
+    web = Times(asking("1", status=status))
+    (page,) = await collect(Crawler([HOME], fetch=web))
+    assert (page.status, page.tries, len(web.at)) == (status, 1, 1)
+
+
+async def test_a_redirect_is_not_tried_again_whatever_it_asks_for(autojump_clock):
+    headers = {"location": "/b", "retry-after": "9"}
+    web = Web({"/": Response(302, httpx.Headers(headers)), "/b": redirect("/")})
+    outcomes = await collect(Crawler([HOME], fetch=web))
+    assert [type(outcome) for outcome in outcomes] == [Redirect, Redirect]
+    assert set(web.hits.values()) == {1}
+    assert trio.current_time() == 0
+
+
+async def test_a_url_that_recovers_is_a_page_like_any_other(autojump_clock):
+    web = Times(asking("3"), fault(Reason.NO_SOCKETS), Response(429), html(title="at last"))
+    (page,) = await collect(Crawler([HOME], fetch=web))
+    assert (page.title, page.tries) == ("at last", 4)
+
+
+async def test_a_retry_that_would_come_after_max_seconds_is_not_waited_for(autojump_clock):
+    web = Times(asking("5"), asking("60"))
+    crawler = Crawler([HOME], fetch=web, limits=Limits(max_seconds=30))
+    (page,) = await collect(crawler)
+    assert (page.status, page.tries, trio.current_time()) == (503, 2, pytest.approx(5))
+
+
+async def test_a_failure_is_final_when_its_retry_would_come_after_max_seconds(autojump_clock):
+    web = Times(fault(Reason.REFUSED))
+    (failure,) = await collect(Crawler([HOME], fetch=web, limits=Limits(max_seconds=0.2)))
+    assert isinstance(failure, Failure)
+    assert (failure.tries, trio.current_time()) == (1, 0)
+
+
+async def test_nothing_is_tried_again_once_the_crawl_was_stopped(autojump_clock):
+    crawler = Crawler([HOME], fetch=Web({"/": asking("5")}, delay=2))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(crawler.crawl)
+        await trio.sleep(1)
+        crawler.stop()
+    assert trio.current_time() == 2
+    assert (crawler.statistics().pages, crawler.statistics().retries) == (1, 0)
+
+
+async def test_a_url_that_waits_keeps_its_place_in_the_page_budget(autojump_clock):
+    leaves = {f"/{number}": html() for number in range(9)}
+    web = Web({"/": html(*leaves), **leaves, "/0": asking("1")}, delay=0.1)
+    crawler = Crawler([HOME], fetch=web, limits=Limits(max_pages=5))
+    outcomes = await collect(crawler)
+    assert sum(isinstance(outcome, Page) for outcome in outcomes) == 5
+    assert web.hits[HOME + "0"] == 4

@@ -1,126 +1,224 @@
-"""Connection: one connection to one origin, and whether it can still be trusted."""
+"""Connection: one socket to one origin, one request and its answer at a time."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TypeAlias
 
-import httpx
-import trio
+from trio_crawler.model import Fault, Phase, Reason
+from trio_crawler.net.chunks import Chunks
+from trio_crawler.net.faults import Faulty, broken, socket_fault
+from trio_crawler.net.head import (
+    MOST_BYTES,
+    MOST_INTERIM,
+    MOST_LINES,
+    Head,
+    bad,
+    check_start,
+    end_of_head,
+    parse,
+)
+from trio_crawler.net.progress import Progress
+from trio_crawler.net.stream import Stream
 
-if TYPE_CHECKING:
-    import h11
-
-Origin: TypeAlias = tuple[str, str, int | None]
-"""Scheme, host as sent, and the port if it is not the scheme's own."""
-
-CLOSING = 1.0
-"""Seconds that closing may take; it sends nothing, so it takes none."""
-
-_MOST_LEFT = 100_000
+Origin: TypeAlias = tuple[str, str, int]
+"""Scheme, host (an IPv6 address without brackets) and port."""
 
 
 class Connection:
-    """Hold one connection by httpx's transport, whose pool is reduced to this one.
+    """Ask over a stream, which it owns, and tell whether it can be asked again.
 
-    `origin` and `since` (the Trio time it became idle) are for its owner, who closes it. Raises
-    from `send` what httpx transports raise.
+    `ask`, then `read` until it gives no bytes: then, and only if `reusable`, `ask` again. At
+    most `most` bytes are taken from the socket for one answer, give or take 64 KiB.
+
+    Raises Faulty.
     """
 
-    def __init__(self, origin: Origin, context: ssl.SSLContext) -> None:
+    __slots__ = (
+        "_before",
+        "_buffer",
+        "_chunks",
+        "_head",
+        "_left",
+        "_most",
+        "_progress",
+        "_untouched",
+        "asked",
+        "origin",
+        "reusable",
+        "since",
+        "stream",
+    )
+
+    def __init__(self, origin: Origin, stream: Stream) -> None:
         self.origin = origin
+        self.stream = stream
         self.since = 0.0
-        # Nothing expires in there: the age of a connection is its owner's to judge.
-        limits = httpx.Limits(
-            max_connections=1, max_keepalive_connections=1, keepalive_expiry=None
-        )
-        self._transport = httpx.AsyncHTTPTransport(
-            verify=context, http1=True, http2=False, retries=0, trust_env=False, limits=limits
-        )
-        self._network: Any = None
-        self._machine: h11.Connection | None = None
-        self._doubtful = False
-
-    async def send(self, request: httpx.Request) -> httpx.Response:
-        """Send a request, connecting for the first one; the body is still to be read."""
-        if self._machine is not None:
-            response = await self._transport.handle_async_request(request)
-        else:
-            response = await self._send_first(request)
-        framings = ("transfer-encoding", "content-length")
-        self._doubtful = all(name in response.headers for name in framings)
-        return response
-
-    def is_clean(self) -> bool:
-        """Tell whether the last answer ended where it should, so that another may follow.
-
-        False if bytes came behind it (they would be read as the next answer), if its length was
-        said twice over (RFC 9112, 6.3), if the server ends the connection, and in any doubt.
-        """
-        inner = self._transport._pool.connections
-        machine = self._machine
-        if machine is None or self._doubtful or not inner or not inner[0].is_idle():
-            return False
-        return not machine.trailing_data[0]
+        self.asked = 0
+        self.reusable = False
+        self._progress = Progress("")
+        self._buffer = b""
+        self._before = 0
+        self._untouched = True
+        self._most = 0
+        self._left: int | None = 0
+        self._chunks: Chunks | None = None
 
     def is_spoilt(self) -> bool:
         """Tell whether an idle connection was closed by the server, or sent to unasked."""
-        inner = self._transport._pool.connections
-        return not inner or inner[0].has_expired()
+        return not self.stream.is_quiet()
 
-    def was_stale(self, error: httpx.TransportError) -> bool:
-        """Tell whether `send` failed because the server had closed before the request came."""
-        if self._machine is None or self._machine.trailing_data[0]:
-            return False
-        return isinstance(error, httpx.NetworkError) or "disconnected" in str(error)
+    def is_untouched(self) -> bool:
+        """Tell whether not one byte has come of the answer."""
+        return self._untouched
 
-    async def aclose(self) -> None:
-        """Close the connection; nothing is sent, so this does not wait for the server."""
-        with trio.move_on_after(CLOSING, shield=True):
-            await self._transport.aclose()
-            if self._network is not None:
-                await self._network.aclose()
+    def close(self) -> None:
+        """Close the socket; nothing is sent."""
+        self.reusable = False
+        self.stream.close()
 
-    async def _send_first(self, request: httpx.Request) -> httpx.Response:
-        extensions = request.extensions
-        trace = self._watching(extensions.get("trace"))
-        request.extensions = {**extensions, "trace": trace}
+    async def ask(
+        self, request: bytes, progress: Progress, most: int, *, bodiless: bool = False
+    ) -> Head:
+        """Send a request and return the head of its answer; interim answers are passed over."""
+        self.reusable = False
+        self.asked += 1
+        self._progress = progress
+        self._before = self.stream.received
+        self._untouched = True
+        self._most = most
+        progress.phase = Phase.SEND
         try:
-            response = await self._transport.handle_async_request(request)
-        finally:
-            request.extensions = extensions
-        # Not public, and the only sight of bytes behind an answer: without it nothing is reused.
-        for inner in self._transport._pool.connections:
-            self._machine = getattr(getattr(inner, "_connection", None), "_h11_state", None)
-        return response
+            await self.stream.send(request)
+        except OSError as error:
+            raise self._fault(error) from error
+        progress.phase = Phase.WAIT
+        head = await self._final_head(bodiless)
+        progress.phase = Phase.READ
+        progress.received = 0
+        self._begin(head)
+        return head
 
-    def _watching(
-        self, then: Callable[[str, Any], Awaitable[None]] | None
-    ) -> Callable[[str, Any], Awaitable[None]]:
-        """Keep the network stream: httpcore drops it open when TLS is cancelled half-way."""
+    async def read(self) -> bytes:
+        """Return the next bytes of the body, none when all of it has come."""
+        while True:
+            if piece := self._take():
+                self._count(piece)
+                return piece
+            if self._is_over():
+                self._end()
+                return b""
+            data = await self._receive()
+            if not data:
+                self._cut_off()
+                return b""
+            self._buffer = data
 
-        async def trace(event: str, details: Any) -> None:
-            if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
-                self._network = details["return_value"]
-            if then is not None:
-                await then(event, details)
-
-        return trace
-
-
-async def abandon(parts: AsyncIterator[bytes]) -> None:
-    """End an iterator over a body before its end.
-
-    httpx and httpcore iterate by generators inside generators: closing the outer one leaves the
-    inner ones to the garbage collector. A cancellation from within ends them all.
-    """
-    with trio.CancelScope(shield=True) as scope:
-        scope.cancel()
+    def drain(self) -> None:
+        """Read what is left of a body if it has come already; a body not read spoils the rest."""
         try:
-            for _ in range(_MOST_LEFT):
-                await anext(parts)
-        except (StopAsyncIteration, httpx.TransportError):
+            while self._take():
+                pass
+        except Faulty:
             return
-    if isinstance(parts, AsyncGenerator):
-        await parts.aclose()
+        if self._is_over():
+            self._end()
+
+    async def _final_head(self, bodiless: bool) -> Head:
+        spent = lines = 0
+        for _ in range(MOST_INTERIM + 1):
+            raw = await self._raw_head(MOST_BYTES - spent)
+            head = parse(raw, bodiless=bodiless)
+            spent += len(raw)
+            lines += len(head.fields)
+            if lines > MOST_LINES:
+                raise bad(f"the answer has more than {MOST_LINES} header lines")
+            if head.status >= 200:
+                return head
+            if head.status == 101:
+                raise bad("the server changes to a protocol that was not asked for")
+        raise bad(f"the answer begins with more than {MOST_INTERIM} interim answers")
+
+    async def _raw_head(self, most: int) -> bytes:
+        looked = 0
+        end = end_of_head(self._buffer) if self._buffer else None
+        if end is None:
+            check_start(self._buffer)
+        while end is None:
+            # An empty line that is cut in two begins at most three bytes before the end.
+            looked = max(0, len(self._buffer) - 3)
+            data = await self._receive()
+            if not data:
+                raise self._no_answer()
+            # Not counted at the socket: TLS says farewell in bytes that are of no answer.
+            self._untouched = False
+            self._buffer = self._buffer + data if self._buffer else data
+            if (end := end_of_head(self._buffer, looked)) is None:
+                check_start(self._buffer)
+                if len(self._buffer) > most:
+                    break
+        if end is None or end.end() > most:
+            raise bad(f"the header of the answer has more than {MOST_BYTES} bytes")
+        head, self._buffer = self._buffer[: end.end()], self._buffer[end.end() :]
+        return head
+
+    def _begin(self, head: Head) -> None:
+        self._left = head.length
+        self._chunks = Chunks() if head.chunked else None
+        self._head = head
+
+    def _take(self) -> bytes:
+        """Return what the buffer holds of the body."""
+        data, self._buffer = self._buffer, b""
+        if not data:
+            return b""
+        if self._chunks is not None:
+            return self._chunks.feed(data)
+        if self._left is None:
+            return data
+        if len(data) > self._left:
+            data, self._buffer = data[: self._left], data[self._left :]
+        self._left -= len(data)
+        return data
+
+    def _count(self, piece: bytes) -> None:
+        self._progress.received = (self._progress.received or 0) + len(piece)
+
+    def _is_over(self) -> bool:
+        return self._left == 0 if self._chunks is None else self._chunks.ended
+
+    def _end(self) -> None:
+        clean = not self._buffer if self._chunks is None else self._chunks.clean
+        self.reusable = clean and self._head.keep
+
+    def _cut_off(self) -> None:
+        """Judge the end of the connection: only a body of no stated length may end with it."""
+        if self._chunks is not None or self._left is not None:
+            raise Faulty(Reason.INCOMPLETE, self._short(), Phase.READ)
+
+    def _short(self) -> str:
+        received = self._progress.received or 0
+        if self._left is None:
+            return f"the body was cut off after {received} bytes"
+        return f"{received} of {received + self._left} bytes of the body came"
+
+    async def _receive(self) -> bytes:
+        if self.stream.received - self._before > self._most:
+            detail = f"the answer has more than {self._most} bytes with all that is around them"
+            raise Faulty(Reason.TOO_LARGE, detail, self._progress.phase)
+        try:
+            return await self.stream.receive()
+        except ssl.SSLEOFError as error:
+            # RFC 9112, 9.8: without the closing word, what came may not be all.
+            if self._progress.phase is not Phase.READ:
+                raise self._no_answer() from error
+            raise Faulty(Reason.INCOMPLETE, self._short(), Phase.READ) from error
+        except OSError as error:
+            raise self._fault(error) from error
+
+    def _no_answer(self) -> Faulty:
+        return Faulty(Reason.RESET, broken(self._progress.peer, None), Phase.WAIT)
+
+    def _fault(self, error: OSError) -> Faulty:
+        fault: Fault = socket_fault(error, self._progress)
+        return Faulty(fault.reason, fault.detail, fault.phase)

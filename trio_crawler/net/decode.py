@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
+from time import thread_time
 
 import httpx
+import trio
 
-from trio_crawler.model import Fault, Reason
+from trio_crawler.model import Phase, Reason
+from trio_crawler.net.faults import Faulty
+from trio_crawler.net.inflate import Coding
 
-OFFERED = "gzip, deflate"
+OFFERED = "gzip, deflate, br, zstd"
 """The value of Accept-Encoding: only what can be decoded in bounded steps."""
 
 MOST_CODINGS = 2
-MOST_MEMBERS = 10_000
-STEP = 64 * 1024
-# Each member or step copies what is left of the input it was given: small slices keep it linear.
-_SLICE = 16 * 1024
+MOST_SECONDS = 1.0
+"""CPU seconds one body may take to decode: a tenth is enough for 10 MiB of any real page."""
 
+TURN = 0.001
+"""CPU seconds after which `Body.decode` lets others run."""
 
-class BadBody(Exception):
-    """Carry the fault that ends the reading of a body."""
-
-    def __init__(self, reason: Reason, detail: str) -> None:
-        super().__init__(detail)
-        self.fault = Fault(reason, detail)
+_KNOWN = {
+    "gzip": "gzip",
+    "x-gzip": "gzip",
+    "deflate": "deflate",
+    "x-deflate": "deflate",
+    "br": "br",
+    "zstd": "zstd",
+}
+# A few pieces are joined at the end, or one given as it is; of many small ones the objects
+# would take more memory than the bytes.
+_FEW = 16
+_BLOCK = 16 * 1024
+# What is being decoded counts twice for a moment, and stored blocks are longer by their headers.
+_SPARE = 64 * 1024
 
 
 def codings(headers: httpx.Headers) -> list[str]:
@@ -38,132 +50,183 @@ def codings(headers: httpx.Headers) -> list[str]:
 class Body:
     """Collect one body: at most `limit` bytes as sent, at each coding, and in the end.
 
-    Holds `limit` bytes and 64 KiB at most. `codings` are content codings in the order they were
-    applied (RFC 9110, 8.4): gzip or deflate, two at most.
+    `codings` are content codings in the order they were applied (RFC 9110, 8.4): gzip, deflate,
+    br or zstd, two at most; `encoded` says whether there are any. Such a body is decoded once
+    it is here: a server that stops in the middle would else keep the window of the decoder (16
+    MiB of brotli's) beside all that was decoded. `whole` sees to it that one body at a time has
+    a window.
 
-    Raises BadBody from the constructor, `feed` and `finish`.
+    Holds `limit` bytes and 64 KiB at most if chunks are not longer than that, besides the window
+    and an eighth that is reserved but not touched.
+
+    Raises Faulty from the constructor, `feed`, `decode` and `finish`; such a body is of no more
+    use.
     """
+
+    __slots__ = (
+        "_begun",
+        "_blocks",
+        "_buffer",
+        "_done",
+        "_left",
+        "_limit",
+        "_pieces",
+        "_received",
+        "_size",
+        "_stages",
+        "_tail",
+    )
 
     def __init__(self, limit: int, codings: Sequence[str] = ()) -> None:
         self._limit = limit
         self._received = 0
-        # BytesIO gives its buffer away without a copy; a list of chunks would need twice as much.
-        self._decoded = BytesIO()
-        self._stages = [_Inflater(coding, limit) for coding in _checked(codings)]
+        self._size = 0
+        self._pieces: list[bytes] = []
+        self._buffer: BytesIO | None = None
+        self._stages: tuple[Coding, ...] = ()
+        if codings:
+            self._stages = _stages(codings, limit)
+            self._blocks: deque[bytes] = deque()
+            self._tail = bytearray()
+            self._left = 0
+            self._begun = self._done = False
+
+    @property
+    def encoded(self) -> bool:
+        """Whether what was fed is to be decoded."""
+        return bool(self._stages)
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes as they were sent."""
         self._received += len(chunk)
         if self._received > self._limit:
-            raise BadBody(Reason.TOO_LARGE, f"the body has more than {self._limit} bytes")
-        pieces: Iterable[bytes] = (chunk,)
-        for stage in self._stages:
-            pieces = stage.inflate(pieces)
-        for piece in pieces:
-            self._decoded.write(piece)
+            raise _too_large(f"the body has more than {self._limit} bytes")
+        if self._stages:
+            self._store(chunk)
+        else:
+            self._keep(chunk)
 
-    def finish(self) -> bytes:
-        """Return the decoded body, once its last byte was fed."""
+    def decode(self) -> Iterator[None]:
+        """Decode what was fed, once its last byte was, stopping after every millisecond of work.
+
+        A call of a coding's library, which may take 5 ms (of brotli with its largest window: 50),
+        is not divided.
+
+        Raises RuntimeError when it was begun before and left.
+        """
+        if not self._stages or self._done:
+            return
+        if self._begun:
+            raise RuntimeError("the decoding of this body was left before its end")
+        self._begun = True
+        pieces: Iterable[bytes] = self._encoded()
+        for stage in self._stages:
+            pieces = stage.undo(pieces)
+        spent, began = 0.0, thread_time()
+        for piece in pieces:
+            self._keep(piece)
+            turn = thread_time() - began
+            _check_time(spent + turn)
+            if turn > TURN:
+                spent += turn
+                yield
+                began = thread_time()
         for stage in reversed(self._stages):
             stage.finish()
-        return self._decoded.getvalue()
+        self._done = True
+
+    def finish(self) -> bytes:
+        """Return the decoded body, once its last byte was fed; decode it if that was not done."""
+        for _ in self.decode():
+            pass
+        if self._buffer is not None:
+            return self._buffer.getvalue()
+        # One piece is given as it is.
+        return b"".join(self._pieces)
+
+    def _store(self, chunk: bytes) -> None:
+        self._left += len(chunk)
+        start, tail = 0, self._tail
+        # Blocks are of one size, so that the libraries see the same however the bytes came.
+        while start < len(chunk):
+            end = start + _BLOCK - len(tail)
+            tail += chunk[start:end]
+            start = end
+            if len(tail) == _BLOCK:
+                self._blocks.append(bytes(tail))
+                tail.clear()
+
+    def _encoded(self) -> Iterator[bytes]:
+        """Give what was stored, forgetting it."""
+        self._blocks.append(bytes(self._tail))
+        self._tail.clear()
+        while self._blocks:
+            block = self._blocks.popleft()
+            yield block
+            self._left -= len(block)
+
+    def _keep(self, piece: bytes) -> None:
+        if not piece:
+            return
+        self._size += len(piece)
+        if self._stages and self._size + self._left > self._limit + _SPARE:
+            # No coding makes a body longer than it was: what is left would pass the limit.
+            raise _too_large(f"the decoded body has more than {self._limit} bytes")
+        pieces = self._pieces
+        if self._buffer is not None:
+            self._buffer.write(piece)
+        elif not pieces or (len(pieces) < _FEW and self._size <= self._limit // 2):
+            pieces.append(piece)
+        else:
+            self._pour(piece)
+
+    def _pour(self, piece: bytes) -> None:
+        """Go over to a buffer, which gives its bytes away without a second copy."""
+        self._buffer = BytesIO()
+        self._buffer.writelines(self._pieces)
+        self._buffer.write(piece)
+        self._pieces.clear()
 
 
-def _checked(codings: Sequence[str]) -> list[str]:
+async def whole(body: Body, turn: trio.Lock) -> bytes:
+    """Return what `body.finish` does, after its last byte was fed, letting others run meanwhile.
+
+    Everyone who decodes shares `turn`: it bounds their memory, and as they share one thread, it
+    costs no time. Without anything to decode, or for little of it, there is no checkpoint.
+
+    Raises Faulty.
+    """
+    if not body.encoded:
+        return body.finish()
+    try:
+        turn.acquire_nowait()
+    except trio.WouldBlock:
+        await turn.acquire()
+    try:
+        for _ in body.decode():
+            await trio.lowlevel.checkpoint()
+        return body.finish()
+    finally:
+        turn.release()
+
+
+def _too_large(detail: str) -> Faulty:
+    return Faulty(Reason.TOO_LARGE, detail, Phase.READ)
+
+
+def _check_time(spent: float) -> None:
+    if spent > MOST_SECONDS:
+        detail = f"the body takes more than {MOST_SECONDS:g} CPU seconds to decode"
+        raise Faulty(Reason.BAD_REPLY, detail, Phase.READ)
+
+
+def _stages(codings: Sequence[str], limit: int) -> tuple[Coding, ...]:
     if len(codings) > MOST_CODINGS:
         detail = f"the body has {len(codings)} content codings; {MOST_CODINGS} are the limit"
-        raise BadBody(Reason.BAD_REPLY, detail)
-    # The last one applied is the first to be undone.
-    known = [coding.removeprefix("x-") for coding in reversed(codings)]
-    for coding in known:
-        if coding not in ("gzip", "deflate"):
+        raise Faulty(Reason.BAD_REPLY, detail, Phase.READ)
+    for coding in codings:
+        if coding not in _KNOWN:
             detail = f"the body has a content coding that was not offered: {coding[:40]!a}"
-            raise BadBody(Reason.BAD_REPLY, detail)
-    return known
-
-
-class _Inflater:
-    """Undo one coding. `gzip` may have several members (RFC 1952, 2.2), read in linear time."""
-
-    def __init__(self, coding: str, limit: int) -> None:
-        self._coding = coding
-        self._limit = limit
-        self._size = 0
-        self._members = 0
-        self._engine: zlib._Decompress | None = None
-        # The bytes of a member's start that do not yet tell what it is.
-        self._held = b""
-        self._over = False
-
-    def inflate(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Give what the pieces hold, in steps of 64 KiB at most."""
-        for piece in pieces:
-            for start in range(0, len(piece), _SLICE):
-                yield from self._inflate(self._held + piece[start : start + _SLICE])
-
-    def finish(self) -> None:
-        """Check that the end was seen; no bytes at all are an empty body, as browsers have it."""
-        begun = self._engine is not None or (self._held and not self._members)
-        if begun or self._held == b"\x1f":
-            raise BadBody(Reason.INCOMPLETE, f"the {self._coding} body ends before its end")
-
-    def _inflate(self, data: bytes) -> Iterator[bytes]:
-        self._held = b""
-        while data and not self._over:
-            if self._engine is None and not self._begin(data):
-                return
-            data = yield from self._step(data)
-
-    def _begin(self, data: bytes) -> bool:
-        if len(data) < 2:
-            self._held = data
-            return False
-        window = _gzip_window(data) if self._coding == "gzip" else _deflate_window(data)
-        # What follows a whole stream and is not another member is padding: it says nothing.
-        self._over = self._members > 0 and (self._coding == "deflate" or window is None)
-        if self._over:
-            return False
-        if window is None:
-            raise BadBody(Reason.BAD_REPLY, "the body is said to be gzip and is not")
-        self._members += 1
-        if self._members > MOST_MEMBERS:
-            raise BadBody(Reason.BAD_REPLY, f"the body has more than {MOST_MEMBERS} gzip members")
-        self._engine = zlib.decompressobj(window)
-        return True
-
-    def _step(self, data: bytes) -> Generator[bytes, None, bytes]:
-        """Inflate until the data or the member is used up; return what follows the member."""
-        engine = self._engine
-        while engine is not None:
-            piece = self._decompress(engine, data)
-            self._size += len(piece)
-            if self._size > self._limit:
-                detail = f"the decoded body has more than {self._limit} bytes"
-                raise BadBody(Reason.TOO_LARGE, detail)
-            yield piece
-            if engine.eof:
-                self._engine = None
-                return engine.unused_data
-            data = engine.unconsumed_tail
-            # A full step may leave output inside zlib although all input is taken.
-            if not data and len(piece) < STEP:
-                return b""
-        return b""
-
-    def _decompress(self, engine: zlib._Decompress, data: bytes) -> bytes:
-        try:
-            return engine.decompress(data, STEP)
-        except zlib.error as error:
-            detail = f"the {self._coding} body is damaged: {error}"
-            raise BadBody(Reason.BAD_REPLY, detail) from error
-
-
-def _gzip_window(data: bytes) -> int | None:
-    return 16 + zlib.MAX_WBITS if data[:2] == b"\x1f\x8b" else None
-
-
-def _deflate_window(data: bytes) -> int:
-    # RFC 9110 8.4.1.2 means the zlib format (RFC 1950, 2.2: method 8, a multiple of 31); many
-    # servers send a bare deflate stream, which no encoder begins in such a way.
-    wrapped = data[0] & 0x0F == 8 and data[0] >> 4 <= 7 and int.from_bytes(data[:2]) % 31 == 0
-    return zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS
+            raise Faulty(Reason.BAD_REPLY, detail, Phase.READ)
+    # The last one applied is the first to be undone.
+    return tuple(Coding(_KNOWN[coding], limit) for coding in reversed(codings))

@@ -3,94 +3,127 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, TypeAlias
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import httpx
 
 from trio_crawler._version import __version__
+from trio_crawler.model import Reason
+from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.decode import OFFERED
+from trio_crawler.net.faults import Faulty
+from trio_crawler.net.head import Fields
+from trio_crawler.page.urls import normalise, origin
 
 DEFAULT_USER_AGENT = f"trio_crawler/{__version__} (+https://pypi.org/project/trio-crawler/)"
 
 Headers: TypeAlias = Mapping[str, str] | Sequence[tuple[str, str]]
-Trace: TypeAlias = Callable[[str, Any], Awaitable[None]]
 
 _ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8"
 # RFC 9110: 5.6.2 (token) and 5.5 (field values).
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+# What a request line may carry of a URL, from the first slash on (RFC 9112, 3.2.1).
+is_target = re.compile(r"/[\x21-\x22\x24-\x7e]*").fullmatch
 # These say where a request goes and where it ends.
 _OURS = frozenset({"connection", "content-length", "host", "transfer-encoding"})
-_ORIGIN = re.compile(r"https?://[^/?#@\s]+")
 _URL = re.compile(
     r"(https?://((?:\[[0-9a-f:.]+\]|[^/?#@:\[\]\s]+)(?::[0-9]+)?))([/?][\x21-\x22\x24-\x7e]*)?(?:#.*)?"
 )
 
-_Fields: TypeAlias = list[tuple[bytes, bytes]]
+
+class Target(NamedTuple):
+    """Hold a URL in the parts that a request needs; `origin` is as the URL spells it."""
+
+    origin: str
+    authority: str
+    target: str
+
+    @classmethod
+    def of(cls, url: str) -> Target:
+        """Take an http or https URL apart; what it says is to be sent byte for byte.
+
+        Raises Faulty(BAD_URL) for what is not one as the WHATWG URL Standard serialises it, or
+        has a user name in it.
+        """
+        parts = _URL.fullmatch(url)
+        if parts is None or not url.isascii():
+            raise bad_url("not an absolute http or https URL in its normal form")
+        origin, authority, target = parts.groups("/")
+        _check(authority)
+        return cls(origin, authority, target if target.startswith("/") else "/" + target)
 
 
 class Requests:
-    """Make the request for a URL; `headers` go only to `origins`, or everywhere if it is None.
+    """Say what is sent for a URL, and what only to the `seeds`.
 
-    A client's own User-Agent and Accept, if they are not httpx's, come before the defaults;
-    `headers` and a `user_agent` that is not the default come before everything.
+    `headers` and `auth` (user, password) go only to the origins of `seeds`; they come before
+    the defaults. `defaults` are sent to all, and `cookies`, if there is a store, to whom they
+    belong.
 
-    Raises ValueError, naming it, for a header or an origin that cannot be meant.
+    Raises ValueError, naming it, for a header that cannot be meant, and for headers that would
+    go to nobody.
     """
 
     def __init__(
         self,
-        client: httpx.AsyncClient | None = None,
+        defaults: Fields,
         *,
+        seeds: Iterable[str] = (),
         headers: Headers = (),
-        user_agent: str = DEFAULT_USER_AGENT,
-        origins: Collection[str] | None = None,
+        auth: tuple[str, str] | None = None,
+        cookies: CookieStore | None = None,
     ) -> None:
-        self._client = client
-        self._origins = None if origins is None else frozenset(map(_origin, origins))
-        self._fields = _defaults(user_agent, client)
-        self._fields_and_own = _merged(self._fields, _fields(headers))
+        own = fields_of(headers)
+        if auth is not None:
+            own.append((b"Authorization", _basic(*auth)))
+        self._origins = frozenset(origin(normalise(seed)) for seed in seeds)
+        if own and not self._origins:
+            raise ValueError("headers and auth go only to the seeds' origins: name the seeds")
+        self.cookies = cookies
+        self._fields = defaults
+        self._fields_and_own = _merged(defaults, own)
 
-    def make(self, url: str, trace: Trace) -> httpx.Request:
-        """Ask for `url` with GET, its path and query sent byte for byte.
+    def fields(self, target: Target) -> Fields:
+        """Return the fields for a URL without its cookies, Host first."""
+        own = target.origin in self._origins
+        host = (b"Host", target.authority.encode())
+        return [host, *(self._fields_and_own if own else self._fields)]
 
-        `trace` is httpcore's extension of that name. Raises httpx.InvalidURL or UnicodeError for
-        what is not an http or https URL as the WHATWG URL Standard serialises it, or has a user
-        name in it.
-        """
-        parts = _URL.fullmatch(url)
-        if parts is None or not url.isascii():
-            raise httpx.InvalidURL("not an absolute http or https URL in its normal form")
-        origin, authority, target = parts.groups("/")
-        _check(authority)
-        own = self._origins is None or origin in self._origins
-        # With a Host of ours httpx does not decode the name, which fails for half of the emoji.
-        fields = [(b"Host", authority.encode()), *(self._fields_and_own if own else self._fields)]
-        slash = "" if target.startswith("/") else "/"
-        extensions = {"target": (slash + target).encode(), "trace": trace}
-        if self._client is not None:
-            return self._client.build_request("GET", url, headers=fields, extensions=extensions)
-        return httpx.Request("GET", url, headers=fields, extensions=extensions)
+    def with_cookies(self, url: str, fields: Fields) -> Fields:
+        """Add the store's cookies to the fields for a URL."""
+        kept = self.cookies and self.cookies.cookies_for(url)
+        if not kept:
+            return fields
+        own = [value for name, value in fields if name.lower() == b"cookie"]
+        others = [field for field in fields if field[0].lower() != b"cookie"]
+        return [*others, (b"Cookie", b"; ".join([*own, kept.encode("latin-1")]))]
+
+
+def bad_url(why: str) -> Faulty:
+    """Return the fault of a URL that nobody can be asked for."""
+    return Faulty(Reason.BAD_URL, f"this URL cannot be asked for: {why}")
 
 
 def _check(authority: str) -> None:
     """Refuse what Python's resolver raises for, where it should not find it."""
     name, _, port = authority.rpartition("]")[2].partition(":")
     if len(port) > 5 or (port and int(port) > 65535):
-        raise httpx.InvalidURL("the port is above 65535")
+        raise bad_url("the port is above 65535")
     # RFC 1035, 2.3.4. An IPv6 address leaves no name here.
     labels = name.removesuffix(".").split(".")
     if not authority.startswith("[") and not all(0 < len(label) < 64 for label in labels):
-        raise httpx.InvalidURL("a part of the host name is empty or has over 63 characters")
+        raise bad_url("a part of the host name is empty or has over 63 characters")
 
 
-def authority(url: str) -> str:
-    """Return the host of a URL, with its port if it names one."""
-    return url.partition("://")[2].partition("/")[0]
+def defaults_for(user_agent: str, client: httpx.AsyncClient | None = None) -> Fields:
+    """Return what is sent to everybody.
 
-
-def _defaults(user_agent: str, client: httpx.AsyncClient | None) -> _Fields:
+    A client's own User-Agent and Accept, if they are not httpx's, come before the defaults; a
+    `user_agent` that is not the default comes before everything.
+    """
     defaults = {"User-Agent": user_agent, "Accept": _ACCEPT, "Accept-Encoding": OFFERED}
     if client is not None:
         plain = {"User-Agent": f"python-httpx/{httpx.__version__}", "Accept": "*/*"}
@@ -99,10 +132,11 @@ def _defaults(user_agent: str, client: httpx.AsyncClient | None) -> _Fields:
         for name, value in plain.items():
             if client.headers.get(name, value) != value:
                 del defaults[name]
-    return _fields(defaults)
+    return fields_of(defaults)
 
 
-def _fields(headers: Headers) -> _Fields:
+def fields_of(headers: Headers) -> Fields:
+    """Encode headers. Raises ValueError, naming it, for one that cannot be meant."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     return [_field(name, value) for name, value in pairs]
 
@@ -121,12 +155,13 @@ def _field(name: str, value: str) -> tuple[bytes, bytes]:
         raise ValueError(f"the value of the header {name} is not Unicode text") from None
 
 
-def _merged(defaults: _Fields, own: _Fields) -> _Fields:
+def _merged(defaults: Fields, own: Fields) -> Fields:
     named = {name.lower() for name, _ in own}
     return [field for field in defaults if field[0].lower() not in named] + own
 
 
-def _origin(origin: str) -> str:
-    if not _ORIGIN.fullmatch(origin):
-        raise ValueError(f"not an origin such as https://example.org: {origin!r}")
-    return origin
+def _basic(user: str, password: str) -> bytes:
+    """Write credentials as RFC 7617 has it, in UTF-8."""
+    if ":" in user:
+        raise ValueError("a user name for HTTP authentication cannot have a colon in it")
+    return b"Basic " + b64encode(f"{user}:{password}".encode())

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+MAX_BYTES = 10 * 1024 * 1024
+"""What a body may have, unless it is said otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -25,7 +28,7 @@ class Limits:
     max_redirects: int = 10
     max_tries: int = 4
     max_links: int = 100_000
-    max_bytes: int = 10 * 1024 * 1024
+    max_bytes: int = MAX_BYTES
     timeout: float = 30.0
 
     def __post_init__(self) -> None:

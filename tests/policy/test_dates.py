@@ -1,0 +1,78 @@
+"""Dates as header fields have them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trio_crawler.policy.dates import moment
+
+WHEN = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sun, 06 Nov 1994 08:49:37 GMT",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Sun Nov  6 08:49:37 1994",
+        "06 Nov 1994 08:49:37",
+        "1994 november 6th 8:49:37abc",
+        "08:49:37 6 NOV 94",
+        "nov/6/1994/08:49:37",
+        ";;Sun;06;Nov;1994;08:49:37;;",
+        "06 Nov 1994 08:49:37 GMT+0100",
+    ],
+)
+def test_the_forms_of_http_and_those_that_servers_made_up_are_read(text):
+    assert moment(text) == WHEN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Sun",
+        "06 Nov 1994",
+        "08:49:37",
+        "06 Nov 08:49:37",
+        "Nov 1994 08:49:37",
+        "6 1994 08:49:37",
+        "6 Nov 1994 08:49",
+        "6 Nov 1994 8:49:377",
+        "6 Nov 1994 24:00:00",
+        "6 Nov 1994 08:60:00",
+        "6 Nov 1994 08:49:60",
+        "32 Nov 1994 08:49:37",
+        "31 Nov 1994 08:49:37",
+        "29 Feb 2026 08:49:37",
+        "06 Nov 19941 08:49:37",
+        "006 Nov 1994 08:49:37",
+        "06 Nov 1600 08:49:37",
+        "06 Nov 100 08:49:37",
+        "06 Nov 0 08:49:37",
+        "\u0660\u0666 Nov 1994 08:49:37",
+    ],
+)
+def test_what_lacks_a_part_or_is_on_no_calendar_is_no_date(text):
+    assert moment(text) is None
+
+
+@pytest.mark.parametrize(
+    ("year", "full"), [("00", 2000), ("69", 2069), ("70", 1970), ("99", 1999), ("1601", 1601)]
+)
+def test_two_digits_of_a_year_lie_between_1970_and_2069(year, full):
+    assert moment(f"06 Nov {year} 08:49:37") == WHEN.replace(year=full)
+
+
+def test_the_first_word_that_can_be_a_part_is_that_part():
+    assert moment("06 07 08 Nov Dec 08:49:37 09:49:37") == WHEN.replace(year=2007)
+
+
+@given(st.text(st.sampled_from("0123456789:/-, JanovDec\t\xe9GMT"), max_size=60))
+def test_whatever_is_written_gives_a_date_or_none(text):
+    found = moment(text)
+    assert found is None or found.tzinfo is UTC

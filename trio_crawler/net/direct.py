@@ -1,0 +1,76 @@
+"""Direct: URLs asked over the wire, with no httpx in between."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from trio_crawler.net.connection import Connection, Origin
+from trio_crawler.net.head import Fields, Head
+from trio_crawler.net.progress import Progress
+from trio_crawler.net.request import Requests, Target, is_target
+from trio_crawler.net.wire import Wire
+
+_MOST_SITES = 10_000
+_AFTER_SCHEME = len("https://")
+_PORTS = {"http": 80, "https": 443}
+
+
+class _Site(NamedTuple):
+    """What all requests to one origin have in common."""
+
+    origin: Origin
+    peer: str
+    fields: Fields
+    lines: bytes
+
+
+class Direct:
+    """Ask for URLs over a wire. The head is given at once, the body by `read`, then `release`."""
+
+    def __init__(self, requests: Requests, wire: Wire) -> None:
+        self.wire = wire
+        self._requests = requests
+        self._sites: dict[str, _Site] = {}
+
+    async def ask(self, url: str, progress: Progress, most: int) -> tuple[Connection, Head]:
+        """Ask for a URL with GET. Raises Faulty."""
+        cut = url.find("/", _AFTER_SCHEME)
+        site, target = self._sites.get(url[:cut]), url[cut:]
+        if site is None or not is_target(target):
+            site, target = self._learned(Target.of(url))
+        progress.peer = site.peer
+        lines = self._with_cookies(url, site)
+        request = b"GET %b HTTP/1.1\r\n%b\r\n" % (target.encode(), lines)
+        return await self.wire.ask(site.origin, request, progress, most)
+
+    async def release(self, connection: Connection) -> None:
+        """Keep the connection if its body was read, else close it."""
+        self.wire.release(connection)
+
+    def _with_cookies(self, url: str, site: _Site) -> bytes:
+        if self._requests.cookies is None:
+            return site.lines
+        return _lines(self._requests.with_cookies(url, site.fields))
+
+    def _learned(self, target: Target) -> tuple[_Site, str]:
+        if len(self._sites) >= _MOST_SITES:
+            self._sites.clear()
+        scheme, _, _ = target.origin.partition(":")
+        host, port = _host_and_port(target.authority)
+        origin = (scheme, host, port or _PORTS[scheme])
+        fields = self._requests.fields(target)
+        site = _Site(origin, target.authority, fields, _lines(fields))
+        self._sites[target.origin] = site
+        return site, target.target
+
+
+def _host_and_port(authority: str) -> tuple[str, int | None]:
+    if authority.startswith("["):
+        host, _, port = authority[1:].partition("]")
+        return host, int(port[1:]) if port else None
+    host, _, port = authority.partition(":")
+    return host, int(port) if port else None
+
+
+def _lines(fields: Fields) -> bytes:
+    return b"".join(b"%b: %b\r\n" % field for field in fields)

@@ -1,0 +1,194 @@
+"""Head: the status line and fields of one answer, and what they say about the body's end.
+
+httptools reads chunked bodies (`chunks.py`) but not heads: it refuses what browsers read (folded
+lines, a length said twice, lines that end in a bare LF), it does not tell where a head ends, and
+it is no faster: 4.8 us a head against 4.5 us here.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from trio_crawler.model import Phase, Reason
+from trio_crawler.net.faults import Faulty
+
+MOST_LINES = 256
+MOST_BYTES = 64 * 1024
+MOST_INTERIM = 8
+
+Fields: TypeAlias = list[tuple[bytes, bytes]]
+
+# An empty line ends a head; a bare LF ends a line as well (RFC 9112, 2.2).
+end_of_head = re.compile(rb"\n\r?\n").search
+
+_START = re.compile(rb"HTTP/1\.([0-9]) ([1-9][0-9][0-9])(?: ([^\r\n\0]*))?\r?\n")
+_NAME = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_is_name = re.compile(_NAME).fullmatch
+# What is left of a folded line (RFC 9112, 5.2) belongs to the value.
+_VALUE = rb"[^\r\n\0]*+(?:\r?\n[ \t][^\r\n\0]*+)*+"
+_LOOSE = re.compile(rb"(%s)[ \t]*+:(%s)\r?\n" % (_NAME, _VALUE))
+_LINE = re.compile(rb"[^\r\n\0]*+\r?\n")
+_LENGTH = re.compile(rb"[0-9]{1,19}")
+_WITHOUT_BODY = frozenset({204, 304})
+_TELLING = frozenset({b"content-length", b"transfer-encoding", b"connection", b"content-encoding"})
+
+
+class Head(NamedTuple):
+    """Hold one head, and the framing that follows from it (RFC 9112, 6.3).
+
+    `length` is the body's, None if it is chunked or ends with the connection. `keep` says that
+    another request may follow; it is False in any doubt about where the body ends. `encoding`
+    lists the content codings.
+    """
+
+    status: int
+    phrase: bytes
+    minor: int
+    fields: Fields
+    length: int | None
+    chunked: bool
+    keep: bool
+    encoding: bytes
+
+
+def parse(head: bytes, *, bodiless: bool = False) -> Head:
+    """Read a head, from the status line to the empty line; `bodiless` for an answer to HEAD.
+
+    Raises Faulty(BAD_REPLY).
+    """
+    start = _START.match(head)
+    if start is None:
+        raise bad(f"the answer begins with {_shown(head)}, which is not HTTP/1.1")
+    minor, status = int(start[1]), int(start[2])
+    fields, plain = _fields(head, start.end())
+    if len(fields) > MOST_LINES:
+        raise bad(f"the answer has more than {MOST_LINES} header lines")
+    telling = [field for field in fields if _lower(field[0]) in _TELLING]
+    length, chunked, keep, encoding = _framing(telling, minor)
+    if bodiless or status in _WITHOUT_BODY or status < 200:
+        # RFC 9110, 8.6: a 204 states no length; a body that it announces may still come.
+        keep = keep and not (status == 204 and (length or chunked))
+        length, chunked = 0, False
+    elif length is None and not chunked:
+        keep = False
+    return Head(status, start[3] or b"", minor, fields, length, chunked, keep and plain, encoding)
+
+
+def check_start(begun: bytes) -> None:
+    """Refuse at once what cannot become a head, instead of waiting for its end."""
+    if not b"HTTP/1.".startswith(begun[:7]):
+        raise bad(f"the answer begins with {_shown(begun)}, which is not HTTP/1.1")
+
+
+def bad(detail: str) -> Faulty:
+    """Return the fault of an answer that is not HTTP."""
+    return Faulty(Reason.BAD_REPLY, detail, Phase.WAIT)
+
+
+def _fields(head: bytes, start: int) -> tuple[Fields, bool]:
+    """Return the fields, and whether they are written as RFC 9112 has it."""
+    lines = head.split(b"\r\n")
+    # Besides the line ends there is no CR, LF or NUL; a folded line has no name.
+    plain = len(head) - len(head.translate(None, b"\r\n\0")) == 2 * len(lines) - 2
+    fields: Fields = []
+    for line in lines[1:-2]:
+        name, colon, value = line.partition(b":")
+        plain = plain and colon != b"" and _lower(name) != b""
+        fields.append((name, value.strip(b" \t")))
+    return (fields, True) if plain else (_loose_fields(head, start), False)
+
+
+@lru_cache(1024)
+def _lower(name: bytes) -> bytes:
+    """Return a field's name in lower case, none if it cannot be one; servers use but a few."""
+    return name.lower() if _is_name(name) else b""
+
+
+def _loose_fields(head: bytes, start: int) -> Fields:
+    """Read what browsers read: folded lines, a space before the colon; no colon, no field."""
+    fields: Fields = []
+    while start < len(head):
+        match = _LOOSE.match(head, start) or _LINE.match(head, start)
+        if match is None:
+            raise bad("a header line has a control character in it")
+        if match.re is _LOOSE:
+            fields.append((match[1], b" ".join(part.strip() for part in match[2].splitlines())))
+        start = match.end()
+    return fields
+
+
+def content_length(fields: Fields) -> int | None:
+    """Return the length that the fields state, if they do. Raises Faulty(BAD_REPLY)."""
+    length: bytes | None = None
+    for name, value in fields:
+        if name.lower() == b"content-length":
+            length = _one_length(length, value)
+    return None if length is None else int(length)
+
+
+def content_codings(encoding: bytes) -> list[str]:
+    """Return the content codings in the order they were applied, without `identity`."""
+    listed = encoding.decode("latin-1").lower().split(",")
+    return [coding for name in listed if (coding := name.strip()) not in ("", "identity")]
+
+
+def content_encoding(fields: Fields) -> bytes:
+    """Return the content codings, joined by commas."""
+    return b",".join(value for name, value in fields if name.lower() == b"content-encoding")
+
+
+def _framing(telling: Fields, minor: int) -> tuple[int | None, bool, bool, bytes]:
+    length: bytes | None = None
+    codings = options = encoding = b""
+    for name, value in telling:
+        match _lower(name):
+            case b"content-length":
+                length = _one_length(length, value)
+            case b"transfer-encoding":
+                codings = _joined(codings, value)
+            case b"connection":
+                options = _joined(options, value)
+            case _:
+                encoding = _joined(encoding, value)
+    keep, chunked = _keeps(options, minor), _is_chunked(codings)
+    if codings:
+        # Chunks count and not the length; who sent both is not to be trusted any further.
+        keep = keep and length is None and minor > 0
+    return (None if chunked or length is None else int(length)), chunked, keep, encoding
+
+
+def _joined(values: bytes, value: bytes) -> bytes:
+    return values + b"," + value if values else value
+
+
+@lru_cache(64)
+def _keeps(options: bytes, minor: int) -> bool:
+    named = {option.strip(b" \t") for option in options.lower().split(b",")}
+    return b"close" not in named and (minor > 0 or b"keep-alive" in named)
+
+
+def _one_length(known: bytes | None, value: bytes) -> bytes:
+    """Accept the same length said several times (RFC 9110, 8.6), nothing else."""
+    if known is None and _LENGTH.fullmatch(value):
+        return value
+    figures = [figure.strip(b" \t") for figure in value.split(b",")]
+    if not all(map(_LENGTH.fullmatch, figures)):
+        raise bad(f"the Content-Length is not a number: {_shown(value)}")
+    if len({int(figure) for figure in (known or figures[0], *figures)}) > 1:
+        raise bad("the answer has two different lengths")
+    return figures[0]
+
+
+def _is_chunked(codings: bytes) -> bool:
+    """Tell whether the body is chunked; other transfer codings were not offered."""
+    named = [coding.strip(b" \t").lower() for coding in codings.split(b",")]
+    named = [coding for coding in named if coding not in (b"", b"identity")]
+    if named and named != [b"chunked"]:
+        raise bad(f"the answer has a transfer coding that was not offered: {_shown(codings)}")
+    return bool(named)
+
+
+def _shown(text: bytes) -> str:
+    return ascii(text[:40])[1:]

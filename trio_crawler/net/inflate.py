@@ -1,0 +1,211 @@
+"""Coding: one content coding undone in small steps, bounded in bytes and in members."""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+from trio_crawler.model import Phase, Reason
+from trio_crawler.net.faults import Faulty
+
+MOST_MEMBERS = 10_000
+STEP = 64 * 1024
+# The dearest bytes (of brotli's context maps, for one byte of output) take a microsecond each,
+# so a slice cannot hold the loop for long. Each member copies what is left of its slice: a short
+# one keeps many members linear, too.
+SLICE = 4 * 1024
+# brotli gives up to 32,752 bytes for any smaller limit, and 98,272 for 64 KiB.
+_BROTLI_STEP = 16 * 1024
+# RFC 9659: 8 MiB, more is not to be sent. Chromium refuses it as well.
+_ZSTD_WINDOW_LOG = 23
+
+
+class Coding:
+    """Undo one coding: `gzip`, `deflate`, `br` or `zstd`, giving at most `limit` bytes.
+
+    gzip may have several members (RFC 1952, 2.2) and zstd several frames (RFC 8878, 3.1), of
+    which skippable ones say nothing.
+
+    Raises Faulty from `undo`, while it is iterated, and from `finish`.
+    """
+
+    def __init__(self, name: str, limit: int) -> None:
+        self._name = name
+        self._limit = limit
+        self._size = 0
+        self._members = 0
+        self._begin = _BEGINNINGS[name]
+        self._engine: _Engine | None = None
+        # The bytes of a member's start that do not yet tell what it is.
+        self._held = b""
+        self._over = False
+
+    def undo(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Give what the pieces hold, in steps of 64 KiB at most, some of them empty.
+
+        Between two steps the machine does no more than one call of each coding's library.
+        """
+        for piece in pieces:
+            if not piece:
+                yield b""
+            for start in range(0, len(piece), SLICE):
+                yield from self._undo(self._held + piece[start : start + SLICE])
+
+    def finish(self) -> None:
+        """Check that the end was seen; no bytes at all are an empty body, as browsers have it."""
+        begun = self._engine is not None or (self._held and not self._members)
+        if begun or self._held == b"\x1f":
+            detail = f"the {self._name} body ends before its end"
+            raise Faulty(Reason.INCOMPLETE, detail, Phase.READ)
+
+    def _undo(self, data: bytes) -> Iterator[bytes]:
+        self._held = b""
+        engine = self._engine
+        while not self._over and (data or (engine is not None and engine.more)):
+            if engine is None:
+                engine = self._engine = self._next(data)
+                if engine is None:
+                    return
+            piece = self._step(engine, data)
+            data = engine.rest
+            if engine.over:
+                engine = self._engine = None
+            yield piece
+
+    def _next(self, data: bytes) -> _Engine | None:
+        """Begin a member; None if the data are too short to tell, or follow the last one."""
+        if len(data) < 2 and self._name in ("gzip", "deflate"):
+            self._held = data
+            return None
+        if self._members and self._ends(data):
+            self._over = True
+            return None
+        self._members += 1
+        if self._members > MOST_MEMBERS:
+            raise self._bad(f"the {self._name} body has more than {MOST_MEMBERS} members")
+        return self._begin(data)
+
+    def _ends(self, data: bytes) -> bool:
+        """Judge what follows a whole stream.
+
+        Behind gzip and deflate it is padding and says nothing, as browsers have it. Behind zstd
+        only a frame may stand: curl and Chromium hand all of it to the library, which refuses
+        anything else. Behind br Chromium ignores what comes; curl refuses it, and so do we:
+        the library tells nobody where the stream ended.
+        """
+        if self._name == "gzip":
+            return data[:2] != _GZIP
+        if self._name == "br":
+            raise self._bad("the br body goes on behind its end")
+        return self._name == "deflate"
+
+    def _step(self, engine: _Engine, data: bytes) -> bytes:
+        try:
+            piece = engine.step(data)
+        except engine.error as error:
+            raise self._bad(f"the {self._name} body is damaged: {error}") from error
+        self._size += len(piece)
+        if self._size > self._limit:
+            detail = f"the decoded body has more than {self._limit} bytes"
+            raise Faulty(Reason.TOO_LARGE, detail, Phase.READ)
+        return piece
+
+    def _bad(self, detail: str) -> Faulty:
+        return Faulty(Reason.BAD_REPLY, detail, Phase.READ)
+
+
+class _Engine(Protocol):
+    """One member. After a step: is it `over`, is there `more` without further data, and which
+    of the data are the `rest`: to be given again, or what follows the end."""
+
+    error: type[Exception]
+    more: bool
+    over: bool
+    rest: bytes
+
+    def step(self, data: bytes) -> bytes: ...
+
+
+class _Zlib:
+    error: type[Exception] = zlib.error
+
+    def __init__(self, window: int) -> None:
+        self._engine = zlib.decompressobj(window)
+        self.more = self.over = False
+        self.rest = b""
+
+    def step(self, data: bytes) -> bytes:
+        engine = self._engine
+        piece = engine.decompress(data, STEP)
+        self.over = engine.eof
+        self.rest = engine.unused_data if self.over else engine.unconsumed_tail
+        # A full step may leave output inside zlib although all input is taken.
+        self.more = not self.over and len(piece) == STEP
+        return piece
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        # Imported here, as brotli is: few sites send it, and the first request should not wait.
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+        window: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _ZSTD_WINDOW_LOG}
+        self._engine = zstd.ZstdDecompressor(options=window)
+        self.error: type[Exception] = zstd.ZstdError
+        self.more = self.over = False
+        self.rest = b""
+
+    def step(self, data: bytes) -> bytes:
+        engine = self._engine
+        piece = engine.decompress(data, STEP)
+        self.over = engine.eof
+        self.rest = engine.unused_data if self.over else b""
+        self.more = not self.over and not engine.needs_input
+        return piece
+
+
+class _Brotli:
+    rest = b""
+
+    def __init__(self) -> None:
+        import brotli  # type: ignore[import-untyped]
+
+        self._engine = brotli.Decompressor()
+        self.error: type[Exception] = brotli.error
+        self.more = self.over = False
+
+    def step(self, data: bytes) -> bytes:
+        engine = self._engine
+        piece: bytes = engine.process(data, output_buffer_limit=_BROTLI_STEP)
+        self.over = engine.is_finished()
+        full = len(piece) >= _BROTLI_STEP or not engine.can_accept_more_data()
+        self.more = full and not self.over
+        return piece
+
+
+_GZIP = b"\x1f\x8b"
+
+
+def _gzip(data: bytes) -> _Engine:
+    if data[:2] != _GZIP:
+        raise Faulty(Reason.BAD_REPLY, "the body is said to be gzip and is not", Phase.READ)
+    return _Zlib(16 + zlib.MAX_WBITS)
+
+
+def _deflate(data: bytes) -> _Engine:
+    # RFC 9110 8.4.1.2 means the zlib format (RFC 1950, 2.2: method 8, a multiple of 31); many
+    # servers send a bare deflate stream, which no encoder begins in such a way.
+    wrapped = data[0] & 0x0F == 8 and data[0] >> 4 <= 7 and int.from_bytes(data[:2]) % 31 == 0
+    return _Zlib(zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS)
+
+
+_BEGINNINGS: dict[str, Callable[[bytes], _Engine]] = {
+    "gzip": _gzip,
+    "deflate": _deflate,
+    "br": lambda data: _Brotli(),
+    "zstd": lambda data: _Zstd(),
+}

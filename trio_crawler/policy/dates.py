@@ -1,0 +1,50 @@
+"""Dates: the moments that header fields name, read as leniently as browsers read them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+_DELIMITERS = re.compile(r"[\t -/;-@\[-`{-~]+")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_KINDS = {
+    "time": re.compile(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?![0-9])"),
+    "day": re.compile(r"([0-9]{1,2})(?![0-9])"),
+    "month": re.compile(rf"({'|'.join(_MONTHS)})"),
+    "year": re.compile(r"([0-9]{2,4})(?![0-9])"),
+}
+
+
+def moment(text: str) -> datetime | None:
+    """Read a date by the rules for cookies (RFC 6265, 5.1.1), always as UTC; None if it is none.
+
+    All three forms of HTTP (RFC 9110, 5.6.7) are among what these rules understand.
+    """
+    found = _parts(text.lower())
+    if len(found) < len(_KINDS):
+        return None
+    (month,), (day,), (digits,) = found["month"], found["day"], found["year"]
+    hour, minute, second = map(int, found["time"])
+    year, number = _in_full(int(digits)), _MONTHS.index(month) + 1
+    try:
+        date = datetime(year, number, int(day), hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        return None
+    return date if year > 1600 else None
+
+
+def _parts(text: str) -> dict[str, tuple[str, ...]]:
+    """Find for each word the first kind that is still missing and that it can be."""
+    found: dict[str, tuple[str, ...]] = {}
+    for word in _DELIMITERS.split(text):
+        for kind, pattern in _KINDS.items():
+            if kind not in found and (match := pattern.match(word)):
+                found[kind] = match.groups()
+                break
+    return found
+
+
+def _in_full(year: int) -> int:
+    if year < 70:
+        return year + 2000
+    return year + 1900 if year < 100 else year
