@@ -102,6 +102,9 @@ def test_verbose_shows_each_outcome_on_standard_error_as_one_line():
     assert lines[1] == f"302  {server.url}a -> {server.url}gone"
     assert re.fullmatch(rf"404 .* {server.url}gone", lines[2])
     assert account(result.stdout) == [3, 2, 1, 0, 0, 0, 0]
+    sizes = r"\d+ B in, \d+ B out"
+    counts = r"1 made, 2 reused, 0 retried, 1 open"
+    assert re.search(f"^Connections: {counts}; {sizes}$", result.stdout, re.M)
 
 
 def test_a_pipe_is_no_terminal_even_where_a_build_server_forces_colour():
@@ -339,7 +342,16 @@ def test_max_time_ends_a_site_that_has_no_end():
         result = crawl("--max-time", "0.3", server.url)
     assert result.returncode == 0
     assert re.search("^(Skipped|Refused links): 1 time_budget", result.stdout, re.M)
+    assert "\nEnded early: the time allowed was over\n" in result.stdout
     assert account(result.stdout)[1] == len(server.targets) >= 1
+
+
+def test_a_crawl_that_is_done_in_its_time_has_not_ended_early():
+    with threaded_raw_server({"/": html("/a"), "/a": html()}) as server:
+        result = crawl("--max-time", "30", server.url)
+    assert account(result.stdout)[:2] == [2, 2]
+    assert "Ended early" not in result.stdout
+    assert "Tried again" not in result.stdout
 
 
 def test_what_is_in_flight_finishes_after_the_first_ctrl_c_and_nothing_more_is_asked_for():
@@ -442,11 +454,12 @@ def test_on_a_terminal_a_line_of_numbers_is_shown_and_is_gone_at_the_end(termina
     with threaded_raw_server({"/": html("/slow"), "/slow": gate}) as server:
         xterm = environment(TERM="xterm")
         with start(server.url, stderr=terminal.theirs, env=xterm) as process:
-            wait_until(lambda: "1 pages" in terminal.read())
+            wait_until(lambda: "1 page " in terminal.read())
             gate.open()
             out, _ = ended(process)
-    line = re.compile(r"\d+ pages  \d+/s  \d+ in queue  \d+ in flight  \d+ errors  0:\d\d")
+    line = re.compile(r"\d+ pages?  \d+/s  \d+ in queue  \d+ in flight  \d+ errors?  0:\d\d")
     last = list(line.finditer(terminal.read()))[-1]
+    assert "1 pages" not in terminal.text
     after = terminal.text[last.end() :]
     assert "\x1b[2K" in after
     assert shown(after).strip() == ""
@@ -461,7 +474,7 @@ def test_talk_on_a_terminal_stands_above_the_live_line_and_stays(terminal):
     with threaded_raw_server({"/": html("/slow"), "/slow": gate}) as server:
         xterm = environment(TERM="xterm")
         with start("-v", server.url, stderr=terminal.theirs, env=xterm) as process:
-            wait_until(lambda: "1 pages" in terminal.read())
+            wait_until(lambda: "1 page " in terminal.read())
             gate.open()
             ended(process)
     kept = [line for line in shown(terminal.read()).splitlines() if " in queue " not in line]

@@ -4,10 +4,11 @@ import json
 from typing import Any
 
 import httpx
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, Refused, Skipped
+from trio_crawler.model import Failure, Outcome, Page, Phase, Reason, Redirect, Refused, Skipped
 from trio_crawler.report.jsonl import line
 
 URL = "https://a.test/"
@@ -27,6 +28,7 @@ PAGE = Page(
 # A high surrogate followed by a low one spells one character, in JSON as in UTF-16.
 texts = st.text(st.one_of(st.characters(), st.characters(categories=["Cs"], max_codepoint=0xDBFF)))
 reasons = st.sampled_from(Reason)
+phases = st.none() | st.sampled_from(Phase)
 maybe = st.none() | texts
 outcomes: st.SearchStrategy[Outcome] = st.one_of(
     st.builds(
@@ -43,7 +45,7 @@ outcomes: st.SearchStrategy[Outcome] = st.one_of(
         seconds=st.floats(0, 1e6),
     ),
     st.builds(Redirect, url=texts, status=st.just(301), target=texts, refused=st.none() | reasons),
-    st.builds(Failure, url=texts, reason=reasons, detail=texts, target=maybe),
+    st.builds(Failure, url=texts, reason=reasons, detail=texts, target=maybe, phase=phases),
     st.builds(Skipped, url=texts, reason=reasons, referrer=maybe),
 )
 
@@ -110,6 +112,14 @@ def test_redirects_failures_and_skipped_urls_are_told_with_their_reasons() -> No
         "depth": 1,
         "referrer": "r",
     }
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_the_phase_of_a_failure_is_told_where_it_is_known(phase: Phase) -> None:
+    told = read(Failure(URL, Reason.RESET, "d", phase=phase))
+    assert told["phase"] == phase.value
+    assert list(told)[:6] == ["kind", "url", "reason", "detail", "phase", "target"]
+    assert told.keys() - {"phase"} == read(Failure(URL, Reason.RESET)).keys()
 
 
 def test_a_redirect_whose_target_was_admitted_has_no_reason() -> None:

@@ -17,6 +17,7 @@ from trio_crawler.model import (
     Skipped,
     Statistics,
 )
+from trio_crawler.net.wire import WireStatistics
 from trio_crawler.report import Report
 
 SITE = "https://a.test"
@@ -194,6 +195,55 @@ def test_thousands_are_separated_in_the_sum() -> None:
         .text(statistics, 1, seeds=[])
         .endswith("admitted 6,138 = 6,000 pages + 100 redirects + 30 failures + 8 skipped")
     )
+
+
+def test_hosts_whose_certificates_were_not_verified_are_named_below_the_heading() -> None:
+    text = Report().text(Statistics(), 1, seeds=SEEDS, insecure=["b.test", "\u202ec"])
+    assert text.startswith(
+        "Crawl of https://a.test/\nCertificates not verified: b.test, \\u202ec\n\n"
+    )
+    bare = Report().text(Statistics(), 1, seeds=[], insecure=["b.test"])
+    assert bare.startswith("Certificates not verified: b.test\n\n")
+
+
+WIRE = WireStatistics(
+    open=3, idle=3, made=1200, reused=5, retried=1, bytes_in=2_000_000, bytes_out=1023
+)
+
+
+def test_a_full_report_tells_of_the_connections_before_its_end() -> None:
+    line = "Connections: 1,200 made, 5 reused, 1 retried, 3 open; 1.9 MiB in, 1023 B out"
+    full = Report(full=True).text(Statistics(), 1, seeds=[], wire=WIRE)
+    assert full.startswith(f"{line}\n\nFinished 0 URLs")
+    assert "Connections" not in Report().text(Statistics(), 1, seeds=[], wire=WIRE)
+    assert "Connections" not in Report(full=True).text(Statistics(), 1, seeds=[])
+
+
+@pytest.mark.parametrize(("retries", "line"), [(1, "1 time"), (1234, "1,234 times")])
+def test_how_often_something_was_tried_again_is_told(retries: int, line: str) -> None:
+    text = Report().text(Statistics(retries=retries), 1, seeds=[])
+    assert text.startswith(f"Tried again: {line}\nFinished")
+
+
+LATE = Reason.TIME_BUDGET
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        Skipped(f"{SITE}/x", LATE),
+        replace(page("/"), refused=(Refused(f"{SITE}/x", LATE),)),
+        replace(redirect("/old", "/x"), refused=LATE),
+    ],
+)
+def test_a_crawl_that_left_something_out_for_its_time_ended_early(late: Outcome) -> None:
+    assert "\nEnded early: the time allowed was over\n" in told([late])
+    text = report_of([late]).text(Statistics(), 1, seeds=[], ended="stopped by Ctrl-C")
+    assert text.count("Ended early: ") == text.count("Ended early: stopped by Ctrl-C") == 1
+
+
+def test_a_crawl_that_left_nothing_out_for_its_time_did_not_end_early() -> None:
+    assert "Ended early" not in told(OUTCOMES)
 
 
 def test_a_broken_seed_is_called_a_seed() -> None:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import click
 
 from trio_crawler._version import __version__
+from trio_crawler.cli import values
+from trio_crawler.cli.grouped import Grouped
 
 WRONG_USAGE = 2
 NORMAL = 2
 """The level of talk between `-q` (0) and `-v` (3), as the chapter's crawler counts it."""
 
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_HEADINGS = {
+    "strict": "What is crawled",
+    "depth": "How far",
+    "max_tries": "How",
+    "user_agent": "What is sent",
+    "insecure_host": "By which way",
+    "jsonl": "What is shown",
+}
 
 _EPILOG = """\
 \b
@@ -37,7 +45,7 @@ The report goes to standard output, the live line to standard error.
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Hold what was said on the command line, checked."""
+    """Hold what was said on the command line, checked; passwords are not in its repr."""
 
     urls: tuple[str, ...]
     max_redirect: int
@@ -52,7 +60,15 @@ class Options:
     under: tuple[str, ...]
     strict: bool
     user_agent: str | None
-    header: tuple[tuple[str, str], ...]
+    header: tuple[tuple[str, str], ...] = field(repr=False)
+    auth: tuple[str, str] | None = field(repr=False)
+    cookie: tuple[str, ...] = field(repr=False)
+    cookies: bool
+    insecure_host: tuple[str, ...]
+    allow_private: tuple[str, ...]
+    http2: bool
+    proxy: str | None = field(repr=False)
+    trust_env: bool
     jsonl: str | None
     why: bool
     level: int
@@ -72,35 +88,6 @@ def main() -> NoReturn:
         sys.exit(130)
 
 
-def _url(url: str) -> str:
-    url = url.strip()
-    if not url:
-        raise click.BadParameter("an empty URL")
-    if not _SCHEME.match(url):
-        url = f"http://{url}"
-    if "@" in re.split(r"[/?#\\]", url.split("://", 1)[1], maxsplit=1)[0]:
-        advice = "name the user with --header 'Authorization: Basic ...'"
-        raise click.BadParameter(f"a URL must not hold a user or password: {advice}")
-    return url
-
-
-def _urls(context: click.Context, parameter: click.Parameter, urls: Any) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_url(url) for url in urls))
-
-
-def _headers(
-    context: click.Context, parameter: click.Parameter, headers: Any
-) -> tuple[tuple[str, str], ...]:
-    return tuple(_header(header) for header in headers)
-
-
-def _header(header: str) -> tuple[str, str]:
-    name, colon, value = header.partition(":")
-    if not colon or not name.strip():
-        raise click.BadParameter(f"{header!r} is not of the form 'Name: value'")
-    return name.strip(), value.strip()
-
-
 def _level(context: click.Context, parameter: click.Parameter, talk: Any) -> int:
     # As in the chapter's crawler the order counts: -q falls to 0, each -v adds one.
     level = NORMAL
@@ -116,6 +103,8 @@ _seconds = click.FloatRange(min=0, min_open=True)
 
 @click.command(
     name="trio-crawler",
+    cls=Grouped,
+    headings=_HEADINGS,
     epilog=_EPILOG,
     context_settings={
         "help_option_names": ["-h", "--help"],
@@ -124,7 +113,7 @@ _seconds = click.FloatRange(min=0, min_open=True)
         "token_normalize_func": lambda token: token.replace("_", "-"),
     },
 )
-@click.argument("urls", nargs=-1, metavar="URL...", callback=_urls)
+@click.argument("urls", nargs=-1, metavar="URL...", callback=values.urls)
 @click.option(
     "--strict/--lenient",
     default=True,
@@ -147,6 +136,7 @@ _seconds = click.FloatRange(min=0, min_open=True)
     "--under",
     metavar="PREFIX",
     multiple=True,
+    callback=values.prefixes,
     help="Follow only URLs that begin with "
     "PREFIX: a URL, or a path on the hosts given. Repeatable.",
 )
@@ -172,7 +162,7 @@ _seconds = click.FloatRange(min=0, min_open=True)
     type=_some,
     default=4,
     show_default=True,
-    help="Try a URL at most N times when the network fails.",
+    help="Try a URL at most N times when the network fails or the server is busy.",
 )
 @click.option(
     "--max-tasks",
@@ -195,9 +185,46 @@ _seconds = click.FloatRange(min=0, min_open=True)
     "--header",
     metavar="'NAME: VALUE'",
     multiple=True,
-    callback=_headers,
+    callback=values.headers,
     help="Send this header to the scheme, host and port of the given URLs, and to no "
     "other. Repeatable.",
+)
+@click.option(
+    "--auth",
+    metavar="USER:PASSWORD",
+    callback=values.credentials,
+    help="Log in by HTTP Basic authentication, to the same ones only.",
+)
+@click.option(
+    "--cookie",
+    metavar="'NAME=VALUE'",
+    multiple=True,
+    callback=values.cookies,
+    help="Send this cookie to the same ones only. Repeatable.",
+)
+@click.option("--cookies", is_flag=True, help="Keep the cookies of each host and send them back.")
+@click.option(
+    "--insecure-host",
+    metavar="HOST",
+    multiple=True,
+    callback=values.hosts,
+    help="Do not verify the certificate of HOST. Repeatable.",
+)
+@click.option(
+    "--allow-private",
+    metavar="CIDR",
+    multiple=True,
+    help="Connect also to these private addresses, such as 10.0.0.0/8. Repeatable.",
+)
+@click.option("--http2", is_flag=True, help="Speak HTTP/2 with servers that know it.")
+@click.option(
+    "--proxy",
+    metavar="URL",
+    callback=values.proxy,
+    help="Go through this proxy: http, https or socks5.",
+)
+@click.option(
+    "--trust-env", is_flag=True, help="Go through the proxies of HTTP_PROXY, NO_PROXY, etc."
 )
 @click.option(
     "--jsonl",
@@ -235,7 +262,4 @@ def command(talk: int, urls: tuple[str, ...], **said: Any) -> int:
     # Trio, httpx and the parsers are imported only now: --help needs none of them.
     from trio_crawler.cli.run import run
 
-    try:
-        return run(Options(urls=urls, level=talk, **said))
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+    return run(Options(urls=urls, level=talk, **said))

@@ -8,25 +8,13 @@ import signal
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
-from urllib.parse import urlsplit
 
+import click
 import trio
 
-from trio_crawler import (
-    Admits,
-    Crawler,
-    HttpFetch,
-    Limits,
-    Report,
-    all_of,
-    brief,
-    excluding,
-    including,
-    same_site,
-    under,
-)
+from trio_crawler import Crawler, Report, brief
 from trio_crawler.cli.options import NORMAL, Options
+from trio_crawler.cli.prepare import insecure_hosts, prepared
 from trio_crawler.cli.screen import Screen
 from trio_crawler.cli.sink import Sink, opened
 
@@ -47,7 +35,7 @@ class Ending:
 def run(options: Options) -> int:
     """Crawl as the options say, print the report and return the exit status.
 
-    Raises ValueError for options that do not go together.
+    Raises click.UsageError for options that cannot be meant or do not go together.
     """
     status = CLOSED_PIPE
     try:
@@ -64,7 +52,11 @@ def _discard_output() -> None:
 
 
 async def _main(options: Options) -> int:
-    crawler, fetch = _prepared(options)
+    try:
+        crawler, fetch = prepared(options)
+    except ValueError as error:
+        # Only here: a ValueError of the crawl itself is a bug, and gets its traceback.
+        raise click.UsageError(str(error)) from None
     report = Report(why=options.why, full=options.level > NORMAL)
     ending = Ending()
     with ExitStack() as stack:
@@ -85,9 +77,19 @@ async def _main(options: Options) -> int:
                     # Here a slow reader has all the time it wants, until Ctrl-C.
                     await sink.flush()
             nursery.cancel_scope.cancel("the crawl is over")
+            # Before everything is closed.
+            wire = fetch.statistics().wire
     if scope.cancelled_caught and not ending.phrase:
         ending.phrase = f"cut short {GRACE:g} s after --max-time"
-    return _finish(options, crawler, report, sink, ending)
+    text = report.text(
+        crawler.statistics(),
+        options.max_tasks,
+        seeds=crawler.seeds,
+        ended=ending.phrase,
+        insecure=insecure_hosts(options),
+        wire=wire,
+    )
+    return _finish(options, report, text, sink, ending)
 
 
 async def _crawl(
@@ -125,49 +127,6 @@ async def _listen(
             screen.say(f"{name}: finishing what is in flight; once more to stop at once")
 
 
-def _prepared(options: Options) -> tuple[Crawler, HttpFetch]:
-    limits = Limits(
-        max_depth=math.inf if options.depth is None else options.depth,
-        max_pages=options.max_pages or math.inf,
-        max_seconds=options.max_time or math.inf,
-        max_redirects=options.max_redirect,
-        max_tries=options.max_tries,
-        timeout=options.timeout,
-    )
-    origins = {_origin(url) for url in Crawler(options.urls).seeds}
-    make = partial(HttpFetch, limits=limits, headers=options.header, origins=origins)
-    fetch = make() if options.user_agent is None else make(user_agent=options.user_agent)
-    crawler = Crawler(
-        options.urls,
-        scope=_scope(options),
-        limits=limits,
-        workers=options.max_tasks,
-        fetch=fetch,
-    )
-    return crawler, fetch
-
-
-def _scope(options: Options) -> Admits:
-    filters = [same_site(options.urls, lenient=not options.strict)]
-    if options.under:
-        filters.append(under(*_prefixes(options)))
-    if options.include:
-        filters.append(including(*options.include))
-    return all_of(*filters, excluding(*options.exclude))
-
-
-def _prefixes(options: Options) -> list[str]:
-    absolute = [prefix for prefix in options.under if "://" in prefix]
-    paths = [prefix for prefix in options.under if "://" not in prefix]
-    origins = {_origin(url) for url in Crawler(options.urls).seeds}
-    return absolute + [f"{origin}/{path.lstrip('/')}" for origin in origins for path in paths]
-
-
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
-
-
 def _cut_off(options: Options) -> float:
     return math.inf if options.max_time is None else trio.current_time() + options.max_time + GRACE
 
@@ -181,15 +140,10 @@ def _sink(options: Options, stack: ExitStack) -> Sink | str | None:
         return f"cannot write {options.jsonl}: {error.strerror}"
 
 
-def _finish(
-    options: Options, crawler: Crawler, report: Report, sink: Sink | None, ending: Ending
-) -> int:
+def _finish(options: Options, report: Report, text: str, sink: Sink | None, ending: Ending) -> int:
     if sink and isinstance(sink.error, BrokenPipeError):
         raise sink.error
     output = sys.stderr if options.jsonl == "-" else sys.stdout
-    text = report.text(
-        crawler.statistics(), options.max_tasks, seeds=crawler.seeds, ended=ending.phrase
-    )
     unwritten = sink.error if sink else None
     if unwritten:
         _complain(options.jsonl, unwritten)

@@ -64,6 +64,10 @@ def numbers(totals: Statistics, broken: int) -> str:
     rate = ended / totals.seconds if totals.seconds else 0.0
     minutes, seconds = divmod(int(totals.seconds), 60)
     return (
-        f"{totals.pages:,} pages  {rate:,.0f}/s  {totals.waiting:,} in queue  "
-        f"{totals.in_flight} in flight  {broken:,} errors  {minutes}:{seconds:02}"
+        f"{_count(totals.pages, 'page')}  {rate:,.0f}/s  {totals.waiting:,} in queue  "
+        f"{totals.in_flight} in flight  {_count(broken, 'error')}  {minutes}:{seconds:02}"
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -25,7 +25,8 @@ def line(outcome: Outcome) -> bytes:
       `url` and `reason`), `flaws` (reasons);
     - redirect: `status`, `target`, `reason` (why the target was not admitted, or null),
       `depth`, `referrer`, `tries`, `seconds`;
-    - failure: `reason`, `detail`, `target` (or null), `depth`, `referrer`, `tries`, `seconds`;
+    - failure: `reason`, `detail`, `phase` (only when it is known how far the last try had come),
+      `target` (or null), `depth`, `referrer`, `tries`, `seconds`;
     - skipped: `reason`, `depth`, `referrer`.
 
     The line is UTF-8 and holds no control or direction character but its newline: those are
@@ -84,14 +85,15 @@ def _redirect(redirect: Redirect) -> dict[str, Any]:
 
 
 def _failure(failure: Failure) -> dict[str, Any]:
-    return {
+    record = {
         "kind": "failure",
         "url": failure.url,
         "reason": failure.reason,
         "detail": failure.detail,
-        "target": failure.target,
-        **_way(failure),
     }
+    if failure.phase:
+        record["phase"] = failure.phase
+    return record | {"target": failure.target, **_way(failure)}
 
 
 def _skipped(skipped: Skipped) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from trio_crawler.model import Reason, Statistics
 from trio_crawler.report.links import Broken, Referrer
@@ -13,16 +14,23 @@ from trio_crawler.report.tally import Tally
 from trio_crawler.report.units import count, duration, size
 from trio_crawler.report.visible import visible
 
+if TYPE_CHECKING:
+    from trio_crawler.net.wire import WireStatistics
+
 _FEW = 10
 _USERINFO = re.compile(r"(?<=//)[^/?#]*@")
 
 
-def heading(seeds: Sequence[str]) -> list[str]:
-    """Say which crawl this is, by its first seed; a password in it is not told."""
+def heading(seeds: Sequence[str], insecure: Sequence[str]) -> list[str]:
+    """Say which crawl this is, by its first seed, and whom it trusted without proof.
+
+    A password in a seed is not told.
+    """
+    lines = [f"Certificates not verified: {', '.join(map(visible, insecure))}"] if insecure else []
     if not seeds:
-        return []
+        return lines
     more = f" and {count(len(seeds) - 1, 'more seed')}" if len(seeds) > 1 else ""
-    return [f"Crawl of {visible(_USERINFO.sub('', seeds[0]))}{more}"]
+    return [f"Crawl of {visible(_USERINFO.sub('', seeds[0]))}{more}", *lines]
 
 
 def broken_links(found: Sequence[Broken], full: bool) -> list[str]:
@@ -96,11 +104,20 @@ def totals(counters: Counter[str]) -> list[str]:
     ]
 
 
+def connections(wire: WireStatistics) -> list[str]:
+    """Say what went over the wire."""
+    ways = {"made": wire.made, "reused": wire.reused, "retried": wire.retried, "open": wire.open}
+    counts = ", ".join(f"{count(number)} {name}" for name, number in ways.items())
+    return [f"Connections: {counts}; {size(wire.bytes_in)} in, {size(wire.bytes_out)} out"]
+
+
 def finish(statistics: Statistics, workers: int, ended: str) -> list[str]:
     """Say how long it took, and that every URL admitted is accounted for."""
     done = statistics.pages + statistics.redirects + statistics.failures
     rate = done / statistics.seconds if statistics.seconds > 0 else 0.0
     lines = [f"Ended early: {visible(ended)}"] if ended else []
+    if statistics.retries:
+        lines.append(f"Tried again: {count(statistics.retries, 'time')}")
     lines.append(
         f"Finished {count(done, 'URL')} in {statistics.seconds:,.3f} s"
         f" ({rate:,.1f} URLs/s, workers={workers})"

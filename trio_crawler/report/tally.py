@@ -42,6 +42,13 @@ class Tally:
     def __repr__(self) -> str:
         return f"<Tally {dict(self.counters)}>"
 
+    @property
+    def ended(self) -> str:
+        """Say in a phrase why the crawl stopped early, as far as outcomes tell."""
+        over = Reason.TIME_BUDGET
+        late = self.counters[f"skipped_{over}"] + self.counters[f"refused_{over}"]
+        return "the time allowed was over" if late else ""
+
     def add(self, outcome: Outcome) -> None:
         """Count one outcome."""
         match outcome:

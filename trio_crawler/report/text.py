@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from trio_crawler.model import Outcome, Statistics
 from trio_crawler.report import sections
 from trio_crawler.report.links import Links
 from trio_crawler.report.tally import Tally
+
+if TYPE_CHECKING:
+    from trio_crawler.net.wire import WireStatistics
 
 _REFERRERS = 10
 
@@ -45,16 +49,25 @@ class Report:
         return self._tally.pages == 0
 
     def text(
-        self, statistics: Statistics, workers: int, *, seeds: Sequence[str], ended: str = ""
+        self,
+        statistics: Statistics,
+        workers: int,
+        *,
+        seeds: Sequence[str],
+        ended: str = "",
+        insecure: Sequence[str] = (),
+        wire: WireStatistics | None = None,
     ) -> str:
         """Write the report, without a line end after its last line.
 
-        `ended` says in a phrase why a crawl stopped early. What came from the web is escaped
-        (see `visible`), URLs are never cut, and the order does not depend on the crawl's.
+        `ended` says in a phrase why a crawl stopped early; that its time was over is known from
+        the outcomes. `insecure` are the hosts whose certificates were not verified. A full
+        report tells of the connections too, if `wire` counts them. What came from the web is
+        escaped (see `visible`), URLs are never cut, and the order does not depend on the crawl's.
         """
         tally = self._tally
         parts = (
-            sections.heading(seeds),
+            sections.heading(seeds, insecure),
             sections.broken_links(self._links.broken(self._most), self._full),
             sections.redirects(tally.redirects),
             sections.flaws(tally.flaws),
@@ -62,7 +75,8 @@ class Report:
             sections.refused(tally, self._why),
             sections.skipped(tally.counters),
             sections.totals(tally.counters),
-            sections.finish(statistics, workers, ended),
+            sections.connections(wire) if wire and self._full else [],
+            sections.finish(statistics, workers, ended or tally.ended),
             sections.hints(tally),
         )
         return "\n\n".join("\n".join(lines) for lines in parts if lines)

@@ -1,0 +1,282 @@
+"""What the command sends to whom, whom it trusts, and by which way it goes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import resource
+import ssl
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+import trio
+import trustme
+from cli.command import crawl, ended, environment, start
+from sites.raw import Request, Server, hang_up, html, redirect, reply, threaded_raw_server
+
+SECRET = "s3cret-w0rd"
+
+
+def sent(server: Server, name: str) -> list[str | None]:
+    """List what each request had under a header's name."""
+    return [request.headers.get(name) for request in server.requests]
+
+
+# What is sent, and to whom.
+
+
+def test_auth_goes_to_the_origin_that_was_given_and_appears_nowhere(tmp_path):
+    told = tmp_path / "told.jsonl"
+    with (
+        threaded_raw_server({"/": html()}) as other,
+        threaded_raw_server({"/": html("/a", other.url), "/a": redirect(other.url)}) as server,
+    ):
+        result = crawl("-v", "--why", "--jsonl", str(told), f"--auth=me:{SECRET}:é", server.url)
+    assert result.returncode == 0
+    basic = "Basic " + base64.b64encode(f"me:{SECRET}:é".encode()).decode()
+    assert sent(server, "authorization") == [basic, basic]
+    assert sent(other, "authorization") == [None]
+    for text in (result.stdout, result.stderr, told.read_text()):
+        assert text
+        assert SECRET not in text
+        assert basic not in text
+
+
+def test_cookies_of_the_command_line_are_one_header_for_the_origin_that_was_given():
+    words = ["--cookie", f"a={SECRET}", "--cookie", "b=2; c=3"]
+    with (
+        threaded_raw_server({"/": html()}) as other,
+        threaded_raw_server({"/": html(other.url)}) as server,
+    ):
+        result = crawl("-v", *words, server.url)
+    assert sent(server, "cookie") == [f"a={SECRET}; b=2; c=3"]
+    assert server.requests[0].head.lower().count(b"\r\ncookie:") == 1
+    assert sent(other, "cookie") == [None]
+    assert SECRET not in result.stdout + result.stderr
+
+
+GREETING = reply(
+    200,
+    [
+        ("Content-Type", "text/html"),
+        ("Set-Cookie", f"id={SECRET}"),
+        ("Set-Cookie", "x=1; Path=/b"),
+    ],
+    b'<a href="/a">a</a> <a href="/b">b</a>',
+)
+
+
+def test_cookies_of_a_host_are_kept_and_sent_back_when_asked_for():
+    site = {"/": GREETING, "/a": html(), "/b": html()}
+    with threaded_raw_server(site) as server:
+        result = crawl("-v", "--cookies", "--cookie", "own=0", server.url)
+    cookies = dict(zip(server.targets, sent(server, "cookie"), strict=True))
+    assert cookies == {"/": "own=0", "/a": f"own=0; id={SECRET}", "/b": f"own=0; x=1; id={SECRET}"}
+    assert SECRET not in result.stdout + result.stderr
+
+
+def test_a_cookie_that_is_not_ascii_comes_back_byte_for_byte():
+    head = redirect("/a").removesuffix(b"\r\n")
+    raw = head + b"Set-Cookie: a=\xe9\xc3\xa9\r\n\r\n"
+    with threaded_raw_server({"/": raw, "/a": html()}) as server:
+        crawl("--cookies", server.url)
+    assert server.targets == ["/", "/a"]
+    assert b"\r\nCookie: a=\xe9\xc3\xa9\r\n" in server.requests[1].head
+
+
+def test_without_the_option_no_cookie_is_kept():
+    with threaded_raw_server({"/": GREETING, "/a": html(), "/b": html()}) as server:
+        crawl(server.url)
+    assert sent(server, "cookie") == [None, None, None]
+
+
+# Whom it trusts.
+
+
+@pytest.fixture(scope="module")
+def unknown_tls() -> ssl.SSLContext:
+    """A server's side of TLS that nobody has a reason to trust."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    trustme.CA().issue_cert("other.test").configure_cert(context)
+    return context
+
+
+def test_a_certificate_is_verified_unless_its_host_is_named_and_the_report_says_so(unknown_tls):
+    with threaded_raw_server({"/": html("/a"), "/a": html()}, tls=unknown_tls) as server:
+        strict = crawl(server.url)
+        trusting = crawl("--insecure-host", "127.0.0.1", server.url)
+        other = crawl("--insecure-host", "localhost", server.url)
+    assert (strict.returncode, other.returncode) == (3, 3)
+    assert f"  tls {server.url}\n      the certificate of" in strict.stdout
+    assert "not verified" not in strict.stdout
+    assert trusting.returncode == 0
+    assert server.targets == ["/", "/a"]
+    heading = f"Crawl of {server.url}\nCertificates not verified: "
+    assert trusting.stdout.startswith(f"{heading}127.0.0.1\n")
+    assert other.stdout.startswith(f"{heading}localhost\n")
+
+
+@pytest.mark.parametrize("host", ["::1", "[::1]", "[0:0:0:0:0:0:0:1]"])
+def test_an_address_of_ipv6_may_be_named_in_each_of_its_spellings(unknown_tls, host):
+    with threaded_raw_server({"/": html()}, host="::1", tls=unknown_tls) as server:
+        result = crawl("--insecure-host", host, server.url)
+    assert (result.returncode, server.targets) == (0, ["/"])
+    assert "Certificates not verified: ::1\n" in result.stdout
+
+
+def test_an_international_name_is_told_as_it_goes_over_the_wire():
+    with threaded_raw_server({"/": html()}) as server:
+        result = crawl("--insecure-host", "Bücher.test", "--insecure-host", "b.test", server.url)
+    assert "Certificates not verified: xn--bcher-kva.test, b.test\n" in result.stdout
+
+
+# The names of the test are looked up here, where no question goes to the network.
+NAMES = """
+import socket
+asked = socket.getaddrinfo
+names = {b"site.test": "127.0.0.1", b"www.site.test": "127.0.0.2"}
+def getaddrinfo(host, *args, **more):
+    return asked(names[host], *args, **more)
+socket.getaddrinfo = getaddrinfo
+from trio_crawler.cli import main
+main()
+"""
+
+
+def named(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command where `site.test` is 127.0.0.1 and `www.site.test` 127.0.0.2."""
+    command = [sys.executable, "-c", NAMES, *words]
+    return subprocess.run(
+        command, env=environment(), capture_output=True, text=True, timeout=30, check=False
+    )
+
+
+@pytest.mark.parametrize("allowed", ["127.0.0.2", "127.0.0.0/8"])
+def test_a_private_address_that_no_seed_names_is_refused_unless_it_is_allowed(allowed):
+    with threaded_raw_server({"/": html()}, host="127.0.0.2") as other:
+        beyond = f"http://www.site.test:{other.port}/"
+        with threaded_raw_server({"/": html(beyond)}) as server:
+            seed = f"http://site.test:{server.port}/"
+            refused = named("--max-tries", "1", seed)
+            assert other.connections == 0
+            permitted = named("--allow-private", "10.0.0.0/8", "--allow-private", allowed, seed)
+    assert refused.returncode == 1
+    assert f"  blocked_address {beyond}\n" in refused.stdout
+    assert "--allow-private" in refused.stdout
+    assert permitted.returncode == 0
+    assert other.targets == ["/"]
+
+
+# By which way.
+
+
+@pytest.fixture
+def dead_url() -> str:
+    """A URL that nobody answers."""
+    with threaded_raw_server({}) as server:
+        return server.url
+
+
+def test_a_proxy_is_asked_for_everything_and_its_password_is_told_to_nobody_else(dead_url):
+    with threaded_raw_server({dead_url: html("/a"), f"{dead_url}a": html()}) as proxy:
+        way = proxy.url.replace("//", f"//me:{SECRET}@")
+        result = crawl("-v", "--proxy", way, dead_url)
+    assert result.returncode == 0
+    assert proxy.targets == [dead_url, f"{dead_url}a"]
+    basic = "Basic " + base64.b64encode(f"me:{SECRET}".encode()).decode()
+    assert sent(proxy, "proxy-authorization") == [basic, basic]
+    assert SECRET not in result.stdout + result.stderr
+
+
+def test_a_proxy_of_the_environment_is_used_when_that_is_to_be_trusted(dead_url):
+    with threaded_raw_server({dead_url: html()}) as proxy:
+        env = environment(HTTP_PROXY=proxy.url, http_proxy=proxy.url, NO_PROXY="", no_proxy="")
+        own = crawl("--max-tries", "1", dead_url, env=env)
+        assert (own.returncode, proxy.connections) == (3, 0)
+        result = crawl("--trust-env", dead_url, env=env)
+    assert (result.returncode, proxy.targets) == (0, [dead_url])
+
+
+@pytest.mark.parametrize(("words", "method"), [([], "GET"), (["--http2"], "PRI")])
+def test_http2_is_spoken_when_asked_for_with_a_server_that_knows_it(words, method):
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    # RFC 9113, 3.4: a connection begins with a request that no older server understands.
+    with threaded_raw_server(hang_up, tls=context) as server:
+        crawl("--max-tries", "1", "--insecure-host", "127.0.0.1", *words, server.url)
+    assert server.requests[0].method == method
+
+
+# Retries.
+
+
+def test_retry_after_is_respected_and_a_retry_is_told():
+    at: list[float] = []
+
+    async def busy_once(request: Request, stream: trio.abc.Stream) -> None:
+        at.append(time.monotonic())
+        await stream.send_all(reply(503, {"Retry-After": "1"}) if len(at) == 1 else html())
+
+    with threaded_raw_server(busy_once) as server:
+        result = crawl(server.url)
+    assert result.returncode == 0
+    assert 1 <= at[1] - at[0] < 5
+    assert "\nTried again: 1 time\n" in result.stdout
+
+
+def test_the_last_try_of_a_busy_server_is_a_broken_link():
+    with threaded_raw_server({"/": html("/b"), "/b": reply(429, {"Retry-After": "0"})}) as server:
+        result = crawl("--max-tries", "2", server.url)
+    assert result.returncode == 1
+    assert server.targets == ["/", "/b", "/b"]
+    assert f"  429 {server.url}b\n" in result.stdout
+
+
+def test_a_failure_is_told_with_the_phase_in_which_it_happened(dead_url):
+    result = crawl("--max-tries", "1", "--jsonl", "-", dead_url)
+    record = json.loads(result.stdout)
+    assert (record["reason"], record["phase"], record["tries"]) == ("refused", "connect", 1)
+
+
+# Many at once.
+
+
+def test_the_limit_of_open_files_is_raised_to_what_the_tasks_need():
+    tasks = 60
+    arrived = threading.Barrier(tasks)
+
+    async def together(request: Request, stream: trio.abc.Stream) -> None:
+        # Nobody is answered before all are here: with fewer connections none would be.
+        await trio.to_thread.run_sync(
+            arrived.wait, 15, abandon_on_cancel=True, limiter=trio.CapacityLimiter(1)
+        )
+        await stream.send_all(html())
+
+    def few_files() -> None:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, hard))
+
+    leaves = [f"/{number}" for number in range(tasks)]
+    site = {"/": html(*leaves), **dict.fromkeys(leaves, together)}
+    words = ["--max-tasks", str(tasks), "--max-tries", "1"]
+    with (
+        threaded_raw_server(site) as server,
+        start(*words, server.url, preexec_fn=few_files) as process,
+    ):
+        out, err = ended(process, patience=30)
+    assert (process.returncode, err) == (0, "")
+    assert f"admitted {tasks + 1} = {tasks + 1} pages" in out
+
+
+def test_a_hard_limit_of_open_files_is_kept_and_the_crawl_lives_with_it():
+    def few_files() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, 60))
+
+    with threaded_raw_server({"/": html("/a"), "/a": html()}) as server:
+        result = crawl("--max-tasks", "1000", server.url, preexec_fn=few_files)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "2 pages" in result.stdout

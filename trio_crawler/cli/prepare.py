@@ -1,0 +1,128 @@
+"""Prepare: a crawler and its fetch, as the options want them."""
+
+from __future__ import annotations
+
+import math
+import resource
+from functools import partial
+from urllib.parse import urlsplit
+
+from trio_crawler import (
+    Admits,
+    CookieStore,
+    Crawler,
+    HttpFetch,
+    Limits,
+    all_of,
+    excluding,
+    including,
+    same_site,
+    under,
+)
+from trio_crawler.cli.options import Options
+
+_BESIDES = 100
+"""File descriptors for everything but connections."""
+
+
+def prepared(options: Options) -> tuple[Crawler, HttpFetch]:
+    """Make what the crawl needs; the fetch is the caller's to close.
+
+    Raises ValueError for options that cannot be meant or do not go together.
+    """
+    _make_room(options.max_tasks)
+    limits = _limits(options)
+    fetch = _fetch(options, limits)
+    crawler = Crawler(
+        options.urls,
+        scope=_scope(options),
+        limits=limits,
+        workers=options.max_tasks,
+        fetch=fetch,
+    )
+    return crawler, fetch
+
+
+def insecure_hosts(options: Options) -> list[str]:
+    """Give the hosts whose certificates are not verified, as normalised URLs have them.
+
+    Raises ValueError for what is no host.
+    """
+    return [_host(host) for host in options.insecure_host]
+
+
+def _limits(options: Options) -> Limits:
+    return Limits(
+        max_depth=math.inf if options.depth is None else options.depth,
+        max_pages=options.max_pages or math.inf,
+        max_seconds=options.max_time or math.inf,
+        max_redirects=options.max_redirect,
+        max_tries=options.max_tries,
+        timeout=options.timeout,
+    )
+
+
+def _fetch(options: Options, limits: Limits) -> HttpFetch:
+    make = partial(HttpFetch, limits=limits)
+    if options.user_agent is not None:
+        make = partial(make, user_agent=options.user_agent)
+    return make(
+        seeds=Crawler(options.urls).seeds,
+        headers=_headers(options),
+        auth=options.auth,
+        cookies=CookieStore() if options.cookies else None,
+        allow_private=options.allow_private,
+        insecure_hosts=insecure_hosts(options),
+        http2=options.http2,
+        proxy=options.proxy,
+        trust_env=options.trust_env,
+    )
+
+
+def _headers(options: Options) -> list[tuple[str, str]]:
+    """Give the headers for the seeds; all cookies make one header (RFC 6265, 5.4)."""
+    named = {name.lower() for name, _ in options.header}
+    if options.auth and "authorization" in named:
+        raise ValueError("use --auth or a header Authorization, not both")
+    if options.cookie and "cookie" in named:
+        raise ValueError("use --cookie or a header Cookie, not both")
+    cookies = [("Cookie", "; ".join(options.cookie))] if options.cookie else []
+    return [*options.header, *cookies]
+
+
+def _scope(options: Options) -> Admits:
+    filters = [same_site(options.urls, lenient=not options.strict)]
+    if options.under:
+        filters.append(under(*_prefixes(options)))
+    if options.include:
+        filters.append(including(*options.include))
+    return all_of(*filters, excluding(*options.exclude))
+
+
+def _prefixes(options: Options) -> list[str]:
+    absolute = [prefix for prefix in options.under if "://" in prefix]
+    paths = [prefix for prefix in options.under if "://" not in prefix]
+    origins = {_origin(url) for url in Crawler(options.urls).seeds}
+    return absolute + [f"{origin}/{path.lstrip('/')}" for origin in origins for path in paths]
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _host(host: str) -> str:
+    bare = host.strip("[]")
+    (seed,) = Crawler([f"https://[{bare}]/" if ":" in bare else f"https://{bare}/"]).seeds
+    return urlsplit(seed).hostname or ""
+
+
+def _make_room(tasks: int) -> None:
+    """Raise the limit of open files to what so many tasks need, as far as it may be raised."""
+    # A task may try two addresses at once, and as many connections again may be kept idle.
+    wanted = 4 * tasks + _BESIDES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
