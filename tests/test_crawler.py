@@ -296,7 +296,22 @@ async def test_a_caller_that_never_reads_stops_the_fetching(autojump_clock):
         await anext(outcomes)
         await trio.sleep(1000)
         await wait_all_tasks_blocked()
-        assert web.hits.total() <= 8 + 3
+        # Each worker holds one outcome; as many wait in the outbox.
+        assert web.hits.total() <= 2 * 8 + 3
+
+
+async def test_large_bodies_that_wait_for_the_caller_stop_the_fetching_sooner(autojump_clock):
+    site = {HOME: html(*(f"/{n}" for n in range(100)))}
+    large = Response(200, httpx.Headers({"content-type": "image/png"}), bytes(10 * 1024 * 1024))
+    site |= {f"{HOME}{n}": large for n in range(100)}
+    web = Web(site, delay=1)
+    async with Crawler([HOME], fetch=web, workers=20).outcomes() as outcomes:
+        await anext(outcomes)
+        await anext(outcomes)
+        await trio.sleep(1000)
+        # The first page, the one in hand, four that wait with over 32 MiB, and the workers'.
+        assert web.hits.total() <= 2 + 4 + 20
+        assert sum([1 async for _ in outcomes]) == 99
 
 
 async def test_no_more_requests_are_in_flight_than_workers(autojump_clock):

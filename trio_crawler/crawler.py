@@ -14,6 +14,7 @@ from types import TracebackType
 
 import trio
 
+from trio_crawler.eager import Eager
 from trio_crawler.frontier.memory import Frontier, MemoryFrontier
 from trio_crawler.model import Fault, Fetch, Job, Outcome, Reason, Response, Statistics
 from trio_crawler.net.fetch import HttpFetch
@@ -85,24 +86,22 @@ class Crawler:
         with self._tally.running(), Apart() as apart:
             async with self._opened_fetch() as ask, trio.open_nursery() as nursery:
                 nursery.start_soon(self.frontier.run, self._seed_jobs())
-                outbox = Outbox(self._tally.count, self.frontier.settle)
+                outbox = Outbox(self.workers, self._tally.count, self.frontier.settle)
                 for number in range(self.workers):
-                    entrance = outbox.entrance()
-                    nursery.start_soon(self.work, ask, entrance, name=f"worker {number}")
-                outbox.close()
+                    nursery.start_soon(self.work, ask, outbox, name=f"worker {number}")
                 with apart.carried:
                     yield outbox
                 nursery.cancel_scope.cancel("the caller has left the block")
 
-    async def work(self, ask: Fetch, outbox: trio.MemorySendChannel[Verdict]) -> None:
+    async def work(self, ask: Fetch, outbox: Outbox) -> None:
         """Turn jobs into outcomes until no more jobs come."""
         with outbox:
-            async for job in self.frontier.jobs:
+            async for job in Eager(self.frontier.jobs):
                 self._tally.take()
                 with _Noting(job):
                     verdict = await self.fetch(ask, job)
                 if verdict:
-                    await outbox.send(verdict)
+                    await outbox.put(verdict)
 
     async def fetch(self, ask: Fetch, job: Job) -> Verdict | None:
         """Ask for one URL, once; None when it is to be tried again later."""

@@ -383,9 +383,11 @@ async def test_a_private_address_is_a_connect_error_over_the_wire() -> None:
 
 async def test_a_body_past_the_bound_is_a_read_error() -> None:
     site = {"/": reply(200, CHUNKED, chunked(*[b"x" * 10_000] * 100))}
-    async with raw_server(site) as server:
-        async with client(Wire(seeds=[server.url], max_bytes=100_000)) as one:
-            assert await raised(one, server.url) is httpx.ReadError
+    async with (
+        raw_server(site) as server,
+        client(Wire(seeds=[server.url], max_bytes=100_000)) as one,
+    ):
+        assert await raised(one, server.url) is httpx.ReadError
 
 
 async def test_a_request_without_timeouts_waits_as_long_as_it_takes() -> None:

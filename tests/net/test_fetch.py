@@ -528,6 +528,17 @@ async def test_a_length_of_a_transport_that_is_no_number_is_a_bad_reply() -> Non
     assert reason_of(await fetch(Job("http://h.test/"))) is Reason.BAD_REPLY
 
 
+async def test_a_response_with_a_bad_head_is_closed() -> None:
+    pieces = Pieces(b"x")
+
+    def odd(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"Content-Length": "-1"}, stream=pieces)
+
+    fetch = HttpFetch(httpx.MockTransport(odd))
+    assert reason_of(await fetch(Job("http://h.test/"))) is Reason.BAD_REPLY
+    assert pieces.closed
+
+
 @pytest.mark.parametrize("bug", [TypeError, KeyError, httpx.DecodingError, httpx.StreamConsumed])
 async def test_a_bug_in_a_transport_is_raised(bug: type[Exception]) -> None:
     error = bug() if bug is httpx.StreamConsumed else bug("a bug")

@@ -9,6 +9,7 @@ import sys
 from base64 import b64encode
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -502,3 +503,16 @@ def test_without_the_package_a_socks_proxy_is_refused_with_a_remedy(
     monkeypatch.setitem(sys.modules, "socksio", None)
     with pytest.raises(ValueError, match=r"pip install 'trio-crawler\[socks\]'"):
         HttpFetch(proxy="socks5://127.0.0.1:1080")
+
+
+async def test_a_request_beside_one_that_is_cancelled_while_they_connect_is_answered(
+    server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
+) -> None:
+    async with two.two_server({"/": two.answer(b"alive")}, server_tls) as server:
+        url = f"https://127.0.0.1:{server.port}/"
+        for step in range(1, 40):
+            async with relayed([url], client_tls, http2=True) as relay:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(cancelled_at, step, partial(ask, relay, url))
+                    await trio.lowlevel.checkpoint()
+                    assert await body(relay, url) == b"alive"

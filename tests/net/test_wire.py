@@ -297,7 +297,7 @@ async def test_a_body_read_to_its_end_and_closed_again_gives_its_connection_back
         assert figures(wire) == WireStatistics(open=1, idle=1, made=1)
 
 
-async def test_a_pool_serves_as_the_transport_of_a_client() -> None:
+async def test_a_wire_serves_as_the_transport_of_a_client() -> None:
     async with (
         raw_server({"/": reply(body=b"a")}) as server,
         httpx.AsyncClient(transport=wired(server)) as client,
@@ -347,7 +347,7 @@ async def test_closing_ends_a_request_that_is_still_connecting() -> None:
         assert figures(wire) == WireStatistics(made=1)
 
 
-async def test_a_body_cannot_be_read_on_once_the_pool_is_closed() -> None:
+async def test_a_body_cannot_be_read_on_once_the_wire_is_closed() -> None:
     async def half(request: Request, stream: trio.abc.Stream) -> None:
         await stream.send_all(reply(200, {"Content-Length": "10"}, b"half"))
         await silence(request, stream)
@@ -356,9 +356,12 @@ async def test_a_body_cannot_be_read_on_once_the_pool_is_closed() -> None:
         wire = wired(server)
         response = await start(wire, server.url)
         await wire.aclose()
+        await until(lambda: server.sent == wire.statistics().bytes_in)
+        at_the_end = wire.statistics()
+        assert at_the_end.open == 0
         with pytest.raises(httpx.ReadError):
             await drain(response)
-        assert wire.statistics().open == 0
+        assert wire.statistics() == at_the_end
         await until(lambda: server.open == 0)
 
 
@@ -456,15 +459,18 @@ async def test_without_a_descriptor_or_an_idle_connection_the_fault_says_what_to
             assert isinstance(await fetch(Job(docs.url)), Response)
 
 
-def test_no_more_than_a_quarter_of_the_descriptors_are_kept_idle() -> None:
-    code = """
-import resource
-resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400))
-from trio_crawler.net.wire import _quarter_of_descriptors
-print(_quarter_of_descriptors())
-"""
-    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert run.stdout == "100\n"
+async def test_no_more_than_a_quarter_of_the_descriptors_are_kept_idle() -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    async with raw_server({"/": reply(body=b"a")}) as server:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, limits[1]))
+        try:
+            wire = wired(server)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        async with wire:
+            for response in [await start(wire, server.url) for _ in range(15)]:
+                await drain(response)
+            assert figures(wire) == WireStatistics(open=10, idle=10, made=15)
 
 
 def test_importing_the_fetch_loads_neither_httpcore_nor_the_certificates() -> None:

@@ -74,12 +74,13 @@ async def meet(
     closes: bool = False,
     meanwhile: Callable[[trio.abc.Stream], Awaitable[object]] | None = None,
     max_bytes: int = 100 * KIB,
-    timeout: float = 10.0,
+    deadline: float = 10.0,
 ) -> Met:
     """Ask for a behaviour, and then for another page.
 
     The server closes the connection afterwards if it `closes`; `meanwhile` is what it does to it
-    between the two requests. A client that waits where it need not ends with TIMEOUT.
+    between the two requests. A client that waits where it need not ends with TIMEOUT, after
+    `deadline` seconds.
     """
     streams: list[trio.abc.Stream] = []
     behaved = trio.Event()
@@ -97,9 +98,10 @@ async def meet(
             await stream.aclose()
         behaved.set()
 
-    limits = Limits(max_bytes=max_bytes, timeout=timeout)
+    limits = Limits(max_bytes=max_bytes, timeout=deadline)
     async with raw_server(site) as server:
-        async with HttpFetch(limits=limits, seeds=[server.url]) as fetch:
+        fetch = HttpFetch(limits=limits, seeds=[server.url])
+        async with fetch:
             started = trio.current_time()
             answer = await fetch(Job(server.url + "first"))
             seconds = trio.current_time() - started
@@ -111,7 +113,7 @@ async def meet(
             wire = _wire(fetch)
     assert _wire(fetch).open == 0
     _check(answer, after, spent, limits)
-    assert seconds <= timeout + 1, f"the deadline was {timeout} s, it took {seconds}"
+    assert seconds <= deadline + 1, f"the deadline was {deadline} s, it took {seconds}"
     assert server.targets.count("/next") == 1, server.targets
     assert server.connections == wire.made, "the client counts its connections"
     kept = wire.made == spent.made

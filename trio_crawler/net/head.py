@@ -114,7 +114,8 @@ def _loose_fields(head: bytes, start: int) -> Fields:
         if match is None:
             raise bad("a header line has a control character in it")
         if match.re is _LOOSE:
-            fields.append((match[1], b" ".join(part.strip() for part in match[2].splitlines())))
+            parts = (part.strip(b" \t") for part in match[2].splitlines())
+            fields.append((match[1], b" ".join(parts)))
         start = match.end()
     return fields
 

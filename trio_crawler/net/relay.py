@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ssl
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, cast
 from urllib.request import getproxies, proxy_bypass
@@ -89,8 +90,7 @@ class Relay(httpx.AsyncBaseTransport):
 
     def _route(self, origin: Origin, proxy: str | None) -> _Route:
         if origin not in self._routes:
-            transport = self._transport(origin, proxy)
-            self._routes[origin] = _Route(transport)
+            self._routes[origin] = _Route(partial(self._transport, origin, proxy))
         self._routes.move_to_end(origin)
         return self._routes[origin]
 
@@ -138,21 +138,36 @@ async def _through(proxy: str, route: _Route, request: httpx.Request) -> httpx.R
 class _Route:
     """Hold the transport of one origin, and count the requests under way on it."""
 
-    def __init__(self, transport: httpx.AsyncHTTPTransport) -> None:
-        self.transport = transport
+    def __init__(self, make: Callable[[], httpx.AsyncHTTPTransport]) -> None:
+        self._make = make
+        self.transport = make()
         self.under_way = 0
         self.spoilt = False
+        # The first request runs alone: cancelled while httpcore sets HTTP/2 up, it would take
+        # all that wait for the same connection with it, by a ValueError.
+        self._first: trio.Lock | None = trio.Lock()
 
     async def send(self, request: httpx.Request) -> httpx.Response:
         self.under_way += 1
         try:
-            response = await self.transport.handle_async_request(request)
+            response = await self._sent(request)
         except BaseException as error:
             self.under_way -= 1
             # A cancellation while httpcore sets up HTTP/2 makes later requests fail.
             self.spoilt = self.spoilt or not isinstance(error, Exception)
             raise
         response.stream = _Stream(cast(httpx.AsyncByteStream, response.stream), self)
+        return response
+
+    async def _sent(self, request: httpx.Request) -> httpx.Response:
+        if self._first is None:
+            return await self.transport.handle_async_request(request)
+        async with self._first:
+            if self.spoilt:
+                spoilt, self.transport, self.spoilt = self.transport, self._make(), False
+                await spoilt.aclose()
+            response = await self.transport.handle_async_request(request)
+            self._first = None
         return response
 
 

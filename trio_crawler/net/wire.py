@@ -28,6 +28,7 @@ from trio_crawler.net.stream import PlainStream, Stream
 from trio_crawler.net.tls import Security
 from trio_crawler.policy.limits import MAX_BYTES
 
+MOST_IDLE = 1_000
 AROUND = 128 * 1024
 """Bytes an answer may have besides its body: the heads, and what chunks need."""
 
@@ -52,8 +53,8 @@ class WireStatistics:
 class Wire(httpx.AsyncBaseTransport):
     """Send requests over HTTP/1.1, as many connections as there are requests under way.
 
-    Idle connections are kept for `keepalive` seconds, at most `max_idle` of them (None: a
-    quarter of the file descriptors the process may have). Private addresses are refused when
+    Idle connections are kept for `keepalive` seconds, at most `max_idle` of them (None: 1,000,
+    or a quarter of the file descriptors the process may have). Private addresses are refused when
     connecting, unless a seed names them or `allow_private` does. A body may have `max_bytes` as
     it is sent. Where httpx sets timeouts, connect and read together bound the time to the head.
     Use it as an async context manager or call `aclose`, which ends the requests under way too.
@@ -75,7 +76,7 @@ class Wire(httpx.AsyncBaseTransport):
     ) -> None:
         self.dial = Dialer(AddressPolicy(seeds, allow_private), resolve)
         self._security = security or Security()
-        self._pool = Pool(max_idle or _quarter_of_descriptors(), keepalive, self._close)
+        self._pool = Pool(max_idle or _most_idle(), keepalive, self._close)
         self._busy: set[Connection] = set()
         self._max_bytes = max_bytes
         self._made = self._reused = self._retried = 0
@@ -219,6 +220,6 @@ def _had_died(connection: Connection, error: Faulty) -> bool:
     return error.fault.reason is Reason.RESET and connection.is_untouched()
 
 
-def _quarter_of_descriptors() -> int:
+def _most_idle() -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return 10_000 if soft == resource.RLIM_INFINITY else max(1, soft // 4)
+    return MOST_IDLE if soft == resource.RLIM_INFINITY else max(1, min(MOST_IDLE, soft // 4))

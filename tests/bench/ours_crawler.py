@@ -1,0 +1,43 @@
+"""Our crawler with every default on, `ours_crawler.py URL [URL ...] N`.
+
+    PYTHONPATH=. python tests/bench/ours_crawler.py http://127.0.0.1:8000/ 10
+
+With BENCH_FOUND in the environment it says which URLs it found, and is not to be measured.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import trio
+from tell import tell
+
+from trio_crawler import Crawler, Page, Redirect
+
+
+def main(*arguments: str) -> None:
+    """Crawl, and print what `measure.py` reads."""
+    *seeds, workers = arguments
+    crawler = Crawler(seeds, workers=int(workers))
+    found: dict[str, int] = {}
+    start_up, wall = time.process_time(), time.perf_counter()
+    if "BENCH_FOUND" in os.environ:
+        trio.run(listed, crawler, found)
+    else:
+        trio.run(crawler.crawl)
+    wall = time.perf_counter() - wall
+    totals = crawler.statistics()
+    tell(totals.admitted, totals.failures + totals.retries, start_up, wall, found)
+
+
+async def listed(crawler: Crawler, found: dict[str, int]) -> None:
+    """Note the status of every URL, 0 where no response came."""
+    async with crawler.outcomes() as outcomes:
+        async for outcome in outcomes:
+            found[outcome.url] = outcome.status if isinstance(outcome, Page | Redirect) else 0
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
