@@ -181,8 +181,8 @@ async def accepting(accept: Accept) -> AsyncIterator[str]:
         nursery.cancel_scope.cancel()
 
 
-async def ask(accept: Accept, timeout: float = 5.0) -> tuple[Response | Fault, WireStatistics]:
-    limits = Limits(timeout=timeout, max_bytes=100 * KIB)
+async def ask(accept: Accept, deadline: float = 5.0) -> tuple[Response | Fault, WireStatistics]:
+    limits = Limits(timeout=deadline, max_bytes=100 * KIB)
     async with accepting(accept) as url, HttpFetch(limits=limits, seeds=[url]) as fetch:
         answer = await fetch(Job(url))
         return answer, wire_of(fetch)
@@ -251,10 +251,11 @@ async def test_a_flood_before_the_request_is_left_at_the_limit() -> None:
 
 async def test_a_server_that_never_reads_costs_the_deadline(mock_clock: MockClock) -> None:
     mock_clock.autojump_threshold = 0.02
-    answer, wire = await ask(never_read, timeout=30)
+    answer, wire = await ask(never_read, deadline=30)
     assert isinstance(answer, Fault)
     assert (answer.reason, answer.phase) == (Reason.TIMEOUT, Phase.WAIT)
-    assert (trio.current_time(), wire.open) == (pytest.approx(30, abs=1), 0)
+    assert 30 <= trio.current_time() < 31
+    assert wire.open == 0
 
 
 async def test_a_request_that_is_not_taken_costs_the_deadline_in_sending(
@@ -262,10 +263,9 @@ async def test_a_request_that_is_not_taken_costs_the_deadline_in_sending(
 ) -> None:
     mock_clock.autojump_threshold = 0.02
     headers = {"X-Large": "x" * 16 * MIB}
-    async with accepting(never_read) as url:
-        async with HttpFetch(seeds=[url], headers=headers) as fetch:
-            answer = await fetch(Job(url))
-            wire = wire_of(fetch)
+    async with accepting(never_read) as url, HttpFetch(seeds=[url], headers=headers) as fetch:
+        answer = await fetch(Job(url))
+        wire = wire_of(fetch)
     assert isinstance(answer, Fault)
     assert (answer.reason, answer.phase) == (Reason.TIMEOUT, Phase.SEND)
     assert "sending the request" in answer.detail
@@ -278,7 +278,8 @@ async def test_two_answers_under_way_at_once_come_to_their_own_requests() -> Non
 
     async def crossed(request: Request, stream: trio.abc.Stream) -> None:
         # The first request is answered after the second.
-        await (arrived.wait() if request.target == "/a" else trio.lowlevel.checkpoint())
+        if request.target == "/a":
+            await arrived.wait()
         await stream.send_all(reply(body=request.target.encode()))
         arrived.set()
 

@@ -6,7 +6,7 @@ import gzip
 import sys
 import zlib
 
-import brotli
+import brotli  # type: ignore[import-untyped]
 import pytest
 from sites.exchange import KIB, MIB, meet, table
 from sites.raw import chunked, reply

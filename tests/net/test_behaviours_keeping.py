@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 import trio
 from sites.exchange import meet, table
-from sites.raw import Request, chunked, redirect, reply, reset
+from sites.raw import Handler, Request, chunked, raw_server, redirect, reply, reset
+from trio.testing import MockClock
+
+from trio_crawler.model import Job, Response
+from trio_crawler.net.fetch import HttpFetch
 
 PAGE = b"Content-Length: 4\r\n\r\npage"
 CHUNKS = chunked(b"page")
@@ -195,3 +199,37 @@ async def test_a_body_that_may_still_come_ends_the_connection_of(head: bytes, st
 async def test_a_304_says_the_length_of_a_body_that_does_not_come() -> None:
     met = await meet(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 4\r\n\r\n")
     assert (met.status, met.kept) == (304, True)
+
+
+UNREAD = {
+    "is too large": OK + b"Content-Length: 1000000\r\n\r\n",
+    "has damaged chunks": CHUNKED + b"\r\n4\r\npages",
+    "is in a coding nobody knows": OK + b"Content-Encoding: x\r\nContent-Length: 4\r\n\r\np",
+    "does not come": OK + b"Content-Length: 4\r\n\r\npag",
+    "is a redirect's": b"HTTP/1.1 302 F\r\nLocation: /\r\nContent-Length: 4\r\n\r\npag",
+}
+
+
+@pytest.mark.parametrize("answer", table(UNREAD))
+async def test_a_connection_that_was_kept_before_is_ended_by_a_body_that(
+    answer: bytes, mock_clock: MockClock
+) -> None:
+    mock_clock.autojump_threshold = 0.02
+    pages = {"/a": reply(body=b"a"), "/c": reply(body=b"c")}
+    site: dict[str, bytes | Handler] = {**pages, "/b": _said(answer)}
+    async with raw_server(site) as server, HttpFetch(seeds=[server.url]) as fetch:
+        await fetch(Job(server.url + "a"))
+        await fetch(Job(server.url + "b"))
+        last = await fetch(Job(server.url + "c"))
+    assert isinstance(last, Response)
+    assert last.body == b"c"
+    assert (server.targets, server.connections) == (["/a", "/b", "/c"], 2)
+
+
+def _said(answer: bytes) -> Handler:
+    """Send these bytes and leave the connection open."""
+
+    async def handler(request: Request, stream: trio.abc.Stream) -> None:
+        await stream.send_all(answer)
+
+    return handler

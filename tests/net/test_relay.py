@@ -511,8 +511,10 @@ async def test_a_request_beside_one_that_is_cancelled_while_they_connect_is_answ
     async with two.two_server({"/": two.answer(b"alive")}, server_tls) as server:
         url = f"https://127.0.0.1:{server.port}/"
         for step in range(1, 40):
-            async with relayed([url], client_tls, http2=True) as relay:
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(cancelled_at, step, partial(ask, relay, url))
-                    await trio.lowlevel.checkpoint()
-                    assert await body(relay, url) == b"alive"
+            async with (
+                relayed([url], client_tls, http2=True) as relay,
+                trio.open_nursery() as both,
+            ):
+                both.start_soon(cancelled_at, step, partial(ask, relay, url))
+                await trio.lowlevel.checkpoint()
+                assert await body(relay, url) == b"alive"

@@ -12,7 +12,6 @@ import httpx
 import trio
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
-from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.decode import Body, whole
 from trio_crawler.net.direct import Direct
 from trio_crawler.net.faults import Faulty
@@ -30,6 +29,7 @@ from trio_crawler.net.wire import Wire, WireStatistics
 from trio_crawler.policy.limits import Limits
 
 if TYPE_CHECKING:
+    from trio_crawler.net.cookies import CookieStore
     from trio_crawler.net.relay import Relay
 
 __all__ = ["DEFAULT_USER_AGENT", "FetchStatistics", "HttpFetch"]

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import httpx
 
 from trio_crawler._version import __version__
 from trio_crawler.model import Reason
-from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.decode import OFFERED
 from trio_crawler.net.faults import Faulty
 from trio_crawler.net.head import Fields
 from trio_crawler.page.urls import normalise, origin
+
+if TYPE_CHECKING:
+    from trio_crawler.net.cookies import CookieStore
 
 DEFAULT_USER_AGENT = f"trio_crawler/{__version__} (+https://pypi.org/project/trio-crawler/)"
 

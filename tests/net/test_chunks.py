@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sites.exchange import table
+from sites.raw import chunked
+
+from trio_crawler.model import Phase, Reason
+from trio_crawler.net.chunks import Chunks
+from trio_crawler.net.faults import Faulty
+from trio_crawler.net.head import MOST_BYTES, MOST_LINES
+
+BODY = chunked(b"one ", b"two", trailers=b"X-Sum: 7\r\n")
+
+
+def fed(*pieces: bytes) -> tuple[Chunks, bytes]:
+    """Feed all the pieces; return what they held."""
+    chunks = Chunks()
+    return chunks, b"".join([chunks.feed(piece) for piece in pieces])
+
+
+def cut(data: bytes, places: list[int]) -> list[bytes]:
+    """Cut data at these places, wherever they lie."""
+    marks = sorted({0, len(data), *(place % (len(data) + 1) for place in places)})
+    return [data[begin:end] for begin, end in pairwise(marks)]
+
+
+@given(st.lists(st.binary(min_size=1, max_size=50)), st.lists(st.integers(0, 10_000)))
+def test_what_was_put_in_chunks_comes_out_wherever_they_are_cut(
+    parts: list[bytes], places: list[int]
+) -> None:
+    chunks, body = fed(*cut(chunked(*parts), places))
+    assert body == b"".join(parts)
+    assert (chunks.ended, chunks.clean) == (True, True)
+
+
+@given(st.lists(st.integers(0, 10_000)), st.binary(min_size=1, max_size=30))
+def test_whatever_comes_behind_the_end_is_not_clean(places: list[int], behind: bytes) -> None:
+    # Cut before the end only: what is not fed with the end is the stream's to tell.
+    *others, last = cut(BODY, places)
+    chunks, body = fed(*others, last + behind)
+    assert body == b"one two"
+    assert (chunks.ended, chunks.clean) == (True, False)
+
+
+@given(st.text("\r\n", min_size=1, max_size=12).map(str.encode), st.integers(1, len(BODY) - 1))
+def test_line_ends_behind_the_end_are_not_clean(behind: bytes, place: int) -> None:
+    chunks, _ = fed(BODY[:place], BODY[place:] + behind)
+    assert (chunks.ended, chunks.clean) == (True, False)
+
+
+@given(st.binary(max_size=100), st.lists(st.integers(0, 10_000)))
+def test_any_bytes_are_a_body_or_a_bad_reply(data: bytes, places: list[int]) -> None:
+    try:
+        chunks, body = fed(*cut(data, places))
+    except Faulty as error:
+        fault = error.fault
+    else:
+        assert len(body) <= len(data)
+        assert not chunks.ended or b"0" in data
+        return
+    assert (fault.reason, fault.phase) == (Reason.BAD_REPLY, Phase.READ)
+    assert fault.detail.isprintable()
+
+
+@pytest.mark.parametrize("place", range(len(BODY)))
+def test_a_body_has_not_ended_before_its_last_byte(place: int) -> None:
+    chunks, body = fed(BODY[:place])
+    assert not chunks.ended
+    assert b"one two".startswith(body)
+
+
+BROKEN = {
+    "no size": b"\r\n",
+    "a negative size": b"-1\r\n",
+    "a size that is not hexadecimal": b"g\r\n",
+    "a size above 2 to the 64": b"1" + b"0" * 16 + b"\r\n",
+    "too little for its size": b"5\r\nfour\r\n0\r\n\r\n",
+    "too much for its size": b"3\r\nfour\r\n0\r\n\r\n",
+    "a trailer without a colon": b"0\r\ntrailer\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("data", table(BROKEN))
+def test_chunks_are_damaged_with(data: bytes) -> None:
+    with pytest.raises(Faulty, match="damaged"):
+        fed(data)
+    with pytest.raises(Faulty, match="damaged"):
+        fed(*[data[place : place + 1] for place in range(len(data))])
+
+
+def test_trailers_are_bounded() -> None:
+    most = b"0\r\n" + b"X: y\r\n" * MOST_LINES
+    assert fed(most + b"\r\n")[0].clean
+    with pytest.raises(Faulty, match="around"):
+        fed(most + b"X: y\r\n" * 2 + b"\r\n")
+
+
+@pytest.mark.parametrize("size", [1, 100, 64 * 1024])
+@pytest.mark.parametrize("begin", [b"5;", b"5 ", b"0\r\nX: ", b"0\r\n"])
+def test_bytes_around_a_body_are_bounded(begin: bytes, size: int) -> None:
+    piece = (b" " if begin == b"5 " else b"a") * size
+    assert not fed(begin, *[piece] * ((MOST_BYTES - 10) // size))[0].ended
+    with pytest.raises(Faulty, match="around"):
+        fed(begin, *[piece] * (MOST_BYTES // size + 1))
+
+
+def test_a_large_body_in_small_chunks_is_not_taken_for_what_is_around_it() -> None:
+    piece = b"1;a=b\r\nx\r\n"
+    chunks = Chunks()
+    assert sum(len(chunks.feed(piece)) for _ in range(20_000)) == 20_000
+    assert not chunks.ended
