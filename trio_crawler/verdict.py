@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
+from itertools import starmap
 from typing import NamedTuple
 
 import trio
@@ -48,7 +50,7 @@ class Judge:
     def __init__(
         self,
         limits: Limits,
-        knows: Callable[[str], bool],
+        knows: Callable[[Collection[str]], AbstractSet[str]],
         admits: Callable[[Job], Reason | None],
     ) -> None:
         self._limits = limits
@@ -77,7 +79,7 @@ class Judge:
             return self.fail(job, target, seconds)
         left = job.redirects - 1
         successor = replace(job, url=target, redirects=left, referrer=job.url, tries=0)
-        refused = None if self._knows(target) else self._admits(successor)
+        refused = None if self._knows([target]) else self._admits(successor)
         if not refused and left < 0:
             # The frontier keeps where this led, for a path that comes with more redirects left.
             return Verdict(self._cut(job, target, seconds), [successor])
@@ -113,28 +115,32 @@ class Judge:
             content_type=facts.content_type,
             charset=facts.charset,
             title=facts.title,
-            links=tuple(links),
+            links=links,
             links_beyond=facts.beyond,
             refused=tuple(refused),
             flaws=facts.flaws,
         )
         return Verdict(page, successors)
 
-    def _outlinks(self, job: Job, facts: Facts) -> tuple[list[str], list[Refused], list[Job]]:
-        links: list[str] = []
-        refused = [Refused(href, Reason.BAD_URL) for href in facts.malformed]
+    def _outlinks(
+        self, job: Job, facts: Facts
+    ) -> tuple[tuple[str, ...], list[Refused], list[Job]]:
+        known = self._knows(facts.links)
+        refused: dict[str, Reason] = {}
         successors: list[Job] = []
         for url in facts.links:
-            if self._knows(url):
-                links.append(url)
+            if url in known:
                 continue
             successor = Job(url, job.depth + 1, self._limits.max_redirects, job.url)
             if reason := self._admits(successor):
-                refused.append(Refused(url, reason))
+                refused[url] = reason
             else:
-                links.append(url)
                 successors.append(successor)
-        return links, refused, successors
+        malformed = [Refused(href, Reason.BAD_URL) for href in facts.malformed]
+        if not refused:
+            return facts.links, malformed, successors
+        links = tuple([url for url in facts.links if url not in refused])
+        return links, malformed + list(starmap(Refused, refused.items())), successors
 
 
 def is_redirect(response: Response) -> bool:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
@@ -58,8 +60,21 @@ async def test_urls_that_differ_only_in_needless_escapes_are_one():
         assert await frontier.jobs.receive() == same[0]
         await wait_all_tasks_blocked()
         assert frontier.statistics().admitted == 1
-        assert frontier.knows(same[2].url)
+        assert frontier.knows([same[2].url, B.url]) == {same[2].url}
         await frontier.settle(ended(same[0]), [])
+
+
+async def test_what_came_by_its_last_redirect_is_judged_again():
+    frontier = MemoryFrontier(Limits(max_redirects=2))
+    full, cut = Job("http://e.test/full", redirects=2), Job("http://e.test/cut", redirects=1)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(frontier.run, [full, cut])
+        await frontier.jobs.receive()
+        await frontier.jobs.receive()
+        assert frontier.knows([cut.url, "http://e.test/new", full.url]) == {full.url}
+        await frontier.settle(ended(full), [replace(full, url=cut.url)])
+        await frontier.settle(ended(cut), [])
+    assert frontier.statistics().admitted == len(frontier.seen) == 2
 
 
 async def test_a_retry_comes_back_after_its_delay(autojump_clock):

@@ -37,6 +37,7 @@ def links(markup: str, content_type: str = "text/html") -> list[str]:
         ("<template><a href=no></template><a href=yes>", ["a/yes"]),
         ("<a href=caf\xe9>", ["a/caf%C3%A9"]),
         ("<a href='mailto:a@b'>", ["mailto:a@b"]),
+        ('<a href="x\0y">', ["a/x%EF%BF%BDy"]),
     ],
 )
 def test_a_link_is_what_a_browser_follows(markup, expected):
@@ -80,6 +81,10 @@ def test_a_title_is_the_first_of_html_with_white_space_folded():
         (b"<meta http-equiv=content-type content='text/html; charset=big5'>", "text/html", "big5"),
         (b"<!-- <meta charset=gbk> -->", "text/html", "utf-8"),
         (b" " * 1100 + b"<meta charset=gbk>", "text/html", "utf-8"),
+        (b"<!-- > <meta charset=gbk> -->", "text/html", "utf-8"),
+        (b'<p a="<meta charset=gbk>">', "text/html", "utf-8"),
+        (b'<p x"y a="><meta charset=gbk>"><meta charset=big5>', "text/html", "big5"),
+        (b'<p ="a= "><meta charset=gbk>"><meta charset=big5>', "text/html", "big5"),
         ("é".encode(), "text/html", "utf-8"),
         (b"\xe9t\xe9", "text/html", "windows-1252"),
         ("é".encode()[:1], "text/html", "utf-8"),
@@ -164,3 +169,37 @@ def test_small_and_large_pages_are_read_alike(padding):
     facts = read(body + b" " * padding, "text/html", URL)
     assert facts.links == ("http://e.test/d/x&y", "http://e.test/d/z", "http://e.test/d/x")
     assert facts.title == "T"
+
+
+@pytest.mark.parametrize("padding", [0, 40_000])
+def test_the_title_of_a_picture_is_not_the_title_of_the_page(padding):
+    body = b"<svg><title>no</title></svg><title>yes</title><a href=x>" + b" " * padding
+    facts = read(body, "text/html", URL)
+    assert (facts.title, facts.links) == ("yes", ("http://e.test/a/x",))
+
+
+@pytest.mark.parametrize("padding", [0, 40_000])
+@pytest.mark.parametrize("end", [b"</svg>", b"<p>", b"</p>", b"</br>"])
+def test_a_title_left_open_in_a_picture_hides_no_link(end, padding):
+    body = b"<svg><title><g>" + end + b"<a href=x>" + b" " * padding
+    assert read(body, "text/html", URL).links == ("http://e.test/a/x",)
+
+
+@pytest.mark.parametrize(
+    "end", [b"</p>", b"</br>", b"<div>"], ids=["end of p", "end of br", "start of div"]
+)
+def test_html_after_an_unclosed_picture_is_html_again(end):
+    body = b"<svg><g>" + end + b"<script><a href=no></script><a href=x>" + b" " * 40_000
+    assert read(body, "text/html", URL).links == ("http://e.test/a/x",)
+
+
+def test_no_page_makes_the_tree_copy_attributes_without_bound():
+    """Each paragraph clones an open formatting element with all its attributes.
+
+    31 KB of that made lexbor allocate 830 MB, so the tree must not be used for it.
+    """
+    attributes = b" ".join(b"%x" % n for n in range(0x1000, 0x1000 + 5_500))
+    body = b"<p title='>'><b " + attributes + b">" + b"<p>x" * 980 + b"<a href=/last>"
+    started = time.process_time()
+    assert read(body, "text/html", URL).links == ("http://e.test/last",)
+    assert time.process_time() - started < 0.2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,18 @@ def test_the_fast_path_gives_what_ada_gives_for_fifty_thousand_made_links():
 @example(["0 #", "0", "0\x08#x"], BASES[0])
 def test_the_fast_path_gives_what_ada_gives_for_any_text(hrefs, base):
     assert resolve(hrefs, base) == one_by_one(hrefs, base)
+
+
+def test_what_is_remembered_of_links_has_a_bound():
+    tracemalloc.start()
+    for directory in range(100):
+        hrefs = [f"{n}{'x' * 90}" for n in range(1_500)]
+        resolve(
+            [*hrefs, *("../" * n for n in range(500)), "y" * 100_000], f"http://e.org/{directory}/"
+        )
+    remembered = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert remembered < 30 << 20
 
 
 @pytest.mark.skipif(not CASES.exists(), reason="../shared/data/urltestdata.json is not here")

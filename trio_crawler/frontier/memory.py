@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -36,11 +37,11 @@ class Frontier(Protocol):
     """
 
     @property
-    def jobs(self) -> trio.abc.ReceiveChannel[Job]:
+    def jobs(self) -> trio.MemoryReceiveChannel[Job]:
         """Receive jobs here; any number of workers may."""
 
-    def knows(self, url: str) -> bool:
-        """Tell whether `url` needs no more judging: it was admitted before. May say no."""
+    def knows(self, urls: Collection[str]) -> AbstractSet[str]:
+        """Tell which of `urls` need no judging: they were admitted before. May leave some out."""
 
     async def run(self, seeds: Iterable[Job]) -> None:
         """Admit the seeds and release jobs as they fall due; return when all are settled."""
@@ -83,9 +84,9 @@ class MemoryFrontier:
         """Receive jobs here; it ends when every admitted URL is settled."""
         return self._jobs
 
-    def knows(self, url: str) -> bool:
-        """Tell whether `url` was admitted and no path to it can call for more."""
-        return self.seen.knows(url)
+    def knows(self, urls: Collection[str]) -> set[str]:
+        """Tell which of `urls` were admitted so that no path to them can call for more."""
+        return self.seen.knows(urls)
 
     async def run(self, seeds: Iterable[Job]) -> None:
         """Admit the seeds and release jobs as they fall due; return when all are settled.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from trio_crawler.model import Job
@@ -17,32 +18,40 @@ class Seen:
     a fuller path walks along these hops and goes on where the first one ran out.
     """
 
-    __slots__ = ("_full", "_hops", "_keys", "_left")
+    __slots__ = ("_done", "_full", "_hops", "_left")
 
     def __init__(self, max_redirects: int) -> None:
         self._full = max_redirects
-        self._keys: set[str] = set()
+        # A key is in one of the two: in the first when no path can call for anything more.
+        self._done: set[str] = set()
         self._left: dict[str, int] = {}
         self._hops: dict[str, str] = {}
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self._done) + len(self._left)
 
     def __contains__(self, url: str) -> bool:
-        return seen_key(url) in self._keys
-
-    def knows(self, url: str) -> bool:
-        """Tell whether no path to `url` can call for anything more."""
         key = seen_key(url)
-        return key in self._keys and key not in self._left
+        return key in self._done or key in self._left
+
+    def knows(self, urls: Collection[str]) -> set[str]:
+        """Tell to which of `urls` no path can call for anything more."""
+        # Nearly all links of nearly all pages are known, under the very spelling that is their
+        # key: one step in C finds these, at a quarter of what asking for each would cost.
+        known = self._done.intersection(urls)
+        escaped = [url for url in urls if "%" in url]
+        known.update(url for url in escaped if seen_key(url) in self._done)
+        return known
 
     def admit(self, job: Job) -> Job | None:
         """Return what to fetch for `job`: itself, the target of a chain cut short, or nothing."""
         while True:
             key = seen_key(job.url)
-            if key not in self._keys:
+            if key in self._done:
+                return None
+            if key not in self._left:
                 return self._first(key, job)
-            if job.redirects <= self._left.get(key, self._full):
+            if job.redirects <= self._left[key]:
                 return None
             self._left[key] = job.redirects
             if key not in self._hops:
@@ -52,9 +61,10 @@ class Seen:
     def _first(self, key: str, job: Job) -> Job | None:
         if job.redirects < 0:
             return None
-        self._keys.add(key)
         if job.redirects < self._full:
             self._left[key] = job.redirects
+        else:
+            self._done.add(key)
         return job
 
     def follow(self, url: str, job: Job) -> Job:

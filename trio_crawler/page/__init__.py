@@ -2,7 +2,8 @@
 
 Everything here is pure and synchronous, needs time linear in the size of the body, and raises
 nothing whatever a page contains. `read` gives the facts of one body; `urls` spells URLs and
-answers about them; `charset`, `media`, `entities`, `scan` and `html` are the steps of `read`.
+answers about them; `charset`, `media`, `entities`, `tidy`, `scan` and `html` are the steps of
+`read`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 import webencodings
 
@@ -36,6 +36,12 @@ _ATTRIBUTE = re.compile(
     rb"""(?:"([^"]*+)"|'([^']*+)'|([^\t\n\f\r >"'][^\t\n\f\r >]*+)|(?=>))"""
     rb"|(?![\t\n\f\r ]*+=))"
 )
+# White space and text, declarations, tags: the simple ones, each with its end.
+_CLOSED = re.compile(
+    rb"""(?:[^<>]*+<(?:[!?](?!--)[^<>]*+|/?[a-z][a-z0-9]*+"""
+    rb"""(?:[\t\n\f\r ]++[a-z:-]++(?:="[^"<>]*+"|=[a-z0-9-]++)?+)*+[\t\n\f\r ]*+/?+)>)*+""",
+    re.IGNORECASE,
+).fullmatch
 _IN_CONTENT = re.compile(
     rb"charset"
     + _SPACE
@@ -108,6 +114,17 @@ def _by_markup(head: bytes) -> str | None:
 
 
 def _by_meta(head: bytes) -> str | None:
+    # As far as the first declaration the pages of a site are often the same, byte for byte.
+    return _by_beginning(head[: head.find(b">", head.find(b"charset")) + 1]) or _prescan(head)
+
+
+@lru_cache(64)
+def _by_beginning(beginning: bytes) -> str | None:
+    # What follows must not change what this means, as the end of a comment or value would.
+    return _prescan(beginning) if _CLOSED(beginning) else None
+
+
+def _prescan(head: bytes) -> str | None:
     at = 0
     while (tag := _PRESCAN.search(head, at)) is not None:
         at = tag.end()

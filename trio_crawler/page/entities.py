@@ -18,7 +18,11 @@ _DIGITS = 8  # more significant ones are beyond Unicode, in both bases
 
 def in_attribute(source: str) -> str:
     """Decode the references in an attribute's value."""
-    return _clean(_REFERENCE.sub(_attribute, source) if "&" in source else source)
+    if "&" not in source:
+        return _clean(source)
+    if source.count("&") == source.count("&amp;"):
+        return _clean(source.replace("&amp;", "&"))
+    return _clean(_REFERENCE.sub(_attribute, source))
 
 
 def in_text(source: str) -> str:

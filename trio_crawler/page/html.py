@@ -1,9 +1,10 @@
 """What a page says: its title and where its links lead, as the HTML Standard reads it.
 
-Small pages are read from lexbor's tree. Its construction is quadratic on three shapes: deep
-nesting, many attributes on one tag, formatting elements left open (24 KiB of `<b x=1><p>` cost
-2.4 s and 1 GiB). To tell such a page from an honest one takes a pass over its tags, and that
-pass finds the links as well: so larger pages, and XHTML, are read by the scan alone.
+Tidy pages, nearly all, are read from tag to tag; of the others small ones from lexbor's tree. Its
+construction is quadratic on three shapes: deep nesting, many attributes on one tag, formatting
+elements left open (24 KiB of `<b x=1><p>` cost 2.4 s and 1 GiB). To tell such a page from an
+honest one takes a pass over its tags, and that pass finds the links as well: so larger untidy
+pages, and XHTML, are read by the scan alone.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ from typing import NamedTuple, TypeAlias
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from trio_crawler.page import entities, scan, urls
+from trio_crawler.page import entities, scan, tidy, urls
 
 _SPACES = re.compile(r"[\t\n\f\r ]+")
 _TITLE_SOURCE = 16_384  # characters; longer titles are cut, no reader wants them
 _NO_BASE = ("data:", "javascript:")
 
-SMALL_TEXT, SMALL_TAGS = 32 * 1024, 1_000
-"""Characters and tags up to which no page costs lexbor more than 0.3 s, whatever its shape."""
+SMALL_TEXT, SMALL_TAGS = 8 * 1024, 500
+"""Characters and tags up to which no page costs lexbor more than 0.3 s and 128 MiB.
+
+The dearest shape is a formatting element with hundreds of attributes that every paragraph
+clones: 31 KB of it took 0.7 s and 830 MB.
+"""
 
 _Found: TypeAlias = tuple[list[str], str | None, str | None]
 
@@ -40,9 +45,23 @@ def read(text: str, url: str, *, xml: bool = False) -> Markup:
     the base is that of the first `base` with an href (2.4.3); the title is the first, white
     space collapsed, None when it is empty, and at most 16,384 characters of source.
     """
-    small = len(text) <= SMALL_TEXT and text.count("<") <= SMALL_TAGS
-    hrefs, base, title = _from_tree(text) if small and not xml else _from_tags(text, xml=xml)
+    found = None if xml else _from_parts(text)
+    if found is None:
+        small = len(text) <= SMALL_TEXT and text.count("<") <= SMALL_TAGS
+        found = _from_tree(text) if small and not xml else _from_tags(text, xml=xml)
+    hrefs, base, title = found
     return Markup(hrefs, url if base is None else _base(base, url), title or None)
+
+
+def _from_parts(text: str) -> _Found | None:
+    found = tidy.read(text)
+    if found is None:
+        return None
+    hrefs = found.hrefs
+    if "\0" in text or "&" in "".join(hrefs):
+        hrefs = [entities.in_attribute(href) for href in hrefs]
+    base = None if found.base is None else entities.in_attribute(found.base)
+    return hrefs, base, None if found.title is None else _title(found.title)
 
 
 def _from_tree(text: str) -> _Found:

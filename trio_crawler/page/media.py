@@ -23,6 +23,7 @@ _LOOKS_LIKE_HTML = re.compile(
 )
 _LOOKS_LIKE_XML = re.compile(rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*+<\?xml")
 _SNIFFED_BYTES = 1445
+_PROLOGUE = 65_536  # characters
 _XML_ROOT = re.compile(
     r"(?:[\t\n\r ]++|<\?(?s:.*?)\?>|<!--(?s:.*?)-->|<!DOCTYPE[^>\[]*+(?:\[[^\]]*+\])?+[^>]*+>)*+"
     r"<([^\t\n\r />]++)"
@@ -51,6 +52,6 @@ def textual(media: str) -> bool:
 
 
 def has_html_root(text: str) -> bool:
-    """Tell whether the root element of an XML document is `html`."""
-    match = _XML_ROOT.match(text)
+    """Tell whether the root element of an XML document is `html`; it must come soon."""
+    match = _XML_ROOT.match(text, 0, _PROLOGUE)
     return match is not None and match[1] == "html"

@@ -14,21 +14,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_W = "\\t\\n\\f\\r "
-_NAME = rf"[^{_W}/>]*+"
+W = "\\t\\n\\f\\r "
+_NAME = rf"[^{W}/>]*+"
 # One attribute, exactly: "=" may begin a name, and a value that never ends is no value.
 _ATTRIBUTE = (
-    rf"[^{_W}/>][^{_W}/>=]*+"
-    rf"""(?:[{_W}]*+=[{_W}]*+(?:"[^"]*+"|'[^']*+'|[^{_W}>"'][^{_W}>]*+|(?=>))|(?![{_W}]*+=))"""
+    rf"[^{W}/>][^{W}/>=]*+"
+    rf"""(?:[{W}]*+=[{W}]*+(?:"[^"]*+"|'[^']*+'|[^{W}>"'][^{W}>]*+|(?=>))|(?![{W}]*+=))"""
 )
-_ATTRIBUTES = rf"(?:[{_W}/]*+{_ATTRIBUTE})*+"
-_REST = rf"{_ATTRIBUTES}([{_W}/]*+)>"
+ATTRIBUTES = rf"(?:[{W}/]*+{_ATTRIBUTE})*+"
+_REST = rf"{ATTRIBUTES}([{W}/]*+)>"
 # Nearly every tag has no "=" at all, or only attributes of the form name="value". These two take
 # such tags, faster than the exact expression and never to another end.
 _BARE = r"[^=>]*+>"
-_EASY = rf"""(?:[^=>"']*+(?<![{_W}/"])="[^"]*+")*+[^=>"']*+>"""
-_TAG = rf"(?:{_BARE}|{_NAME}{_EASY}|{_NAME}{_ATTRIBUTES}[{_W}/]*+>)"
-_EASY_LINK = rf"""[aA](?:[{_W}]++[a-zA-Z-]++(?<!href)="[^"]*+")*+[{_W}]++href="([^"]*+)"{_EASY}"""
+_EASY = rf"""(?:[^=>"']*+(?<![{W}/"])="[^"]*+")*+[^=>"']*+>"""
+_TAG = rf"(?:{_BARE}|{_NAME}{_EASY}|{_NAME}{ATTRIBUTES}[{W}/]*+>)"
+_EASY_LINK = rf"""[aA](?:[{W}]++[a-zA-Z-]++(?<!href)="[^"]*+")*+[{W}]++href="([^"]*+)"{_EASY}"""
 
 
 def _either_case(words: str) -> str:
@@ -40,30 +40,31 @@ _RAW = "script style textarea title xmp iframe noembed noframes"
 _TELLING = _either_case(f"a area base template svg math plaintext {_RAW}")
 # The first two letters rule out nearly every other name before the list is tried.
 _OTHER = (
-    rf"(?:[^\W\d_abimnpstxABIMNPSTX]|[bBmM](?![aA])|[aA](?![{_W}/>rR])"
-    rf"|[inpstxINPSTX](?![cefilmotvCEFILMOTV])|(?!(?:{_TELLING})[{_W}/>])[a-zA-Z])"
+    rf"(?:[^\W\d_abimnpstxABIMNPSTX]|[bBmM](?![aA])|[aA](?![{W}/>rR])"
+    rf"|[inpstxINPSTX](?![cefilmotvCEFILMOTV])|(?!(?:{_TELLING})[{W}/>])[a-zA-Z])"
 )
 _MARKUP = r"([!?]|/(?![a-zA-Z]))"
+_STRAY = r"<*(?=<)|(?![a-zA-Z/!?])"  # what follows a "<" that is text; a row of them at once
 # Both expressions stop behind a link (1: its href), behind a tag (2: its name, 3: what follows its
 # attributes), or behind the first character of a comment and the like (4).
 _NEXT_TELLING = re.compile(
-    rf"[^<]*+(?:<(?:/[^>=]*+>|{_OTHER}{_TAG}|/[a-zA-Z]{_TAG}|(?![a-zA-Z/!?]))[^<]*+)*+"
+    rf"[^<]*+(?:<(?:/[^>=]*+>|{_OTHER}{_TAG}|/[a-zA-Z]{_TAG}|{_STRAY})[^<]*+)*+"
     rf"<(?:{_EASY_LINK}|([a-zA-Z]{_NAME}){_REST}|{_MARKUP})",
     re.ASCII,
 ).match
 _NEXT_OF_ALL = re.compile(
-    rf"[^<]*+(?:<(?![a-zA-Z/!?])[^<]*+)*+<(?:(?!)()|(/?+[a-zA-Z]{_NAME}){_REST}|{_MARKUP})",
+    rf"[^<]*+(?:<(?:{_STRAY})[^<]*+)*+<(?:(?!)()|(/?+[a-zA-Z]{_NAME}){_REST}|{_MARKUP})",
     re.ASCII,
 ).match
 _LINK, _TAG_END, _OTHER_MARKUP = 1, 3, 4
 _COMMENT_END = re.compile("--!?>")
-_RAW_END = {name: re.compile(f"</(?:{_either_case(name)})(?=[{_W}/>])") for name in _RAW.split()}
-_IN_SCRIPT = re.compile(f"<!--(-*+>)?|(-->)|<(/?)(?:{_either_case('script')})(?=[{_W}/>])")
+_RAW_END = {name: re.compile(f"</(?:{_either_case(name)})(?=[{W}/>])") for name in _RAW.split()}
+_IN_SCRIPT = re.compile(f"<!--(-*+>)?|(-->)|<(/?)(?:{_either_case('script')})(?=[{W}/>])")
 # An attribute's value in group 1 to 3; no group for a value that is missing or empty.
-_HREF = re.compile(
-    rf"(?:[{_W}/]*+(?!(?:{_either_case('href')})[{_W}/>=]){_ATTRIBUTE})*+"
-    rf"[{_W}/]*+(?:{_either_case('href')})"
-    rf"""(?:[{_W}]*+=[{_W}]*+(?:"([^"]*+)"|'([^']*+)'|([^{_W}>"'][^{_W}>]*+))?+)?+"""
+HREF = re.compile(
+    rf"(?:[{W}/]*+(?!(?:{_either_case('href')})[{W}/>=]){_ATTRIBUTE})*+"
+    rf"[{W}/]*+(?:{_either_case('href')})"
+    rf"""(?:[{W}]*+=[{W}]*+(?:"([^"]*+)"|'([^']*+)'|([^{W}>"'][^{W}>]*+))?+)?+"""
 ).match
 _CONTEXTS = frozenset({"template", "svg", "math"})
 _WITH_HREF = frozenset({"a", "area", "base"})
@@ -72,12 +73,12 @@ _HOLDS_HTML = {
     "svg": frozenset({"foreignobject", "desc", "title"}),
     "math": frozenset({"mi", "mo", "mn", "ms", "mtext", "annotation-xml"}),
 }
-# A start tag of one of these ends SVG and MathML (13.2.6.5).
+# A start tag of one of these ends SVG and MathML, as does </p> or </br> (13.2.6.5).
 _BREAKS_OUT = re.compile(
     "b|big|blockquote|body|br|center|code|dd|div|dl|dt|em|embed|font|h[1-6]|head|hr|i|img|li"
     "|listing|menu|meta|nobr|ol|p|pre|ruby|s|small|span|strong|strike|sub|sup|table|tt|ul?|var"
 ).fullmatch
-_DEEPEST = 64  # contexts; a nesting beyond that is nobody's page
+_DEEPEST = 32  # contexts; a nesting beyond that is nobody's page
 
 
 def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str]]:
@@ -89,7 +90,7 @@ def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str]]:
     """
     contexts = _Contexts()
     at = 0
-    while at >= 0 and (match := (_NEXT_OF_ALL if contexts.open else _NEXT_TELLING)(text, at)):
+    while match := (_NEXT_OF_ALL if contexts.open else _NEXT_TELLING)(text, at):
         at = match.end()
         if match.lastindex == _LINK:
             yield "a", match[_LINK]
@@ -98,16 +99,17 @@ def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str]]:
         else:
             name = match[2].lower()
             empty = match[3].endswith("/")
+            foreign = contexts.foreign  # before this tag: the title of a picture is not the page's
             contexts.pass_tag(name, empty=empty, xml=xml)
-            if name in _WITH_HREF and not (contexts.foreign and name != "a"):
-                href = _HREF(text, match.end(2))
+            if name in _WITH_HREF and not (foreign and name != "a"):
+                href = HREF(text, match.end(2))
                 if href is not None and not contexts.hidden:
                     yield name, href[href.lastindex] if href.lastindex else ""
-            elif name in _RAW_END and not (contexts.foreign or (xml and empty)):
+            elif name in _RAW_END and not (foreign or (xml and empty)):
                 start, at = at, _raw_end(name, text, at)
                 if name == "title" and not contexts.hidden:
-                    yield name, text[start : at if at >= 0 else None]
-            elif name == "plaintext" and not contexts.foreign:
+                    yield name, text[start:at]
+            elif name == "plaintext" and not foreign:
                 return
 
 
@@ -121,40 +123,50 @@ class _Contexts:
 
     def pass_tag(self, name: str, *, empty: bool, xml: bool) -> None:
         """Follow the nesting over one tag; the name of an end tag begins with "/"."""
-        if not self.open and name not in _CONTEXTS:
-            return
-        if name[0] == "/":
+        if self.foreign and name in ("/p", "/br"):
+            self._break_out()
+        elif name[0] == "/":
             self._close(name[1:])
         elif self.foreign:
             self._pass_foreign(name, empty=empty)
         elif name in _CONTEXTS and not (empty and (xml or name != "template")):
             self._enter(name)
-        self.foreign = bool(self.open) and self.open[-1] in _HOLDS_HTML
-        self.hidden = "template" in self.open
 
     def _pass_foreign(self, name: str, *, empty: bool) -> None:
         if _BREAKS_OUT(name):
-            while self.open and self.open[-1] in _HOLDS_HTML:
-                self.open.pop()
+            self._break_out()
         elif not empty and (name in _HOLDS_HTML or name in _HOLDS_HTML[self.open[-1]]):
             self._enter(name)
+
+    def _break_out(self) -> None:
+        end = len(self.open)
+        while end and self.open[end - 1] in _HOLDS_HTML:
+            end -= 1
+        self._cut(end)
 
     def _enter(self, name: str) -> None:
         if len(self.open) < _DEEPEST:
             self.open.append(name)
+            self._cut(len(self.open))
 
     def _close(self, name: str) -> None:
+        if name not in self.open:
+            return
+        end = len(self.open) - 1
+        while self.open[end] not in (name, "template"):
+            end -= 1
         # An end tag reaches no further than the template it stands in.
-        for at in range(len(self.open) - 1, -1, -1):
-            if self.open[at] == name:
-                del self.open[at:]
-                return
-            if self.open[at] == "template":
-                return
+        if self.open[end] == name:
+            self._cut(end)
+
+    def _cut(self, length: int) -> None:
+        del self.open[length:]
+        self.foreign = bool(self.open) and self.open[-1] in _HOLDS_HTML
+        self.hidden = "template" in self.open
 
 
 def _behind_markup(text: str, at: int, *, cdata: bool) -> int:
-    """Find the end of a comment, a doctype or the like; -1 when it has none.
+    """Find the end of a comment, a doctype or the like; without one it takes all the rest.
 
     `at` is behind the character that follows "<".
     """
@@ -162,17 +174,17 @@ def _behind_markup(text: str, at: int, *, cdata: bool) -> int:
         if text.startswith((">", "->"), at + 2):
             return text.index(">", at) + 1
         end = _COMMENT_END.search(text, at + 2)
-        return -1 if end is None else end.end()
+        return len(text) if end is None else end.end()
     close = "]]>" if cdata and text.startswith("![CDATA[", at - 1) else ">"
     found = text.find(close, at)
-    return -1 if found < 0 else found + len(close)
+    return len(text) if found < 0 else found + len(close)
 
 
 def _raw_end(name: str, text: str, at: int) -> int:
-    """Find the end tag of a raw text element; -1 when it has none and takes all the rest."""
+    """Find the end tag of a raw text element; without one it takes all the rest."""
     match = _RAW_END[name].search(text, at)
     if match is None:
-        return -1
+        return len(text)
     if name == "script" and text.find("<!--", at, match.start()) >= 0:
         return _script_end(text, at)
     return match.start()
@@ -193,4 +205,4 @@ def _script_end(text: str, at: int) -> int:
             return match.start()
         else:
             doubly = escaped and not match[3]
-    return -1
+    return len(text)
