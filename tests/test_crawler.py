@@ -309,8 +309,8 @@ async def test_large_bodies_that_wait_for_the_caller_stop_the_fetching_sooner(au
         await anext(outcomes)
         await anext(outcomes)
         await trio.sleep(1000)
-        # The first page, the one in hand, four that wait with over 32 MiB, and the workers'.
-        assert web.hits.total() <= 2 + 4 + 20
+        # The first page, the one in hand, two that wait with over 16 MiB, and the workers'.
+        assert web.hits.total() <= 2 + 2 + 20
         assert sum([1 async for _ in outcomes]) == 99
 
 
@@ -329,10 +329,13 @@ async def test_no_page_is_kept_alive_by_the_crawl():
         return sum(type(thing) is Page for thing in gc.get_objects())
 
     before = pages()
-    async with Crawler([HOME], fetch=Web(site_of(50)), workers=3).outcomes() as outcomes:
+    async with Crawler([HOME], fetch=Web(site_of(50)), workers=10).outcomes() as outcomes:
         alive = [pages() - before async for _ in outcomes]
     assert len(alive) == 51
-    assert max(alive) <= 3 + 3
+    assert max(alive) <= 10 + 10 + 2
+    # At the end the workers wait for a job. The caller holds a page, and Trio may hold the one
+    # with which it last woke the caller.
+    assert alive[-1] <= 2
 
 
 # Redirects.

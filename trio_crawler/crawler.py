@@ -57,7 +57,8 @@ class Crawler:
         self.workers = workers
         self.frontier: Frontier = frontier or MemoryFrontier(self.limits)
         self._given_fetch = fetch
-        self._judge = Judge(self.limits, self.frontier.knows, self._refusal)
+        self._judge = Judge(self.limits, self.frontier.knows, self._refusal, self._room)
+        self._outbox: Outbox | None = None
         self._stopped: Reason | None = None
         self._tally = Tally()
 
@@ -86,7 +87,9 @@ class Crawler:
         with self._tally.running(), Apart() as apart:
             async with self._opened_fetch() as ask, trio.open_nursery() as nursery:
                 nursery.start_soon(self.frontier.run, self._seed_jobs())
-                outbox = Outbox(self.workers, self._tally.count, self.frontier.settle)
+                outbox = self._outbox = Outbox(
+                    self.workers, self._tally.count, self.frontier.settle
+                )
                 for number in range(self.workers):
                     nursery.start_soon(self.work, ask, outbox, name=f"worker {number}")
                 with apart.carried:
@@ -102,6 +105,8 @@ class Crawler:
                     verdict = await self.fetch(ask, job)
                 if verdict:
                     await outbox.put(verdict)
+                # While this worker waits for a job it keeps no page.
+                del verdict
 
     async def fetch(self, ask: Fetch, job: Job) -> Verdict | None:
         """Ask for one URL, once; None when it is to be tried again later."""
@@ -136,6 +141,10 @@ class Crawler:
     def statistics(self) -> Statistics:
         """Count the crawl at this moment."""
         return self._tally.statistics(self.frontier.statistics().admitted)
+
+    async def _room(self) -> None:
+        if self._outbox is not None:
+            await self._outbox.room()
 
     def _opened_fetch(self) -> AbstractAsyncContextManager[Fetch]:
         if self._given_fetch is not None:

@@ -11,14 +11,16 @@ from trio_crawler.eager import Eager
 from trio_crawler.model import Job, Outcome, Page
 from trio_crawler.verdict import Verdict
 
-MOST_BYTES = 32 * 1024 * 1024
-"""Bytes of bodies from which on workers wait for the caller."""
+MOST_BYTES = 16 * 1024 * 1024
+"""Bytes of pages from which on workers wait for the caller."""
+
+_LINK = 150
 
 
 class Outbox(AsyncIterator[Outcome]):
     """Take verdicts from `senders` tasks, give their outcomes to the caller.
 
-    As many as there are senders may wait for the caller, with 32 MiB of bodies or one more. It
+    As many as there are senders may wait for the caller, with 16 MiB of pages or one more. It
     ends when each sender has left its `with` block. `count` is called with each outcome that is
     about to be given, `settle` when the caller asks for the next one. All that happens in the
     caller's own task: `trio.as_safe_channel` has one more, and took 121 us a URL, not 77.
@@ -52,10 +54,14 @@ class Outbox(AsyncIterator[Outcome]):
         if not self._senders:
             self._sender.close()
 
-    async def put(self, verdict: Verdict) -> None:
-        """Hand over a verdict; a checkpoint only to wait until the caller has less before it."""
+    async def room(self) -> None:
+        """Wait while the caller has too much before it; else no checkpoint."""
         while self._bytes > MOST_BYTES:
             await self._lighter.wait()
+
+    async def put(self, verdict: Verdict) -> None:
+        """Hand over a verdict; a checkpoint only to wait until the caller has less before it."""
+        await self.room()
         self._bytes += _weight(verdict)
         try:
             self._sender.send_nowait(verdict)
@@ -77,7 +83,10 @@ class Outbox(AsyncIterator[Outcome]):
 
 
 def _weight(verdict: Verdict) -> int:
-    return len(verdict.outcome.body) if isinstance(verdict.outcome, Page) else 0
+    page = verdict.outcome
+    if not isinstance(page, Page):
+        return 0
+    return len(page.body) + _LINK * (len(page.links) + len(page.refused))
 
 
 class Apart:

@@ -24,7 +24,7 @@ async def test_a_url_that_was_admitted_is_not_judged_again(response, seeds):
         return Reason.EXCLUDED
 
     frontier = MemoryFrontier()
-    judge = Judge(Limits(), frontier.knows, admits)
+    judge = Judge(Limits(), frontier.knows, admits, trio.lowlevel.checkpoint)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(frontier.run, seeds)
         await frontier.jobs.receive()

@@ -121,6 +121,11 @@ def page_of(body: bytes) -> bytes:
     return reply(200, {"Content-Type": "text/html"}, body)
 
 
+def links(prefix: str) -> bytes:
+    """Write nearly 10 MiB of links that all differ."""
+    return b"".join(b'<a href="%s%d">l</a>\n' % (prefix.encode(), n) for n in range(220_000))
+
+
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
 CLOSED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
 
@@ -195,7 +200,19 @@ SITES: dict[str, tuple[Callable[[], Mapping[str, bytes | Handler]], dict[str, in
         {"incomplete": WORKERS},
     ),
     "large pages of text": (
-        lambda: pages(page_of(b"<p>text " * (MIB + MIB // 4 - 100)), WORKERS),
+        lambda: pages(page_of(b"<p>text " * (MIB + MIB // 4 - 100))),
+        {"Page": TWICE + 1},
+    ),
+    "large pages of links to another site": (
+        lambda: pages(page_of(links("http://other.test/")), WORKERS),
+        {"Page": WORKERS + 1},
+    ),
+    "large pages of links of their own": (
+        lambda: pages(page_of(links("/x")), WORKERS),
+        {"Page": 100},
+    ),
+    "large pages of emoji and links": (
+        lambda: pages(page_of("<p>\U0001f600".encode() + links("http://other.test/")), WORKERS),
         {"Page": WORKERS + 1},
     ),
     "large pages of one tag": (

@@ -104,9 +104,9 @@ class MemoryFrontier:
 
     async def settle(self, outcome: Outcome, successors: Sequence[Job]) -> None:
         """Admit the unseen successors, then count the outcome's URL out, in one atomic step."""
+        # No more of a checkpoint: whoever settles waits for the next outcome anyway.
         await trio.lowlevel.checkpoint_if_cancelled()
         self._settle(outcome, successors)
-        await trio.lowlevel.cancel_shielded_checkpoint()
 
     def _settle(self, outcome: Outcome, successors: Sequence[Job]) -> None:
         self._gate.settle(outcome)

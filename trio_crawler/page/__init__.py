@@ -24,8 +24,8 @@ class Facts:
     `content_type` is the media type, lower case and without parameters, sniffed when the
     header says nothing and "" when that fails too; `charset` a name of the WHATWG Encoding
     Standard, "" for what is not text. `links` are distinct absolute URLs of any scheme in
-    document order, `malformed` the hrefs that are no URLs, `beyond` counts the distinct hrefs
-    that `max_links` left unread.
+    document order, `malformed` the hrefs that are no URLs, `beyond` counts the links that
+    `max_links` left unread; in a large page those that are written alike count each time.
     """
 
     content_type: str
@@ -55,14 +55,14 @@ def read(
     text, clean = charset.decode(body, encoding)
     if kind in media.XML and not media.has_html_root(text):
         return Facts(kind, encoding)
-    page = html.read(text, url, xml=kind != media.HTML)
+    page = html.read(text, url, xml=kind != media.HTML, most=max_links)
     return _facts(kind, encoding, page, max_links, () if clean else (Reason.BAD_CHARSET,))
 
 
 def _facts(
     kind: str, encoding: str, page: html.Markup, max_links: int, flaws: tuple[Reason, ...]
 ) -> Facts:
-    hrefs, beyond = page.hrefs, 0
+    hrefs, beyond = page.hrefs, page.beyond
     if len(hrefs) > max_links:
         # Those beyond the limit are counted as they are written: resolving a million of them
         # would take seconds.

@@ -27,30 +27,35 @@ The dearest shape is a formatting element with hundreds of attributes that every
 clones: 31 KB of it took 0.7 s and 830 MB.
 """
 
-_Found: TypeAlias = tuple[list[str], str | None, str | None]
+_Found: TypeAlias = tuple[list[str], str | None, str | None, int]
 
 
 class Markup(NamedTuple):
-    """Hold what was read: hrefs as written, entities decoded, and the base to resolve them."""
+    """Hold what was read: hrefs as written, entities decoded, and the base to resolve them.
+
+    `beyond` counts the links that were left out because there are too many.
+    """
 
     hrefs: list[str]
     base: str
     title: str | None
+    beyond: int
 
 
-def read(text: str, url: str, *, xml: bool = False) -> Markup:
+def read(text: str, url: str, *, xml: bool = False, most: int = 100_000) -> Markup:
     """Read the hrefs of `a` and `area`, the base URL and the title.
 
     `url` is the document's, normalised. Links in `template` are none (nobody can follow them);
     the base is that of the first `base` with an href (2.4.3); the title is the first, white
-    space collapsed, None when it is empty, and at most 16,384 characters of source.
+    space collapsed, None when it is empty, and at most 16,384 characters of source. Of a large
+    page no more than `most` distinct hrefs are kept.
     """
     found = None if xml else _from_parts(text)
     if found is None:
         small = len(text) <= SMALL_TEXT and text.count("<") <= SMALL_TAGS
-        found = _from_tree(text) if small and not xml else _from_tags(text, xml=xml)
-    hrefs, base, title = found
-    return Markup(hrefs, url if base is None else _base(base, url), title or None)
+        found = _from_tree(text) if small and not xml else _from_tags(text, most, xml=xml)
+    hrefs, base, title, beyond = found
+    return Markup(hrefs, url if base is None else _base(base, url), title or None, beyond)
 
 
 def _from_parts(text: str) -> _Found | None:
@@ -61,7 +66,7 @@ def _from_parts(text: str) -> _Found | None:
     if "\0" in text or "&" in "".join(hrefs):
         hrefs = [entities.in_attribute(href) for href in hrefs]
     base = None if found.base is None else entities.in_attribute(found.base)
-    return hrefs, base, None if found.title is None else _title(found.title)
+    return hrefs, base, None if found.title is None else _title(found.title), 0
 
 
 def _from_tree(text: str) -> _Found:
@@ -71,11 +76,13 @@ def _from_tree(text: str) -> _Found:
     hrefs = [href for node in nodes if (href := node.attributes.get("href")) is not None]
     bases = (node.attributes["href"] for node in tree.tags("base") if "href" in node.attributes)
     titles = (node.text() for node in tree.tags("title") if not _foreign(node))
-    return hrefs, next((base or "" for base in bases), None), _folded(next(titles, ""))
+    return hrefs, next((base or "" for base in bases), None), _folded(next(titles, "")), 0
 
 
-def _from_tags(text: str, *, xml: bool) -> _Found:
-    hrefs: list[str] = []
+def _from_tags(text: str, most: int, *, xml: bool) -> _Found:
+    # Distinct at once: a page of 10 MiB has up to a million links.
+    hrefs: dict[str, None] = {}
+    beyond = 0
     base: str | None = None
     title: str | None = None
     for name, source in scan.tags(text, xml=xml):
@@ -83,9 +90,11 @@ def _from_tags(text: str, *, xml: bool) -> _Found:
             title = _title(source) if title is None else title
         elif name == "base":
             base = entities.in_attribute(source) if base is None else base
+        elif name and len(hrefs) < most:
+            hrefs[entities.in_attribute(source)] = None
         else:
-            hrefs.append(entities.in_attribute(source))
-    return hrefs, base, title
+            beyond += source not in hrefs
+    return list(hrefs), base, title, beyond
 
 
 def _foreign(node: LexborNode) -> bool:

@@ -78,6 +78,7 @@ _BREAKS_OUT = re.compile(
     "b|big|blockquote|body|br|center|code|dd|div|dl|dt|em|embed|font|h[1-6]|head|hr|i|img|li"
     "|listing|menu|meta|nobr|ol|p|pre|ruby|s|small|span|strong|strike|sub|sup|table|tt|ul?|var"
 ).fullmatch
+MOST_TAGS = 500_000
 _DEEPEST = 32  # contexts; a nesting beyond that is nobody's page
 
 
@@ -86,11 +87,15 @@ def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str]]:
 
     Yields the name `a`, `area`, `base` or `title`, and the source of the first `href` attribute
     (tags without one are left out) or of the title's content; entities are not decoded. With
-    `xml`, a tag that ends in "/>" has no content, as in XHTML.
+    `xml`, a tag that ends in "/>" has no content, as in XHTML. After 500,000 tags that could
+    tell something the name is "": the rest is not read, so that no page takes two seconds.
     """
     contexts = _Contexts()
     at = 0
-    while match := (_NEXT_OF_ALL if contexts.open else _NEXT_TELLING)(text, at):
+    for _ in range(MOST_TAGS):
+        match = (_NEXT_OF_ALL if contexts.open else _NEXT_TELLING)(text, at)
+        if match is None:
+            return
         at = match.end()
         if match.lastindex == _LINK:
             yield "a", match[_LINK]
@@ -111,6 +116,7 @@ def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str]]:
                     yield name, text[start:at]
             elif name == "plaintext" and not foreign:
                 return
+    yield "", ""
 
 
 class _Contexts:
