@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from math import inf
 from types import TracebackType
 
 import trio
@@ -39,7 +40,7 @@ class Outbox(AsyncIterator[Outcome]):
         self._settle = settle
         self._given: Verdict | None = None
         self._bytes = 0
-        self._lighter = trio.Event()
+        self._waiting = trio.lowlevel.ParkingLot()
 
     def __enter__(self) -> None:
         """Begin to send."""
@@ -57,7 +58,7 @@ class Outbox(AsyncIterator[Outcome]):
     async def room(self) -> None:
         """Wait while the caller has too much before it; else no checkpoint."""
         while self._bytes > MOST_BYTES:
-            await self._lighter.wait()
+            await self._waiting.park()
 
     async def put(self, verdict: Verdict) -> None:
         """Hand over a verdict; a checkpoint only to wait until the caller has less before it."""
@@ -75,9 +76,10 @@ class Outbox(AsyncIterator[Outcome]):
             self._given = None
         self._given = verdict = await anext(self._verdicts)
         self._bytes -= _weight(verdict)
-        if self._bytes <= MOST_BYTES and self._lighter.statistics().tasks_waiting:
-            self._lighter.set()
-            self._lighter = trio.Event()
+        if self._bytes <= MOST_BYTES:
+            # One at a time: who is woken hands something over, so another will be woken. To wake
+            # all would cost 10,000 workers more than their pages do.
+            self._waiting.unpark(count=1 if self._bytes else inf)
         self._count(verdict.outcome)
         return verdict.outcome
 
