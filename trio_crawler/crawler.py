@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
 
@@ -19,7 +20,7 @@ from trio_crawler.frontier.memory import Frontier, MemoryFrontier
 from trio_crawler.model import Fault, Fetch, Job, Outcome, Reason, Response, Statistics
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.outbox import Apart, Outbox
-from trio_crawler.page.urls import normalise
+from trio_crawler.page.urls import normalise, without_userinfo
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.retry import delay_after, passing
 from trio_crawler.policy.scope import Admits, same_site
@@ -48,7 +49,7 @@ class Crawler:
         frontier: Frontier | None = None,
     ) -> None:
         if isinstance(seeds, str):
-            raise TypeError(f"seeds must be several URLs: write [{seeds!r}]")
+            raise TypeError(f"seeds must be several URLs: write [{without_userinfo(seeds)!r}]")
         if workers < 1:
             raise ValueError(f"workers must be 1 or more, not {workers}")
         self.seeds = tuple(dict.fromkeys(_seed(url) for url in seeds))
@@ -58,6 +59,7 @@ class Crawler:
         self.frontier: Frontier = frontier or MemoryFrontier(self.limits)
         self._given_fetch = fetch
         self._judge = Judge(self.limits, self.frontier.knows, self._refusal, self._room)
+        self._last: dict[str, tuple[Response | Fault, float]] = {}
         self._outbox: Outbox | None = None
         self._stopped: Reason | None = None
         self._tally = Tally()
@@ -110,20 +112,20 @@ class Crawler:
 
     async def fetch(self, ask: Fetch, job: Job) -> Verdict | None:
         """Ask for one URL, once; None when it is to be tried again later."""
+        last = self._last.pop(job.url, None)
         if reason := self._over():
-            return self._judge.skip(job, reason)
+            return await self._judge.answer(job, *last) if last else self._judge.skip(job, reason)
         job = Job(job.url, job.depth, job.redirects, job.referrer, job.tries + 1)
         started = trio.current_time()
         answer = await ask(job)
         seconds = trio.current_time() - started
         delay = self._delay(job, answer)
-        if delay is not None:
-            self._tally.retry()
-            await self.frontier.retry(job, delay)
-            return None
-        if isinstance(answer, Fault):
-            return self._judge.fail(job, answer, seconds)
-        return await self._judge.answer(job, answer, seconds)
+        if delay is None:
+            return await self._judge.answer(job, answer, seconds)
+        self._last[job.url] = _without_body(answer), seconds
+        self._tally.retry()
+        await self.frontier.retry(job, delay)
+        return None
 
     def _delay(self, job: Job, answer: Response | Fault) -> float | None:
         """Return the seconds until the next try; None when this answer is the last."""
@@ -134,7 +136,10 @@ class Crawler:
         return delay if self._tally.seconds + delay < self.limits.max_seconds else None
 
     def stop(self, reason: Reason = Reason.STOPPED) -> None:
-        """Admit and start nothing more; what is in flight finishes, what waits is skipped."""
+        """Admit and start nothing more; what is in flight finishes, what waits is skipped.
+
+        A URL that waits to be tried again ends by its last answer, without the body.
+        """
         self._stopped = self._stopped or reason
         self.frontier.hurry()
 
@@ -191,11 +196,16 @@ class _Noting:
             error.add_note(f"while crawling {self._job.url}{via}")
 
 
+def _without_body(answer: Response | Fault) -> Response | Fault:
+    # Any number of URLs may wait for their next try.
+    return replace(answer, body=b"") if isinstance(answer, Response) else answer
+
+
 def _seed(url: str) -> str:
     try:
         seed = normalise(url)
     except ValueError:
-        raise ValueError(f"not a URL: {url!r}") from None
+        raise ValueError(f"not a URL: {without_userinfo(url)!r}") from None
     if not web(seed):
-        raise ValueError(f"not an http or https URL: {url!r}")
+        raise ValueError(f"not an http or https URL: {without_userinfo(url)!r}")
     return seed

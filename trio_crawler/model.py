@@ -115,7 +115,8 @@ class Page:
 
     `links` are the distinct URLs the page leads to inside the scope, in document order;
     `refused` those outside it; `links_beyond` counts what `Limits.max_links` cut off.
-    `seconds` runs from the start of the last attempt to the end of the body.
+    `seconds` runs from the start of the last attempt to the end of the body. A URL that waited
+    to be tried again when the crawl ended has its last status and headers, and no body.
     """
 
     url: str
@@ -180,7 +181,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A URL that was admitted and, for a reason, never asked for."""
+    """A URL that was admitted and never asked for; `reason` says why the crawl ended before."""
 
     url: str
     reason: Reason

@@ -17,6 +17,7 @@ from trio_crawler.model import (
     Job,
     Outcome,
     Page,
+    Phase,
     Reason,
     Redirect,
     Refused,
@@ -24,7 +25,7 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.page import Facts, read
-from trio_crawler.page.urls import normalise, scheme
+from trio_crawler.page.urls import normalise, scheme, without_userinfo
 from trio_crawler.policy.limits import Limits
 
 LARGE_PAGE = 200_000
@@ -66,21 +67,22 @@ class Judge:
         """End a URL that is not asked for."""
         return Verdict(Skipped(job.url, reason, job.depth, job.referrer), [])
 
-    def fail(self, job: Job, fault: Fault, seconds: float, target: str | None = None) -> Verdict:
-        """End a URL that gave no page."""
+    async def answer(self, job: Job, answer: Response | Fault, seconds: float) -> Verdict:
+        """End a URL by what came for it."""
+        if isinstance(answer, Fault):
+            return self._fail(job, answer, seconds)
+        if is_redirect(answer):
+            return self._redirect(job, answer, seconds)
+        return self._page(job, answer, seconds, await self._read(job, answer))
+
+    def _fail(self, job: Job, fault: Fault, seconds: float, target: str | None = None) -> Verdict:
         about = (job.url, fault.reason, fault.detail, job.depth, job.referrer, job.tries, seconds)
         return Verdict(Failure(*about, target, fault.phase), [])
-
-    async def answer(self, job: Job, response: Response, seconds: float) -> Verdict:
-        """End a URL by the response that came for it."""
-        if is_redirect(response):
-            return self._redirect(job, response, seconds)
-        return self._page(job, response, seconds, await self._read(job, response))
 
     def _redirect(self, job: Job, response: Response, seconds: float) -> Verdict:
         target = _location(job, response)
         if isinstance(target, Fault):
-            return self.fail(job, target, seconds)
+            return self._fail(job, target, seconds)
         left = job.redirects - 1
         successor = replace(job, url=target, redirects=left, referrer=job.url, tries=0)
         refused = None if self._knows([target]) else self._admits(successor)
@@ -93,7 +95,8 @@ class Judge:
     def _cut(self, job: Job, target: str, seconds: float) -> Outcome:
         limit = self._limits.max_redirects
         detail = f"the limit of {limit} redirects is used up, and this one leads to {target}"
-        return self.fail(job, Fault(Reason.TOO_MANY_REDIRECTS, detail), seconds, target).outcome
+        fault = Fault(Reason.TOO_MANY_REDIRECTS, detail, Phase.READ)
+        return self._fail(job, fault, seconds, target).outcome
 
     async def _read(self, job: Job, response: Response) -> Facts:
         follow = 200 <= response.status < 300
@@ -142,7 +145,8 @@ class Judge:
                 refused[url] = reason
             else:
                 successors.append(successor)
-        malformed = [Refused(href, Reason.BAD_URL) for href in facts.malformed]
+        shown = dict.fromkeys(map(without_userinfo, facts.malformed))
+        malformed = [Refused(href, Reason.BAD_URL) for href in shown]
         if not refused:
             return facts.links, malformed, successors
         links = tuple([url for url in facts.links if url not in refused])
@@ -161,7 +165,7 @@ def _location(job: Job, response: Response) -> str | Fault:
     raw = dict(reversed([(name.lower(), value) for name, value in response.headers.raw]))
     if b"location" not in raw:
         detail = f"status {response.status} without a Location header"
-        return Fault(Reason.BAD_LOCATION, detail)
+        return Fault(Reason.BAD_LOCATION, detail, Phase.READ)
     try:
         written = raw[b"location"].decode()
     except UnicodeDecodeError:
@@ -169,7 +173,9 @@ def _location(job: Job, response: Response) -> str | Fault:
     try:
         return normalise(written, job.url)
     except ValueError:
-        return Fault(Reason.BAD_LOCATION, f"Location is not a URL: {written[:200]!r}")
+        # What is cut short may end before its "@".
+        detail = f"Location is not a URL: {without_userinfo(written)[:200]!r}"
+        return Fault(Reason.BAD_LOCATION, detail, Phase.READ)
 
 
 def web(url: str) -> bool:

@@ -17,7 +17,7 @@ import threading
 import pytest
 import trio
 from cli.command import crawl, ended, environment, start, wait_until
-from sites.raw import Request, html, redirect, silence, threaded_raw_server
+from sites.raw import Request, html, redirect, reply, silence, threaded_raw_server
 
 from trio_crawler.cli.options import command
 
@@ -369,6 +369,24 @@ def test_what_is_in_flight_finishes_after_the_first_ctrl_c_and_nothing_more_is_a
     assert account(out) == [7, 2, 0, 0, 5, 0, 0]
     assert "\nEnded early: stopped by Ctrl-C\n" in out
     assert "\nSkipped: 5 stopped\n" in out
+
+
+def test_a_busy_page_that_waits_when_ctrl_c_comes_is_told_by_its_last_answer():
+    gate, busy = Gate(), reply(503, {"Retry-After": "60"})
+    site = {"/": html("/busy", "/slow", "/never"), "/busy": busy, "/slow": gate}
+    words = ["-v", "--max-tasks", "1"]
+    with threaded_raw_server(site) as server, start(*words, server.url) as process:
+        assert gate.came.wait(20)
+        process.send_signal(signal.SIGINT)
+        while b"Ctrl-C" not in process.stderr.readline():
+            pass
+        gate.open()
+        out, _ = ended(process)
+    assert process.returncode == 130
+    assert server.targets == ["/", "/busy", "/slow"]
+    assert f"\n  503 {server.url}busy\n" in out
+    assert account(out) == [4, 3, 0, 0, 1, 0, 0]
+    assert "\nSkipped: 1 stopped\n" in out
 
 
 def test_sigterm_ends_a_crawl_as_ctrl_c_does_with_a_status_of_its_own():

@@ -412,3 +412,54 @@ async def test_hanging_up_is_no_answer() -> None:
         for one in both(server.url):
             async with one:
                 assert issubclass(await raised(one, server.url), httpx.TransportError)
+
+
+# What is sent is what was said.
+
+
+INJECTED: dict[str, dict[str, Any]] = {
+    "a line in a value": {"headers": {"X": "a\r\nEvil: 1"}},
+    "half a line in a value": {"headers": {"X": "a\nEvil: 1"}},
+    "a carriage return in a value": {"headers": {"X": "a\rb"}},
+    "a NUL in a value": {"headers": {"X": "a\0b"}},
+    "a space in a name": {"headers": {"X y": "1"}},
+    "a line in a name": {"headers": {"X: 1\r\nEvil": "1"}},
+    "no name": {"headers": {"": "1"}},
+    "a request in the method": {"method": "GET /evil HTTP/1.1\r\nX: "},
+    "no method": {"method": ""},
+    "a space in the target": {"extensions": {"target": b"/a HTTP/1.1"}},
+    "a line in the target": {"extensions": {"target": b"/ HTTP/1.1\r\nEvil:"}},
+    "no target": {"extensions": {"target": b""}},
+}
+
+
+@pytest.mark.parametrize("name", INJECTED)
+async def test_a_request_that_would_be_read_as_another_is_not_sent(name: str) -> None:
+    async with raw_server(lambda request, stream: stream.send_all(reply())) as server:
+        for one in both(server.url):
+            async with one:
+                options = {"method": "GET", "url": server.url, **INJECTED[name]}
+                with pytest.raises(httpx.LocalProtocolError) as caught:
+                    await one.request(**options)
+                assert str(caught.value).isprintable()
+        assert not server.requests
+
+
+async def test_a_value_that_is_refused_is_not_shown() -> None:
+    async with client(Wire()) as wire:
+        with pytest.raises(httpx.LocalProtocolError) as caught:
+            await wire.get("http://127.0.0.1:1/", headers={"Authorization": "secret\n"})
+    assert (
+        str(caught.value) == "the value of the header Authorization has control characters in it"
+    )
+
+
+@pytest.mark.parametrize("value", [b"a\tb", b"caf\xe9", b"", "caf\xe9".encode()])
+async def test_what_may_stand_in_a_value_is_sent(value: bytes) -> None:
+    async with raw_server(lambda request, stream: stream.send_all(reply())) as server:
+        for one in both(server.url):
+            async with one:
+                await one.get(server.url, headers={b"X": value})
+    first, second = server.requests
+    assert b"X: " + value + b"\r\n" in first.head
+    assert first.head == second.head

@@ -6,21 +6,22 @@ import subprocess
 import sys
 import time
 import tracemalloc
+import weakref
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
 from itertools import pairwise
 
 import brotli
-import httpx
 import pytest
 import trio
+import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net import decode as decoding
-from trio_crawler.net.decode import OFFERED, Body, codings, whole
+from trio_crawler.net.decode import OFFERED, Body, Turns, whole
 from trio_crawler.net.faults import Faulty
 from trio_crawler.net.inflate import MOST_MEMBERS, SLICE, STEP, Coding
 
@@ -477,27 +478,62 @@ def test_a_body_whose_decoding_was_left_is_never_given() -> None:
             body.finish()
 
 
-async def test_whole_gives_what_finish_does(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=["tried", "long"])
+def lane(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Decode as a small body is first, or as those that take long."""
+    if request.param == "long":
+        monkeypatch.setattr(decoding, "SMALL", -1)
+    return request.param
+
+
+def fed(data: bytes, coding: str = "gzip", kind: type[Body] = Body) -> Body:
+    body = kind(LIMIT, [coding])
+    body.feed(data)
+    return body
+
+
+def taken(turns: Turns) -> list[str]:
+    return [name for name in ("quick", "long") if getattr(turns, name).locked()]
+
+
+@asynccontextmanager
+async def held(lock: trio.Lock) -> AsyncIterator[None]:
+    """Let another task have a lock."""
+
+    async def hold(task_status: trio.TaskStatus[None]) -> None:
+        async with lock:
+            task_status.started()
+            await trio.sleep_forever()
+
+    async with trio.open_nursery() as nursery:
+        await nursery.start(hold)
+        yield
+        nursery.cancel_scope.cancel()
+
+
+async def test_whole_gives_what_finish_does(monkeypatch: pytest.MonkeyPatch, lane: str) -> None:
     monkeypatch.setattr(decoding, "TURN", -1.0)
-    turn = trio.Lock()
+    turns = Turns()
     for coding in CODINGS:
-        body = Body(LIMIT, [coding])
-        body.feed(ENCODERS[coding](b"page" * 9_000))
-        assert await whole(body, turn) == b"page" * 9_000
+        body = fed(ENCODERS[coding](b"page" * 9_000), coding)
+        assert await whole(body, turns) == b"page" * 9_000
     plain = Body(LIMIT)
     plain.feed(b"page")
-    assert await whole(plain, turn) == b"page"
-    assert not turn.locked()
+    assert await whole(plain, turns) == b"page"
+    assert not taken(turns)
 
 
 async def test_one_body_at_a_time_is_decoded_while_others_run(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, lane: str
 ) -> None:
     monkeypatch.setattr(decoding, "TURN", -1.0)
-    turn = trio.Lock()
+    turns = Turns()
     seen: list[str] = []
 
     class Watched(Body):
+        def copy(self) -> Body:
+            return fed(gzip.compress(bytes(LIMIT)), kind=Watched)
+
         def decode(self) -> Iterator[None]:
             seen.append("begun")
             for _ in super().decode():
@@ -506,9 +542,8 @@ async def test_one_body_at_a_time_is_decoded_while_others_run(
             seen.append("ended")
 
     async def read() -> None:
-        body = Watched(LIMIT, ["gzip"])
-        body.feed(gzip.compress(bytes(LIMIT)))
-        assert len(await whole(body, turn)) == LIMIT
+        body = fed(gzip.compress(bytes(LIMIT)), kind=Watched)
+        assert len(await whole(body, turns)) == LIMIT
 
     async def other() -> None:
         while seen.count("ended") < 6:
@@ -525,36 +560,130 @@ async def test_one_body_at_a_time_is_decoded_while_others_run(
 
 
 @pytest.mark.parametrize("data", [b"junk", gzip.compress(b"page")[:-1]])
-async def test_a_faulty_body_gives_the_turn_back(data: bytes) -> None:
-    turn = trio.Lock()
-    body = Body(LIMIT, ["gzip"])
-    body.feed(data)
+async def test_a_faulty_body_gives_the_turn_back(data: bytes, lane: str) -> None:
+    turns = Turns()
     with pytest.raises(Faulty):
-        await whole(body, turn)
-    assert not turn.locked()
+        await whole(fed(data), turns)
+    assert not taken(turns)
 
 
-async def test_a_cancelled_decoding_gives_the_turn_back(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cancelled_decoding_gives_the_turn_back(
+    monkeypatch: pytest.MonkeyPatch, lane: str
+) -> None:
     monkeypatch.setattr(decoding, "TURN", -1.0)
-    turn = trio.Lock()
-    body = Body(LIMIT, ["gzip"])
-    body.feed(gzip.compress(bytes(LIMIT)))
+    turns = Turns()
+    body = fed(gzip.compress(bytes(LIMIT)))
     with trio.CancelScope() as scope:
         scope.cancel()
-        await whole(body, turn)
+        await whole(body, turns)
     assert scope.cancelled_caught
-    assert not turn.locked()
-    with pytest.raises(RuntimeError):
-        body.finish()
+    assert not taken(turns)
+    if lane == "long":
+        with pytest.raises(RuntimeError):
+            body.finish()
 
 
-async def test_a_small_body_is_decoded_without_a_checkpoint() -> None:
-    body = Body(LIMIT, ["gzip"])
-    body.feed(gzip.compress(b"page"))
+async def test_a_small_body_is_decoded_without_a_checkpoint(lane: str) -> None:
     with trio.CancelScope() as scope:
         scope.cancel()
-        assert await whole(body, trio.Lock()) == b"page"
+        assert await whole(fed(gzip.compress(b"page")), Turns()) == b"page"
     assert not scope.cancelled_caught
+
+
+async def test_a_small_page_does_not_wait_for_a_body_that_takes_long() -> None:
+    turns = Turns()
+    async with held(turns.long):
+        with trio.fail_after(5):
+            assert await whole(fed(gzip.compress(b"page")), turns) == b"page"
+
+
+async def test_a_large_body_waits_for_its_turn() -> None:
+    turns = Turns()
+    noise = random.Random(1).randbytes(decoding.SMALL)
+    async with held(turns.long):
+        with trio.move_on_after(0) as scope:
+            await whole(fed(gzip.compress(noise)), turns)
+    assert scope.cancelled_caught
+    assert await whole(fed(gzip.compress(noise)), turns) == noise
+
+
+DEAR = dear_brotli(3_000)
+
+
+async def test_a_small_body_that_takes_long_goes_over_to_the_long_ones() -> None:
+    turns, seen = Turns(), list[list[str]]()
+    body = fed(DEAR, "br")
+
+    async def watch(scope: trio.CancelScope) -> None:
+        while True:
+            seen.append(taken(turns))
+            await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch, nursery.cancel_scope)
+        decoded = await whole(body, turns)
+        nursery.cancel_scope.cancel()
+    assert decoded == fed(DEAR, "br").finish()
+    # What was tried is thrown away before the body waits: it never has two windows.
+    assert ["quick", "long"] not in seen
+    order = [seen[n] for n in range(len(seen)) if n == 0 or seen[n] != seen[n - 1]]
+    assert [names for names in order if names] == [["quick"], ["long"]]
+
+
+async def test_a_body_in_vain_tried_has_no_window_while_it_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(decoding, "TURN", -1.0)
+    monkeypatch.setattr(decoding, "QUICK", -1.0)
+    turns, tried = Turns(), list[weakref.ref[Body]]()
+
+    class Watched(Body):
+        __slots__ = ("__weakref__",)
+
+        def copy(self) -> Body:
+            copy = super().copy()
+            watched = fed(gzip.compress(bytes(LIMIT)), kind=Watched)
+            tried.append(weakref.ref(watched))
+            assert copy.size == watched.size
+            return watched
+
+    async with trio.open_nursery() as nursery, held(turns.long):
+        body = fed(gzip.compress(bytes(LIMIT)), kind=Watched)
+        nursery.start_soon(whole, body, turns)
+        await trio.testing.wait_all_tasks_blocked()
+        assert [watched() for watched in tried] == [None]
+        assert not turns.quick.locked()
+        nursery.cancel_scope.cancel()
+
+
+def test_a_copy_is_decoded_apart_from_its_body() -> None:
+    noise = random.Random(1).randbytes(50_000)
+    body = fed(gzip.compress(noise))
+    assert body.copy().finish() == noise
+    assert body.copy().finish() == noise
+    assert body.finish() == noise
+
+
+def steps_until_too_large(body: Body) -> int:
+    turns = body.decode()
+    for count in range(LIMIT):
+        try:
+            next(turns)
+        except Faulty as error:
+            return count if error.fault.reason is Reason.TOO_LARGE else -1
+    raise AssertionError("it never ended")
+
+
+def test_a_copy_that_grows_too_large_ends_as_early_as_its_body(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(decoding, "TURN", -1.0)
+    noise = random.Random(1).randbytes(LIMIT - 100_000)
+    body = fed(gzip.compress(bytes(LIMIT) + noise))
+    copied, own = steps_until_too_large(body.copy()), steps_until_too_large(body)
+    assert copied == own
+    # What is left counts from the beginning.
+    assert 0 < own < LIMIT // STEP // 2
 
 
 def test_output_that_fills_a_step_to_the_brim_is_not_lost() -> None:
@@ -596,11 +725,3 @@ for coding, data in ("gzip", gzip.compress(b"page")), ("br", b""), ("zstd", b"")
     body.finish()
 """
     subprocess.run([sys.executable, "-c", script, library], check=True)
-
-
-def test_the_codings_are_read_from_every_header_line_in_order() -> None:
-    headers = httpx.Headers(
-        [("Content-Encoding", "Deflate, identity"), ("content-encoding", " ,GZIP")]
-    )
-    assert codings(headers) == ["deflate", "gzip"]
-    assert codings(httpx.Headers()) == []

@@ -15,15 +15,17 @@ from trio_crawler.model import Phase, Reason
 from trio_crawler.net import dial
 from trio_crawler.net.addresses import AddressPolicy
 from trio_crawler.net.dial import Dialer
-from trio_crawler.net.faults import Faulty
-from trio_crawler.net.resolve import OUT_OF_SOCKETS
+from trio_crawler.net.faults import OUT_OF_SOCKETS, Faulty
+from trio_crawler.net.progress import Progress
 
 LOOPBACK = ("127.0.0.1", "127.0.0.2", "127.0.0.3", "::1")
 OPEN = AddressPolicy(allowed=["0.0.0.0/0", "::/0"])
 
 
-class Steps:
+class Steps(Progress):
     """Remember the phases in the order they were set."""
+
+    __slots__ = ("phases",)
 
     def __init__(self) -> None:
         self.phases: list[Phase] = []

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from trio_crawler.model import Fault, Phase, Reason
-from trio_crawler.net.faults import Faulty, fault_of, socket_fault
+from trio_crawler.net.faults import OUT_OF_SOCKETS, Faulty, fault_of, socket_fault
 from trio_crawler.net.progress import Progress
 
 
@@ -35,7 +35,7 @@ def os_error(number: int) -> OSError:
         (errno.ENETUNREACH, Reason.UNREACHABLE),
         (errno.EHOSTUNREACH, Reason.UNREACHABLE),
         (errno.ENETDOWN, Reason.UNREACHABLE),
-        (errno.EMFILE, Reason.UNREACHABLE),
+        (errno.EACCES, Reason.UNREACHABLE),
         (errno.EINVAL, Reason.UNREACHABLE),
         (errno.ETIMEDOUT, Reason.CONNECT_TIMEOUT),
         (errno.ECONNRESET, Reason.RESET),
@@ -108,6 +108,22 @@ def test_what_a_server_put_in_a_message_stays_one_short_printable_line() -> None
     assert len(detail) < 250
 
 
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_a_client_without_descriptors_does_not_blame_the_server(number: int) -> None:
+    fault = fault_of(connect_error(os_error(number)), "h", None)
+    assert (fault.reason, fault.detail) == (Reason.NO_SOCKETS, OUT_OF_SOCKETS)
+    both = connect_error(os_error(errno.ECONNREFUSED), os_error(number))
+    assert fault_of(both, "h", None).reason is Reason.NO_SOCKETS
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EINVAL])
+def test_a_file_that_may_not_be_read_is_none_of_the_network(number: int) -> None:
+    error = os_error(number)
+    with pytest.raises(OSError) as caught:  # noqa: PT011 - its identity is what counts
+        fault_of(error, "h", None)
+    assert caught.value is error
+
+
 # Sockets of our own.
 
 
@@ -145,6 +161,15 @@ def test_a_connection_lost_in_the_body_says_how_far_it_had_come() -> None:
 def test_an_error_of_tls_is_one_in_every_phase() -> None:
     fault = socket_fault(ssl.SSLError(1, "[SSL: BAD_RECORD] x"), progress(Phase.READ, 7))
     assert (fault.reason, fault.phase) == (Reason.TLS, Phase.READ)
+
+
+@pytest.mark.parametrize("received", [None, 7])
+def test_only_what_never_was_tls_is_said_to_be_none(received: int | None) -> None:
+    error = ssl.SSLError(1, "x")
+    error.reason = "WRONG_VERSION_NUMBER"
+    fault = socket_fault(error, progress(Phase.TLS, received))
+    assert fault.reason is Reason.TLS
+    assert ("does not speak TLS on this port" in fault.detail) is (received is None)
 
 
 def test_a_fault_that_is_raised_says_its_sentence() -> None:

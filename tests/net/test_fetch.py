@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import gzip
+import random
 import socket
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 import httpx
 import pytest
 import trio
+import trio.testing
 from sites.raw import (
     Request,
     Server,
@@ -25,8 +28,10 @@ from sites.raw import (
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.fetch import DEFAULT_USER_AGENT, HttpFetch
 from trio_crawler.net.resolve import Resolver
-from trio_crawler.net.wire import Wire
+from trio_crawler.net.wire import AROUND, Wire
+from trio_crawler.page.urls import normalise
 from trio_crawler.policy.limits import Limits
+from trio_crawler.policy.retry import passing
 
 KIB = 1024
 CLIENT = partial(httpx.AsyncClient, trust_env=False)
@@ -239,6 +244,36 @@ async def test_a_body_without_end_is_left_at_the_limit(framing: str) -> None:
         assert fetch.statistics().wire.open == 0
 
 
+async def test_an_answer_of_little_in_much_is_left_at_a_limit_that_is_named() -> None:
+    async def flood(request: Request, stream: trio.abc.Stream) -> None:
+        await stream.send_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:
+            await stream.send_all(b"1;%s\r\na\r\n" % (b"x" * 1000) * 100)
+
+    limits = Limits(max_bytes=100 * KIB)
+    async with raw_server(flood) as server, HttpFetch(seeds=[server.url], limits=limits) as fetch:
+        answer = await fetch(Job(server.url))
+    detail = f"more than {100 * KIB + AROUND} bytes were sent for one answer"
+    assert answer == Fault(Reason.TOO_LARGE, detail, Phase.READ)
+
+
+async def test_plain_http_where_tls_was_meant_is_said_in_plain_words() -> None:
+    async def plain(stream: trio.SocketStream) -> None:
+        await stream.send_all(reply(400))
+        await stream.receive_some()
+
+    async with trio.open_nursery() as nursery:
+        serve = partial(trio.serve_tcp, plain, 0, host="127.0.0.1")
+        [listener] = await nursery.start(serve)
+        port = listener.socket.getsockname()[1]
+        url = f"https://127.0.0.1:{port}/"
+        async with HttpFetch(seeds=[url]) as fetch:
+            answer = await fetch(Job(url))
+        nursery.cancel_scope.cancel()
+    detail = f"127.0.0.1:{port} does not speak TLS on this port"
+    assert answer == Fault(Reason.TLS, detail, Phase.TLS)
+
+
 async def test_a_body_that_drips_ends_at_the_deadline() -> None:
     async def drip(request: Request, stream: trio.abc.Stream) -> None:
         await stream.send_all(reply(200, {"Content-Length": "1000"}))
@@ -267,14 +302,119 @@ async def test_a_head_that_drips_ends_at_the_deadline() -> None:
     assert "waiting for the answer" in answer.detail
 
 
-async def test_a_deadline_while_connecting_says_so() -> None:
+async def test_a_deadline_while_tls_is_set_up_says_so_and_passes() -> None:
     # Nobody answers the TLS handshake: the connection is there, and is not.
     async with raw_server(silence) as server, hasty(server) as fetch:
         answer = await fetch(Job(server.url.replace("http:", "https:")))
         assert fetch.statistics().wire.open == 0
-    assert reason_of(answer) is Reason.TIMEOUT
+    assert reason_of(answer) is Reason.CONNECT_TIMEOUT
     assert "securing the connection" in answer.detail
     assert answer.phase is Phase.TLS
+    assert passing(answer)
+
+
+async def test_a_lost_packet_while_connecting_is_asked_again() -> None:
+    with ExitStack() as stack:
+        # As soon as the queue of a listener is full, Linux drops what comes.
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        async with HttpFetch(seeds=[url], limits=Limits(timeout=0.3)) as fetch:
+            answer = await fetch(Job(url))
+    assert reason_of(answer) is Reason.CONNECT_TIMEOUT
+    assert "0.3 seconds was over while connecting to 127.0.0.1" in answer.detail
+    assert answer.phase is Phase.CONNECT
+    assert passing(answer)
+
+
+async def test_a_lookup_that_takes_too_long_is_asked_again() -> None:
+    async def never(host: str, port: int) -> list[str]:
+        await trio.sleep_forever()
+        return []
+
+    async with Wire(resolve=never) as wire:
+        answer = await HttpFetch(wire, limits=Limits(timeout=0.1))(Job("http://a.example/"))
+    assert reason_of(answer) is Reason.DNS
+    assert "looking up the name of a.example" in answer.detail
+    assert answer.phase is Phase.RESOLVE
+    assert passing(answer)
+
+
+async def test_a_server_that_was_reached_and_says_nothing_is_not_asked_again() -> None:
+    async with raw_server(silence) as server, hasty(server) as fetch:
+        answer = await fetch(Job(server.url))
+    assert reason_of(answer) is Reason.TIMEOUT
+    assert not passing(answer)
+
+
+async def test_a_page_that_waits_to_be_decoded_does_not_blame_the_server() -> None:
+    page = random.Random(1).randbytes(300_000)
+    async with (
+        raw_server({"/": gzipped(gzip.compress(page))}) as server,
+        hasty(server) as fetch,
+        trio.open_nursery() as nursery,
+    ):
+
+        async def decode_all_the_time() -> None:
+            async with fetch._turns.long:
+                await trio.sleep_forever()
+
+        nursery.start_soon(decode_all_the_time)
+        await trio.testing.wait_all_tasks_blocked()
+        answer = await fetch(Job(server.url))
+        nursery.cancel_scope.cancel()
+    assert reason_of(answer) is Reason.TIMEOUT
+    assert "while decoding the body of 127.0.0.1" in answer.detail
+    assert "in turn with others" in answer.detail
+
+
+# What is passed in.
+
+
+@pytest.mark.parametrize("host", ["LOCALHOST", "127.1", "0x7f.0.0.1", "user:secret@127.0.0.1"])
+@pytest.mark.parametrize("wired", [False, True])
+async def test_a_seed_in_any_spelling_opens_its_address(host: str, wired: bool) -> None:
+    async with raw_server({"/": reply(body=b"a")}) as server:
+        seeds = [f"http://{host}:{server.port}"]
+        async with Wire(seeds=seeds) as wire, HttpFetch(seeds=seeds) as fetch:
+            asked = HttpFetch(wire) if wired else fetch
+            answer = await asked(Job(normalise(seeds[0])))
+    assert body_of(answer) == b"a"
+
+
+@pytest.mark.parametrize("make", [HttpFetch, Wire])
+@pytest.mark.parametrize(
+    ("seed", "shown"),
+    [
+        ("example.com", "'example.com'"),
+        ("ftp://example.com/", "'ftp://example.com/'"),
+        ("http://user:secret@[bad/", r"'http://\[bad/'"),
+        ("", "''"),
+    ],
+)
+def test_a_seed_that_is_none_is_named(make: Callable[..., Any], seed: str, shown: str) -> None:
+    with pytest.raises(ValueError, match=f"not an http or https URL: {shown}$"):
+        make(seeds=["http://example.com/", seed])
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (HttpFetch, "seeds"),
+        (HttpFetch, "allow_private"),
+        (HttpFetch, "insecure_hosts"),
+        (Wire, "seeds"),
+        (Wire, "allow_private"),
+    ],
+)
+def test_one_str_is_not_taken_for_several(make: Callable[..., Any], name: str) -> None:
+    with pytest.raises(TypeError, match=rf"{name} must be several strings: write \['::1'\]"):
+        make(**{name: "::1"})
 
 
 async def test_a_deadline_of_the_caller_is_not_taken_for_ours() -> None:

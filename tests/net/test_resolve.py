@@ -13,7 +13,7 @@ from sites.steps import cancelled_at, until
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net import resolve
-from trio_crawler.net.faults import Faulty
+from trio_crawler.net.faults import OUT_OF_SOCKETS, Faulty
 from trio_crawler.net.resolve import Resolver, look_up
 
 
@@ -125,8 +125,8 @@ async def test_a_name_that_is_too_long_for_the_system_is_not_known() -> None:
         ),
         (OSError(errno.EIO), Reason.DNS, "the name of h cannot be looked up: unknown error"),
         (OSError("?"), Reason.DNS, "the name of h cannot be looked up: unknown error"),
-        (OSError(errno.EMFILE, "x"), Reason.NO_SOCKETS, resolve.OUT_OF_SOCKETS),
-        (OSError(errno.ENFILE, "x"), Reason.NO_SOCKETS, resolve.OUT_OF_SOCKETS),
+        (OSError(errno.EMFILE, "x"), Reason.NO_SOCKETS, OUT_OF_SOCKETS),
+        (OSError(errno.ENFILE, "x"), Reason.NO_SOCKETS, OUT_OF_SOCKETS),
         # The numbers of getaddrinfo are not those of the system.
         (
             socket.gaierror(errno.EMFILE, "odd"),
@@ -186,7 +186,7 @@ def test_a_process_without_descriptors_says_so_and_not_that_the_name_is_unknown(
     # once Trio has its own; the name is one that /etc/hosts has.
     program = """if True:
         import os, resource, trio
-        from trio_crawler.net.faults import Faulty
+        from trio_crawler.net.faults import OUT_OF_SOCKETS, Faulty
         from trio_crawler.net.resolve import Resolver
 
         async def main():

@@ -336,7 +336,7 @@ async def test_a_handshake_that_hangs_ends_at_the_deadline(
         found = await fault(url, client_tls, timeout_=0.2)
         with trio.fail_after(5):
             await left.wait()
-    assert found.reason is Reason.TIMEOUT
+    assert found.reason is Reason.CONNECT_TIMEOUT
     assert "securing the connection to 127.0.0.1" in found.detail
 
 

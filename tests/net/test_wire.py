@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 import trio
+import trio.testing
 from sites.docs import serve_directory
 from sites.raw import (
     Handler,
@@ -477,3 +478,49 @@ def test_importing_the_fetch_loads_neither_httpcore_nor_the_certificates() -> No
     code = "import sys, trio_crawler.net.fetch as f; f.HttpFetch(); print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert not {"httpcore", "h11", "h2"} & set(run.stdout.split())
+
+
+# How much is kept.
+
+
+async def test_a_wire_that_keeps_nothing_asks_each_time_on_a_new_connection() -> None:
+    async with raw_server({"/": reply(body=b"a")}) as server, wired(server, max_idle=0) as wire:
+        for _ in range(2):
+            assert await get(wire, server.url) == b"a"
+            assert figures(wire).open == 0
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_idle": -1}, {"keepalive": -0.1}, {"keepalive": float("nan")}]
+)
+def test_numbers_that_cannot_be_meant_are_refused(options: dict[str, Any]) -> None:
+    [(name, number)] = options.items()
+    with pytest.raises(ValueError, match=f"{name}={number}"):
+        Wire(**options)
+
+
+@pytest.mark.parametrize(("begins", "ends"), [(11, 12), (5, 11)])
+async def test_a_late_connection_is_closed_when_another_request_begins_or_ends(
+    autojump_clock: trio.testing.MockClock, begins: float, ends: float
+) -> None:
+    async def slow(request: Request, stream: trio.abc.Stream) -> None:
+        await trio.sleep(ends - begins)
+        await stream.send_all(reply())
+
+    site = {"/": reply(body=b"a")}
+    async with (
+        raw_server(site) as one,
+        raw_server(slow) as other,
+        wired(one, other, keepalive=10) as wire,
+        trio.open_nursery() as nursery,
+    ):
+        await get(wire, one.url)
+        await trio.sleep(begins)
+        assert figures(wire).idle == 1
+        nursery.start_soon(get, wire, other.url)
+        await trio.testing.wait_all_tasks_blocked()
+        assert figures(wire).idle == (begins < 10)
+        await trio.sleep(ends - begins + 0.5)
+        # Only the other one is left.
+        assert figures(wire) == WireStatistics(open=1, idle=1, made=2)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, Skipped
+from trio_crawler.model import Failure, Outcome, Page, Phase, Reason, Redirect, Skipped
 from trio_crawler.report import brief
 
 URL = "https://a.test/"
@@ -25,6 +25,10 @@ def page(title: str | None = None, url: str = URL) -> Page:
         ),
         (Failure(URL, Reason.REFUSED), "fail refused https://a.test/"),
         (Failure(URL, Reason.DNS, "no such host"), "fail dns https://a.test/: no such host"),
+        (
+            Failure(URL, Reason.RESET, "it hung up", phase=Phase.WAIT),
+            "fail reset (wait) https://a.test/: it hung up",
+        ),
         (Skipped(URL, Reason.STOPPED), "skip stopped https://a.test/"),
     ],
 )

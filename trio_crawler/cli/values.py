@@ -6,6 +6,7 @@ What may hold a password is not repeated in a message.
 from __future__ import annotations
 
 import re
+from ipaddress import AddressValueError, IPv6Address
 from typing import Any
 
 import click
@@ -19,7 +20,7 @@ _PROXY = re.compile(
     r"(https?|socks5h?)://([^/?#@\s]*@)?(\[[0-9a-f:.]+\]|[^/?#@:\[\]\s]+)(:[0-9]{1,5})?/?",
     re.IGNORECASE,
 )
-_HOST = re.compile(r"\[?[0-9a-f]*:[0-9a-f:.]*:[0-9a-f.]*\]?|[^/\\:?#@\[\]\s]+", re.IGNORECASE)
+_HOST = re.compile(r"\[?[0-9a-f]*:[0-9a-f:.]*:[0-9a-f.]*\]?|[^/\\:?#@*\[\]\s]+", re.IGNORECASE)
 
 
 def urls(context: click.Context, parameter: click.Parameter, said: Any) -> tuple[str, ...]:
@@ -64,8 +65,8 @@ def hosts(context: click.Context, parameter: click.Parameter, said: Any) -> tupl
     """Take names or addresses of hosts, without a port."""
     for host in said:
         if not _HOST.fullmatch(host):
-            advice = "name a host such as test.example.org or ::1, without scheme, port and path"
-            raise click.BadParameter(advice)
+            advice = "name a host such as test.example.org or ::1"
+            raise click.BadParameter(f"{advice}, without scheme, port, path and *")
     return tuple(dict.fromkeys(said))
 
 
@@ -83,14 +84,30 @@ def _url(url: str) -> str:
     if not _SCHEME.match(url):
         url = f"http://{url}"
     _refuse_userinfo(url)
+    _refuse_bare_ipv6(url)
     return url
 
 
 def _refuse_userinfo(url: str) -> None:
     """Refuse a URL with a user in it: it would be for one of the sites only, and is shown."""
-    if "@" in re.split(r"[/?#\\]", _SLASHES.sub("", url, count=1), maxsplit=1)[0]:
+    if "@" in _authority(url):
         advice = "give them with --auth USER:PASSWORD"
         raise click.BadParameter(f"a URL must not hold a user or password: {advice}")
+
+
+def _refuse_bare_ipv6(url: str) -> None:
+    host = _authority(url)
+    try:
+        IPv6Address(host)
+    except AddressValueError:
+        return
+    # A zone, as in fe80::1%eth0, is for no URL.
+    advice = f"in a URL it has brackets: [{host.partition('%')[0]}]"
+    raise click.BadParameter(f"{host} is an address of IPv6; {advice}")
+
+
+def _authority(url: str) -> str:
+    return re.split(r"[/?#\\]", _SLASHES.sub("", url, count=1), maxsplit=1)[0]
 
 
 def _header(header: str) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from ipaddress import (
 from typing import NamedTuple, TypeAlias
 
 Address: TypeAlias = IPv4Address | IPv6Address
-Network: TypeAlias = IPv4Network | IPv6Network
+Block: TypeAlias = IPv4Network | IPv6Network
 
 _CACHED = 4096
 
@@ -103,7 +103,7 @@ class AddressPolicy:
         self._opened: set[Address] = {found for found in parsed.values() if found is not None}
         self._names = {host for host, found in parsed.items() if found is None}
         self._unlearnt = set(self._names)
-        self._allowed = tuple(map(_network, allowed))
+        self._allowed = tuple(map(_block, allowed))
 
     def __repr__(self) -> str:
         opened, allowed = len(self._opened), len(self._allowed)
@@ -199,7 +199,7 @@ def _host(url: str) -> str:
     return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
 
 
-def _network(entry: str) -> Network:
+def _block(entry: str) -> Block:
     try:
         if "%" in entry:
             raise ValueError(entry)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from math import inf
@@ -14,6 +15,7 @@ from trio_crawler.net.connection import Connection, Origin
 from trio_crawler.net.faults import Faulty
 from trio_crawler.net.head import Head
 from trio_crawler.net.progress import Progress
+from trio_crawler.net.request import has_control, is_token
 
 _PORTS = {"http": 80, "https": 443}
 _ERRORS: dict[Reason, type[httpx.TransportError]] = {
@@ -23,10 +25,12 @@ _ERRORS: dict[Reason, type[httpx.TransportError]] = {
     Reason.BAD_REPLY: httpx.RemoteProtocolError,
     Reason.INCOMPLETE: httpx.RemoteProtocolError,
 }
+# RFC 9112, 3.2, as far as it matters where a target ends.
+_is_target = re.compile(rb"[\x21-\x7e]+").fullmatch
 _CONNECTING = (Phase.RESOLVE, Phase.CONNECT, Phase.TLS)
 
 
-class Body(httpx.AsyncByteStream):
+class BodyStream(httpx.AsyncByteStream):
     """Give a body's bytes as they come; the connection is released at the end, or by `aclose`."""
 
     def __init__(
@@ -96,8 +100,12 @@ def origin_of(request: httpx.Request) -> Origin:
 
 
 async def written(request: httpx.Request) -> bytes:
-    """Write a request out, body and all."""
+    """Write a request out, body and all.
+
+    Raises httpx.LocalProtocolError for what would be read as something else than it is.
+    """
     target = request.extensions.get("target", request.url.raw_path)
+    _check(request, target)
     lines = [b"%s %s HTTP/1.1\r\n" % (request.method.encode(), target)]
     lines += [b"%s: %s\r\n" % field for field in request.headers.raw]
     if not isinstance(request.stream, httpx.AsyncByteStream):
@@ -109,6 +117,21 @@ async def written(request: httpx.Request) -> bytes:
     return b"".join([*lines, b"\r\n", *pieces])
 
 
+def _check(request: httpx.Request, target: bytes) -> None:
+    # httpx takes anything. A value may be a credential: the messages show names only.
+    if not is_token(request.method):
+        raise httpx.LocalProtocolError(f"not a method: {request.method!r}")
+    if not _is_target(target):
+        raise httpx.LocalProtocolError(f"not the target of a request: {target!r}")
+    for raw_name, value in request.headers.raw:
+        name = raw_name.decode("latin-1")
+        if not is_token(name):
+            raise httpx.LocalProtocolError(f"not a header name: {name!r}")
+        if has_control(value.decode("latin-1")):
+            what = f"the value of the header {name}"
+            raise httpx.LocalProtocolError(f"{what} has control characters in it")
+
+
 def patience(request: httpx.Request) -> tuple[float, float]:
     """Return how long a head may take, and each wait for a piece of the body, in seconds."""
     timeouts = request.extensions.get("timeout", {})
@@ -117,7 +140,7 @@ def patience(request: httpx.Request) -> tuple[float, float]:
     return (inf if connect is None else connect + wait), wait
 
 
-def response(head: Head, body: Body) -> httpx.Response:
+def response(head: Head, body: BodyStream) -> httpx.Response:
     """Give an answer the form of httpx; its body is still to be read."""
     extensions = {
         "http_version": b"HTTP/1.%d" % head.minor,

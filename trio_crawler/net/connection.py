@@ -204,7 +204,7 @@ class Connection:
 
     async def _receive(self) -> bytes:
         if self.stream.received - self._before > self._most:
-            detail = f"the answer has more than {self._most} bytes with all that is around them"
+            detail = f"more than {self._most} bytes were sent for one answer"
             raise Faulty(Reason.TOO_LARGE, detail, self._progress.phase)
         try:
             return await self.stream.receive()

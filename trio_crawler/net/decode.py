@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from io import BytesIO
+from math import inf
 from time import thread_time
 
-import httpx
 import trio
 
 from trio_crawler.model import Phase, Reason
@@ -23,6 +24,12 @@ MOST_SECONDS = 1.0
 
 TURN = 0.001
 """CPU seconds after which `Body.decode` lets others run."""
+
+SMALL = 256 * 1024
+"""Encoded bytes of a body that is first tried apart from the long ones."""
+
+QUICK = 0.01
+"""CPU seconds of such a try; almost any real page takes less."""
 
 _KNOWN = {
     "gzip": "gzip",
@@ -40,21 +47,14 @@ _BLOCK = 16 * 1024
 _SPARE = 64 * 1024
 
 
-def codings(headers: httpx.Headers) -> list[str]:
-    """Return the content codings in the order they were applied, without `identity`."""
-    listed = headers.get_list("content-encoding", split_commas=True)
-    named = (coding.strip().lower() for coding in listed)
-    return [coding for coding in named if coding not in ("", "identity")]
-
-
 class Body:
     """Collect one body: at most `limit` bytes as sent, at each coding, and in the end.
 
     `codings` are content codings in the order they were applied (RFC 9110, 8.4): gzip, deflate,
     br or zstd, two at most; `encoded` says whether there are any. Such a body is decoded once
     it is here: a server that stops in the middle would else keep the window of the decoder (16
-    MiB of brotli's) beside all that was decoded. `whole` sees to it that one body at a time has
-    a window.
+    MiB of brotli's) beside all that was decoded. `whole` sees to it that two bodies at most have
+    windows. `spent` counts the CPU seconds of the decoding.
 
     Holds `limit` bytes and 64 KiB at most if chunks are not longer than that, besides the window
     and an eighth that is reserved but not touched.
@@ -67,6 +67,7 @@ class Body:
         "_begun",
         "_blocks",
         "_buffer",
+        "_codings",
         "_done",
         "_left",
         "_limit",
@@ -75,10 +76,12 @@ class Body:
         "_size",
         "_stages",
         "_tail",
+        "spent",
     )
 
     def __init__(self, limit: int, codings: Sequence[str] = ()) -> None:
         self._limit = limit
+        self._codings = codings
         self._received = 0
         self._size = 0
         self._pieces: list[bytes] = []
@@ -90,11 +93,26 @@ class Body:
             self._tail = bytearray()
             self._left = 0
             self._begun = self._done = False
+        self.spent = 0.0
 
     @property
     def encoded(self) -> bool:
         """Whether what was fed is to be decoded."""
         return bool(self._stages)
+
+    @property
+    def size(self) -> int:
+        """How many bytes were fed."""
+        return self._received
+
+    def copy(self) -> Body:
+        """Return a body that was fed the same, of an encoded one that is not yet decoded."""
+        copy = Body(self._limit, self._codings)
+        copy._received = self._received
+        copy._left = self._left
+        copy._blocks = self._blocks.copy()
+        copy._tail = self._tail.copy()
+        return copy
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes as they were sent."""
@@ -122,13 +140,13 @@ class Body:
         pieces: Iterable[bytes] = self._encoded()
         for stage in self._stages:
             pieces = stage.undo(pieces)
-        spent, began = 0.0, thread_time()
+        began = thread_time()
         for piece in pieces:
             self._keep(piece)
             turn = thread_time() - began
-            _check_time(spent + turn)
+            _check_time(self.spent + turn)
             if turn > TURN:
-                spent += turn
+                self.spent += turn
                 yield
                 began = thread_time()
         for stage in reversed(self._stages):
@@ -188,22 +206,44 @@ class Body:
         self._pieces.clear()
 
 
-async def whole(body: Body, turn: trio.Lock) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Bound the memory of all who decode: one body at a time is tried, and one is a long one."""
+
+    quick: trio.Lock = field(default_factory=trio.Lock)
+    long: trio.Lock = field(default_factory=trio.Lock)
+
+
+async def whole(body: Body, turns: Turns) -> bytes:
     """Return what `body.finish` does, after its last byte was fed, letting others run meanwhile.
 
-    Everyone who decodes shares `turn`: it bounds their memory, and as they share one thread, it
-    costs no time. Without anything to decode, or for little of it, there is no checkpoint.
+    Everyone who decodes shares `turns`: two bodies at most have a window. A small body does not
+    wait for those that take long: it is tried for `QUICK` seconds, and what was tried in vain is
+    thrown away. Without anything to decode, or for little of it, there is no checkpoint.
 
     Raises Faulty.
     """
     if not body.encoded:
         return body.finish()
+    if body.size <= SMALL:
+        tried = await _decoded(body.copy(), turns.quick, QUICK)
+        if tried is not None:
+            return tried
+    decoded = await _decoded(body, turns.long, inf)
+    assert decoded is not None  # noqa: S101 - nothing cut it short
+    return decoded
+
+
+async def _decoded(body: Body, turn: trio.Lock, seconds: float) -> bytes | None:
+    """Decode a body in its turn; None if that takes longer than these CPU seconds."""
     try:
         turn.acquire_nowait()
     except trio.WouldBlock:
         await turn.acquire()
     try:
         for _ in body.decode():
+            if body.spent > seconds:
+                return None
             await trio.lowlevel.checkpoint()
         return body.finish()
     finally:

@@ -7,14 +7,15 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import chain, zip_longest
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import trio
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.addresses import AddressPolicy, parse_address
-from trio_crawler.net.faults import Faulty
-from trio_crawler.net.resolve import NO_SOCKETS, OUT_OF_SOCKETS, Resolve, Resolver, peer
+from trio_crawler.net.faults import Faulty, connect_fault
+from trio_crawler.net.progress import Progress
+from trio_crawler.net.resolve import Resolve, Resolver, peer
 
 STAGGER = 0.25
 """Seconds between the starts of two attempts (RFC 8305, 5: 250 ms are recommended)."""
@@ -22,42 +23,7 @@ STAGGER = 0.25
 MOST_ADDRESSES = 16
 """How many addresses of one host are tried; a name may have thousands, all of them a victim's."""
 
-# In the order of what they tell: of several addresses that failed, the most telling one counts.
-# Firewalls and routes make all the rest, also those of others: an ICMPv6 "administratively
-# prohibited" arrives as EACCES (RFC 4443, 3.1), a source route that failed as EOPNOTSUPP.
-_UNREACHABLE = (
-    errno.EHOSTUNREACH,
-    errno.ENETUNREACH,
-    errno.EHOSTDOWN,
-    errno.ENETDOWN,
-    errno.EADDRNOTAVAIL,
-    errno.EAFNOSUPPORT,
-    errno.EACCES,
-    errno.EPERM,
-    errno.EINVAL,
-    errno.EMSGSIZE,
-    errno.ENOPROTOOPT,
-    errno.EOPNOTSUPP,
-    errno.EPROTO,
-    getattr(errno, "ENONET", errno.EHOSTUNREACH),
-)
-_REASONS = {
-    **dict.fromkeys(NO_SOCKETS, Reason.NO_SOCKETS),
-    errno.ECONNREFUSED: Reason.REFUSED,
-    errno.ECONNRESET: Reason.RESET,
-    errno.ECONNABORTED: Reason.RESET,
-    errno.EPIPE: Reason.RESET,
-    errno.ETIMEDOUT: Reason.CONNECT_TIMEOUT,
-    **dict.fromkeys(_UNREACHABLE, Reason.UNREACHABLE),
-}
-
 Connect: TypeAlias = Callable[[str, int], Awaitable[socket.socket]]
-
-
-class HasPhase(Protocol):
-    """Hold how far a fetch has come; it is kept up to date while a fetch dials."""
-
-    phase: Phase
 
 
 async def connect(address: str, port: int) -> socket.socket:
@@ -104,7 +70,7 @@ class Dialer:
         self._stagger = stagger
         self._connect = connect
 
-    async def __call__(self, host: str, port: int, progress: HasPhase) -> socket.socket:
+    async def __call__(self, host: str, port: int, progress: Progress) -> socket.socket:
         """Return a connected, non-blocking socket; the caller closes it.
 
         `host` is a name or an address, in brackets or not. Raises Faulty; OSError only if it is
@@ -116,7 +82,7 @@ class Dialer:
             raise _telling(errors, peer(host, port))
         return sock
 
-    async def addresses(self, host: str, port: int, progress: HasPhase) -> list[str]:
+    async def addresses(self, host: str, port: int, progress: Progress) -> list[str]:
         """Return where to connect for a host: one address or more, in order. Raises Faulty."""
         progress.phase = Phase.RESOLVE
         found = await self._resolve(host, port)
@@ -195,19 +161,7 @@ def _interleaved(addresses: Sequence[str]) -> list[str]:
 
 def _telling(errors: Sequence[OSError], peer: str) -> Faulty:
     """Return the fault of the error that tells most. Raises the first if none is known."""
-    for number, reason in _REASONS.items():
-        if any(error.errno == number for error in errors):
-            return Faulty(reason, _sentence(reason, number, peer), Phase.CONNECT)
-    raise errors[0]
-
-
-def _sentence(reason: Reason, number: int, peer: str) -> str:
-    if reason is Reason.NO_SOCKETS:
-        return OUT_OF_SOCKETS
-    if reason is Reason.REFUSED:
-        return f"{peer} refused the connection"
-    if reason is Reason.RESET:
-        return f"{peer} closed the connection before it had answered"
-    if reason is Reason.CONNECT_TIMEOUT:
-        return f"{peer} did not accept a connection in time"
-    return f"{peer} cannot be reached: {os.strerror(number)}"
+    fault = connect_fault(errors, peer)
+    if fault is None:
+        raise errors[0]
+    return Faulty(fault.reason, fault.detail, Phase.CONNECT)

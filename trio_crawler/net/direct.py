@@ -55,13 +55,17 @@ class Direct:
     def _learned(self, target: Target) -> tuple[_Site, str]:
         if len(self._sites) >= _MOST_SITES:
             self._sites.clear()
-        scheme, _, _ = target.origin.partition(":")
-        host, port = _host_and_port(target.authority)
-        origin = (scheme, host, port or _PORTS[scheme])
         fields = self._requests.fields(target)
-        site = _Site(origin, target.authority, fields, _lines(fields))
+        site = _Site(origin_of(target), target.authority, fields, _lines(fields))
         self._sites[target.origin] = site
         return site, target.target
+
+
+def origin_of(target: Target) -> Origin:
+    """Say whom to connect to for a URL."""
+    scheme, _, _ = target.origin.partition(":")
+    host, port = _host_and_port(target.authority)
+    return scheme, host, port or _PORTS[scheme]
 
 
 def _host_and_port(authority: str) -> tuple[str, int | None]:

@@ -6,7 +6,7 @@ import errno
 import os
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import httpx
@@ -14,6 +14,9 @@ import httpx
 from trio_crawler.model import Fault, Phase, Reason
 from trio_crawler.net.progress import Progress
 
+OUT_OF_SOCKETS = "out of file descriptors: use fewer workers, or raise `ulimit -n`"
+
+_NO_SOCKETS = (errno.EMFILE, errno.ENFILE)
 _UNREACHABLE = (
     errno.EHOSTUNREACH,
     errno.ENETUNREACH,
@@ -21,19 +24,33 @@ _UNREACHABLE = (
     errno.ENETDOWN,
     errno.EADDRNOTAVAIL,
     errno.EAFNOSUPPORT,
+    getattr(errno, "ENONET", errno.EHOSTUNREACH),
+)
+# Firewalls and routes make these, also those of others: an ICMPv6 "administratively prohibited"
+# arrives as EACCES (RFC 4443, 3.1), a source route that failed as EOPNOTSUPP. Files make them too.
+_PROHIBITED = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EINVAL,
+    errno.EMSGSIZE,
+    errno.ENOPROTOOPT,
+    errno.EOPNOTSUPP,
+    errno.EPROTO,
 )
 # In the order of what they tell: of several addresses that failed, the most telling one counts.
 _CONNECTING = {
+    **dict.fromkeys(_NO_SOCKETS, Reason.NO_SOCKETS),
     errno.ECONNREFUSED: Reason.REFUSED,
     errno.ECONNRESET: Reason.RESET,
     errno.ECONNABORTED: Reason.RESET,
     errno.EPIPE: Reason.RESET,
     errno.ETIMEDOUT: Reason.CONNECT_TIMEOUT,
-    **dict.fromkeys(_UNREACHABLE, Reason.UNREACHABLE),
+    **dict.fromkeys((*_UNREACHABLE, *_PROHIBITED), Reason.UNREACHABLE),
 }
 _NO_SUCH_NAME = (socket.EAI_NONAME, socket.EAI_NODATA, socket.EAI_FAIL)
-OUT_OF_SOCKETS = "out of file descriptors: use fewer workers, or raise `ulimit -n`"
 _EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
+# What OpenSSL says when the first bytes are no record of TLS.
+_NO_RECORD = "WRONG_VERSION_NUMBER"
 
 
 class Faulty(Exception):
@@ -59,7 +76,7 @@ def fault_of(error: httpx.TransportError | OSError, peer: str, received: int | N
         return _protocol(error, peer, received)
     if isinstance(error, httpx.UnsupportedProtocol):
         return Fault(Reason.BAD_URL, clip(str(error)))
-    fault = _tls(error, peer) or _dns(error, peer)
+    fault = _tls(error, peer, received) or _dns(error, peer)
     if fault:
         return fault
     if isinstance(error, httpx.NetworkError) and not isinstance(error, httpx.ConnectError):
@@ -70,14 +87,36 @@ def fault_of(error: httpx.TransportError | OSError, peer: str, received: int | N
 def socket_fault(error: OSError, progress: Progress) -> Fault:
     """Say what went wrong at a socket of our own, whatever it was."""
     peer, phase = progress.peer, progress.phase
-    if fault := _tls(error, peer):
+    if fault := _tls(error, peer, progress.received):
         return replace(fault, phase=phase)
-    if error.errno in (errno.EMFILE, errno.ENFILE):
+    if error.errno in _NO_SOCKETS:
         return Fault(Reason.NO_SOCKETS, OUT_OF_SOCKETS, phase)
     if phase in (Phase.RESOLVE, Phase.CONNECT):
         why = os.strerror(error.errno) if error.errno else str(error)
         return Fault(Reason.UNREACHABLE, f"{peer} cannot be reached: {clip(why)}", phase)
     return Fault(Reason.RESET, broken(peer, progress.received), phase)
+
+
+def name_fault(error: OSError, peer: str) -> Fault:
+    """Say why the name of `peer` could not be looked up."""
+    if not isinstance(error, socket.gaierror):
+        if error.errno in _NO_SOCKETS:
+            return Fault(Reason.NO_SOCKETS, OUT_OF_SOCKETS)
+    elif error.errno in _NO_SUCH_NAME:
+        return Fault(Reason.DNS, f"the name of {peer} is not known")
+    why = error.strerror or (os.strerror(error.errno) if error.errno else "unknown error")
+    return Fault(Reason.DNS, f"the name of {peer} cannot be looked up: {clip(why)}")
+
+
+def connect_fault(
+    errors: Iterable[BaseException], peer: str, received: int | None = None
+) -> Fault | None:
+    """Say what the most telling of several errors means; None if none is of the network."""
+    numbers = [error.errno for error in errors if isinstance(error, OSError) and error.errno]
+    for number, reason in _CONNECTING.items():
+        if number in numbers:
+            return Fault(reason, _sentence(reason, number, peer, received))
+    return None
 
 
 def _protocol(error: httpx.ProtocolError, peer: str, received: int | None) -> Fault:
@@ -90,7 +129,7 @@ def _protocol(error: httpx.ProtocolError, peer: str, received: int | None) -> Fa
     return Fault(Reason.BAD_REPLY, f"{peer} does not answer in valid HTTP: {clip(text)}")
 
 
-def _tls(error: Exception, peer: str) -> Fault | None:
+def _tls(error: Exception, peer: str, received: int | None) -> Fault | None:
     for link in _chain(error):
         if isinstance(link, ssl.SSLEOFError | ssl.SSLZeroReturnError):
             return Fault(Reason.RESET, f"{peer} closed the connection in the middle of TLS")
@@ -99,6 +138,8 @@ def _tls(error: Exception, peer: str) -> Fault | None:
         if isinstance(link, ssl.SSLError):
             # Only OpenSSL's own errors have a reason; those made in Python have not.
             what = getattr(link, "reason", None) or link.strerror or "unknown error"
+            if what == _NO_RECORD and received is None:
+                return Fault(Reason.TLS, f"{peer} does not speak TLS on this port")
             what = what.replace("_", " ").lower()
             return Fault(Reason.TLS, f"no secure connection to {peer}: {clip(what)}")
     return None
@@ -114,36 +155,37 @@ def _certificate(error: ssl.SSLCertVerificationError, peer: str) -> str:
 def _dns(error: Exception, peer: str) -> Fault | None:
     for link in _chain(error):
         if isinstance(link, socket.gaierror):
-            if link.errno in _NO_SUCH_NAME:
-                return Fault(Reason.DNS, f"the name of {peer} is not known")
-            why = clip(link.strerror or "unknown error")
-            return Fault(Reason.DNS, f"the name of {peer} cannot be looked up: {why}")
+            return name_fault(link, peer)
     return None
 
 
 def _connecting(error: httpx.TransportError | OSError, peer: str, received: int | None) -> Fault:
-    numbers = [link.errno for link in _chain(error) if isinstance(link, OSError) and link.errno]
-    for number in _CONNECTING:
-        if number in numbers:
-            return _named(_CONNECTING[number], number, peer, received)
+    may_be_a_file = isinstance(error, OSError) and error.errno in _PROHIBITED
+    fault = None if may_be_a_file else connect_fault(_chain(error), peer, received)
+    if fault:
+        return fault
     if isinstance(error, OSError):
         if isinstance(error, ConnectionError):
             return Fault(Reason.RESET, broken(peer, received))
         if isinstance(error, TimeoutError):
             return Fault(Reason.CONNECT_TIMEOUT, f"{peer} did not accept a connection in time")
         raise error
-    why = os.strerror(numbers[0]) if numbers else str(error) or type(error).__name__
+    numbers = (link.errno for link in _chain(error) if isinstance(link, OSError) and link.errno)
+    number = next(numbers, None)
+    why = os.strerror(number) if number else str(error) or type(error).__name__
     return Fault(Reason.UNREACHABLE, f"{peer} cannot be reached: {clip(why)}")
 
 
-def _named(reason: Reason, number: int, peer: str, received: int | None) -> Fault:
+def _sentence(reason: Reason, number: int, peer: str, received: int | None) -> str:
+    if reason is Reason.NO_SOCKETS:
+        return OUT_OF_SOCKETS
     if reason is Reason.REFUSED:
-        return Fault(reason, f"{peer} refused the connection")
+        return f"{peer} refused the connection"
     if reason is Reason.RESET:
-        return Fault(reason, broken(peer, received))
+        return broken(peer, received)
     if reason is Reason.CONNECT_TIMEOUT:
-        return Fault(reason, f"{peer} did not accept a connection in time")
-    return Fault(reason, f"{peer} cannot be reached: {os.strerror(number)}")
+        return f"{peer} did not accept a connection in time"
+    return f"{peer} cannot be reached: {os.strerror(number)}"
 
 
 def broken(peer: str, received: int | None) -> str:

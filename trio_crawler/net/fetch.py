@@ -12,17 +12,20 @@ import httpx
 import trio
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
-from trio_crawler.net.decode import Body, whole
+from trio_crawler.net.decode import Body, Turns, whole
 from trio_crawler.net.direct import Direct
 from trio_crawler.net.faults import Faulty
 from trio_crawler.net.head import Head, content_codings
 from trio_crawler.net.outside import Outside
 from trio_crawler.net.progress import Progress
+from trio_crawler.net.relay import Relay, Relayed
 from trio_crawler.net.request import (
     DEFAULT_USER_AGENT,
     Headers,
     Requests,
     defaults_for,
+    seeds_of,
+    several,
 )
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import Wire, WireStatistics
@@ -30,11 +33,16 @@ from trio_crawler.policy.limits import Limits
 
 if TYPE_CHECKING:
     from trio_crawler.net.cookies import CookieStore
-    from trio_crawler.net.relay import Relay
 
 __all__ = ["DEFAULT_USER_AGENT", "FetchStatistics", "HttpFetch"]
 
 _REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
+# Where the deadline met a fetch that had not reached its server: a packet may have been lost.
+_UNREACHED = {
+    Phase.RESOLVE: Reason.DNS,
+    Phase.CONNECT: Reason.CONNECT_TIMEOUT,
+    Phase.TLS: Reason.CONNECT_TIMEOUT,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +57,8 @@ class FetchStatistics:
     wire: WireStatistics | None = None
 
 
-class Answer(Protocol):
-    """Give the body of one answer, piece by piece, and none at its end."""
+class Source(Protocol):
+    """Give the body of one answer, piece by piece, and no bytes at its end."""
 
     async def read(self) -> bytes:
         """Return the next bytes."""
@@ -60,7 +68,7 @@ class Network(Protocol):
     """Ask for one URL; what `ask` gives is read to its end or not, and then released."""
 
     async def ask(self, url: str, progress: Progress, most: int) -> tuple[Any, Head]:
-        """Return an Answer, and its head."""
+        """Return a Source of the answer's body, and the answer's head."""
 
     async def release(self, answer: Any) -> None:
         """Take an answer back."""
@@ -84,7 +92,8 @@ class HttpFetch:
     and timeouts, and gets one response hook, which acts on these requests only. What is made
     here is closed by `aclose` or at the end of `async with`.
 
-    Raises ValueError, naming it, for what cannot be meant.
+    Raises ValueError, naming it, for what cannot be meant, and TypeError for a single str where
+    several are.
     """
 
     def __init__(
@@ -104,28 +113,22 @@ class HttpFetch:
         proxy: str | None = None,
         trust_env: bool = False,
     ) -> None:
-        seeds = tuple(seeds)
+        seeds = seeds_of(seeds)
         client = transport if isinstance(transport, httpx.AsyncClient) else None
         defaults = defaults_for(user_agent, client)
         requests = Requests(defaults, seeds=seeds, headers=headers, auth=auth, cookies=cookies)
         self._own: Wire | Relay | None = None
         if transport is None:
-            security = Security(tls, insecure_hosts)
-            self._own = wire = Wire(seeds=seeds, allow_private=allow_private, security=security)
+            security = Security(tls, several(insecure_hosts, "insecure_hosts"))
+            wire = Wire(seeds=seeds, allow_private=allow_private, security=security)
+            self._own = transport = wire
             if http2 or proxy or trust_env:
-                # Imported when asked for: httpcore takes 60 ms.
-                from trio_crawler.net.relay import Relay
-
-                self._own = Relay(wire, security, http2=http2, proxy=proxy, trust_env=trust_env)
-            transport = self._own
-        self._network: Network
-        if isinstance(transport, Wire):
-            self._network = Direct(requests, transport)
-        else:
-            self._network = Outside(requests, transport)
+                transport = Relay(wire, security, http2=http2, proxy=proxy, trust_env=trust_env)
+                self._own = transport
+        self._network = _network(requests, transport)
         self._cookies = cookies
         self._limits = limits
-        self._decoding = trio.Lock()
+        self._turns = Turns()
         self._asked = 0
         self._bytes = 0
 
@@ -167,18 +170,19 @@ class HttpFetch:
             self._asked -= error.fault.reason is Reason.BAD_URL
             return error.fault
         limit = f"the limit of {self._limits.timeout:g} seconds"
-        return Fault(Reason.TIMEOUT, f"{limit} was over while {progress}", progress.phase)
+        reason = _UNREACHED.get(progress.phase, Reason.TIMEOUT)
+        return Fault(reason, f"{limit} was over while {progress}", progress.phase)
 
     async def _ask(self, url: str, progress: Progress) -> Response | Fault:
         self._asked += 1
         network = self._network
         answer, head = await network.ask(url, progress, self._limits.max_bytes)
         try:
-            return await self._answer(url, answer, head)
+            return await self._answer(url, answer, head, progress)
         finally:
             await network.release(answer)  # noqa: ASYNC102 - it shields itself where it waits
 
-    async def _answer(self, url: str, answer: Answer, head: Head) -> Response:
+    async def _answer(self, url: str, answer: Source, head: Head, progress: Progress) -> Response:
         headers = httpx.Headers(head.fields)
         if self._cookies is not None:
             self._cookies.store(url, headers)
@@ -188,14 +192,25 @@ class HttpFetch:
         if head.length is not None and head.length > most:
             detail = f"the body has {head.length} bytes; {most} are the limit"
             raise Faulty(Reason.TOO_LARGE, detail, Phase.READ)
-        body = await self._body(answer, head)
+        body = await self._body(answer, head, progress)
         return Response(head.status, headers, body)
 
-    async def _body(self, answer: Answer, head: Head) -> bytes:
+    async def _body(self, answer: Source, head: Head, progress: Progress) -> bytes:
         coded = content_codings(head.encoding) if head.encoding and head.length != 0 else []
         body = Body(self._limits.max_bytes, coded if head.status < 400 else ())
         while piece := await answer.read():
             self._bytes += len(piece)
             body.feed(piece)
-        decoded = await whole(body, self._decoding)
+        progress.decoding = True
+        decoded = await whole(body, self._turns)
         return b"" if coded and head.status >= 400 else decoded
+
+
+def _network(
+    requests: Requests, transport: httpx.AsyncBaseTransport | httpx.AsyncClient
+) -> Network:
+    if isinstance(transport, Wire):
+        return Direct(requests, transport)
+    if isinstance(transport, Relay):
+        return Relayed(requests, transport)
+    return Outside(requests, transport)

@@ -9,6 +9,7 @@ import httpx
 import trio
 
 from trio_crawler.model import Phase, Reason
+from trio_crawler.net.asking import ASKING, Asking
 from trio_crawler.net.client import ClientTransport
 from trio_crawler.net.faults import Faulty, fault_of
 from trio_crawler.net.head import (
@@ -81,7 +82,7 @@ class Outside:
         self._transport = transport
 
     async def ask(self, url: str, progress: Progress, most: int) -> tuple[Answer, Head]:
-        """Ask for a URL with GET. Raises Faulty."""
+        """Ask for a URL with GET; a relay takes `most` bytes of body. Raises Faulty."""
         target = Target.of(url)
         progress.peer = target.authority
         progress.phase = Phase.WAIT
@@ -89,10 +90,13 @@ class Outside:
             request = self._request(url, target, progress)
         except (httpx.InvalidURL, UnicodeError) as error:
             raise bad_url(ascii(str(error))) from error
+        asking = ASKING.set(Asking(progress, most))
         try:
             response = await self._transport.handle_async_request(request)
         except (httpx.TransportError, OSError) as error:
             raise _faulty(error, progress) from error
+        finally:
+            ASKING.reset(asking)
         progress.phase, progress.received = Phase.READ, 0
         answer = Answer(response, progress)
         try:
@@ -134,6 +138,9 @@ def _tracing(progress: Progress) -> Any:
 
 
 def _faulty(error: httpx.TransportError | OSError, progress: Progress) -> Faulty:
+    if isinstance(error.__cause__, Faulty):
+        # It comes of a wire that the caller has passed in.
+        return error.__cause__
     fault = fault_of(error, progress.peer, progress.received)
     return Faulty(fault.reason, fault.detail, progress.phase)
 

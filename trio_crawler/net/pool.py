@@ -14,10 +14,11 @@ from trio_crawler.net.connection import Connection, Origin
 
 
 class Pool:
-    """Keep at most `most` (1 or more) idle connections, each for `seconds` at most.
+    """Keep at most `most` idle connections; they are not used after `seconds`.
 
-    Of an origin's connections the one used last goes out first, as the likeliest to be alive.
-    `close` is what closes the others. Sync throughout.
+    Those, whatever their origin, are closed when a connection is taken or put. Of an origin's
+    connections the one used last goes out first, as the likeliest to be alive. `close` is what
+    closes the others. Sync throughout.
     """
 
     def __init__(self, most: int, seconds: float, close: Callable[[Connection], None]) -> None:
@@ -36,12 +37,13 @@ class Pool:
 
     def take(self, origin: Origin) -> Connection | None:
         """Take a connection that was quiet until now, if there is one."""
+        self._drop_late()
         while stack := self._stacks.get(origin):
             connection = stack.pop()
             del self._ages[connection]
             if not stack:
                 del self._stacks[origin]
-            if not self._is_late(connection) and not connection.is_spoilt():
+            if not connection.is_spoilt():
                 return connection
             self._close(connection)
         return None
@@ -51,7 +53,8 @@ class Pool:
         connection.since = trio.current_time()
         self._ages[connection] = None
         self._stacks.setdefault(connection.origin, []).append(connection)
-        while len(self._ages) > self._most or self._is_late(next(iter(self._ages))):
+        self._drop_late()
+        while len(self._ages) > self._most:
             self.drop_oldest()
 
     def drop_oldest(self) -> bool:
@@ -68,5 +71,7 @@ class Pool:
         self._close(connection)
         return True
 
-    def _is_late(self, connection: Connection) -> bool:
-        return trio.current_time() - connection.since > self._seconds
+    def _drop_late(self) -> None:
+        began = trio.current_time() - self._seconds
+        while self._ages and next(iter(self._ages)).since < began:
+            self.drop_oldest()

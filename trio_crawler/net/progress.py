@@ -8,19 +8,23 @@ from trio_crawler.model import Phase
 class Progress:
     """Note the phase of a fetch of `peer` (`host` or `host:port`), and the bytes of its body.
 
-    `received` is None until the answer's head has come.
+    `received` is None until the answer's head has come; `decoding` is set when the whole body
+    has, and the server is no longer waited for.
     """
 
-    __slots__ = ("peer", "phase", "received")
+    __slots__ = ("decoding", "peer", "phase", "received")
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
         self.phase = Phase.RESOLVE
         self.received: int | None = None
+        self.decoding = False
 
     def __str__(self) -> str:
         """Say what is going on."""
         peer = self.peer
+        if self.decoding:
+            return f"decoding the body of {peer}, in turn with others"
         if self.phase is Phase.READ:
             return f"reading the body of {peer}, after {self.received or 0} bytes"
         doing = {

@@ -14,7 +14,7 @@ from trio_crawler.model import Reason
 from trio_crawler.net.decode import OFFERED
 from trio_crawler.net.faults import Faulty
 from trio_crawler.net.head import Fields
-from trio_crawler.page.urls import normalise, origin
+from trio_crawler.page.urls import normalise, origin, without_userinfo
 
 if TYPE_CHECKING:
     from trio_crawler.net.cookies import CookieStore
@@ -25,8 +25,8 @@ Headers: TypeAlias = Mapping[str, str] | Sequence[tuple[str, str]]
 
 _ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8"
 # RFC 9110: 5.6.2 (token) and 5.5 (field values).
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+is_token = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
+has_control = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]").search
 # What a request line may carry of a URL, from the first slash on (RFC 9112, 3.2.1).
 is_target = re.compile(r"/[\x21-\x22\x24-\x7e]*").fullmatch
 # These say where a request goes and where it ends.
@@ -61,9 +61,9 @@ class Target(NamedTuple):
 class Requests:
     """Say what is sent for a URL, and what only to the `seeds`.
 
-    `headers` and `auth` (user, password) go only to the origins of `seeds`; they come before
-    the defaults. `defaults` are sent to all, and `cookies`, if there is a store, to whom they
-    belong.
+    `headers` and `auth` (user, password) go only to the origins of `seeds`, which are normalised;
+    they come before the defaults. `defaults` are sent to all, and `cookies`, if there is a store,
+    to whom they belong.
 
     Raises ValueError, naming it, for a header that cannot be meant, and for headers that would
     go to nobody.
@@ -81,7 +81,7 @@ class Requests:
         own = fields_of(headers)
         if auth is not None:
             own.append((b"Authorization", _basic(*auth)))
-        self._origins = frozenset(origin(normalise(seed)) for seed in seeds)
+        self._origins = frozenset(map(origin, seeds))
         if own and not self._origins:
             raise ValueError("headers and auth go only to the seeds' origins: name the seeds")
         self.cookies = cookies
@@ -102,6 +102,31 @@ class Requests:
         own = [value for name, value in fields if name.lower() == b"cookie"]
         others = [field for field in fields if field[0].lower() != b"cookie"]
         return [*others, (b"Cookie", b"; ".join([*own, kept.encode("latin-1")]))]
+
+
+def seeds_of(seeds: Iterable[str]) -> tuple[str, ...]:
+    """Normalise seeds.
+
+    Raises TypeError for a str, and ValueError, naming it, for what is no http or https URL.
+    """
+    return tuple(map(_seed, several(seeds, "seeds")))
+
+
+def _seed(url: str) -> str:
+    try:
+        seed = normalise(url)
+    except ValueError:
+        seed = ""
+    if not seed.startswith(("http://", "https://")):
+        raise ValueError(f"not an http or https URL: {without_userinfo(url)!r}")
+    return seed
+
+
+def several(values: Iterable[str], name: str) -> tuple[str, ...]:
+    """Take several strings. Raises TypeError for a single one, whose letters would be taken."""
+    if isinstance(values, str):
+        raise TypeError(f"{name} must be several strings: write [{values!r}]")
+    return tuple(values)
 
 
 def bad_url(why: str) -> Faulty:
@@ -145,11 +170,11 @@ def fields_of(headers: Headers) -> Fields:
 
 def _field(name: str, value: str) -> tuple[bytes, bytes]:
     # A value may be a credential: the messages show names only.
-    if not _NAME.fullmatch(name):
+    if not is_token(name):
         raise ValueError(f"not a header name: {name!r}")
     if name.lower() in _OURS:
         raise ValueError(f"the header {name} is for the crawler to set")
-    if _CONTROL.search(value):
+    if has_control(value):
         raise ValueError(f"the value of the header {name} has control characters in it")
     try:
         return name.encode(), value.strip(" \t").encode()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,18 +11,13 @@ import trio
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.addresses import bare, parse_address
-from trio_crawler.net.faults import Faulty
+from trio_crawler.net.faults import Faulty, name_fault
 
 KEPT = 60.0
 """Seconds for which the addresses of a name are kept."""
 
 MOST_NAMES = 10_000
 MOST_THREADS = 32
-
-NO_SOCKETS = (errno.EMFILE, errno.ENFILE)
-OUT_OF_SOCKETS = "out of file descriptors: lower --max-tasks or raise `ulimit -n`"
-
-_NO_SUCH_NAME = (socket.EAI_NONAME, socket.EAI_NODATA, socket.EAI_FAIL)
 
 LookUp: TypeAlias = Callable[[bytes], Sequence[str]]
 
@@ -150,9 +143,5 @@ def _name(host: str, peer: str) -> bytes:
 
 
 def _faulty(error: OSError, peer: str) -> Faulty:
-    if error.errno in NO_SOCKETS and not isinstance(error, socket.gaierror):
-        return Faulty(Reason.NO_SOCKETS, OUT_OF_SOCKETS, Phase.RESOLVE)
-    if isinstance(error, socket.gaierror) and error.errno in _NO_SUCH_NAME:
-        return Faulty(Reason.DNS, f"the name of {peer} is not known", Phase.RESOLVE)
-    why = error.strerror or (os.strerror(error.errno) if error.errno else "unknown error")
-    return Faulty(Reason.DNS, f"the name of {peer} cannot be looked up: {why}", Phase.RESOLVE)
+    fault = name_fault(error, peer)
+    return Faulty(fault.reason, fault.detail, Phase.RESOLVE)

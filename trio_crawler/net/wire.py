@@ -23,6 +23,7 @@ from trio_crawler.net.faults import Faulty, socket_fault
 from trio_crawler.net.head import Head
 from trio_crawler.net.pool import Pool
 from trio_crawler.net.progress import Progress
+from trio_crawler.net.request import seeds_of, several
 from trio_crawler.net.resolve import Resolve
 from trio_crawler.net.stream import PlainStream, Stream
 from trio_crawler.net.tls import Security
@@ -53,14 +54,16 @@ class WireStatistics:
 class Wire(httpx.AsyncBaseTransport):
     """Send requests over HTTP/1.1, as many connections as there are requests under way.
 
-    Idle connections are kept for `keepalive` seconds, at most `max_idle` of them (None: 1,000,
-    or a quarter of the file descriptors the process may have). Private addresses are refused when
+    Idle connections, at most `max_idle` of them (None: 1,000, or a quarter of the file
+    descriptors the process may have), are not used after `keepalive` seconds; they are closed
+    when another request begins or ends. Private addresses are refused when
     connecting, unless a seed names them or `allow_private` does. A body may have `max_bytes` as
     it is sent. Where httpx sets timeouts, connect and read together bound the time to the head.
     Use it as an async context manager or call `aclose`, which ends the requests under way too.
 
     A response's stream must be read to its end or closed. Raises what httpx transports raise,
-    and RuntimeError once closed.
+    RuntimeError once closed, and at once TypeError for a single str where several are meant, and
+    ValueError, naming it, for what cannot be meant.
     """
 
     def __init__(
@@ -74,9 +77,13 @@ class Wire(httpx.AsyncBaseTransport):
         keepalive: float = 30.0,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        self.dial = Dialer(AddressPolicy(seeds, allow_private), resolve)
+        if (max_idle is not None and max_idle < 0) or not keepalive >= 0:
+            raise ValueError(f"not 0 or more: max_idle={max_idle}, keepalive={keepalive}")
+        allowed = several(allow_private, "allow_private")
+        self.dial = Dialer(AddressPolicy(seeds_of(seeds), allowed), resolve)
         self._security = security or Security()
-        self._pool = Pool(max_idle or _most_idle(), keepalive, self._close)
+        most = _most_idle() if max_idle is None else max_idle
+        self._pool = Pool(most, keepalive, self._close)
         self._busy: set[Connection] = set()
         self._max_bytes = max_bytes
         self._made = self._reused = self._retried = 0
@@ -114,7 +121,8 @@ class Wire(httpx.AsyncBaseTransport):
                 bodiless=request.method == "HEAD",
                 twice=request.method in ("GET", "HEAD"),
             )
-        return bridge.response(head, bridge.Body(connection, self.release, progress, for_piece))
+        body = bridge.BodyStream(connection, self.release, progress, for_piece)
+        return bridge.response(head, body)
 
     async def ask(
         self,

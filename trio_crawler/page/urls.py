@@ -15,6 +15,13 @@ import ada_url
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _BARE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
+# What a browser would skip before a host, then all to its "@". Behind a colon that no port follows
+# an unescaped "/" may be of a password: there the last "@" counts.
+_USERINFO = re.compile(
+    r"((?:[^:/?#\\@]*+:)?+[\x00-\x20/\\]*+)"
+    r"(?:[^/?#\\]*@|(?!\[)[^/?#\\@:]*+:(?![0-9]*(?:[/?#\\]|$)).*@)",
+    re.DOTALL,
+)
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 # What the fast path accepts is what the standard leaves exactly as it stands: no percent sign
@@ -95,6 +102,12 @@ def seen_key(url: str) -> str:
         # Decoding next to a stray "%" could make a new escape: "%2%65" would become "%2e".
         return _ESCAPE.sub(lambda escape: escape[0].upper(), url)
     return _ESCAPE.sub(_simplest, url)
+
+
+def without_userinfo(text: str) -> str:
+    """Cut user and password out of text that need not be a URL, so that it can be shown."""
+    found = _USERINFO.match(text) if "@" in text else None
+    return found[1] + text[found.end() :] if found else text
 
 
 def scheme(url: str) -> str:

@@ -22,7 +22,8 @@ PASSING = frozenset(
         Reason.INCOMPLETE,
     }
 )
-"""The faults that may be over at the next try. A page that took the whole deadline is not."""
+"""The faults that may be over at the next try. A server that was reached and took the whole
+deadline is not asked again."""
 
 PASSING_STATUSES = frozenset({429, 502, 503, 504})
 """The statuses that speak of this moment, not of this URL (RFC 6585, 4; RFC 9110, 15.6)."""

@@ -22,8 +22,9 @@ def brief(outcome: Outcome) -> str:
         case Redirect(url=url, status=status, target=target, refused=refused):
             why = f" ({refused})" if refused else ""
             return f"{status}  {visible(url)} -> {visible(target)}{why}"
-        case Failure(url=url, reason=reason, detail=detail):
-            return f"fail {reason} {visible(url)}" + (f": {visible(detail)}" if detail else "")
+        case Failure(url=url, reason=reason, detail=detail, phase=phase):
+            why = f"{reason} ({phase})" if phase else reason
+            return f"fail {why} {visible(url)}" + (f": {visible(detail)}" if detail else "")
         case Skipped(url=url, reason=reason):
             return f"skip {reason} {visible(url)}"
         case _:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from trio_crawler.model import Reason, Statistics
+from trio_crawler.page.urls import without_userinfo
 from trio_crawler.report.links import Broken, Referrer
 from trio_crawler.report.shortlist import Shortlist
 from trio_crawler.report.tally import Tally
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from trio_crawler.net.wire import WireStatistics
 
 _FEW = 10
-_USERINFO = re.compile(r"(?<=//)[^/?#]*@")
 
 
 def heading(seeds: Sequence[str], insecure: Sequence[str]) -> list[str]:
@@ -30,7 +29,7 @@ def heading(seeds: Sequence[str], insecure: Sequence[str]) -> list[str]:
     if not seeds:
         return lines
     more = f" and {count(len(seeds) - 1, 'more seed')}" if len(seeds) > 1 else ""
-    return [f"Crawl of {visible(_USERINFO.sub('', seeds[0]))}{more}", *lines]
+    return [f"Crawl of {visible(without_userinfo(seeds[0]))}{more}", *lines]
 
 
 def broken_links(found: Sequence[Broken], full: bool) -> list[str]:

@@ -1,0 +1,585 @@
+"""What servers and proxies do, met through HTTP/2 and proxies: as safe as over the wire."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+import httpx
+import pytest
+import trio
+from sites.raw import Request, Server, chunked, hang_up, html, raw_server, reply, silence
+from sites.steps import until
+
+from trio_crawler.model import Fault, Job, Phase, Reason, Response
+from trio_crawler.net.addresses import AddressPolicy
+from trio_crawler.net.asking import Meter
+from trio_crawler.net.backend import Backend
+from trio_crawler.net.dial import Dialer, connect
+from trio_crawler.net.faults import Faulty
+from trio_crawler.net.fetch import HttpFetch
+from trio_crawler.net.proxies import Proxies
+from trio_crawler.net.relay import Relay
+from trio_crawler.net.resolve import peer
+from trio_crawler.net.tls import Security
+from trio_crawler.net.wire import AROUND, Wire, WireStatistics
+from trio_crawler.policy.limits import Limits
+
+pytest.importorskip("h2")
+trustme = pytest.importorskip("trustme")
+two = pytest.importorskip("sites.two")
+
+EVIL = reply(body=b"EVIL")
+SMALL = Limits(timeout=10, max_bytes=20_000)
+Handler = Callable[[Request, trio.abc.Stream], Awaitable[object]]
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+def serving(authority: trustme.CA, *alpn: str) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1", "h.test").configure_cert(context)
+    context.set_alpn_protocols(list(alpn))
+    return context
+
+
+@pytest.fixture
+def server_tls(authority: trustme.CA) -> ssl.SSLContext:
+    return serving(authority)
+
+
+@pytest.fixture
+def client_tls(authority: trustme.CA) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    return context
+
+
+@pytest.fixture(autouse=True)
+def no_proxies_around(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+
+
+async def home(host: str, port: int) -> Sequence[str]:
+    """Let every name lead to this machine."""
+    return ["127.0.0.1"]
+
+
+def relayed(tls: ssl.SSLContext | None = None, *, resolve: Any = home, **options: Any) -> Relay:
+    security = Security(tls)
+    wire = Wire(allow_private=["127.0.0.0/8"], security=security, resolve=resolve)
+    return Relay(wire, security, **{"http2": False, "proxy": None, "trust_env": False} | options)
+
+
+def told(answer: Response | Fault) -> object:
+    """Return what came of a request, for comparison."""
+    if isinstance(answer, Fault):
+        return answer.reason, answer.phase, answer.detail
+    return answer.status, answer.body
+
+
+async def tunnel(request: Request, stream: trio.abc.Stream, to: int) -> None:
+    """Connect a client to a port of this machine."""
+    async with await trio.open_tcp_stream("127.0.0.1", to) as onward:
+        await stream.send_all(b"HTTP/1.1 200 Connected\r\n\r\n")
+        async with trio.open_nursery() as nursery:
+
+            async def pump(source: trio.abc.Stream, sink: trio.abc.Stream) -> None:
+                try:
+                    while data := await source.receive_some():
+                        await sink.send_all(data)
+                except (trio.BrokenResourceError, trio.ClosedResourceError):
+                    pass
+                nursery.cancel_scope.cancel()
+
+            nursery.start_soon(pump, stream, onward)
+            nursery.start_soon(pump, onward, stream)
+    await stream.aclose()
+
+
+class Way:
+    """A server behind a proxy, a tunnel, or with TLS and no HTTP/2, and a fetch that asks it."""
+
+    def __init__(self, kind: str, server_tls: ssl.SSLContext, client_tls: ssl.SSLContext) -> None:
+        self._kind = kind
+        self._server_tls = server_tls
+        self._client_tls = client_tls
+        self._stack = AsyncExitStack()
+        self.url = ""
+
+    async def open(self, site: Handler, limits: Limits) -> tuple[Server, HttpFetch]:
+        tls = None if self._kind == "proxy" else self._server_tls
+        server: Server = await self._stack.enter_async_context(raw_server(site, tls=tls))
+        options: dict[str, Any] = {"http2": True}
+        self.url = server.url
+        if self._kind == "proxy":
+            options, self.url = {"proxy": server.url}, "http://h.test/"
+        elif self._kind == "tunnel":
+
+            async def through(request: Request, stream: trio.abc.Stream) -> None:
+                await tunnel(request, stream, server.port)
+
+            proxy = await self._stack.enter_async_context(raw_server(through))
+            options, self.url = {"proxy": proxy.url}, "https://h.test/"
+        relay = await self._stack.enter_async_context(relayed(self._client_tls, **options))
+        return server, HttpFetch(relay, limits=limits)
+
+    async def __aenter__(self) -> Way:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._stack.aclose()
+
+
+@pytest.fixture(params=["proxy", "tunnel", "http2"])
+def way(
+    request: pytest.FixtureRequest, server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
+) -> Way:
+    return Way(request.param, server_tls, client_tls)
+
+
+async def test_what_comes_behind_an_answer_is_not_taken_for_the_next_one(way: Way) -> None:
+    async def site(request: Request, stream: trio.abc.Stream) -> None:
+        if request.target.endswith("/"):
+            await stream.send_all(html("/a") + EVIL)
+        elif request.target.endswith("/moved"):
+            await stream.send_all(reply(302, {"Location": "/b"}) + EVIL)
+        else:
+            await stream.send_all(reply(body=b"true"))
+
+    async with way:
+        server, fetch = await way.open(site, Limits())
+        for path in ("", "a", "moved", "b", "", "", "c"):
+            answer = await fetch(Job(way.url + path))
+            assert isinstance(answer, Response)
+            assert answer.body != b"EVIL"
+            if path in ("a", "b", "c"):
+                assert answer.body == b"true"
+    assert len(server.requests) == 7
+
+
+async def test_a_proxy_that_closes_after_each_answer_is_not_asked_over_the_dead_connection() -> (
+    None
+):
+    async def site(request: Request, stream: trio.abc.Stream) -> None:
+        await stream.send_all(reply(body=b"x"))
+        await stream.aclose()
+
+    async with raw_server(site) as server, relayed(proxy=server.url) as relay:
+        fetch = HttpFetch(relay)
+        for _ in range(20):
+            answer = await fetch(Job("http://h.test/"))
+            assert told(answer) == (200, b"x")
+    assert (len(server.requests), server.connections) == (20, 20)
+
+
+async def endless(request: Request, stream: trio.abc.Stream) -> None:
+    """Send a page in chunks of one byte, with an essay on each."""
+    await stream.send_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        await stream.send_all((b"1;" + b"x" * 4000 + b"\r\na\r\n") * 10)
+
+
+async def interim(request: Request, stream: trio.abc.Stream) -> None:
+    """Say for ever that an answer is to come."""
+    while True:
+        await stream.send_all(b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n" * 500)
+
+
+@pytest.mark.parametrize("site", [endless, interim])
+async def test_an_answer_that_is_mostly_framing_ends_at_the_bound(way: Way, site: Handler) -> None:
+    async with way:
+        server, fetch = await way.open(site, SMALL)
+        answer = await fetch(Job(way.url))
+        await until(lambda: server.open == 0)
+    assert isinstance(answer, Fault)
+    wire = site is interim and way.url.startswith("https://127.0.0.1")
+    assert answer.reason is (Reason.BAD_REPLY if wire else Reason.TOO_LARGE)
+    assert answer.phase is (Phase.READ if site is endless else Phase.WAIT)
+    # What lies in the buffers of sockets was sent as well.
+    assert server.sent < 12_000_000
+
+
+async def test_a_flood_before_a_tunnel_ends_at_the_bound() -> None:
+    async with raw_server(interim) as server, relayed(proxy=server.url) as relay:
+        answer = await HttpFetch(relay, limits=SMALL)(Job("https://h.test/"))
+        await until(lambda: server.open == 0)
+    assert isinstance(answer, Fault)
+    assert answer.reason is Reason.TOO_LARGE
+
+
+async def test_an_answer_within_the_bound_is_taken(way: Way) -> None:
+    large = chunked(*[b"y"] * 10_000)
+
+    async def site(request: Request, stream: trio.abc.Stream) -> None:
+        await stream.send_all(reply(headers={"Transfer-Encoding": "chunked"}, body=large))
+
+    assert 20_000 < len(large) < AROUND
+    async with way:
+        _, fetch = await way.open(site, SMALL)
+        for _ in range(5):
+            assert told(await fetch(Job(way.url))) == (200, b"y" * 10_000)
+
+
+async def test_the_answers_of_http_2_that_share_a_connection_are_not_counted_together(
+    authority: trustme.CA, client_tls: ssl.SSLContext
+) -> None:
+    site = {"/": two.answer(b"z" * 10_000)}
+    async with (
+        two.two_server(site, serving(authority)) as server,
+        relayed(client_tls, http2=True) as relay,
+    ):
+        fetch = HttpFetch(relay, limits=SMALL)
+        for _ in range(40):
+            answer = await fetch(Job(f"https://127.0.0.1:{server.port}/"))
+            assert told(answer) == (200, b"z" * 10_000)
+    assert SMALL.max_bytes + AROUND < 40 * 10_000
+    assert server.connections == 1
+
+
+SHORT = Limits(timeout=0.3, max_bytes=1000)
+LONG = Limits(timeout=10, max_bytes=1000)
+ROOT = "http://127.0.0.1/"
+ODD: dict[str, bytes | Handler] = {
+    "/fine": reply(body=b"fine"),
+    "/silent": silence,
+    "/gone": hang_up,
+    "/cut": reply(headers={"Content-Length": "9"}, body=b"ab")[:-1],
+    "/large": reply(body=b"x" * 2000),
+    "/two": b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+    "/junk": b"SSH-2.0-x\r\n\r\n",
+    "/chunks": reply(headers={"Transfer-Encoding": "chunked"}, body=b"zz\r\n\r\n"),
+    "/interim": b"HTTP/1.1 103 Early Hints\r\n\r\n" * 50,
+}
+
+
+async def assert_told_alike(url: str, times: int, wire: Any, relay: Any) -> None:
+    """Ask with the options for a wire and with those for a relay, and compare."""
+    limits = SHORT if url.endswith("/silent") else LONG
+    async with (
+        HttpFetch(seeds=[ROOT], limits=limits, **wire) as plain,
+        HttpFetch(seeds=[ROOT], limits=limits, **relay) as fetch,
+    ):
+        for _ in range(times):
+            assert told(await fetch(Job(url))) == told(await plain(Job(url))), url
+
+
+@pytest.mark.parametrize("options", [{"http2": True}, {"trust_env": True}], ids=str)
+async def test_plain_http_without_a_proxy_is_told_as_the_wire_tells_it(
+    options: dict[str, Any],
+) -> None:
+    async with raw_server(ODD) as server:
+        urls = [server.url + path[1:] for path in ODD]
+        for url in [*urls, "http://127.0.0.9:1/", "http://[::ffff:10.0.0.1]/"]:
+            await assert_told_alike(url, 1, {}, options)
+
+
+async def test_https_without_http_2_is_told_as_the_wire_tells_it(
+    server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
+) -> None:
+    wire = {"tls": client_tls}
+    async with raw_server(ODD, tls=server_tls) as server:
+        for path in ODD:
+            await assert_told_alike(server.url + path[1:], 2, wire, {**wire, "http2": True})
+
+
+async def test_a_wire_inside_a_client_gives_its_own_reasons() -> None:
+    async with (
+        raw_server(ODD) as server,
+        httpx.AsyncClient(transport=Wire(seeds=[server.url])) as client,
+    ):
+        fetch = HttpFetch(client)
+        found = await fetch(Job("http://127.0.0.9:1/"))
+        cut = await fetch(Job(server.url + "cut"))
+    assert isinstance(found, Fault)
+    assert found.reason is Reason.BLOCKED_ADDRESS
+    assert isinstance(cut, Fault)
+    assert cut.detail == "1 of 9 bytes of the body came"
+
+
+async def test_the_server_without_http_2_is_found_once_and_then_asked_by_the_wire(
+    server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
+) -> None:
+    async with (
+        raw_server({"/": reply(body=b"one")}, tls=server_tls) as server,
+        relayed(client_tls, http2=True) as relay,
+    ):
+        fetch = HttpFetch(relay)
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(fetch, Job(server.url))
+        for _ in range(5):
+            assert told(await fetch(Job(server.url))) == (200, b"one")
+        wire, together = relay.wire.statistics(), relay.statistics()
+    assert (wire.made + wire.reused, together.made - wire.made) == (10, 1)
+    assert together.open == wire.open
+    assert len(server.requests) == 10
+
+
+async def test_the_wire_does_not_offer_http_2_because_the_relay_does(
+    authority: trustme.CA, client_tls: ssl.SSLContext
+) -> None:
+    agreed: list[object] = []
+
+    async def site(request: Request, stream: Any) -> None:
+        agreed.append(stream.inner.selected_alpn_protocol())
+        await stream.send_all(reply())
+
+    async with (
+        two.two_server({"/": two.answer(b"two")}, serving(authority)) as first,
+        raw_server(site, tls=serving(authority, "h2", "http/1.1")) as second,
+        relayed(client_tls, http2=True) as relay,
+    ):
+        answer = await HttpFetch(relay)(Job(f"https://127.0.0.1:{first.port}/"))
+        assert told(answer) == (200, b"two")
+        await HttpFetch(relay.wire)(Job(second.url))
+    assert agreed == ["http/1.1"]
+
+
+async def test_a_name_that_takes_too_long_is_a_matter_of_looking_up_by_http_2_too() -> None:
+    async def never(host: str, port: int) -> Sequence[str]:
+        await trio.sleep_forever()
+        raise AssertionError
+
+    async with relayed(resolve=never, http2=True) as relay:
+        answer = await HttpFetch(relay, limits=SHORT)(Job("https://h.test/"))
+    assert isinstance(answer, Fault)
+    assert answer.phase is Phase.RESOLVE
+    assert "looking up the name of h.test" in answer.detail
+
+
+async def test_an_address_that_does_not_answer_does_not_keep_http_2_from_the_next_one(
+    authority: trustme.CA, client_tls: ssl.SSLContext
+) -> None:
+    tried: list[str] = []
+
+    async def both(host: str, port: int) -> Sequence[str]:
+        return ["127.0.0.2", "127.0.0.1"]
+
+    async def dial(address: str, port: int) -> socket.socket:
+        tried.append(address)
+        if address == "127.0.0.2":
+            await trio.sleep_forever()
+        return await connect(address, port)
+
+    security = Security(client_tls)
+    wire = Wire(security=security)
+    policy = AddressPolicy((), ["127.0.0.0/8"])
+    wire.dial = Dialer(policy, both, stagger=0.0, connect=dial)
+    async with (
+        two.two_server({"/": two.answer(b"two")}, serving(authority)) as server,
+        Relay(wire, security, http2=True, proxy=None, trust_env=False) as relay,
+    ):
+        answer = await HttpFetch(relay)(Job(f"https://h.test:{server.port}/"))
+    assert told(answer) == (200, b"two")
+    assert tried == ["127.0.0.2", "127.0.0.1"]
+
+
+async def test_an_answer_that_does_not_come_keeps_no_other_waiting_by_http_2(
+    authority: trustme.CA, client_tls: ssl.SSLContext
+) -> None:
+    site = {"/mute": two.silence, "/": two.answer(b"two")}
+    async with (
+        two.two_server(site, serving(authority)) as server,
+        relayed(client_tls, http2=True) as relay,
+        trio.open_nursery() as nursery,
+    ):
+        fetch = HttpFetch(relay)
+        url = f"https://127.0.0.1:{server.port}/"
+        nursery.start_soon(fetch, Job(url + "mute"))
+        for _ in range(3):
+            await trio.lowlevel.checkpoint()
+        with trio.fail_after(5):
+            assert told(await fetch(Job(url))) == (200, b"two")
+        assert server.connections == 1
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_an_answer_that_does_not_come_keeps_no_other_waiting_by_a_proxy(
+    server_tls: ssl.SSLContext, client_tls: ssl.SSLContext, scheme: str
+) -> None:
+    proxied: list[str] = []
+    async with raw_server({"/mute": silence, "/": reply(body=b"x")}, tls=server_tls) as origin:
+
+        async def site(request: Request, stream: trio.abc.Stream) -> None:
+            proxied.append(request.target)
+            if request.method == "CONNECT":
+                await tunnel(request, stream, origin.port)
+            elif request.target.endswith("mute"):
+                await silence(request, stream)
+            else:
+                await stream.send_all(reply(body=b"x"))
+
+        async with (
+            raw_server(site) as server,
+            relayed(client_tls, proxy=server.url, http2=True) as relay,
+            trio.open_nursery() as nursery,
+        ):
+            fetch = HttpFetch(relay)
+            nursery.start_soon(fetch, Job(f"{scheme}://h.test/mute"))
+            await until(lambda: bool(proxied))
+            with trio.fail_after(5):
+                assert told(await fetch(Job(f"{scheme}://h.test/"))) == (200, b"x")
+            nursery.cancel_scope.cancel()
+    assert len(proxied) == 2
+
+
+async def test_who_waits_for_a_tunnel_shares_it_by_http_2(
+    authority: trustme.CA, client_tls: ssl.SSLContext
+) -> None:
+    asked: list[str] = []
+    site = {"/mute": two.silence, "/": two.answer(b"two")}
+    async with two.two_server(site, serving(authority)) as origin:
+
+        async def through(request: Request, stream: trio.abc.Stream) -> None:
+            asked.append(request.method)
+            await tunnel(request, stream, origin.port)
+
+        async with (
+            raw_server(through) as server,
+            relayed(client_tls, proxy=server.url, http2=True) as relay,
+            trio.open_nursery() as nursery,
+        ):
+            fetch = HttpFetch(relay)
+            nursery.start_soon(fetch, Job("https://h.test/mute"))
+            await until(lambda: bool(asked))
+            assert told(await fetch(Job("https://h.test/"))) == (200, b"two")
+            nursery.cancel_scope.cancel()
+    assert asked == ["CONNECT"]
+
+
+async def test_a_name_with_a_dot_at_its_end_is_certified_without_it_by_http_2_too(
+    authority: trustme.CA, client_tls: ssl.SSLContext
+) -> None:
+    async with (
+        two.two_server({"/": two.answer(b"two")}, serving(authority)) as server,
+        relayed(client_tls, http2=True) as relay,
+    ):
+        answer = await HttpFetch(relay)(Job(f"https://h.test.:{server.port}/"))
+    assert told(answer) == (200, b"two")
+
+
+async def test_who_waits_for_the_first_connection_of_http_2_is_connecting() -> None:
+    # It takes the hello of TLS for a head that has no end.
+    async with (
+        raw_server({}) as server,
+        relayed(http2=True) as relay,
+        trio.open_nursery() as nursery,
+    ):
+        job = Job(f"https://127.0.0.1:{server.port}/")
+        nursery.start_soon(HttpFetch(relay, limits=LONG), job)
+        await until(lambda: server.connections == 1)
+        answer = await HttpFetch(relay, limits=SHORT)(job)
+        nursery.cancel_scope.cancel()
+    assert isinstance(answer, Fault)
+    assert answer.phase is Phase.CONNECT
+    assert server.connections == 1
+
+
+# Proxies, by name.
+
+UNFIT = ["http://a_b..c:1", "http://xn--a:1", "http://", f"http://{'a' * 64}.test"]
+
+
+@pytest.mark.parametrize("url", UNFIT)
+def test_a_proxy_whose_name_cannot_be_looked_up_is_refused(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ValueError, match="a proxy has to be a URL such as"):
+        HttpFetch(proxy=url)
+    monkeypatch.setenv("https_proxy", url)
+    with pytest.raises(ValueError, match="a proxy has to be a URL such as"):
+        HttpFetch(trust_env=True)
+
+
+@pytest.mark.parametrize("url", ["http://b\xfccher.test:1", "http://a_b.c.:1", "http://[::1]:1"])
+def test_a_proxy_whose_name_is_odd_is_taken(url: str) -> None:
+    assert Proxies(url)(("http", "h.test", 80)) == url
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+async def test_a_proxy_that_refuses_is_named_as_in_its_url(host: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as taken:
+        taken.bind((host, 0))
+        port = taken.getsockname()[1]
+        async with relayed(proxy=f"http://{peer(host, port)}") as relay:
+            answer = await HttpFetch(relay)(Job("http://h.test/"))
+    detail = f"the proxy {peer(host, port)} refused the connection"
+    assert told(answer) == (Reason.REFUSED, Phase.CONNECT, detail)
+
+
+async def test_a_proxy_at_its_usual_port_is_named_without_it() -> None:
+    async def nowhere(host: str, port: int) -> Sequence[str]:
+        detail = f"the name of {peer(host, port)} is not known"
+        raise Faulty(Reason.DNS, detail, Phase.RESOLVE)
+
+    backend = Backend(Dialer(AddressPolicy(), nowhere), Meter(), httpx.URL("http://p.test"))
+    with pytest.raises(Faulty, match=r"^the name of the proxy p\.test is not known$"):
+        await backend.connect_tcp("p.test", 80)
+
+
+async def test_the_certificate_of_a_proxy_is_not_taken_for_the_servers(
+    server_tls: ssl.SSLContext,
+) -> None:
+    async with raw_server({}, tls=server_tls) as server:
+        url = f"https://127.0.0.1:{server.port}"
+        async with relayed(proxy=url) as relay:
+            answer = await HttpFetch(relay)(Job("http://h.test/"))
+    assert isinstance(answer, Fault)
+    assert (answer.reason, answer.phase) == (Reason.TLS, Phase.TLS)
+    assert f"the certificate of the proxy 127.0.0.1:{server.port}" in answer.detail
+
+
+@pytest.mark.parametrize("no_proxy", ["::1", "[::1]", "[::1]:8080", "a.test, [::1]"])
+def test_an_ipv6_address_needs_no_proxy_in_brackets_or_not(
+    no_proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", no_proxy)
+    proxies = Proxies(trust_env=True)
+    assert proxies(("http", "::1", 8080)) is None
+    assert proxies(("http", "::2", 8080)) == "http://127.0.0.1:1"
+
+
+# Figures.
+
+
+async def test_connections_and_bytes_through_a_proxy_are_counted() -> None:
+    async with raw_server(
+        lambda request, stream: stream.send_all(reply(body=b"x" * 5000))
+    ) as server:
+        relay = relayed(proxy=server.url)
+        async with relay:
+            for _ in range(3):
+                await HttpFetch(relay)(Job("http://h.test/"))
+            figures = relay.statistics()
+    heads = sum(len(request.head) for request in server.requests)
+    sent = 3 * len(reply(body=b"x" * 5000))
+    assert figures == WireStatistics(made=3, bytes_in=sent, bytes_out=heads)
+
+
+async def test_connections_and_bytes_of_http_2_are_counted(
+    authority: trustme.CA, client_tls: ssl.SSLContext
+) -> None:
+    site = {"/": two.answer(b"x" * 5000)}
+    async with two.two_server(site, serving(authority)) as server:
+        async with relayed(client_tls, http2=True) as relay:
+            for _ in range(3):
+                await HttpFetch(relay)(Job(f"https://127.0.0.1:{server.port}/"))
+            figures = relay.statistics()
+        after = relay.statistics()
+    assert (figures.open, figures.idle, figures.made, figures.reused) == (1, 1, 1, 2)
+    assert 15_000 < figures.bytes_in < 25_000
+    assert 0 < figures.bytes_out < 5_000
+    assert (after.open, after.idle, after.made) == (0, 0, 1)
