@@ -274,34 +274,6 @@ async def test_plain_http_where_tls_was_meant_is_said_in_plain_words() -> None:
     assert answer == Fault(Reason.TLS, detail, Phase.TLS)
 
 
-async def test_a_body_that_drips_ends_at_the_deadline() -> None:
-    async def drip(request: Request, stream: trio.abc.Stream) -> None:
-        await stream.send_all(reply(200, {"Content-Length": "1000"}))
-        while True:
-            await stream.send_all(b"x")
-            await trio.sleep(0.02)
-
-    async with raw_server(drip) as server, hasty(server) as fetch:
-        started = trio.current_time()
-        answer = await fetch(Job(server.url))
-        assert trio.current_time() - started < 2
-    assert reason_of(answer) is Reason.TIMEOUT
-    assert "reading the body" in answer.detail
-
-
-async def test_a_head_that_drips_ends_at_the_deadline() -> None:
-    async def drip(request: Request, stream: trio.abc.Stream) -> None:
-        await stream.send_all(b"HTTP/1.1 200 OK\r\nX: ")
-        while True:
-            await stream.send_all(b"x")
-            await trio.sleep(0.02)
-
-    async with raw_server(drip) as server, hasty(server) as fetch:
-        answer = await fetch(Job(server.url))
-    assert reason_of(answer) is Reason.TIMEOUT
-    assert "waiting for the answer" in answer.detail
-
-
 async def test_a_deadline_while_tls_is_set_up_says_so_and_passes() -> None:
     # Nobody answers the TLS handshake: the connection is there, and is not.
     async with raw_server(silence) as server, hasty(server) as fetch:

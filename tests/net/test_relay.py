@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import ssl
 import sys
 from base64 import b64encode
@@ -31,30 +30,11 @@ trustme = pytest.importorskip("trustme")
 two = pytest.importorskip("sites.two")
 
 
-@pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    return trustme.CA()
-
-
 @pytest.fixture
 def server_tls(authority: trustme.CA) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("127.0.0.1", "h.test", "*.h.test").configure_cert(context)
     return context
-
-
-@pytest.fixture
-def client_tls(authority: trustme.CA) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    authority.configure_trust(context)
-    return context
-
-
-@pytest.fixture(autouse=True)
-def no_proxies_around(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
 
 
 async def home(host: str, port: int) -> Sequence[str]:
@@ -520,3 +500,28 @@ async def test_a_request_beside_one_that_is_cancelled_while_they_connect_is_answ
                 both.start_soon(cancelled_at, step, partial(ask, relay, url))
                 await trio.lowlevel.checkpoint()
                 assert await body(relay, url) == b"alive"
+
+
+async def test_requests_under_way_when_the_server_ends_the_connection_may_be_tried_again(
+    server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
+) -> None:
+    async def end(talk: two.Talk, number: int) -> None:
+        talk.machine.close_connection(last_stream_id=number)
+        await talk.flush()
+
+    site = {"/": two.answer(b"alive"), "/end": end, "/large": two.answer(bytes(300_000))}
+    async with two.two_server(site, server_tls) as server:
+        url = f"https://127.0.0.1:{server.port}/"
+        async with relayed([url], client_tls, http2=True) as relay:
+            answers: list[Response | Fault] = []
+
+            async def note(target: str) -> None:
+                answers.append(await ask(relay, url + target))
+
+            assert await body(relay, url) == b"alive"
+            async with trio.open_nursery() as nursery:
+                for target in ("large", "end", "", "large", ""):
+                    nursery.start_soon(note, target)
+            faults = [answer for answer in answers if isinstance(answer, Fault)]
+            assert {fault.reason for fault in faults} == {Reason.RESET}
+            assert await body(relay, url) == b"alive"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
@@ -38,11 +37,6 @@ SMALL = Limits(timeout=10, max_bytes=20_000)
 Handler = Callable[[Request, trio.abc.Stream], Awaitable[object]]
 
 
-@pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    return trustme.CA()
-
-
 def serving(authority: trustme.CA, *alpn: str) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("127.0.0.1", "h.test").configure_cert(context)
@@ -53,20 +47,6 @@ def serving(authority: trustme.CA, *alpn: str) -> ssl.SSLContext:
 @pytest.fixture
 def server_tls(authority: trustme.CA) -> ssl.SSLContext:
     return serving(authority)
-
-
-@pytest.fixture
-def client_tls(authority: trustme.CA) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    authority.configure_trust(context)
-    return context
-
-
-@pytest.fixture(autouse=True)
-def no_proxies_around(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
 
 
 async def home(host: str, port: int) -> Sequence[str]:

@@ -16,12 +16,12 @@ from trio_crawler.model import Phase, Reason
 from trio_crawler.net.asking import ASKING, Asking, Meter, OneOnlyError
 from trio_crawler.net.dial import Dialer
 from trio_crawler.net.faults import Faulty, fault_of
+from trio_crawler.net.outside import CLOSING
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.resolve import peer
 from trio_crawler.net.wire import AROUND
 from trio_crawler.policy.limits import MAX_BYTES
 
-_CLOSING = 1.0
 _WRITING = 1.0
 _ALPN = ["http/1.1"]
 
@@ -165,7 +165,7 @@ class _Network(httpcore.AsyncNetworkStream):
             return self._secured(stream)
         except BaseException:
             # httpcore forgets it when TLS fails or is cancelled.
-            with trio.move_on_after(_CLOSING, shield=True):
+            with trio.move_on_after(CLOSING, shield=True):
                 await self._plain.aclose()
             raise
 

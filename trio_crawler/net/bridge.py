@@ -11,13 +11,12 @@ import httpx
 import trio
 
 from trio_crawler.model import Fault, Phase, Reason
-from trio_crawler.net.connection import Connection, Origin
+from trio_crawler.net.connection import PORTS, Connection, Origin
 from trio_crawler.net.faults import Faulty
 from trio_crawler.net.head import Head
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import has_control, is_token
 
-_PORTS = {"http": 80, "https": 443}
 _ERRORS: dict[Reason, type[httpx.TransportError]] = {
     Reason.CONNECT_TIMEOUT: httpx.ConnectTimeout,
     Reason.RESET: httpx.ReadError,
@@ -94,9 +93,9 @@ def _error_for(fault: Fault) -> type[httpx.TransportError]:
 def origin_of(request: httpx.Request) -> Origin:
     """Say whom to ask. Raises httpx.UnsupportedProtocol for anything but http and https."""
     url = request.url
-    if url.scheme not in _PORTS:
+    if url.scheme not in PORTS:
         raise httpx.UnsupportedProtocol(f"the wire speaks http and https, not {url.scheme!r}")
-    return url.scheme, url.raw_host.decode("ascii"), url.port or _PORTS[url.scheme]
+    return url.scheme, url.raw_host.decode("ascii"), url.port or PORTS[url.scheme]
 
 
 async def written(request: httpx.Request) -> bytes:

@@ -24,6 +24,8 @@ from trio_crawler.net.stream import Stream
 Origin: TypeAlias = tuple[str, str, int]
 """Scheme, host (an IPv6 address without brackets) and port."""
 
+PORTS = {"http": 80, "https": 443}
+
 
 class Connection:
     """Ask over a stream, which it owns, and tell whether it can be asked again.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trio_crawler.net.connection import Connection, Origin
+from trio_crawler.net.connection import PORTS, Connection, Origin
 from trio_crawler.net.head import Fields, Head
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import Requests, Target, is_target
@@ -12,7 +12,6 @@ from trio_crawler.net.wire import Wire
 
 _MOST_SITES = 10_000
 _AFTER_SCHEME = len("https://")
-_PORTS = {"http": 80, "https": 443}
 
 
 class _Site(NamedTuple):
@@ -65,7 +64,7 @@ def origin_of(target: Target) -> Origin:
     """Say whom to connect to for a URL."""
     scheme, _, _ = target.origin.partition(":")
     host, port = _host_and_port(target.authority)
-    return scheme, host, port or _PORTS[scheme]
+    return scheme, host, port or PORTS[scheme]
 
 
 def _host_and_port(authority: str) -> tuple[str, int | None]:

@@ -48,6 +48,7 @@ _CONNECTING = {
     **dict.fromkeys((*_UNREACHABLE, *_PROHIBITED), Reason.UNREACHABLE),
 }
 _NO_SUCH_NAME = (socket.EAI_NONAME, socket.EAI_NODATA, socket.EAI_FAIL)
+_ENDED = ("disconnected", "ConnectionTerminated", "ConnectionState.CLOSED")
 _EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
 # What OpenSSL says when the first bytes are no record of TLS.
 _NO_RECORD = "WRONG_VERSION_NUMBER"
@@ -121,10 +122,12 @@ def connect_fault(
 
 def _protocol(error: httpx.ProtocolError, peer: str, received: int | None) -> Fault:
     text = str(error)
-    # The words are h11's and httpcore's; a test of each keeps them true.
+    # The words are h11's, h2's and httpcore's; a test of each keeps them true.
     if received is not None and "peer closed connection" in text:
         return Fault(Reason.INCOMPLETE, f"the body was cut off after {received} bytes")
-    if "disconnected" in text:
+    # A server may end an HTTP/2 connection at any time (RFC 9113, 6.8), with requests under way:
+    # nginx does so after 1,000.
+    if any(words in text for words in _ENDED):
         return Fault(Reason.RESET, broken(peer, received))
     return Fault(Reason.BAD_REPLY, f"{peer} does not answer in valid HTTP: {clip(text)}")
 

@@ -32,7 +32,7 @@ _VALUE = rb"[^\r\n\0]*+(?:\r?\n[ \t][^\r\n\0]*+)*+"
 _LOOSE = re.compile(rb"(%s)[ \t]*+:(%s)\r?\n" % (_NAME, _VALUE))
 _LINE = re.compile(rb"[^\r\n\0]*+\r?\n")
 _LENGTH = re.compile(rb"[0-9]{1,19}")
-_WITHOUT_BODY = frozenset({204, 304})
+WITHOUT_BODY = frozenset({204, 304})
 # Bytes: more than almost any head has.
 _USUAL = 4 * 1024
 _TELLING = frozenset({b"content-length", b"transfer-encoding", b"connection", b"content-encoding"})
@@ -72,7 +72,7 @@ def parse(head: bytes, *, bodiless: bool = False) -> Head:
         raise bad(f"the answer has more than {MOST_LINES} header lines")
     telling = [field for field in fields if lower(field[0]) in _TELLING]
     length, chunked, keep, encoding = _framing(telling, minor)
-    if bodiless or status in _WITHOUT_BODY or status < 200:
+    if bodiless or status in WITHOUT_BODY or status < 200:
         # RFC 9110, 8.6: a 204 states no length; a body that it announces may still come.
         keep = keep and not (status == 204 and (length or chunked))
         length, chunked = 0, False

@@ -15,6 +15,7 @@ from trio_crawler.net.faults import Faulty, fault_of
 from trio_crawler.net.head import (
     MOST_BYTES,
     MOST_LINES,
+    WITHOUT_BODY,
     Fields,
     Head,
     bad,
@@ -27,7 +28,6 @@ from trio_crawler.net.request import Requests, Target, bad_url
 CLOSING = 1.0
 """Seconds that closing may take."""
 
-_WITHOUT_BODY = frozenset({204, 304})
 _MOST_LEFT = 100_000
 _PHASES = {
     "connect_tcp.started": Phase.CONNECT,
@@ -149,7 +149,7 @@ def _head(response: httpx.Response) -> Head:
     """Say what the wire would say of the same answer; its framing is the transport's affair."""
     status, headers = response.status_code, response.headers
     length = None
-    if status not in _WITHOUT_BODY and "transfer-encoding" not in headers:
+    if status not in WITHOUT_BODY and "transfer-encoding" not in headers:
         length = content_length(headers.raw)
     _check(status, headers.raw)
     encoding = content_encoding(headers.raw)

@@ -17,6 +17,7 @@ from trio_crawler.net.addresses import AddressPolicy
 from trio_crawler.net.asking import ASKING, Meter, OneOnlyError
 from trio_crawler.net.connection import Origin
 from trio_crawler.net.dial import Dialer
+from trio_crawler.net.outside import CLOSING
 from trio_crawler.net.proxies import Proxies
 from trio_crawler.net.tls import Security
 
@@ -27,7 +28,6 @@ MOST_ONE_ONLY = 10_000
 """Origins without HTTP/2 that are remembered."""
 
 _KEEPALIVE = 30.0
-_CLOSING = 1.0
 _EVERYWHERE = ("0.0.0.0/0", "::/0")
 
 
@@ -239,6 +239,6 @@ def _pool(transport: httpx.AsyncHTTPTransport) -> Any:
 
 
 async def _close(routes: Iterable[_Route]) -> None:
-    with trio.move_on_after(_CLOSING, shield=True):
+    with trio.move_on_after(CLOSING, shield=True):
         for route in routes:
             await route.transport.aclose()
