@@ -24,8 +24,25 @@ class Reason(StrEnum):
     EXCLUDED = "excluded"
     NOT_INCLUDED = "not_included"
     TOO_DEEP = "too_deep"
+    ROBOTS = "robots"
+    ROBOTS_UNAVAILABLE = "robots_unavailable"
+    REL_NOFOLLOW = "rel_nofollow"
+    META_NOFOLLOW = "meta_nofollow"
+    HEADER_NOFOLLOW = "header_nofollow"
 
-    # Skipped: it was admitted, and the crawl ended before its turn came.
+    # Refused as a trap: nobody made a page by hand behind such a URL.
+    LONG_URL = "long_url"
+    DEEP_PATH = "deep_path"
+    REPEATED_PATH = "repeated_path"
+    PERMUTED_QUERY = "permuted_query"
+    TOO_MANY_HOPS = "too_many_hops"
+    NOTHING_NEW = "nothing_new"
+    PATTERN_BUDGET = "pattern_budget"
+    HOST_BUDGET = "host_budget"
+    DUPLICATE = "duplicate"
+
+    # Skipped: it was admitted, and never asked for; ROBOTS and ROBOTS_UNAVAILABLE can be, too.
+    HOST_GIVEN_UP = "host_given_up"
     PAGE_BUDGET = "page_budget"
     TIME_BUDGET = "time_budget"
     STOPPED = "stopped"
@@ -50,6 +67,12 @@ class Reason(StrEnum):
     BAD_CHARSET = "bad_charset"
     TOO_MANY_LINKS = "too_many_links"
 
+    # Flaws of a sitemap, besides BAD_CHARSET, INCOMPLETE and TOO_LARGE: it was read in part.
+    BAD_SITEMAP = "bad_sitemap"
+    BAD_STATUS = "bad_status"
+    TOO_MANY_ENTRIES = "too_many_entries"
+    TOO_MANY_LEVELS = "too_many_levels"
+
 
 class Phase(StrEnum):
     """Say how far a fetch had come when it failed."""
@@ -62,12 +85,30 @@ class Phase(StrEnum):
     READ = "read"
 
 
+class Purpose(StrEnum):
+    """Say what a URL is asked for; a probe is a page that came before: is its host still there?"""
+
+    PAGE = "page"
+    ROBOTS = "robots"
+    SITEMAP = "sitemap"
+    PROBE = "probe"
+
+
+class Validator(NamedTuple):
+    """Hold what makes a request conditional (RFC 9110, 13.1): header values as they came."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One URL on its way through a crawl.
 
     `depth` counts the links followed from a seed (a redirect adds none), `redirects` the
-    redirects this path may still take, `tries` the attempts already made.
+    redirects this path may still take, `tries` the attempts already made. `priority` (0 to 1) is
+    what a sitemap says of it. With a `validator` the request is conditional. A job that is
+    `refused` is not asked for: a Reason makes it `Skipped`, a Fault a `Failure`.
     """
 
     url: str
@@ -75,6 +116,10 @@ class Job:
     redirects: int = 10
     referrer: str | None = None
     tries: int = 0
+    purpose: Purpose = Purpose.PAGE
+    priority: float | None = None
+    validator: Validator | None = None
+    refused: Reason | Fault | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +162,10 @@ class Page:
     `refused` those outside it; `links_beyond` counts what `Limits.max_links` cut off.
     `seconds` runs from the start of the last attempt to the end of the body. A URL that waited
     to be tried again when the crawl ended has its last status and headers, and no body.
+
+    `canonical` is the URL that the page calls its own (RFC 6596), `robots` what it asks of robots,
+    in its head or by X-Robots-Tag, such as "noindex". `duplicate_of` is the first URL of the same
+    host with the same body: what only this page links to was not followed then.
     """
 
     url: str
@@ -134,6 +183,9 @@ class Page:
     links_beyond: int = 0
     refused: tuple[Refused, ...] = field(default=(), repr=False)
     flaws: tuple[Reason, ...] = ()
+    canonical: str | None = None
+    robots: tuple[str, ...] = ()
+    duplicate_of: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -190,6 +242,33 @@ class Skipped:
 
 
 Outcome: TypeAlias = Page | Redirect | Failure | Skipped
+
+
+class Listing(NamedTuple):
+    """Hold what a sitemap says of a URL: `last_modified` as it is written, `priority` 0 to 1."""
+
+    sitemap: str
+    last_modified: str | None = None
+    priority: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sitemap:
+    """A sitemap that was asked for, and what came of it.
+
+    `kind` is "urlset", "index", "text", "rss" or "atom", "" when it could not be told; `entries`
+    counts the URLs (or sitemaps) it names, `admitted` those of them that were new and became part
+    of the crawl. With `flaws` it was read in part, or not at all. `referrer` is the robots.txt or
+    the index that names it, None when it was given.
+    """
+
+    url: str
+    kind: str = ""
+    entries: int = 0
+    admitted: int = 0
+    flaws: tuple[Reason, ...] = ()
+    detail: str = ""
+    referrer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

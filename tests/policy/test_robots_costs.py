@@ -1,0 +1,121 @@
+"""What robots.txt files cost at the worst: to read, and for each URL after that."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from trio_crawler.policy.robots import MOST_BYTES, Rules, parse_rules
+
+LONG_URL = "http://h.example/" + "a" * 2_066
+TYPICAL = "User-agent: *\n" + "".join(
+    f"Disallow: /directory{number}/something/\n" for number in range(50)
+)
+
+
+def filled(line) -> bytes:
+    """Fill a robots.txt to the last byte that counts with numbered lines."""
+    text, number = ["User-agent: *\n"], 0
+    size = len(text[0])
+    while size < MOST_BYTES:
+        text.append(line(number))
+        size += len(text[-1])
+        number += 1
+    return "".join(text[:-1]).encode()
+
+
+EXPENSIVE = {
+    "many stars": lambda n: f"Disallow: /*{'a*' * 1_000}b{n}\n",
+    "as many stars as fit": lambda n: f"Disallow: /*{'a*' * 8_000}b{n}\n",
+    "stars that match long": lambda n: f"Disallow: /*{'a*' * (900 - n)}ba*{'a' * (n // 5)}\n",
+    "ten stars": lambda n: f"Disallow: /*{'a*' * 10}b{n}\n",
+    "short": lambda n: f"Disallow: /*a{n:x}\n",
+    "the same piece": lambda n: f"Disallow: /*{n}*{'a' * 16}b\n",
+    "repeating pieces": lambda n: f"Disallow: /*{'a' * 51}*{'a' * 25}b{'a' * 25}*{n}\n",
+    "prefixes of all lengths": lambda n: f"Disallow: /{'a' * n}b\n",
+    "one prefix, many ends": lambda n: f"Disallow: /a*{n}$\n",
+    "heads": lambda n: f"Disallow: /{n}*aaaa\n",
+}
+
+
+@pytest.mark.parametrize("line", EXPENSIVE.values(), ids=EXPENSIVE.keys())
+def test_no_file_of_500_kib_makes_a_long_url_cost_more_than_5_ms(line, capsys):
+    rules = parse_rules(filled(line), "bot")
+    spent = min(seconds(rules.allows, LONG_URL) for _ in range(5))
+    with capsys.disabled():
+        print(f" {rules!r}: {spent * 1e3:.2f} ms", end="")
+    assert spent < 5e-3
+
+
+TEN_THOUSAND = {
+    "prefixes": ("/dir{}/", "/dir77/page.html?q=1", "/dir/page.html?q=1"),
+    "wildcards": ("/*/dir{}/", "/some/dir77/page.html?q=1", "/some/dir/page.html?q=1"),
+    "parameters": (
+        "/*?identifier_of_this={}$",
+        "/some/page.html?identifier_of_this=77",
+        "/some/page.html?q=1&x?identifier_of_this=77777",
+    ),
+    "ends": ("/dir{}/$", "/dir77/", "/dir77/page.html?q=1"),
+    "heads": ("/dir{}/*?", "/dir77/page.html?q=1", "/dir/page.html?q=1"),
+}
+
+
+@pytest.mark.parametrize(("form", "no", "yes"), TEN_THOUSAND.values(), ids=TEN_THOUSAND.keys())
+def test_ten_thousand_rules_cost_no_more_than_a_millisecond(form, no, yes, capsys):
+    rules = Rules({form.format(number): False for number in range(10_000)})
+    bad, good = f"http://h.example{no}", f"http://h.example{yes}"
+    assert not rules.allows(bad)
+    assert rules.allows(good)
+    spent = max(min(seconds(rules.allows, url) for _ in range(5)) for url in (bad, good))
+    with capsys.disabled():
+        print(f" {spent * 1e6:.0f} us", end="")
+    assert spent < 1e-3
+
+
+def test_a_file_of_100_mb_costs_what_its_first_500_kib_cost(capsys):
+    body = b"User-agent: *\nDisallow: /a\n" * 4_000_000
+    spent = seconds(parse_rules, body, "bot")
+    assert not parse_rules(body, "bot").allows("http://h.example/a")
+    with capsys.disabled():
+        print(f" {len(body) >> 20} MiB: {spent * 1e3:.0f} ms", end="")
+    assert spent < 1
+
+
+MANY = {
+    "rules": lambda n: f"Disallow: /{n}\n",
+    "wildcards": lambda n: f"Disallow: /*{n}*$\n",
+    "escapes": lambda n: f"Disallow: /%%%{n}%61\n",
+    "stars": lambda n: f"Disallow: /{n}{'*a' * 4_000}\n",
+    "latin 1": lambda n: f"Disallow: /ü{n}\n",
+    "controls": lambda n: "Disallow: /" + "\1a" * 8_000 + "\n",
+    "agents": lambda n: "User-agent: *\n" if n < 18_000 else f"Disallow: /{n}\n",
+    "bad sitemaps": lambda n: f"Sitemap: http://[{n}\n",
+    "colons": lambda n: ":\n",
+    "empty lines": lambda n: "\n",
+}
+
+
+@pytest.mark.parametrize("line", MANY.values(), ids=MANY.keys())
+def test_no_500_kib_cost_a_second(line, capsys):
+    text = "".join(line(n) for n in range(MOST_BYTES // len(line(0))))
+    body = ("User-agent: *\n" + text).encode("latin-1")
+    start = time.process_time()
+    rules = parse_rules(body, "bot")
+    spent = time.process_time() - start
+    with capsys.disabled():
+        print(f" {rules!r}: {spent * 1e3:.0f} ms", end="")
+    assert spent < 1
+
+
+def test_a_typical_file_is_read_in_less_than_2_ms(capsys):
+    spent = min(seconds(parse_rules, TYPICAL.encode(), "bot") for _ in range(10))
+    with capsys.disabled():
+        print(f" {len(TYPICAL)} bytes: {spent * 1e6:.0f} us", end="")
+    assert spent < 2e-3
+
+
+def seconds(call, *arguments) -> float:
+    start = time.process_time()
+    call(*arguments)
+    return time.process_time() - start

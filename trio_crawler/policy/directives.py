@@ -1,0 +1,78 @@
+"""Directives: what a page asks of robots, in its header fields and in its head."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import httpx
+
+from trio_crawler.policy.robots_text import product_token
+
+MOST_DIRECTIVES = 50
+"""Directives that are kept of one page's header fields, and of its meta elements."""
+
+_LONGEST = 100
+"""Characters: no directive, and no date, is that long."""
+
+_MOST_TEXT = 4_096
+"""Characters that are looked at of one field or attribute."""
+
+# A date has a comma before its day.
+_COMMA = re.compile(r",(?!\s*[0-9])")
+_VALUED = re.compile(r"unavailable_after|max-[a-z-]+")
+_AGENT = re.compile(r"\*|[a-z0-9_-]\S*")
+
+
+def header_directives(headers: httpx.Headers, token: str) -> tuple[str, ...]:
+    """Give the directives of all X-Robots-Tag fields that are for everybody or for this agent.
+
+    They are lower case, distinct and in order; "none" is given as "noindex" and "nofollow".
+    `token` is a product token; a field such as "somebot: noindex, nofollow" is all for that bot,
+    until it names another.
+    """
+    fields = headers.get_list("x-robots-tag")
+    return _distinct(each for text in fields for each in _for_agent(text, token.lower()))
+
+
+def meta_directives(contents: Iterable[str]) -> tuple[str, ...]:
+    """Give the directives of the `content` attributes of meta elements, as `header_directives`.
+
+    Which elements are meant (`<meta name=robots>`, or the product token) is the caller's choice.
+    """
+    return _distinct(
+        each for text in contents for part in _elements(text) for each in _words(part)
+    )
+
+
+def _for_agent(text: str, token: str) -> Iterator[str]:
+    ours = True
+    for element in _elements(text):
+        name, colon, rest = element.partition(":")
+        if colon and _AGENT.fullmatch(name) and not _VALUED.fullmatch(name):
+            ours = name == "*" or (token != "" and product_token(name) == token)
+            element = rest
+        if ours:
+            yield from _words(element)
+
+
+def _elements(text: str) -> Iterator[str]:
+    for part in _COMMA.split(text[:_MOST_TEXT].lower()):
+        yield ":".join(piece.strip() for piece in part.split(":"))
+
+
+def _words(element: str) -> Iterable[str]:
+    """Forgive white space for a comma, but not in a value."""
+    return [element] if ":" in element else element.split()
+
+
+def _distinct(elements: Iterable[str]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for element in elements:
+        if len(found) >= MOST_DIRECTIVES:
+            break
+        if element == "none":
+            found.update({"noindex": None, "nofollow": None})
+        elif len(element) <= _LONGEST:
+            found[element] = None
+    return tuple(found)[:MOST_DIRECTIVES]

@@ -1,0 +1,117 @@
+"""Robots: which origin of a crawl allows what, and which robots.txt must be asked for first."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from trio_crawler.model import Fault, Reason, Response, Validator
+from trio_crawler.page.urls import origin
+from trio_crawler.policy.robots_rules import ALLOW_ALL, DISALLOW_ALL, Rules
+from trio_crawler.policy.robots_text import MOST_BYTES, MOST_DELAY, parse_rules, product_token
+
+__all__ = [
+    "ALLOW_ALL",
+    "DISALLOW_ALL",
+    "FRESH",
+    "MOST_BYTES",
+    "MOST_DELAY",
+    "MOST_REDIRECTS",
+    "Robots",
+    "Rules",
+    "interpret",
+    "parse_rules",
+    "product_token",
+]
+
+MOST_REDIRECTS = 5
+"""Redirects on the way to a robots.txt that are followed (RFC 9309, 2.3.1.2)."""
+
+FRESH = 86_400.0
+"""Seconds for which a robots.txt is good (RFC 9309, 2.4)."""
+
+_TOO_MANY_REQUESTS = 429
+
+
+class _Known(NamedTuple):
+    rules: Rules
+    since: float
+    validator: Validator | None
+
+
+class Robots:
+    """Remember what the origins of one crawl allow.
+
+    `token` is the product token the rules were read for. With `obey` false everything is allowed
+    and nothing must be asked before. Times are seconds of any one clock. URLs are normalised
+    http(s) URLs; an origin is `scheme://authority`.
+    """
+
+    def __init__(self, token: str, *, obey: bool = True) -> None:
+        self.token = token
+        self.obey = obey
+        self._known: dict[str, _Known] = {}
+
+    def __len__(self) -> int:
+        """Count the origins whose rules are known."""
+        return len(self._known)
+
+    def __repr__(self) -> str:
+        obeying = "" if self.obey else ", obey=False"
+        return f"<Robots({self.token!r}{obeying}): {len(self)} origins>"
+
+    def before(self, url: str, now: float) -> str | None:
+        """Give the URL of the robots.txt that must be asked for before this URL.
+
+        None when its rules are known and not older than `FRESH`, and for a robots.txt itself.
+        """
+        if not self.obey:
+            return None
+        at = origin(url)
+        known = self._known.get(at)
+        if known is not None and now - known.since <= FRESH:
+            return None
+        file = at + "/robots.txt"
+        return None if url == file else file
+
+    def refusal(self, url: str) -> Reason | None:
+        """Say why a URL may not be asked for; None if it may, or its rules are not known."""
+        known = self._known.get(origin(url)) if self.obey else None
+        return None if known is None or known.rules.allows(url) else Reason.ROBOTS
+
+    def delay(self, url: str) -> float:
+        """Give the seconds that the URL's origin wants between requests, 0 for none."""
+        known = self._known.get(origin(url)) if self.obey else None
+        return 0.0 if known is None else known.rules.delay
+
+    def store(
+        self, origin: str, rules: Rules, now: float, validator: Validator | None = None
+    ) -> None:
+        """Keep the rules of an origin, in place of older ones."""
+        self._known[origin] = _Known(rules, now, validator)
+
+    def renew(self, origin: str, now: float) -> None:
+        """Keep the old rules for another `FRESH` seconds.
+
+        After a 304, or where the file cannot be had any more (RFC 9309, 2.4). Raises KeyError
+        for an origin that is not known.
+        """
+        self._known[origin] = self._known[origin]._replace(since=now)
+
+    def validator(self, origin: str) -> Validator | None:
+        """Give what makes the next request for this origin's robots.txt conditional."""
+        known = self._known.get(origin)
+        return None if known is None else known.validator
+
+
+def interpret(answer: Response | Fault, token: str) -> Rules | None:
+    """Read the rules out of what came for a robots.txt (RFC 9309, 2.3.1).
+
+    2xx is parsed; 4xx other than 429 allows everything, as does a redirect too many. None says
+    that the file cannot be had now: faults, 429, 5xx, and what no request of ours asks for. For
+    the 304 of a conditional request see `Robots.renew`.
+    """
+    if isinstance(answer, Fault) or answer.status in (304, _TOO_MANY_REQUESTS):
+        return None
+    if 200 <= answer.status < 300:
+        return parse_rules(answer.body, token)
+    return ALLOW_ALL if 300 <= answer.status < 500 else None

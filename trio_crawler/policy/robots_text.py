@@ -1,0 +1,159 @@
+"""Robots text: the bytes of a robots.txt read for one agent (RFC 9309, 2.1 and 2.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from trio_crawler.page.urls import normalise
+from trio_crawler.policy.robots_rules import ALLOW_ALL, Rules
+
+MOST_BYTES = 500 * 1024
+"""Bytes of a robots.txt that count (RFC 9309, 2.5)."""
+
+MOST_LINE = 16_663
+"""Bytes of a line that count, as in Google's parser."""
+
+MOST_DELAY = 60.0
+"""Seconds of crawl-delay that are obeyed."""
+
+MOST_SITEMAPS = 1_000
+"""Sitemaps that are taken from one file."""
+
+_TOKEN = re.compile("[A-Za-z_-]+")
+_COMPATIBLE = re.compile("compatible; *([A-Za-z_-]+)")
+_EVERYONE = re.compile(r"\*(?:\s|$)")
+_DELAY = re.compile(r"[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++", re.ASCII)
+
+
+def product_token(user_agent: str) -> str:
+    """Give the name that robots.txt files know an agent by (RFC 9309, 2.2.1), "" for none.
+
+    It is what the User-Agent begins with, as far as there are letters, "_" and "-". One that
+    begins with "Mozilla" hides its name in a comment, as Googlebot and bingbot do: then it is
+    what follows "compatible;", if anything does.
+    """
+    first = _TOKEN.match(user_agent.strip())
+    if first is None:
+        return ""
+    hidden = _COMPATIBLE.search(user_agent) if first[0].lower() == "mozilla" else None
+    return hidden[1] if hidden else first[0]
+
+
+def parse_rules(body: bytes, token: str) -> Rules:
+    """Read a robots.txt for the agent with this product token, "" for one without a name.
+
+    Never raises, whatever the bytes are. All groups that name the agent count together; without
+    one those for "*" do. Only the first `MOST_BYTES` are looked at, as far as they are whole
+    lines. May be called from a thread; from some 100 KB on it can take more than 50 ms.
+    """
+    text = _Text(token.lower())
+    for key, value in _fields(_clean(body)):
+        text.take(key, value)
+    group = text.ours if text.ours.named else text.everyone
+    patterns = group.patterns if False in group.patterns.values() else {}
+    if not patterns and not group.delay and not text.sitemaps:
+        return ALLOW_ALL
+    return Rules(patterns, group.delay, tuple(text.sitemaps))
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """What all groups with the same agent say."""
+
+    named: bool = False
+    delay: float = 0.0
+    patterns: dict[str, bool] = field(default_factory=dict)
+
+
+class _Text:
+    """What is read so far, and whom the next line speaks to.
+
+    Only rules end the agents of a group (RFC 9309, 2.2.4): "User-agent: a", "Crawl-delay: 5",
+    "User-agent: b", "Disallow: /" disallows both. But the delay is meant for `a`.
+    """
+
+    def __init__(self, token: str) -> None:
+        self.ours, self.everyone = _Group(), _Group()
+        self.sitemaps: dict[str, None] = {}
+        self._groups = {token: self.ours, "*": self.everyone} if token else {"*": self.everyone}
+        self._ruled: set[_Group] = set()
+        self._delayed: set[_Group] = set()
+        self._rules_seen = self._delay_seen = False
+
+    def take(self, key: str, value: str) -> None:
+        if key == "user-agent":
+            self._agent(value)
+        elif key in ("allow", "disallow"):
+            self._rule(value, key == "allow")
+        elif key == "crawl-delay":
+            self._delay(value)
+        elif key == "sitemap" and len(self.sitemaps) < MOST_SITEMAPS and _is_web(value):
+            self.sitemaps[value] = None
+
+    def _agent(self, value: str) -> None:
+        if self._rules_seen:
+            self._ruled.clear()
+        if self._rules_seen or self._delay_seen:
+            self._delayed.clear()
+        self._rules_seen = self._delay_seen = False
+        name = "*" if _EVERYONE.match(value) else product_token(value).lower()
+        if (group := self._groups.get(name)) is not None:
+            group.named = True
+            self._ruled.add(group)
+            self._delayed.add(group)
+
+    def _rule(self, pattern: str, allows: bool) -> None:
+        self._rules_seen = True
+        # What begins with anything else never matches (RFC 9309, 2.2: a path begins with "/").
+        if pattern.startswith(("/", "*")):
+            for group in self._ruled:
+                group.patterns[pattern] = allows or group.patterns.get(pattern, False)
+
+    def _delay(self, value: str) -> None:
+        self._delay_seen = True
+        # A number and nothing else.
+        if _DELAY.fullmatch(value):
+            for group in self._delayed:
+                group.delay = max(group.delay, min(float(value), MOST_DELAY))
+
+
+def _clean(body: bytes) -> bytes:
+    """Cut to the bytes that count, as UTF-8 or whatever it is, without mark and NULs."""
+    text = body[:MOST_BYTES]
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        text = text.decode("utf-16", "replace").encode()
+    if len(body) >= MOST_BYTES:
+        # A fetch may have cut it already: half a line would say something else.
+        text = text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]
+    return text.removeprefix(b"\xef\xbb\xbf").replace(b"\0", b"")
+
+
+def _fields(text: bytes) -> Iterator[tuple[str, str]]:
+    """Give key, lower case, and value of each line that has both, even if empty."""
+    for line in text.replace(b"\r", b"\n").split(b"\n"):
+        if line:
+            key, colon, value = _decoded(line[:MOST_LINE].partition(b"#")[0]).partition(":")
+            if colon:
+                yield key.strip().lower(), value.strip()
+            elif len(words := key.split()) == 2:
+                # Google's parser does without the colon where nothing else can be meant.
+                yield words[0].lower(), words[1]
+
+
+def _decoded(line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        return line.decode("latin-1")
+
+
+def _is_web(text: str) -> bool:
+    if not text[:8].lower().startswith(("http://", "https://")):
+        return False
+    try:
+        normalise(text)
+    except ValueError:
+        return False
+    return True

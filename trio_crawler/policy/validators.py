@@ -1,0 +1,61 @@
+"""Validators: what an answer says of its version, and how the next request asks by it."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+
+from trio_crawler.model import Validator
+
+LONGEST = 1_024
+"""Bytes of a value that is kept; an entity tag takes a few dozen."""
+
+# RFC 9110, 5.5: what a field value cannot hold.
+_has_control = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]").search
+
+
+def validator_of(headers: httpx.Headers) -> Validator | None:
+    """Return what later requests can ask by (RFC 9110, 8.8); None if there is nothing.
+
+    An entity tag is kept as it came, weak or strong, quoted or not; one character stands for one
+    byte (latin-1). A field that came twice, or could not be sent back, is left out.
+    """
+    etag, last_modified = _only(headers, b"etag"), _only(headers, b"last-modified")
+    return Validator(etag, last_modified) if etag or last_modified else None
+
+
+def conditions_of(validator: Validator) -> list[tuple[bytes, bytes]]:
+    """Return the fields that make a request conditional (RFC 9110, 13.1.2 and 13.1.3).
+
+    Both are there if both values are; the server goes by the entity tag then. A value that cannot
+    be sent is left out.
+    """
+    named = (
+        (b"If-None-Match", validator.etag),
+        (b"If-Modified-Since", validator.last_modified),
+    )
+    encoded = ((name, _encoded(value)) for name, value in named if value is not None)
+    return [(name, value) for name, value in encoded if value is not None]
+
+
+def _only(headers: httpx.Headers, name: bytes) -> str | None:
+    # The raw bytes: httpx guesses an encoding, of which the server knows nothing.
+    values = [value for key, value in headers.raw if key.lower() == name]
+    value = _sendable(values[0]) if len(values) == 1 else None
+    return None if value is None else value.decode("latin-1")
+
+
+def _encoded(value: str) -> bytes | None:
+    try:
+        return _sendable(value.encode("latin-1"))
+    except UnicodeEncodeError:
+        return None
+
+
+def _sendable(value: bytes) -> bytes | None:
+    value = value.strip(b" \t")
+    # "*" stands for every version: no change would ever be seen again.
+    if value in (b"", b"*") or len(value) > LONGEST or _has_control(value):
+        return None
+    return value
