@@ -115,18 +115,28 @@ def scheme(url: str) -> str:
     return url[: url.index(":")]
 
 
+def web(url: str) -> bool:
+    """Tell whether a normalised URL is one of http or https."""
+    return url.startswith(("http://", "https://"))
+
+
 def origin(url: str) -> str:
     """Give `scheme://host[:port]` of a normalised http(s) URL."""
     return url[: url.index("/", url.index("//") + 2)]
 
 
+def authority(url: str) -> str:
+    """Give `host[:port]` of a normalised http(s) URL; the usual port is not written."""
+    start = url.index("//") + 2
+    return url[start : url.index("/", start)]
+
+
 def host(url: str) -> str:
     """Give the host of a normalised http(s) URL, without the port; IPv6 keeps its brackets."""
-    start = url.index("//") + 2
-    authority = url[start : url.index("/", start)]
-    if authority[-1] == "]":
-        return authority
-    return authority.rpartition(":")[0] if ":" in authority else authority
+    name = authority(url)
+    if name[-1] == "]":
+        return name
+    return name.rpartition(":")[0] if ":" in name else name
 
 
 def _without_name(base: str) -> str:
