@@ -1,0 +1,500 @@
+from __future__ import annotations
+
+import calendar
+import itertools
+import math
+import random
+import re
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trio_crawler.model import Job, Reason
+from trio_crawler.page import read
+from trio_crawler.page.urls import normalise
+from trio_crawler.policy.orders import Orders
+from trio_crawler.policy.paths import repeats
+from trio_crawler.policy.sessions import without_session
+from trio_crawler.policy.traps import Traps, Watch
+
+HTML = "text/html; charset=utf-8"
+ENDLESS = 20_000
+"""Pages after which a walk counts as one without an end."""
+
+DEFAULTS = Traps()
+NO_HOPS = Traps(max_hops=math.inf)
+
+
+@dataclass(frozen=True)
+class Moved:
+    """An answer that leads elsewhere."""
+
+    target: str
+
+
+Site = Callable[[str], "str | Moved | None"]
+"""Answer a target, such as `/a?b=1`, with HTML, a redirect or nothing."""
+
+
+@dataclass
+class Walk:
+    """What a crawl found: the targets that were pages, and why links were refused."""
+
+    pages: list[str] = field(default_factory=list)
+    refused: Counter[Reason] = field(default_factory=Counter)
+    copies: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def beside(self) -> list[str]:
+        """List the pages that are none of the good ones."""
+        return [page for page in self.pages if page not in GOOD]
+
+
+def walk(site: Site, traps: Traps | None = DEFAULTS, most: int = ENDLESS) -> Walk:
+    """Crawl a site breadth first, until nothing is left or `most` URLs were asked for."""
+    found, watch = Walk(), traps and Watch(traps)
+    waiting = [Job("http://h/")]
+    seen = {"http://h/"}
+    for job in growing(waiting, most):
+        for successor in ask(site, job, watch, found):
+            if successor.url in seen or successor.redirects < 0:
+                continue
+            if watch and (reason := watch.refusal(successor)):
+                found.refused[reason] += 1
+            else:
+                seen.add(successor.url)
+                waiting.append(successor)
+    return found
+
+
+def growing(waiting: list[Job], most: int) -> Iterator[Job]:
+    for number in itertools.count():
+        if number >= min(len(waiting), most):
+            return
+        yield waiting[number]
+
+
+def ask(site: Site, job: Job, watch: Watch | None, found: Walk) -> list[Job]:
+    """Answer a job as the site does, and return what follows from that."""
+    target = job.url.removeprefix("http://h")
+    answer = site(target)
+    if answer is None:
+        return []
+    if isinstance(answer, Moved):
+        url = normalise(answer.target, job.url)
+        return [replace(job, url=url, redirects=job.redirects - 1, referrer=job.url)]
+    found.pages.append(target)
+    body = answer.encode()
+    if watch and (copy := watch.saw(job.url, body, HTML)):
+        found.copies[target] = copy.removeprefix("http://h")
+        return []
+    links = read(body, HTML, job.url).links
+    if watch:
+        links = tuple(map(without_session, links))
+    return [Job(url, job.depth + 1, referrer=job.url) for url in links]
+
+
+def link(*targets: str) -> str:
+    return "".join(f'<li><a href="{target}">here</a>' for target in targets)
+
+
+@cache
+def words(seed: object, count: int = 30) -> str:
+    """Give some text, the same for the same seed."""
+    chance = random.Random(str(seed))
+    return " ".join("".join(chance.choices("aeiourstlnm", k=7)) for _ in range(count))
+
+
+GOOD = [f"/good-{letters}" for letters in map("".join, itertools.product("abcde", "abcdefghij"))]
+
+
+def beside_good_pages(trap: Site, *entries: str) -> Site:
+    """Put a trap beside 50 pages that are found in two steps; the trap's links come first."""
+
+    def site(target: str) -> str | Moved | None:
+        if target == "/":
+            return "<h1>Home</h1>" + link(*entries, *GOOD[::10])
+        if target in GOOD:
+            at = GOOD.index(target)
+            return f"<p>{words(target)}" + link("/", *GOOD[at + 1 : at - at % 10 + 10])
+        return trap(target)
+
+    return site
+
+
+def parameters(target: str) -> dict[str, str]:
+    return dict(parse_qsl(urlsplit(target).query))
+
+
+def months(target: str) -> str | None:
+    """Show a month at /2031/3/ with links to two months, two years, and all days."""
+    match = re.fullmatch(r"/([0-9]{4})/([0-9]{1,2})/(?:([0-9]{1,2})/)?", target)
+    if match is None:
+        return None
+    year, month, day = int(match[1]), int(match[2]), match[3]
+    if day:
+        return f"<h1>{calendar.month_name[month]} {day}, {year}</h1>No events on this day."
+    near = [(year - (month == 1), (month - 2) % 12 + 1), (year + (month == 12), month % 12 + 1)]
+    far = [(year - 1, month), (year + 1, month)]
+    table = calendar.HTMLCalendar().formatmonth(year, month)
+    linked = re.sub(">([0-9]+)<", rf'><a href="/{year}/{month}/\1/">\1</a><', table)
+    return f"{linked} No events. " + link(*(f"/{y:04}/{m}/" for y, m in near + far))
+
+
+FRENCH = "janvier février mars avril mai juin juillet août septembre octobre novembre décembre"
+
+
+def french_months(target: str) -> str | None:
+    """Show a month by parameters, in words nobody told us of, with a token for each visitor."""
+    asked = parameters(target)
+    if not asked:
+        return None
+    at = int(asked["year"]) * 12 + int(asked["month"]) - 1
+    names = [FRENCH.split()[each % 12] for each in (at - 1, at, at + 1)]
+    near = (f"/cal?year={each // 12}&amp;month={each % 12 + 1}" for each in (at - 1, at + 1))
+    return (
+        f'<form><input type="hidden" name="csrf" value="{secrets.token_urlsafe()}"></form>'
+        f"<script nonce={secrets.token_hex()}>let state = '{secrets.token_hex()}'</script>"
+        f"<h1>{names[1]} {at // 12}</h1>Rien. {names[0]} {names[2]}" + link(*near)
+    )
+
+
+def numbers(target: str) -> str:
+    """Count for ever, with something new to say on each page."""
+    number = int(parameters(target).get("n", "0"))
+    return words(number) + link(f"/count?n={number + 1}")
+
+
+def facets(target: str) -> str:
+    """Let eight parameters be toggled, each at the end of the query, or out of it."""
+    path, _, query = target.partition("?")
+    chosen = query.split("&") if query else []
+    every = [f"facet{letter}=yes" for letter in "abcdefgh"]
+    toggled = [[each for each in chosen if each != facet] for facet in every if facet in chosen]
+    toggled += [[*chosen, facet] for facet in every if facet not in chosen]
+    shown = words(str(sorted(chosen)))
+    return shown + link(*(path + "?" * bool(each) + "&amp;".join(each) for each in toggled))
+
+
+def sessions(target: str) -> str | None:
+    """Write a new session id into every link of ten pages, in one of three ways."""
+    page = re.fullmatch("/shop/([a-j])(?:[;?].*)?", target)
+    if page is None:
+        return None
+    new = secrets.token_hex(16)
+    ways = (f";jsessionid={new}", f"?PHPSESSID={new}", f"?sid={new}")
+    return words(page[1]) + link(*(f"/shop/{each}{random.choice(ways)}" for each in "abcdefghij"))
+
+
+def same_everywhere(target: str) -> str:
+    return "There is nothing, and everything is here." + link("a/", "b/", "c/", "/top/")
+
+
+@pytest.mark.parametrize(
+    ("trap", "entry", "traps", "most", "reason"),
+    [
+        (months, "/2031/3/", DEFAULTS, 800, Reason.NOTHING_NEW),
+        (months, "/2031/3/", NO_HOPS, 800, Reason.NOTHING_NEW),
+        (french_months, "/cal?year=2031&amp;month=3", DEFAULTS, 41, Reason.TOO_MANY_HOPS),
+        (french_months, "/cal?year=2031&amp;month=3", NO_HOPS, 300, Reason.NOTHING_NEW),
+        (numbers, "/count?n=1", DEFAULTS, 20, Reason.TOO_MANY_HOPS),
+        (numbers, "/count?n=1", Traps(per_pattern=7), 7, Reason.PATTERN_BUDGET),
+        (numbers, "/count?n=1", Traps(per_host=57), 7, Reason.HOST_BUDGET),
+        (facets, "/list", DEFAULTS, 256, Reason.PERMUTED_QUERY),
+        (facets, "/list", NO_HOPS, 256, Reason.PERMUTED_QUERY),
+        (sessions, "/shop/a", DEFAULTS, 10, None),
+        (same_everywhere, "/any/", DEFAULTS, 60, None),
+        (same_everywhere, "/any/", NO_HOPS, 60, None),
+        (lambda target: words(target) + link("a/"), "/x/", NO_HOPS, 3, Reason.REPEATED_PATH),
+        (
+            lambda target: words(target) + link("a/" if target.endswith("b/") else "b/"),
+            "/x/",
+            NO_HOPS,
+            6,
+            Reason.REPEATED_PATH,
+        ),
+        (
+            lambda target: words(target) + link(f"{words(target, 1)}/"),
+            "/x/",
+            NO_HOPS,
+            20,
+            Reason.DEEP_PATH,
+        ),
+        (
+            lambda target: words(target) + link(f"{target}{words(target, 10).replace(' ', '-')}"),
+            "/x",
+            NO_HOPS,
+            27,
+            Reason.LONG_URL,
+        ),
+    ],
+)
+def test_a_trap_ends_and_the_good_pages_beside_it_are_all_found(trap, entry, traps, most, reason):
+    found = walk(beside_good_pages(trap, entry), traps)
+    assert set(GOOD) <= set(found.pages)
+    assert len(found.beside) - 1 <= most  # without the home page
+    assert reason is None or found.refused[reason]
+
+
+@pytest.mark.parametrize(
+    ("trap", "entry"),
+    [
+        (months, "/2031/3/"),
+        (french_months, "/cal?year=2031&amp;month=3"),
+        (numbers, "/count?n=1"),
+        (facets, "/list"),
+        (sessions, "/shop/a"),
+        (same_everywhere, "/any/"),
+    ],
+)
+def test_without_a_watch_these_traps_have_no_end(trap, entry):
+    found = walk(beside_good_pages(trap, entry), traps=None, most=1_000)
+    assert len(found.pages) == 1_000
+
+
+def test_a_redirect_that_always_names_another_url_ends_with_the_redirects():
+    asked = []
+
+    def elsewhere(target: str) -> Moved:
+        asked.append(target)
+        return Moved(f"/next?n={len(asked)}")
+
+    found = walk(beside_good_pages(elsewhere, "/next"))
+    assert set(GOOD) <= set(found.pages)
+    assert len(asked) == 11
+
+
+def test_redirects_to_a_directory_and_to_the_order_of_the_server_are_followed():
+    def tidy(target: str) -> str | Moved | None:
+        path, _, query = target.partition("?")
+        if path == "/list":
+            return Moved(f"/list/?{query}")
+        in_order = "&".join(sorted(query.split("&")))
+        return words(in_order) if query == in_order else Moved(f"/list/?{in_order}")
+
+    links = ("/list?b=1&amp;a=2", "/list/?d=1&amp;c=2&amp;b=3", "/list/?b=3&amp;d=1&amp;c=2")
+    found = walk(beside_good_pages(tidy, *links))
+    assert found.beside == ["/", "/list/?b=3&c=2&d=1", "/list/?a=2&b=1"]
+    assert found.refused == {Reason.PERMUTED_QUERY: 1}
+
+
+def test_pages_that_link_to_themselves_in_any_order_gain_one_url_each():
+    def shuffled(target: str) -> str:
+        path, _, query = target.partition("?")
+        every = itertools.permutations(query.split("&"))
+        return words(path) + link(*(f"{path}?{'&amp;'.join(order)}" for order in every))
+
+    found = walk(beside_good_pages(shuffled, "/list?a=1&amp;b=2&amp;c=3&amp;d=4"))
+    assert len(found.beside) == 1 + 2
+
+
+def test_another_value_or_one_more_of_the_same_is_another_query():
+    watch = Watch(Traps())
+    queries = ("a=1&b=2", "b=2", "a=1", "a=2&b=1", "a=1&b=2&b=2", "a=1&b=2&", "b=2?&a=1")
+    assert [watch.refusal(Job(f"http://h/?{query}")) for query in queries] == [None] * 7
+    assert watch.refusal(Job("http://h/?b=2&a=1")) == Reason.PERMUTED_QUERY
+    assert watch.refusal(Job("http://h/?b=2&b=2&a=1")) == Reason.PERMUTED_QUERY
+    assert watch.refusal(Job("http://h/x?b=2&a=1")) is None
+    assert watch.refusal(Job("http://g/?b=2&a=1")) is None
+
+
+def test_the_first_order_is_let_through_however_often_it_is_asked_about():
+    watch = Watch(Traps())
+    first, other = Job("http://h/?b=2&a=1"), Job("http://h/?a=1&b=2", referrer="http://h/")
+    answers = [watch.refusal(job) for job in (first, other, first, other, first)]
+    assert answers == [None, Reason.PERMUTED_QUERY] * 2 + [None]
+
+
+def test_the_first_order_is_known_for_as_long_as_the_crawl_lasts():
+    orders = Orders()
+    orders.keep("http://h/?b=2&a=1")
+    assert not orders.refuses("http://h/?b=2&a=1", None)
+    assert orders.refuses("http://h/?a=1&b=2", None)
+
+
+def test_the_last_65_536_urls_are_known_again():
+    watch = Watch(Traps(per_host=65_536))
+    urls = [
+        f"http://h/{letters}" for letters in map("".join, itertools.product("abcdefgh", repeat=6))
+    ]
+    for url in urls[:65_536]:
+        assert watch.refusal(Job(url)) is None
+    assert watch.refusal(Job(urls[65_536])) == Reason.HOST_BUDGET
+    assert watch.refusal(Job(urls[0])) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://h/" + "a" * 2_074, None),
+        ("http://h/" + "a" * 2_075, Reason.LONG_URL),
+        ("http://h/" + "/".join("abcdefghijklmnopqrst"), None),
+        ("http://h/" + "/".join("abcdefghijklmnopqrst") + "/?/u/v", None),
+        ("http://h/" + "/".join("abcdefghijklmnopqrstu"), Reason.DEEP_PATH),
+        ("http://h/a/a/x", None),
+        ("http://h/a/a/a", None),
+        ("http://h/a/a/a/", Reason.REPEATED_PATH),
+        ("http://h/x/a/b/a/b/a/b/y", Reason.REPEATED_PATH),
+        ("http://h/x/a/b/a/b/a/c/y", None),
+        ("http://h/a/b/c/a/b/c/a/b/c/", Reason.REPEATED_PATH),
+        ("http://h/2011/11/11/11", None),
+        ("http://h////", Reason.REPEATED_PATH),
+        ("http://h/?q=/a/a/a/a/", None),
+        ("http://a.a.a.a/", None),
+        ("http://a/a/a/b/", None),
+    ],
+)
+def test_a_url_tells_by_itself_that_it_goes_nowhere(url, reason):
+    assert Watch(Traps()).refusal(Job(url)) == reason
+
+
+@given(st.text("ab/", max_size=16), st.integers(1, 3))
+def test_what_comes_too_often_in_a_row_is_what_a_regular_expression_finds(names, most):
+    path = f"/{names}"
+    expected = re.search(rf"/((?:[^/]*/)+?)\1{{{most}}}", path) is not None
+    assert repeats(path, most) is expected
+
+
+def test_hops_are_links_from_a_seed():
+    watch = Watch(Traps())
+    assert watch.refusal(Job("http://h/a", depth=20)) is None
+    assert watch.refusal(Job("http://h/b", depth=21)) == Reason.TOO_MANY_HOPS
+    assert Watch(Traps(max_hops=0)).refusal(Job("http://h/b", depth=1)) == Reason.TOO_MANY_HOPS
+
+
+def test_each_url_is_counted_once():
+    watch = Watch(Traps(per_pattern=3, per_host=5))
+    for number in (1, 1, 2, 2, 1, 3):
+        assert watch.refusal(Job(f"http://h/{number}")) is None
+    assert watch.refusal(Job("http://h/4")) == Reason.PATTERN_BUDGET
+    assert watch.refusal(Job("http://h/a")) is None
+    assert watch.refusal(Job("http://h/3")) is None
+    assert watch.refusal(Job("http://h/b")) is None
+    assert watch.refusal(Job("http://h/c")) == Reason.HOST_BUDGET
+    assert watch.refusal(Job("http://h:81/c")) is None
+    assert watch.refusal(Job("http://h:81/3")) is None
+
+
+def test_a_refused_url_is_not_counted():
+    watch = Watch(Traps(per_host=1))
+    assert watch.refusal(Job("http://h/a", depth=21)) == Reason.TOO_MANY_HOPS
+    assert watch.refusal(Job("http://h/b")) is None
+
+
+def barren_watch(pages: int) -> Watch:
+    """Watch 300 URLs of a pattern enter and as many pages come that all say the same."""
+    watch = Watch(Traps())
+    for number in range(300):
+        assert watch.refusal(Job(f"http://h/{number}")) is None
+    for number in range(pages):
+        watch.saw(f"http://h/{number}", f"<p>{number} items".encode(), HTML)
+    return watch
+
+
+def test_two_hundred_pages_that_say_the_same_make_a_pattern_a_trap():
+    assert barren_watch(200).refusal(Job("http://h/300")) is None
+    assert barren_watch(210).refusal(Job("http://h/300")) == Reason.NOTHING_NEW
+
+
+def test_a_refused_pattern_stays_refused_and_others_are_as_before():
+    watch = barren_watch(210)
+    for number in range(210, 300):
+        watch.saw(f"http://h/{number}", words(number).encode(), HTML)
+    assert watch.refusal(Job("http://h/300")) == Reason.NOTHING_NEW
+    assert watch.refusal(Job("http://h/299")) is None  # was let through before
+    assert watch.refusal(Job("http://h/a")) is None
+    assert watch.refusal(Job("http://h/a/300")) is None
+    assert watch.refusal(Job("http://g/300")) is None
+
+
+def test_what_is_no_html_does_not_make_a_pattern_a_trap():
+    watch = barren_watch(0)
+    for number in range(300):
+        watch.saw(f"http://h/{number}", b"1 2 3", "text/plain")
+    assert watch.refusal(Job("http://h/300")) is None
+
+
+TERMS = words("terms", 100)
+
+
+def real_site(kind: str) -> Site:
+    """Show 1,000 pages by number, ten to a list; they differ as such pages do."""
+
+    def page(number: int) -> str:
+        if kind == "gallery":
+            return f'<h1>Picture {number}</h1><img src="/big/dsc_{number:05}.jpg"><p>{number} x 3'
+        if kind == "shop":
+            return f"<h1>Buy {words(number, 2)}</h1>In stock: {number} <p>{TERMS}"
+        return f"<h1>{number}</h1>" + "".join(chr(0x4E00 + ord(c)) for c in words(number, 9))
+
+    def site(target: str) -> str | None:
+        if target == "/":
+            return link(*(f"/list?page={number}" for number in range(100)))
+        path, number = target.split("=")
+        if path == "/list?page":
+            return words(target) + link(*(f"/item?id={number}{last}" for last in range(10)))
+        return page(int(number))
+
+    return site
+
+
+@pytest.mark.parametrize("kind", ["gallery", "shop", "chinese"])
+def test_a_thousand_real_pages_of_one_pattern_are_all_found(kind):
+    found = walk(real_site(kind))
+    assert len(found.pages) == 1_101
+    assert not found.refused
+
+
+def test_the_same_body_again_is_a_copy_of_the_first():
+    watch = Watch(Traps())
+    page = link("a", "/b")
+    assert watch.saw("http://h/x/", page.encode(), HTML) is None
+    assert watch.saw("http://h/x/index.html", page.encode(), "text/html") == "http://h/x/"
+    assert watch.saw("http://h/x/?page=2/3", page.encode(), "text/html") == "http://h/x/"
+    assert watch.saw("http://h/x/", page.encode(), HTML) is None
+    assert watch.saw("http://h/x/other", page.encode() + b" ", HTML) is None
+    assert watch.saw("http://g/x/index.html", page.encode(), HTML) is None
+
+
+def test_empty_bodies_and_what_is_no_html_are_no_copies():
+    watch = Watch(Traps())
+    for url in ("http://h/a", "http://h/b"):
+        assert watch.saw(url, b"", HTML) is None
+        assert watch.saw(url, b"a", "text/plain") is None
+        assert watch.saw(url, b"a", "") is None
+    assert watch.saw("http://h/a", b"<p>", "application/xhtml+xml") is None
+    assert watch.saw("http://h/b", b"<p>", "Text/HTML") == "http://h/a"
+
+
+def test_a_mirror_of_a_part_of_a_site_loses_no_page():
+    def mirrored(target: str) -> str | None:
+        place = re.fullmatch("/v[a-t]/([a-e]*)", target)
+        if place is None or len(place[1]) > 2:
+            return None
+        return words(place[1]) + link(*(place[1] + letter for letter in "abcde"))
+
+    found = walk(
+        beside_good_pages(mirrored, *(f"/v{letter}/" for letter in "abcdefghijklmnopqrst"))
+    )
+    assert len(found.beside) == 1 + 20 * (1 + 5 + 25)
+
+
+def test_in_many_directories_the_links_of_one_body_are_followed_no_further():
+    watch = Watch(Traps(copies=3))
+    answers = [watch.saw(f"http://h/{letter}/", b"<a href=a>", HTML) for letter in "abcdb"]
+    assert answers == [None, None, None, "http://h/a/", "http://h/a/"]
+    assert watch.saw("http://g/e/", b"<a href=a>", HTML) is None
+
+
+@pytest.mark.parametrize("figure", [each.name for each in fields(Traps)])
+def test_a_figure_that_cannot_be_meant_is_named(figure):
+    for nonsense in (-1, math.nan, -math.inf):
+        with pytest.raises(ValueError, match=f"^{figure} must be [01] or more, not {nonsense}$"):
+            Traps(**{figure: nonsense})

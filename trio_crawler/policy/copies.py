@@ -1,0 +1,39 @@
+"""Copies: the same body under many URLs."""
+
+from __future__ import annotations
+
+
+class Copies:
+    """Remember for each body the URL it came from first.
+
+    In the same directory the same links lead to the same pages (but for those that are only a
+    query), so they need not be followed again. In another directory relative links lead
+    elsewhere, and a mirror of a part of a site must not lose its pages: there they are followed,
+    in up to `most` directories. More are a server that says the same to whatever it is asked.
+    """
+
+    __slots__ = ("_directories", "_first", "_most")
+
+    def __init__(self, most: float) -> None:
+        self._most = most
+        # The keys are hashes of host and body: of 10^9 bodies two have the same with a chance of
+        # one in thirty.
+        self._first: dict[int, str] = {}
+        self._directories: dict[int, set[str]] = {}
+
+    def original(self, host: str, url: str, body: bytes) -> str | None:
+        """Return the first URL of `host` with this body if its links need not be followed."""
+        key = hash((host, body))
+        first = self._first.setdefault(key, url)
+        if first == url:
+            return None
+        here, followed = _directory(url), self._directories.get(key, {_directory(first)})
+        if here in followed or len(followed) >= self._most:
+            return first
+        self._directories[key] = followed | {here}
+        return None
+
+
+def _directory(url: str) -> str:
+    path = url.partition("?")[0]
+    return path[: path.rindex("/") + 1]

@@ -1,0 +1,164 @@
+"""Traps: endless URLs that nobody made by hand, and where to turn back from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trio_crawler.model import Job, Reason
+from trio_crawler.policy.copies import Copies
+from trio_crawler.policy.orders import Orders
+from trio_crawler.policy.paths import path, repeats, segments
+from trio_crawler.policy.patterns import Harvest, pattern
+
+FEW = 20
+"""URLs of a pattern up to which its pages are not looked at: so few are no trap."""
+
+_REMEMBERED = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Traps:
+    """Say from where on URLs are a trap; every figure can be changed, or be infinite.
+
+    `max_url` counts characters; `max_segments` the parts of a path; `max_repeats` how often
+    directories, one or a run of them, may come in a row; `max_hops` links from a seed. A URL's
+    pattern is what it shares with others but for numbers and the values of parameters: it is
+    refused, for good, once `barren` pages of it in a row said nothing new, or `per_pattern` URLs
+    of it were let through; a host after `per_host` URLs. The links of one and the same body are
+    followed in `copies` directories.
+
+    Raises ValueError, naming the figure, for one that cannot be meant.
+    """
+
+    max_url: float = 2_083
+    max_segments: float = 20
+    max_repeats: float = 2
+    max_hops: float = 20
+    barren: float = 200
+    per_pattern: float = 100_000
+    per_host: float = 1_000_000
+    copies: float = 20
+
+    def __post_init__(self) -> None:
+        _at_least(0, max_segments=self.max_segments, max_hops=self.max_hops)
+        _at_least(1, max_url=self.max_url, max_repeats=self.max_repeats, barren=self.barren)
+        _at_least(1, per_pattern=self.per_pattern, per_host=self.per_host, copies=self.copies)
+
+
+class Watch:
+    """Watch over one crawl: judge new URLs by what was let through and what came of it.
+
+    All URLs are normalised ones of http or https. What is kept: 90 bytes for a body, 100 for a
+    pattern, 140 for a URL with several parameters, up to 0.4 MiB for a pattern with thousands of
+    pages, and the last URLs that were let through.
+    """
+
+    def __init__(self, traps: Traps) -> None:
+        self._traps = traps
+        self._last = _Last()
+        self._orders = Orders()
+        self._copies = Copies(traps.copies)
+        # Of a pattern only the hash is kept.
+        self._hosts: dict[str, int] = {}
+        self._patterns: dict[int, int] = {}
+        self._harvests: dict[int, Harvest] = {}
+        self._barren: set[int] = set()
+
+    def refusal(self, job: Job) -> Reason | None:
+        """Decide whether a URL that is new to the crawl may enter it.
+
+        What is let through is counted. It may be asked about again before it has entered: at
+        least the last 65,536 URLs that were let through are known, and are so again.
+        """
+        if job.url in self._last:
+            return None
+        if reason := self._unlikely(job):
+            return reason
+        host, key = _host(job.url), _key(job.url)
+        if reason := self._spent(host, key):
+            return reason
+        self._let_through(job.url, host, key)
+        return None
+
+    def saw(self, url: str, body: bytes, content_type: str) -> str | None:
+        """Note the page that came from a URL, for each answer with a status of 2xx.
+
+        Returns the first URL of the host that had the very same body, if this page's links
+        lead nowhere that those of the first do not. Only HTML counts; an empty body is no copy.
+        """
+        if not body or "html" not in content_type.lower():
+            return None
+        key = _key(url)
+        if key is not None and self._patterns.get(key, 0) > FEW:
+            self._reap(key, url, body)
+        return self._copies.original(_host(url), url, body)
+
+    def _unlikely(self, job: Job) -> Reason | None:
+        traps, names = self._traps, path(job.url)
+        if len(job.url) > traps.max_url:
+            return Reason.LONG_URL
+        if segments(names) > traps.max_segments:
+            return Reason.DEEP_PATH
+        if repeats(names, traps.max_repeats):
+            return Reason.REPEATED_PATH
+        if job.depth > traps.max_hops:
+            return Reason.TOO_MANY_HOPS
+        return Reason.PERMUTED_QUERY if self._orders.refuses(job.url, job.referrer) else None
+
+    def _spent(self, host: str, key: int | None) -> Reason | None:
+        if key in self._barren:
+            return Reason.NOTHING_NEW
+        if key is not None and self._patterns.get(key, 0) >= self._traps.per_pattern:
+            return Reason.PATTERN_BUDGET
+        over = self._hosts.get(host, 0) >= self._traps.per_host
+        return Reason.HOST_BUDGET if over else None
+
+    def _let_through(self, url: str, host: str, key: int | None) -> None:
+        self._last.add(url)
+        self._orders.keep(url)
+        self._hosts[host] = self._hosts.get(host, 0) + 1
+        if key is not None:
+            self._patterns[key] = self._patterns.get(key, 0) + 1
+
+    def _reap(self, key: int, url: str, body: bytes) -> None:
+        if key in self._barren:
+            return
+        harvest = self._harvests.setdefault(key, Harvest())
+        harvest.add(url, body)
+        if harvest.barren >= self._traps.barren:
+            # What is still on its way changes nothing any more: the effort stays bounded.
+            self._barren.add(key)
+            del self._harvests[key]
+
+
+class _Last:
+    """Know the last strings that were added, 65,536 at least and twice as many at most."""
+
+    __slots__ = ("_before", "_now")
+
+    def __init__(self) -> None:
+        self._now: set[str] = set()
+        self._before: set[str] = set()
+
+    def __contains__(self, text: str) -> bool:
+        return text in self._now or text in self._before
+
+    def add(self, text: str) -> None:
+        if len(self._now) >= _REMEMBERED:
+            self._before, self._now = self._now, set()
+        self._now.add(text)
+
+
+def _host(url: str) -> str:
+    return url.split("/", 3)[2]
+
+
+def _key(url: str) -> int | None:
+    found = pattern(url)
+    return None if found is None else hash(found)
+
+
+def _at_least(least: int, **figures: float) -> None:
+    for name, figure in figures.items():
+        if not figure >= least:
+            raise ValueError(f"{name} must be {least} or more, not {figure}")
