@@ -63,8 +63,8 @@ def pages(pieces: list[str], longest: int) -> st.SearchStrategy[str]:
 @example('<!---><a href="x">-->')
 def test_what_is_tidy_is_read_as_lexbor_reads_it(text):
     if tidy.read(text) is not None:
-        hrefs, base, title, _ = html.read(text, URL)
-        assert (set(hrefs), base, title) == by_lexbor(text)
+        page = html.read(text, URL)
+        assert (set(page.hrefs), page.base, page.title) == by_lexbor(text)
 
 
 @given(pages(PLAIN, 20))

@@ -2,17 +2,16 @@
 
 Everything here is pure and synchronous, needs time linear in the size of the body, and raises
 nothing whatever a page contains. `read` gives the facts of one body; `urls` spells URLs and
-answers about them; `charset`, `media`, `entities`, `tidy`, `scan` and `html` are the steps of
-`read`.
+answers about them; `charset`, `media`, `entities`, `tidy`, `scan`, `html` and `hints` are the
+steps of `read`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import islice
 
 from trio_crawler.model import Reason
-from trio_crawler.page import charset, html, media, urls
+from trio_crawler.page import charset, hints, html, media, urls
 
 __all__ = ["Facts", "read"]
 
@@ -26,6 +25,11 @@ class Facts:
     Standard, "" for what is not text. `links` are distinct absolute URLs of any scheme in
     document order, `malformed` the hrefs that are no URLs, `beyond` counts the links that
     `max_links` left unread; in a large page those that are written alike count each time.
+
+    `nofollow` are those of `links` to which only links with rel=nofollow lead; they stand at the
+    end of `links`. `canonical` is the http(s) URL, normalised, that the rel=canonical of the head
+    name; None when they contradict each other. `meta_robots` are the distinct contents of the
+    head's meta elements for robots, as they are written.
     """
 
     content_type: str
@@ -35,15 +39,25 @@ class Facts:
     malformed: tuple[str, ...] = field(default=(), repr=False)
     beyond: int = 0
     flaws: tuple[Reason, ...] = ()
+    nofollow: frozenset[str] = field(default=frozenset(), repr=False)
+    canonical: str | None = None
+    meta_robots: tuple[str, ...] = ()
 
 
 def read(
-    body: bytes, content_type: str, url: str, *, max_links: int = 100_000, follow: bool = True
+    body: bytes,
+    content_type: str,
+    url: str,
+    *,
+    max_links: int = 100_000,
+    follow: bool = True,
+    agent: str = "",
 ) -> Facts:
     """Read a body that came from `url` (normalised) under a raw Content-Type header.
 
-    HTML and XHTML are read for their title and links; other text only gets its charset.
-    With `follow` false, as for error pages, nothing is read but the charset.
+    HTML and XHTML are read for their title, links and head; other text only gets its charset.
+    With `follow` false, as for error pages, nothing is read but the charset. A meta element is
+    for robots if its name is robots or, when given, the `agent` (a product token, any case).
     """
     kind = media.media_type(content_type, body)
     if not media.textual(kind):
@@ -55,20 +69,53 @@ def read(
     text, clean = charset.decode(body, encoding)
     if kind in media.XML and not media.has_html_root(text):
         return Facts(kind, encoding)
-    page = html.read(text, url, xml=kind != media.HTML, most=max_links)
-    return _facts(kind, encoding, page, max_links, () if clean else (Reason.BAD_CHARSET,))
-
-
-def _facts(
-    kind: str, encoding: str, page: html.Markup, max_links: int, flaws: tuple[Reason, ...]
-) -> Facts:
-    hrefs, beyond = page.hrefs, page.beyond
-    if len(hrefs) > max_links:
-        # Those beyond the limit are counted as they are written: resolving a million of them
-        # would take seconds.
-        distinct = dict.fromkeys(href.partition("#")[0] for href in hrefs)
-        hrefs, beyond = list(islice(distinct, max_links)), max(0, len(distinct) - max_links)
-    links, malformed = urls.resolve(hrefs, page.base)
+    xml = kind != media.HTML
+    page = html.read(text, url, xml=xml, most=max_links)
+    hrefs, unfollowed, beyond = _within(max_links, page)
+    links, nofollow, malformed = _resolve(hrefs, unfollowed, page.base)
+    said = hints.read(text, agent=agent, xml=xml)
+    flaws = () if clean else (Reason.BAD_CHARSET,)
     if beyond:
         flaws = (*flaws, Reason.TOO_MANY_LINKS)
-    return Facts(kind, encoding, page.title, tuple(links), tuple(malformed), beyond, flaws)
+    return Facts(
+        kind,
+        encoding,
+        page.title,
+        tuple(links),
+        tuple(malformed),
+        beyond,
+        flaws,
+        nofollow,
+        hints.one_canonical(said.canonicals, page.base) if said.canonicals else None,
+        said.robots,
+    )
+
+
+def _within(most: int, page: html.Markup) -> tuple[list[str], list[str], int]:
+    """Cut the hrefs at a limit; also returns how many were cut, here or before."""
+    hrefs, unfollowed = page.hrefs, page.unfollowed
+    if len(hrefs) + len(unfollowed) <= most:
+        return hrefs, unfollowed, page.beyond
+    # Those beyond the limit are counted as they are written: resolving a million of them would
+    # take seconds.
+    hrefs, unfollowed = _distinct(hrefs), _distinct(unfollowed)
+    beyond = max(0, len(hrefs) + len(unfollowed) - most)
+    hrefs = hrefs[:most]
+    return hrefs, unfollowed[: most - len(hrefs)], page.beyond + beyond
+
+
+def _resolve(
+    hrefs: list[str], unfollowed: list[str], base: str
+) -> tuple[list[str], frozenset[str], list[str]]:
+    """Resolve both kinds of hrefs; returns the URLs, those never followed, and what is no URL."""
+    links, malformed = urls.resolve(hrefs, base)
+    if not unfollowed:
+        return links, frozenset(), malformed
+    more, bad = urls.resolve(unfollowed, base)
+    nofollow = frozenset(more).difference(links)
+    links += [link for link in more if link in nofollow]
+    return links, nofollow, list(dict.fromkeys(malformed + bad))
+
+
+def _distinct(hrefs: list[str]) -> list[str]:
+    return list(dict.fromkeys(href.partition("#")[0] for href in hrefs))

@@ -27,16 +27,18 @@ The dearest shape is a formatting element with hundreds of attributes that every
 clones: 31 KB of it took 0.7 s and 830 MB.
 """
 
-_Found: TypeAlias = tuple[list[str], str | None, str | None, int]
+_Found: TypeAlias = tuple[list[str], list[str], str | None, str | None, int]
 
 
 class Markup(NamedTuple):
     """Hold what was read: hrefs as written, entities decoded, and the base to resolve them.
 
-    `beyond` counts the links that were left out because there are too many.
+    The hrefs of links with rel=nofollow are the `unfollowed`. `beyond` counts the links that were
+    left out because there are too many.
     """
 
     hrefs: list[str]
+    unfollowed: list[str]
     base: str
     title: str | None
     beyond: int
@@ -54,8 +56,9 @@ def read(text: str, url: str, *, xml: bool = False, most: int = 100_000) -> Mark
     if found is None:
         small = len(text) <= SMALL_TEXT and text.count("<") <= SMALL_TAGS
         found = _from_tree(text) if small and not xml else _from_tags(text, most, xml=xml)
-    hrefs, base, title, beyond = found
-    return Markup(hrefs, url if base is None else _base(base, url), title or None, beyond)
+    hrefs, unfollowed, base, title, beyond = found
+    base = url if base is None else _base(base, url)
+    return Markup(hrefs, unfollowed, base, title or None, beyond)
 
 
 def _from_parts(text: str) -> _Found | None:
@@ -65,36 +68,44 @@ def _from_parts(text: str) -> _Found | None:
     hrefs = found.hrefs
     if "\0" in text or "&" in "".join(hrefs):
         hrefs = [entities.in_attribute(href) for href in hrefs]
+    unfollowed = [entities.in_attribute(href) for href in found.unfollowed]
     base = None if found.base is None else entities.in_attribute(found.base)
-    return hrefs, base, None if found.title is None else _title(found.title), 0
+    return hrefs, unfollowed, base, None if found.title is None else _title(found.title), 0
 
 
 def _from_tree(text: str) -> _Found:
     # The tree is gone on return: one node left over would keep all of it.
     tree = LexborHTMLParser(text)
     nodes = tree.css("a[href], area[href]") if tree.tags("area") else tree.tags("a")
-    hrefs = [href for node in nodes if (href := node.attributes.get("href")) is not None]
+    hrefs: list[str] = []
+    unfollowed: list[str] = []
+    for attributes in [node.attributes for node in nodes]:
+        if "href" in attributes:
+            kind = unfollowed if scan.holds_nofollow(attributes.get("rel") or "") else hrefs
+            kind.append(attributes["href"] or "")
     bases = (node.attributes["href"] for node in tree.tags("base") if "href" in node.attributes)
     titles = (node.text() for node in tree.tags("title") if not _foreign(node))
-    return hrefs, next((base or "" for base in bases), None), _folded(next(titles, "")), 0
+    base = next((base or "" for base in bases), None)
+    return hrefs, unfollowed, base, _folded(next(titles, "")), 0
 
 
 def _from_tags(text: str, most: int, *, xml: bool) -> _Found:
     # Distinct at once: a page of 10 MiB has up to a million links.
     hrefs: dict[str, None] = {}
+    unfollowed: dict[str, None] = {}
     beyond = 0
     base: str | None = None
     title: str | None = None
-    for name, source in scan.tags(text, xml=xml):
+    for name, source, nofollow in scan.tags(text, xml=xml):
         if name == "title":
             title = _title(source) if title is None else title
         elif name == "base":
             base = entities.in_attribute(source) if base is None else base
-        elif name and len(hrefs) < most:
-            hrefs[entities.in_attribute(source)] = None
+        elif name and len(hrefs) + len(unfollowed) < most:
+            (unfollowed if nofollow else hrefs)[entities.in_attribute(source)] = None
         else:
-            beyond += source not in hrefs
-    return list(hrefs), base, title, beyond
+            beyond += source not in hrefs and source not in unfollowed
+    return list(hrefs), list(unfollowed), base, title, beyond
 
 
 def _foreign(node: LexborNode) -> bool:

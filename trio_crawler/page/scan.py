@@ -12,7 +12,10 @@ page holds.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from trio_crawler.page import entities
 
 W = "\\t\\n\\f\\r "
 _NAME = rf"[^{W}/>]*+"
@@ -28,16 +31,20 @@ _REST = rf"{ATTRIBUTES}([{W}/]*+)>"
 _BARE = r"[^=>]*+>"
 _EASY = rf"""(?:[^=>"']*+(?<![{W}/"])="[^"]*+")*+[^=>"']*+>"""
 _TAG = rf"(?:{_BARE}|{_NAME}{_EASY}|{_NAME}{ATTRIBUTES}[{W}/]*+>)"
-_EASY_LINK = rf"""[aA](?:[{W}]++[a-zA-Z-]++(?<!href)="[^"]*+")*+[{W}]++href="([^"]*+)"{_EASY}"""
+# What may stand beside the href of a link, and never is rel=nofollow: that holds a "w", or a
+# reference for it.
+_BESIDES = rf"""(?:[{W}]++[a-z-]++(?<!href)(?<!rel)="[^"]*+")*+"""
+_NO_W = rf"""(?:[^=>"'wW&]*+(?<![{W}/"])="[^"wW&]*+")*+[^=>"'wW&]*+>"""
+_EASY_LINK = rf"""[aA]{_BESIDES}[{W}]++href="([^"]*+)"{_BESIDES}{_NO_W}"""
 
 
-def _either_case(words: str) -> str:
+def either_case(words: str) -> str:
     """Spell a choice of words for both cases; IGNORECASE would cost a third more time."""
     return "|".join("".join(f"[{c}{c.upper()}]" for c in word) for word in words.split())
 
 
 _RAW = "script style textarea title xmp iframe noembed noframes"
-_TELLING = _either_case(f"a area base template svg math plaintext {_RAW}")
+_TELLING = either_case(f"a area base template svg math plaintext {_RAW}")
 # The first two letters rule out nearly every other name before the list is tried.
 _OTHER = (
     rf"(?:[^\W\d_abimnpstxABIMNPSTX]|[bBmM](?![aA])|[aA](?![{W}/>rR])"
@@ -57,15 +64,38 @@ _NEXT_OF_ALL = re.compile(
     re.ASCII,
 ).match
 _LINK, _TAG_END, _OTHER_MARKUP = 1, 3, 4
+COMMENT = "!--(?:-?+(?=>)|[^-]*+(?:-(?!-!?>)[^-]*+)*+--!?+(?=>))"  # all but its ">"
 _COMMENT_END = re.compile("--!?>")
-_RAW_END = {name: re.compile(f"</(?:{_either_case(name)})(?=[{W}/>])") for name in _RAW.split()}
-_IN_SCRIPT = re.compile(f"<!--(-*+>)?|(-->)|<(/?)(?:{_either_case('script')})(?=[{W}/>])")
-# An attribute's value in group 1 to 3; no group for a value that is missing or empty.
-HREF = re.compile(
-    rf"(?:[{W}/]*+(?!(?:{_either_case('href')})[{W}/>=]){_ATTRIBUTE})*+"
-    rf"[{W}/]*+(?:{_either_case('href')})"
-    rf"""(?:[{W}]*+=[{W}]*+(?:"([^"]*+)"|'([^']*+)'|([^{W}>"'][^{W}>]*+))?+)?+"""
-).match
+_RAW_END = {name: re.compile(f"</(?:{either_case(name)})(?=[{W}/>])") for name in _RAW.split()}
+_NOSCRIPT_END = re.compile(f"</(?:{either_case('noscript')})(?=[{W}/>])")
+_IN_SCRIPT = re.compile(f"<!--(-*+>)?|(-->)|<(/?)(?:{either_case('script')})(?=[{W}/>])")
+Find: TypeAlias = Callable[..., re.Match[str] | None]
+
+
+def attribute(name: str) -> Find:
+    """Make an expression that finds an attribute in those of a tag; the first of a name counts.
+
+    It wants a text and where the tag's name ends in it. The value, as written, is what
+    `value_of` gives of its match.
+    """
+    # The value in group 1 to 3; no group for a value that is missing or empty.
+    return re.compile(
+        rf"(?:[{W}/]*+(?!(?:{either_case(name)})[{W}/>=]){_ATTRIBUTE})*+"
+        rf"[{W}/]*+(?:{either_case(name)})(?=[{W}/>=])"
+        rf"""(?:[{W}]*+=[{W}]*+(?:"([^"]*+)"|'([^']*+)'|([^{W}>"'][^{W}>]*+))?+)?+"""
+    ).match
+
+
+def value_of(match: re.Match[str]) -> str:
+    """Give the value that an expression of `attribute` found."""
+    return match[match.lastindex] if match.lastindex else ""
+
+
+HREF = attribute("href")
+REL = attribute("rel")
+# No other tag needs to be asked: a reference may stand for any letter.
+_MAY_BE_NOFOLLOW = re.compile("[wW&]").search
+_HOLDS_NOFOLLOW = re.compile(rf"(?<![^{W}])nofollow(?![^{W}])", re.IGNORECASE | re.ASCII).search
 _CONTEXTS = frozenset({"template", "svg", "math"})
 _WITH_HREF = frozenset({"a", "area", "base"})
 # Where SVG and MathML hold HTML again (13.2.6, the integration points).
@@ -82,13 +112,26 @@ MOST_TAGS = 500_000
 _DEEPEST = 32  # contexts; a nesting beyond that is nobody's page
 
 
-def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str]]:
+def holds_nofollow(rel: str) -> bool:
+    """Tell whether a decoded `rel` has the token nofollow."""
+    return _HOLDS_NOFOLLOW(rel) is not None
+
+
+def nofollow(text: str, at: int, end: int) -> bool:
+    """Tell whether a tag is rel=nofollow; its attributes stand in `text` from `at` to `end`."""
+    if not _MAY_BE_NOFOLLOW(text, at, end) or (match := REL(text, at)) is None:
+        return False
+    return holds_nofollow(entities.in_attribute(value_of(match)))
+
+
+def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str, bool]]:
     """Find what links, base and title are read from, in document order, outside templates.
 
-    Yields the name `a`, `area`, `base` or `title`, and the source of the first `href` attribute
-    (tags without one are left out) or of the title's content; entities are not decoded. With
-    `xml`, a tag that ends in "/>" has no content, as in XHTML. After 500,000 tags that could
-    tell something the name is "": the rest is not read, so that no page takes two seconds.
+    Yields the name `a`, `area`, `base` or `title`, the source of the first `href` attribute
+    (tags without one are left out) or of the title's content, and whether a link is nofollow;
+    entities are not decoded. With `xml`, a tag that ends in "/>" has no content, as in XHTML.
+    After 500,000 tags that could tell something the name is "": the rest is not read, so that
+    no page takes two seconds.
     """
     contexts = _Contexts()
     at = 0
@@ -98,7 +141,7 @@ def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str]]:
             return
         at = match.end()
         if match.lastindex == _LINK:
-            yield "a", match[_LINK]
+            yield "a", match[_LINK], False
         elif match.lastindex == _OTHER_MARKUP:
             at = _behind_markup(text, at, cdata=xml or contexts.foreign)
         else:
@@ -109,14 +152,36 @@ def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str]]:
             if name in _WITH_HREF and not (foreign and name != "a"):
                 href = HREF(text, match.end(2))
                 if href is not None and not contexts.hidden:
-                    yield name, href[href.lastindex] if href.lastindex else ""
+                    start, end = match.end(2), match.start(_TAG_END)
+                    yield name, value_of(href), nofollow(text, start, end)
             elif name in _RAW_END and not (foreign or (xml and empty)):
-                start, at = at, _raw_end(name, text, at)
+                start, at = at, raw_end(name, text, at)
                 if name == "title" and not contexts.hidden:
-                    yield name, text[start:at]
+                    yield name, text[start:at], False
             elif name == "plaintext" and not foreign:
                 return
-    yield "", ""
+    yield "", "", False
+
+
+def behind_template(text: str, at: int) -> int:
+    """Find the end of a template whose start tag ends at a place; without one, the text's end."""
+    contexts = _Contexts()
+    contexts.pass_tag("template", empty=False, xml=False)
+    while contexts.open:
+        match = _NEXT_OF_ALL(text, at)
+        if match is None:
+            return len(text)
+        at = match.end()
+        if match.lastindex == _OTHER_MARKUP:
+            at = _behind_markup(text, at, cdata=contexts.foreign)
+            continue
+        name, foreign = match[2].lower(), contexts.foreign
+        contexts.pass_tag(name, empty=match[3].endswith("/"), xml=False)
+        if name in _RAW_END and not foreign:
+            at = raw_end(name, text, at)
+        elif name == "plaintext" and not foreign:
+            return len(text)
+    return at
 
 
 class _Contexts:
@@ -186,9 +251,9 @@ def _behind_markup(text: str, at: int, *, cdata: bool) -> int:
     return len(text) if found < 0 else found + len(close)
 
 
-def _raw_end(name: str, text: str, at: int) -> int:
-    """Find the end tag of a raw text element; without one it takes all the rest."""
-    match = _RAW_END[name].search(text, at)
+def raw_end(name: str, text: str, at: int) -> int:
+    """Find the end tag of a raw text element, or of `noscript`; if missing, the text's end."""
+    match = (_NOSCRIPT_END if name == "noscript" else _RAW_END[name]).search(text, at)
     if match is None:
         return len(text)
     if name == "script" and text.find("<!--", at, match.start()) >= 0:

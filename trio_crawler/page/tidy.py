@@ -9,16 +9,24 @@ of the time of the scan, and less than lexbor needs for its tree.
 from __future__ import annotations
 
 import re
+from itertools import compress
 from typing import NamedTuple
 
-from trio_crawler.page.scan import ATTRIBUTES, HREF, W
+from trio_crawler.page.scan import ATTRIBUTES, COMMENT, HREF, W, nofollow, value_of
 
 _LONGEST = 1 << 20  # characters; the parts of a page take some ten times its size
 
 _END = rf"(?=[{W}/>])"
 _VALUE = r'"[^"<>]*+"'
-_EASY = rf"(?:[{W}]++(?!href=)[a-z-]++={_VALUE})*+"
-_COMMENT = "!--(?:-?+(?=>)|[^-]*+(?:-(?!-!?>)[^-]*+)*+--!?+(?=>))"
+_EASY = rf"(?:[{W}]++[a-z-]++={_VALUE})*+"
+# A link that is not rel=nofollow: that holds a "w", or a reference for it, and few others do. Of
+# what stands beside a href, nearly all begins neither like that nor like rel.
+_PLAIN = rf"(?:[{W}]++(?![hr])[a-z-]++={_VALUE})*+"
+_BESIDE = rf"""(?:[{W}]++(?:(?!href=|rel=)[a-z-]++={_VALUE}|rel="[^"<>wW&]*+"))*+"""
+_LINK_TAG = (
+    rf'a{_PLAIN}(?:[{W}]++href="|{_BESIDE}[{W}]++href=")([^"<>]*+)"'
+    rf"(?:(?=>)|{_BESIDE}(?=[^<>wW&]*+>))"
+)
 _RAW = "iframe|noembed|noframes|style|textarea|xmp"
 _CONTEXTS = "math|select|svg|template"
 _TELLING = rf"(?:(?i:a|area|base|frameset|plaintext|script|title|{_RAW}|{_CONTEXTS}){_END}|[!?])"
@@ -44,10 +52,10 @@ _FOUND = re.compile(
     f"<{_LIKELY}(?:"
     + "|".join(
         [
-            rf'a{_EASY}[{W}]++href="([^"<>]*+)"',
+            _LINK_TAG,
             rf"((?i:a|area|base){_END})",
             rf"(?:meta|img){_EASY}{_END}",
-            _COMMENT,
+            COMMENT,
             "[!?](?!--)[^>]*+",
             rf"(?i:title){_END}{_TAG_END}(?=([^<]*+(?:<(?!/(?i:title){_END})[^<]*+)*+))"
             + _until_end("title"),
@@ -61,6 +69,10 @@ _FOUND = re.compile(
     + ")",
     re.ASCII,
 )
+# The other ways to write a link that is not rel=nofollow.
+_EASY_HREF = re.compile(
+    rf"""[{W}]++href=(?:'([^'<>]*+)'|([^{W}"'<>][^{W}<>]*+))[^<>wW&]*+>"""
+).match
 _HREF, _LINK, _TITLE, _PARTS = 1, 2, 3, 6
 
 _NO_MARKS = bytes(set(range(256)) - set(b"<>=\"'"))
@@ -69,11 +81,15 @@ _HOLDS_TAGS = re.compile(rf"""=[{W}]*+(?:"[^"<>]*+[<>]|'[^'<>]*+[<>])""").search
 
 
 class Sources(NamedTuple):
-    """Hold the hrefs of `a` and `area`, the first of `base` and the first title, as written."""
+    """Hold the hrefs of `a` and `area`, the first of `base` and the first title, as written.
+
+    The hrefs of links with rel=nofollow are the `unfollowed`.
+    """
 
     hrefs: list[str]
     base: str | None
     title: str | None
+    unfollowed: list[str]
 
 
 def read(text: str) -> Sources | None:
@@ -83,24 +99,30 @@ def read(text: str) -> Sources | None:
     parts = _FOUND.split(text)
     if not _is_tidy("<".join(parts[::_PARTS])):
         return None
-    hrefs = parts[_HREF::_PARTS]
-    base = _read_the_rest(parts, hrefs) if any(parts[_LINK::_PARTS]) else None
+    hrefs, names = parts[_HREF::_PARTS], parts[_LINK::_PARTS]
+    unfollowed: list[str] = []
+    base = _read_the_rest(parts, hrefs, unfollowed) if any(names) else None
     title = next((title for title in parts[_TITLE::_PARTS] if title is not None), None)
-    return Sources([href for href in hrefs if href is not None], base, title)
+    return Sources([href for href in hrefs if href is not None], base, title, unfollowed)
 
 
-def _read_the_rest(parts: list[str], hrefs: list[str]) -> str | None:
+def _read_the_rest(parts: list[str], hrefs: list[str], unfollowed: list[str]) -> str | None:
     """Put the hrefs that are written in some other way into their places; return the base's."""
     base = None
-    for place, name in enumerate(parts[_LINK::_PARTS]):
+    names = parts[_LINK::_PARTS]
+    for place in compress(range(len(names)), names):
         # The attributes are at the beginning of the text that follows.
-        if not name or (match := HREF(parts[(place + 1) * _PARTS])) is None:
+        name, rest = names[place], parts[(place + 1) * _PARTS]
+        easy = _EASY_HREF(rest)
+        if (match := easy or HREF(rest)) is None:
             continue
-        href = match[match.lastindex] if match.lastindex else ""
-        if name in "aA" or name[1] in "rR":
+        href = value_of(match)
+        if name not in "aA" and name[1] not in "rR":
+            base = href if base is None else base
+        elif easy is None and nofollow(rest, 0, rest.find(">")):
+            unfollowed.append(href)
+        else:
             hrefs[place] = href
-        elif base is None:
-            base = href
     return base
 
 
@@ -111,7 +133,11 @@ def _is_tidy(text: str) -> bool:
     between them. A value can only begin behind "=", and the marks alone tell nearly always that
     none goes as far as the next tag: almost all of them have come down to `=""`.
     """
-    marks = text.encode("utf-8", "surrogatepass").translate(None, _NO_MARKS).replace(b'=""', b"")
+    try:
+        source = text.encode("latin-1")  # a mere copy, where it can be done
+    except UnicodeEncodeError:
+        source = text.encode("utf-8", "surrogatepass")
+    marks = source.translate(None, _NO_MARKS).replace(b'=""', b"")
     if _MAY_HOLD_TAGS(marks) and _HOLDS_TAGS(text):
         return False
     ends = marks.translate(None, b"=\"'")
