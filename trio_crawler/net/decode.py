@@ -31,14 +31,8 @@ SMALL = 256 * 1024
 QUICK = 0.01
 """CPU seconds of such a try; almost any real page takes less."""
 
-_KNOWN = {
-    "gzip": "gzip",
-    "x-gzip": "gzip",
-    "deflate": "deflate",
-    "x-deflate": "deflate",
-    "br": "br",
-    "zstd": "zstd",
-}
+_ALIASES = {"x-gzip": "gzip", "x-deflate": "deflate"}
+_KNOWN = frozenset({"gzip", "deflate", "br", "zstd", *_ALIASES})
 # A few pieces are joined at the end, or one given as it is; of many small ones the objects
 # would take more memory than the bytes.
 _FEW = 16
@@ -56,6 +50,9 @@ class Body:
     MiB of brotli's) beside all that was decoded. `whole` sees to it that two bodies at most have
     windows. `spent` counts the CPU seconds of the decoding.
 
+    With `cut` a longer body is no fault: its first `limit` bytes are given, or what there is of
+    it when `full` is set; it sets itself when no more is wanted.
+
     Holds `limit` bytes and 64 KiB at most if chunks are not longer than that, besides the window
     and an eighth that is reserved but not touched.
 
@@ -68,31 +65,38 @@ class Body:
         "_blocks",
         "_buffer",
         "_codings",
+        "_cut",
         "_done",
         "_left",
         "_limit",
         "_pieces",
         "_received",
+        "_room",
         "_size",
         "_stages",
         "_tail",
+        "full",
         "spent",
     )
 
-    def __init__(self, limit: int, codings: Sequence[str] = ()) -> None:
+    def __init__(self, limit: int, codings: Sequence[str] = (), cut: bool = False) -> None:
         self._limit = limit
         self._codings = codings
+        self._cut = cut
+        # Noise is longer when it is coded.
+        self._room = limit + _SPARE if cut and codings else limit
         self._received = 0
         self._size = 0
         self._pieces: list[bytes] = []
         self._buffer: BytesIO | None = None
         self._stages: tuple[Coding, ...] = ()
         if codings:
-            self._stages = _stages(codings, limit)
+            self._stages = _stages(codings, self._room)
             self._blocks: deque[bytes] = deque()
             self._tail = bytearray()
             self._left = 0
             self._begun = self._done = False
+        self.full = False
         self.spent = 0.0
 
     @property
@@ -107,7 +111,8 @@ class Body:
 
     def copy(self) -> Body:
         """Return a body that was fed the same, of an encoded one that is not yet decoded."""
-        copy = Body(self._limit, self._codings)
+        copy = Body(self._limit, self._codings, self._cut)
+        copy.full = self.full
         copy._received = self._received
         copy._left = self._left
         copy._blocks = self._blocks.copy()
@@ -116,8 +121,11 @@ class Body:
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes as they were sent."""
+        room = self._room - self._received
         self._received += len(chunk)
-        if self._received > self._limit:
+        if self._cut:
+            chunk, self.full = chunk[: max(room, 0)], len(chunk) >= room
+        elif len(chunk) > room:
             raise _too_large(f"the body has more than {self._limit} bytes")
         if self._stages:
             self._store(chunk)
@@ -140,6 +148,8 @@ class Body:
         pieces: Iterable[bytes] = self._encoded()
         for stage in self._stages:
             pieces = stage.undo(pieces)
+        if self._cut:
+            pieces = self._beginning(pieces)
         began = thread_time()
         for piece in pieces:
             self._keep(piece)
@@ -149,8 +159,9 @@ class Body:
                 self.spent += turn
                 yield
                 began = thread_time()
-        for stage in reversed(self._stages):
-            stage.finish()
+        if not self.full:
+            for stage in reversed(self._stages):
+                stage.finish()
         self._done = True
 
     def finish(self) -> bytes:
@@ -183,11 +194,25 @@ class Body:
             yield block
             self._left -= len(block)
 
+    def _beginning(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Give what is to be kept; it is less if what lies between two codings is too long."""
+        try:
+            for piece in pieces:
+                yield piece[: self._limit - self._size]
+                if self._size == self._limit:
+                    break
+            else:
+                return
+        except Faulty as error:
+            if error.fault.reason is not Reason.TOO_LARGE:
+                raise
+        self.full = True
+
     def _keep(self, piece: bytes) -> None:
         if not piece:
             return
         self._size += len(piece)
-        if self._stages and self._size + self._left > self._limit + _SPARE:
+        if self._stages and not self._cut and self._size + self._left > self._limit + _SPARE:
             # No coding makes a body longer than it was: what is left would pass the limit.
             raise _too_large(f"the decoded body has more than {self._limit} bytes")
         pieces = self._pieces
@@ -254,19 +279,20 @@ def _too_large(detail: str) -> Faulty:
     return Faulty(Reason.TOO_LARGE, detail, Phase.READ)
 
 
+def _bad(detail: str) -> Faulty:
+    return Faulty(Reason.BAD_REPLY, detail, Phase.READ)
+
+
 def _check_time(spent: float) -> None:
     if spent > MOST_SECONDS:
-        detail = f"the body takes more than {MOST_SECONDS:g} CPU seconds to decode"
-        raise Faulty(Reason.BAD_REPLY, detail, Phase.READ)
+        raise _bad(f"the body takes more than {MOST_SECONDS:g} CPU seconds to decode")
 
 
 def _stages(codings: Sequence[str], limit: int) -> tuple[Coding, ...]:
     if len(codings) > MOST_CODINGS:
-        detail = f"the body has {len(codings)} content codings; {MOST_CODINGS} are the limit"
-        raise Faulty(Reason.BAD_REPLY, detail, Phase.READ)
+        raise _bad(f"the body has {len(codings)} content codings; {MOST_CODINGS} are the limit")
     for coding in codings:
         if coding not in _KNOWN:
-            detail = f"the body has a content coding that was not offered: {coding[:40]!a}"
-            raise Faulty(Reason.BAD_REPLY, detail, Phase.READ)
+            raise _bad(f"the body has a content coding that was not offered: {coding[:40]!a}")
     # The last one applied is the first to be undone.
-    return tuple(Coding(_KNOWN[coding], limit) for coding in reversed(codings))
+    return tuple(Coding(_ALIASES.get(coding, coding), limit) for coding in reversed(codings))

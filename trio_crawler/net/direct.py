@@ -7,7 +7,7 @@ from typing import NamedTuple
 from trio_crawler.net.connection import PORTS, Connection, Origin
 from trio_crawler.net.head import Fields, Head
 from trio_crawler.net.progress import Progress
-from trio_crawler.net.request import Requests, Target, is_target
+from trio_crawler.net.request import Requests, Target, is_target, merged
 from trio_crawler.net.wire import Wire
 
 _MOST_SITES = 10_000
@@ -31,14 +31,16 @@ class Direct:
         self._requests = requests
         self._sites: dict[str, _Site] = {}
 
-    async def ask(self, url: str, progress: Progress, most: int) -> tuple[Connection, Head]:
-        """Ask for a URL with GET. Raises Faulty."""
+    async def ask(
+        self, url: str, progress: Progress, most: int, added: Fields | None = None
+    ) -> tuple[Connection, Head]:
+        """Ask for a URL with GET, with the `added` fields. Raises Faulty."""
         cut = url.find("/", _AFTER_SCHEME)
         site, target = self._sites.get(url[:cut]), url[cut:]
         if site is None or not is_target(target):
             site, target = self._learned(Target.of(url))
         progress.peer = site.peer
-        lines = self._with_cookies(url, site)
+        lines = self._lines(url, site, added)
         request = b"GET %b HTTP/1.1\r\n%b\r\n" % (target.encode(), lines)
         return await self.wire.ask(site.origin, request, progress, most)
 
@@ -46,10 +48,11 @@ class Direct:
         """Keep the connection if its body was read, else close it."""
         self.wire.release(connection)
 
-    def _with_cookies(self, url: str, site: _Site) -> bytes:
-        if self._requests.cookies is None:
+    def _lines(self, url: str, site: _Site, added: Fields | None) -> bytes:
+        if self._requests.cookies is None and not added:
             return site.lines
-        return _lines(self._requests.with_cookies(url, site.fields))
+        fields = self._requests.with_cookies(url, site.fields)
+        return _lines(merged(fields, added) if added else fields)
 
     def _learned(self, target: Target) -> tuple[_Site, str]:
         if len(self._sites) >= _MOST_SITES:

@@ -6,16 +6,16 @@ import ssl
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import httpx
 import trio
 
-from trio_crawler.model import Fault, Job, Phase, Reason, Response
+from trio_crawler.model import Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.net.decode import Body, Turns, whole
 from trio_crawler.net.direct import Direct
 from trio_crawler.net.faults import Faulty
-from trio_crawler.net.head import Head, content_codings
+from trio_crawler.net.head import Fields, Head, content_codings
 from trio_crawler.net.outside import Outside
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.relay import Relay, Relayed
@@ -26,15 +26,25 @@ from trio_crawler.net.request import (
     defaults_for,
     seeds_of,
     several,
+    user_agent_of,
 )
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import Wire, WireStatistics
-from trio_crawler.policy.limits import Limits
+from trio_crawler.page.sitemap import MOST_BYTES as SITEMAP_BYTES
+from trio_crawler.policy.limits import MAX_BYTES, Limits
+from trio_crawler.policy.robots_text import MOST_BYTES as ROBOTS_BYTES
+from trio_crawler.policy.validators import conditions_of
 
 if TYPE_CHECKING:
     from trio_crawler.net.cookies import CookieStore
 
-__all__ = ["DEFAULT_USER_AGENT", "FetchStatistics", "HttpFetch"]
+__all__ = [
+    "DEFAULT_USER_AGENT",
+    "ROBOTS_BYTES",
+    "SITEMAP_BYTES",
+    "FetchStatistics",
+    "HttpFetch",
+]
 
 _REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 # Where the deadline met a fetch that had not reached its server: a packet may have been lost.
@@ -57,6 +67,17 @@ class FetchStatistics:
     wire: WireStatistics | None = None
 
 
+class _Terms(NamedTuple):
+    """Say what is read of an answer: `most` bytes of its body, the rest is `cut` off or a fault.
+
+    Without `errors` the body of an error is not read at all.
+    """
+
+    most: int
+    cut: bool = False
+    errors: bool = True
+
+
 class Source(Protocol):
     """Give the body of one answer, piece by piece, and no bytes at its end."""
 
@@ -67,8 +88,13 @@ class Source(Protocol):
 class Network(Protocol):
     """Ask for one URL; what `ask` gives is read to its end or not, and then released."""
 
-    async def ask(self, url: str, progress: Progress, most: int) -> tuple[Any, Head]:
-        """Return a Source of the answer's body, and the answer's head."""
+    async def ask(
+        self, url: str, progress: Progress, most: int, added: Fields | None
+    ) -> tuple[Any, Head]:
+        """Return a Source of the answer's body, and the answer's head.
+
+        Bodies of `most` bytes have to come whole; `added` fields are for this request only.
+        """
 
     async def release(self, answer: Any) -> None:
         """Take an answer back."""
@@ -80,6 +106,13 @@ class HttpFetch:
     The body of a redirect is not read; that of an error (400 and up) is not decoded, and given
     as empty if it was encoded.
 
+    `job.purpose` makes a difference: of a robots.txt `ROBOTS_BYTES` are given and the rest is cut
+    off, whatever the limits say; a sitemap may have `SITEMAP_BYTES`, or `limits.max_bytes` if
+    that is more, or less than its default. The body of an error is not read for either. With
+    `job.validator` the request is conditional; a 304 comes with an empty body.
+
+    Everybody is told the `user_agent`, which can be read here, and, in From, an e-mail address to
+    write to: `contact`.
     `headers` and `auth` (user, password) go only to the origins of `seeds`, and only the seeds'
     own private addresses may be connected to, besides those that `allow_private` lists
     (`10.0.0.0/8`, `192.168.1.7`). Cookies are kept if there is a `CookieStore` for them.
@@ -102,6 +135,7 @@ class HttpFetch:
         *,
         limits: Limits = Limits(),  # noqa: B008 - it is frozen
         user_agent: str = DEFAULT_USER_AGENT,
+        contact: str | None = None,
         seeds: Iterable[str] = (),
         headers: Headers = (),
         auth: tuple[str, str] | None = None,
@@ -115,7 +149,8 @@ class HttpFetch:
     ) -> None:
         seeds = seeds_of(seeds)
         client = transport if isinstance(transport, httpx.AsyncClient) else None
-        defaults = defaults_for(user_agent, client)
+        defaults = defaults_for(user_agent, client, contact)
+        self.user_agent = user_agent_of(defaults, client)
         requests = Requests(defaults, seeds=seeds, headers=headers, auth=auth, cookies=cookies)
         self._own: Wire | Relay | None = None
         if transport is None:
@@ -128,6 +163,7 @@ class HttpFetch:
         self._network = _network(requests, transport)
         self._cookies = cookies
         self._limits = limits
+        self._terms = _terms_within(limits.max_bytes)
         self._turns = Turns()
         self._asked = 0
         self._bytes = 0
@@ -165,7 +201,7 @@ class HttpFetch:
         try:
             # Not move_on_after, which takes 4 us more.
             with trio.CancelScope(deadline=trio.current_time() + self._limits.timeout):
-                return await self._ask(job.url, progress)
+                return await self._ask(job, progress)
         except Faulty as error:
             self._asked -= error.fault.reason is Reason.BAD_URL
             return error.fault
@@ -173,37 +209,58 @@ class HttpFetch:
         reason = _UNREACHED.get(progress.phase, Reason.TIMEOUT)
         return Fault(reason, f"{limit} was over while {progress}", progress.phase)
 
-    async def _ask(self, url: str, progress: Progress) -> Response | Fault:
+    async def _ask(self, job: Job, progress: Progress) -> Response | Fault:
         self._asked += 1
-        network = self._network
-        answer, head = await network.ask(url, progress, self._limits.max_bytes)
+        network, terms = self._network, self._terms[job.purpose]
+        conditions = conditions_of(job.validator) if job.validator else None
+        answer, head = await network.ask(job.url, progress, terms.most, conditions)
         try:
-            return await self._answer(url, answer, head, progress)
+            return await self._answer(job.url, answer, head, progress, terms)
         finally:
             await network.release(answer)  # noqa: ASYNC102 - it shields itself where it waits
 
-    async def _answer(self, url: str, answer: Source, head: Head, progress: Progress) -> Response:
-        headers = httpx.Headers(head.fields)
+    async def _answer(
+        self, url: str, answer: Source, head: Head, progress: Progress, terms: _Terms
+    ) -> Response:
+        headers, status = httpx.Headers(head.fields), head.status
         if self._cookies is not None:
             self._cookies.store(url, headers)
-        if head.status in _REDIRECTS and "location" in headers:
-            return Response(head.status, headers)
-        most = self._limits.max_bytes
-        if head.length is not None and head.length > most:
-            detail = f"the body has {head.length} bytes; {most} are the limit"
+        if status >= 400 and not terms.errors:
+            return Response(status, headers)
+        if status in _REDIRECTS and "location" in headers:
+            return Response(status, headers)
+        if head.length is not None and head.length > terms.most and not terms.cut:
+            detail = f"the body has {head.length} bytes; {terms.most} are the limit"
             raise Faulty(Reason.TOO_LARGE, detail, Phase.READ)
-        body = await self._body(answer, head, progress)
-        return Response(head.status, headers, body)
+        body = await self._body(answer, head, progress, terms)
+        return Response(status, headers, body)
 
-    async def _body(self, answer: Source, head: Head, progress: Progress) -> bytes:
+    async def _body(self, answer: Source, head: Head, progress: Progress, terms: _Terms) -> bytes:
         coded = content_codings(head.encoding) if head.encoding and head.length != 0 else []
-        body = Body(self._limits.max_bytes, coded if head.status < 400 else ())
-        while piece := await answer.read():
-            self._bytes += len(piece)
-            body.feed(piece)
+        body = Body(terms.most, coded if head.status < 400 else (), terms.cut)
+        try:
+            while not body.full and (piece := await answer.read()):
+                self._bytes += len(piece)
+                body.feed(piece)
+        except Faulty as error:
+            # What an answer may have in all was used up by what is around the body.
+            if not terms.cut or error.fault.reason is not Reason.TOO_LARGE:
+                raise
+            body.full = True
         progress.decoding = True
         decoded = await whole(body, self._turns)
-        return b"" if coded and head.status >= 400 else decoded
+        unread = head.status == 304 or (coded and head.status >= 400)
+        return b"" if unread else decoded
+
+
+def _terms_within(max_bytes: int) -> dict[Purpose, _Terms]:
+    # A limit that was lowered counts for sitemaps too, and one that is above the protocol's.
+    sitemap = max_bytes if max_bytes < MAX_BYTES else max(max_bytes, SITEMAP_BYTES)
+    return {
+        **dict.fromkeys(Purpose, _Terms(max_bytes)),
+        Purpose.ROBOTS: _Terms(ROBOTS_BYTES, cut=True, errors=False),
+        Purpose.SITEMAP: _Terms(sitemap, errors=False),
+    }
 
 
 def _network(

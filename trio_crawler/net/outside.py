@@ -23,7 +23,7 @@ from trio_crawler.net.head import (
     content_length,
 )
 from trio_crawler.net.progress import Progress
-from trio_crawler.net.request import Requests, Target, bad_url
+from trio_crawler.net.request import Requests, Target, bad_url, merged
 
 CLOSING = 1.0
 """Seconds that closing may take."""
@@ -81,13 +81,18 @@ class Outside:
             transport = ClientTransport(transport)
         self._transport = transport
 
-    async def ask(self, url: str, progress: Progress, most: int) -> tuple[Answer, Head]:
-        """Ask for a URL with GET; a relay takes `most` bytes of body. Raises Faulty."""
+    async def ask(
+        self, url: str, progress: Progress, most: int, added: Fields | None = None
+    ) -> tuple[Answer, Head]:
+        """Ask for a URL with GET, with the `added` fields; a relay takes `most` bytes of body.
+
+        Raises Faulty.
+        """
         target = Target.of(url)
         progress.peer = target.authority
         progress.phase = Phase.WAIT
         try:
-            request = self._request(url, target, progress)
+            request = self._request(url, target, progress, added or [])
         except (httpx.InvalidURL, UnicodeError) as error:
             raise bad_url(ascii(str(error))) from error
         asking = ASKING.set(Asking(progress, most))
@@ -114,9 +119,11 @@ class Outside:
                 await _abandon(answer.parts)
             await answer.response.aclose()
 
-    def _request(self, url: str, target: Target, progress: Progress) -> httpx.Request:
+    def _request(
+        self, url: str, target: Target, progress: Progress, added: Fields
+    ) -> httpx.Request:
         # With a Host of ours httpx does not decode the name, which fails for half of the emoji.
-        fields = self._requests.with_cookies(url, self._requests.fields(target))
+        fields = merged(self._requests.with_cookies(url, self._requests.fields(target)), added)
         extensions: dict[str, Any] = {"trace": _tracing(progress)}
         if httpx.URL(url).raw_path != target.target.encode():
             # Only where httpx would spell it otherwise: a client's proxy needs the whole URL.
@@ -148,8 +155,8 @@ def _faulty(error: httpx.TransportError | OSError, progress: Progress) -> Faulty
 def _head(response: httpx.Response) -> Head:
     """Say what the wire would say of the same answer; its framing is the transport's affair."""
     status, headers = response.status_code, response.headers
-    length = None
-    if status not in WITHOUT_BODY and "transfer-encoding" not in headers:
+    length = 0 if status in WITHOUT_BODY else None
+    if length is None and "transfer-encoding" not in headers:
         length = content_length(headers.raw)
     _check(status, headers.raw)
     encoding = content_encoding(headers.raw)

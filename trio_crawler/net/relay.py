@@ -10,7 +10,7 @@ from trio_crawler.net import bridge
 from trio_crawler.net.asking import OneOnlyError
 from trio_crawler.net.connection import Connection
 from trio_crawler.net.direct import Direct, origin_of
-from trio_crawler.net.head import Head
+from trio_crawler.net.head import Fields, Head
 from trio_crawler.net.outside import Answer, Outside
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.proxies import Proxies, need
@@ -81,15 +81,15 @@ class Relayed:
         self._outside = Outside(requests, relay.routes)
 
     async def ask(
-        self, url: str, progress: Progress, most: int
+        self, url: str, progress: Progress, most: int, added: Fields | None = None
     ) -> tuple[Connection | Answer, Head]:
-        """Ask for a URL with GET. Raises Faulty."""
+        """Ask for a URL with GET, with the `added` fields. Raises Faulty."""
         if self._routes.serves(origin_of(Target.of(url))):
             try:
-                return await self._outside.ask(url, progress, most)
+                return await self._outside.ask(url, progress, most, added)
             except OneOnlyError:
                 pass
-        return await self._direct.ask(url, progress, most)
+        return await self._direct.ask(url, progress, most, added)
 
     async def release(self, answer: Connection | Answer) -> None:
         """Keep the connection if its body was read, else close it."""

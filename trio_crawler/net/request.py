@@ -27,6 +27,7 @@ _ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8"
 # RFC 9110: 5.6.2 (token) and 5.5 (field values).
 is_token = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
 has_control = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]").search
+_is_mailbox = re.compile(r"[!-?A-~]+@[!-?A-~]+").fullmatch
 # What a request line may carry of a URL, from the first slash on (RFC 9112, 3.2.1).
 is_target = re.compile(r"/[\x21-\x22\x24-\x7e]*").fullmatch
 # These say where a request goes and where it ends.
@@ -86,7 +87,7 @@ class Requests:
             raise ValueError("headers and auth go only to the seeds' origins: name the seeds")
         self.cookies = cookies
         self._fields = defaults
-        self._fields_and_own = _merged(defaults, own)
+        self._fields_and_own = merged(defaults, own)
 
     def fields(self, target: Target) -> Fields:
         """Return the fields for a URL without its cookies, Host first."""
@@ -145,13 +146,21 @@ def _check(authority: str) -> None:
         raise bad_url("a part of the host name is empty or has over 63 characters")
 
 
-def defaults_for(user_agent: str, client: httpx.AsyncClient | None = None) -> Fields:
+def defaults_for(
+    user_agent: str, client: httpx.AsyncClient | None = None, contact: str | None = None
+) -> Fields:
     """Return what is sent to everybody.
 
     A client's own User-Agent and Accept, if they are not httpx's, come before the defaults; a
-    `user_agent` that is not the default comes before everything.
+    `user_agent` that is not the default, and a `contact`, come before everything.
+
+    Raises ValueError, naming it, for a `user_agent` or a `contact` that cannot be meant.
     """
+    if not user_agent.strip():
+        raise ValueError("user_agent is empty: say who asks")
     defaults = {"User-Agent": user_agent, "Accept": _ACCEPT, "Accept-Encoding": OFFERED}
+    if contact is not None:
+        defaults["From"] = _mailbox(contact)
     if client is not None:
         plain = {"User-Agent": f"python-httpx/{httpx.__version__}", "Accept": "*/*"}
         if user_agent != DEFAULT_USER_AGENT:
@@ -160,6 +169,21 @@ def defaults_for(user_agent: str, client: httpx.AsyncClient | None = None) -> Fi
             if client.headers.get(name, value) != value:
                 del defaults[name]
     return fields_of(defaults)
+
+
+def user_agent_of(defaults: Fields, client: httpx.AsyncClient | None) -> str:
+    """Return the User-Agent that everybody is told: the client's if it is not of the defaults."""
+    for name, value in defaults:
+        if name == b"User-Agent":
+            return value.decode()
+    return "" if client is None else client.headers.get("user-agent", "")
+
+
+def _mailbox(contact: str) -> str:
+    """Accept an address that From can hold (RFC 9110, 10.1.2), without judging it further."""
+    if not _is_mailbox(contact):
+        raise ValueError(f"contact is not an e-mail address: {contact!r}")
+    return contact
 
 
 def fields_of(headers: Headers) -> Fields:
@@ -182,7 +206,8 @@ def _field(name: str, value: str) -> tuple[bytes, bytes]:
         raise ValueError(f"the value of the header {name} is not Unicode text") from None
 
 
-def _merged(defaults: Fields, own: Fields) -> Fields:
+def merged(defaults: Fields, own: Fields) -> Fields:
+    """Put fields in the place of those that have the same names."""
     named = {name.lower() for name, _ in own}
     return [field for field in defaults if field[0].lower() not in named] + own
 

@@ -19,6 +19,7 @@ from trio_crawler.net.connection import Origin
 from trio_crawler.net.dial import Dialer
 from trio_crawler.net.outside import CLOSING
 from trio_crawler.net.proxies import Proxies
+from trio_crawler.net.reset import reset
 from trio_crawler.net.tls import Security
 
 MOST_ROUTES = 100
@@ -230,7 +231,10 @@ class _Stream(httpx.AsyncByteStream):
         if self._route is not None:
             self._route.under_way -= 1
             self._route = None
-        await self._stream.aclose()
+        try:
+            await reset(self._stream)
+        finally:
+            await self._stream.aclose()  # noqa: ASYNC102 - it shields itself where it waits
 
 
 def _pool(transport: httpx.AsyncHTTPTransport) -> Any:
