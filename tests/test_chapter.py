@@ -21,6 +21,7 @@ from trio_crawler import (
     Limits,
     Outcome,
     Page,
+    Politeness,
     Reason,
     Redirect,
     Refused,
@@ -30,6 +31,8 @@ from trio_crawler import (
 )
 
 NO_RETRY = Limits(max_tries=1)
+# The chapter's crawler asks for no robots.txt.
+PLAIN = Politeness(robots=False)
 
 
 async def collect(crawler: Crawler) -> list[Outcome]:
@@ -41,7 +44,7 @@ async def crawled(site: Site, limits: Limits | None = None) -> tuple[Server, dic
     """Crawl a site from its root; give the server and the outcomes by path."""
     async with raw_server(site) as server:
         with trio.fail_after(10):
-            outcomes = await collect(Crawler([server.url], limits=limits))
+            outcomes = await collect(Crawler([server.url], limits=limits, politeness=PLAIN))
     by_path = {outcome.url.removeprefix(server.url): outcome for outcome in outcomes}
     assert len(by_path) == len(outcomes)
     return server, by_path
@@ -108,7 +111,7 @@ async def test_the_lenient_rule_takes_all_hosts_of_one_domain_and_no_other():
 async def test_an_excluded_url_is_refused_and_never_asked_for():  # exclude
     async with raw_server({"/": html("/wanted", "/foo/x"), "/wanted": html()}) as server:
         scope = excluding("/foo")
-        outcomes = await collect(Crawler([server.url], scope=scope))
+        outcomes = await collect(Crawler([server.url], scope=scope, politeness=PLAIN))
     assert isinstance(outcomes[0], Page)
     assert outcomes[0].refused == (Refused(server.url + "foo/x", Reason.EXCLUDED),)
     assert server.targets == ["/", "/wanted"]
@@ -117,14 +120,14 @@ async def test_an_excluded_url_is_refused_and_never_asked_for():  # exclude
 async def test_several_seeds_are_crawled_each_on_its_own_host():  # roots
     async with raw_server({"/": html("/b")}) as one, raw_server({"/": html("/c")}) as two:
         second = two.url.replace("127.0.0.1", "localhost")
-        outcomes = await collect(Crawler([one.url, second]))
+        outcomes = await collect(Crawler([one.url, second], politeness=PLAIN))
     assert {o.url for o in outcomes} == {one.url, one.url + "b", second, second + "c"}
     assert (sorted(one.targets), sorted(two.targets)) == (["/", "/b"], ["/", "/c"])
 
 
 async def test_a_seed_may_be_deep_in_its_site():  # deep_root
     async with raw_server({"/foo/bar": html("/baz"), "/baz": html()}) as server:
-        totals = await Crawler([server.url + "foo/bar"]).crawl()
+        totals = await Crawler([server.url + "foo/bar"], politeness=PLAIN).crawl()
     assert totals.pages == 2
     assert server.targets == ["/foo/bar", "/baz"]
 
@@ -173,7 +176,7 @@ async def test_no_more_requests_are_open_than_there_are_workers():  # max_tasks
 
     leaves = [f"/{number}" for number in range(12)]
     async with raw_server({"/": html(*leaves), **dict.fromkeys(leaves, slowly)}) as server:
-        totals = await Crawler([server.url], workers=3).crawl()
+        totals = await Crawler([server.url], workers=3, politeness=PLAIN).crawl()
     assert totals.pages == 13
     assert peak == 3
 

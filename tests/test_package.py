@@ -12,8 +12,8 @@ import pytest
 import trio_crawler
 
 PACKAGE = Path(trio_crawler.__file__).parent
-FLOORS = ("eager", "model", "page", "policy", "net", "frontier", "tally", "verdict")
-FLOORS += ("outbox", "crawler", "testing", "report", "cli")
+FLOORS = ("eager", "model", "page", "policy", "net", "frontier", "tally", "admission")
+FLOORS += ("outlinks", "verdict", "errands", "outbox", "crawler", "testing", "report", "cli")
 
 
 def test_every_public_name_can_be_imported_and_is_listed():
@@ -77,6 +77,7 @@ def test_only_the_rooms_that_wait_contain_await():
         "cli",
         "crawler.py",
         "eager.py",
+        "errands.py",
         "outbox.py",
         "verdict.py",
         "testing.py",

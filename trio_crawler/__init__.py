@@ -23,27 +23,37 @@ from trio_crawler._version import __version__
 if TYPE_CHECKING:
     from trio_crawler.crawler import Crawler as Crawler
     from trio_crawler.frontier.join import Join as Join
-    from trio_crawler.frontier.memory import Frontier as Frontier
+    from trio_crawler.frontier.line import Order as Order
+    from trio_crawler.frontier.line import breadth_first as breadth_first
+    from trio_crawler.frontier.line import by_sitemap as by_sitemap
+    from trio_crawler.frontier.line import depth_first as depth_first
     from trio_crawler.frontier.memory import MemoryFrontier as MemoryFrontier
+    from trio_crawler.frontier.protocol import Frontier as Frontier
     from trio_crawler.model import Failure as Failure
     from trio_crawler.model import Fault as Fault
     from trio_crawler.model import Fetch as Fetch
     from trio_crawler.model import Job as Job
+    from trio_crawler.model import Listing as Listing
     from trio_crawler.model import Outcome as Outcome
     from trio_crawler.model import Page as Page
     from trio_crawler.model import Phase as Phase
+    from trio_crawler.model import Purpose as Purpose
     from trio_crawler.model import Reason as Reason
     from trio_crawler.model import Redirect as Redirect
     from trio_crawler.model import Refused as Refused
     from trio_crawler.model import Response as Response
+    from trio_crawler.model import Sitemap as Sitemap
     from trio_crawler.model import Skipped as Skipped
     from trio_crawler.model import Statistics as Statistics
+    from trio_crawler.model import Validator as Validator
     from trio_crawler.net.cookies import CookieStore as CookieStore
     from trio_crawler.net.fetch import FetchStatistics as FetchStatistics
     from trio_crawler.net.fetch import HttpFetch as HttpFetch
     from trio_crawler.net.wire import Wire as Wire
     from trio_crawler.net.wire import WireStatistics as WireStatistics
     from trio_crawler.policy.limits import Limits as Limits
+    from trio_crawler.policy.politeness import HostStatistics as HostStatistics
+    from trio_crawler.policy.politeness import Politeness as Politeness
     from trio_crawler.policy.scope import Admits as Admits
     from trio_crawler.policy.scope import all_of as all_of
     from trio_crawler.policy.scope import any_of as any_of
@@ -52,6 +62,7 @@ if TYPE_CHECKING:
     from trio_crawler.policy.scope import including as including
     from trio_crawler.policy.scope import same_site as same_site
     from trio_crawler.policy.scope import under as under
+    from trio_crawler.policy.traps import Traps as Traps
     from trio_crawler.report import Report as Report
     from trio_crawler.report import brief as brief
     from trio_crawler.report import line as line
@@ -60,18 +71,22 @@ if TYPE_CHECKING:
 _HOMES = {
     "trio_crawler.crawler": "Crawler",
     "trio_crawler.frontier.join": "Join",
-    "trio_crawler.frontier.memory": "Frontier MemoryFrontier",
+    "trio_crawler.frontier.line": "Order breadth_first by_sitemap depth_first",
+    "trio_crawler.frontier.memory": "MemoryFrontier",
+    "trio_crawler.frontier.protocol": "Frontier",
     "trio_crawler.model": (
-        "Failure Fault Fetch Job Outcome Page Phase Reason Redirect Refused Response Skipped "
-        "Statistics"
+        "Failure Fault Fetch Job Listing Outcome Page Phase Purpose Reason Redirect Refused "
+        "Response Sitemap Skipped Statistics Validator"
     ),
     "trio_crawler.net.cookies": "CookieStore",
     "trio_crawler.net.fetch": "FetchStatistics HttpFetch",
     "trio_crawler.net.wire": "Wire WireStatistics",
     "trio_crawler.policy.limits": "Limits",
+    "trio_crawler.policy.politeness": "HostStatistics Politeness",
     "trio_crawler.policy.scope": (
         "Admits all_of any_of everything excluding including same_site under"
     ),
+    "trio_crawler.policy.traps": "Traps",
     "trio_crawler.report": "Report brief line",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -7,6 +7,7 @@ the channel, and the channel ends their loops. Cancelling is left for early ends
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
@@ -15,27 +16,52 @@ from types import TracebackType
 
 import trio
 
+from trio_crawler.admission import Admission, seeds_of, watch_for
 from trio_crawler.eager import Eager
-from trio_crawler.frontier.memory import Frontier, MemoryFrontier
-from trio_crawler.model import Fault, Fetch, Job, Outcome, Reason, Response, Statistics
-from trio_crawler.net.fetch import HttpFetch
+from trio_crawler.errands import Errands
+from trio_crawler.frontier.line import Order, breadth_first
+from trio_crawler.frontier.memory import MemoryFrontier
+from trio_crawler.frontier.protocol import Frontier
+from trio_crawler.model import (
+    Fault,
+    Fetch,
+    Job,
+    Listing,
+    Outcome,
+    Purpose,
+    Reason,
+    Response,
+    Sitemap,
+    Statistics,
+)
+from trio_crawler.net.fetch import DEFAULT_USER_AGENT, HttpFetch
 from trio_crawler.outbox import Apart, Outbox
-from trio_crawler.page.urls import normalise, without_userinfo
+from trio_crawler.outlinks import Outlinks
+from trio_crawler.page.urls import seen_key
 from trio_crawler.policy.limits import Limits
+from trio_crawler.policy.politeness import HostStatistics, Politeness
 from trio_crawler.policy.retry import delay_after, passing
+from trio_crawler.policy.robots import Robots, product_token
 from trio_crawler.policy.scope import Admits, same_site
+from trio_crawler.policy.traps import Traps
 from trio_crawler.tally import Tally
-from trio_crawler.verdict import Judge, Verdict, web
+from trio_crawler.verdict import Judge, Verdict
 
 
 class Crawler:
     """Crawl from the seeds through everything the scope admits, each URL once.
 
-    The defaults suit a stranger's site: the hosts of the seeds, ten workers, the bounds of
-    `Limits()`. A `fetch` or a `frontier` that is passed in stays the caller's to close. One
-    crawler makes one crawl, in the caller's own nursery and cancel scopes.
+    The defaults suit a stranger's site: the hosts of the seeds, ten workers, four of them at one
+    host, robots.txt obeyed, the bounds of `Limits()` and `Traps()`. `traps=None` follows every
+    URL. Sitemaps that robots.txt names are read, and so are `sitemaps`; None reads none. `order`
+    ranks the jobs of each host. With `fold_canonical` a page that names another as its canonical
+    one gives way to that.
 
-    Raises ValueError for a seed that is not an http or https URL, and for no workers.
+    A `fetch` or a `frontier` that is passed in stays the caller's to close; such a frontier has
+    its own limits, politeness and order for scheduling. One crawler makes one crawl, in the
+    caller's own nursery and cancel scopes.
+
+    Raises ValueError for a seed or sitemap that is not an http or https URL, and for no workers.
     """
 
     def __init__(
@@ -44,25 +70,37 @@ class Crawler:
         *,
         scope: Admits | None = None,
         limits: Limits | None = None,
+        politeness: Politeness | None = None,
+        traps: Traps | None = Traps(),  # noqa: B008 - it is frozen
+        sitemaps: Iterable[str] | None = (),
+        order: Order = breadth_first,
+        fold_canonical: bool = False,
         workers: int = 10,
         fetch: Fetch | None = None,
         frontier: Frontier | None = None,
     ) -> None:
-        if isinstance(seeds, str):
-            raise TypeError(f"seeds must be several URLs: write [{without_userinfo(seeds)!r}]")
         if workers < 1:
             raise ValueError(f"workers must be 1 or more, not {workers}")
-        self.seeds = tuple(dict.fromkeys(_seed(url) for url in seeds))
+        self.seeds = seeds_of(seeds, "seeds")
         self.scope = scope or same_site(self.seeds)
-        self.limits = limits or Limits()
+        self.limits = limits = limits or Limits()
+        self.politeness = politeness = politeness or Politeness()
         self.workers = workers
-        self.frontier: Frontier = frontier or MemoryFrontier(self.limits)
+        self.frontier: Frontier = frontier or MemoryFrontier(limits, politeness, order=order)
         self._given_fetch = fetch
-        self._judge = Judge(self.limits, self.frontier.knows, self._refusal, self._room)
+        self._sitemaps = seeds_of(sitemaps or (), "sitemaps")
         self._last: dict[str, tuple[Response | Fault, float]] = {}
         self._outbox: Outbox | None = None
-        self._stopped: Reason | None = None
         self._tally = Tally()
+        self._robots = Robots(_agent(politeness, fetch), obey=politeness.robots)
+        watch = watch_for(traps, limits)
+        self._admission = Admission(self.scope, limits, self._robots, watch, self._tally)
+        knows, admits, agent = self.frontier.knows, self._admission.refusal, self._robots.token
+        nofollow = politeness.nofollow
+        outside = self._admission.outside
+        outlinks = Outlinks(limits, knows, admits, agent, nofollow, watch, fold_canonical, outside)
+        self._judge = Judge(limits, knows, admits, self._room, outlinks, agent)
+        self._errands = Errands(self.frontier, self._robots, limits, admits, sitemaps is not None)
 
     def __repr__(self) -> str:
         figures = self.statistics()
@@ -88,7 +126,8 @@ class Crawler:
         """
         with self._tally.running(), Apart() as apart:
             async with self._opened_fetch() as ask, trio.open_nursery() as nursery:
-                nursery.start_soon(self.frontier.run, self._seed_jobs())
+                nursery.start_soon(self.frontier.run, self._seed_jobs(), self._robots)
+                nursery.start_soon(self._end_in_time)
                 outbox = self._outbox = Outbox(
                     self.workers, self._tally.count, self.frontier.settle
                 )
@@ -102,7 +141,8 @@ class Crawler:
         """Turn jobs into outcomes until no more jobs come."""
         with outbox:
             async for job in Eager(self.frontier.jobs):
-                self._tally.take()
+                if job.purpose is Purpose.PAGE:
+                    self._tally.take()
                 with _Noting(job):
                     verdict = await self.fetch(ask, job)
                 if verdict:
@@ -111,41 +151,84 @@ class Crawler:
                 del verdict
 
     async def fetch(self, ask: Fetch, job: Job) -> Verdict | None:
-        """Ask for one URL, once; None when it is to be tried again later."""
-        last = self._last.pop(job.url, None)
-        if reason := self._over():
-            return await self._judge.answer(job, *last) if last else self._judge.skip(job, reason)
-        job = Job(job.url, job.depth, job.redirects, job.referrer, job.tries + 1)
+        """Ask for one URL, once; None when it is to be tried again later, or was an errand."""
+        if reason := job.refused or self._admission.over():
+            return await self._refuse(job, reason)
+        job = _tried(job)
         started = trio.current_time()
         answer = await ask(job)
         seconds = trio.current_time() - started
+        self.frontier.answered(job, answer, seconds)
         delay = self._delay(job, answer)
-        if delay is None:
+        if delay is not None:
+            await self._retry(job, answer, seconds, delay)
+        elif job.purpose is Purpose.PAGE:
+            self._last.pop(job.url, None)
             return await self._judge.answer(job, answer, seconds)
-        self._last[job.url] = _without_body(answer), seconds
-        self._tally.retry()
-        await self.frontier.retry(job, delay)
+        elif self._admission.over():
+            await self._errands.dropped(job)
+        else:
+            await self._errands.done(job, answer)
         return None
+
+    async def _refuse(self, job: Job, reason: Reason | Fault) -> Verdict | None:
+        """End a job that is not asked for: by its last answer, if it had one."""
+        if job.purpose is not Purpose.PAGE:
+            await self._errands.dropped(job)
+            return None
+        if last := self._last.pop(job.url, None):
+            return await self._judge.answer(job, *last)
+        if isinstance(reason, Fault):
+            return await self._judge.answer(job, reason, 0.0)
+        return self._judge.skip(job, reason)
+
+    async def _retry(
+        self, job: Job, answer: Response | Fault, seconds: float, delay: float
+    ) -> None:
+        if job.purpose is Purpose.PAGE:
+            self._last[job.url] = _without_body(answer), seconds
+            self._tally.retry()
+        await self.frontier.retry(job, delay)
 
     def _delay(self, job: Job, answer: Response | Fault) -> float | None:
         """Return the seconds until the next try; None when this answer is the last."""
-        if not passing(answer) or job.tries >= self.limits.max_tries or self._over():
+        if job.purpose in (Purpose.ROBOTS, Purpose.PROBE) or not passing(answer, job.tries):
+            # When it is time to ask for a robots.txt again, is for its host to say.
+            return None
+        if job.tries >= self.limits.max_tries or self._admission.over():
             return None
         delay = delay_after(answer, job.tries, datetime.now(UTC))
         # What would come after the end of the crawl is not waited for.
         return delay if self._tally.seconds + delay < self.limits.max_seconds else None
+
+    async def _end_in_time(self) -> None:
+        if self.limits.max_seconds < math.inf:
+            await trio.sleep(self.limits.max_seconds)
+            self.frontier.hurry()
 
     def stop(self, reason: Reason = Reason.STOPPED) -> None:
         """Admit and start nothing more; what is in flight finishes, what waits is skipped.
 
         A URL that waits to be tried again ends by its last answer, without the body.
         """
-        self._stopped = self._stopped or reason
+        self._admission.stopped = self._admission.stopped or reason
         self.frontier.hurry()
 
     def statistics(self) -> Statistics:
         """Count the crawl at this moment."""
         return self._tally.statistics(self.frontier.statistics().admitted)
+
+    def hosts(self) -> list[HostStatistics]:
+        """Tell of each host at this moment, in the order in which they were met."""
+        return self.frontier.hosts()
+
+    def sitemaps(self) -> tuple[Sitemap, ...]:
+        """Tell what came of each sitemap that was read up to this moment."""
+        return tuple(self._errands.sitemaps)
+
+    def listing(self, url: str) -> Listing | None:
+        """Return what the sitemaps read up to this moment say of a URL of an outcome."""
+        return self._errands.listings.get(seen_key(url))
 
     async def _room(self) -> None:
         if self._outbox is not None:
@@ -157,21 +240,8 @@ class Crawler:
         return HttpFetch(limits=self.limits, seeds=self.seeds)
 
     def _seed_jobs(self) -> list[Job]:
-        return [Job(url, redirects=self.limits.max_redirects) for url in self.seeds]
-
-    def _refusal(self, job: Job) -> Reason | None:
-        if not web(job.url):
-            return Reason.OTHER_SCHEME
-        if job.depth > self.limits.max_depth:
-            return Reason.TOO_DEEP
-        return self.scope(job) or self._over()
-
-    def _over(self) -> Reason | None:
-        if self._stopped:
-            return self._stopped
-        if self._tally.spent >= self.limits.max_pages:
-            return Reason.PAGE_BUDGET
-        return Reason.TIME_BUDGET if self._tally.seconds >= self.limits.max_seconds else None
+        pages = [Job(url, redirects=self.limits.max_redirects) for url in self.seeds]
+        return pages + [self._errands.sitemap_job(url) for url in self._sitemaps]
 
 
 class _Noting:
@@ -196,16 +266,18 @@ class _Noting:
             error.add_note(f"while crawling {self._job.url}{via}")
 
 
+def _tried(job: Job) -> Job:
+    # Not dataclasses.replace, which takes ten times as long.
+    about = (job.purpose, job.priority, job.validator)
+    return Job(job.url, job.depth, job.redirects, job.referrer, job.tries + 1, *about)
+
+
+def _agent(politeness: Politeness, fetch: Fetch | None) -> str:
+    if politeness.agent is not None:
+        return product_token(politeness.agent)
+    return product_token(fetch.user_agent if isinstance(fetch, HttpFetch) else DEFAULT_USER_AGENT)
+
+
 def _without_body(answer: Response | Fault) -> Response | Fault:
     # Any number of URLs may wait for their next try.
     return replace(answer, body=b"") if isinstance(answer, Response) else answer
-
-
-def _seed(url: str) -> str:
-    try:
-        seed = normalise(url)
-    except ValueError:
-        raise ValueError(f"not a URL: {without_userinfo(url)!r}") from None
-    if not web(seed):
-        raise ValueError(f"not an http or https URL: {without_userinfo(url)!r}")
-    return seed

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import httpx
 import trio
 
-from trio_crawler.model import Fault, Job, Reason, Response
+from trio_crawler.model import Fault, Job, Purpose, Reason, Response
 
 Answer: TypeAlias = Response | Fault
 Site: TypeAlias = Mapping[str, Answer | Callable[[Job], Answer]]
@@ -27,7 +27,7 @@ class Web:
 
     A value may be a function of the job. `delay` is in seconds, or a function of the job.
     `hits` counts the requests by URL, `flying` is how many are under way, `peak` the most that
-    ever were.
+    ever were. A robots.txt that is not in the dict gives its 404 at once, and is not counted.
     """
 
     def __init__(
@@ -46,6 +46,9 @@ class Web:
 
     async def __call__(self, job: Job) -> Answer:
         """Answer one job after the delay."""
+        if job.purpose is Purpose.ROBOTS and job.url not in self._answers:
+            await trio.lowlevel.checkpoint()
+            return Response(404)
         self.hits[job.url] += 1
         self.flying += 1
         self.peak = max(self.peak, self.flying)
@@ -65,6 +68,11 @@ def html(*links: str, title: str = "", status: int = 200) -> Response:
     anchors = "".join(f'<a href="{escape(link)}">{escape(link)}</a>' for link in links)
     text = f"<!doctype html><title>{escape(title)}</title>{anchors}"
     return Response(status, _type("text/html; charset=utf-8"), text.encode())
+
+
+def robots(*lines: str) -> Response:
+    """Make a robots.txt of these lines."""
+    return Response(200, _type("text/plain"), "\n".join(lines).encode())
 
 
 def redirect(target: str, status: int = 302) -> Response:

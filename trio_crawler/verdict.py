@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from functools import partial
-from itertools import starmap
 from typing import NamedTuple
 
 import trio
@@ -20,12 +18,12 @@ from trio_crawler.model import (
     Phase,
     Reason,
     Redirect,
-    Refused,
     Response,
     Skipped,
 )
+from trio_crawler.outlinks import Outlinks
 from trio_crawler.page import Facts, read
-from trio_crawler.page.urls import normalise, scheme, without_userinfo
+from trio_crawler.page.urls import normalise, without_userinfo
 from trio_crawler.policy.limits import Limits
 
 LARGE_PAGE = 200_000
@@ -45,9 +43,9 @@ class Verdict(NamedTuple):
 class Judge:
     """Turn answers into outcomes.
 
-    `knows` tells which URLs need no judging any more, `admits` judges the others. Large pages
-    are read in a thread, one at a time and only when there is `room` for what comes of them: a
-    page of 10 MiB with 100,000 links takes 15 MiB more once it is read.
+    `knows` tells which URLs need no judging any more, `admits` judges the others, `outlinks`
+    those of pages. Large pages are read in a thread, one at a time and only when there is `room`
+    for what comes of them: a page of 10 MiB with 100,000 links takes 15 MiB more once it is read.
     """
 
     def __init__(
@@ -56,11 +54,15 @@ class Judge:
         knows: Callable[[Collection[str]], AbstractSet[str]],
         admits: Callable[[Job], Reason | None],
         room: Callable[[], Awaitable[None]],
+        outlinks: Outlinks | None = None,
+        agent: str = "",
     ) -> None:
         self._limits = limits
         self._knows = knows
         self._admits = admits
         self._room = room
+        self._outlinks = outlinks or Outlinks(limits, knows, admits)
+        self._agent = agent
         self._large: trio.Lock | None = None
 
     def skip(self, job: Job, reason: Reason) -> Verdict:
@@ -69,6 +71,11 @@ class Judge:
 
     async def answer(self, job: Job, answer: Response | Fault, seconds: float) -> Verdict:
         """End a URL by what came for it."""
+        outcome, successors = await self._judge(job, answer, seconds)
+        well = isinstance(outcome, Page) and outcome.ok
+        return Verdict(outcome, successors + self._outlinks.ended(job, well=well))
+
+    async def _judge(self, job: Job, answer: Response | Fault, seconds: float) -> Verdict:
         if isinstance(answer, Fault):
             return self._fail(job, answer, seconds)
         if is_redirect(answer):
@@ -80,11 +87,11 @@ class Judge:
         return Verdict(Failure(*about, target, fault.phase), [])
 
     def _redirect(self, job: Job, response: Response, seconds: float) -> Verdict:
-        target = _location(job, response)
+        target = location(job, response)
         if isinstance(target, Fault):
             return self._fail(job, target, seconds)
         left = job.redirects - 1
-        successor = replace(job, url=target, redirects=left, referrer=job.url, tries=0)
+        successor = Job(target, job.depth, left, job.url, priority=job.priority)
         refused = None if self._knows([target]) else self._admits(successor)
         if not refused and left < 0:
             # The frontier keeps where this led, for a path that comes with more redirects left.
@@ -102,7 +109,9 @@ class Judge:
         follow = 200 <= response.status < 300
         media = response.headers.get("content-type", "")
         most = self._limits.max_links
-        reading = partial(read, response.body, media, job.url, max_links=most, follow=follow)
+        reading = partial(
+            read, response.body, media, job.url, max_links=most, follow=follow, agent=self._agent
+        )
         if len(response.body) < LARGE_PAGE or not follow:
             return reading()
         self._large = self._large or trio.Lock()
@@ -111,7 +120,7 @@ class Judge:
             return await trio.to_thread.run_sync(reading)
 
     def _page(self, job: Job, response: Response, seconds: float, facts: Facts) -> Verdict:
-        links, refused, successors = self._outlinks(job, facts)
+        found = self._outlinks.of(job, response, facts)
         page = Page(
             url=job.url,
             status=response.status,
@@ -124,33 +133,15 @@ class Judge:
             content_type=facts.content_type,
             charset=facts.charset,
             title=facts.title,
-            links=links,
+            links=found.links,
             links_beyond=facts.beyond,
-            refused=tuple(refused),
+            refused=found.refused,
             flaws=facts.flaws,
+            canonical=found.canonical,
+            robots=found.robots,
+            duplicate_of=found.duplicate_of,
         )
-        return Verdict(page, successors)
-
-    def _outlinks(
-        self, job: Job, facts: Facts
-    ) -> tuple[tuple[str, ...], list[Refused], list[Job]]:
-        known = self._knows(facts.links)
-        refused: dict[str, Reason] = {}
-        successors: list[Job] = []
-        for url in facts.links:
-            if url in known:
-                continue
-            successor = Job(url, job.depth + 1, self._limits.max_redirects, job.url)
-            if reason := self._admits(successor):
-                refused[url] = reason
-            else:
-                successors.append(successor)
-        shown = dict.fromkeys(map(without_userinfo, facts.malformed))
-        malformed = [Refused(href, Reason.BAD_URL) for href in shown]
-        if not refused:
-            return facts.links, malformed, successors
-        links = tuple([url for url in facts.links if url not in refused])
-        return links, malformed + list(starmap(Refused, refused.items())), successors
+        return Verdict(page, found.successors)
 
 
 def is_redirect(response: Response) -> bool:
@@ -160,7 +151,8 @@ def is_redirect(response: Response) -> bool:
     )
 
 
-def _location(job: Job, response: Response) -> str | Fault:
+def location(job: Job, response: Response) -> str | Fault:
+    """Return where a redirect leads, or the fault of one that leads nowhere."""
     # Header bytes are decoded as browsers do it: UTF-8, else one character a byte.
     raw = dict(reversed([(name.lower(), value) for name, value in response.headers.raw]))
     if b"location" not in raw:
@@ -176,8 +168,3 @@ def _location(job: Job, response: Response) -> str | Fault:
         # What is cut short may end before its "@".
         detail = f"Location is not a URL: {without_userinfo(written)[:200]!r}"
         return Fault(Reason.BAD_LOCATION, detail, Phase.READ)
-
-
-def web(url: str) -> bool:
-    """Tell whether a normalised URL is one of http or https."""
-    return scheme(url) in ("http", "https")

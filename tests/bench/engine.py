@@ -28,7 +28,7 @@ import httpx
 import trio
 import trio.testing
 
-from trio_crawler import Crawler
+from trio_crawler import Crawler, Politeness
 from trio_crawler.frontier.memory import MemoryFrontier
 from trio_crawler.model import Job, Response
 from trio_crawler.page import read
@@ -53,7 +53,10 @@ class Site:
 
     def crawl(self, workers: int) -> tuple[float, float]:
         """Crawl once; return the seconds by the wall and of CPU."""
-        crawler = Crawler(self.seeds, workers=workers, fetch=self.fetch)
+        politeness = Politeness(per_host=workers, robots=False)
+        crawler = Crawler(
+            self.seeds, workers=workers, fetch=self.fetch, politeness=politeness, traps=None
+        )
         gc.collect()
         wall, cpu = time.perf_counter(), time.process_time()
         totals = trio.run(crawler.crawl)

@@ -1,4 +1,6 @@
-"""Our crawler with every default on, `ours_crawler.py URL [URL ...] N`.
+"""Our crawler with every default on but two, `ours_crawler.py URL [URL ...] N`.
+
+Others do not limit the requests to one host, and follow what is marked as not to be followed.
 
     PYTHONPATH=. python tests/bench/ours_crawler.py http://127.0.0.1:8000/ 10
 
@@ -14,13 +16,14 @@ import time
 import trio
 from tell import tell
 
-from trio_crawler import Crawler, Page, Redirect
+from trio_crawler import Crawler, Page, Politeness, Redirect
 
 
 def main(*arguments: str) -> None:
     """Crawl, and print what `measure.py` reads."""
     *seeds, workers = arguments
-    crawler = Crawler(seeds, workers=int(workers))
+    politeness = Politeness(per_host=int(workers), nofollow=False)
+    crawler = Crawler(seeds, workers=int(workers), politeness=politeness)
     found: dict[str, int] = {}
     start_up, wall = time.process_time(), time.perf_counter()
     if "BENCH_FOUND" in os.environ:

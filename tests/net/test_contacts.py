@@ -132,7 +132,7 @@ async def test_a_seeds_name_that_is_bound_again_leads_nowhere_new() -> None:
         outcomes = await crawled(internet.wire(seed), seed)
     assert internet.contacts == []
     assert [type(outcome) for outcome in outcomes] == [Page, Failure]
-    assert own.targets == ["/"]
+    assert own.targets == ["/robots.txt", "/"]
 
 
 async def test_each_connection_is_to_an_address_of_the_lookup_that_was_judged() -> None:
@@ -143,7 +143,7 @@ async def test_each_connection_is_to_an_address_of_the_lookup_that_was_judged() 
         await crawled(internet.wire(seed), seed)
     # One lookup for each connection: nothing between the judging and the connecting asks again.
     assert internet.asked == ["h.test"] * own.connections
-    assert own.targets == ["/", "/b"]
+    assert own.targets == ["/robots.txt", "/", "/b"]
 
 
 async def test_what_is_allowed_by_name_of_its_network_is_contacted() -> None:
@@ -170,4 +170,5 @@ async def test_another_port_of_the_seeds_own_address_may_be_asked() -> None:
     async with raw_server({"/": html()}) as other, raw_server({"/": html(other.url)}) as own:
         outcomes = await crawled(Internet({}).wire(own.url), own.url)
     assert [type(outcome) for outcome in outcomes] == [Page, Page]
-    assert reached(other) == [f"127.0.0.1:{other.port}"]
+    # Its robots.txt and the page.
+    assert reached(other) == [f"127.0.0.1:{other.port}"] * 2

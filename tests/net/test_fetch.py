@@ -317,11 +317,12 @@ async def test_a_lookup_that_takes_too_long_is_asked_again() -> None:
     assert passing(answer)
 
 
-async def test_a_server_that_was_reached_and_says_nothing_is_not_asked_again() -> None:
+async def test_a_server_that_was_reached_and_says_nothing_is_asked_once_more() -> None:
     async with raw_server(silence) as server, hasty(server) as fetch:
         answer = await fetch(Job(server.url))
     assert reason_of(answer) is Reason.TIMEOUT
-    assert not passing(answer)
+    assert passing(answer, 1)
+    assert not passing(answer, 2)
 
 
 async def test_a_page_that_waits_to_be_decoded_does_not_blame_the_server() -> None:

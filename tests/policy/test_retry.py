@@ -19,6 +19,9 @@ from trio_crawler import (
     Limits,
     Outcome,
     Page,
+    Phase,
+    Politeness,
+    Purpose,
     Reason,
     Redirect,
     Response,
@@ -29,6 +32,7 @@ from trio_crawler.testing import Web, fault, html, redirect
 HOME = "http://site.test/"
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 DAY = 86_400
+SILENCE = Fault(Reason.TIMEOUT, phase=Phase.WAIT)
 
 
 def asking(*values: str, status: int = 503) -> Response:
@@ -69,11 +73,21 @@ def test_no_delay_is_longer_than_five_minutes(tries):
     [
         *((status, False) for status in (200, 301, 400, 403, 404, 408, 410, 428, 430)),
         *((status, True) for status in (429, 502, 503, 504)),
-        *((status, False) for status in (500, 501, 505, 599)),
+        *((status, False) for status in (501, 505)),
     ],
 )
 def test_only_the_statuses_of_a_busy_or_absent_server_may_pass(status, passes):
     assert passing(Response(status)) is passes
+
+
+@pytest.mark.parametrize("answer", [Response(500), Response(599), SILENCE], ids=repr)
+def test_what_may_be_the_url_or_its_host_is_asked_for_once_more(answer):
+    assert passing(answer, 1)
+    assert not passing(answer, 2)
+
+
+def test_a_server_that_began_to_answer_and_did_not_end_is_not_asked_again():
+    assert not passing(Fault(Reason.TIMEOUT, phase=Phase.READ))
 
 
 def test_what_broke_on_the_way_may_pass_and_what_the_server_is_will_not():
@@ -194,13 +208,16 @@ def test_a_server_that_asks_for_less_than_the_backoff_gets_the_backoff():
 
 
 class Times:
-    """A web of one page that answers one thing after another, and notes when."""
+    """A web of one page, without robots.txt, that answers one thing after another; notes when."""
 
     def __init__(self, *answers: Response | Fault) -> None:
         self.at: list[float] = []
         self._answers = list(answers)
 
     async def __call__(self, job: Job) -> Response | Fault:
+        if job.purpose is not Purpose.PAGE:
+            await trio.lowlevel.checkpoint()
+            return Response(404)
         self.at.append(trio.current_time())
         await trio.lowlevel.checkpoint()
         return self._answers[min(len(self.at), len(self._answers)) - 1]
@@ -245,19 +262,20 @@ async def test_without_retry_after_each_pause_is_the_backoff_with_its_jitter(aut
         assert least * 1.7 < max(held) <= least * 2 + 0.001
 
 
-async def test_the_only_worker_goes_on_while_a_url_waits_for_its_retry(autojump_clock):
+async def test_the_only_worker_goes_on_at_another_host_while_a_url_waits_for_its_retry(
+    autojump_clock,
+):
     answers = iter([asking("200"), html()])
+    busy = "http://busy.test/"
     leaves = {f"/{number}": html() for number in range(20)}
-    site = {"/": html("/busy", *leaves), "/busy": lambda job: next(answers), **leaves}
-    web = Web(site, delay=1)
-    crawler = Crawler([HOME], fetch=web, workers=1)
+    web = Web({"/": html(*leaves), busy: lambda job: next(answers), **leaves}, delay=1)
+    crawler = Crawler([busy, HOME], fetch=web, workers=1)
     ended: dict[str, float] = {}
     async with crawler.outcomes() as outcomes:
         async for outcome in outcomes:
             ended[outcome.url] = trio.current_time()
-    others = [at for url, at in ended.items() if not url.endswith("busy")]
-    assert max(others) == pytest.approx(22, abs=0.1)
-    assert ended[HOME + "busy"] == pytest.approx(2 + 200 + 1, abs=0.1)
+    assert max(at for url, at in ended.items() if url != busy) == pytest.approx(22, abs=0.1)
+    assert ended[busy] == pytest.approx(1 + 200 + 1, abs=0.1)
 
 
 async def test_while_a_url_waits_nothing_is_in_flight_and_the_account_holds(autojump_clock):
@@ -280,7 +298,7 @@ async def test_the_last_of_max_tries_answers_becomes_the_page(autojump_clock, tr
     assert (len(web.at), crawler.statistics().retries) == (tries, tries - 1)
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 410, 418, 451, 500, 501])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 410, 418, 451, 501])
 async def test_other_error_statuses_are_final_whatever_they_ask_for(autojump_clock, status):
     web = Times(asking("1", status=status))
     (page,) = await collect(Crawler([HOME], fetch=web))
@@ -311,7 +329,8 @@ async def test_a_retry_that_would_come_after_max_seconds_is_not_waited_for(autoj
 
 async def test_a_failure_is_final_when_its_retry_would_come_after_max_seconds(autojump_clock):
     web = Times(fault(Reason.REFUSED))
-    (failure,) = await collect(Crawler([HOME], fetch=web, limits=Limits(max_seconds=0.2)))
+    limits, plain = Limits(max_seconds=0.2), Politeness(robots=False)
+    (failure,) = await collect(Crawler([HOME], fetch=web, limits=limits, politeness=plain))
     assert isinstance(failure, Failure)
     assert (failure.tries, trio.current_time()) == (1, 0)
 

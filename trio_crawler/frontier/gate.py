@@ -1,16 +1,16 @@
-"""The gate: which waiting jobs may start now, by level and by page budget."""
+"""The gate: which admitted jobs may wait for their host's turn, by level and by page budget."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 
+from trio_crawler.frontier.line import Order, breadth_first, line
 from trio_crawler.model import Failure, Job, Outcome, Page
 from trio_crawler.policy.limits import Limits
 
 
 class Gate:
-    """Hold jobs back until they may start; first in, first out.
+    """Hold jobs back until they may go on, in order.
 
     With a depth limit a level starts when the one above it is done: only then is a page's
     depth its true distance from a seed, whatever answers first. With a page budget no more
@@ -20,22 +20,27 @@ class Gate:
 
     __slots__ = ("_budget", "_by_level", "_later", "_level", "_now", "_out", "_spent")
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, order: Order = breadth_first) -> None:
         self._by_level = limits.max_depth < float("inf")
         self._budget = limits.max_pages
         self._level = 0
-        self._now: deque[Job] = deque()
-        self._later: deque[Job] = deque()
+        self._now = line(order)
+        self._later = line(order)
         self._out = 0
         self._spent = 0
 
     def __len__(self) -> int:
         return len(self._now) + len(self._later)
 
+    @property
+    def spent(self) -> bool:
+        """Tell whether the page budget is used up."""
+        return self._spent >= self._budget
+
     def put(self, job: Job) -> None:
         """Let `job` wait for its turn."""
         held = self._by_level and job.depth > self._level
-        (self._later if held else self._now).append(job)
+        (self._later if held else self._now).put(job)
 
     def settle(self, outcome: Outcome) -> None:
         """Note that a job which was out has its outcome."""
@@ -43,10 +48,10 @@ class Gate:
         self._spent += isinstance(outcome, (Page, Failure))
 
     def take(self) -> Iterator[Job]:
-        """Yield the jobs that may start now; each counts as out until it is settled."""
+        """Yield the jobs that may go on now; each counts as out until it is settled."""
         if self._later and not self._now and not self._out:
             self._level += 1
             self._now, self._later = self._later, self._now
         while self._now and not self._spent < self._budget <= self._spent + self._out:
             self._out += 1
-            yield self._now.popleft()
+            yield self._now.pop()

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import httpx
 
-from trio_crawler.model import Fault, Reason, Response
+from trio_crawler.model import Fault, Phase, Reason, Response
 from trio_crawler.policy.dates import moment
 
 PASSING = frozenset(
@@ -22,8 +22,10 @@ PASSING = frozenset(
         Reason.INCOMPLETE,
     }
 )
-"""The faults that may be over at the next try. A server that was reached and took the whole
-deadline is not asked again."""
+"""The faults that may be over at the next try."""
+
+_SILENT = (Phase.SEND, Phase.WAIT)
+_NOT_OF_THE_HOST = (501, 505)
 
 PASSING_STATUSES = frozenset({429, 502, 503, 504})
 """The statuses that speak of this moment, not of this URL (RFC 6585, 4; RFC 9110, 15.6)."""
@@ -39,11 +41,21 @@ _MEANT = 86_400
 _SECONDS = re.compile("[0-9]{1,10}")
 
 
-def passing(answer: Response | Fault) -> bool:
-    """Tell whether an answer may be another one at the next try."""
+def passing(answer: Response | Fault, tries: int = 1) -> bool:
+    """Tell whether the answer to try number `tries` may be another one at the next.
+
+    What mostly is the URL's own fault, but is all that is seen of a host in trouble, is asked for
+    once more: 500 and the like, and a time-out before the first byte.
+    """
     if isinstance(answer, Fault):
-        return answer.reason in PASSING
-    return answer.status in PASSING_STATUSES
+        silent = answer.reason is Reason.TIMEOUT and answer.phase in _SILENT
+        return answer.reason in PASSING or (silent and tries < 2)
+    return answer.status in PASSING_STATUSES or (failing(answer.status) and tries < 2)
+
+
+def failing(status: int) -> bool:
+    """Tell whether a status may say that the host, and not only the URL, is in trouble."""
+    return status in PASSING_STATUSES or (status >= 500 and status not in _NOT_OF_THE_HOST)
 
 
 def delay_after(answer: Response | Fault, tries: int, now: datetime) -> float:

@@ -1,0 +1,332 @@
+"""Crawls beside traps: they end, find every good page, and say where they turned back."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise, permutations
+
+import pytest
+import trio
+
+from trio_crawler import (
+    Crawler,
+    Job,
+    Limits,
+    Outcome,
+    Page,
+    Purpose,
+    Reason,
+    Response,
+    Skipped,
+    Traps,
+)
+from trio_crawler.testing import Web, html, redirect
+
+HOME = "http://site.test/"
+GOOD = [f"{HOME}good/{name}" for name in map("page{}".format, range(50))]
+
+Maze = Callable[[str], Response | None]
+
+
+class Site:
+    """Fifty good pages, one leading to the next two, beside what a function answers."""
+
+    def __init__(self, maze: Maze, entrance: str) -> None:
+        self.hits: Counter[str] = Counter()
+        self._maze = maze
+        self._entrance = entrance
+
+    async def __call__(self, job: Job) -> Response:
+        await trio.lowlevel.checkpoint()
+        if job.purpose is Purpose.ROBOTS:
+            return Response(404)
+        self.hits[job.url] += 1
+        if job.url == HOME:
+            return html(self._entrance, *GOOD[:10])
+        if job.url in GOOD:
+            number = GOOD.index(job.url)
+            return html(*GOOD[2 * number : 2 * number + 12], self._entrance, title=job.url)
+        return self._maze(job.url.removeprefix(HOME)) or Response(404)
+
+    @property
+    def trapped(self) -> int:
+        """Count the requests behind the entrance."""
+        return self.hits.total() - sum(self.hits[url] for url in [HOME, *GOOD])
+
+
+async def collect(crawler: Crawler) -> list[Outcome]:
+    # In virtual time a crawl that does not end takes no longer.
+    with trio.fail_after(10**7):
+        async with crawler.outcomes() as outcomes:
+            found = [outcome async for outcome in outcomes]
+    totals = crawler.statistics()
+    ended = totals.pages + totals.redirects + totals.failures + totals.skipped
+    assert totals.admitted == ended == len(found) == len({outcome.url for outcome in found})
+    return found
+
+
+def reasons(outcomes: list[Outcome]) -> set[Reason]:
+    return {reason for page in outcomes if isinstance(page, Page) for _, reason in page.refused}
+
+
+def calendar(path: str) -> Response | None:
+    """Show a month, with its days and the months around it."""
+    name, _, rest = path.partition("/")
+    if name != "calendar":
+        return None
+    year, month, *day = map(int, rest.split("/"))
+    if day:
+        return html(f"/calendar/{year}/{month}", title=f"Nothing on {day[0]}.{month}.{year}")
+    days = [f"/calendar/{year}/{month}/{n}" for n in range(1, 29)]
+    before, after = (year, month - 1) if month > 1 else (year - 1, 12), (year, month + 1)
+    if month == 12:
+        after = (year + 1, 1)
+    around = [f"/calendar/{y}/{m}" for y, m in (before, after, (year + 1, month))]
+    return html(*around, *days, title=f"Month {month} of {year}")
+
+
+def counter(path: str) -> Response | None:
+    """Lead from each number to twice as many."""
+    if not path.startswith("list?page="):
+        return None
+    number = int(path.partition("=")[2])
+    return html(f"/list?page={2 * number}", f"/list?page={2 * number + 1}", title="More")
+
+
+def relative(path: str) -> Response | None:
+    """Whatever is asked for below /docs/, the same page answers, with a relative link."""
+    return html("docs/index.html", "guide/", title="Docs") if path.startswith("docs/") else None
+
+
+FACETS = [f"{name}=1" for name in ("brand", "colour", "price", "shop", "size", "stock")]
+
+
+def facets(path: str) -> Response | None:
+    """Add one more facet at either end, in any order."""
+    page, _, query = path.partition("?")
+    if page != "shop":
+        return None
+    chosen = [facet for facet in query.split("&") if facet]
+    more = [facet for facet in FACETS if facet not in chosen]
+    links = [f"/shop?{'&'.join([*chosen, facet])}" for facet in more]
+    links += [f"/shop?{'&'.join([facet, *chosen])}" for facet in more]
+    return html(*links, title=f"Found: {query}")
+
+
+def sessions(path: str) -> Response | None:
+    """Give each visit of a page a session of its own, in each of its links."""
+    page = path.partition("?")[0]
+    if not page.startswith("app/"):
+        return None
+    fresh = f"{random.getrandbits(128):032x}"
+    return html(*(f"/app/{n}?PHPSESSID={fresh}" for n in "abcde"), title=page)
+
+
+def same(path: str) -> Response | None:
+    """Say the same whatever is asked for, with links that are relative."""
+    text = html("x", "y", "z/", "../w/", title="All the same")
+    return text if path.startswith("any/") else None
+
+
+def fresh_names(path: str) -> Response | None:
+    """Lead to five new names from each page, all of which say the same."""
+    if not path.startswith("random/"):
+        return None
+    chance = random.Random(path)
+    return html(*(f"/random/{chance.getrandbits(64):016x}" for _ in range(5)), title="Random")
+
+
+def long_names(path: str) -> Response | None:
+    """Make each URL longer than the one before."""
+    if not path.startswith("long?"):
+        return None
+    return html(f"/{path}{'y' * 400}", title=path[-10:])
+
+
+def deep(path: str) -> Response | None:
+    """Go one directory deeper, under another name each time."""
+    return html(f"{chr(97 + path.count('/'))}/", title=path) if path.startswith("deep/") else None
+
+
+# What it is, where it begins, why it ends, and after how many requests at most. A pattern of URLs
+# is left after 200 pages without anything new, and some more until it is looked at; what these
+# link to has been admitted by then.
+MAZES = {
+    "a calendar": (calendar, "/calendar/2026/1", {Reason.NOTHING_NEW}, 800),
+    "a counter": (counter, "/list?page=1", {Reason.NOTHING_NEW}, 2 * 220),
+    "a relative path": (relative, "/docs/", {Reason.REPEATED_PATH, Reason.DUPLICATE}, 100),
+    "permuted facets": (facets, "/shop?brand=1", {Reason.PERMUTED_QUERY}, 2**6),
+    "session ids": (sessions, "/app/a", set(), 5),
+    "one body everywhere": (same, "/any/", {Reason.DUPLICATE}, 200),
+    "random names": (fresh_names, "/random/0", {Reason.NOTHING_NEW}, 5 * 220),
+    "longer and longer URLs": (long_names, "/long?y", {Reason.LONG_URL}, 6),
+    "deeper and deeper paths": (deep, "/deep/", {Reason.DEEP_PATH}, 20),
+}
+
+
+@pytest.mark.parametrize(("maze", "entrance", "expected", "most"), MAZES.values(), ids=MAZES)
+async def test_a_trap_beside_fifty_good_pages_costs_none_of_them_and_the_crawl_ends(
+    autojump_clock, maze, entrance, expected, most
+):
+    site = Site(maze, entrance)
+    # Whatever goes wrong, this test ends.
+    crawler = Crawler([HOME], fetch=site, limits=Limits(max_pages=5000))
+    outcomes = await collect(crawler)
+    assert {outcome.url for outcome in outcomes} >= {HOME, *GOOD}
+    assert 1 <= site.trapped <= most
+    assert not [outcome for outcome in outcomes if isinstance(outcome, Skipped)]
+    assert reasons(outcomes) & (expected or {Reason.NOTHING_NEW}) == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["a calendar", "a counter", "random names", "session ids", "one body everywhere"]
+)
+async def test_without_traps_every_url_is_followed(autojump_clock, name):
+    maze, entrance, _, most = MAZES[name]
+    site = Site(maze, entrance)
+    crawler = Crawler([HOME], fetch=site, traps=None, limits=Limits(max_pages=1200))
+    outcomes = await collect(crawler)
+    assert site.trapped > most
+    assert crawler.statistics().pages == 1200
+    assert {outcome.url for outcome in outcomes} >= {HOME, *GOOD}
+    assert reasons(outcomes) <= {Reason.PAGE_BUDGET}
+
+
+async def test_all_traps_together_cost_no_good_page(autojump_clock):
+    def all_of_them(path: str) -> Response | None:
+        if path == "maze":
+            return html(*(entrance for _, entrance, _, _ in MAZES.values()))
+        return next(filter(None, (maze(path) for maze, _, _, _ in MAZES.values())), None)
+
+    site = Site(all_of_them, "/maze")
+    outcomes = await collect(Crawler([HOME], fetch=site, limits=Limits(max_pages=10_000)))
+    assert {outcome.url for outcome in outcomes} >= {HOME, *GOOD}
+    assert site.trapped <= sum(most for _, _, _, most in MAZES.values())
+
+
+async def test_breadth_first_finds_the_good_pages_before_it_goes_into_the_trap(autojump_clock):
+    """The good pages are 4 links from home at most; behind that the calendar has thousands."""
+    site = Site(calendar, "/calendar/2026/1")
+    crawler = Crawler([HOME], fetch=site, traps=None, workers=1, limits=Limits(max_pages=700))
+    outcomes = await collect(crawler)
+    assert {outcome.url for outcome in outcomes} >= {HOME, *GOOD}
+    depths = [outcome.depth for outcome in outcomes if isinstance(outcome, Page)]
+    assert depths == sorted(depths)
+    assert depths[-1] > max(page.depth for page in outcomes if page.url in GOOD)
+
+
+# One figure each.
+
+
+async def test_a_url_longer_than_2083_characters_is_refused(autojump_clock):
+    just, beyond = HOME + "x" * (2083 - len(HOME)), HOME + "y" * (2084 - len(HOME))
+    (home, page) = await collect(Crawler([HOME], fetch=Web({HOME: html(just, beyond)})))
+    assert home.refused == ((beyond, Reason.LONG_URL),)
+    assert page.url == just
+
+
+async def test_a_path_of_more_than_20_segments_is_refused(autojump_clock):
+    names = "abcdefghijklmnopqrstuvw"
+    just, beyond = "/".join(names[:20]), "/".join(names[:21])
+    (home, page) = await collect(Crawler([HOME], fetch=Web({HOME: html(just, beyond)})))
+    assert home.refused == ((HOME + beyond, Reason.DEEP_PATH),)
+    assert page.url == HOME + just
+
+
+async def test_more_than_20_links_from_a_seed_are_refused_unless_a_depth_is_given(autojump_clock):
+    site = {f"/{'abcdefghijklmnopqrstuvwxyz'[n]}": html() for n in range(26)}
+    names = list(site)
+    site |= {name: html(after) for name, after in pairwise(names)}
+    web = Web(site | {"/": html("/a")})
+    outcomes = await collect(Crawler([HOME], fetch=web))
+    assert len(outcomes) == 21
+    assert outcomes[-1].refused == ((HOME + "u", Reason.TOO_MANY_HOPS),)
+    assert len(await collect(Crawler([HOME], fetch=web, limits=Limits(max_depth=24)))) == 25
+
+
+async def test_a_budget_for_a_pattern_and_for_a_host_may_be_given(autojump_clock):
+    web = Web({"/": html(*(f"/n/{n}" for n in range(30)), *(f"/{c}" for c in "abcdef"))})
+    outcomes = await collect(Crawler([HOME], fetch=web, traps=Traps(per_pattern=10)))
+    assert Counter(reason for _, reason in outcomes[0].refused) == {Reason.PATTERN_BUDGET: 20}
+    outcomes = await collect(Crawler([HOME], fetch=web, traps=Traps(per_host=10)))
+    assert Counter(reason for _, reason in outcomes[0].refused) == {Reason.HOST_BUDGET: 26}
+
+
+async def test_pages_that_say_something_new_are_no_trap(autojump_clock):
+    """2,000 numbered pages, each with a word of its own."""
+    words = ["".join(chosen) for chosen in permutations("trawler", 5)][:2000]
+    site = {f"/n/{n}": html(f"/n/{n + 1}", title=word) for n, word in enumerate(words)}
+    home = html(*(f"/n/{n}" for n in range(0, 2000, 10)))
+    outcomes = await collect(Crawler([HOME], fetch=Web(site | {"/": home})))
+    assert sum(outcome.ok for outcome in outcomes) == 2001
+
+
+async def test_redirects_that_change_the_url_for_ever_end(autojump_clock):
+    class Endless(Web):
+        async def __call__(self, job: Job) -> Response:
+            if job.purpose is Purpose.ROBOTS:
+                return Response(404)
+            self.hits[job.url] += 1
+            return redirect(f"{job.url}x")
+
+    web = Endless({})
+    outcomes = await collect(Crawler([HOME], fetch=web))
+    assert web.hits.total() == len(outcomes) == 11
+    assert outcomes[-1].reason is Reason.TOO_MANY_REDIRECTS
+
+
+async def test_a_page_that_redirects_to_itself_with_a_session_is_read_once(autojump_clock):
+    """The server hands out its session by a redirect, and answers where it leads."""
+    given = HOME + "?PHPSESSID=0123456789abcdef0123456789abcdef"
+    web = Web({HOME: redirect(given), given: html("/a"), "/a": redirect(given)})
+    outcomes = await collect(Crawler([HOME], fetch=web))
+    assert {outcome.url for outcome in outcomes} == {HOME, given, HOME + "a"}
+
+
+# Copies.
+
+
+async def test_a_copy_is_recorded_and_its_links_are_not_followed(autojump_clock):
+    copy = html("/a?1", title="The same")
+    web = Web({"/": html("/1", "/2"), "/1": copy, "/2": copy, "/a?1": html()}, delay=1)
+    outcomes = await collect(Crawler([HOME], fetch=web, workers=1))
+    pages = {page.url.removeprefix(HOME): page for page in outcomes}
+    assert pages["1"].duplicate_of is None
+    assert pages["2"].duplicate_of == HOME + "1"
+    assert len(outcomes) == 4
+
+
+async def test_links_that_only_a_copy_has_seen_are_refused_with_a_reason(autojump_clock):
+    """A query leads on from the page itself: that is where copies differ."""
+    copy = html("?next", title="The same")
+    web = Web({"/": html("/1", "/2"), "/1": copy, "/2": copy}, delay=1)
+    outcomes = await collect(Crawler([HOME], fetch=web, workers=1))
+    pages = {page.url.removeprefix(HOME): page for page in outcomes}
+    assert set(pages) == {"", "1", "2", "1?next"}
+    assert pages["2"].refused == ((HOME + "2?next", Reason.DUPLICATE),)
+
+
+async def test_a_link_that_a_copy_shares_with_another_page_is_followed_from_there(autojump_clock):
+    copy = html("?next", title="The same")
+    site = {"/": html("/1", "/2", "/late"), "/1": copy, "/2": copy, "/late": html("/2?next")}
+    outcomes = await collect(Crawler([HOME], fetch=Web(site, delay=1), workers=1))
+    pages = {page.url.removeprefix(HOME): page for page in outcomes}
+    assert pages["2?next"].referrer == HOME + "late"
+
+
+async def test_the_same_body_on_two_hosts_is_no_copy(autojump_clock):
+    web = Web({HOME: html("/a"), "http://www.site.test/": html("/a")})
+    outcomes = await collect(Crawler([HOME, "http://www.site.test/"], fetch=web))
+    assert len(outcomes) == 4
+    assert not [page for page in outcomes if page.duplicate_of and page.url.endswith("/")]
+
+
+async def test_a_site_that_is_mirrored_in_two_directories_loses_no_page(autojump_clock):
+    site = {f"/{top}/{n}": html(f"{n + 1}") for top in ("one", "two") for n in range(10)}
+    web = Web(site | {"/": html("/one/0", "/two/0")}, delay=1)
+    outcomes = await collect(Crawler([HOME], fetch=web))
+    assert {outcome.url for outcome in outcomes if outcome.ok} == {
+        HOME + path.lstrip("/") for path in [*site, "/"]
+    }

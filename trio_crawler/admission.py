@@ -1,0 +1,80 @@
+"""Admission: which URLs become part of a crawl, and whether it takes any more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+from trio_crawler.model import Job, Reason
+from trio_crawler.page.urls import normalise, web, without_userinfo
+from trio_crawler.policy.limits import Limits
+from trio_crawler.policy.robots import Robots
+from trio_crawler.policy.scope import Admits
+from trio_crawler.policy.traps import Traps, Watch
+from trio_crawler.tally import Tally
+
+
+class Admission:
+    """Judge URLs by everything that was asked for: scope, limits, robots.txt and traps."""
+
+    def __init__(
+        self, scope: Admits, limits: Limits, robots: Robots, watch: Watch | None, tally: Tally
+    ) -> None:
+        self.stopped: Reason | None = None
+        self._scope = scope
+        self._limits = limits
+        self._robots = robots
+        self._watch = watch
+        self._tally = tally
+
+    def outside(self, job: Job) -> Reason | None:
+        """Say why a job lies outside of what may be crawled, whoever links to it."""
+        if not web(job.url):
+            return Reason.OTHER_SCHEME
+        if job.depth > self._limits.max_depth:
+            return Reason.TOO_DEEP
+        return self._scope(job) or self._robots.refusal(job.url)
+
+    def refusal(self, job: Job) -> Reason | None:
+        """Say why a job that was found is not admitted; None when it is, which traps count."""
+        reason = self.outside(job)
+        if reason is None and self._watch is not None:
+            reason = self._watch.refusal(job)
+        return reason or self.over()
+
+    def over(self) -> Reason | None:
+        """Say why nothing more is asked for; None while the crawl goes on."""
+        if self.stopped:
+            return self.stopped
+        if self._tally.spent >= self._limits.max_pages:
+            return Reason.PAGE_BUDGET
+        return Reason.TIME_BUDGET if self._tally.seconds >= self._limits.max_seconds else None
+
+
+def watch_for(traps: Traps | None, limits: Limits) -> Watch | None:
+    """Watch for traps; who says how deep to go, means it."""
+    if traps is None:
+        return None
+    deep = limits.max_depth < math.inf
+    return Watch(replace(traps, max_hops=math.inf) if deep else traps)
+
+
+def seeds_of(urls: Iterable[str], name: str) -> tuple[str, ...]:
+    """Normalise the URLs to begin with.
+
+    Raises ValueError, naming it, for what is no http or https URL, and TypeError for a str.
+    """
+    if isinstance(urls, str):
+        raise TypeError(f"{name} must be several URLs: write [{without_userinfo(urls)!r}]")
+    return tuple(dict.fromkeys(_seed(url) for url in urls))
+
+
+def _seed(url: str) -> str:
+    try:
+        seed = normalise(url)
+    except ValueError:
+        raise ValueError(f"not a URL: {without_userinfo(url)!r}") from None
+    if not web(seed):
+        raise ValueError(f"not an http or https URL: {without_userinfo(url)!r}")
+    return seed

@@ -1,0 +1,299 @@
+"""Turns: which job may start now, among the jobs of many hosts."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+
+from trio_crawler.frontier.host import Host
+from trio_crawler.frontier.line import Fifo, Line, Order, breadth_first, line
+from trio_crawler.frontier.rota import Rota
+from trio_crawler.model import Fault, Job, Purpose, Reason, Response
+from trio_crawler.page.urls import origin
+from trio_crawler.policy.manners import Load, Manners, troubled
+from trio_crawler.policy.politeness import HostStatistics, Politeness
+from trio_crawler.policy.retry import PASSING
+from trio_crawler.policy.robots import MOST_REDIRECTS, Robots
+
+_ROBOTS = "/robots.txt"
+# A server that answers with 429 or 5xx is there, and may yet come to itself.
+_MORE_TRIES = 2
+# Seconds; and a host, its twin, and another one.
+_MOMENT, _LATELY = 10.0, 3
+
+
+class Turns:
+    """Let each host have its turn, as soon and as often as its manners and robots.txt allow.
+
+    Of the hosts that may be asked now the one with the fewest requests in flight comes first,
+    then the one that has waited longest: a host that waits with none in flight gets its turn
+    before any other gets two. All decisions are synchronous, with `now` as an argument, and take
+    O(log n) steps for n hosts; a host takes less than 1 KiB beside its jobs.
+    """
+
+    def __init__(
+        self,
+        politeness: Politeness | None = None,
+        *,
+        order: Order = breadth_first,
+        max_tries: int = 4,
+    ) -> None:
+        self._politeness = politeness or Politeness()
+        self._order = order
+        self._tries = max_tries
+        self._hosts: dict[str, Host] = {}
+        self._rota = Rota()
+        self._flying = 0
+        # When the last few hosts answered last, in that order.
+        self._lately: dict[str, float] = {}
+        # When some host answered well, and when one that had before was not to be reached.
+        self._good = self._gone = -math.inf
+        self._waiting = 0
+        # A sitemap takes up to 50 MiB, so one at a time is asked for and read; the others wait.
+        self._sitemaps = Fifo()
+        self._sitemap_out = False
+        self._rush: deque[Job] | None = None
+        self.robots = Robots("*", obey=False)
+
+    def __len__(self) -> int:
+        return self._waiting
+
+    def __repr__(self) -> str:
+        return f"<Turns: {self._waiting} jobs of {len(self._hosts)} hosts>"
+
+    def put(self, job: Job, now: float) -> None:
+        """Let a job wait for its turn."""
+        self._waiting += 1
+        if self._rush is not None:
+            self._rush.append(job)
+        elif job.purpose is Purpose.SITEMAP:
+            self._sitemaps.put(job)
+            self._next_sitemap(now)
+        else:
+            self._place(job, now)
+
+    def sitemap_done(self, now: float) -> None:
+        """Note that the sitemap which was taken takes no more memory."""
+        self._sitemap_out = False
+        self._next_sitemap(now)
+
+    def _next_sitemap(self, now: float) -> None:
+        if self._sitemaps and not self._sitemap_out:
+            self._sitemap_out = True
+            self._place(self._sitemaps.pop(), now)
+
+    def _place(self, job: Job, now: float) -> None:
+        host = self._host(job.url)
+        host.place(job).put(job)
+        if not host.ticket:
+            self._offer(host, now)
+
+    def next(self, now: float, *, last: bool = False) -> Job | None:
+        """Take the job that is to start now; None when none may.
+
+        A job that is `refused` is not to be asked for, and is not answered. The `last` free worker
+        is not for a host that has all the others, if another one has answered a moment ago: its
+        next URL may be found any time.
+        """
+        if self._rush is not None:
+            return self._rushed()
+        self.wake(now)
+        host = self._rota.pop()
+        if host is None:
+            return None
+        if last and self._has_all(host) and self._another(host, now):
+            self._offer(host, now)
+            return None
+        return self._take(host, now)
+
+    def _note(self, host: Host, now: float) -> None:
+        self._lately.pop(host.name, None)
+        self._lately[host.name] = now
+        if len(self._lately) > _LATELY:
+            del self._lately[next(iter(self._lately))]
+
+    def _has_all(self, host: Host) -> bool:
+        return 0 < self._flying == host.manners.load.flying
+
+    def _another(self, host: Host, now: float) -> bool:
+        """Tell whether another host has answered a moment ago."""
+        names = (self._hosts[name] for name in reversed(self._lately))
+        other = next((each for each in names if each not in (host, host.twin)), None)
+        return other is not None and now - self._lately[other.name] < _MOMENT
+
+    @property
+    def wakes(self) -> float:
+        """Return when the next host will have rested, or earlier."""
+        return self._rota.wakes
+
+    def wake(self, now: float) -> float:
+        """Let the hosts that have rested take part again; return when the next one will."""
+        while (host := self._rota.rested(now)) is not None:
+            self._offer(host, now)
+        return self._rota.wakes
+
+    def answered(
+        self,
+        job: Job,
+        answer: Response | Fault,
+        seconds: float,
+        now: float,
+        *,
+        asked: float = 0.0,
+    ) -> None:
+        """Note what came, after so many seconds, for a job that was taken and not refused.
+
+        Its host rests as long as it asked for (Retry-After), in seconds from now.
+        """
+        host = self._host(job.url)
+        host.manners.land(now + asked)
+        self._flying -= 1
+        self._note(host, now)
+        # Whether the answer to an errand is good news, `learned` will tell.
+        if job.purpose in (Purpose.PAGE, Purpose.SITEMAP):
+            self._judge(host, job, answer, seconds, now)
+        self._offer_both(host, now)
+
+    def learned(self, url: str, trouble: Response | Fault | None, now: float) -> None:
+        """Note what came of asking for this robots.txt, or page: an answer, or only trouble."""
+        host = self._host(url)
+        proven = host.asking is Purpose.PROBE
+        host.asking = None
+        manners = host.manners
+        load, longest = manners.load, max(self.robots.delay(url), manners.load.delay)
+        if longest > load.delay:
+            load.delay = longest
+            self._offer_both(host, now)
+        if trouble is None:
+            manners.vouch(proven=proven)
+            self._good = now
+        else:
+            reason = Reason.HOST_GIVEN_UP if manners.alive else Reason.ROBOTS_UNAVAILABLE
+            manners.fail(now, now, adaptive=self._politeness.adaptive, errand=True)
+            self._give_up(host, trouble, reason, now, self._robots_tries(trouble))
+        self._offer(host, now)
+
+    def hurry(self) -> None:
+        """Let everything out at once, unasked: the crawl is ending."""
+        if self._rush is None:
+            self._rush = deque(_emptied(self._sitemaps))
+            for host in self._hosts.values():
+                # The hops of a robots.txt belong to nobody's account, and are forgotten.
+                self._rush.extend(_emptied(host.sitemaps))
+                self._rush.extend(_emptied(host.line))
+            self._waiting = len(self._rush)
+
+    def hosts(self, now: float) -> Iterator[HostStatistics]:
+        """Tell of each host, in the order in which they were met."""
+        return (host.statistics(now) for host in self._hosts.values())
+
+    def _host(self, url: str) -> Host:
+        name = origin(url)
+        host = self._hosts.get(name)
+        return self._new_host(name) if host is None else host
+
+    def _new_host(self, name: str) -> Host:
+        scheme, rest = name.split(":", 1)
+        twin = self._hosts.get(("http:" if scheme == "https" else "https:") + rest)
+        load = Load(self._politeness) if twin is None else twin.manners.load
+        host = Host(name, line(self._order), Manners(self._politeness, load), twin)
+        if twin is not None:
+            twin.twin = host
+        self._hosts[name] = host
+        return host
+
+    def _offer_both(self, host: Host, now: float) -> None:
+        # The twin first: it has waited longer.
+        if host.twin is not None:
+            self._offer(host.twin, now)
+        self._offer(host, now)
+
+    def _offer(self, host: Host, now: float) -> None:
+        """Give a host its place, if it has anything to ask for."""
+        manners = host.manners
+        if host.first and manners.given_up:
+            self._rota.place(host, -math.inf, now)
+        elif host.first and manners.room:
+            self._rota.place(host, manners.free, now)
+        else:
+            self._rota.remove(host)
+
+    def _take(self, host: Host, now: float) -> Job:
+        first = host.first
+        assert first, "a host without jobs has no ticket"  # noqa: S101 - said once, for mypy
+        refused = host.manners.given_up
+        job = None if refused else self._errand(host, first.peek(), now)
+        if job is None:
+            self._waiting -= 1
+            job = first.pop()
+            if not refused and job.purpose is Purpose.PAGE:
+                refused = self.robots.refusal(job.url)
+        if not refused:
+            host.manners.start(now)
+            self._flying += 1
+        self._offer_both(host, now)
+        return replace(job, refused=refused) if refused else job
+
+    def _errand(self, host: Host, job: Job, now: float) -> Job | None:
+        """Return what must be asked for before this job: robots.txt, or a sign of life."""
+        if job.purpose is Purpose.ROBOTS:
+            return None
+        url = self.robots.before(job.url, now)
+        if url is None and host.good and host.manners.unproven:
+            host.asking = Purpose.PROBE
+            return Job(host.good, purpose=Purpose.PROBE)
+        if url is None and host.manners.doubtful(job.tries):
+            url = origin(job.url) + _ROBOTS
+        if url is None:
+            return None
+        host.asking = Purpose.ROBOTS
+        validator = self.robots.validator(origin(url))
+        return Job(url, 0, MOST_REDIRECTS, purpose=Purpose.ROBOTS, validator=validator)
+
+    def _rushed(self) -> Job | None:
+        if not self._rush:
+            return None
+        self._waiting -= 1
+        return self._rush.popleft()
+
+    def _robots_tries(self, trouble: Response | Fault) -> int:
+        if isinstance(trouble, Response):
+            return self._tries + _MORE_TRIES
+        if trouble.reason is Reason.TIMEOUT:
+            return min(self._tries, 2)
+        return self._tries if trouble.reason in PASSING else 1
+
+    def _judge(
+        self, host: Host, job: Job, answer: Response | Fault, seconds: float, now: float
+    ) -> None:
+        adaptive = self._politeness.adaptive
+        if troubled(answer):
+            host.manners.fail(now - seconds, now, adaptive=adaptive)
+            self._give_up(host, answer, Reason.HOST_GIVEN_UP, now, self._tries)
+        elif isinstance(answer, Response):
+            host.manners.succeed(seconds, now, adaptive=adaptive)
+            self._good = now
+            # What a proxy may answer for a server that is away proves nothing.
+            if job.purpose is Purpose.PAGE and not job.url.endswith(_ROBOTS):
+                host.good = job.url
+
+    def _give_up(
+        self, host: Host, answer: Response | Fault, reason: Reason, now: float, tries: int
+    ) -> None:
+        manners = host.manners
+        if manners.alive and isinstance(answer, Fault):
+            self._gone = now
+        # If hosts that were there are away, too, it may be our own network.
+        chance = self._gone > self._good
+        patience = self._politeness.patience
+        if manners.given_up or not manners.is_lost(now, patience, tries, chance=chance):
+            return
+        # Where nobody was ever reached, that is what each of its URLs would come to.
+        manners.given_up = reason if isinstance(answer, Response) or manners.alive else answer
+
+
+def _emptied(line: Line) -> Iterator[Job]:
+    while line:
+        yield line.pop()

@@ -1,0 +1,180 @@
+"""Outlinks: which links of a page are followed, and why the others are not."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from itertools import starmap
+from typing import NamedTuple
+
+from trio_crawler.model import Job, Reason, Refused, Response
+from trio_crawler.page import Facts
+from trio_crawler.page.hints import canonical_in_headers
+from trio_crawler.page.urls import seen_key, without_userinfo
+from trio_crawler.policy.directives import header_directives, meta_directives
+from trio_crawler.policy.limits import Limits
+from trio_crawler.policy.sessions import without_session
+from trio_crawler.policy.traps import Watch
+
+
+class Found(NamedTuple):
+    """Hold what a page says of URLs, its own and others, and the jobs that follow from it."""
+
+    links: tuple[str, ...]
+    refused: tuple[Refused, ...]
+    successors: list[Job]
+    canonical: str | None = None
+    robots: tuple[str, ...] = ()
+    duplicate_of: str | None = None
+
+
+class Outlinks:
+    """Judge the links of pages.
+
+    `knows` tells which URLs need no judging any more, `admits` judges the others; `outside` does
+    so as far as it does not matter who links to them, and counts nothing. What is said of not
+    following, for everybody or for `agent`, is obeyed if `nofollow`. With a `watch` session ids
+    are cut out of links, and what only a duplicate links to is not followed. With `fold` a page
+    that names another as its canonical one counts as a duplicate of that.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        knows: Callable[[Collection[str]], AbstractSet[str]],
+        admits: Callable[[Job], Reason | None],
+        agent: str = "",
+        nofollow: bool = True,
+        watch: Watch | None = None,
+        fold: bool = False,
+        outside: Callable[[Job], Reason | None] | None = None,
+    ) -> None:
+        self._outside = outside or admits
+        self._limits = limits
+        self._knows = knows
+        self._admits = admits
+        self._agent = agent
+        self._nofollow = nofollow
+        self._watch = watch
+        self._fold = fold
+        # Two pages that name each other must not both be folded.
+        self._folded: set[str] = set()
+        # If the canonical page does not come, the links of those folded into it are followed.
+        self._came: dict[str, bool] = {}
+        self._held: defaultdict[str, list[tuple[Job, tuple[str, ...]]]] = defaultdict(list)
+
+    def of(self, job: Job, response: Response, facts: Facts) -> Found:
+        """Judge the links of the page that came for a job."""
+        header = header_directives(response.headers, self._agent)
+        meta = meta_directives(facts.meta_robots) if facts.meta_robots else ()
+        canonical = self._canonical(job, response, facts)
+        successors, duplicate_of = self._duplicate(job, response, facts, canonical)
+        reason = self._reason(header, meta, duplicate_of)
+        links, refused = self._judge(job, facts, reason, successors)
+        robots = tuple(dict.fromkeys((*header, *meta)))
+        return Found(links, refused, successors, canonical, robots, duplicate_of)
+
+    def _canonical(self, job: Job, response: Response, facts: Facts) -> str | None:
+        if "link" in response.headers:
+            named = canonical_in_headers(response.headers.get_list("link"), job.url)
+            return named or facts.canonical
+        return facts.canonical
+
+    def _duplicate(
+        self, job: Job, response: Response, facts: Facts, canonical: str | None
+    ) -> tuple[list[Job], str | None]:
+        """Return which page this one is a duplicate of, and the job for it if it is new."""
+        if self._fold and canonical and self._is_other(job, canonical):
+            target = Job(canonical, job.depth, self._limits.max_redirects, job.url)
+            known = canonical in self._knows([canonical])
+            if known or not self._admits(target):
+                self._folded.add(seen_key(job.url))
+                self._hold(job, facts, seen_key(canonical))
+                return ([] if known else [target]), canonical
+        if self._watch is None or not 200 <= response.status < 300:
+            return [], None
+        return [], self._watch.saw(job.url, response.body, facts.content_type)
+
+    def _is_other(self, job: Job, canonical: str) -> bool:
+        """Tell whether a page may be folded into its canonical one, which may yet come."""
+        key = seen_key(canonical)
+        free = key not in self._folded and self._came.get(key, True)
+        return free and key != seen_key(job.url)
+
+    def _hold(self, job: Job, facts: Facts, canonical: str) -> None:
+        if canonical not in self._came:
+            self._held[canonical].append((job, facts.links))
+
+    def ended(self, job: Job, *, well: bool) -> list[Job]:
+        """Note how a job ended; return what pages that were folded into it then link to."""
+        if not self._fold:
+            return []
+        key = seen_key(job.url)
+        self._came[key] = well
+        held = self._held.pop(key, [])
+        return [] if well else [link for alias, links in held for link in self._new(alias, links)]
+
+    def _new(self, page: Job, links: tuple[str, ...]) -> Iterator[Job]:
+        known = self._knows(links)
+        for url in links:
+            job = Job(url, page.depth + 1, self._limits.max_redirects, page.url)
+            if url not in known and not self._admits(job):
+                yield job
+
+    def _reason(
+        self, header: Iterable[str], meta: Iterable[str], duplicate_of: str | None
+    ) -> Reason | None:
+        """Return why no new link of a page is to be followed."""
+        if self._nofollow and "nofollow" in header:
+            return Reason.HEADER_NOFOLLOW
+        if self._nofollow and "nofollow" in meta:
+            return Reason.META_NOFOLLOW
+        return Reason.DUPLICATE if duplicate_of else None
+
+    def _judge(
+        self, job: Job, facts: Facts, reason: Reason | None, successors: list[Job]
+    ) -> tuple[tuple[str, ...], tuple[Refused, ...]]:
+        """Add a job to `successors` for each link that is new and to be followed."""
+        known = self._knows(facts.links)
+        marked = facts.nofollow if self._nofollow else frozenset()
+        refused: dict[str, Reason] = {}
+        renamed: dict[str, str] = {}
+        for url in facts.links:
+            if url in known:
+                continue
+            plain = self._plain(url)
+            if plain is not url:
+                renamed[url] = plain
+                if plain in known or self._knows([plain]):
+                    continue
+            successor = Job(plain, job.depth + 1, self._limits.max_redirects, job.url)
+            unwanted = Reason.REL_NOFOLLOW if url in marked else None
+            if against := self._against(successor, reason or unwanted):
+                refused[url] = against
+            else:
+                successors.append(successor)
+        return _kept(facts.links, refused, renamed), _refused(facts.malformed, refused)
+
+    def _against(self, job: Job, reason: Reason | None) -> Reason | None:
+        """Say what speaks against a link; that it leads elsewhere says more than any `reason`."""
+        return self._outside(job) or reason if reason else self._admits(job)
+
+    def _plain(self, url: str) -> str:
+        return url if self._watch is None else without_session(url)
+
+
+def _kept(
+    links: tuple[str, ...], refused: Collection[str], renamed: dict[str, str]
+) -> tuple[str, ...]:
+    if renamed:
+        links = tuple(dict.fromkeys(renamed.get(url, url) for url in links if url not in refused))
+    elif refused:
+        links = tuple([url for url in links if url not in refused])
+    return links
+
+
+def _refused(malformed: Iterable[str], refused: dict[str, Reason]) -> tuple[Refused, ...]:
+    shown = dict.fromkeys(map(without_userinfo, malformed))
+    bad = (Refused(href, Reason.BAD_URL) for href in shown)
+    return (*bad, *starmap(Refused, refused.items()))
