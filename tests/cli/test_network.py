@@ -14,6 +14,7 @@ import time
 import pytest
 import trio
 import trustme
+from cli.asked import pages, requests
 from cli.command import crawl, ended, environment, start
 from sites.raw import Request, Server, hang_up, html, redirect, reply, threaded_raw_server
 
@@ -37,8 +38,9 @@ def test_auth_goes_to_the_origin_that_was_given_and_appears_nowhere(tmp_path):
         result = crawl("-v", "--why", "--jsonl", str(told), f"--auth=me:{SECRET}:é", server.url)
     assert result.returncode == 0
     basic = "Basic " + base64.b64encode(f"me:{SECRET}:é".encode()).decode()
-    assert sent(server, "authorization") == [basic, basic]
-    assert sent(other, "authorization") == [None]
+    assert server.targets == ["/robots.txt", "/", "/a"]
+    assert sent(server, "authorization") == [basic, basic, basic]
+    assert sent(other, "authorization") == [None, None]
     for text in (result.stdout, result.stderr, told.read_text()):
         assert text
         assert SECRET not in text
@@ -52,9 +54,9 @@ def test_cookies_of_the_command_line_are_one_header_for_the_origin_that_was_give
         threaded_raw_server({"/": html(other.url)}) as server,
     ):
         result = crawl("-v", *words, server.url)
-    assert sent(server, "cookie") == [f"a={SECRET}; b=2; c=3"]
-    assert server.requests[0].head.lower().count(b"\r\ncookie:") == 1
-    assert sent(other, "cookie") == [None]
+    assert sent(server, "cookie") == [f"a={SECRET}; b=2; c=3"] * 2
+    assert server.requests[1].head.lower().count(b"\r\ncookie:") == 1
+    assert sent(other, "cookie") == [None, None]
     assert SECRET not in result.stdout + result.stderr
 
 
@@ -74,6 +76,7 @@ def test_cookies_of_a_host_are_kept_and_sent_back_when_asked_for():
     with threaded_raw_server(site) as server:
         result = crawl("-v", "--cookies", "--cookie", "own=0", server.url)
     cookies = dict(zip(server.targets, sent(server, "cookie"), strict=True))
+    assert cookies.pop("/robots.txt") == "own=0"
     assert cookies == {"/": "own=0", "/a": f"own=0; id={SECRET}", "/b": f"own=0; x=1; id={SECRET}"}
     assert SECRET not in result.stdout + result.stderr
 
@@ -83,14 +86,14 @@ def test_a_cookie_that_is_not_ascii_comes_back_byte_for_byte():
     raw = head + b"Set-Cookie: a=\xe9\xc3\xa9\r\n\r\n"
     with threaded_raw_server({"/": raw, "/a": html()}) as server:
         crawl("--cookies", server.url)
-    assert server.targets == ["/", "/a"]
-    assert b"\r\nCookie: a=\xe9\xc3\xa9\r\n" in server.requests[1].head
+    assert pages(server) == ["/", "/a"]
+    assert b"\r\nCookie: a=\xe9\xc3\xa9\r\n" in requests(server)[1].head
 
 
 def test_without_the_option_no_cookie_is_kept():
     with threaded_raw_server({"/": GREETING, "/a": html(), "/b": html()}) as server:
         crawl(server.url)
-    assert sent(server, "cookie") == [None, None, None]
+    assert sent(server, "cookie") == [None, None, None, None]
 
 
 # Whom it trusts.
@@ -113,7 +116,7 @@ def test_a_certificate_is_verified_unless_its_host_is_named_and_the_report_says_
     assert f"  tls {server.url}\n      the certificate of" in strict.stdout
     assert "not verified" not in strict.stdout
     assert trusting.returncode == 0
-    assert server.targets == ["/", "/a"]
+    assert pages(server) == ["/", "/a"]
     heading = f"Crawl of {server.url}\nCertificates not verified: "
     assert trusting.stdout.startswith(f"{heading}127.0.0.1\n")
     assert other.stdout.startswith(f"{heading}localhost\n")
@@ -123,7 +126,7 @@ def test_a_certificate_is_verified_unless_its_host_is_named_and_the_report_says_
 def test_an_address_of_ipv6_may_be_named_in_each_of_its_spellings(unknown_tls, host):
     with threaded_raw_server({"/": html()}, host="::1", tls=unknown_tls) as server:
         result = crawl("--insecure-host", host, server.url)
-    assert (result.returncode, server.targets) == (0, ["/"])
+    assert (result.returncode, pages(server)) == (0, ["/"])
     assert "Certificates not verified: ::1\n" in result.stdout
 
 
@@ -167,7 +170,7 @@ def test_a_private_address_that_no_seed_names_is_refused_unless_it_is_allowed(al
     assert f"  blocked_address {beyond}\n" in refused.stdout
     assert "--allow-private" in refused.stdout
     assert permitted.returncode == 0
-    assert other.targets == ["/"]
+    assert pages(other) == ["/"]
 
 
 # By which way.
@@ -185,9 +188,9 @@ def test_a_proxy_is_asked_for_everything_and_its_password_is_told_to_nobody_else
         way = proxy.url.replace("//", f"//me:{SECRET}@")
         result = crawl("-v", "--proxy", way, dead_url)
     assert result.returncode == 0
-    assert proxy.targets == [dead_url, f"{dead_url}a"]
+    assert proxy.targets == [f"{dead_url}robots.txt", dead_url, f"{dead_url}a"]
     basic = "Basic " + base64.b64encode(f"me:{SECRET}".encode()).decode()
-    assert sent(proxy, "proxy-authorization") == [basic, basic]
+    assert sent(proxy, "proxy-authorization") == [basic, basic, basic]
     assert SECRET not in result.stdout + result.stderr
 
 
@@ -197,7 +200,7 @@ def test_a_proxy_of_the_environment_is_used_when_that_is_to_be_trusted(dead_url)
         own = crawl("--max-tries", "1", dead_url, env=env)
         assert (own.returncode, proxy.connections) == (3, 0)
         result = crawl("--trust-env", dead_url, env=env)
-    assert (result.returncode, proxy.targets) == (0, [dead_url])
+    assert (result.returncode, pages(proxy)) == (0, [dead_url])
 
 
 @pytest.mark.parametrize(("words", "method"), [([], "GET"), (["--http2"], "PRI")])
@@ -221,7 +224,7 @@ def test_retry_after_is_respected_and_a_retry_is_told():
         at.append(time.monotonic())
         await stream.send_all(reply(503, {"Retry-After": "1"}) if len(at) == 1 else html())
 
-    with threaded_raw_server(busy_once) as server:
+    with threaded_raw_server({"/": busy_once}) as server:
         result = crawl(server.url)
     assert result.returncode == 0
     assert 1 <= at[1] - at[0] < 5
@@ -232,14 +235,16 @@ def test_the_last_try_of_a_busy_server_is_a_broken_link():
     with threaded_raw_server({"/": html("/b"), "/b": reply(429, {"Retry-After": "0"})}) as server:
         result = crawl("--max-tries", "2", server.url)
     assert result.returncode == 1
-    assert server.targets == ["/", "/b", "/b"]
+    assert pages(server) == ["/", "/b", "/b"]
     assert f"  429 {server.url}b\n" in result.stdout
 
 
-def test_a_failure_is_told_with_the_phase_in_which_it_happened(dead_url):
-    result = crawl("--max-tries", "1", "--jsonl", "-", dead_url)
+@pytest.mark.parametrize(("words", "tries"), [([], 0), (["--ignore-robots"], 1)])
+def test_a_failure_is_told_with_the_phase_in_which_it_happened(words, tries, dead_url):
+    # A host of which not even robots.txt could be had is asked for nothing else.
+    result = crawl(*words, "--max-tries", "1", "--jsonl", "-", dead_url)
     record = json.loads(result.stdout)
-    assert (record["reason"], record["phase"], record["tries"]) == ("refused", "connect", 1)
+    assert (record["reason"], record["phase"], record["tries"]) == ("refused", "connect", tries)
 
 
 # Many at once.
@@ -262,7 +267,7 @@ def test_the_limit_of_open_files_is_raised_to_what_the_tasks_need():
 
     leaves = [f"/{number}" for number in range(tasks)]
     site = {"/": html(*leaves), **dict.fromkeys(leaves, together)}
-    words = ["--max-tasks", str(tasks), "--max-tries", "1"]
+    words = ["--max-tasks", str(tasks), "--per-host", str(tasks), "--max-tries", "1"]
     with (
         threaded_raw_server(site) as server,
         start(*words, server.url, preexec_fn=few_files) as process,

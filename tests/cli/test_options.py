@@ -9,6 +9,7 @@ import sys
 
 import click
 import pytest
+from cli.asked import pages
 from cli.command import crawl, environment
 from sites.raw import html, threaded_raw_server
 
@@ -25,6 +26,31 @@ WRONG = {
     "no tasks": (["--max-tasks", "0", URL], "--max-tasks"),
     "no tries": (["--max_tries", "0", URL], "--max-tries"),
     "no pages": (["--max-pages", "0", URL], "--max-pages"),
+    "none of a host at a time": (["--per-host", "0", URL], "'--per-host': 0 is not in the range"),
+    "a delay below zero": (["--delay", "-1", URL], "'--delay': give 0 or more seconds, not -1"),
+    "a delay that is no number": (["--delay", "nan", URL], "'--delay': give 0 or more seconds"),
+    "a delay without end": (["--delay", "inf", URL], "'--delay': give 0 or more seconds"),
+    "a delay in words": (["--delay", "long", URL], "'--delay': 'long' is not a valid float"),
+    "no patience at all": (["--patience", "-0.1", URL], "'--patience': give 0 or more seconds"),
+    "patience without end": (["--patience", "inf", URL], "'--patience': give 0 or more seconds"),
+    "an order that is none": (
+        ["--order", "x", URL],
+        "'--order': 'x' is not one of 'breadth', 'depth', 'sitemap'",
+    ),
+    "a sender without a host": (["--from", "nobody", URL], "'--from': write it as NAME@HOST"),
+    "a sender of two lines": (["--from", "a@b\nc: d", URL], "'--from': write it as NAME@HOST"),
+    "no sender": (["--from", "", URL], "'--from': write it as NAME@HOST"),
+    "a sitemap of another scheme": (
+        ["--sitemap", "ftp://x/", URL],
+        "--sitemap: not an http or https URL: 'ftp://x/'",
+    ),
+    "a sitemap that is no URL": (["--sitemap", "http://[", URL], "--sitemap: not a URL"),
+    "no sitemap": (["--sitemap", "", URL], "'--sitemap': an empty URL"),
+    "a user in a sitemap": (["--sitemap", "me@x/s.xml", URL], "'--sitemap': a URL must not hold"),
+    "a sitemap, and none": (
+        ["--sitemap", "/s.xml", "--no-sitemaps", URL],
+        "use --sitemap or --no-sitemaps, not both",
+    ),
     "no time-out": (["--timeout", "0", URL], "--timeout"),
     "a time-out that is no number": (["--timeout", "nan", URL], "timeout"),
     "a time that is no number": (["--max-time", "nan", URL], "max_seconds"),
@@ -114,6 +140,9 @@ SECRETS = [
     ["http:///\tuser:s3cret@127.0.0.1"],
     ["ftp://user:s3cret@127.0.0.1/"],
     ["--under", "http://user:s3cret@[x", URL],
+    ["--sitemap", "http://user:s3cret@[x", URL],
+    ["--sitemap", "//user:s3cret@x/", URL],
+    ["--sitemap", "user:s3cret@127.0.0.1:99999", URL],
     ["--auth", "s3cret", URL],
     ["--auth", "user:s3cret\n", URL],
     ["--auth", "user:s3cret", "--header", "Authorization: Bearer s3cret", URL],
@@ -213,6 +242,7 @@ def test_help_shows_each_option_once_under_the_heading_of_its_group():
     assert list(groups) == [f"{title}:" for title in titles]
     assert groups["What is sent:"] == [
         "--user-agent",
+        "--from",
         "--header",
         "--auth",
         "--cookie",
@@ -314,6 +344,26 @@ def test_a_user_before_the_host_is_refused_wherever_the_url_goes_on(word):
         command.make_context("trio-crawler", [word])
 
 
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [
+        ("/sitemap.xml", "/sitemap.xml"),
+        (" /a?b=http://c ", "/a?b=http://c"),
+        ("example.org/s.xml", "http://example.org/s.xml"),
+        ("example.org:8080/s.xml", "http://example.org:8080/s.xml"),
+        ("//example.org/s.xml", "http:////example.org/s.xml"),
+        ("https://example.org/s.xml", "https://example.org/s.xml"),
+    ],
+)
+def test_a_sitemap_is_a_url_with_or_without_scheme_or_a_path(word, found):
+    assert said("--sitemap", word)["sitemap"] == (found,)
+
+
+@pytest.mark.parametrize("word", ["0", "0.25", "1e1"])
+def test_a_delay_is_any_number_of_seconds_that_ends(word):
+    assert said("--delay", word, "--patience", word)["delay"] == float(word)
+
+
 def test_urls_keep_their_order_and_are_taken_once():
     params = command.make_context("trio-crawler", ["b", "a", "http://b"]).params
     assert params["urls"] == ("http://b", "http://a")
@@ -325,4 +375,4 @@ def test_a_crawl_in_the_spelling_of_the_chapter_runs():
         result = crawl("--max_tasks", "5", "--max_tries", "1", "--max_redirect=2", host)
     assert (result.returncode, result.stderr) == (0, "")
     assert "workers=5" in result.stdout
-    assert server.targets == ["/"]
+    assert pages(server) == ["/"]

@@ -16,6 +16,7 @@ import threading
 
 import pytest
 import trio
+from cli.asked import pages, requests
 from cli.command import crawl, ended, environment, start, wait_until
 from sites.raw import Request, html, redirect, reply, silence, threaded_raw_server
 
@@ -64,7 +65,7 @@ def test_a_site_without_faults_is_status_0_and_its_account_is_the_last_line():
     assert account(result.stdout) == [3, 2, 1, 0, 0, 0, 0]
     assert result.stdout.endswith("admitted 3 = 2 pages + 1 redirect + 0 failures + 0 skipped\n")
     assert "Broken" not in result.stdout
-    assert sorted(server.targets) == ["/", "/a", "/old"]
+    assert sorted(pages(server)) == ["/", "/a", "/old"]
 
 
 def test_a_broken_link_is_status_1_and_told_with_the_page_that_has_it():
@@ -103,7 +104,7 @@ def test_verbose_shows_each_outcome_on_standard_error_as_one_line():
     assert re.fullmatch(rf"404 .* {server.url}gone", lines[2])
     assert account(result.stdout) == [3, 2, 1, 0, 0, 0, 0]
     sizes = r"\d+ B in, \d+ B out"
-    counts = r"1 made, 2 reused, 0 retried, 1 open"
+    counts = r"1 made, 3 reused, 0 retried, 1 open"
     assert re.search(f"^Connections: {counts}; {sizes}$", result.stdout, re.M)
 
 
@@ -261,7 +262,7 @@ def targets_of(site: dict[str, bytes], *words: str) -> list[str]:
     with threaded_raw_server(site) as server:
         said = [word.replace("{url}", server.url) for word in words]
         assert command.main([*said, server.url], standalone_mode=False) == 0
-    return sorted(server.targets)
+    return sorted(pages(server))
 
 
 CHAIN = {"/": html("/1"), "/1": html("/2"), "/2": html("/3"), "/3": html()}
@@ -276,7 +277,7 @@ def test_max_pages_is_kept_and_what_was_left_is_told():
     leaves = [f"/{number}" for number in range(20)]
     with threaded_raw_server({"/": html(*leaves), **dict.fromkeys(leaves, html())}) as server:
         result = crawl("--max-pages", "3", "--max-tasks", "1", server.url)
-    assert len(server.targets) == 3
+    assert len(pages(server)) == 3
     assert account(result.stdout)[:2] == [21, 3]
     assert "Skipped: 18 page_budget\n" in result.stdout
     assert result.returncode == 0
@@ -310,7 +311,7 @@ def test_max_redirect_bounds_a_chain_and_names_the_url_it_stopped_at():
     site = {"/": redirect("/1"), "/1": redirect("/2"), "/2": redirect("/3"), "/3": html()}
     with threaded_raw_server(site) as server:
         result = crawl("--max-redirect", "2", server.url)
-    assert server.targets == ["/", "/1", "/2"]
+    assert pages(server) == ["/", "/1", "/2"]
     assert f"too_many_redirects {server.url}2\n" in result.stdout
 
 
@@ -322,7 +323,7 @@ def test_headers_go_to_the_origin_that_was_given_and_the_user_agent_to_all():
     ):
         result = crawl(*words, server.url)
     assert result.returncode == 0
-    (asked,), (beyond,) = server.requests, other.requests
+    (asked,), (beyond,) = requests(server), requests(other)
     assert (asked.headers["x-key"], asked.headers["accept"]) == ("a: b", "c")
     assert "x-key" not in beyond.headers
     assert beyond.headers["accept"] != "c"
@@ -339,11 +340,11 @@ def test_max_time_ends_a_site_that_has_no_end():
         await stream.send_all(html(f"/{next(numbers)}"))
 
     with threaded_raw_server(more) as server:
-        result = crawl("--max-time", "0.3", server.url)
+        result = crawl("--no-traps", "--max-time", "0.3", server.url)
     assert result.returncode == 0
     assert re.search("^(Skipped|Refused links): 1 time_budget", result.stdout, re.M)
     assert "\nEnded early: the time allowed was over\n" in result.stdout
-    assert account(result.stdout)[1] == len(server.targets) >= 1
+    assert account(result.stdout)[1] == len(pages(server)) >= 1
 
 
 def test_a_crawl_that_is_done_in_its_time_has_not_ended_early():
@@ -365,7 +366,7 @@ def test_what_is_in_flight_finishes_after_the_first_ctrl_c_and_nothing_more_is_a
         out, err = ended(process)
     assert said == b"Ctrl-C: finishing what is in flight; once more to stop at once\n"
     assert (process.returncode, err) == (130, "")
-    assert server.targets == ["/", "/slow"]
+    assert pages(server) == ["/", "/slow"]
     assert account(out) == [7, 2, 0, 0, 5, 0, 0]
     assert "\nEnded early: stopped by Ctrl-C\n" in out
     assert "\nSkipped: 5 stopped\n" in out
@@ -373,17 +374,19 @@ def test_what_is_in_flight_finishes_after_the_first_ctrl_c_and_nothing_more_is_a
 
 def test_a_busy_page_that_waits_when_ctrl_c_comes_is_told_by_its_last_answer():
     gate, busy = Gate(), reply(503, {"Retry-After": "60"})
-    site = {"/": html("/busy", "/slow", "/never"), "/busy": busy, "/slow": gate}
     words = ["-v", "--max-tasks", "1"]
-    with threaded_raw_server(site) as server, start(*words, server.url) as process:
-        assert gate.came.wait(20)
-        process.send_signal(signal.SIGINT)
-        while b"Ctrl-C" not in process.stderr.readline():
-            pass
-        gate.open()
-        out, _ = ended(process)
+    with threaded_raw_server({"/slow": gate}) as other:
+        # The other host has its turn while this one rests.
+        site = {"/": html("/busy", f"{other.url}slow", "/never"), "/busy": busy}
+        with threaded_raw_server(site) as server, start(*words, server.url) as process:
+            assert gate.came.wait(20)
+            process.send_signal(signal.SIGINT)
+            while b"Ctrl-C" not in process.stderr.readline():
+                pass
+            gate.open()
+            out, _ = ended(process)
     assert process.returncode == 130
-    assert server.targets == ["/", "/busy", "/slow"]
+    assert (pages(server), pages(other)) == (["/", "/busy"], ["/slow"])
     assert f"\n  503 {server.url}busy\n" in out
     assert account(out) == [4, 3, 0, 0, 1, 0, 0]
     assert "\nSkipped: 1 stopped\n" in out
@@ -406,7 +409,7 @@ def test_sigterm_ends_a_crawl_as_ctrl_c_does_with_a_status_of_its_own():
 def test_the_second_ctrl_c_ends_at_once_and_the_report_says_what_was_in_flight():
     site = {"/": html("/slow"), "/slow": silence}
     with threaded_raw_server(site) as server, start(server.url) as process:
-        wait_until(lambda: server.targets == ["/", "/slow"])
+        wait_until(lambda: pages(server) == ["/", "/slow"])
         process.send_signal(signal.SIGINT)
         process.stderr.readline()
         process.send_signal(signal.SIGINT)
@@ -422,7 +425,7 @@ def test_what_never_answers_is_cut_off_five_seconds_after_ctrl_c_and_after_max_t
         start(server.url) as first,
         start("--max-time", "0.1", server.url) as second,
     ):
-        wait_until(lambda: len(server.targets) == 2)
+        wait_until(lambda: len(pages(server)) == 2)
         first.send_signal(signal.SIGINT)
         with pytest.raises(subprocess.TimeoutExpired):
             first.wait(3)

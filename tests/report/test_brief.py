@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import httpx
 import pytest
 
@@ -18,6 +20,14 @@ def page(title: str | None = None, url: str = URL) -> Page:
     [
         (page("Home"), '200    12.3 KiB    34 ms  https://a.test/  "Home"'),
         (page(), "200    12.3 KiB    34 ms  https://a.test/"),
+        (
+            replace(page("Home"), robots=("nofollow", "noindex")),
+            '200    12.3 KiB    34 ms  https://a.test/  "Home" (noindex)',
+        ),
+        (
+            replace(page(), duplicate_of="https://a.test/b", robots=("noindex",)),
+            "200    12.3 KiB    34 ms  https://a.test/ (noindex) (same as https://a.test/b)",
+        ),
         (Redirect(URL, 301, "https://a.test/b"), "301  https://a.test/ -> https://a.test/b"),
         (
             Redirect(URL, 302, "https://b.test/", refused=Reason.OTHER_SITE),
@@ -48,6 +58,7 @@ def test_a_title_is_cut_and_a_url_is_not() -> None:
     [
         page("\x1b[2J"),
         page(url="u\x1b"),
+        replace(page(), duplicate_of="\x1b"),
         Redirect("u", 301, "\x1b"),
         Redirect("\x1b", 301, "u"),
         Failure("u", Reason.DNS, "\x1b"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -43,6 +44,9 @@ outcomes: st.SearchStrategy[Outcome] = st.one_of(
         links=st.lists(texts).map(tuple),
         refused=st.lists(st.builds(Refused, texts, reasons)).map(tuple),
         seconds=st.floats(0, 1e6),
+        canonical=maybe,
+        robots=st.lists(texts).map(tuple),
+        duplicate_of=maybe,
     ),
     st.builds(Redirect, url=texts, status=st.just(301), target=texts, refused=st.none() | reasons),
     st.builds(Failure, url=texts, reason=reasons, detail=texts, target=maybe, phase=phases),
@@ -80,6 +84,19 @@ def test_links_that_were_cut_off_are_counted_only_when_there_are_some() -> None:
     page = Page(URL, 200, httpx.Headers(), b"", links_beyond=7)
     assert read(page)["links_beyond"] == 7
     assert "links_beyond" not in read(PAGE)
+
+
+def test_what_a_page_says_of_itself_is_told_last_and_only_if_it_says_something() -> None:
+    said = {
+        "canonical": "https://a.test/c",
+        "robots": ["noindex"],
+        "duplicate_of": "https://a.test/d",
+    }
+    page = replace(
+        PAGE, canonical="https://a.test/c", robots=("noindex",), duplicate_of="https://a.test/d"
+    )
+    assert read(page) == read(PAGE) | said
+    assert list(read(page)) == [*read(PAGE), *said]
 
 
 def test_redirects_failures_and_skipped_urls_are_told_with_their_reasons() -> None:
@@ -132,11 +149,13 @@ def test_every_string_comes_back_from_one_line_without_control_bytes(outcome: Ou
     assert encoded.endswith(b"\n")
     assert not any(byte < 0x20 or byte == 0x7F for byte in encoded[:-1])
     told = json.loads(encoded)
-    for key in ("url", "referrer", "title", "target", "detail", "content_type"):
+    names = "url referrer title target detail content_type canonical duplicate_of"
+    for key in names.split():
         if key in told:
             assert told[key] == getattr(outcome, key)
     if isinstance(outcome, Page):
         assert told["links"] == list(outcome.links)
+        assert told.get("robots", []) == list(outcome.robots)
         assert [tuple(each.values()) for each in told["refused"]] == list(outcome.refused)
 
 

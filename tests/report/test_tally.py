@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import httpx
 import pytest
 
@@ -29,7 +31,7 @@ def counted(*outcomes: Outcome, why: bool = False) -> Tally:
         (page(content_type="image/png"), {"other": 1, "other_bytes": 5}),
         (page(204, ""), {"other": 1, "other_bytes": 5}),
         (page(404), {"error": 1, "error_bytes": 5, "status_404": 1}),
-        (page(304), {"error": 1, "error_bytes": 5, "status_304": 1}),
+        (page(304), {"unchanged": 1}),
         (Redirect("u", 301, "v"), {"redirect": 1}),
         (
             Redirect("u", 301, "v", refused=Reason.OTHER_SITE),
@@ -43,6 +45,26 @@ def test_each_outcome_is_counted_under_the_keys_of_the_chapter(
     outcome: Outcome, counters: dict[str, int]
 ) -> None:
     assert counted(outcome).counters == counters
+
+
+@pytest.mark.parametrize(
+    ("canonical", "robots", "duplicate_of", "keys"),
+    [
+        ("http://a/%7e", (), None, []),
+        ("http://a/", (), None, ["canonical"]),
+        (None, ("noindex", "nofollow"), None, ["noindex"]),
+        (None, ("nofollow",), None, []),
+        (None, (), "http://a/", ["duplicate"]),
+        ("http://a/", ("noindex",), "http://a/", ["canonical", "duplicate", "noindex"]),
+    ],
+)
+def test_what_pages_say_of_themselves_is_counted(
+    canonical: str | None, robots: tuple[str, ...], duplicate_of: str | None, keys: list[str]
+) -> None:
+    about = {"canonical": canonical, "robots": robots, "duplicate_of": duplicate_of}
+    tally = counted(replace(page(), url="http://a/~", **about))
+    assert tally.counters == {"html": 1, "html_bytes": 5, **dict.fromkeys(keys, 1)}
+    assert tally.indexable == ([] if keys else ["http://a/~"])
 
 
 def test_a_refused_link_counts_once_for_each_page_that_has_it() -> None:

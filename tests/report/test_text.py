@@ -273,6 +273,24 @@ def test_of_many_redirects_twenty_are_named_unless_all_are_asked_for() -> None:
     assert told(outcomes, full=True).count(" -> ") == 1030
 
 
+def test_of_many_duplicates_twenty_are_told_with_the_first_unless_all_are_asked_for() -> None:
+    pages: list[Outcome] = [
+        replace(page(f"/{at:04}"), duplicate_of=f"{SITE}/first") for at in range(1025)
+    ]
+    text = told(pages)
+    assert "\nDuplicates (1,025)\n  https://a.test/0000 = https://a.test/first\n" in text
+    assert text.count(" = https://") == 20
+    assert "  and 1,005 more, use -v to list all\n" in text
+    assert "  1,025 duplicate\n" in text
+    assert told(pages, full=True).count(" = https://") == 1025
+
+
+def test_a_page_that_did_not_change_is_no_error() -> None:
+    report = report_of([page("/", status=304, size=0)])
+    assert (report.problems, report.nothing) == (0, False)
+    assert "\n  1 unchanged\n" in report.text(Statistics(), 1, seeds=[])
+
+
 def test_a_long_loop_is_told_in_short_and_whole_when_all_is_asked_for() -> None:
     outcomes: list[Outcome] = [redirect(f"/{at:03}", f"/{(at + 1) % 100:03}") for at in range(100)]
     chain = next(line for line in told(outcomes).splitlines() if line.startswith("      https"))
@@ -329,6 +347,7 @@ def test_nothing_from_the_web_reaches_the_terminal_as_a_control_character() -> N
         replace(
             page("/" + evil, "/g" + evil),
             flaws=(Reason.BAD_CHARSET,),
+            duplicate_of=evil,
             refused=(Refused(evil, Reason.BAD_URL), Refused("x" + evil, Reason.EXCLUDED)),
         ),
         Failure(evil + "f", Reason.DNS, evil, target=evil),

@@ -11,21 +11,10 @@ import click
 
 from trio_crawler._version import __version__
 from trio_crawler.cli import values
+from trio_crawler.cli.declared import HEADINGS, declared
 from trio_crawler.cli.grouped import Grouped
 
 WRONG_USAGE = 2
-NORMAL = 2
-"""The level of talk between `-q` (0) and `-v` (3), as the chapter's crawler counts it."""
-
-_HEADINGS = {
-    "strict": "What is crawled",
-    "depth": "How far",
-    "max_tries": "How",
-    "user_agent": "What is sent",
-    "insecure_host": "By which way",
-    "jsonl": "What is shown",
-}
-
 _EPILOG = """\
 \b
 Example:
@@ -34,7 +23,7 @@ Example:
 \b
 Exit status:
   0    every page is well
-  1    broken links or failures were found, or a file could not be written
+  1    broken links or failures were found, a host was given up, or a file could not be written
   2    wrong usage
   3    nothing could be fetched
   130  ended by Ctrl-C (143 by SIGTERM)
@@ -59,7 +48,19 @@ class Options:
     exclude: tuple[str, ...]
     under: tuple[str, ...]
     strict: bool
+    sitemap: tuple[str, ...]
+    no_sitemaps: bool
+    canonical: bool
+    ignore_robots: bool
+    ignore_nofollow: bool
+    no_traps: bool
+    per_host: int
+    delay: float
+    adaptive: bool
+    patience: float
+    order: str
     user_agent: str | None
+    contact: str | None
     header: tuple[tuple[str, str], ...] = field(repr=False)
     auth: tuple[str, str] | None = field(repr=False)
     cookie: tuple[str, ...] = field(repr=False)
@@ -88,23 +89,10 @@ def main() -> NoReturn:
         sys.exit(130)
 
 
-def _level(context: click.Context, parameter: click.Parameter, talk: Any) -> int:
-    # As in the chapter's crawler the order counts: -q falls to 0, each -v adds one.
-    level = NORMAL
-    for word in talk or ():
-        level = 0 if word == "quiet" else min(level + 1, 3)
-    return level
-
-
-_count = click.IntRange(min=0)
-_some = click.IntRange(min=1)
-_seconds = click.FloatRange(min=0, min_open=True)
-
-
 @click.command(
     name="trio-crawler",
     cls=Grouped,
-    headings=_HEADINGS,
+    headings=HEADINGS,
     epilog=_EPILOG,
     context_settings={
         "help_option_names": ["-h", "--help"],
@@ -114,143 +102,7 @@ _seconds = click.FloatRange(min=0, min_open=True)
     },
 )
 @click.argument("urls", nargs=-1, metavar="URL...", callback=values.urls)
-@click.option(
-    "--strict/--lenient",
-    default=True,
-    help="Stay on the host of a URL, with or "
-    "without www. (strict, the default), or on its registrable domain (lenient).",
-)
-@click.option(
-    "--include",
-    metavar="REGEX",
-    multiple=True,
-    help="Follow only URLs in which REGEX is found. Repeatable: one must be found.",
-)
-@click.option(
-    "--exclude",
-    metavar="REGEX",
-    multiple=True,
-    help="Do not follow URLs in which REGEX is found. Repeatable.",
-)
-@click.option(
-    "--under",
-    metavar="PREFIX",
-    multiple=True,
-    callback=values.prefixes,
-    help="Follow only URLs that begin with "
-    "PREFIX: a URL, or a path on the hosts given. Repeatable.",
-)
-@click.option("--depth", metavar="N", type=_count, help="Follow links at most N deep.")
-@click.option("--max-pages", metavar="N", type=_some, help="Fetch at most N pages.")
-@click.option(
-    "--max-time",
-    metavar="SECONDS",
-    type=_seconds,
-    help="Start nothing more after so many seconds; end 5 seconds later at the latest.",
-)
-@click.option(
-    "--max-redirect",
-    metavar="N",
-    type=_count,
-    default=10,
-    show_default=True,
-    help="Follow at most N redirects in a row.",
-)
-@click.option(
-    "--max-tries",
-    metavar="N",
-    type=_some,
-    default=4,
-    show_default=True,
-    help="Try a URL at most N times when the network fails or the server is busy.",
-)
-@click.option(
-    "--max-tasks",
-    metavar="N",
-    type=_some,
-    default=10,
-    show_default=True,
-    help="Fetch at most N URLs at the same time.",
-)
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=_seconds,
-    default=30.0,
-    show_default=True,
-    help="Give up on one try of one URL after so many seconds, all in all.",
-)
-@click.option("--user-agent", metavar="TEXT", help="Say TEXT as the User-Agent.")
-@click.option(
-    "--header",
-    metavar="'NAME: VALUE'",
-    multiple=True,
-    callback=values.headers,
-    help="Send this header to the scheme, host and port of the given URLs, and to no "
-    "other. Repeatable.",
-)
-@click.option(
-    "--auth",
-    metavar="USER:PASSWORD",
-    callback=values.credentials,
-    help="Log in by HTTP Basic authentication, to the same ones only.",
-)
-@click.option(
-    "--cookie",
-    metavar="'NAME=VALUE'",
-    multiple=True,
-    callback=values.cookies,
-    help="Send this cookie to the same ones only. Repeatable.",
-)
-@click.option("--cookies", is_flag=True, help="Keep the cookies of each host and send them back.")
-@click.option(
-    "--insecure-host",
-    metavar="HOST",
-    multiple=True,
-    callback=values.hosts,
-    help="Do not verify the certificate of HOST. Repeatable.",
-)
-@click.option(
-    "--allow-private",
-    metavar="CIDR",
-    multiple=True,
-    help="Connect also to these private addresses, such as 10.0.0.0/8. Repeatable.",
-)
-@click.option("--http2", is_flag=True, help="Speak HTTP/2 with servers that know it.")
-@click.option(
-    "--proxy",
-    metavar="URL",
-    callback=values.proxy,
-    help="Go through this proxy: http, https or socks5.",
-)
-@click.option(
-    "--trust-env", is_flag=True, help="Go through the proxies of HTTP_PROXY, NO_PROXY, etc."
-)
-@click.option(
-    "--jsonl",
-    metavar="FILE",
-    help="Write every outcome as a line of JSON to FILE; "
-    "'-' is standard output, the report then goes to standard error.",
-)
-@click.option("--why", is_flag=True, help="List every URL that was refused, with the reason.")
-@click.option(
-    "-v",
-    "--verbose",
-    "talk",
-    flag_value="verbose",
-    multiple=True,
-    expose_value=False,
-    help="Show each URL as it ends, and the whole lists in the report.",
-)
-@click.option(
-    "-q",
-    "--quiet",
-    "talk",
-    flag_value="quiet",
-    multiple=True,
-    callback=_level,
-    help="Show no live line.",
-)
+@declared
 @click.version_option(__version__, prog_name="trio_crawler", message="%(prog)s %(version)s")
 def command(talk: int, urls: tuple[str, ...], **said: Any) -> int:
     """Crawl from each URL through every page of its site and report what is broken.

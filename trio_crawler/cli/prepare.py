@@ -13,13 +13,20 @@ from trio_crawler import (
     Crawler,
     HttpFetch,
     Limits,
+    Politeness,
+    Traps,
     all_of,
+    breadth_first,
+    by_sitemap,
+    depth_first,
     excluding,
     including,
     same_site,
     under,
 )
 from trio_crawler.cli.options import Options
+
+_ORDERS = {"breadth": breadth_first, "depth": depth_first, "sitemap": by_sitemap}
 
 _BESIDES = 100
 """File descriptors for everything but connections."""
@@ -37,6 +44,11 @@ def prepared(options: Options) -> tuple[Crawler, HttpFetch]:
         options.urls,
         scope=_scope(options),
         limits=limits,
+        politeness=_politeness(options),
+        traps=None if options.no_traps else Traps(),
+        sitemaps=_sitemaps(options),
+        order=_ORDERS[options.order],
+        fold_canonical=options.canonical,
         workers=options.max_tasks,
         fetch=fetch,
     )
@@ -62,11 +74,37 @@ def _limits(options: Options) -> Limits:
     )
 
 
+def _politeness(options: Options) -> Politeness:
+    return Politeness(
+        per_host=options.per_host,
+        delay=options.delay,
+        adaptive=options.adaptive,
+        patience=options.patience,
+        robots=not options.ignore_robots,
+        nofollow=not options.ignore_nofollow,
+    )
+
+
+def _sitemaps(options: Options) -> list[str] | None:
+    """Give the sitemaps to read besides those of robots.txt; None for none at all."""
+    if options.no_sitemaps and options.sitemap:
+        raise ValueError("use --sitemap or --no-sitemaps, not both")
+    paths = [word for word in options.sitemap if word.startswith("/")]
+    urls = [word for word in options.sitemap if not word.startswith("/")]
+    try:
+        known = Crawler(urls).seeds
+    except ValueError as error:
+        raise ValueError(f"--sitemap: {error}") from None
+    found = [*known, *(f"{origin}{path}" for origin in _origins(options) for path in paths)]
+    return None if options.no_sitemaps else found
+
+
 def _fetch(options: Options, limits: Limits) -> HttpFetch:
     make = partial(HttpFetch, limits=limits)
     if options.user_agent is not None:
         make = partial(make, user_agent=options.user_agent)
     return make(
+        contact=options.contact,
         seeds=Crawler(options.urls).seeds,
         headers=_headers(options),
         auth=options.auth,
@@ -102,13 +140,14 @@ def _scope(options: Options) -> Admits:
 def _prefixes(options: Options) -> list[str]:
     absolute = [prefix for prefix in options.under if "://" in prefix]
     paths = [prefix for prefix in options.under if "://" not in prefix]
-    origins = {_origin(url) for url in Crawler(options.urls).seeds}
+    origins = _origins(options)
     return absolute + [f"{origin}/{path.lstrip('/')}" for origin in origins for path in paths]
 
 
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
+def _origins(options: Options) -> list[str]:
+    """Give the origins of the URLs to crawl, each once."""
+    parts = map(urlsplit, Crawler(options.urls).seeds)
+    return list(dict.fromkeys(f"{part.scheme}://{part.netloc}" for part in parts))
 
 
 def _host(host: str) -> str:

@@ -13,7 +13,8 @@ import click
 import trio
 
 from trio_crawler import Crawler, Report, brief
-from trio_crawler.cli.options import NORMAL, Options
+from trio_crawler.cli.declared import NORMAL
+from trio_crawler.cli.options import Options
 from trio_crawler.cli.prepare import insecure_hosts, prepared
 from trio_crawler.cli.screen import Screen
 from trio_crawler.cli.sink import Sink, opened
@@ -88,6 +89,10 @@ async def _main(options: Options) -> int:
         ended=ending.phrase,
         insecure=insecure_hosts(options),
         wire=wire,
+        politeness=crawler.politeness,
+        hosts=crawler.hosts(),
+        sitemaps=crawler.sitemaps(),
+        listing=crawler.listing,
     )
     return _finish(options, report, text, sink, ending)
 

@@ -5,6 +5,7 @@ What may hold a password is not repeated in a message.
 
 from __future__ import annotations
 
+import math
 import re
 from ipaddress import AddressValueError, IPv6Address
 from typing import Any
@@ -20,6 +21,7 @@ _PROXY = re.compile(
     r"(https?|socks5h?)://([^/?#@\s]*@)?(\[[0-9a-f:.]+\]|[^/?#@:\[\]\s]+)(:[0-9]{1,5})?/?",
     re.IGNORECASE,
 )
+_ADDRESS = re.compile(r"[!-?A-~]+@[!-?A-~]+")
 _HOST = re.compile(r"\[?[0-9a-f]*:[0-9a-f:.]*:[0-9a-f.]*\]?|[^/\\:?#@*\[\]\s]+", re.IGNORECASE)
 
 
@@ -34,6 +36,26 @@ def prefixes(context: click.Context, parameter: click.Parameter, said: Any) -> t
         if _SCHEME.match(prefix):
             _refuse_userinfo(prefix)
     return tuple(said)
+
+
+def sitemaps(context: click.Context, parameter: click.Parameter, said: Any) -> tuple[str, ...]:
+    """Take URLs of sitemaps, and paths of them; a URL without a scheme gets http://."""
+    found = (word.strip() for word in said)
+    return tuple(dict.fromkeys(word if _is_path(word) else _url(word) for word in found))
+
+
+def seconds(context: click.Context, parameter: click.Parameter, said: Any) -> float:
+    """Take a number of seconds, which may be 0 but not be endless."""
+    if not 0 <= said < math.inf:
+        raise click.BadParameter(f"give 0 or more seconds, not {said:g}")
+    return float(said)
+
+
+def address(context: click.Context, parameter: click.Parameter, said: Any) -> str | None:
+    """Take an e-mail address."""
+    if said is not None and not _ADDRESS.fullmatch(said):
+        raise click.BadParameter("write it as NAME@HOST")
+    return str(said) if said else None
 
 
 def headers(
@@ -75,6 +97,11 @@ def proxy(context: click.Context, parameter: click.Parameter, said: Any) -> str 
     if said is not None and not _PROXY.fullmatch(said):
         raise click.BadParameter("write it as http://HOST:PORT; https and socks5 will do too")
     return str(said) if said else None
+
+
+def _is_path(word: str) -> bool:
+    # What begins with two slashes names a host.
+    return word.startswith("/") and not word.startswith("//")
 
 
 def _url(url: str) -> str:

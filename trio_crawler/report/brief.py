@@ -33,8 +33,14 @@ def brief(outcome: Outcome) -> str:
 
 def _page(page: Page) -> str:
     taken = f"{size(len(page.body)):>10} {duration(page.seconds):>8}"
-    line = f"{page.status}  {taken}  {visible(page.url)}"
+    line = f"{page.status}  {taken}  {visible(page.url)}{_title(page)}"
+    if "noindex" in page.robots:
+        line += " (noindex)"
+    return f"{line} (same as {visible(page.duplicate_of)})" if page.duplicate_of else line
+
+
+def _title(page: Page) -> str:
     if not page.title:
-        return line
+        return ""
     title = page.title if len(page.title) <= _TITLE else page.title[: _TITLE - 1] + "…"
-    return f'{line}  "{visible(title)}"'
+    return f'  "{visible(title)}"'

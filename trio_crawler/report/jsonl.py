@@ -22,7 +22,9 @@ def line(outcome: Outcome) -> bytes:
     - page: `status`, `content_type`, `charset`, `title` (or null), `size` (bytes of the body),
       `depth`, `referrer` (or null), `tries`, `seconds` (to the millisecond), `links` (URLs, in
       document order), `links_beyond` (only when links were cut off), `refused` (objects with
-      `url` and `reason`), `flaws` (reasons);
+      `url` and `reason`), `flaws` (reasons), and only where there is something to say
+      `canonical` (the URL it calls its own), `robots` (what it asks of robots, such as "noindex")
+      and `duplicate_of` (the first URL with the same body, or the canonical one it was folded to);
     - redirect: `status`, `target`, `reason` (why the target was not admitted, or null),
       `depth`, `referrer`, `tries`, `seconds`;
     - failure: `reason`, `detail`, `phase` (only when it is known how far the last try had come),
@@ -70,7 +72,13 @@ def _page(page: Page) -> dict[str, Any]:
     }
     if page.links_beyond:
         record["links_beyond"] = page.links_beyond
-    return record | {"refused": [_refused(link) for link in page.refused], "flaws": page.flaws}
+    record |= {"refused": [_refused(link) for link in page.refused], "flaws": page.flaws}
+    said = {
+        "canonical": page.canonical,
+        "robots": page.robots,
+        "duplicate_of": page.duplicate_of,
+    }
+    return record | {key: value for key, value in said.items() if value}
 
 
 def _redirect(redirect: Redirect) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Who links to what: every broken link with the pages that lead to it.
+"""Who links to what: every broken link with the pages that lead to it, and what no page links to.
 
 URLs are numbered (about 60 bytes each beside the string) and a link is a pair of numbers. Most
 links turn out to be sound, and then nobody asks where they came from: those are dropped.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import count
@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, Skipped
 from trio_crawler.report.edges import Edges
+from trio_crawler.report.unlinked import Unlinked
 
 LOOP = "redirect loop"
 
@@ -25,8 +26,9 @@ _HOPS_TOLD = 10
 class Referrer(NamedTuple):
     """Name a page that leads to a broken URL, and the redirects between the two.
 
-    `page` is None when a seed leads there. `via` begins with what the page links to and ends
-    before the broken URL; of a long chain it holds the first 10, and `beyond` counts the rest.
+    `page` is None when a seed leads there, and the URL of a sitemap when only that does. `via`
+    begins with what the page links to and ends before the broken URL; of a long chain it holds
+    the first 10, and `beyond` counts the rest.
     """
 
     page: str | None
@@ -77,6 +79,7 @@ class Links:
         self._edges = Edges()
         self._next: dict[int, int] = {}
         self._ends: dict[int, _End] = {}
+        self._unlinked = Unlinked(self._ids, self._next)
 
     def __repr__(self) -> str:
         urls, links, ends = len(self._ids), len(self._edges), len(self._ends)
@@ -99,8 +102,21 @@ class Links:
         """Count what `broken` would list, without looking for who links to it."""
         return len(self._ends) + len(self._loops())
 
-    def broken(self, most: int | None = None) -> list[Broken]:
+    def orphans(self, seeds: Iterable[str]) -> Iterable[str]:
+        """Give the good pages (2xx) that are no seed and that no page links to, in any order.
+
+        What a linked URL or a seed redirects to counts as linked. A page's link to itself does
+        not count; one that was not followed for the sake of nofollow, of depth, or because the
+        page is a duplicate, does.
+        """
+        return self._unlinked.pages(seeds)
+
+    def broken(
+        self, most: int | None = None, source: Callable[[str], str | None] = lambda url: None
+    ) -> list[Broken]:
         """List what is broken, sorted by URL, each with its first `most` referrers or with all.
+
+        `source` tells of a URL to which no page links which sitemap it is from; None for a seed.
 
         Broken are pages with a status from 400 on, failures, loops of redirects, and hrefs
         that are no URL. A redirect that leads to one of these is not listed itself: the pages
@@ -108,18 +124,23 @@ class Links:
         scope, is not broken.
         """
         ends = self._ends | {loop[0]: _End(LOOP, "", loop) for loop in self._loops()}
-        teller = _Teller(list(self._ids), self._next, _ways(ends, self._next))
+        teller = _Teller(list(self._ids), self._next, _ways(ends, self._next), source)
         pairs = teller.gather(self._edges)
         found = (teller.broken(node, end, pairs[node], most) for node, end in ends.items())
         return sorted(found, key=lambda broken: broken.url)
 
     def _add_page(self, page: Page) -> None:
-        me = self._ids[page.url]
+        me = self._unlinked.meet(page.url, page.ok, page.referrer is None)
         if page.status < 400:
             self._edges.close(me)
         else:
             self._ends[me] = _End(str(page.status))
-        self._edges.add(me, map(self._ids.__getitem__, page.links))
+        targets = array("I", [*map(self._ids.__getitem__, page.links)])
+        if page.canonical is not None and page.canonical == page.duplicate_of:
+            # It was folded: its canonical page was asked for as if it were linked.
+            targets.append(self._ids[page.canonical])
+        self._edges.add(me, targets)
+        self._unlinked.link(me, targets, page.refused)
         malformed = [href for href, reason in page.refused if reason is Reason.BAD_URL]
         if malformed:
             ids = [self._ids[href] for href in malformed]
@@ -127,13 +148,13 @@ class Links:
             self._ends.update(dict.fromkeys(ids, _End(Reason.BAD_URL)))
 
     def _add_redirect(self, redirect: Redirect) -> None:
-        me = self._ids[redirect.url]
+        me = self._unlinked.meet(redirect.url, seed=redirect.referrer is None)
         if redirect.refused is Reason.BAD_URL:
             self._ends[me] = _End(Reason.BAD_URL, f"-> {redirect.target}")
         else:
             # A target that was refused has no outcome, and so no fault, unless another way to
             # it was admitted. A fragment is for the browser: what was asked for has none.
-            self._next[me] = self._ids[redirect.target.partition("#")[0]]
+            self._next[me] = self._unlinked.meet(redirect.target.partition("#")[0])
 
     def _loops(self) -> list[tuple[int, ...]]:
         """Find the cycles among the redirects, each from its least URL on."""
@@ -161,8 +182,15 @@ class Links:
 class _Teller:
     """Put names to numbers, and say by which way each page leads to an end."""
 
-    def __init__(self, urls: list[str], onward: Mapping[int, int], ways: dict[int, _Way]) -> None:
+    def __init__(
+        self,
+        urls: list[str],
+        onward: Mapping[int, int],
+        ways: dict[int, _Way],
+        source: Callable[[str], str | None],
+    ) -> None:
         self._urls = urls
+        self._source = source
         self._next = onward
         self._ways = ways
         self._seeds: defaultdict[int, list[int]] = defaultdict(list)
@@ -183,7 +211,8 @@ class _Teller:
     def broken(self, node: int, end: _End, pairs: _Pairs, most: int | None) -> Broken:
         """Tell one end, with as many referrers as are asked for."""
         urls = self._urls
-        seeds = [(None, seed) for seed in sorted(self._seeds[node], key=urls.__getitem__)]
+        started = sorted(self._seeds[node], key=urls.__getitem__)
+        seeds = [(self._source(urls[start]), start) for start in started]
         pages = self._shortest(pairs)
         total = len(seeds) + len(pages)
         left = max((total if most is None else most) - len(seeds), 0)

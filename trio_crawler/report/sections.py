@@ -16,16 +16,31 @@ from trio_crawler.report.visible import visible
 
 if TYPE_CHECKING:
     from trio_crawler.net.wire import WireStatistics
+    from trio_crawler.policy.politeness import Politeness
 
 _FEW = 10
 
 
-def heading(seeds: Sequence[str], insecure: Sequence[str]) -> list[str]:
-    """Say which crawl this is, by its first seed, and whom it trusted without proof.
+def section(title: str, total: int, lines: Iterable[str], beyond: int) -> list[str]:
+    """Write a heading with the number of things and a line for each; nothing for none."""
+    if not total:
+        return []
+    rest = [f"  and {count(beyond)} more, use -v to list all"] if beyond else []
+    return [f"{title} ({count(total)})", *(f"  {line}" for line in lines), *rest]
+
+
+def heading(
+    seeds: Sequence[str], insecure: Sequence[str], politeness: Politeness | None
+) -> list[str]:
+    """Say which crawl this is, by its first seed, whom it trusted without proof, what it ignored.
 
     A password in a seed is not told.
     """
     lines = [f"Certificates not verified: {', '.join(map(visible, insecure))}"] if insecure else []
+    if politeness and not politeness.robots:
+        lines.append("robots.txt ignored")
+    if politeness and not politeness.nofollow:
+        lines.append("nofollow ignored")
     if not seeds:
         return lines
     more = f" and {count(len(seeds) - 1, 'more seed')}" if len(seeds) > 1 else ""
@@ -53,13 +68,19 @@ def redirects(found: Shortlist[tuple[str, int, str, str]]) -> list[str]:
         f"{status} {visible(url)} -> {visible(target)}" + (f" ({reason})" if reason else "")
         for url, status, target, reason in found.items
     )
-    return _section("Redirects", found.total, lines, found.beyond)
+    return section("Redirects", found.total, lines, found.beyond)
 
 
 def flaws(found: Shortlist[tuple[str, str]]) -> list[str]:
     """List the pages that could not be read as they should be, with what is wrong."""
     lines = (f"{reasons} {visible(url)}" for url, reasons in found.items)
-    return _section("Flaws", found.total, lines, found.beyond)
+    return section("Flaws", found.total, lines, found.beyond)
+
+
+def duplicates(found: Shortlist[tuple[str, str]]) -> list[str]:
+    """List the pages that are a duplicate of another one."""
+    lines = (f"{visible(url)} = {visible(first)}" for url, first in found.items)
+    return section("Duplicates", found.total, lines, found.beyond)
 
 
 def slowest(found: Shortlist[tuple[float, str]]) -> list[str]:
@@ -110,7 +131,9 @@ def connections(wire: WireStatistics) -> list[str]:
     return [f"Connections: {counts}; {size(wire.bytes_in)} in, {size(wire.bytes_out)} out"]
 
 
-def finish(statistics: Statistics, workers: int, ended: str) -> list[str]:
+def finish(
+    statistics: Statistics, workers: int, ended: str, politeness: Politeness | None
+) -> list[str]:
     """Say how long it took, and that every URL admitted is accounted for."""
     done = statistics.pages + statistics.redirects + statistics.failures
     rate = done / statistics.seconds if statistics.seconds > 0 else 0.0
@@ -119,7 +142,7 @@ def finish(statistics: Statistics, workers: int, ended: str) -> list[str]:
         lines.append(f"Tried again: {count(statistics.retries, 'time')}")
     lines.append(
         f"Finished {count(done, 'URL')} in {statistics.seconds:,.3f} s"
-        f" ({rate:,.1f} URLs/s, workers={workers})"
+        f" ({rate:,.1f} URLs/s, workers={workers}{_per_host(politeness)})"
     )
     return [*lines, f"admitted {count(statistics.admitted)} = {_account(statistics)}"]
 
@@ -134,11 +157,10 @@ def hints(tally: Tally) -> list[str]:
     ]
 
 
-def _section(title: str, total: int, lines: Iterable[str], beyond: int) -> list[str]:
-    if not total:
-        return []
-    rest = [f"  and {count(beyond)} more, use -v to list all"] if beyond else []
-    return [f"{title} ({count(total)})", *(f"  {line}" for line in lines), *rest]
+def _per_host(politeness: Politeness | None) -> str:
+    if politeness is None:
+        return ""
+    return f", per host {politeness.per_host}" + (", adaptive" if politeness.adaptive else "")
 
 
 def _referrer(referrer: Referrer) -> str:
