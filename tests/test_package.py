@@ -13,7 +13,8 @@ import trio_crawler
 
 PACKAGE = Path(trio_crawler.__file__).parent
 FLOORS = ("eager", "model", "page", "policy", "net", "frontier", "tally", "admission")
-FLOORS += ("outlinks", "verdict", "errands", "outbox", "crawler", "testing", "report", "cli")
+FLOORS += ("outlinks", "verdict", "sitemaps", "errands", "outbox", "crawler")
+FLOORS += ("testing", "report", "cli")
 
 
 def test_every_public_name_can_be_imported_and_is_listed():
@@ -79,6 +80,8 @@ def test_only_the_rooms_that_wait_contain_await():
         "eager.py",
         "errands.py",
         "outbox.py",
+        "outlinks.py",
+        "sitemaps.py",
         "verdict.py",
         "testing.py",
     }

@@ -1,4 +1,4 @@
-"""Real sites lose no page to the traps: whatever they refuse is crawled by another way, or is gone.
+"""Real sites lose no page to the traps: what they refuse is crawled by another way, or is gone.
 
 The pages come from the disk, not over a socket, so that 50,000 of them take a minute.
 """

@@ -374,15 +374,19 @@ async def test_new_rules_hold_from_then_on_for_what_waits(autojump_clock):
     assert not skipped & set(log.urls)
 
 
-async def test_a_day_later_a_robots_txt_in_trouble_is_waited_for(autojump_clock):
+async def test_a_day_later_a_robots_txt_in_trouble_holds_as_it_was_and_is_asked_for_again(
+    autojump_clock,
+):
     troubled = iter([NO_SECRETS] + [Response(503)] * 4)
     rules = {ROBOTS: lambda job: next(troubled, NO_SECRETS)}
-    log = Log(Web(site_of(30) | rules, delay=1))
+    site = site_of(30) | rules | {"/29": html("/secret")}
+    log = Log(Web(site, delay=1))
     crawler = Crawler([HOME], fetch=log, politeness=Politeness(delay=3600))
     outcomes = await collect(crawler)
     assert len(outcomes) == crawler.statistics().pages == 31
-    first = log.urls.index(ROBOTS, 1)
-    assert log.urls[first : first + 5] == [ROBOTS] * 5
+    assert log.urls.count(ROBOTS) == 6
+    pages = {outcome.url: outcome for outcome in outcomes}
+    assert pages[HOME + "29"].refused == ((HOME + "secret", Reason.ROBOTS),)
 
 
 # Not obeyed.

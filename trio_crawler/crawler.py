@@ -44,6 +44,7 @@ from trio_crawler.policy.retry import delay_after, passing
 from trio_crawler.policy.robots import Robots, product_token
 from trio_crawler.policy.scope import Admits, same_site
 from trio_crawler.policy.traps import Traps
+from trio_crawler.sitemaps import Sitemaps
 from trio_crawler.tally import Tally
 from trio_crawler.verdict import Judge, Verdict
 
@@ -88,7 +89,7 @@ class Crawler:
         self.workers = workers
         self.frontier: Frontier = frontier or MemoryFrontier(limits, politeness, order=order)
         self._given_fetch = fetch
-        self._sitemaps = seeds_of(sitemaps or (), "sitemaps")
+        self._given_sitemaps = seeds_of(sitemaps or (), "sitemaps")
         self._last: dict[str, tuple[Response | Fault, float]] = {}
         self._outbox: Outbox | None = None
         self._tally = Tally()
@@ -100,7 +101,9 @@ class Crawler:
         outside = self._admission.outside
         outlinks = Outlinks(limits, knows, admits, agent, nofollow, watch, fold_canonical, outside)
         self._judge = Judge(limits, knows, admits, self._room, outlinks, agent)
-        self._errands = Errands(self.frontier, self._robots, limits, admits, sitemaps is not None)
+        follow = sitemaps is not None
+        self._sitemaps = Sitemaps(self.frontier, self._robots, limits, admits, follow)
+        self._errands = Errands(self.frontier, self._robots, self._sitemaps)
 
     def __repr__(self) -> str:
         figures = self.statistics()
@@ -152,7 +155,11 @@ class Crawler:
 
     async def fetch(self, ask: Fetch, job: Job) -> Verdict | None:
         """Ask for one URL, once; None when it is to be tried again later, or was an errand."""
-        if reason := job.refused or self._admission.over():
+        over = self._admission.over()
+        if over:
+            # A frontier that was given may have other limits, and does not know.
+            self.frontier.hurry()
+        if reason := job.refused or over:
             return await self._refuse(job, reason)
         job = _tried(job)
         started = trio.current_time()
@@ -224,11 +231,11 @@ class Crawler:
 
     def sitemaps(self) -> tuple[Sitemap, ...]:
         """Tell what came of each sitemap that was read up to this moment."""
-        return tuple(self._errands.sitemaps)
+        return tuple(self._sitemaps.records)
 
     def listing(self, url: str) -> Listing | None:
         """Return what the sitemaps read up to this moment say of a URL of an outcome."""
-        return self._errands.listings.get(seen_key(url))
+        return self._sitemaps.listings.get(seen_key(url))
 
     async def _room(self) -> None:
         if self._outbox is not None:
@@ -241,7 +248,7 @@ class Crawler:
 
     def _seed_jobs(self) -> list[Job]:
         pages = [Job(url, redirects=self.limits.max_redirects) for url in self.seeds]
-        return pages + [self._errands.sitemap_job(url) for url in self._sitemaps]
+        return pages + [self._sitemaps.job(url) for url in self._given_sitemaps]
 
 
 class _Noting:

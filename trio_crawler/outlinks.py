@@ -8,6 +8,8 @@ from collections.abc import Set as AbstractSet
 from itertools import starmap
 from typing import NamedTuple
 
+import trio
+
 from trio_crawler.model import Job, Reason, Refused, Response
 from trio_crawler.page import Facts
 from trio_crawler.page.hints import canonical_in_headers
@@ -16,6 +18,10 @@ from trio_crawler.policy.directives import header_directives, meta_directives
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.sessions import without_session
 from trio_crawler.policy.traps import Watch
+
+_MOST_HELD = 100_000
+# Links that are judged before others have their turn.
+_TURN = 50
 
 
 class Found(NamedTuple):
@@ -57,21 +63,24 @@ class Outlinks:
         self._agent = agent
         self._nofollow = nofollow
         self._watch = watch
-        self._fold = fold
+        self.folds = fold
         # Two pages that name each other must not both be folded.
         self._folded: set[str] = set()
         # If the canonical page does not come, the links of those folded into it are followed.
         self._came: dict[str, bool] = {}
-        self._held: defaultdict[str, list[tuple[Job, tuple[str, ...]]]] = defaultdict(list)
+        self._held: defaultdict[str, list[tuple[Job, list[str]]]] = defaultdict(list)
+        self._holding = 0
 
-    def of(self, job: Job, response: Response, facts: Facts) -> Found:
+    async def of(self, job: Job, response: Response, facts: Facts) -> Found:
         """Judge the links of the page that came for a job."""
         header = header_directives(response.headers, self._agent)
         meta = meta_directives(facts.meta_robots) if facts.meta_robots else ()
         canonical = self._canonical(job, response, facts)
         successors, duplicate_of = self._duplicate(job, response, facts, canonical)
         reason = self._reason(header, meta, duplicate_of)
-        links, refused = self._judge(job, facts, reason, successors)
+        links, refused = await self._judge(job, facts, reason, successors)
+        if self.folds and duplicate_of:
+            self._hold(job, seen_key(duplicate_of), refused)
         robots = tuple(dict.fromkeys((*header, *meta)))
         return Found(links, refused, successors, canonical, robots, duplicate_of)
 
@@ -85,12 +94,12 @@ class Outlinks:
         self, job: Job, response: Response, facts: Facts, canonical: str | None
     ) -> tuple[list[Job], str | None]:
         """Return which page this one is a duplicate of, and the job for it if it is new."""
-        if self._fold and canonical and self._is_other(job, canonical):
+        room = self._holding < _MOST_HELD
+        if self.folds and room and canonical and self._is_other(job, canonical):
             target = Job(canonical, job.depth, self._limits.max_redirects, job.url)
             known = canonical in self._knows([canonical])
             if known or not self._admits(target):
                 self._folded.add(seen_key(job.url))
-                self._hold(job, facts, seen_key(canonical))
                 return ([] if known else [target]), canonical
         if self._watch is None or not 200 <= response.status < 300:
             return [], None
@@ -102,20 +111,25 @@ class Outlinks:
         free = key not in self._folded and self._came.get(key, True)
         return free and key != seen_key(job.url)
 
-    def _hold(self, job: Job, facts: Facts, canonical: str) -> None:
-        if canonical not in self._came:
-            self._held[canonical].append((job, facts.links))
+    def _hold(self, job: Job, first: str, refused: Iterable[Refused]) -> None:
+        """Keep what only stands back for another page, until that has come."""
+        links = [self._plain(link.url) for link in refused if link.reason is Reason.DUPLICATE]
+        if links and first not in self._came:
+            self._held[first].append((job, links))
+            self._holding += len(links)
 
     def ended(self, job: Job, *, well: bool) -> list[Job]:
-        """Note how a job ended; return what pages that were folded into it then link to."""
-        if not self._fold:
-            return []
+        """Note how a job ended; return what pages that were folded into it then link to.
+
+        To be called for each job if this `folds`.
+        """
         key = seen_key(job.url)
         self._came[key] = well
         held = self._held.pop(key, [])
+        self._holding -= sum(len(links) for _, links in held)
         return [] if well else [link for alias, links in held for link in self._new(alias, links)]
 
-    def _new(self, page: Job, links: tuple[str, ...]) -> Iterator[Job]:
+    def _new(self, page: Job, links: Collection[str]) -> Iterator[Job]:
         known = self._knows(links)
         for url in links:
             job = Job(url, page.depth + 1, self._limits.max_redirects, page.url)
@@ -132,7 +146,7 @@ class Outlinks:
             return Reason.META_NOFOLLOW
         return Reason.DUPLICATE if duplicate_of else None
 
-    def _judge(
+    async def _judge(
         self, job: Job, facts: Facts, reason: Reason | None, successors: list[Job]
     ) -> tuple[tuple[str, ...], tuple[Refused, ...]]:
         """Add a job to `successors` for each link that is new and to be followed."""
@@ -140,9 +154,11 @@ class Outlinks:
         marked = facts.nofollow if self._nofollow else frozenset()
         refused: dict[str, Reason] = {}
         renamed: dict[str, str] = {}
-        for url in facts.links:
-            if url in known:
-                continue
+        fresh = [url for url in facts.links if url not in known]
+        for number, url in enumerate(fresh, 1):
+            if not number % _TURN:
+                # A robots.txt full of wildcards may take 3 ms for a link.
+                await trio.lowlevel.checkpoint()
             plain = self._plain(url)
             if plain is not url:
                 renamed[url] = plain

@@ -67,20 +67,22 @@ class Judge:
 
     def skip(self, job: Job, reason: Reason) -> Verdict:
         """End a URL that is not asked for."""
-        return Verdict(Skipped(job.url, reason, job.depth, job.referrer), [])
+        successors = self._outlinks.ended(job, well=False) if self._outlinks.folds else []
+        return Verdict(Skipped(job.url, reason, job.depth, job.referrer), successors)
 
     async def answer(self, job: Job, answer: Response | Fault, seconds: float) -> Verdict:
         """End a URL by what came for it."""
-        outcome, successors = await self._judge(job, answer, seconds)
-        well = isinstance(outcome, Page) and outcome.ok
-        return Verdict(outcome, successors + self._outlinks.ended(job, well=well))
-
-    async def _judge(self, job: Job, answer: Response | Fault, seconds: float) -> Verdict:
         if isinstance(answer, Fault):
-            return self._fail(job, answer, seconds)
-        if is_redirect(answer):
-            return self._redirect(job, answer, seconds)
-        return self._page(job, answer, seconds, await self._read(job, answer))
+            verdict = self._fail(job, answer, seconds)
+        elif is_redirect(answer):
+            verdict = self._redirect(job, answer, seconds)
+        else:
+            verdict = await self._page(job, answer, seconds, await self._read(job, answer))
+        if not self._outlinks.folds:
+            return verdict
+        well = isinstance(verdict.outcome, Page) and verdict.outcome.ok
+        verdict.successors.extend(self._outlinks.ended(job, well=well))
+        return verdict
 
     def _fail(self, job: Job, fault: Fault, seconds: float, target: str | None = None) -> Verdict:
         about = (job.url, fault.reason, fault.detail, job.depth, job.referrer, job.tries, seconds)
@@ -119,8 +121,8 @@ class Judge:
             await self._room()
             return await trio.to_thread.run_sync(reading)
 
-    def _page(self, job: Job, response: Response, seconds: float, facts: Facts) -> Verdict:
-        found = self._outlinks.of(job, response, facts)
+    async def _page(self, job: Job, response: Response, seconds: float, facts: Facts) -> Verdict:
+        found = await self._outlinks.of(job, response, facts)
         page = Page(
             url=job.url,
             status=response.status,

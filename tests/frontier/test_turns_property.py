@@ -82,6 +82,9 @@ class World:
         self.passed: dict[str, Counter[str]] = {}
         # Of each origin: how often its host was asked by the other scheme when it might have been.
         self.left_out = Counter[str]()
+        # The sitemaps that wait at each origin, and whether one is under way.
+        self.sitemaps = Counter[str]()
+        self.sitemap_out = False
         self.hurried = False
         self.number = 0
 
@@ -114,6 +117,7 @@ class World:
             self.land()
         for job in self.pacer.due(self.now):
             self.turns.put(job, self.now)
+            self.sitemaps[origin(job.url)] += job.purpose is Purpose.SITEMAP
         return True
 
     def put(self, job: Job, delay: float = 0.0) -> None:
@@ -142,6 +146,10 @@ class World:
             self.check_out(replace(job, refused=None))
         if self.hurried:
             return
+        if job.purpose is Purpose.SITEMAP:
+            assert not self.sitemap_out, "one sitemap at a time"
+            self.sitemap_out = True
+            self.sitemaps[origin(job.url)] -= 1
         self.check_turn(authority(job.url), startable)
         self.check_schemes(origin(job.url), startable)
         if job.refused:
@@ -185,6 +193,7 @@ class World:
             for _ in range(self.chance.randrange(3) if self.number < 150 else 0):
                 self.put(self.page(self.chance.choice(list(self.servers)), job.depth + 1))
         if job.purpose is Purpose.SITEMAP:
+            self.sitemap_out = False
             self.turns.sitemap_done(self.now)
 
     def robots_landed(self, job: Job, answer: Response | Fault) -> None:
@@ -218,6 +227,7 @@ class World:
 
     def dropped(self, job: Job) -> None:
         if job.purpose is Purpose.SITEMAP:
+            self.sitemap_out = False
             self.turns.sitemap_done(self.now)
         elif job.purpose is Purpose.ROBOTS:
             self.told(job.referrer or job.url, Fault(Reason.UNREACHABLE))
@@ -284,7 +294,8 @@ class World:
         for host in self.turns.hosts(self.now):
             start = f"{host.scheme}://{host.host}"
             open_to_all = host.rest == 0 and host.flying < host.limit
-            if host.waiting and start not in self.asking and open_to_all:
+            # A sitemap may have to wait for another one.
+            if host.waiting > self.sitemaps[start] and start not in self.asking and open_to_all:
                 yield start
 
 

@@ -16,7 +16,7 @@ from trio_crawler.frontier.pacer import Pacer
 from trio_crawler.frontier.protocol import FrontierStatistics
 from trio_crawler.frontier.seen import Seen
 from trio_crawler.frontier.turns import Turns
-from trio_crawler.model import Fault, Job, Outcome, Page, Purpose, Response
+from trio_crawler.model import Fault, Job, Outcome, Page, Purpose, Reason, Response
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.manners import troubled
 from trio_crawler.policy.politeness import HostStatistics, Politeness
@@ -49,6 +49,7 @@ class MemoryFrontier:
         self.seen = Seen(limits.max_redirects)
         self._sitemaps: set[str] = set()
         self._admitted = 0
+        self._hurried = False
 
     def __repr__(self) -> str:
         figures = self.statistics()
@@ -84,20 +85,25 @@ class MemoryFrontier:
     async def _keep_time(self) -> None:
         """Release what falls due, again and again."""
         while True:
-            self._woken = trio.Event()
             now = trio.current_time()
             for job in self._pacer.due(now):
                 self._turns.put(job, now)
             self._jobs.hand_out()
             self._wakes = min(self._pacer.next_due, self._turns.wake(now))
+            self._woken = trio.Event()
             with trio.move_on_at(self._wakes):
                 await self._woken.wait()
 
     def _choose(self, last: bool) -> Job | None:
-        return self._turns.next(trio.current_time(), last=last)
+        job = self._turns.next(trio.current_time(), last=last)
+        self._note_wakes()
+        return job
 
     def _hand_out(self) -> None:
         self._jobs.hand_out()
+        self._note_wakes()
+
+    def _note_wakes(self) -> None:
         if self._turns.wakes < self._wakes:
             self._woken.set()
 
@@ -120,11 +126,13 @@ class MemoryFrontier:
         self._turns.put(job, trio.current_time())
         self._hand_out()
 
-    async def add(self, jobs: Sequence[Job]) -> None:
-        """Admit the unseen among pages and sitemaps that were found besides a page's links."""
+    async def add(self, jobs: Sequence[Job]) -> int:
+        """Admit what is unseen among pages and sitemaps found elsewhere; return how many were."""
         await trio.lowlevel.checkpoint_if_cancelled()
-        self._admit(jobs)
+        # A robots.txt may still be read when the crawl has been stopped and all URLs are settled.
+        admitted = self._admit(jobs) if self._join.statistics().unfinished else 0
         await trio.lowlevel.cancel_shielded_checkpoint()
+        return admitted
 
     async def settle(self, outcome: Outcome | None, successors: Sequence[Job]) -> None:
         """Admit the unseen successors, then count the outcome's URL out, in one atomic step."""
@@ -140,7 +148,7 @@ class MemoryFrontier:
         else:
             self._turns.sitemap_done(trio.current_time())
         if self._gate.spent:
-            self._turns.hurry()
+            self.hurry(Reason.PAGE_BUDGET)
         self._admit(successors)
         self._join.done()
 
@@ -148,7 +156,7 @@ class MemoryFrontier:
         # A redirect's target depends on the path; a link starts a new one.
         return self.seen.follow(url, job) if job.referrer == url else job
 
-    def _admit(self, jobs: Iterable[Job]) -> None:
+    def _admit(self, jobs: Iterable[Job]) -> int:
         now = trio.current_time()
         count = 0
         for job in jobs:
@@ -162,6 +170,7 @@ class MemoryFrontier:
         for job in self._gate.take():
             self._turns.put(job, now)
         self._hand_out()
+        return count
 
     def _admit_sitemap(self, job: Job, now: float) -> bool:
         if job.url in self._sitemaps:
@@ -174,18 +183,21 @@ class MemoryFrontier:
         """Put back a job that was taken; it comes again after `seconds`, or later."""
         await trio.lowlevel.checkpoint_if_cancelled()
         now = trio.current_time()
-        self._pacer.put(job, now + seconds)
+        self._pacer.put(job, now if self._hurried else now + seconds)
         if job.purpose is Purpose.SITEMAP:
             self._turns.sitemap_done(now)
         if self._pacer.next_due < self._wakes:
             self._woken.set()
         await trio.lowlevel.cancel_shielded_checkpoint()
 
-    def hurry(self) -> None:
-        """Release all jobs at once: the crawl is ending."""
-        self._turns.hurry()
-        self._pacer.hurry()
-        self._woken.set()
+    def hurry(self, reason: Reason | None = None) -> None:
+        """Release all jobs at once, refused for a `reason`: the crawl is ending."""
+        if not self._hurried:
+            self._hurried = True
+            self._turns.hurry(reason)
+            self._pacer.hurry()
+            self._woken.set()
+            self._hand_out()
 
     def statistics(self) -> FrontierStatistics:
         """Tell the counts at this moment."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from trio_crawler.frontier.jobs import Jobs
-from trio_crawler.model import Fault, Job, Outcome, Response
+from trio_crawler.model import Fault, Job, Outcome, Reason, Response
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.policy.robots import Robots
 
@@ -61,8 +61,8 @@ class Frontier(Protocol):
     async def hop(self, job: Job) -> None:
         """Ask for what a robots.txt was redirected to."""
 
-    async def add(self, jobs: Sequence[Job]) -> None:
-        """Admit the unseen among pages and sitemaps that were found besides a page's links."""
+    async def add(self, jobs: Sequence[Job]) -> int:
+        """Admit what is unseen among pages and sitemaps found elsewhere; return how many were."""
 
     async def settle(self, outcome: Outcome | None, successors: Sequence[Job]) -> None:
         """Admit the unseen successors, then count the outcome's URL out, in one atomic step.
@@ -73,8 +73,8 @@ class Frontier(Protocol):
     async def retry(self, job: Job, seconds: float) -> None:
         """Put back a job that was taken; it comes again after `seconds`, or later."""
 
-    def hurry(self) -> None:
-        """Release all jobs at once: the crawl is ending."""
+    def hurry(self, reason: Reason | None = None) -> None:
+        """Release all jobs at once, refused for a `reason`: the crawl is ending."""
 
     def statistics(self) -> FrontierStatistics:
         """Tell the counts at this moment."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from trio_crawler.frontier.host import Host
-from trio_crawler.frontier.line import Fifo, Line, Order, breadth_first, line
+from trio_crawler.frontier.line import Order, breadth_first, line
 from trio_crawler.frontier.rota import Rota
 from trio_crawler.model import Fault, Job, Purpose, Reason, Response
 from trio_crawler.page.urls import origin
@@ -51,10 +51,11 @@ class Turns:
         # When some host answered well, and when one that had before was not to be reached.
         self._good = self._gone = -math.inf
         self._waiting = 0
-        # A sitemap takes up to 50 MiB, so one at a time is asked for and read; the others wait.
-        self._sitemaps = Fifo()
+        # A sitemap takes up to 50 MiB, so one at a time is asked for and read. These wait for it.
+        self._parked: deque[Host] = deque()
         self._sitemap_out = False
         self._rush: deque[Job] | None = None
+        self._rushed_for: Reason | None = None
         self.robots = Robots("*", obey=False)
 
     def __len__(self) -> int:
@@ -68,27 +69,23 @@ class Turns:
         self._waiting += 1
         if self._rush is not None:
             self._rush.append(job)
-        elif job.purpose is Purpose.SITEMAP:
-            self._sitemaps.put(job)
-            self._next_sitemap(now)
-        else:
-            self._place(job, now)
+            return
+        host = self._host(job.url)
+        host.put(job)
+        if not host.ticket:
+            self._offer(host, now)
 
     def sitemap_done(self, now: float) -> None:
         """Note that the sitemap which was taken takes no more memory."""
         self._sitemap_out = False
-        self._next_sitemap(now)
-
-    def _next_sitemap(self, now: float) -> None:
-        if self._sitemaps and not self._sitemap_out:
-            self._sitemap_out = True
-            self._place(self._sitemaps.pop(), now)
-
-    def _place(self, job: Job, now: float) -> None:
-        host = self._host(job.url)
-        host.place(job).put(job)
-        if not host.ticket:
-            self._offer(host, now)
+        ready = False
+        while self._parked and not ready:
+            host = self._parked.popleft()
+            host.parked = False
+            if not host.ticket:
+                self._offer(host, now)
+            # One that rests must not keep the others waiting.
+            ready = host.manners.room and host.manners.free <= now
 
     def next(self, now: float, *, last: bool = False) -> Job | None:
         """Take the job that is to start now; None when none may.
@@ -100,13 +97,20 @@ class Turns:
         if self._rush is not None:
             return self._rushed()
         self.wake(now)
-        host = self._rota.pop()
-        if host is None:
-            return None
-        if last and self._has_all(host) and self._another(host, now):
-            self._offer(host, now)
-            return None
-        return self._take(host, now)
+        while (host := self._rota.pop()) is not None:
+            if last and self._has_all(host) and self._another(host, now):
+                self._offer(host, now)
+                return None
+            self._park(host)
+            if host.first:
+                return self._take(host, now)
+        return None
+
+    def _park(self, host: Host) -> None:
+        """Let a host's sitemap wait for another one, if it must; its pages do not."""
+        if self._sitemap_out and host.sitemaps and host.first is host.sitemaps:
+            host.parked = True
+            self._parked.append(host)
 
     def _note(self, host: Host, now: float) -> None:
         self._lately.pop(host.name, None)
@@ -162,10 +166,7 @@ class Turns:
         proven = host.asking is Purpose.PROBE
         host.asking = None
         manners = host.manners
-        load, longest = manners.load, max(self.robots.delay(url), manners.load.delay)
-        if longest > load.delay:
-            load.delay = longest
-            self._offer_both(host, now)
+        manners.load.delay = max(self.robots.delay(url), manners.load.delay)
         if trouble is None:
             manners.vouch(proven=proven)
             self._good = now
@@ -173,16 +174,15 @@ class Turns:
             reason = Reason.HOST_GIVEN_UP if manners.alive else Reason.ROBOTS_UNAVAILABLE
             manners.fail(now, now, adaptive=self._politeness.adaptive, errand=True)
             self._give_up(host, trouble, reason, now, self._robots_tries(trouble))
-        self._offer(host, now)
+        self._offer_both(host, now)
 
-    def hurry(self) -> None:
-        """Let everything out at once, unasked: the crawl is ending."""
+    def hurry(self, reason: Reason | None = None) -> None:
+        """Let everything out at once, unasked, and refused for a `reason`: the crawl is ending."""
         if self._rush is None:
-            self._rush = deque(_emptied(self._sitemaps))
+            self._rushed_for = reason
+            self._rush = deque()
             for host in self._hosts.values():
-                # The hops of a robots.txt belong to nobody's account, and are forgotten.
-                self._rush.extend(_emptied(host.sitemaps))
-                self._rush.extend(_emptied(host.line))
+                self._rush.extend(host.empty())
             self._waiting = len(self._rush)
 
     def hosts(self, now: float) -> Iterator[HostStatistics]:
@@ -213,12 +213,10 @@ class Turns:
     def _offer(self, host: Host, now: float) -> None:
         """Give a host its place, if it has anything to ask for."""
         manners = host.manners
-        if host.first and manners.given_up:
-            self._rota.place(host, -math.inf, now)
-        elif host.first and manners.room:
-            self._rota.place(host, manners.free, now)
-        else:
+        if not host.first or not (manners.room or manners.given_up):
             self._rota.remove(host)
+        else:
+            self._rota.place(host, -math.inf if manners.given_up else manners.free, now)
 
     def _take(self, host: Host, now: float) -> Job:
         first = host.first
@@ -228,7 +226,10 @@ class Turns:
         if job is None:
             self._waiting -= 1
             job = first.pop()
-            if not refused and job.purpose is Purpose.PAGE:
+            host.sated = job.purpose is Purpose.SITEMAP
+            self._sitemap_out = self._sitemap_out or host.sated
+            # What robots.txt itself names, it also allows.
+            if not refused and (job.purpose is Purpose.PAGE or (host.sated and job.depth)):
                 refused = self.robots.refusal(job.url)
         if not refused:
             host.manners.start(now)
@@ -241,13 +242,15 @@ class Turns:
         if job.purpose is Purpose.ROBOTS:
             return None
         url = self.robots.before(job.url, now)
-        if url is None and host.good and host.manners.unproven:
-            host.asking = Purpose.PROBE
-            return Job(host.good, purpose=Purpose.PROBE)
-        if url is None and host.manners.doubtful(job.tries):
-            url = origin(job.url) + _ROBOTS
         if url is None:
-            return None
+            if not host.manners.failures:
+                return None
+            if host.good and host.manners.unproven:
+                host.asking = Purpose.PROBE
+                return Job(host.good, purpose=Purpose.PROBE)
+            if not host.manners.doubtful(job.tries):
+                return None
+            url = origin(job.url) + _ROBOTS
         host.asking = Purpose.ROBOTS
         validator = self.robots.validator(origin(url))
         return Job(url, 0, MOST_REDIRECTS, purpose=Purpose.ROBOTS, validator=validator)
@@ -256,7 +259,8 @@ class Turns:
         if not self._rush:
             return None
         self._waiting -= 1
-        return self._rush.popleft()
+        job = self._rush.popleft()
+        return replace(job, refused=self._rushed_for) if self._rushed_for else job
 
     def _robots_tries(self, trouble: Response | Fault) -> int:
         if isinstance(trouble, Response):
@@ -292,8 +296,3 @@ class Turns:
             return
         # Where nobody was ever reached, that is what each of its URLs would come to.
         manners.given_up = reason if isinstance(answer, Response) or manners.alive else answer
-
-
-def _emptied(line: Line) -> Iterator[Job]:
-    while line:
-        yield line.pop()

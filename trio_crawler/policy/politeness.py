@@ -39,7 +39,7 @@ class Politeness:
     agent: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.per_host >= 1:
+        if not 1 <= self.per_host < math.inf:
             raise ValueError(f"per_host must be 1 or more, not {self.per_host}")
         for name in ("delay", "patience"):
             figure = getattr(self, name)

@@ -30,6 +30,7 @@ FRESH = 86_400.0
 """Seconds for which a robots.txt is good (RFC 9309, 2.4)."""
 
 _TOO_MANY_REQUESTS = 429
+_MOST_SIZE = 3 * 1024 * 1024
 
 
 class _Known(NamedTuple):
@@ -50,6 +51,9 @@ class Robots:
         self.token = token
         self.obey = obey
         self._known: dict[str, _Known] = {}
+        # Of the origins whose files say something: how much, the oldest first.
+        self._sized: dict[str, int] = {}
+        self._size = 0
 
     def __len__(self) -> int:
         """Count the origins whose rules are known."""
@@ -83,19 +87,36 @@ class Robots:
         known = self._known.get(origin(url)) if self.obey else None
         return 0.0 if known is None else known.rules.delay
 
+    def is_old(self, origin: str, now: float) -> bool:
+        """Tell whether the rules of an origin are known, and older than `FRESH`."""
+        known = self._known.get(origin)
+        return known is not None and now - known.since > FRESH
+
     def store(
         self, origin: str, rules: Rules, now: float, validator: Validator | None = None
     ) -> None:
-        """Keep the rules of an origin, in place of older ones."""
-        self._known[origin] = _Known(rules, now, validator)
+        """Keep the rules of an origin, in place of older ones.
 
-    def renew(self, origin: str, now: float) -> None:
-        """Keep the old rules for another `FRESH` seconds.
-
-        After a 304, or where the file cannot be had any more (RFC 9309, 2.4). Raises KeyError
-        for an origin that is not known.
+        3 MiB of patterns are kept, which take 60: then the oldest go, to be asked for again.
         """
-        self._known[origin] = self._known[origin]._replace(since=now)
+        self._forget(origin)
+        self._known[origin] = _Known(rules, now, validator)
+        if rules.size:
+            self._sized[origin] = rules.size
+            self._size += rules.size
+        while self._size > _MOST_SIZE and len(self._sized) > 1:
+            self._forget(next(iter(self._sized)))
+
+    def _forget(self, origin: str) -> None:
+        self._known.pop(origin, None)
+        self._size -= self._sized.pop(origin, 0)
+
+    def renew(self, origin: str, now: float, seconds: float = FRESH) -> None:
+        """Keep the old rules for so many more seconds. Raises KeyError if there are none.
+
+        After a 304; or for a while, where the file cannot be had any more (RFC 9309, 2.4).
+        """
+        self._known[origin] = self._known[origin]._replace(since=now + seconds - FRESH)
 
     def validator(self, origin: str) -> Validator | None:
         """Give what makes the next request for this origin's robots.txt conditional."""

@@ -68,10 +68,20 @@ class Rules:
     """Hold what one robots.txt says to one agent: patterns, and seconds between requests.
 
     `patterns` says of each pattern as written whether it allows. `delay` is in seconds, 0 for
-    none; `sitemaps` are as written. Does not change, and may be shared between threads.
+    none; `sitemaps` are as written; `size` counts the characters of all patterns. Does not change,
+    and may be shared between threads.
     """
 
-    __slots__ = ("_by_key", "_exact", "_lengths", "_prefixes", "_wild", "delay", "sitemaps")
+    __slots__ = (
+        "_by_key",
+        "_exact",
+        "_lengths",
+        "_prefixes",
+        "_wild",
+        "delay",
+        "sitemaps",
+        "size",
+    )
 
     def __init__(
         self,
@@ -81,6 +91,7 @@ class Rules:
     ) -> None:
         self.delay = delay
         self.sitemaps = sitemaps
+        self.size = sum(map(len, patterns))
         self._exact: dict[str, int] = {}
         self._prefixes: dict[str, int] = {}
         wild: list[_Wild] = []

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from trio_crawler.page.urls import normalise, origin, web
+
 # ";jsessionid=" of the servlets, and the segment "(S(24 characters))" of ASP.NET.
 _IN_PATH = re.compile(";jsessionid=[^;/?]*", re.IGNORECASE)
 _SEGMENT = re.compile(r"/\([Ss]\([0-9A-Za-z]{24}\)\)(?=/)")
@@ -38,18 +40,20 @@ def without_session(url: str) -> str:
     A redirect may be how a server hands out its ids: a target from which they are cut can be
     the very URL that led to it.
     """
-    if "?" not in url and ";" not in url and "(" not in url:
+    if ("?" not in url and ";" not in url and "(" not in url) or not web(url):
         return url
-    path, mark, query = url.partition("?")
+    site = origin(url)
+    path, mark, query = url[len(site) :].partition("?")
     kept_path, kept = path, query
     if ";" in path or "(" in path:
         # In this order: what the first leaves behind can be what the second looks for.
         kept_path = _SEGMENT.sub("", _IN_PATH.sub("", path))
-    if _IN_QUERY.search(url, len(path)):
+    if _IN_QUERY.search(mark + query):
         kept = _without_parameters(query)
     if kept_path == path and kept == query:
         return url
-    return kept_path + mark + kept if kept else kept_path
+    # What was cut may have hidden a segment of dots.
+    return normalise(site + kept_path + mark + kept if kept else site + kept_path)
 
 
 def _without_parameters(query: str) -> str:

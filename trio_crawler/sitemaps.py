@@ -1,0 +1,164 @@
+"""Sitemaps: which of them are asked for, and what they mean for a crawl."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+
+import trio
+
+from trio_crawler.frontier.protocol import Frontier
+from trio_crawler.model import Fault, Job, Listing, Purpose, Reason, Response, Sitemap
+from trio_crawler.page import sitemap
+from trio_crawler.page.urls import authority, normalise, seen_key
+from trio_crawler.policy.limits import Limits
+from trio_crawler.policy.robots import Robots
+
+LARGE = 64 * 1024
+"""Bytes from which on a file is read in a thread, as is one that is packed."""
+
+MOST_SITEMAPS = 10_000
+"""Sitemaps of one host that are asked for."""
+
+_GZIP = b"\x1f\x8b"
+# Entries that are admitted at once, before others have their turn.
+_CHUNK = 500
+
+
+class Sitemaps:
+    """Learn from sitemaps; `admits` judges what they name.
+
+    `records` holds what came of each, `listings` what they say of the URLs that belong to the
+    crawl, by their seen key. With `follow` those that robots.txt names are asked for.
+    """
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        robots: Robots,
+        limits: Limits,
+        admits: Callable[[Job], Reason | None],
+        follow: bool,
+    ) -> None:
+        self.records: list[Sitemap] = []
+        self.listings: dict[str, Listing] = {}
+        self._frontier = frontier
+        self._robots = robots
+        self._limits = limits
+        self._admits = admits
+        self._follow = follow
+        self._asked: Counter[str] = Counter()
+        self._refused: set[str] = set()
+
+    def job(self, url: str, referrer: str | None = None, level: int = 0) -> Job:
+        """Make the job that asks for a sitemap, named by `referrer` after so many indexes."""
+        most = self._limits.max_redirects
+        return Job(normalise(url), level, most, referrer, purpose=Purpose.SITEMAP)
+
+    async def named(self, urls: Iterable[str], robots: str) -> None:
+        """Ask for the sitemaps that a robots.txt names."""
+        if self._follow:
+            await self._add(urls, robots, 0)
+
+    async def dropped(self, job: Job) -> None:
+        """Take note that a sitemap was not asked for: the crawl is ending, or it was refused."""
+        if job.refused is not None:
+            self._tell(job, _unread(job.refused))
+        await self._frontier.settle(None, [])
+
+    async def done(self, job: Job, answer: Response | Fault, target: str | None) -> None:
+        """Take what came for a sitemap, or where it was redirected to."""
+        if target and job.redirects > 0:
+            await self._redirect(job, target)
+        else:
+            await self._learn(job, await self._read(job, answer))
+        await self._frontier.settle(None, [])
+
+    async def _redirect(self, job: Job, target: str) -> None:
+        hop = replace(job, url=target, redirects=job.redirects - 1, tries=0)
+        if self._may_ask(hop, job.url) and not await self._frontier.add([hop]):
+            detail = f"redirects to {target}, which was asked for already"
+            self._tell(job, sitemap.Map(flaws=(Reason.BAD_SITEMAP,), detail=detail))
+
+    async def _learn(self, job: Job, found: sitemap.Map) -> None:
+        admitted = await self._admit(job, found.entries)
+        if found.sitemaps and job.depth >= sitemap.MOST_LEVELS:
+            found = replace(found, flaws=(*found.flaws, Reason.TOO_MANY_LEVELS))
+        else:
+            await self._add(found.sitemaps, job.url, job.depth + 1)
+        self._tell(job, found, admitted)
+
+    async def _add(self, urls: Iterable[str], referrer: str, level: int) -> None:
+        jobs = [self.job(url, referrer, level) for url in urls]
+        await self._frontier.add([job for job in jobs if self._may_ask(job, referrer)])
+
+    def _may_ask(self, job: Job, named_by: str) -> bool:
+        """Tell whether a sitemap may be asked for.
+
+        It must be of the host that names it, or admitted as a page would be. What robots.txt
+        itself names, it also allows.
+        """
+        host = authority(job.url)
+        if self._asked[host] >= MOST_SITEMAPS:
+            reason: Reason | None = Reason.HOST_BUDGET
+        elif host == authority(named_by):
+            reason = self._robots.refusal(job.url) if job.depth else None
+        else:
+            reason = self._admits(job)
+        if reason is None:
+            self._asked[host] += 1
+        else:
+            self._refuse(job, reason)
+        return reason is None
+
+    def _refuse(self, job: Job, reason: Reason) -> None:
+        # A robots.txt may be read again and again, and name thousands.
+        if job.url not in self._refused and len(self._refused) < MOST_SITEMAPS:
+            self._refused.add(job.url)
+            self._tell(job, _unread(reason))
+
+    def _tell(self, job: Job, found: sitemap.Map, admitted: int = 0) -> None:
+        named = len(found.entries) + len(found.sitemaps) + found.beyond
+        about = (found.kind, named, admitted, found.flaws, found.detail, job.referrer)
+        self.records.append(Sitemap(job.url, *about))
+
+    async def _read(self, job: Job, answer: Response | Fault) -> sitemap.Map:
+        if isinstance(answer, Fault):
+            return _unread(answer)
+        if not 200 <= answer.status < 300:
+            return sitemap.Map(flaws=(Reason.BAD_STATUS,), detail=f"status {answer.status}")
+        media = answer.headers.get("content-type", "")
+        reading = partial(sitemap.read, answer.body, media, job.url)
+        if len(answer.body) < LARGE and not answer.body.startswith(_GZIP):
+            return reading()
+        return await trio.to_thread.run_sync(reading)
+
+    async def _admit(self, job: Job, entries: Sequence[sitemap.Entry]) -> int:
+        admitted = 0
+        rest = iter(entries)
+        while chunk := list(islice(rest, _CHUNK)):
+            admitted += await self._frontier.add(self._judged(job, chunk))
+        return admitted
+
+    def _judged(self, job: Job, entries: Sequence[sitemap.Entry]) -> list[Job]:
+        """Make jobs of what is new and admitted among some entries, and keep their listings."""
+        known = self._frontier.knows([entry.url for entry in entries])
+        jobs = []
+        for entry in entries:
+            url, last_modified, priority = entry
+            found = Job(url, 1, self._limits.max_redirects, job.url, priority=priority)
+            if url not in known:
+                if self._admits(found):
+                    continue
+                jobs.append(found)
+            self.listings.setdefault(seen_key(url), Listing(job.url, last_modified, priority))
+        return jobs
+
+
+def _unread(why: Reason | Fault) -> sitemap.Map:
+    if isinstance(why, Fault):
+        return sitemap.Map(flaws=(why.reason,), detail=why.detail)
+    return sitemap.Map(flaws=(why,), detail=f"not asked for: {why}")
