@@ -24,6 +24,7 @@ class Admission:
         self.stopped: Reason | None = None
         self._scope = scope
         self._limits = limits
+        self._max_depth = limits.max_depth
         self._robots = robots
         self._watch = watch
         self._tally = tally
@@ -32,15 +33,17 @@ class Admission:
         """Say why a job lies outside of what may be crawled, whoever links to it."""
         if not web(job.url):
             return Reason.OTHER_SCHEME
-        if job.depth > self._limits.max_depth:
+        if job.depth > self._max_depth:
             return Reason.TOO_DEEP
         return self._scope(job) or self._robots.refusal(job.url)
 
     def refusal(self, job: Job) -> Reason | None:
         """Say why a job that was found is not admitted; None when it is, which traps count."""
-        reason = self.outside(job)
-        if reason is None and self._watch is not None:
-            reason = self._watch.refusal(job)
+        return self.outside(job) or self.trapped(job)
+
+    def trapped(self, job: Job) -> Reason | None:
+        """Say why a job that is not outside is not admitted all the same."""
+        reason = None if self._watch is None else self._watch.refusal(job)
         return reason or self.over()
 
     def over(self) -> Reason | None:

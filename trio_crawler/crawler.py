@@ -96,10 +96,11 @@ class Crawler:
         self._robots = Robots(_agent(politeness, fetch), obey=politeness.robots)
         watch = watch_for(traps, limits)
         self._admission = Admission(self.scope, limits, self._robots, watch, self._tally)
-        knows, admits, agent = self.frontier.knows, self._admission.refusal, self._robots.token
-        nofollow = politeness.nofollow
-        outside = self._admission.outside
-        outlinks = Outlinks(limits, knows, admits, agent, nofollow, watch, fold_canonical, outside)
+        admission, knows, agent = self._admission, self.frontier.knows, self._robots.token
+        admits, judges = admission.refusal, (admission.outside, admission.trapped)
+        outlinks = Outlinks(
+            limits, knows, *judges, agent, politeness.nofollow, watch, fold_canonical
+        )
         self._judge = Judge(limits, knows, admits, self._room, outlinks, agent)
         follow = sitemaps is not None
         self._sitemaps = Sitemaps(self.frontier, self._robots, limits, admits, follow)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from itertools import starmap
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.sessions import without_session
 from trio_crawler.policy.traps import Watch
 
+_LINK, _ROBOTS = b"link", b"x-robots-tag"
+_LENGTHS = (len(_LINK), len(_ROBOTS))
 _MOST_HELD = 100_000
 # Links that are judged before others have their turn.
 _TURN = 50
@@ -38,28 +41,28 @@ class Found(NamedTuple):
 class Outlinks:
     """Judge the links of pages.
 
-    `knows` tells which URLs need no judging any more, `admits` judges the others; `outside` does
-    so as far as it does not matter who links to them, and counts nothing. What is said of not
-    following, for everybody or for `agent`, is obeyed if `nofollow`. With a `watch` session ids
-    are cut out of links, and what only a duplicate links to is not followed. With `fold` a page
-    that names another as its canonical one counts as a duplicate of that.
+    `knows` tells which URLs need no judging any more. Of the others `outside` refuses those that
+    nobody may link to; `trapped` counts the rest, and refuses what there is too much of. What is
+    said of not following, for everybody or for `agent`, is obeyed if `nofollow`. With a `watch`
+    session ids are cut out of links, and what only a duplicate links to is not followed. With
+    `fold` a page that names another as its canonical one counts as a duplicate of that.
     """
 
     def __init__(
         self,
         limits: Limits,
         knows: Callable[[Collection[str]], AbstractSet[str]],
-        admits: Callable[[Job], Reason | None],
+        outside: Callable[[Job], Reason | None],
+        trapped: Callable[[Job], Reason | None] = lambda job: None,
         agent: str = "",
         nofollow: bool = True,
         watch: Watch | None = None,
         fold: bool = False,
-        outside: Callable[[Job], Reason | None] | None = None,
     ) -> None:
-        self._outside = outside or admits
         self._limits = limits
         self._knows = knows
-        self._admits = admits
+        self._outside = outside
+        self._trapped = trapped
         self._agent = agent
         self._nofollow = nofollow
         self._watch = watch
@@ -73,9 +76,10 @@ class Outlinks:
 
     async def of(self, job: Job, response: Response, facts: Facts) -> Found:
         """Judge the links of the page that came for a job."""
-        header = header_directives(response.headers, self._agent)
+        said = {name.lower() for name, _ in response.headers.raw if len(name) in _LENGTHS}
+        header = header_directives(response.headers, self._agent) if _ROBOTS in said else ()
         meta = meta_directives(facts.meta_robots) if facts.meta_robots else ()
-        canonical = self._canonical(job, response, facts)
+        canonical = self._canonical(job, response, facts) if _LINK in said else facts.canonical
         successors, duplicate_of = self._duplicate(job, response, facts, canonical)
         reason = self._reason(header, meta, duplicate_of)
         links, refused = await self._judge(job, facts, reason, successors)
@@ -85,10 +89,8 @@ class Outlinks:
         return Found(links, refused, successors, canonical, robots, duplicate_of)
 
     def _canonical(self, job: Job, response: Response, facts: Facts) -> str | None:
-        if "link" in response.headers:
-            named = canonical_in_headers(response.headers.get_list("link"), job.url)
-            return named or facts.canonical
-        return facts.canonical
+        named = canonical_in_headers(response.headers.get_list("link"), job.url)
+        return named or facts.canonical
 
     def _duplicate(
         self, job: Job, response: Response, facts: Facts, canonical: str | None
@@ -98,7 +100,7 @@ class Outlinks:
         if self.folds and room and canonical and self._is_other(job, canonical):
             target = Job(canonical, job.depth, self._limits.max_redirects, job.url)
             known = canonical in self._knows([canonical])
-            if known or not self._admits(target):
+            if known or not (self._outside(target) or self._trapped(target)):
                 self._folded.add(seen_key(job.url))
                 return ([] if known else [target]), canonical
         if self._watch is None or not 200 <= response.status < 300:
@@ -133,7 +135,7 @@ class Outlinks:
         known = self._knows(links)
         for url in links:
             job = Job(url, page.depth + 1, self._limits.max_redirects, page.url)
-            if url not in known and not self._admits(job):
+            if url not in known and not (self._outside(job) or self._trapped(job)):
                 yield job
 
     def _reason(
@@ -159,22 +161,22 @@ class Outlinks:
             if not number % _TURN:
                 # A robots.txt full of wildcards may take 3 ms for a link.
                 await trio.lowlevel.checkpoint()
-            plain = self._plain(url)
-            if plain is not url:
-                renamed[url] = plain
-                if plain in known or self._knows([plain]):
-                    continue
-            successor = Job(plain, job.depth + 1, self._limits.max_redirects, job.url)
-            unwanted = Reason.REL_NOFOLLOW if url in marked else None
-            if against := self._against(successor, reason or unwanted):
-                refused[url] = against
-            else:
+            successor = Job(url, job.depth + 1, self._limits.max_redirects, job.url)
+            # That a link leads elsewhere says more than any other reason.
+            against = self._outside(successor)
+            if against is None:
+                if (plain := self._plain(url)) is not url:
+                    renamed[url] = plain
+                    if plain in known or self._knows([plain]):
+                        continue
+                    successor = replace(successor, url=plain)
+                against = reason or (Reason.REL_NOFOLLOW if url in marked else None)
+                against = against or self._trapped(successor)
+            if against is None:
                 successors.append(successor)
+            else:
+                refused[url] = against
         return _kept(facts.links, refused, renamed), _refused(facts.malformed, refused)
-
-    def _against(self, job: Job, reason: Reason | None) -> Reason | None:
-        """Say what speaks against a link; that it leads elsewhere says more than any `reason`."""
-        return self._outside(job) or reason if reason else self._admits(job)
 
     def _plain(self, url: str) -> str:
         return url if self._watch is None else without_session(url)
@@ -190,7 +192,9 @@ def _kept(
     return links
 
 
-def _refused(malformed: Iterable[str], refused: dict[str, Reason]) -> tuple[Refused, ...]:
+def _refused(malformed: Collection[str], refused: dict[str, Reason]) -> tuple[Refused, ...]:
+    good = tuple(starmap(Refused, refused.items()))
+    if not malformed:
+        return good
     shown = dict.fromkeys(map(without_userinfo, malformed))
-    bad = (Refused(href, Reason.BAD_URL) for href in shown)
-    return (*bad, *starmap(Refused, refused.items()))
+    return (*(Refused(href, Reason.BAD_URL) for href in shown), *good)

@@ -7,18 +7,25 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import trio
 
 from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.model import Fault, Job, Listing, Purpose, Reason, Response, Sitemap
-from trio_crawler.page import sitemap
 from trio_crawler.page.urls import authority, normalise, seen_key
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.robots import Robots
 
+# Where it is needed it is imported late: most crawls come upon no sitemap, and it costs 15 ms.
+if TYPE_CHECKING:
+    from trio_crawler.page import sitemap
+
 LARGE = 64 * 1024
 """Bytes from which on a file is read in a thread, as is one that is packed."""
+
+MOST_LEVELS = 3
+"""Indexes above a sitemap; the protocol has one."""
 
 MOST_SITEMAPS = 10_000
 """Sitemaps of one host that are asked for."""
@@ -81,11 +88,11 @@ class Sitemaps:
         hop = replace(job, url=target, redirects=job.redirects - 1, tries=0)
         if self._may_ask(hop, job.url) and not await self._frontier.add([hop]):
             detail = f"redirects to {target}, which was asked for already"
-            self._tell(job, sitemap.Map(flaws=(Reason.BAD_SITEMAP,), detail=detail))
+            self._tell(job, _unread(Fault(Reason.BAD_SITEMAP, detail)))
 
     async def _learn(self, job: Job, found: sitemap.Map) -> None:
         admitted = await self._admit(job, found.entries)
-        if found.sitemaps and job.depth >= sitemap.MOST_LEVELS:
+        if found.sitemaps and job.depth >= MOST_LEVELS:
             found = replace(found, flaws=(*found.flaws, Reason.TOO_MANY_LEVELS))
         else:
             await self._add(found.sitemaps, job.url, job.depth + 1)
@@ -129,7 +136,9 @@ class Sitemaps:
         if isinstance(answer, Fault):
             return _unread(answer)
         if not 200 <= answer.status < 300:
-            return sitemap.Map(flaws=(Reason.BAD_STATUS,), detail=f"status {answer.status}")
+            return _unread(Fault(Reason.BAD_STATUS, f"status {answer.status}"))
+        from trio_crawler.page import sitemap
+
         media = answer.headers.get("content-type", "")
         reading = partial(sitemap.read, answer.body, media, job.url)
         if len(answer.body) < LARGE and not answer.body.startswith(_GZIP):
@@ -159,6 +168,8 @@ class Sitemaps:
 
 
 def _unread(why: Reason | Fault) -> sitemap.Map:
+    from trio_crawler.page import sitemap
+
     if isinstance(why, Fault):
         return sitemap.Map(flaws=(why.reason,), detail=why.detail)
     return sitemap.Map(flaws=(why,), detail=f"not asked for: {why}")

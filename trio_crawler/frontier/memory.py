@@ -110,7 +110,7 @@ class MemoryFrontier:
     def answered(self, job: Job, answer: Response | Fault, seconds: float) -> None:
         """Note what came for a job, after so many seconds: its host may be asked again."""
         asked = 0.0
-        if isinstance(answer, Response) and troubled(answer):
+        if isinstance(answer, Response) and answer.status >= 400 and troubled(answer):
             asked = retry_after(answer.headers, datetime.now(UTC)) or 0.0
         self._turns.answered(job, answer, seconds, trio.current_time(), asked=asked)
         self._hand_out()

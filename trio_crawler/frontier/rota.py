@@ -15,30 +15,31 @@ class Rota:
 
     Of those that may be asked now the one with the fewest requests in flight comes first, then
     the one that has waited longest. A host has one valid entry at most; those that it left are
-    passed over, and swept out before they are half of all.
+    passed over, and swept out before they are half of all. `wakes` is when the next host will
+    have rested, or earlier.
     """
 
-    __slots__ = ("_number", "_ready", "_resting", "_stale")
+    __slots__ = ("_number", "_ready", "_resting", "_stale", "wakes")
 
     def __init__(self) -> None:
         self._ready: list[tuple[int, int, Host]] = []
         self._resting: list[tuple[float, int, Host]] = []
         self._number = 0
         self._stale = 0
-
-    @property
-    def wakes(self) -> float:
-        """Return when the next host will have rested, or earlier."""
-        return self._resting[0][0] if self._resting else math.inf
+        self.wakes = math.inf
 
     def place(self, host: Host, free: float, now: float) -> None:
         """Give a host its place, and no other: it may be asked from `free` on."""
+        if free <= now and len(self._ready) == 1 and host.ticket == self._ready[0][1]:
+            # It is the only one, as in nearly every crawl of one site.
+            return
         self.remove(host)
         self._number = host.ticket = self._number + 1
         if free <= now:
             heapq.heappush(self._ready, (host.manners.load.flying, self._number, host))
         else:
             heapq.heappush(self._resting, (free, self._number, host))
+            self.wakes = self._resting[0][0]
         if self._stale > _FEW + (len(self._ready) + len(self._resting)) // 2:
             self._sweep()
 
@@ -60,6 +61,7 @@ class Rota:
         """Take a host that has rested; it is to be placed anew."""
         while self.wakes <= now:
             _, number, host = heapq.heappop(self._resting)
+            self.wakes = self._resting[0][0] if self._resting else math.inf
             if self._is_valid(host, number):
                 return host
         return None

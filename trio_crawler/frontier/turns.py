@@ -96,21 +96,22 @@ class Turns:
         """
         if self._rush is not None:
             return self._rushed()
-        self.wake(now)
+        if self._rota.wakes <= now:
+            self.wake(now)
         while (host := self._rota.pop()) is not None:
             if last and self._has_all(host) and self._another(host, now):
                 self._offer(host, now)
                 return None
-            self._park(host)
-            if host.first:
+            if not (self._sitemap_out and self._parks(host)):
                 return self._take(host, now)
         return None
 
-    def _park(self, host: Host) -> None:
-        """Let a host's sitemap wait for another one, if it must; its pages do not."""
-        if self._sitemap_out and host.sitemaps and host.first is host.sitemaps:
+    def _parks(self, host: Host) -> bool:
+        """Let a host's sitemap wait for another one; tell whether it has nothing else."""
+        if host.sitemaps and host.first is host.sitemaps:
             host.parked = True
             self._parked.append(host)
+        return not host.first
 
     def _note(self, host: Host, now: float) -> None:
         self._lately.pop(host.name, None)
@@ -230,7 +231,7 @@ class Turns:
             self._sitemap_out = self._sitemap_out or host.sated
             # What robots.txt itself names, it also allows.
             if not refused and (job.purpose is Purpose.PAGE or (host.sated and job.depth)):
-                refused = self.robots.refusal(job.url)
+                refused = self.robots.refusal(job.url, host.name)
         if not refused:
             host.manners.start(now)
             self._flying += 1
@@ -241,7 +242,7 @@ class Turns:
         """Return what must be asked for before this job: robots.txt, or a sign of life."""
         if job.purpose is Purpose.ROBOTS:
             return None
-        url = self.robots.before(job.url, now)
+        url = self.robots.before(job.url, now, host.name)
         if url is None:
             if not host.manners.failures:
                 return None

@@ -30,7 +30,6 @@ from trio_crawler.net.request import (
 )
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import Wire, WireStatistics
-from trio_crawler.page.sitemap import MOST_BYTES as SITEMAP_BYTES
 from trio_crawler.policy.limits import MAX_BYTES, Limits
 from trio_crawler.policy.robots_text import MOST_BYTES as ROBOTS_BYTES
 from trio_crawler.policy.validators import conditions_of
@@ -45,6 +44,9 @@ __all__ = [
     "FetchStatistics",
     "HttpFetch",
 ]
+
+SITEMAP_BYTES = 50 * 1024 * 1024
+"""What a sitemap may have (sitemaps.org), unless the limits say otherwise."""
 
 _REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 # Where the deadline met a fetch that had not reached its server: a packet may have been lost.

@@ -17,16 +17,13 @@ from trio_crawler.page import elements, urls
 from trio_crawler.page.feeds import Records
 from trio_crawler.page.pieces import PIECE, Pieces
 
-__all__ = ["MOST_BYTES", "MOST_ENTRIES", "MOST_LEVELS", "Entry", "Map", "read"]
+__all__ = ["MOST_BYTES", "MOST_ENTRIES", "Entry", "Map", "read"]
 
 MOST_BYTES = 50 * 1024 * 1024
 """Bytes of a sitemap, unpacked (sitemaps.org)."""
 
 MOST_ENTRIES = 50_000
 """URLs in one sitemap (sitemaps.org)."""
-
-MOST_LEVELS = 3
-"""Indexes above a sitemap. The protocol has one; who reads several files sees to this."""
 
 MOST_CHARACTERS = 50 * 1024 * 1024
 """Characters of all URLs of one sitemap: short ones may become long by a base or by escapes."""

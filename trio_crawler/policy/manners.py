@@ -103,7 +103,8 @@ class Manners:
     @property
     def room(self) -> bool:
         """Tell whether one more request may be in flight."""
-        return self.load.flying < int(self.load.limit) and not (self.failures and self._flying)
+        load = self.load
+        return load.flying + 1 <= load.limit and not (self._flying and self.failures)
 
     @property
     def free(self) -> float:

@@ -63,23 +63,26 @@ class Robots:
         obeying = "" if self.obey else ", obey=False"
         return f"<Robots({self.token!r}{obeying}): {len(self)} origins>"
 
-    def before(self, url: str, now: float) -> str | None:
+    def before(self, url: str, now: float, at: str = "") -> str | None:
         """Give the URL of the robots.txt that must be asked for before this URL.
 
-        None when its rules are known and not older than `FRESH`, and for a robots.txt itself.
+        None when its rules are known and not older than `FRESH`, and for a robots.txt itself. `at`
+        is the origin of the URL, if that is at hand.
         """
         if not self.obey:
             return None
-        at = origin(url)
+        at = at or origin(url)
         known = self._known.get(at)
         if known is not None and now - known.since <= FRESH:
             return None
         file = at + "/robots.txt"
         return None if url == file else file
 
-    def refusal(self, url: str) -> Reason | None:
+    def refusal(self, url: str, at: str = "") -> Reason | None:
         """Say why a URL may not be asked for; None if it may, or its rules are not known."""
-        known = self._known.get(origin(url)) if self.obey else None
+        if not self.obey:
+            return None
+        known = self._known.get(at or origin(url))
         return None if known is None or known.rules.allows(url) else Reason.ROBOTS
 
     def delay(self, url: str) -> float:
