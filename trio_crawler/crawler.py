@@ -80,6 +80,8 @@ class Crawler:
         fetch: Fetch | None = None,
         frontier: Frontier | None = None,
     ) -> None:
+        if not callable(order):
+            raise TypeError(f"order must be a function that ranks a job, not {order!r}")
         if workers < 1:
             raise ValueError(f"workers must be 1 or more, not {workers}")
         self.seeds = seeds_of(seeds, "seeds")

@@ -83,6 +83,8 @@ class Outlinks:
         successors, duplicate_of = self._duplicate(job, response, facts, canonical)
         reason = self._reason(header, meta, duplicate_of)
         links, refused = await self._judge(job, facts, reason, successors)
+        if self._watch is not None and "html" in facts.content_type and response.status < 300:
+            self._watch.led(job.url, response.body, [found.url for found in successors])
         if self.folds and duplicate_of:
             self._hold(job, seen_key(duplicate_of), refused)
         robots = tuple(dict.fromkeys((*header, *meta)))
@@ -170,8 +172,13 @@ class Outlinks:
                     if plain in known or self._knows([plain]):
                         continue
                     successor = replace(successor, url=plain)
-                against = reason or (Reason.REL_NOFOLLOW if url in marked else None)
-                against = against or self._trapped(successor)
+                    # What was cut may have hidden where it leads.
+                    against = self._outside(successor)
+                unwanted = Reason.REL_NOFOLLOW if url in marked else None
+                if reason is Reason.DUPLICATE:
+                    # What is only held back for another page may yet be followed.
+                    against = against or unwanted
+                against = against or reason or unwanted or self._trapped(successor)
             if against is None:
                 successors.append(successor)
             else:

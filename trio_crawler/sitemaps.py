@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.model import Fault, Job, Listing, Purpose, Reason, Response, Sitemap
 from trio_crawler.page.urls import authority, normalise, seen_key
 from trio_crawler.policy.limits import Limits
-from trio_crawler.policy.robots import Robots
+from trio_crawler.policy.robots import Robots, named_itself
 
 # Where it is needed it is imported late: most crawls come upon no sitemap, and it costs 15 ms.
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ MOST_SITEMAPS = 10_000
 
 _GZIP = b"\x1f\x8b"
 # Entries that are admitted at once, before others have their turn.
-_CHUNK = 500
+_CHUNK = 50
 
 
 class Sitemaps:
@@ -57,7 +57,7 @@ class Sitemaps:
         self._limits = limits
         self._admits = admits
         self._follow = follow
-        self._asked: Counter[str] = Counter()
+        self._asked: defaultdict[str, set[str]] = defaultdict(set)
         self._refused: set[str] = set()
 
     def job(self, url: str, referrer: str | None = None, level: int = 0) -> Job:
@@ -85,7 +85,8 @@ class Sitemaps:
         await self._frontier.settle(None, [])
 
     async def _redirect(self, job: Job, target: str) -> None:
-        hop = replace(job, url=target, redirects=job.redirects - 1, tries=0)
+        left = job.redirects - 1
+        hop = replace(job, url=target, redirects=left, referrer=job.url, tries=0)
         if self._may_ask(hop, job.url) and not await self._frontier.add([hop]):
             detail = f"redirects to {target}, which was asked for already"
             self._tell(job, _unread(Fault(Reason.BAD_SITEMAP, detail)))
@@ -109,14 +110,16 @@ class Sitemaps:
         itself names, it also allows.
         """
         host = authority(job.url)
-        if self._asked[host] >= MOST_SITEMAPS:
+        asked = self._asked[host]
+        if len(asked) >= MOST_SITEMAPS and job.url not in asked:
             reason: Reason | None = Reason.HOST_BUDGET
         elif host == authority(named_by):
-            reason = self._robots.refusal(job.url) if job.depth else None
+            reason = None if named_itself(job) else self._robots.refusal(job.url)
         else:
             reason = self._admits(job)
         if reason is None:
-            self._asked[host] += 1
+            # A robots.txt that is read again names them again.
+            asked.add(job.url)
         else:
             self._refuse(job, reason)
         return reason is None

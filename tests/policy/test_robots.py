@@ -110,6 +110,58 @@ def test_renewed_rules_and_their_validator_are_good_for_another_day():
     assert robots.validator(ORIGIN) is None
 
 
+def test_old_rules_may_be_kept_for_a_while_longer():
+    robots, validator = Robots("bot"), Validator('"1"', None)
+    robots.store(ORIGIN, RULES, 0, validator)
+    assert not robots.is_old(ORIGIN, FRESH)
+    assert robots.is_old(ORIGIN, FRESH + 1)
+    robots.renew(ORIGIN, FRESH + 1, 600)
+    assert not robots.is_old(ORIGIN, FRESH + 601)
+    assert robots.before(OPEN, FRESH + 601) is None
+    assert robots.before(OPEN, FRESH + 602) == FILE
+    assert robots.is_old(ORIGIN, FRESH + 602)
+    assert robots.refusal(SECRET) is Reason.ROBOTS
+    assert robots.validator(ORIGIN) == validator
+    assert not robots.is_old("http://h.example", 10 * FRESH)
+
+
+def long_rules(mark: str, megabytes: float) -> Rules:
+    return Rules({f"/{mark}": False, "/" + "x" * int(megabytes * 1024 * 1024): False})
+
+
+def test_of_long_files_the_oldest_are_forgotten_and_asked_for_again():
+    robots, hosts = Robots("bot"), [f"http://h{number}" for number in range(5)]
+    robots.store("http://short", parse_rules(b"Crawl-delay: 2", "bot"), 0)
+    for number, host in enumerate(hosts):
+        robots.store(host, long_rules("no", 0.9), number)
+    gone, kept = hosts[:2], hosts[2:]
+    assert [robots.before(host + "/no", 5) for host in gone] == [f"{h}/robots.txt" for h in gone]
+    assert [robots.refusal(host + "/no") for host in kept] == [Reason.ROBOTS] * 3
+    assert [robots.before(host + "/no", 5) for host in kept] == [None] * 3
+    assert robots.before("http://short/", 5) is None
+    assert len(robots) == 4
+
+
+def test_a_file_that_is_stored_again_is_the_newest_and_counted_once():
+    robots = Robots("bot")
+    for number in range(10):
+        robots.store("http://a", long_rules("no", 1), number)
+    robots.store("http://b", long_rules("no", 1), 10)
+    robots.store("http://a", long_rules("no", 1), 11)
+    robots.store("http://c", long_rules("no", 1.5), 12)
+    assert robots.before("http://b/", 12) == "http://b/robots.txt"
+    assert robots.before("http://a/", 12) is None
+    robots.store("http://a", ALLOW_ALL, 13)
+    robots.store("http://d", long_rules("no", 1.4), 14)
+    assert len(robots) == 3
+
+
+def test_a_single_file_is_kept_however_long_it_is():
+    robots = Robots("bot")
+    robots.store("http://a", long_rules("no", 4), 0)
+    assert robots.refusal("http://a/no") is Reason.ROBOTS
+
+
 def test_only_what_is_known_can_be_renewed():
     with pytest.raises(KeyError):
         Robots("bot").renew(ORIGIN, 0)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.page.urls import normalise
+from trio_crawler.page.urls import normalise, origin, web
 from trio_crawler.policy.sessions import without_session
 
 ID = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
@@ -86,6 +86,10 @@ def test_a_session_id_is_cut_out_and_the_rest_stays(url, plain):
         f"http://h/{SEGMENT}x/a",
         "http://h/?",
         "http://h/?&&a",
+        f"mailto:a;jsessionid={ID}?sid={ID}",
+        f"javascript:f;jsessionid={ID}(S(x))",
+        "http://;jsessionid=x/",
+        "http://(s(aaaaaaaaaaaaaaaaaaaaaaaa))/x",
     ],
 )
 def test_what_only_looks_a_little_like_a_session_is_returned_itself(url):
@@ -102,6 +106,65 @@ def test_nothing_is_left_to_cut_the_second_time(url):
 def test_a_url_without_its_sessions_is_still_spelled_as_the_standard_does(url):
     plain = without_session(url)
     assert normalise(plain) == plain
+
+
+HOSTS = ["h", ";jsessionid=x", "(s(aaaaaaaaaaaaaaaaaaaaaaaa))", "[::1]:81", "h;jsessionid=1.", "?"]
+NAMES = [
+    *WORDS,
+    "..",
+    ".",
+    "%2e",
+    "..;jsessionid=1",
+    ".;jsessionid=",
+    SEGMENT,
+    f";jsessionid={ID}",
+]
+
+
+def is_url(text: str) -> bool:
+    try:
+        return web(normalise(text))
+    except ValueError:
+        return False
+
+
+odd_urls = (
+    st.builds(
+        lambda scheme, host, names, parts: (
+            f"{scheme}://{host}/{'/'.join(names)}?{'&'.join(parts)}"
+        ),
+        st.sampled_from(["http", "https"]),
+        st.sampled_from(HOSTS),
+        st.lists(st.sampled_from(NAMES), max_size=5),
+        st.lists(st.sampled_from([*WORDS, *SESSIONS]), max_size=3),
+    )
+    .filter(is_url)
+    .map(normalise)
+)
+
+
+@given(odd_urls)
+def test_whatever_is_cut_the_url_is_normalised_and_of_the_same_origin(url):
+    plain = without_session(url)
+    assert normalise(plain) == plain
+    assert origin(plain) == origin(url)
+    assert without_session(plain) is plain
+
+
+@pytest.mark.parametrize(
+    ("url", "plain"),
+    [
+        ("http://h/x/..;jsessionid=1/private", "http://h/private"),
+        ("http://h/a/b/..;jsessionid=1", "http://h/a/"),
+        (f"http://;jsessionid=x/a;jsessionid={ID}", "http://;jsessionid=x/a"),
+        (
+            f"http://(s(aaaaaaaaaaaaaaaaaaaaaaaa))/{SEGMENT}/a",
+            "http://(s(aaaaaaaaaaaaaaaaaaaaaaaa))/a",
+        ),
+    ],
+)
+def test_what_a_session_id_hid_is_resolved_and_the_host_stays(url, plain):
+    assert without_session(url) == plain
 
 
 @given(urls, st.sampled_from(SESSIONS), st.integers(0, 5))

@@ -48,6 +48,7 @@ class Walk:
     """What a crawl found: the targets that were pages, and why links were refused."""
 
     pages: list[str] = field(default_factory=list)
+    body: bytes = b""
     refused: Counter[Reason] = field(default_factory=Counter)
     copies: dict[str, str] = field(default_factory=dict)
 
@@ -63,6 +64,7 @@ def walk(site: Site, traps: Traps | None = DEFAULTS, most: int = ENDLESS) -> Wal
     waiting = [Job("http://h/")]
     seen = {"http://h/"}
     for job in growing(waiting, most):
+        before = len(waiting)
         for successor in ask(site, job, watch, found):
             if successor.url in seen or successor.redirects < 0:
                 continue
@@ -71,6 +73,8 @@ def walk(site: Site, traps: Traps | None = DEFAULTS, most: int = ENDLESS) -> Wal
             else:
                 seen.add(successor.url)
                 waiting.append(successor)
+        if watch:
+            watch.led(job.url, found.body, [new.url for new in waiting[before:]])
     return found
 
 
@@ -91,7 +95,7 @@ def ask(site: Site, job: Job, watch: Watch | None, found: Walk) -> list[Job]:
         url = normalise(answer.target, job.url)
         return [replace(job, url=url, redirects=job.redirects - 1, referrer=job.url)]
     found.pages.append(target)
-    body = answer.encode()
+    found.body = body = answer.encode()
     if watch and (copy := watch.saw(job.url, body, HTML)):
         found.copies[target] = copy.removeprefix("http://h")
         return []
@@ -200,8 +204,8 @@ def same_everywhere(target: str) -> str:
 @pytest.mark.parametrize(
     ("trap", "entry", "traps", "most", "reason"),
     [
-        (months, "/2031/3/", DEFAULTS, 800, Reason.NOTHING_NEW),
-        (months, "/2031/3/", NO_HOPS, 800, Reason.NOTHING_NEW),
+        (months, "/2031/3/", DEFAULTS, 4_000, Reason.NOTHING_NEW),
+        (months, "/2031/3/", NO_HOPS, 4_000, Reason.NOTHING_NEW),
         (french_months, "/cal?year=2031&amp;month=3", DEFAULTS, 41, Reason.TOO_MANY_HOPS),
         (french_months, "/cal?year=2031&amp;month=3", NO_HOPS, 300, Reason.NOTHING_NEW),
         (numbers, "/count?n=1", DEFAULTS, 20, Reason.TOO_MANY_HOPS),
@@ -388,37 +392,62 @@ def test_a_refused_url_is_not_counted():
     assert watch.refusal(Job("http://h/b")) is None
 
 
-def barren_watch(pages: int) -> Watch:
-    """Watch 300 URLs of a pattern enter and as many pages come that all say the same."""
-    watch = Watch(Traps())
+def barren_watch(pages: int, page: str = "", leads_to: str = "http://h/new/{}") -> Watch:
+    """Watch 300 URLs of a pattern enter, and so many pages come, which lead to new ones."""
+    watch = Watch(Traps(barren_numbers=200))
     for number in range(300):
-        assert watch.refusal(Job(f"http://h/{number}")) is None
+        assert watch.refusal(Job(f"http://h/new/{number}")) is None
     for number in range(pages):
-        watch.saw(f"http://h/{number}", f"<p>{number} items".encode(), HTML)
+        body = (page or f"<p>{number} items").encode()
+        watch.led(f"http://h/new/{number}", body, [leads_to.format(number)])
     return watch
 
 
-def test_two_hundred_pages_that_say_the_same_make_a_pattern_a_trap():
-    assert barren_watch(200).refusal(Job("http://h/300")) is None
-    assert barren_watch(210).refusal(Job("http://h/300")) == Reason.NOTHING_NEW
+NEXT = "http://h/new/300"
+
+
+def test_two_hundred_pages_that_lead_on_and_say_the_same_make_a_pattern_a_trap():
+    assert barren_watch(200).refusal(Job(NEXT)) is None
+    assert barren_watch(210).refusal(Job(NEXT)) == Reason.NOTHING_NEW
+
+
+@pytest.mark.parametrize("leads_to", ["http://h/other", "http://h/new/{}/x", "http://g/new/{}"])
+def test_pages_that_lead_to_none_of_their_own_kind_are_no_trap(leads_to):
+    assert barren_watch(300, leads_to=leads_to).refusal(Job(NEXT)) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "trap"),
+    [
+        ("http://h/{}", False),
+        ("http://h/p?n={}", False),
+        ("http://h/page-1{:03}.html", False),
+        ("http://h/entry?name={}", False),
+        ("http://h/2031/3/{}/", True),
+        ("http://h/events?year={}&month=1", True),
+        ("http://h/x?date=2{:03}-01-01", True),
+        ("http://h/r/{:032x}", True),
+    ],
+)
+def test_by_default_only_dates_and_random_tokens_are_soon_a_trap(url, trap):
+    watch = Watch(Traps())
+    for number in range(300):
+        here = url.format(number % 31)
+        watch.refusal(Job(url.format(number)))
+        watch.led(here, f"<p>{number} items".encode(), [url.format(number)])
+    refused = watch.refusal(Job(url.format(999)))
+    assert refused == (Reason.NOTHING_NEW if trap else None)
 
 
 def test_a_refused_pattern_stays_refused_and_others_are_as_before():
     watch = barren_watch(210)
     for number in range(210, 300):
-        watch.saw(f"http://h/{number}", words(number).encode(), HTML)
-    assert watch.refusal(Job("http://h/300")) == Reason.NOTHING_NEW
-    assert watch.refusal(Job("http://h/299")) is None  # was let through before
-    assert watch.refusal(Job("http://h/a")) is None
+        watch.led(f"http://h/new/{number}", words(number).encode(), [NEXT])
+    assert watch.refusal(Job(NEXT)) == Reason.NOTHING_NEW
+    assert watch.refusal(Job("http://h/new/299")) is None  # was let through before
+    assert watch.refusal(Job("http://h/new/a")) is None
     assert watch.refusal(Job("http://h/a/300")) is None
-    assert watch.refusal(Job("http://g/300")) is None
-
-
-def test_what_is_no_html_does_not_make_a_pattern_a_trap():
-    watch = barren_watch(0)
-    for number in range(300):
-        watch.saw(f"http://h/{number}", b"1 2 3", "text/plain")
-    assert watch.refusal(Job("http://h/300")) is None
+    assert watch.refusal(Job("http://g/new/300")) is None
 
 
 TERMS = words("terms", 100)

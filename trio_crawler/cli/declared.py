@@ -172,7 +172,7 @@ _SENT: tuple[_Option, ...] = (
     click.option(
         "--user-agent",
         metavar="TEXT",
-        help="Say TEXT as the User-Agent; robots.txt is read for its first word.",
+        help="Say TEXT as the User-Agent; robots.txt is read for the name in it.",
     ),
     click.option(
         "--from",

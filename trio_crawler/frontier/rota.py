@@ -30,9 +30,12 @@ class Rota:
 
     def place(self, host: Host, free: float, now: float) -> None:
         """Give a host its place, and no other: it may be asked from `free` on."""
-        if free <= now and len(self._ready) == 1 and host.ticket == self._ready[0][1]:
-            # It is the only one, as in nearly every crawl of one site.
-            return
+        if len(self._ready) == 1:
+            _, number, only = self._ready[0]
+            if only is host and host.ticket == number and free <= now:
+                # Nobody is there to be before it, as in nearly every crawl of one site.
+                return
+            self._ready[0] = (only.manners.load.flying, number, only)
         self.remove(host)
         self._number = host.ticket = self._number + 1
         if free <= now:
@@ -79,4 +82,5 @@ class Rota:
         self._resting = [entry for entry in self._resting if entry[1] == entry[2].ticket]
         heapq.heapify(self._ready)
         heapq.heapify(self._resting)
+        self.wakes = self._resting[0][0] if self._resting else math.inf
         self._stale = 0

@@ -15,7 +15,7 @@ from trio_crawler.page.urls import origin
 from trio_crawler.policy.manners import Load, Manners, troubled
 from trio_crawler.policy.politeness import HostStatistics, Politeness
 from trio_crawler.policy.retry import PASSING
-from trio_crawler.policy.robots import MOST_REDIRECTS, Robots
+from trio_crawler.policy.robots import MOST_REDIRECTS, Robots, named_itself
 
 _ROBOTS = "/robots.txt"
 # A server that answers with 429 or 5xx is there, and may yet come to itself.
@@ -230,7 +230,8 @@ class Turns:
             host.sated = job.purpose is Purpose.SITEMAP
             self._sitemap_out = self._sitemap_out or host.sated
             # What robots.txt itself names, it also allows.
-            if not refused and (job.purpose is Purpose.PAGE or (host.sated and job.depth)):
+            judged = not named_itself(job) if host.sated else job.purpose is Purpose.PAGE
+            if judged and not refused:
                 refused = self.robots.refusal(job.url, host.name)
         if not refused:
             host.manners.start(now)

@@ -14,6 +14,15 @@ _TOLD_APART = re.compile(
     "|(?<![0-9A-Za-z%])[0-9A-Fa-f]{16,}(?![0-9A-Za-z])"
     "|(?<!%)(?<!%[0-9A-Fa-f])[0-9]+"
 )
+# A year with a month, a parameter that is called like one, or a token that nobody chose.
+_MADE = re.compile(
+    "(?<![0-9])(?:1[5-9]|2[0-9])[0-9]{2}[-/_.]?(?:0?[1-9]|1[0-2])"
+    "(?:[-/_.]?(?:0?[1-9]|[12][0-9]|3[01]))?(?![0-9])"
+    "|[?&](?:year|month|week|day|date|y(?==[0-9]{4}(?![0-9])))[a-z_-]*="
+    "|(?<![0-9A-Za-z%])[0-9A-Fa-f]{8}(?:[0-9A-Fa-f]{8,}|(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})"
+    "(?![0-9A-Za-z])",
+    re.IGNORECASE,
+).search
 _MAY_BE_ONE_OF_MANY = re.compile("[0-9?]")
 
 _DIGITS = b"0123456789\0"  # and the other half of the ASCII characters in UTF-16
@@ -48,6 +57,11 @@ def pattern(url: str) -> str | None:
         names = sorted({part.partition("=")[0] for part in query.split("&")})
         return f"{url[:start]}{folded}?{'&'.join(names)}"
     return url[:start] + folded if times else None
+
+
+def is_made(url: str) -> bool:
+    """Tell whether a normalised http(s) URL holds a date, or a token, as programs make them."""
+    return _MADE(url, url.index("/", 8)) is not None
 
 
 def fingerprint(url: str, body: bytes) -> int:
@@ -88,18 +102,18 @@ class Harvest:
     __slots__ = ("_pages", "_prints", "barren")
 
     def __init__(self) -> None:
-        self.barren = 0
+        self.barren = 0.0
         self._pages = 0
         self._prints: set[int] | None = set()
 
-    def add(self, url: str, body: bytes) -> None:
-        """Note one more page."""
+    def add(self, url: str, body: bytes, weight: float = 1.0) -> None:
+        """Note one more page, which counts for `weight` if it says nothing new."""
         self._pages += 1
         if self._prints is not None and self._pages % _EVERY == 1:
-            self._look(fingerprint(url, body), self._prints)
+            self._look(fingerprint(url, body), self._prints, weight)
 
-    def _look(self, found: int, prints: set[int]) -> None:
-        self.barren = self.barren + _EVERY if found in prints else 0
+    def _look(self, found: int, prints: set[int], weight: float) -> None:
+        self.barren = self.barren + _EVERY * weight if found in prints else 0.0
         prints.add(found)
         if len(prints) >= _ENOUGH:
             self._prints = None

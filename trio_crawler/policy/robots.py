@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
-from trio_crawler.model import Fault, Reason, Response, Validator
+from trio_crawler.model import Fault, Job, Reason, Response, Validator
 from trio_crawler.page.urls import origin
 from trio_crawler.policy.robots_rules import ALLOW_ALL, DISALLOW_ALL, Rules
 from trio_crawler.policy.robots_text import MOST_BYTES, MOST_DELAY, parse_rules, product_token
@@ -19,6 +20,7 @@ __all__ = [
     "Robots",
     "Rules",
     "interpret",
+    "named_itself",
     "parse_rules",
     "product_token",
 ]
@@ -31,6 +33,9 @@ FRESH = 86_400.0
 
 _TOO_MANY_REQUESTS = 429
 _MOST_SIZE = 3 * 1024 * 1024
+# Characters of patterns; nearly all files have fewer.
+_LONG = 16 * 1024
+_MOST_TIMES = 3
 
 
 class _Known(NamedTuple):
@@ -51,9 +56,11 @@ class Robots:
         self.token = token
         self.obey = obey
         self._known: dict[str, _Known] = {}
-        # Of the origins whose files say something: how much, the oldest first.
+        # Of the origins whose files are long: how much they say, the oldest first.
         self._sized: dict[str, int] = {}
         self._size = 0
+        # How often a long file had to be forgotten.
+        self._forgotten: Counter[str] = Counter()
 
     def __len__(self) -> int:
         """Count the origins whose rules are known."""
@@ -100,15 +107,21 @@ class Robots:
     ) -> None:
         """Keep the rules of an origin, in place of older ones.
 
-        3 MiB of patterns are kept, which take 60: then the oldest go, to be asked for again.
+        Of long files 3 MiB of patterns are kept, which take 60: then the oldest go, to be asked
+        for again. One that had to go three times allows nothing from then on: else many such
+        origins would be asked for their files for ever, and for nothing else.
         """
         self._forget(origin)
+        if rules.size >= _LONG and self._forgotten[origin] >= _MOST_TIMES:
+            rules = Rules({"/": False}, rules.delay, rules.sitemaps)
         self._known[origin] = _Known(rules, now, validator)
-        if rules.size:
+        if rules.size >= _LONG:
             self._sized[origin] = rules.size
             self._size += rules.size
         while self._size > _MOST_SIZE and len(self._sized) > 1:
-            self._forget(next(iter(self._sized)))
+            oldest = next(iter(self._sized))
+            self._forgotten[oldest] += 1
+            self._forget(oldest)
 
     def _forget(self, origin: str) -> None:
         self._known.pop(origin, None)
@@ -125,6 +138,11 @@ class Robots:
         """Give what makes the next request for this origin's robots.txt conditional."""
         known = self._known.get(origin)
         return None if known is None else known.validator
+
+
+def named_itself(job: Job) -> bool:
+    """Tell whether a sitemap was given, or named by the robots.txt that would have to allow it."""
+    return job.referrer in (None, origin(job.url) + "/robots.txt")
 
 
 def interpret(answer: Response | Fault, token: str) -> Rules | None:

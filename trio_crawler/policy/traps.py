@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from trio_crawler.model import Job, Reason
 from trio_crawler.policy.copies import Copies
 from trio_crawler.policy.orders import Orders
 from trio_crawler.policy.paths import path, repeats, segments
-from trio_crawler.policy.patterns import Harvest, pattern
+from trio_crawler.policy.patterns import Harvest, is_made, pattern
 
 FEW = 20
 """URLs of a pattern up to which its pages are not looked at: so few are no trap."""
 
 _REMEMBERED = 65_536
+# What a page counts that leads to none of its own pattern, such as the days of a calendar.
+_ENDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +25,12 @@ class Traps:
 
     `max_url` counts characters; `max_segments` the parts of a path; `max_repeats` how often
     directories, one or a run of them, may come in a row; `max_hops` links from a seed. A URL's
-    pattern is what it shares with others but for numbers and the values of parameters: it is
-    refused, for good, once `barren` pages of it in a row said nothing new, or `per_pattern` URLs
-    of it were let through; a host after `per_host` URLs. The links of one and the same body are
-    followed in `copies` directories.
+    pattern is what it shares with others but for numbers and the values of parameters. It is
+    refused, for good, once so many pages of it in a row have led to new URLs of it and said
+    nothing new: `barren` if it is one of dates or of random tokens (those that lead to none count
+    a tenth there), else `barren_numbers`: honest sites have pages that differ only in numbers,
+    too. Or once `per_pattern` URLs of it were let through; a host after `per_host` URLs. The links
+    of one and the same body are followed in `copies` directories.
 
     Raises ValueError, naming the figure, for one that cannot be meant.
     """
@@ -34,7 +39,8 @@ class Traps:
     max_segments: float = 20
     max_repeats: float = 2
     max_hops: float = 20
-    barren: float = 200
+    barren: float = 100
+    barren_numbers: float = 50_000
     per_pattern: float = 100_000
     per_host: float = 1_000_000
     copies: float = 20
@@ -42,6 +48,7 @@ class Traps:
     def __post_init__(self) -> None:
         _at_least(0, max_segments=self.max_segments, max_hops=self.max_hops)
         _at_least(1, max_url=self.max_url, max_repeats=self.max_repeats, barren=self.barren)
+        _at_least(1, barren_numbers=self.barren_numbers)
         _at_least(1, per_pattern=self.per_pattern, per_host=self.per_host, copies=self.copies)
 
 
@@ -85,13 +92,22 @@ class Watch:
 
         Returns the first URL of the host that had the very same body, if this page's links
         lead nowhere that those of the first do not. Only HTML counts; an empty body is no copy.
+        Of the others `led` is to know what they lead to.
         """
         if not body or "html" not in content_type.lower():
             return None
-        key = _key(url)
-        if key is not None and self._patterns.get(key, 0) > FEW:
-            self._reap(key, url, body)
         return self._copies.original(_host(url), url, body)
+
+    def led(self, url: str, body: bytes, links: Iterable[str]) -> None:
+        """Note the new URLs that an HTML page leads to: one of its own pattern may be a trap."""
+        key = _key(url)
+        if key is None or self._patterns.get(key, 0) <= FEW or key in self._barren:
+            return
+        made = is_made(url)
+        if any(_key(link) == key for link in links):
+            self._reap(key, url, body, 1.0, made)
+        elif made:
+            self._reap(key, url, body, _ENDS, made)
 
     def _unlikely(self, job: Job) -> Reason | None:
         traps, names = self._traps, path(job.url)
@@ -120,12 +136,10 @@ class Watch:
         if key is not None:
             self._patterns[key] = self._patterns.get(key, 0) + 1
 
-    def _reap(self, key: int, url: str, body: bytes) -> None:
-        if key in self._barren:
-            return
+    def _reap(self, key: int, url: str, body: bytes, weight: float, made: bool) -> None:
         harvest = self._harvests.setdefault(key, Harvest())
-        harvest.add(url, body)
-        if harvest.barren >= self._traps.barren:
+        harvest.add(url, body, weight)
+        if harvest.barren >= (self._traps.barren if made else self._traps.barren_numbers):
             # What is still on its way changes nothing any more: the effort stays bounded.
             self._barren.add(key)
             del self._harvests[key]
