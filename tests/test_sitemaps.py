@@ -518,3 +518,17 @@ async def test_50_000_entries_are_looked_at_and_no_more():
     (record,) = crawler.sitemaps()
     assert (record.entries, record.admitted) == (60_000, 49)
     assert record.flaws == (Reason.TOO_MANY_ENTRIES,)
+
+
+async def test_what_a_sitemap_names_and_may_not_is_on_its_record(autojump_clock):
+    rules = robots("User-agent: *", "Disallow: /secret")
+    entries = urlset(HOME + "a", HOME + "secret", OTHER + "x")
+    web = Web({ROBOTS: rules, MAP: entries, HOME: html()} | pages("a"))
+    crawler = Crawler([HOME], fetch=web, sitemaps=[MAP])
+    await collect(crawler)
+    (record,) = crawler.sitemaps()
+    assert (record.entries, record.admitted) == (3, 1)
+    assert record.refused == (
+        (HOME + "secret", Reason.ROBOTS),
+        (OTHER + "x", Reason.OTHER_SITE),
+    )

@@ -258,8 +258,8 @@ class Sitemap:
 
     `kind` is "urlset", "index", "text", "rss" or "atom", "" when it could not be told; `entries`
     counts the URLs (or sitemaps) it names, `admitted` those of them that were new and became part
-    of the crawl. With `flaws` it was read in part, or not at all. `referrer` is the robots.txt or
-    the index that names it, None when it was given.
+    of the crawl; `refused` holds the first 1,000 that were not admitted. With `flaws` it was read
+    in part, or not at all. `referrer` is what names it, None when it was given.
     """
 
     url: str
@@ -269,6 +269,7 @@ class Sitemap:
     flaws: tuple[Reason, ...] = ()
     detail: str = ""
     referrer: str | None = None
+    refused: tuple[Refused, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

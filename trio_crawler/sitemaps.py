@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 import trio
 
 from trio_crawler.frontier.protocol import Frontier
-from trio_crawler.model import Fault, Job, Listing, Purpose, Reason, Response, Sitemap
+from trio_crawler.model import (
+    Fault,
+    Job,
+    Listing,
+    Purpose,
+    Reason,
+    Refused,
+    Response,
+    Sitemap,
+)
 from trio_crawler.page.urls import authority, normalise, seen_key
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.robots import Robots, named_itself
@@ -33,6 +42,7 @@ MOST_SITEMAPS = 10_000
 _GZIP = b"\x1f\x8b"
 # Entries that are admitted at once, before others have their turn.
 _CHUNK = 50
+_MOST_REFUSED = 1_000
 
 
 class Sitemaps:
@@ -92,12 +102,13 @@ class Sitemaps:
             self._tell(job, _unread(Fault(Reason.BAD_SITEMAP, detail)))
 
     async def _learn(self, job: Job, found: sitemap.Map) -> None:
-        admitted = await self._admit(job, found.entries)
+        refused: list[Refused] = []
+        admitted = await self._admit(job, found.entries, refused)
         if found.sitemaps and job.depth >= MOST_LEVELS:
             found = replace(found, flaws=(*found.flaws, Reason.TOO_MANY_LEVELS))
         else:
             await self._add(found.sitemaps, job.url, job.depth + 1)
-        self._tell(job, found, admitted)
+        self._tell(job, found, admitted, refused)
 
     async def _add(self, urls: Iterable[str], referrer: str, level: int) -> None:
         jobs = [self.job(url, referrer, level) for url in urls]
@@ -130,10 +141,12 @@ class Sitemaps:
             self._refused.add(job.url)
             self._tell(job, _unread(reason))
 
-    def _tell(self, job: Job, found: sitemap.Map, admitted: int = 0) -> None:
+    def _tell(
+        self, job: Job, found: sitemap.Map, admitted: int = 0, refused: Iterable[Refused] = ()
+    ) -> None:
         named = len(found.entries) + len(found.sitemaps) + found.beyond
         about = (found.kind, named, admitted, found.flaws, found.detail, job.referrer)
-        self.records.append(Sitemap(job.url, *about))
+        self.records.append(Sitemap(job.url, *about, tuple(refused)))
 
     async def _read(self, job: Job, answer: Response | Fault) -> sitemap.Map:
         if isinstance(answer, Fault):
@@ -148,14 +161,18 @@ class Sitemaps:
             return reading()
         return await trio.to_thread.run_sync(reading)
 
-    async def _admit(self, job: Job, entries: Sequence[sitemap.Entry]) -> int:
+    async def _admit(
+        self, job: Job, entries: Sequence[sitemap.Entry], refused: list[Refused]
+    ) -> int:
         admitted = 0
         rest = iter(entries)
         while chunk := list(islice(rest, _CHUNK)):
-            admitted += await self._frontier.add(self._judged(job, chunk))
+            admitted += await self._frontier.add(self._judged(job, chunk, refused))
         return admitted
 
-    def _judged(self, job: Job, entries: Sequence[sitemap.Entry]) -> list[Job]:
+    def _judged(
+        self, job: Job, entries: Sequence[sitemap.Entry], refused: list[Refused]
+    ) -> list[Job]:
         """Make jobs of what is new and admitted among some entries, and keep their listings."""
         known = self._frontier.knows([entry.url for entry in entries])
         jobs = []
@@ -163,7 +180,8 @@ class Sitemaps:
             url, last_modified, priority = entry
             found = Job(url, 1, self._limits.max_redirects, job.url, priority=priority)
             if url not in known:
-                if self._admits(found):
+                if reason := self._admits(found):
+                    refused += [Refused(url, reason)] if len(refused) < _MOST_REFUSED else []
                     continue
                 jobs.append(found)
             self.listings.setdefault(seen_key(url), Listing(job.url, last_modified, priority))

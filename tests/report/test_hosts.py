@@ -221,3 +221,10 @@ def test_no_host_gets_an_escape_sequence_to_the_terminal() -> None:
     )
     assert text.count(ANYWAY) == 3
     assert not set("\x1b\u202e") & set(text)
+
+
+def test_a_crawl_delay_that_makes_a_crawl_slow_is_told() -> None:
+    hosts = [host("slow.test", 0.1, delay=10), host("quick.test", 0.1, delay=1)]
+    text = told(PAGE, hosts=hosts, politeness=Politeness(delay=1))
+    wants = "robots.txt of slow.test wants 10 s from request to request"
+    assert text.endswith(f"\n{wants} (--ignore-robots crawls anyway)")

@@ -299,6 +299,17 @@ def test_sitemaps_are_counted_with_what_they_list() -> None:
     assert line in told([page("/")], "/", sitemaps=(one,)).splitlines()
 
 
+def test_what_a_sitemap_lists_and_may_not_is_counted_and_named_if_asked_why() -> None:
+    refused = (Refused(f"{SITE}/p", Reason.ROBOTS), Refused("https://b.test/", Reason.OTHER_SITE))
+    sitemaps = (Sitemap(f"{SITE}/s", "urlset", 3, 1, refused=refused),)
+    line = "Sitemaps: 1 sitemap, 3 entries, 1 of them new, 2 refused"
+    assert f"{line} (--why lists them)" in told([page("/")], "/", sitemaps=sitemaps).splitlines()
+    report = Report(why=True)
+    report.add(page("/"))
+    text = report.text(Statistics(), 1, seeds=[SEED], sitemaps=sitemaps)
+    assert f"{line}\n  other_site https://b.test/\n  robots {SITE}/p\n" in text
+
+
 def test_a_sitemap_with_flaws_is_named_with_what_is_wrong_and_who_names_it() -> None:
     flaws = (Reason.BAD_SITEMAP, Reason.INCOMPLETE)
     broken = Sitemap(f"{SITE}/b", "urlset", 5, 5, flaws, "it ends in a tag", f"{SITE}/robots.txt")

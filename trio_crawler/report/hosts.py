@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from heapq import nsmallest
 from typing import TYPE_CHECKING
@@ -48,13 +49,18 @@ def speeds(hosts: Sequence[HostStatistics], politeness: Politeness | None) -> li
     return [*lines, f"  and {count(beyond)} more, which are quicker"] if beyond else lines
 
 
-def hints(tally: Tally) -> list[str]:
-    """Say what to do about a robots.txt that could not be had, or that allows nothing at all."""
+def hints(
+    tally: Tally, hosts: Sequence[HostStatistics], politeness: Politeness | None
+) -> list[str]:
+    """Say what to do about a robots.txt that could not be had, allows nothing, or takes time."""
     lost = sorted(tally.robots_lost.items())[:_HINTS]
     told = [f"robots.txt of {visible(o)}/ could not be had: {visible(why)}" for o, why in lost]
     if not tally.pages:
         barred = sorted(tally.barred)[:_HINTS]
         told += (f"robots.txt of {visible(o)}/ allows nothing of what is wanted" for o in barred)
+    least = politeness.delay if politeness else math.inf
+    slow = sorted({(host.host, host.delay) for host in hosts if host.delay > least})[:_HINTS]
+    told += (f"robots.txt of {visible(h)} wants {s:g} s from request to request" for h, s in slow)
     return [f"{hint} {_ANYWAY}" for hint in told]
 
 

@@ -16,15 +16,23 @@ Listings: TypeAlias = Callable[[str], Listing | None]
 Urls: TypeAlias = Shortlist[tuple[str]]
 
 
-def summary(sitemaps: Sequence[Sitemap], most: int | None) -> list[str]:
-    """Count the sitemaps and what they list, and name those that could not be read whole."""
+def summary(sitemaps: Sequence[Sitemap], most: int | None, why: bool = False) -> list[str]:
+    """Count the sitemaps and what they list, and name those that could not be read whole.
+
+    With `why` what they list and may not is named, too.
+    """
     if not sitemaps:
         return []
     # What an index names are sitemaps.
     pages = [sitemap for sitemap in sitemaps if sitemap.kind != "index"]
     entries = _entries(sum(sitemap.entries for sitemap in pages))
     new = f"{count(sum(sitemap.admitted for sitemap in pages))} of them new"
-    lines = [f"Sitemaps: {count(len(sitemaps), 'sitemap')}, {entries}, {new}"]
+    refused = sorted({(each.reason, each.url) for sitemap in pages for each in sitemap.refused})
+    beside = f", {count(len(refused))} refused" if refused else ""
+    hint = " (--why lists them)" if refused and not why else ""
+    lines = [f"Sitemaps: {count(len(sitemaps), 'sitemap')}, {entries}, {new}{beside}{hint}"]
+    if why:
+        lines += [f"  {reason} {visible(url)}" for reason, url in refused]
     flawed = sorted((sitemap for sitemap in sitemaps if sitemap.flaws), key=_url)
     for sitemap in flawed[:most]:
         lines += _flawed(sitemap)

@@ -98,7 +98,7 @@ class Report:
             sections.totals(tally.counters),
             sections.connections(wire) if wire and self._full else [],
             sections.finish(statistics, workers, ended or tally.ended, politeness),
-            [*sections.hints(tally), *of_hosts.hints(tally)],
+            [*sections.hints(tally), *of_hosts.hints(tally, hosts, politeness)],
         )
         return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
@@ -111,7 +111,7 @@ class Report:
     ) -> list[list[str]]:
         """Tell of the sitemaps, and of what they and the links do not have in common."""
         most, tally = self._listed, self._tally
-        told = [of_sitemaps.summary(sitemaps, most)]
+        told = [of_sitemaps.summary(sitemaps, most, self._why)]
         if sitemaps and listing:
             early = early or tally.cut
             orphans = self._links.orphans(seeds)
