@@ -31,11 +31,12 @@ TWICE = 2 * WORKERS
 
 CRAWL = """
 import json, sys, trio
-from trio_crawler import Crawler, Failure, Limits
+from trio_crawler import Crawler, Failure, Limits, Politeness
 
 async def main(url, workers):
     limits = Limits(timeout=20, max_tries=1, max_pages=100)
-    crawler = Crawler([url], workers=int(workers), limits=limits)
+    politeness = Politeness(per_host=int(workers))
+    crawler = Crawler([url], workers=int(workers), limits=limits, politeness=politeness)
     reasons = {}
     async with crawler.outcomes() as outcomes:
         async for outcome in outcomes:
