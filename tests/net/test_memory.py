@@ -34,7 +34,7 @@ import json, sys, trio
 from trio_crawler import Crawler, Failure, Limits, Politeness
 
 async def main(url, workers):
-    limits = Limits(timeout=20, max_tries=1, max_pages=100)
+    limits = Limits(timeout=20, max_tries=1, max_pages=60)
     politeness = Politeness(per_host=int(workers))
     crawler = Crawler([url], workers=int(workers), limits=limits, politeness=politeness)
     reasons = {}
