@@ -210,7 +210,7 @@ SITES: dict[str, tuple[Callable[[], Mapping[str, bytes | Handler]], dict[str, in
     ),
     "large pages of links of their own": (
         lambda: pages(page_of(links("/x")), WORKERS),
-        {"Page": 100},
+        {"Page": 60},
     ),
     "large pages of emoji and links": (
         lambda: pages(page_of("<p>\U0001f600".encode() + links("http://other.test/")), WORKERS),
