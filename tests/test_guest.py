@@ -10,6 +10,7 @@ from itertools import pairwise, product
 
 import pytest
 import trio
+from sites.webs import HOME, Site, collect, site_of
 
 from trio_crawler import (
     Crawler,
@@ -28,11 +29,8 @@ from trio_crawler import (
 from trio_crawler.page.urls import authority
 from trio_crawler.testing import Web, html, redirect, robots
 
-HOME = "http://site.test/"
 SLOW = "http://slow.test/"
 FAST = "http://fast.test/"
-
-Site = dict[str, Response | Fault | Callable[[Job], Response | Fault]]
 
 
 class Log:
@@ -55,23 +53,6 @@ class Log:
             return await self._web(job)
         finally:
             self._flying[host] -= 1
-
-
-def site_of(home: str, pages: int) -> Site:
-    """Make a home page that links to so many leaves."""
-    leaves = [f"{home}{number}" for number in range(pages)]
-    return {home: html(*leaves), **dict.fromkeys(leaves, html())}
-
-
-async def collect(crawler: Crawler) -> list[Outcome]:
-    # In virtual time a crawl that does not end takes no longer.
-    with trio.fail_after(10**7):
-        async with crawler.outcomes() as outcomes:
-            found = [outcome async for outcome in outcomes]
-    totals = crawler.statistics()
-    ended = totals.pages + totals.redirects + totals.failures + totals.skipped
-    assert totals.admitted == ended == len(found) == len({outcome.url for outcome in found})
-    return found
 
 
 async def last_of(host: str, crawler: Crawler) -> float:
@@ -113,7 +94,7 @@ def kinds(outcomes: list[Outcome]) -> Counter[tuple[str, object]]:
 @pytest.mark.parametrize("per_host", [4, 10, 50])
 @pytest.mark.parametrize("slowness", ["latency", "crawl-delay", "retry-after"])
 async def test_a_slow_host_does_not_hold_a_fast_one(autojump_clock, per_host, slowness):
-    site = site_of(SLOW, 40) | site_of(FAST, 200)
+    site = site_of(40, SLOW) | site_of(200, FAST)
     if slowness == "crawl-delay":
         site[SLOW + "robots.txt"] = robots("User-agent: *", "Crawl-delay: 5")
     if slowness == "retry-after":
@@ -139,7 +120,7 @@ def once(first: Response | Fault, then: Response | Fault) -> Callable[[Job], Res
 async def test_a_fast_host_whose_pages_are_found_one_by_one_is_not_held_by_a_slow_one(
     autojump_clock, per_host
 ):
-    site = site_of(SLOW, 200) | {FAST: html("/0")}
+    site = site_of(200, SLOW) | {FAST: html("/0")}
     site |= {f"{FAST}{n}": html(f"/{n + 1}") for n in range(100)}
     web = Web(site, delay=lambda job: 10 if job.url.startswith(SLOW) and job.depth else 0.1)
     gently = Politeness(per_host=per_host)
@@ -151,9 +132,9 @@ async def test_a_fast_host_whose_pages_are_found_one_by_one_is_not_held_by_a_slo
 
 async def test_a_thousand_urls_of_one_host_do_not_hold_ten_hosts_of_few(autojump_clock):
     small = [f"http://small{n}.test/" for n in range(10)]
-    site = site_of(HOME, 1000)
+    site = site_of(1000)
     for home in small:
-        site |= site_of(home, 5)
+        site |= site_of(5, home)
     last: dict[str, float] = {}
     async with Crawler([HOME, *small], fetch=Web(site, delay=1)).outcomes() as outcomes:
         async for outcome in outcomes:
@@ -168,7 +149,7 @@ async def test_a_thousand_urls_of_one_host_do_not_hold_ten_hosts_of_few(autojump
 @pytest.mark.parametrize("per_host", [1, 3, 7])
 async def test_no_more_requests_to_a_host_are_in_flight_than_per_host(autojump_clock, per_host):
     other = "http://site.test:8080/"
-    log = Log(Web(site_of(HOME, 50) | site_of(other, 50), delay=1))
+    log = Log(Web(site_of(50) | site_of(50, other), delay=1))
     crawler = Crawler(
         [HOME, other], fetch=log, workers=20, politeness=Politeness(per_host=per_host)
     )
@@ -181,7 +162,7 @@ async def test_no_more_requests_to_a_host_are_in_flight_than_per_host(autojump_c
 
 async def test_http_and_https_are_one_host_and_share_its_limits(autojump_clock):
     secure = "https://site.test/"
-    site = site_of(HOME, 20) | site_of(secure, 20) | {HOME + "5": once(busy("60"), html())}
+    site = site_of(20) | site_of(20, secure) | {HOME + "5": once(busy("60"), html())}
     log = Log(Web(site, delay=1))
     gently = Politeness(per_host=3, delay=0.25)
     outcomes = await collect(Crawler([HOME, secure], fetch=log, politeness=gently))
@@ -194,7 +175,7 @@ async def test_http_and_https_are_one_host_and_share_its_limits(autojump_clock):
 
 
 async def test_two_starts_at_a_host_are_never_closer_than_the_delay(autojump_clock):
-    log = Log(Web(site_of(HOME, 30) | {"/7": redirect("/3")}, delay=0.1))
+    log = Log(Web(site_of(30) | {"/7": redirect("/3")}, delay=0.1))
     crawler = Crawler([HOME], fetch=log, politeness=Politeness(delay=2.5))
     seen = await watched(crawler, 1)
     starts = log.starts["site.test"]
@@ -211,7 +192,7 @@ async def test_the_longer_of_delay_and_crawl_delay_is_kept_and_the_latter_is_60_
     autojump_clock, asked, given, kept
 ):
     rules = robots("User-agent: *", f"Crawl-delay: {asked}")
-    log = Log(Web(site_of(HOME, 10) | {"/robots.txt": rules}, delay=0.1))
+    log = Log(Web(site_of(10) | {"/robots.txt": rules}, delay=0.1))
     crawler = Crawler([HOME], fetch=log, politeness=Politeness(delay=given))
     await collect(crawler)
     starts = log.starts["site.test"]
@@ -223,7 +204,7 @@ async def test_the_longer_of_delay_and_crawl_delay_is_kept_and_the_latter_is_60_
 
 async def test_a_crawl_delay_holds_only_its_own_host(autojump_clock):
     rules = robots("User-agent: *", "Crawl-delay: 30")
-    site = site_of(SLOW, 5) | {SLOW + "robots.txt": rules} | site_of(FAST, 20)
+    site = site_of(5, SLOW) | {SLOW + "robots.txt": rules} | site_of(20, FAST)
     crawler = Crawler([SLOW, FAST], fetch=Web(site, delay=1))
     assert await last_of(FAST, crawler) == 6
     assert [(figures.host, figures.delay) for figures in crawler.hosts()] == [
@@ -239,7 +220,7 @@ async def test_an_adaptive_limit_grows_with_a_quick_host_and_falls_with_a_slow_o
         # A server that does ten things at once, and from then on each of them slower.
         return 0.1 if web.flying <= 10 else 0.1 * web.flying
 
-    web = Web(site_of(HOME, 3000), delay=latency)
+    web = Web(site_of(3000), delay=latency)
     log = Log(web)
     crawler = Crawler([HOME], fetch=log, workers=64, politeness=Politeness(adaptive=True))
     seen = await watched(crawler, 0.5)
@@ -252,7 +233,7 @@ async def test_an_adaptive_limit_grows_with_a_quick_host_and_falls_with_a_slow_o
 
 
 async def test_a_limit_that_is_not_adaptive_stays(autojump_clock):
-    log = Log(Web(site_of(HOME, 300), delay=0.1))
+    log = Log(Web(site_of(300), delay=0.1))
     await Crawler([HOME], fetch=log, workers=64).crawl()
     assert log.peak["site.test"] == 4
 
@@ -273,7 +254,7 @@ def busy(asked: str, status: int = 503) -> Response:
 async def test_retry_after_holds_every_url_of_its_host_to_the_millisecond(
     autojump_clock, status, asked, seconds
 ):
-    site = site_of(SLOW, 20) | site_of(FAST, 20)
+    site = site_of(20, SLOW) | site_of(20, FAST)
     site[SLOW] = html(SLOW + "busy", *(f"{SLOW}{n}" for n in range(20)))
     site[SLOW + "busy"] = once(busy(asked, status), html())
     log = Log(Web(site, delay=1))
@@ -288,7 +269,7 @@ async def test_retry_after_holds_every_url_of_its_host_to_the_millisecond(
 
 
 async def test_while_a_host_rests_its_statistics_say_for_how_long(autojump_clock):
-    web = Web(site_of(HOME, 3) | {"/0": once(busy("100"), html())}, delay=1)
+    web = Web(site_of(3) | {"/0": once(busy("100"), html())}, delay=1)
     crawler = Crawler([HOME], fetch=web, politeness=Politeness(per_host=1))
     seen = await watched(crawler, 10)
     assert [figures.rest for figures in seen] == [92, 82, 72, 62, 52, 42, 32, 22, 12, 2]
@@ -298,14 +279,14 @@ async def test_while_a_host_rests_its_statistics_say_for_how_long(autojump_clock
 async def test_what_fails_at_once_is_one_trouble(autojump_clock):
     """Four requests were in flight when the server went away."""
     troubles = {f"{HOME}{n}": once(busy("100"), html()) for n in range(4)}
-    seen = await watched(Crawler([HOME], fetch=Web(site_of(HOME, 9) | troubles, delay=1)), 10)
+    seen = await watched(Crawler([HOME], fetch=Web(site_of(9) | troubles, delay=1)), 10)
     assert {figures.failures for figures in seen} == {1}
     assert seen[0].rest == 92
 
 
 async def test_retry_after_may_be_a_date(autojump_clock):
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=100), usegmt=True)
-    log = Log(Web(site_of(HOME, 9) | {"/0": once(busy(date), html())}, delay=1))
+    log = Log(Web(site_of(9) | {"/0": once(busy(date), html())}, delay=1))
     crawler = Crawler([HOME], fetch=log, politeness=Politeness(per_host=1))
     await collect(crawler)
     # Dates are in whole seconds, and this test takes some itself.
@@ -316,7 +297,7 @@ async def test_retry_after_may_be_a_date(autojump_clock):
     "asked", ["-5", "nan", "inf", "1e3", "9" * 5000, "1000000000", "soon", "", "7.5"]
 )
 async def test_nonsense_in_retry_after_is_as_if_it_were_not_there(autojump_clock, asked):
-    log = Log(Web(site_of(HOME, 9) | {"/0": once(busy(asked), html())}, delay=1))
+    log = Log(Web(site_of(9) | {"/0": once(busy(asked), html())}, delay=1))
     crawler = Crawler([HOME], fetch=log, politeness=Politeness(per_host=1))
     await collect(crawler)
     assert 2.25 <= log.starts["site.test"][3] <= 2.5
@@ -325,7 +306,7 @@ async def test_nonsense_in_retry_after_is_as_if_it_were_not_there(autojump_clock
 
 async def test_what_is_in_flight_when_a_host_asks_for_rest_is_finished(autojump_clock):
     web = Web(
-        site_of(HOME, 40) | {"/0": once(busy("50"), html())},
+        site_of(40) | {"/0": once(busy("50"), html())},
         delay=lambda job: 1 if job.url == HOME + "0" else 3,
     )
     log = Log(web)
@@ -389,7 +370,7 @@ def requests(log: Log, host: str, since: float) -> list[str]:
 @pytest.mark.parametrize("obeyed", [True, False])
 @pytest.mark.parametrize("trouble", TROUBLES)
 async def test_an_outage_of_five_minutes_loses_none_of_600_pages(autojump_clock, trouble, obeyed):
-    site = away(site_of(HOME, 600), HOME, trouble, 50.5)
+    site = away(site_of(600), HOME, trouble, 50.5)
     log = Log(Web(site, delay=latency(HOME, trouble, 50.5)))
     outcomes = await collect(Crawler([HOME], fetch=log, politeness=Politeness(robots=obeyed)))
     assert kinds(outcomes) == {("Page", 200): 601}
@@ -410,7 +391,7 @@ async def test_an_outage_that_begins_with_few_pages_left_loses_none(
 ):
     # The home page has come at 1 or 2 (its robots.txt takes one); the leaves are asked for then.
     since = 1.5 + obeyed
-    site = away(site_of(HOME, pages), HOME, trouble, since - 0.6)
+    site = away(site_of(pages), HOME, trouble, since - 0.6)
     site[HOME] = html(*(f"/{n}" for n in range(pages)))
     log = Log(Web(site, delay=latency(HOME, trouble, since - 0.6)))
     outcomes = await collect(Crawler([HOME], fetch=log, politeness=Politeness(robots=obeyed)))
@@ -421,8 +402,8 @@ async def test_an_outage_that_begins_with_few_pages_left_loses_none(
 @pytest.mark.parametrize("trouble", TROUBLES)
 async def test_an_outage_at_the_beginning_of_a_second_host_loses_no_page(autojump_clock, trouble):
     """Its robots.txt has come, and not one page."""
-    site = site_of(HOME, 40) | {HOME + "5": html(FAST)}
-    rest = site_of(FAST, 20)
+    site = site_of(40) | {HOME + "5": html(FAST)}
+    rest = site_of(20, FAST)
     times = iter(range(10**6))
 
     def rules(job: Job) -> Response | Fault:
@@ -444,14 +425,14 @@ async def test_an_outage_of_our_own_network_loses_no_host_that_was_not_met_befor
     homes = [f"http://host{n}.test/" for n in range(20)]
     site: Site = {}
     for home in homes:
-        site |= away(site_of(home, 3), home, trouble, 3.5, 8)
+        site |= away(site_of(3, home), home, trouble, 3.5, 8)
     web = Web(site, delay=lambda job: 0.01 if 3.5 <= trio.current_time() < 11.5 else 1)
     outcomes = await collect(Crawler(homes, fetch=web, workers=4))
     assert kinds(outcomes) == {("Page", 200): 80}
 
 
 async def test_an_outage_of_one_host_does_not_hold_another(autojump_clock):
-    site = away(site_of(SLOW, 100), SLOW, "silence", 10.5) | site_of(FAST, 100)
+    site = away(site_of(100, SLOW), SLOW, "silence", 10.5) | site_of(100, FAST)
     web = Web(site, delay=latency(SLOW, "silence", 10.5))
     crawler = Crawler([SLOW, FAST], fetch=web, workers=8)
     assert await last_of(FAST, crawler) <= 2 + 100 / 4 + 1
@@ -471,7 +452,7 @@ async def test_an_outage_of_pages_while_robots_txt_is_answered_loses_no_page(
 ):
     """The file comes from the proxy in front, and the pages from what is away behind it."""
     since = 4.5 if pages == 20 else 10.5
-    site = away(site_of(HOME, pages), HOME, trouble, since)
+    site = away(site_of(pages), HOME, trouble, since)
     site[HOME + "robots.txt"] = robots("User-agent: *", "Disallow: /private")
     log = Log(Web(site, delay=latency(HOME, trouble, since)))
     outcomes = await collect(Crawler([HOME], fetch=log))
@@ -482,7 +463,7 @@ async def test_an_outage_of_pages_while_robots_txt_is_answered_loses_no_page(
 async def test_a_linked_robots_txt_does_not_vouch_for_the_pages_behind_a_proxy(autojump_clock):
     """It is a page too, and comes in the middle of the outage."""
     leaves = [f"{HOME}{n}" for n in range(30)]
-    site = away(site_of(HOME, 30), HOME, "503", 12.5)
+    site = away(site_of(30), HOME, "503", 12.5)
     site[HOME] = html(*leaves[:20], HOME + "robots.txt", *leaves[20:])
     site[HOME + "robots.txt"] = robots("User-agent: *", "Disallow: /private")
     gently = Politeness(per_host=1)
@@ -494,7 +475,7 @@ async def test_a_linked_robots_txt_does_not_vouch_for_the_pages_behind_a_proxy(a
 async def test_a_host_that_stays_away_is_given_up_and_the_others_end_long_before(
     autojump_clock, trouble
 ):
-    site = away(site_of(SLOW, 100), SLOW, trouble, 10.5, 10**9) | site_of(FAST, 100)
+    site = away(site_of(100, SLOW), SLOW, trouble, 10.5, 10**9) | site_of(100, FAST)
     log = Log(Web(site, delay=latency(SLOW, trouble, 10.5)))
     crawler = Crawler([SLOW, FAST], fetch=log)
     outcomes = []
@@ -521,7 +502,7 @@ async def test_a_host_that_stays_away_is_given_up_and_the_others_end_long_before
 
 
 async def test_patience_says_how_long_a_host_may_be_away(autojump_clock):
-    site = away(site_of(HOME, 100), HOME, "refused", 10.5, 10**9)
+    site = away(site_of(100), HOME, "refused", 10.5, 10**9)
     web = Web(site, delay=latency(HOME, "refused", 10.5))
     crawler = Crawler([HOME], fetch=web, politeness=Politeness(patience=60))
     await collect(crawler)
@@ -534,8 +515,8 @@ async def test_patience_says_how_long_a_host_may_be_away(autojump_clock):
 async def test_a_host_that_was_never_reached_fails_with_its_reason_each_url_once(
     autojump_clock, trouble, obeyed
 ):
-    site = site_of(HOME, 0) | {HOME: html(*(f"{SLOW}{n}" for n in range(100)))}
-    site |= away(site_of(SLOW, 100), SLOW, trouble, 0, 10**9)
+    site = site_of(0) | {HOME: html(*(f"{SLOW}{n}" for n in range(100)))}
+    site |= away(site_of(100, SLOW), SLOW, trouble, 0, 10**9)
     log = Log(Web(site, delay=1))
     crawler = Crawler([HOME], fetch=log, scope=everything, politeness=Politeness(robots=obeyed))
     outcomes = await collect(crawler)
@@ -552,7 +533,7 @@ async def test_a_host_that_was_never_reached_fails_with_its_reason_each_url_once
 @pytest.mark.parametrize("trouble", ["503", "500", "silence"])
 async def test_a_host_that_never_answered_well_is_given_up_soon(autojump_clock, trouble):
     site = {HOME: html(*(f"{SLOW}{n}" for n in range(100)))}
-    site |= away(site_of(SLOW, 100), SLOW, trouble, 0, 10**9)
+    site |= away(site_of(100, SLOW), SLOW, trouble, 0, 10**9)
     log = Log(Web(site, delay=lambda job: 30 if trouble == "silence" else 1))
     outcomes = await collect(Crawler([HOME], fetch=log, scope=everything))
     expected = ("Skipped", Reason.ROBOTS_UNAVAILABLE)
@@ -566,7 +547,7 @@ async def test_a_host_that_never_answered_well_is_given_up_soon(autojump_clock, 
 async def test_a_few_urls_that_always_fail_do_not_make_a_host_given_up(autojump_clock):
     """Every third page is broken, for good: that is not the host."""
     broken = {f"{HOME}{n}": html(status=500) for n in range(0, 90, 3)}
-    log = Log(Web(site_of(HOME, 90) | broken, delay=1))
+    log = Log(Web(site_of(90) | broken, delay=1))
     outcomes = await collect(Crawler([HOME], fetch=log))
     assert kinds(outcomes) == {("Page", 200): 61, ("Page", 500): 30}
     assert trio.current_time() <= 200
@@ -574,7 +555,7 @@ async def test_a_few_urls_that_always_fail_do_not_make_a_host_given_up(autojump_
 
 async def test_a_hundred_broken_urls_in_a_row_do_not_make_a_host_given_up(autojump_clock):
     broken = {f"{HOME}{n}": html(status=500) for n in range(100)}
-    log = Log(Web(site_of(HOME, 120) | broken, delay=1))
+    log = Log(Web(site_of(120) | broken, delay=1))
     outcomes = await collect(Crawler([HOME], fetch=log))
     assert kinds(outcomes) == {("Page", 200): 21, ("Page", 500): 100}
     # Each of them twice, one at a time; robots.txt tells between that the host is there.
@@ -589,7 +570,7 @@ async def test_a_site_without_https_loses_no_page_to_a_link_that_has_it(
     """One host, and two origins: the one at port 443 never answers."""
     secure = "https://site.test/"
     answer = TROUBLES.get(trouble) or Fault(Reason.TLS, "bad certificate", Phase.TLS)
-    site = site_of(HOME, 100) | dict.fromkeys([secure + "x", secure + "robots.txt"], answer)
+    site = site_of(100) | dict.fromkeys([secure + "x", secure + "robots.txt"], answer)
     site[HOME] = html(secure + "x", *(f"/{n}" for n in range(100)))
     crawler = Crawler([HOME], fetch=Web(site, delay=1), politeness=Politeness(robots=obeyed))
     outcomes = await collect(crawler)
@@ -599,7 +580,7 @@ async def test_a_site_without_https_loses_no_page_to_a_link_that_has_it(
 async def test_what_waits_for_a_host_that_rests_is_skipped_when_the_crawl_is_stopped(
     autojump_clock,
 ):
-    web = Web(site_of(HOME, 50) | {"/0": busy("300")}, delay=1)
+    web = Web(site_of(50) | {"/0": busy("300")}, delay=1)
     gently = Politeness(per_host=1)
     crawler = Crawler([HOME], fetch=web, limits=Limits(max_seconds=20), politeness=gently)
     outcomes = await collect(crawler)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from functools import partial
 from itertools import pairwise
 
 import httpx
@@ -10,15 +11,15 @@ import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sites import webs
+from sites.webs import HOME, OTHER, ROBOTS, Answer, Log, Site, site_of
 from trio.testing import MockClock
 
 from trio_crawler import (
     Crawler,
     Failure,
-    Fault,
     Job,
     Limits,
-    Outcome,
     Page,
     Politeness,
     Purpose,
@@ -32,41 +33,11 @@ from trio_crawler import (
 from trio_crawler.policy.robots import FRESH
 from trio_crawler.testing import Web, fault, html, redirect, robots
 
-HOME, OTHER = "http://site.test/", "http://other.test/"
-ROBOTS = HOME + "robots.txt"
 MAP = HOME + "s.xml"
 SEGMENT = "(s(aaaaaaaaaaaaaaaaaaaaaaaa))"
 
-Answer = Response | Fault
-Site = dict[str, Answer | Callable[[Job], Answer]]
-
-
-class Log:
-    """Ask a web, and keep the jobs with the time at which each was asked for."""
-
-    def __init__(self, web: Web) -> None:
-        self.asked: list[tuple[float, Job]] = []
-        self.web = web
-
-    async def __call__(self, job: Job) -> Answer:
-        self.asked.append((trio.current_time(), job))
-        return await self.web(job)
-
-    def times(self, url: str) -> list[float]:
-        return [time for time, job in self.asked if job.url == url]
-
-    def of(self, purpose: Purpose) -> list[tuple[float, str]]:
-        return [(time, job.url) for time, job in self.asked if job.purpose is purpose]
-
-
-async def collect(crawler: Crawler) -> list[Outcome]:
-    # No deadline: the clock would jump to it while a long robots.txt is read in a thread.
-    async with crawler.outcomes() as outcomes:
-        found = [outcome async for outcome in outcomes]
-    totals = crawler.statistics()
-    ended = totals.pages + totals.redirects + totals.failures + totals.skipped
-    assert totals.admitted == ended == len(found) == len({outcome.url for outcome in found})
-    return found
+# A long robots.txt is read in a thread.
+collect = partial(webs.collect, within=math.inf)
 
 
 def urlset(*urls: str) -> Response:
@@ -77,11 +48,6 @@ def index(*urls: str) -> Response:
     records = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in urls)
     media = httpx.Headers({"content-type": "application/xml"})
     return Response(200, media, f"<sitemapindex>{records}</sitemapindex>".encode())
-
-
-def site_of(pages: int, home: str = HOME) -> Site:
-    leaves = [f"{home}{number}" for number in range(pages)]
-    return {home: html(*leaves), **dict.fromkeys(leaves, html())}
 
 
 def flaws(crawler: Crawler) -> dict[str, tuple[Reason, ...]]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 import httpx
 import pytest
 import trio
+from sites.webs import HOME, OTHER, ROBOTS, Answer, Log, collect, site_of
 
 from trio_crawler import (
     Crawler,
@@ -15,7 +16,6 @@ from trio_crawler import (
     Fault,
     Job,
     Limits,
-    Outcome,
     Page,
     Phase,
     Politeness,
@@ -29,47 +29,7 @@ from trio_crawler import (
 from trio_crawler.policy.robots import FRESH, MOST_BYTES
 from trio_crawler.testing import Web, html, redirect, robots
 
-HOME = "http://site.test/"
-OTHER = "http://other.test/"
-ROBOTS = HOME + "robots.txt"
-
-Answer = Response | Fault
 NO_SECRETS = robots("User-agent: *", "Disallow: /secret")
-
-
-class Log:
-    """Ask a web, and keep the jobs with the time at which each was asked for."""
-
-    def __init__(self, web: Web) -> None:
-        self.asked: list[tuple[float, Job]] = []
-        self.web = web
-
-    async def __call__(self, job: Job) -> Answer:
-        self.asked.append((trio.current_time(), job))
-        return await self.web(job)
-
-    @property
-    def urls(self) -> list[str]:
-        return [job.url for _, job in self.asked]
-
-    def times(self, url: str) -> list[float]:
-        return [time for time, job in self.asked if job.url == url]
-
-
-async def collect(crawler: Crawler) -> list[Outcome]:
-    # In virtual time a crawl that does not end takes no longer.
-    with trio.fail_after(10**7):
-        async with crawler.outcomes() as outcomes:
-            found = [outcome async for outcome in outcomes]
-    totals = crawler.statistics()
-    ended = totals.pages + totals.redirects + totals.failures + totals.skipped
-    assert totals.admitted == ended == len(found) == len({outcome.url for outcome in found})
-    return found
-
-
-def site_of(pages: int, home: str = HOME) -> dict[str, Answer]:
-    leaves = [f"{home}{number}" for number in range(pages)]
-    return {home: html(*leaves), **dict.fromkeys(leaves, html())}
 
 
 def with_header(answer: Response, name: str, value: str) -> Response:
@@ -89,7 +49,8 @@ async def test_robots_txt_is_the_first_thing_asked_for_at_an_origin_and_asked_on
     site = {origin + "robots.txt": NO_SECRETS for origin in origins}
     for origin in origins:
         site |= site_of(30, origin)
-    log = Log(Web(site, delay=1))
+    web = Web(site, delay=1)
+    log = Log(web)
     seeds = [f"{origin}{n}" for n in range(30) for origin in origins]
     gently = Politeness(per_host=50)
     crawler = Crawler(seeds, fetch=log, workers=workers, politeness=gently)
@@ -99,7 +60,7 @@ async def test_robots_txt_is_the_first_thing_asked_for_at_an_origin_and_asked_on
         assert (asked[0][1].url, asked[0][1].purpose) == (origin + "robots.txt", Purpose.ROBOTS)
         # Nothing else until it has answered.
         assert min(at for at, _ in asked[1:]) >= asked[0][0] + 1
-        assert log.web.hits[origin + "robots.txt"] == 1
+        assert web.hits[origin + "robots.txt"] == 1
     assert crawler.statistics().pages == 120
 
 
@@ -387,6 +348,39 @@ async def test_a_day_later_a_robots_txt_in_trouble_holds_as_it_was_and_is_asked_
     assert log.urls.count(ROBOTS) == 6
     pages = {outcome.url: outcome for outcome in outcomes}
     assert pages[HOME + "29"].refused == ((HOME + "secret", Reason.ROBOTS),)
+
+
+async def test_rules_that_were_forgotten_while_they_were_asked_for_are_asked_for_whole(
+    autojump_clock, monkeypatch
+):
+    monkeypatch.setattr("trio_crawler.policy.robots._MOST_SIZE", 90_000)
+    long = robots("User-agent: *", "Disallow: /secret", f"Disallow: /{'x' * 16_384}")
+    others = [f"http://other{number}.test/" for number in range(5)]
+    web = Web(
+        site_of(30)
+        | {HOME + "29": html("/secret")}
+        | {ROBOTS: lambda job: Response(304) if job.validator else dated(long, '"v1"')}
+        | {origin + "robots.txt": long for origin in others}
+        | {origin: html() for origin in others}
+    )
+    asked_again = trio.Event()
+
+    async def meanwhile(job: Job) -> Answer:
+        """Let the files of the others come while that of the first is asked for again."""
+        if job.url == ROBOTS and job.validator:
+            asked_again.set()
+            await trio.sleep(100)
+        elif job.purpose is Purpose.ROBOTS and job.url != ROBOTS:
+            await asked_again.wait()
+        return await web(job)
+
+    log = Log(meanwhile)
+    crawler = Crawler([HOME, *others], fetch=log, politeness=Politeness(delay=3600))
+    pages = {outcome.url: outcome for outcome in await collect(crawler)}
+    assert crawler.statistics().pages == 31 + 5
+    assert pages[HOME + "29"].refused == ((HOME + "secret", Reason.ROBOTS),)
+    validators = [job.validator for _, job in log.asked if job.url == ROBOTS]
+    assert [validator and validator.etag for validator in validators] == [None, '"v1"', None]
 
 
 # Not obeyed.

@@ -9,6 +9,7 @@ from itertools import pairwise, permutations
 
 import pytest
 import trio
+from sites.webs import HOME, collect
 
 from trio_crawler import (
     Crawler,
@@ -24,7 +25,6 @@ from trio_crawler import (
 )
 from trio_crawler.testing import Web, html, redirect
 
-HOME = "http://site.test/"
 GOOD = [f"{HOME}good/{name}" for name in map("page{}".format, range(50))]
 
 Maze = Callable[[str], Response | None]
@@ -54,17 +54,6 @@ class Site:
     def trapped(self) -> int:
         """Count the requests behind the entrance."""
         return self.hits.total() - sum(self.hits[url] for url in [HOME, *GOOD])
-
-
-async def collect(crawler: Crawler) -> list[Outcome]:
-    # In virtual time a crawl that does not end takes no longer.
-    with trio.fail_after(10**7):
-        async with crawler.outcomes() as outcomes:
-            found = [outcome async for outcome in outcomes]
-    totals = crawler.statistics()
-    ended = totals.pages + totals.redirects + totals.failures + totals.skipped
-    assert totals.admitted == ended == len(found) == len({outcome.url for outcome in found})
-    return found
 
 
 def reasons(outcomes: list[Outcome]) -> set[Reason]:

@@ -1,15 +1,24 @@
 from __future__ import annotations
 
 import calendar
+import re
 import secrets
 from time import process_time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trio_crawler.policy.patterns import Harvest, fingerprint, pattern
 
 UUID = "6fa459ea-ee8a-3ca4-894e-db77e160355e"
 HASH = "9fceb02d0ae598e95dc970b74767f19372d61af8"
+# A UUID, a long hexadecimal number, a number that is no percent-encoded character.
+TOLD_APART = re.compile(
+    r"[\dA-F]{8}(-[\dA-F]{4}){3}-[\dA-F]{12}|(?<![\dA-Z%])[\dA-F]{16,}(?![\dA-Z])"
+    r"|(?<!%)(?<!%[\dA-F])\d+",
+    re.IGNORECASE | re.ASCII,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +41,22 @@ HASH = "9fceb02d0ae598e95dc970b74767f19372d61af8"
 )
 def test_a_url_is_folded_to_what_it_shares_with_others(url, expected):
     assert pattern(url) == expected
+
+
+letters = st.text(st.sampled_from("0129afFx%-./=&?"), max_size=40)
+
+
+@given(letters)
+def test_each_url_is_folded_as_the_expression_for_numbers_would(rest):
+    def plainly(url: str) -> str | None:
+        path, mark, query = url.removeprefix("http://h").partition("?")
+        folded, times = TOLD_APART.subn("0", path)
+        names = "&".join(sorted({part.partition("=")[0] for part in query.split("&")}))
+        many = mark or (times and re.search("[0-9]", path))
+        return f"http://h{folded}{mark}{names}" if many else None
+
+    for number in ("", UUID, HASH, "12345678", "2031-03"):
+        assert pattern(f"http://h/{number}{rest}") == plainly(f"http://h/{number}{rest}")
 
 
 def page(text: str, head: str = "") -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
@@ -38,6 +39,12 @@ def fails(host: Manners, now: float, *, errand: bool = False) -> None:
     host.start(now)
     host.land(now)
     host.fail(now, now, adaptive=False, errand=errand)
+
+
+def bears(host: Manners, times: Iterable[float]) -> None:
+    for now in times:
+        fails(host, now)
+        assert not host.is_lost(now, patience=360, tries=4)
 
 
 def answers(host: Manners, seconds: float, now: float) -> None:
@@ -341,9 +348,7 @@ def test_patience_begins_anew_when_a_page_came_again():
     for now in range(0, 350, 10):
         fails(host, now)
     host.vouch(proven=True)
-    for now in range(350, 710, 10):
-        fails(host, now)
-        assert not host.is_lost(now, patience=360, tries=4)
+    bears(host, range(350, 710, 10))
 
 
 def test_a_robots_txt_asked_for_without_doubt_leaves_the_trust_as_it_was():
@@ -366,18 +371,14 @@ def test_a_good_page_makes_two_troubles_enough_for_doubt_again():
 
 def test_a_host_that_never_answered_is_lost_after_so_many_tries():
     host = manners()
-    for now in range(3):
-        fails(host, now)
-        assert not host.is_lost(now, patience=360, tries=4)
+    bears(host, range(3))
     fails(host, 3)
     assert host.is_lost(3, patience=360, tries=4)
 
 
 def test_a_host_that_answered_before_is_not_lost_before_the_patience_ends():
     host = known()
-    for now in range(100, 460, 5):
-        fails(host, now)
-        assert not host.is_lost(now, patience=360, tries=4)
+    bears(host, range(100, 460, 5))
     fails(host, 460)
     assert host.is_lost(460, patience=360, tries=4)
 
@@ -387,9 +388,7 @@ def test_patience_begins_anew_after_a_good_answer():
     for now in range(0, 355, 5):
         fails(host, now)
     host.succeed(1, 355, adaptive=False)
-    for now in range(360, 720, 5):
-        fails(host, now)
-        assert not host.is_lost(now, patience=360, tries=4)
+    bears(host, range(360, 720, 5))
 
 
 def test_even_without_patience_a_host_has_all_its_tries():

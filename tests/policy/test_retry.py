@@ -10,6 +10,7 @@ import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
+from sites.webs import HOME, collect
 
 from trio_crawler import (
     Crawler,
@@ -17,7 +18,6 @@ from trio_crawler import (
     Fault,
     Job,
     Limits,
-    Outcome,
     Page,
     Phase,
     Politeness,
@@ -29,7 +29,6 @@ from trio_crawler import (
 from trio_crawler.policy.retry import delay_after, delay_before, passing, retry_after
 from trio_crawler.testing import Web, fault, html, redirect
 
-HOME = "http://site.test/"
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 DAY = 86_400
 SILENCE = Fault(Reason.TIMEOUT, phase=Phase.WAIT)
@@ -39,11 +38,6 @@ def asking(*values: str, status: int = 503) -> Response:
     """Answer with a Retry-After field for each value."""
     fields = [(b"Retry-After", value.encode()) for value in values]
     return Response(status, httpx.Headers(fields))
-
-
-async def collect(crawler: Crawler) -> list[Outcome]:
-    async with crawler.outcomes() as outcomes:
-        return [outcome async for outcome in outcomes]
 
 
 # The backoff.

@@ -162,9 +162,16 @@ def test_a_single_file_is_kept_however_long_it_is():
     assert robots.refusal("http://a/no") is Reason.ROBOTS
 
 
-def test_only_what_is_known_can_be_renewed():
-    with pytest.raises(KeyError):
-        Robots("bot").renew(ORIGIN, 0)
+def test_rules_that_are_forgotten_are_not_known_again_by_being_renewed():
+    robots = Robots("bot")
+    robots.renew(ORIGIN, 0)
+    assert robots.before(OPEN, 0) == FILE
+    robots.store(ORIGIN, long_rules("secret", 2), 0, Validator('"1"', None))
+    robots.store("http://h.example", long_rules("secret", 2), 1)
+    robots.renew(ORIGIN, 2)
+    assert robots.before(OPEN, 2) == FILE
+    assert robots.validator(ORIGIN) is None
+    assert len(robots) == 1
 
 
 @pytest.mark.parametrize("status", [200, 203, 206, 299])
@@ -220,9 +227,10 @@ def test_every_origin_goes_by_its_last_rules_for_a_day_since_its_last_answer(eve
         if event == "store":
             robots.store(f"http://{host}", rules, now)
             last[host] = rules, now
-        elif host in last:
+        else:
             robots.renew(f"http://{host}", now)
-            last[host] = last[host][0], now
+            if host in last:
+                last[host] = last[host][0], now
     assert len(robots) == len(last)
     for host in "ab":
         rules, since = last.get(host, (ALLOW_ALL, float("-inf")))

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
+from hashlib import sha1
+from time import process_time
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -520,6 +522,80 @@ def test_in_many_directories_the_links_of_one_body_are_followed_no_further():
     answers = [watch.saw(f"http://h/{letter}/", b"<a href=a>", HTML) for letter in "abcdb"]
     assert answers == [None, None, None, "http://h/a/", "http://h/a/"]
     assert watch.saw("http://g/e/", b"<a href=a>", HTML) is None
+
+
+# What an earlier run has let through.
+
+NARROW = Traps(per_pattern=3, per_host=12, copies=2)
+
+urls = st.builds(
+    "http://{}{}{}".format,
+    st.sampled_from(["h", "h:81"]),
+    st.sampled_from(["/a", "/1", "/2", "/12", "/b/3", "/b/c-4", "/%41/5"]),
+    st.sampled_from(["", "?", "?a=1", "?a=2", "?a=1&b=2", "?b=2&a=1", "?b=3&a=1", "?c&a=1&b=2"]),
+)
+jobs = st.builds(Job, urls, referrer=st.none() | urls)
+
+
+@given(st.lists(jobs), st.lists(jobs))
+def test_a_crawl_that_goes_on_refuses_what_it_would_have_refused_without_a_break(before, after):
+    whole, resumed = Watch(NARROW), Watch(NARROW)
+    let_through = [job.url for job in before if whole.refusal(job) is None]
+    resumed.recall(dict.fromkeys(let_through))
+    for job in after:
+        assert resumed.refusal(job) == whole.refusal(job)
+
+
+def test_what_is_recalled_in_parts_of_any_size_is_counted_once():
+    budgets = {"http://h/1": Reason.PATTERN_BUDGET, "http://h/a": Reason.HOST_BUDGET}
+    for part in (1, 4_096, 9_999, 10_000):
+        watch = Watch(Traps(per_pattern=10_000, per_host=20_000))
+        numbers = iter(range(10_000))
+        while some := [f"http://h/{number}" for number in itertools.islice(numbers, part)]:
+            watch.recall(some)
+        watch.recall(f"http://h/{'x' * number}" for number in range(1, 10_000))
+        assert watch.refusal(Job("http://h/10000")) == budgets["http://h/1"]
+        assert watch.refusal(Job("http://h/y")) is None
+        assert watch.refusal(Job("http://h/z")) == budgets["http://h/a"]
+        assert watch.refusal(Job("http://h/9999")) is None
+
+
+pages = st.tuples(
+    st.builds("http://{}/{}/{}".format, *map(st.sampled_from, ["gh", "abcd", "xy"])),
+    st.sampled_from([b"", b"<p>", b"<a href=a>"]),
+)
+
+
+@given(st.lists(pages, unique_by=lambda page: page[0]), st.lists(pages))
+def test_a_crawl_that_goes_on_knows_the_copies_of_what_came_before(before, after):
+    whole, resumed = Watch(NARROW), Watch(NARROW)
+    firsts = [(url, body) for url, body in before if whole.saw(url, body, HTML) is None]
+    resumed.recall_copies((url, sha1(body).digest()) for url, body in firsts)
+    for url, body in after:
+        assert resumed.saw(url, body, HTML) == whole.saw(url, body, HTML)
+
+
+def test_a_barren_pattern_costs_each_run_a_hundred_pages_more():
+    watch = Watch(Traps())
+    months = [f"http://h/{year}/{month}/" for year in range(2000, 2030) for month in range(1, 13)]
+    watch.recall(months)
+    came = 0
+    while watch.refusal(Job(f"http://h/2031/{came}/")) is None:
+        came += 1
+        watch.led(months[came], b"<p>Nothing planned", [f"http://h/2031/{came}/"])
+    assert 100 < came <= 105
+
+
+def test_a_million_urls_are_recalled_in_a_few_seconds(capsys):
+    urls = [f"https://www.example.org/section/{n % 97}/article-{n}.html" for n in range(50_000)]
+    best = math.inf
+    for _ in range(3):
+        start = process_time()
+        Watch(Traps()).recall(urls)
+        best = min(best, (process_time() - start) / len(urls))
+    with capsys.disabled():
+        print(f" {best * 1e6:.2f} us", end="")
+    assert best < 6e-6
 
 
 @pytest.mark.parametrize("figure", [each.name for each in fields(Traps)])

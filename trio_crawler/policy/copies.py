@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import sha1
+
 
 class Copies:
     """Remember for each body the URL it came from first.
@@ -12,18 +14,29 @@ class Copies:
     in up to `most` directories. More are a server that says the same to whatever it is asked.
     """
 
-    __slots__ = ("_directories", "_first", "_most")
+    __slots__ = ("_directories", "_first", "_most", "_recalled")
 
     def __init__(self, most: float) -> None:
         self._most = most
+        # Only what must be compared with an earlier run needs a digest that outlasts this one:
+        # the hash takes 10 us for 40 KB, SHA-1 25.
+        self._recalled = False
         # The keys are hashes of host and body: of 10^9 bodies two have the same with a chance of
         # one in thirty.
         self._first: dict[int, str] = {}
         self._directories: dict[int, set[str]] = {}
 
+    def recall(self, host: str, url: str, digest: bytes) -> None:
+        """Note a body of an earlier run by its SHA-1, before the first body of this run."""
+        self._recalled = True
+        self._note(hash((host, digest)), url)
+
     def original(self, host: str, url: str, body: bytes) -> str | None:
         """Return the first URL of `host` with this body if its links need not be followed."""
-        key = hash((host, body))
+        told = sha1(body, usedforsecurity=False).digest() if self._recalled else body
+        return self._note(hash((host, told)), url)
+
+    def _note(self, key: int, url: str) -> str | None:
         first = self._first.setdefault(key, url)
         if first == url:
             return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class Orders:
     """Remember for each set of parameters the order in which they came first.
@@ -25,6 +27,12 @@ class Orders:
             return False
         return key in self._moved or hash(referrer) != first
 
+    def recall(self, urls: Iterable[str]) -> None:
+        """Note URLs that were let through in an earlier run, in that order."""
+        for url in urls:
+            if "&" in url:
+                self.keep(url)
+
     def keep(self, url: str) -> None:
         """Note a URL that is let through."""
         key = _sorted(url)
@@ -39,5 +47,4 @@ def _sorted(url: str) -> int | None:
     if "&" not in url:
         return None
     path, _, query = url.partition("?")
-    parameters = query.split("&")
-    return hash((path, *sorted(parameters))) if len(parameters) > 1 else None
+    return hash((path, *sorted(query.split("&")))) if "&" in query else None

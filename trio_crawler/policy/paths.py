@@ -24,6 +24,8 @@ def repeats(path: str, most: float) -> bool:
     /a/b/a/b/a/b/x. What stands behind the last slash is no directory: 2011/11/11/11 is a date
     and a number.
     """
+    if path.count("/") - 1 <= most:
+        return False
     directories = path.split("/")[1:-1]
     # Whatever comes once more than `most` times leaves `most` names without a place in the set.
     if len(directories) - len(set(directories)) < most:

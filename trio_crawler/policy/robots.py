@@ -128,11 +128,13 @@ class Robots:
         self._size -= self._sized.pop(origin, 0)
 
     def renew(self, origin: str, now: float, seconds: float = FRESH) -> None:
-        """Keep the old rules for so many more seconds. Raises KeyError if there are none.
+        """Keep the old rules for so many more seconds; if they are forgotten they stay so.
 
         After a 304; or for a while, where the file cannot be had any more (RFC 9309, 2.4).
         """
-        self._known[origin] = self._known[origin]._replace(since=now + seconds - FRESH)
+        known = self._known.get(origin)
+        if known is not None:
+            self._known[origin] = known._replace(since=now + seconds - FRESH)
 
     def validator(self, origin: str) -> Validator | None:
         """Give what makes the next request for this origin's robots.txt conditional."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from trio_crawler.model import Job, Reason
 from trio_crawler.policy.copies import Copies
@@ -15,6 +17,8 @@ FEW = 20
 """URLs of a pattern up to which its pages are not looked at: so few are no trap."""
 
 _REMEMBERED = 65_536
+# What is recalled, a part at a time: in the loops of C each URL takes half as long.
+_AT_ONCE = 4_096
 # What a page counts that leads to none of its own pattern, such as the days of a calendar.
 _ENDS = 0.1
 
@@ -66,8 +70,8 @@ class Watch:
         self._orders = Orders()
         self._copies = Copies(traps.copies)
         # Of a pattern only the hash is kept.
-        self._hosts: dict[str, int] = {}
-        self._patterns: dict[int, int] = {}
+        self._hosts: Counter[str] = Counter()
+        self._patterns: Counter[int] = Counter()
         self._harvests: dict[int, Harvest] = {}
         self._barren: set[int] = set()
 
@@ -109,6 +113,28 @@ class Watch:
         elif made:
             self._reap(key, url, body, _ENDS, made)
 
+    def recall(self, urls: Iterable[str]) -> None:
+        """Count URLs that were let through in an earlier run of the crawl, in that order.
+
+        What their pages said is forgotten: a pattern that was refused as barren is let through
+        again, until as many pages of this run have said nothing new. The budgets are those of
+        all runs together.
+        """
+        rest = iter(urls)
+        while some := list(islice(rest, _AT_ONCE)):
+            self._last.update(some)
+            self._orders.recall(some)
+            self._hosts.update(map(_host, some))
+            self._patterns.update(key for key in map(_key, some) if key is not None)
+
+    def recall_copies(self, bodies: Iterable[tuple[str, bytes]]) -> None:
+        """Note which HTML pages came in an earlier run: their URLs, and SHA-1 digests of bodies.
+
+        To be called before `saw`. Pages that were copies themselves are to be left out.
+        """
+        for url, digest in bodies:
+            self._copies.recall(_host(url), url, digest)
+
     def _unlikely(self, job: Job) -> Reason | None:
         traps, names = self._traps, path(job.url)
         if len(job.url) > traps.max_url:
@@ -132,9 +158,9 @@ class Watch:
     def _let_through(self, url: str, host: str, key: int | None) -> None:
         self._last.add(url)
         self._orders.keep(url)
-        self._hosts[host] = self._hosts.get(host, 0) + 1
+        self._hosts[host] += 1
         if key is not None:
-            self._patterns[key] = self._patterns.get(key, 0) + 1
+            self._patterns[key] += 1
 
     def _reap(self, key: int, url: str, body: bytes, weight: float, made: bool) -> None:
         harvest = self._harvests.setdefault(key, Harvest())
@@ -158,9 +184,12 @@ class _Last:
         return text in self._now or text in self._before
 
     def add(self, text: str) -> None:
+        self.update((text,))
+
+    def update(self, texts: Iterable[str]) -> None:
         if len(self._now) >= _REMEMBERED:
             self._before, self._now = self._now, set()
-        self._now.add(text)
+        self._now.update(texts)
 
 
 def _host(url: str) -> str:
