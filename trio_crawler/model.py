@@ -5,7 +5,7 @@ Everything here is frozen and does nothing; whoever receives one may keep it for
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
@@ -13,76 +13,8 @@ from typing import NamedTuple, TypeAlias
 import httpx
 import webencodings
 
-
-class Reason(StrEnum):
-    """Say why a URL was refused, was skipped or failed, or what is wrong with a page."""
-
-    # Refused: the URL never entered the frontier.
-    OTHER_SITE = "other_site"
-    OTHER_SCHEME = "other_scheme"
-    BAD_URL = "bad_url"
-    EXCLUDED = "excluded"
-    NOT_INCLUDED = "not_included"
-    TOO_DEEP = "too_deep"
-    ROBOTS = "robots"
-    ROBOTS_UNAVAILABLE = "robots_unavailable"
-    REL_NOFOLLOW = "rel_nofollow"
-    META_NOFOLLOW = "meta_nofollow"
-    HEADER_NOFOLLOW = "header_nofollow"
-
-    # Refused as a trap: nobody made a page by hand behind such a URL.
-    LONG_URL = "long_url"
-    DEEP_PATH = "deep_path"
-    REPEATED_PATH = "repeated_path"
-    PERMUTED_QUERY = "permuted_query"
-    TOO_MANY_HOPS = "too_many_hops"
-    NOTHING_NEW = "nothing_new"
-    PATTERN_BUDGET = "pattern_budget"
-    HOST_BUDGET = "host_budget"
-    DUPLICATE = "duplicate"
-
-    # Skipped: it was admitted, and never asked for; ROBOTS and ROBOTS_UNAVAILABLE can be, too.
-    HOST_GIVEN_UP = "host_given_up"
-    PAGE_BUDGET = "page_budget"
-    TIME_BUDGET = "time_budget"
-    STOPPED = "stopped"
-
-    # Failed: it was asked for, and no page came.
-    DNS = "dns"
-    REFUSED = "refused"
-    UNREACHABLE = "unreachable"
-    BLOCKED_ADDRESS = "blocked_address"
-    NO_SOCKETS = "no_sockets"
-    CONNECT_TIMEOUT = "connect_timeout"
-    TLS = "tls"
-    TIMEOUT = "timeout"
-    RESET = "reset"
-    BAD_REPLY = "bad_reply"
-    INCOMPLETE = "incomplete"
-    TOO_LARGE = "too_large"
-    TOO_MANY_REDIRECTS = "too_many_redirects"
-    BAD_LOCATION = "bad_location"
-
-    # Flaws: the page came, and was read as well as it could be.
-    BAD_CHARSET = "bad_charset"
-    TOO_MANY_LINKS = "too_many_links"
-
-    # Flaws of a sitemap, besides BAD_CHARSET, INCOMPLETE and TOO_LARGE: it was read in part.
-    BAD_SITEMAP = "bad_sitemap"
-    BAD_STATUS = "bad_status"
-    TOO_MANY_ENTRIES = "too_many_entries"
-    TOO_MANY_LEVELS = "too_many_levels"
-
-
-class Phase(StrEnum):
-    """Say how far a fetch had come when it failed."""
-
-    RESOLVE = "resolve"
-    CONNECT = "connect"
-    TLS = "tls"
-    SEND = "send"
-    WAIT = "wait"
-    READ = "read"
+from trio_crawler.reasons import Phase as Phase
+from trio_crawler.reasons import Reason as Reason
 
 
 class Purpose(StrEnum):
@@ -124,11 +56,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """Hold one HTTP response: the status, the headers and the whole body, content-decoded."""
+    """Hold one HTTP response: the status, the headers and the whole body, content-decoded.
+
+    `request` is the head of the request as it was sent, if the fetch tells.
+    """
 
     status: int
     headers: httpx.Headers = field(default_factory=httpx.Headers)
     body: bytes = field(default=b"", repr=False)
+    request: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +90,13 @@ class Refused(NamedTuple):
     reason: Reason
 
 
+class Anchor(NamedTuple):
+    """Say what a link is: its `kind` is the element ("a", "area"), `text` what a reader sees."""
+
+    kind: str = "a"
+    text: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """A URL that answered with something other than a redirect, whatever its status.
@@ -166,6 +109,9 @@ class Page:
     `canonical` is the URL that the page calls its own (RFC 6596), `robots` what it asks of robots,
     in its head or by X-Robots-Tag, such as "noindex". `duplicate_of` is the first URL of the same
     host with the same body: what only this page links to was not followed then.
+
+    `anchors` has the first anchor of each distinct link, by its URL, if the crawl keeps them. Of a
+    page that comes from a crawl directory the body is empty: `body_size` is what it had.
     """
 
     url: str
@@ -186,6 +132,13 @@ class Page:
     canonical: str | None = None
     robots: tuple[str, ...] = ()
     duplicate_of: str | None = None
+    anchors: Mapping[str, Anchor] = field(default_factory=dict, repr=False)
+    body_size: int | None = None
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of the body, also where it is not here any more."""
+        return len(self.body) if self.body_size is None else self.body_size
 
     @property
     def ok(self) -> bool:

@@ -25,6 +25,7 @@ class Tally:
         self._retries = 0
         self._refused = 0
         self._bytes = 0
+        self._earlier = 0.0
 
     @property
     def spent(self) -> int:
@@ -33,7 +34,7 @@ class Tally:
 
     @property
     def seconds(self) -> float:
-        """Return the age of the crawl."""
+        """Return the age of this run of the crawl."""
         if self._started is None:
             return 0.0
         ended = self._ended if self._ended is not None else trio.current_time()
@@ -50,12 +51,24 @@ class Tally:
         finally:
             self._ended = trio.current_time()
 
+    def recall(self, past: Statistics) -> None:
+        """Take over the counts of earlier runs."""
+        ended = (past.pages, past.redirects, past.failures, past.skipped)
+        self._counts = dict(zip(self._counts, ended, strict=True))
+        self._taken += sum(ended)
+        self._retries, self._refused, self._bytes = past.retries, past.refused, past.bytes
+        self._earlier = past.seconds
+
     def take(self) -> None:
         """Count a job that a worker took."""
         self._taken += 1
 
+    def put_back(self) -> None:
+        """Count a job that went back to the frontier and was not asked for."""
+        self._taken -= 1
+
     def retry(self) -> None:
-        """Count a job that went back to the frontier."""
+        """Count a job that went back to the frontier, to be tried again."""
         self._taken -= 1
         self._retries += 1
 
@@ -64,7 +77,7 @@ class Tally:
         self._counts[type(outcome)] += 1
         if isinstance(outcome, Page):
             self._refused += len(outcome.refused)
-            self._bytes += len(outcome.body)
+            self._bytes += outcome.size
         elif isinstance(outcome, Redirect):
             self._refused += outcome.refused is not None
 
@@ -81,5 +94,5 @@ class Tally:
             retries=self._retries,
             refused=self._refused,
             bytes=self._bytes,
-            seconds=self.seconds,
+            seconds=self._earlier + self.seconds,
         )

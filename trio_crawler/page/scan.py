@@ -124,12 +124,13 @@ def nofollow(text: str, at: int, end: int) -> bool:
     return holds_nofollow(entities.in_attribute(value_of(match)))
 
 
-def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str, bool]]:
+def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str, bool, int]]:
     """Find what links, base and title are read from, in document order, outside templates.
 
     Yields the name `a`, `area`, `base` or `title`, the source of the first `href` attribute
-    (tags without one are left out) or of the title's content, and whether a link is nofollow;
-    entities are not decoded. With `xml`, a tag that ends in "/>" has no content, as in XHTML.
+    (tags without one are left out) or of the title's content, whether a link is nofollow, and
+    where an `a` begins to have a content, or an `area` to have attributes; entities are not
+    decoded. With `xml`, a tag that ends in "/>" has no content, as in XHTML.
     After 500,000 tags that could tell something the name is "": the rest is not read, so that
     no page takes two seconds.
     """
@@ -141,7 +142,7 @@ def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str, bool]]:
             return
         at = match.end()
         if match.lastindex == _LINK:
-            yield "a", match[_LINK], False
+            yield "a", match[_LINK], False, at
         elif match.lastindex == _OTHER_MARKUP:
             at = _behind_markup(text, at, cdata=xml or contexts.foreign)
         else:
@@ -153,14 +154,15 @@ def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str, bool]]:
                 href = HREF(text, match.end(2))
                 if href is not None and not contexts.hidden:
                     start, end = match.end(2), match.start(_TAG_END)
-                    yield name, value_of(href), nofollow(text, start, end)
+                    place = at if name == "a" else start
+                    yield name, value_of(href), nofollow(text, start, end), place
             elif name in _RAW_END and not (foreign or (xml and empty)):
                 start, at = at, raw_end(name, text, at)
                 if name == "title" and not contexts.hidden:
-                    yield name, text[start:at], False
+                    yield name, text[start:at], False, at
             elif name == "plaintext" and not foreign:
                 return
-    yield "", "", False
+    yield "", "", False, at
 
 
 def behind_template(text: str, at: int) -> int:

@@ -7,8 +7,8 @@ userinfo. Everything here that asks for one relies on that spelling and does not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
 
 import ada_url
 
@@ -56,6 +56,13 @@ def resolve(hrefs: Iterable[str], base: str) -> tuple[list[str], list[str]]:
 
     Returns the distinct URLs in the order of their first appearance, and the distinct hrefs
     (without fragment) that are no URLs.
+    """
+    found, malformed = leads(plain(hrefs, base), base)
+    return list(dict.fromkeys(found.values())), malformed
+
+
+def leads(hrefs: Iterable[str], base: str) -> tuple[dict[str, str], list[str]]:
+    """Tell where hrefs that are `plain` lead, and which of them (without fragment) are no URLs.
 
     Resolving was the largest single layer of a crawl: `urljoin` and `urldefrag` cost 15 us a
     link of a real page, ada for each link 4.2, ada after cutting fragments and duplicates
@@ -63,20 +70,32 @@ def resolve(hrefs: Iterable[str], base: str) -> tuple[list[str], list[str]]:
     differs from ada, which does all the rest. And where the links of a directory's pages led is
     remembered for the next of its pages: with that it is 0.25 us a link.
     """
-    if not base.startswith(("http://", "https://")):
-        return _resolve_each(hrefs, base)
-    found: dict[str, None] = {}
-    malformed: dict[str, None] = {}
+    distinct = dict.fromkeys(hrefs)
+    if not web(base):
+        return _each(distinct, partial(normalise, base=base))
     directory = _directory(_without_name(base))
-    for href in dict.fromkeys(_without_fragments(hrefs)):
+    known, join = directory.known.get, directory.join
+    try:
+        return {href: known(href) or join(href, base) for href in distinct}, []
+    except ValueError:
+        return _each(distinct, lambda href: known(href) or join(href, base))
+
+
+def _each(hrefs: Iterable[str], lead: Callable[[str], str]) -> tuple[dict[str, str], list[str]]:
+    found: dict[str, str] = {}
+    malformed: dict[str, None] = {}
+    for href in hrefs:
         try:
-            found[directory.known.get(href) or directory.join(href, base)] = None
+            found[href] = lead(href)
         except ValueError:
             malformed[href.partition("#")[0]] = None
-    return list(found), list(malformed)
+    return found, list(malformed)
 
 
-def _without_fragments(hrefs: Iterable[str]) -> list[str]:
+def plain(hrefs: Iterable[str], base: str) -> list[str]:
+    """Cut from hrefs what makes no difference, their fragments, if the base is of http(s)."""
+    if not web(base):
+        return list(hrefs)
     # The test for what stands before the "#" is that of `_cut`; a call costs more than both.
     return [
         href if (at := href.find("#")) < 0 else href[:at] if href[at - 1] > " " else _cut(href)
@@ -196,17 +215,6 @@ class _Directory:
                 break
             end = self._path.rindex("/", 0, end - 1) + 1
         return self._path[:end]
-
-
-def _resolve_each(hrefs: Iterable[str], base: str) -> tuple[list[str], list[str]]:
-    found: dict[str, None] = {}
-    malformed: dict[str, None] = {}
-    for href in dict.fromkeys(hrefs):
-        try:
-            found[normalise(href, base)] = None
-        except ValueError:
-            malformed[href.partition("#")[0]] = None
-    return list(found), list(malformed)
 
 
 def _scalar(text: str) -> str:
