@@ -103,17 +103,26 @@ async def written(request: httpx.Request) -> bytes:
 
     Raises httpx.LocalProtocolError for what would be read as something else than it is.
     """
-    target = request.extensions.get("target", request.url.raw_path)
-    _check(request, target)
-    lines = [b"%s %s HTTP/1.1\r\n" % (request.method.encode(), target)]
-    lines += [b"%s: %s\r\n" % field for field in request.headers.raw]
+    _check(request, _target(request))
     if not isinstance(request.stream, httpx.AsyncByteStream):
         raise TypeError("the request has a body that is not asynchronous")
     pieces = [piece async for piece in request.stream]
     if "transfer-encoding" in request.headers:
         pieces = [b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces if piece]
         pieces.append(b"0\r\n\r\n")
-    return b"".join([*lines, b"\r\n", *pieces])
+    return b"".join([head_of(request), *pieces])
+
+
+def head_of(request: httpx.Request) -> bytes:
+    """Write the head of a request, from its first line to the empty one, as HTTP/1.1 has it."""
+    lines = [b"%s %s HTTP/1.1\r\n" % (request.method.encode(), _target(request))]
+    lines += [b"%s: %s\r\n" % field for field in request.headers.raw]
+    return b"".join([*lines, b"\r\n"])
+
+
+def _target(request: httpx.Request) -> bytes:
+    target: bytes = request.extensions.get("target", request.url.raw_path)
+    return target
 
 
 def _check(request: httpx.Request, target: bytes) -> None:

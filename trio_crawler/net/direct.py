@@ -33,8 +33,8 @@ class Direct:
 
     async def ask(
         self, url: str, progress: Progress, most: int, added: Fields | None = None
-    ) -> tuple[Connection, Head]:
-        """Ask for a URL with GET, with the `added` fields. Raises Faulty."""
+    ) -> tuple[Connection, Head, bytes]:
+        """Ask for a URL with GET, with the `added` fields; tell what was sent. Raises Faulty."""
         cut = url.find("/", _AFTER_SCHEME)
         site, target = self._sites.get(url[:cut]), url[cut:]
         if site is None or not is_target(target):
@@ -42,7 +42,7 @@ class Direct:
         progress.peer = site.peer
         lines = self._lines(url, site, added)
         request = b"GET %b HTTP/1.1\r\n%b\r\n" % (target.encode(), lines)
-        return await self.wire.ask(site.origin, request, progress, most)
+        return *await self.wire.ask(site.origin, request, progress, most), request
 
     async def release(self, connection: Connection) -> None:
         """Keep the connection if its body was read, else close it."""

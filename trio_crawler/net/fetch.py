@@ -92,8 +92,8 @@ class Network(Protocol):
 
     async def ask(
         self, url: str, progress: Progress, most: int, added: Fields | None
-    ) -> tuple[Any, Head]:
-        """Return a Source of the answer's body, and the answer's head.
+    ) -> tuple[Any, Head, bytes]:
+        """Return a Source of the answer's body, the answer's head, and that of the request.
 
         Bodies of `most` bytes have to come whole; `added` fields are for this request only.
         """
@@ -215,27 +215,33 @@ class HttpFetch:
         self._asked += 1
         network, terms = self._network, self._terms[job.purpose]
         conditions = conditions_of(job.validator) if job.validator else None
-        answer, head = await network.ask(job.url, progress, terms.most, conditions)
+        answer, head, sent = await network.ask(job.url, progress, terms.most, conditions)
         try:
-            return await self._answer(job.url, answer, head, progress, terms)
+            return await self._answer(job.url, answer, head, sent, progress, terms)
         finally:
             await network.release(answer)  # noqa: ASYNC102 - it shields itself where it waits
 
     async def _answer(
-        self, url: str, answer: Source, head: Head, progress: Progress, terms: _Terms
+        self,
+        url: str,
+        answer: Source,
+        head: Head,
+        sent: bytes,
+        progress: Progress,
+        terms: _Terms,
     ) -> Response:
         headers, status = httpx.Headers(head.fields), head.status
         if self._cookies is not None:
             self._cookies.store(url, headers)
         if status >= 400 and not terms.errors:
-            return Response(status, headers)
+            return Response(status, headers, request=sent)
         if status in _REDIRECTS and "location" in headers:
-            return Response(status, headers)
+            return Response(status, headers, request=sent)
         if head.length is not None and head.length > terms.most and not terms.cut:
             detail = f"the body has {head.length} bytes; {terms.most} are the limit"
             raise Faulty(Reason.TOO_LARGE, detail, Phase.READ)
         body = await self._body(answer, head, progress, terms)
-        return Response(status, headers, body)
+        return Response(status, headers, body, sent)
 
     async def _body(self, answer: Source, head: Head, progress: Progress, terms: _Terms) -> bytes:
         coded = content_codings(head.encoding) if head.encoding and head.length != 0 else []

@@ -9,6 +9,7 @@ import httpx
 import trio
 
 from trio_crawler.model import Phase, Reason
+from trio_crawler.net import bridge
 from trio_crawler.net.asking import ASKING, Asking
 from trio_crawler.net.client import ClientTransport
 from trio_crawler.net.faults import Faulty, fault_of
@@ -83,10 +84,10 @@ class Outside:
 
     async def ask(
         self, url: str, progress: Progress, most: int, added: Fields | None = None
-    ) -> tuple[Answer, Head]:
+    ) -> tuple[Answer, Head, bytes]:
         """Ask for a URL with GET, with the `added` fields; a relay takes `most` bytes of body.
 
-        Raises Faulty.
+        The last is the head of the request, as httpx had it. Raises Faulty.
         """
         target = Target.of(url)
         progress.peer = target.authority
@@ -110,7 +111,9 @@ class Outside:
             await self.release(answer)  # noqa: ASYNC120 - it shields itself where it waits
             raise
         answer.length = head.length
-        return answer, head
+        # A client makes new requests where its authentication asks for more than one.
+        sent = request if self._client is None else response.request
+        return answer, head, bridge.head_of(sent)
 
     async def release(self, answer: Answer) -> None:
         """Close a response, read or not."""

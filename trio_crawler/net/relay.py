@@ -82,8 +82,8 @@ class Relayed:
 
     async def ask(
         self, url: str, progress: Progress, most: int, added: Fields | None = None
-    ) -> tuple[Connection | Answer, Head]:
-        """Ask for a URL with GET, with the `added` fields. Raises Faulty."""
+    ) -> tuple[Connection | Answer, Head, bytes]:
+        """Ask for a URL with GET, with the `added` fields; tell what was sent. Raises Faulty."""
         if self._routes.serves(origin_of(Target.of(url))):
             try:
                 return await self._outside.ask(url, progress, most, added)
