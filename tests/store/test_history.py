@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import sqlite3
+import threading
+
+import pytest
+from store.batches import NOW, SITE, admitted, batch, page, walk
+
+from trio_crawler.model import (
+    Anchor,
+    Failure,
+    Outcome,
+    Reason,
+    Redirect,
+    Refused,
+    Skipped,
+)
+from trio_crawler.store.batch import Batch
+from trio_crawler.store.changes import Change
+from trio_crawler.store.errors import StoreError
+from trio_crawler.store.history import History
+from trio_crawler.store.store import Store
+
+
+def changed(directory, before: list[Outcome], now: list[Outcome]) -> list[Change]:
+    walk(directory, before)
+    walk(directory, now, refresh=True)
+    with History(directory) as history:
+        return list(history.changes())
+
+
+def one(directory, before: Outcome, now: Outcome) -> tuple[str, str]:
+    ((url, kind, detail),) = changed(directory, [before], [now])
+    assert url == before.url
+    return kind, detail
+
+
+URL = SITE + "a"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "kind", "detail"),
+    [
+        (page("a"), page("a"), "unchanged", ""),
+        (page("a"), page("a", status=304, body=b""), "unchanged", ""),
+        (page("a"), page("a", status=203), "unchanged", ""),
+        (page("a"), page("a", body=b"<p>!"), "changed", "4 bytes, before: 3"),
+        (page("a"), page("a", status=404), "gone", "404"),
+        (page("a"), Failure(URL, Reason.TIMEOUT), "gone", "timeout"),
+        (page("a"), Skipped(URL, Reason.ROBOTS), "gone", "not asked for: robots"),
+        (
+            page("a"),
+            Redirect(URL, 301, SITE),
+            "changed",
+            f"redirects to {SITE}, before: a page",
+        ),
+        (Redirect(URL, 301, SITE), Redirect(URL, 302, SITE), "unchanged", ""),
+        (
+            Redirect(URL, 301, SITE + "x"),
+            Redirect(URL, 301, SITE),
+            "changed",
+            f"redirects to {SITE}, before: redirects to {SITE}x",
+        ),
+        (Redirect(URL, 301, SITE), page("a", status=500), "gone", "500"),
+        (page("a", status=404), page("a"), "changed", "a page, before: 404"),
+        (page("a", status=404), page("a", status=410), "unchanged", ""),
+        (page("a", status=404), page("a", status=500), "changed", "500, before: 404"),
+        (Failure(URL, Reason.DNS), Failure(URL, Reason.TIMEOUT), "unchanged", ""),
+        (Failure(URL, Reason.DNS), page("a", status=404), "changed", "404, before: dns"),
+        (Skipped(URL, Reason.ROBOTS), page("a"), "new", ""),
+    ],
+)
+def test_a_change_is_what_an_owner_understands_by_it(tmp_path, before, now, kind, detail):
+    assert one(tmp_path, before, now) == (kind, detail)
+
+
+def test_of_what_was_asked_for_in_neither_walk_nothing_is_said(tmp_path):
+    skipped = Skipped(URL, Reason.ROBOTS)
+    assert changed(tmp_path, [skipped], [skipped]) == []
+    assert changed(tmp_path / "b", [page("a", status=404)], [skipped]) == []
+
+
+def test_what_is_met_for_the_first_time_is_new_even_if_it_is_broken(tmp_path):
+    now = [page("a"), page("b"), page("c", status=404), Failure(SITE + "d", Reason.RESET)]
+    assert changed(tmp_path, [page("a")], now) == [
+        (SITE + "a", "unchanged", ""),
+        (SITE + "b", "new", ""),
+        (SITE + "c", "new", "404"),
+        (SITE + "d", "new", "reset"),
+    ]
+
+
+def test_what_is_not_met_any_more_is_gone_and_the_detail_tells_why(tmp_path):
+    refused = (Refused(SITE + "r", Reason.EXCLUDED),)
+    now: list[Outcome] = [
+        page("", refused=refused, anchors={SITE + "r": Anchor("a", "R")}),
+        Redirect(SITE + "way", 301, SITE + "t", refused=Reason.ROBOTS),
+    ]
+    before = [page(""), page("r"), page("t"), page("u"), page("v", status=404)]
+    found = changed(tmp_path, before, [*now])
+    assert {change.url: tuple(change[1:]) for change in found} == {
+        SITE: ("unchanged", ""),
+        SITE + "way": ("new", f"redirects to {SITE}t"),
+        SITE + "r": ("gone", "not followed any more: excluded"),
+        SITE + "t": ("gone", "not followed any more: robots"),
+        SITE + "u": ("gone", "no page links to it any more"),
+        SITE + "v": ("changed", "no page links to it any more, before: 404"),
+    }
+
+
+def test_of_a_walk_that_goes_on_only_what_has_ended_is_compared(tmp_path):
+    walk(tmp_path, [page("a"), page("b"), page("c")])
+    with Store.open(tmp_path, refresh=True) as store:
+        store.write(batch([page("a")], 4))
+        store.write(admitted("b", 5))
+        with History(tmp_path) as history:
+            assert list(history.changes()) == [(URL, "unchanged", "")]
+        store.write(Batch(settled=[(5, NOW, page("b"))]))
+        with History(tmp_path) as history:
+            assert [change.kind for change in history.changes()] == ["unchanged"] * 2 + ["gone"]
+
+
+def test_one_walk_has_no_changes_and_each_walk_its_own_outcomes(tmp_path):
+    walk(tmp_path, [page("a")])
+    with History(tmp_path) as history:
+        assert list(history.changes()) == []
+    walk(tmp_path, [page("a", status=404)], refresh=True)
+    with History(tmp_path) as history:
+        assert history.walks == 2
+        for number, status in ((1, 200), (2, 404), (None, 404)):
+            (outcome,) = history.outcomes(number)
+            assert outcome.status == status
+            assert history.statistics(number).pages == 1
+        with pytest.raises(StoreError, match="it has 2 walks, and no walk 3"):
+            history.outcomes(3)
+
+
+def test_a_directory_without_a_crawl_is_refused_and_left_empty(tmp_path):
+    for directory in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(StoreError) as refused:
+            History(directory)
+        assert str(refused.value) == (f"{directory}: there is no crawl in it: give its directory")
+    (tmp_path / "crawl.sqlite").touch()
+    with pytest.raises(StoreError, match="no crawl has begun in it"):
+        History(tmp_path)
+    (tmp_path / "crawl.sqlite").write_bytes(b"a text" * 100)
+    with pytest.raises(StoreError, match="it is not a database of a crawl"):
+        History(tmp_path)
+
+
+def test_it_reads_whole_batches_while_a_crawl_writes(tmp_path):
+    store = Store.open(tmp_path)
+    store.write(batch([page("0", links=(SITE,))]))
+    done = threading.Event()
+
+    def write() -> None:
+        for first in range(2, 600, 3):
+            store.write(batch([page(str(first + step)) for step in range(3)], first))
+        done.set()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    with History(tmp_path) as history:
+        last = False
+        while not last:
+            last = done.is_set()
+            figures = history.statistics()
+            assert len(list(history.outcomes())) >= figures.pages
+    thread.join()
+    store.close()
+    assert figures.pages == 601
+
+
+def test_the_views_answer_what_users_ask(tmp_path):
+    broken = SITE + "gone"
+    anchors = {broken: Anchor("a", "Old news"), "https://b.test/": Anchor("area", "B")}
+    refused = (Refused("https://b.test/", Reason.OTHER_SITE),)
+    made: list[Outcome] = [
+        page(
+            "", links=(broken, SITE + "r"), refused=refused, anchors=anchors, robots=("noindex",)
+        ),
+        page("gone", status=404, depth=1, referrer=SITE),
+        Redirect(SITE + "r", 301, SITE, 1, SITE),
+        Failure(SITE + "f", Reason.DNS, "no such name", 1, SITE),
+        Skipped(SITE + "s", Reason.ROBOTS, 1, SITE),
+        page("plain", links=(SITE,), title="Plain"),
+    ]
+    walk(tmp_path, [page("old")])
+    walk(tmp_path, made, refresh=True)
+    with Store.open(tmp_path) as store:
+        store.write(admitted(["w"], store.last_number() + 1))
+    connection = sqlite3.connect(tmp_path / "crawl.sqlite")
+
+    def ask(sql: str) -> list[tuple[object, ...]]:
+        return connection.execute(sql).fetchall()
+
+    assert ask(
+        "SELECT page, links.url, text FROM links JOIN pages USING (walk, url) "
+        "WHERE status >= 400 AND links.newest"
+    ) == [(SITE, broken, "Old news")]
+    assert ask("SELECT url, kind, text, refused FROM links WHERE refused NOT NULL") == [
+        ("https://b.test/", "area", "B", "other_site")
+    ]
+    assert ask(f"SELECT page, kind FROM links WHERE url = '{SITE}'") == [(SITE + "plain", None)]
+    assert ask("SELECT count(*) FROM links WHERE newest AND refused IS NULL") == [(3,)]
+    assert ask("SELECT walk, newest, count(*) FROM pages GROUP BY walk") == [(1, 0, 1), (2, 1, 3)]
+    assert ask("SELECT url FROM pages WHERE robots LIKE '%noindex%'") == [(SITE,)]
+    assert ask("SELECT url, status, target FROM redirects") == [(SITE + "r", 301, SITE)]
+    assert ask("SELECT url, reason, detail, referrer FROM failures") == [
+        (SITE + "f", "dns", "no such name", SITE)
+    ]
+    assert ask("SELECT url, reason FROM skipped") == [(SITE + "s", "robots")]
+    assert ask("SELECT walk, url FROM waiting") == [(2, SITE + "w")]
+    assert ask("SELECT run, walk, how FROM runs") == [
+        (1, 1, "finished"),
+        (2, 2, "finished"),
+        (3, 2, ""),
+    ]
+    assert ask("SELECT date(fetched, 'unixepoch') FROM pages LIMIT 1") == [("2026-09-21",)]
+    connection.close()
+
+
+def test_every_table_and_column_of_the_documentation_is_there(tmp_path):
+    from trio_crawler.store import schema
+
+    walk(tmp_path, [page("a")])
+    connection = sqlite3.connect(tmp_path / "crawl.sqlite")
+    text = (schema.__doc__ or "").split("\n\n")
+    names = [line.split()[0] for part in text[2:4] for line in part.splitlines() if line[4] != " "]
+    assert len(names) == 14
+    for name in names:
+        connection.execute(f"SELECT * FROM {name}").fetchall()
+    sql = next(part for part in text if part.strip().startswith("SELECT"))
+    assert connection.execute(sql).fetchall() == []
+    connection.close()

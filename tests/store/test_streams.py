@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from store.batches import SITE, batch, page
+
+from trio_crawler.model import Outcome
+from trio_crawler.store.batch import Batch
+from trio_crawler.store.errors import StoreError
+from trio_crawler.store.store import Store
+
+
+def record(outcome: Outcome) -> bytes:
+    return outcome.url.encode() + b"\n"
+
+
+def head() -> bytes:
+    return b"head\n"
+
+
+def lines(*paths: str) -> bytes:
+    return b"".join(b"%s%s\n" % (SITE.encode(), path.encode()) for path in paths)
+
+
+def write(store: Store, stream, first: int, *paths: str) -> None:
+    outcomes = [page(path) for path in paths]
+    store.write(batch(outcomes, first, writes=[(stream, outcomes)]))
+
+
+def test_records_come_once_behind_the_head_over_many_runs(tmp_path):
+    path = tmp_path / "pages.jsonl"
+    for number, name in enumerate("abc", 1):
+        with Store.open(tmp_path / "crawl") as store:
+            stream = store.stream(path, record, head)
+            assert stream.fresh == (number == 1)
+            write(store, stream, number, name)
+    assert path.read_bytes() == b"head\n" + lines("a", "b", "c")
+
+
+def test_a_head_is_written_with_the_first_batch_of_anything(tmp_path):
+    with Store.open(tmp_path) as store:
+        store.stream(tmp_path / "x.warc", record, head)
+        store.write(Batch())
+    assert (tmp_path / "x.warc").read_bytes() == b"head\n"
+
+
+def test_what_was_never_committed_is_cut_off(tmp_path):
+    path = tmp_path / "pages.jsonl"
+    with Store.open(tmp_path) as store:
+        write(store, store.stream(path, record), 1, "a")
+    # As a kill between the file and the transaction leaves it.
+    with path.open("ab") as file:
+        file.write(b"torn")
+    with Store.open(tmp_path) as store:
+        stream = store.stream(path, record)
+        assert path.read_bytes() == lines("a")
+        write(store, stream, 2, "b")
+    assert path.read_bytes() == lines("a", "b")
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from store.test_streams import Store, record, write
+store = Store.open(sys.argv[1])
+stream = store.stream(Path(sys.argv[1], "pages.jsonl"), record)
+write(store, stream, 1, "a")
+Store._enter = lambda *_: os.kill(os.getpid(), 9)
+write(store, stream, 2, "b")
+"""
+
+
+def test_a_kill_between_the_file_and_the_transaction_writes_nothing_twice(tmp_path):
+    path = tmp_path / "pages.jsonl"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    killed = subprocess.run([sys.executable, "-c", KILLED, tmp_path], env=environment)
+    assert killed.returncode == -9
+    assert path.read_bytes() == lines("a", "b")
+    with Store.open(tmp_path) as store:
+        assert [outcome.url for outcome in store.outcomes()] == [SITE + "a"]
+        write(store, store.stream(path, record), 2, "b")
+    assert path.read_bytes() == lines("a", "b")
+
+
+def test_a_transaction_that_fails_takes_its_records_back(tmp_path):
+    path = tmp_path / "pages.jsonl"
+    with Store.open(tmp_path) as store:
+        stream = store.stream(path, record)
+        write(store, stream, 1, "a")
+        with pytest.raises(sqlite3.IntegrityError):
+            write(store, stream, 1, "b")
+        assert path.read_bytes() == lines("a")
+
+
+def test_a_bug_in_an_encoder_comes_out_and_nothing_is_written(tmp_path):
+    def fails(outcome: Outcome) -> bytes:
+        raise KeyError(outcome.url)
+
+    with Store.open(tmp_path) as store:
+        stream = store.stream(tmp_path / "x", fails)
+        with pytest.raises(KeyError):
+            write(store, stream, 1, "a")
+        assert list(store.outcomes()) == []
+
+
+@pytest.mark.parametrize("size", [0, 5])
+def test_a_file_that_somebody_cut_is_refused(tmp_path, size):
+    path = tmp_path / "pages.jsonl"
+    with Store.open(tmp_path) as store:
+        write(store, store.stream(path, record), 1, "a")
+    os.truncate(path, size)
+    with Store.open(tmp_path) as store:
+        with pytest.raises(StoreError) as refused:
+            store.stream(path, record)
+        assert str(refused.value) == (
+            f"{path}: it holds {size} bytes, not 17, though the crawl wrote it: "
+            "put it back, or give another path"
+        )
+        assert path.stat().st_size == size
+
+
+def test_a_file_that_is_gone_is_refused_and_not_made_anew(tmp_path):
+    path = tmp_path / "pages.jsonl"
+    with Store.open(tmp_path) as store:
+        write(store, store.stream(path, record), 1, "a")
+    path.unlink()
+    with Store.open(tmp_path) as store:
+        with pytest.raises(StoreError, match=r"pages\.jsonl: it is gone.*: put it back, or give"):
+            store.stream(path, record)
+        assert not path.exists()
+
+
+@pytest.mark.parametrize("change", [Path.unlink, lambda path: os.truncate(path, 3)])
+def test_a_file_that_is_removed_or_cut_while_it_is_written_is_noticed(tmp_path, change):
+    path = tmp_path / "pages.jsonl"
+    with Store.open(tmp_path) as store:
+        stream = store.stream(path, record)
+        write(store, stream, 1, "a")
+        change(path)
+        with pytest.raises(StoreError, match="somebody removed or cut it"):
+            write(store, stream, 2, "b")
+        assert len(list(store.outcomes())) == 1
+    assert not path.exists() or path.stat().st_size == 3
+
+
+def test_a_directory_and_a_pipe_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "directory").mkdir()
+    with Store.open(tmp_path / "crawl") as store:
+        with pytest.raises(StoreError, match="directory: Is a directory: it must be a plain file"):
+            store.stream(tmp_path / "directory", record)
+        for path in (tmp_path / "pipe", Path("/dev/null")):
+            with pytest.raises(StoreError, match="it is not a plain file"):
+                store.stream(path, record)
+        with pytest.raises(StoreError, match="No such file or directory: give another path"):
+            store.stream(tmp_path / "no" / "where", record)
+
+
+@pytest.mark.parametrize("name", ["crawl.sqlite", "crawl.sqlite-wal", "crawl.sqlite-shm", "lock"])
+def test_the_files_of_the_crawl_itself_are_refused(tmp_path, name):
+    with Store.open(tmp_path) as store:
+        with pytest.raises(StoreError, match="the crawl itself needs it: give another path"):
+            store.stream(tmp_path / "." / name, record)
+        store.write(batch([page("a")]))
+
+
+def test_one_file_for_two_streams_is_refused(tmp_path):
+    with Store.open(tmp_path / "crawl") as store:
+        stream = store.stream(tmp_path / "a", record)
+        os.link(tmp_path / "a", tmp_path / "b")
+        for name in ("a", "b"):
+            with pytest.raises(StoreError, match="it is given twice: give another path"):
+                store.stream(tmp_path / name, record)
+        write(store, stream, 1, "a")
+    assert (tmp_path / "a").read_bytes() == lines("a")
+
+
+def test_a_file_that_another_crawl_writes_to_is_refused_and_unharmed(tmp_path):
+    with Store.open(tmp_path / "one") as one, Store.open(tmp_path / "two") as two:
+        write(one, one.stream(tmp_path / "x", record), 1, "a")
+        with pytest.raises(StoreError, match="another crawl is writing to it: give another path"):
+            two.stream(tmp_path / "x", record)
+    assert (tmp_path / "x").read_bytes() == lines("a")
+
+
+def test_a_directory_that_moved_knows_the_streams_inside_it(tmp_path):
+    with Store.open(tmp_path / "one") as store:
+        write(store, store.stream(tmp_path / "one" / "x", record), 1, "a")
+    (tmp_path / "one").rename(tmp_path / "two")
+    with Store.open(tmp_path / "two") as store:
+        stream = store.stream(tmp_path / "two" / "x", record)
+        assert (stream.fresh, stream.committed) == (False, 17)
+
+
+def test_a_stream_gives_what_was_added_but_not_what_is_unsettled(tmp_path):
+    with Store.open(tmp_path) as store:
+        stream = store.stream(tmp_path / "x", record)
+        first, second = page("a"), page("b")
+        stream.add(first)
+        stream.add(second)
+        assert stream.take(unsettled={second.url}) == [first]
+        assert stream.take() == [second]
+        assert stream.take() == []
