@@ -7,7 +7,7 @@ from html import escape
 
 import httpx
 import pytest
-import trio
+from sites.webs import HOME, OTHER, collect
 
 from trio_crawler import (
     Crawler,
@@ -24,20 +24,6 @@ from trio_crawler import (
     depth_first,
 )
 from trio_crawler.testing import Web, html, redirect, robots
-
-HOME = "http://site.test/"
-OTHER = "http://other.test/"
-
-
-async def collect(crawler: Crawler) -> list[Outcome]:
-    # In virtual time a crawl that does not end takes no longer.
-    with trio.fail_after(10**7):
-        async with crawler.outcomes() as outcomes:
-            found = [outcome async for outcome in outcomes]
-    totals = crawler.statistics()
-    ended = totals.pages + totals.redirects + totals.failures + totals.skipped
-    assert totals.admitted == ended == len(found) == len({outcome.url for outcome in found})
-    return found
 
 
 def canonical(url: str, *links: str, header: str | None = None) -> Response:

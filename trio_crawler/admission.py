@@ -16,15 +16,28 @@ from trio_crawler.tally import Tally
 
 
 class Admission:
-    """Judge URLs by everything that was asked for: scope, limits, robots.txt and traps."""
+    """Judge URLs by everything that was asked for: scope, limits, robots.txt and traps.
+
+    What a `lasting` frontier keeps is admitted also when the crawl takes no more: it will wait.
+    """
 
     def __init__(
-        self, scope: Admits, limits: Limits, robots: Robots, watch: Watch | None, tally: Tally
+        self,
+        scope: Admits,
+        limits: Limits,
+        robots: Robots,
+        watch: Watch | None,
+        tally: Tally,
+        *,
+        lasting: bool = False,
     ) -> None:
+        self._lasting = lasting
         self.stopped: Reason | None = None
         self._scope = scope
         self._limits = limits
         self._max_depth = limits.max_depth
+        # The clock takes longer than all else that is asked here of most links.
+        self._ends = min(limits.max_pages, limits.max_seconds) < math.inf
         self._robots = robots
         self._watch = watch
         self._tally = tally
@@ -44,11 +57,11 @@ class Admission:
     def trapped(self, job: Job) -> Reason | None:
         """Say why a job that is not outside is not admitted all the same."""
         reason = None if self._watch is None else self._watch.refusal(job)
-        return reason or self.over()
+        return reason or (None if self._lasting else self.over())
 
     def over(self) -> Reason | None:
         """Say why nothing more is asked for; None while the crawl goes on."""
-        if self.stopped:
+        if self.stopped or not self._ends:
             return self.stopped
         if self._tally.spent >= self._limits.max_pages:
             return Reason.PAGE_BUDGET

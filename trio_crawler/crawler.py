@@ -10,9 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import replace
-from datetime import UTC, datetime
-from types import TracebackType
 
 import trio
 
@@ -35,17 +32,19 @@ from trio_crawler.model import (
     Statistics,
 )
 from trio_crawler.net.fetch import DEFAULT_USER_AGENT, HttpFetch
+from trio_crawler.noting import Noting
 from trio_crawler.outbox import Apart, Outbox
 from trio_crawler.outlinks import Outlinks
 from trio_crawler.page.urls import seen_key
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.politeness import HostStatistics, Politeness
-from trio_crawler.policy.retry import delay_after, passing
 from trio_crawler.policy.robots import Robots, product_token
 from trio_crawler.policy.scope import Admits, same_site
 from trio_crawler.policy.traps import Traps
+from trio_crawler.recall import recall
 from trio_crawler.sitemaps import Sitemaps
 from trio_crawler.tally import Tally
+from trio_crawler.tries import Tries, tried
 from trio_crawler.verdict import Judge, Verdict
 
 
@@ -56,7 +55,7 @@ class Crawler:
     host, robots.txt obeyed, the bounds of `Limits()` and `Traps()`. `traps=None` follows every
     URL. Sitemaps that robots.txt names are read, and so are `sitemaps`; None reads none. `order`
     ranks the jobs of each host. With `fold_canonical` a page that names another as its canonical
-    one gives way to that.
+    one gives way to that. With `anchors` pages tell the text of their links.
 
     A `fetch` or a `frontier` that is passed in stays the caller's to close; such a frontier has
     its own limits, politeness and order for scheduling. One crawler makes one crawl, in the
@@ -76,6 +75,7 @@ class Crawler:
         sitemaps: Iterable[str] | None = (),
         order: Order = breadth_first,
         fold_canonical: bool = False,
+        anchors: bool = False,
         workers: int = 10,
         fetch: Fetch | None = None,
         frontier: Frontier | None = None,
@@ -92,21 +92,49 @@ class Crawler:
         self.frontier: Frontier = frontier or MemoryFrontier(limits, politeness, order=order)
         self._given_fetch = fetch
         self._given_sitemaps = seeds_of(sitemaps or (), "sitemaps")
-        self._last: dict[str, tuple[Response | Fault, float]] = {}
         self._outbox: Outbox | None = None
         self._tally = Tally()
         self._robots = Robots(_agent(politeness, fetch), obey=politeness.robots)
-        watch = watch_for(traps, limits)
-        self._admission = Admission(self.scope, limits, self._robots, watch, self._tally)
-        admission, knows, agent = self._admission, self.frontier.knows, self._robots.token
-        admits, judges = admission.refusal, (admission.outside, admission.trapped)
-        outlinks = Outlinks(
-            limits, knows, *judges, agent, politeness.nofollow, watch, fold_canonical
+        self._watch = watch_for(traps, limits)
+        self._admission = Admission(
+            self.scope,
+            limits,
+            self._robots,
+            self._watch,
+            self._tally,
+            lasting=self.frontier.lasting,
         )
-        self._judge = Judge(limits, knows, admits, self._room, outlinks, agent)
-        follow = sitemaps is not None
+        self._tries = Tries(limits, self._admission, self._tally, self.frontier.lasting)
+        self._outlinks = self._outlinks_of(fold_canonical)
+        self._judge = self._judge_of(anchors)
+        admits, follow = self._admission.refusal, sitemaps is not None
         self._sitemaps = Sitemaps(self.frontier, self._robots, limits, admits, follow)
         self._errands = Errands(self.frontier, self._robots, self._sitemaps)
+
+    def _outlinks_of(self, fold: bool) -> Outlinks:
+        admission = self._admission
+        return Outlinks(
+            self.limits,
+            self.frontier.knows,
+            admission.outside,
+            admission.trapped,
+            self._robots.token,
+            self.politeness.nofollow,
+            self._watch,
+            fold,
+        )
+
+    def _judge_of(self, anchors: bool) -> Judge:
+        return Judge(
+            self.limits,
+            self.frontier.knows,
+            self._admission.refusal,
+            self._room,
+            self._outlinks,
+            self._robots.token,
+            anchors=anchors,
+            unchanged=self.frontier.facts,
+        )
 
     def __repr__(self) -> str:
         figures = self.statistics()
@@ -131,8 +159,11 @@ class Crawler:
         Raises RuntimeError when called a second time.
         """
         with self._tally.running(), Apart() as apart:
+            await self._go_on()
             async with self._opened_fetch() as ask, trio.open_nursery() as nursery:
-                nursery.start_soon(self.frontier.run, self._seed_jobs(), self._robots)
+                nursery.start_soon(
+                    self.frontier.run, self._seed_jobs(), self._robots, self.workers
+                )
                 nursery.start_soon(self._end_in_time)
                 outbox = self._outbox = Outbox(
                     self.workers, self._tally.count, self.frontier.settle
@@ -143,13 +174,21 @@ class Crawler:
                     yield outbox
                 nursery.cancel_scope.cancel("the caller has left the block")
 
+    async def _go_on(self) -> None:
+        """Take over what earlier runs have left, if the frontier has kept it."""
+        past = await self.frontier.past()
+        if past is not None:
+            self._tally.recall(past.statistics)
+            self._sitemaps.recall(past.sitemaps, past.listings)
+            await trio.to_thread.run_sync(recall, past, self._watch, self._outlinks)
+
     async def work(self, ask: Fetch, outbox: Outbox) -> None:
         """Turn jobs into outcomes until no more jobs come."""
         with outbox:
             async for job in Eager(self.frontier.jobs):
                 if job.purpose is Purpose.PAGE:
                     self._tally.take()
-                with _Noting(job):
+                with Noting(job):
                     verdict = await self.fetch(ask, job)
                 if verdict:
                     await outbox.put(verdict)
@@ -162,31 +201,41 @@ class Crawler:
         if over:
             # A frontier that was given may have other limits, and does not know.
             self.frontier.hurry()
+        if over and self.frontier.lasting and job.refused is None:
+            await self._put_back(job)
+            return None
         if reason := job.refused or over:
             return await self._refuse(job, reason)
-        job = _tried(job)
+        job = tried(job)
         started = trio.current_time()
         answer = await ask(job)
         seconds = trio.current_time() - started
         self.frontier.answered(job, answer, seconds)
-        delay = self._delay(job, answer)
+        delay = self._tries.delay(job, answer)
         if delay is not None:
             await self._retry(job, answer, seconds, delay)
         elif job.purpose is Purpose.PAGE:
-            self._last.pop(job.url, None)
+            self._tries.last(job)
             return await self._judge.answer(job, answer, seconds)
-        elif self._admission.over():
+        elif self._admission.over() and not self.frontier.lasting:
             await self._errands.dropped(job)
         else:
             await self._errands.done(job, answer)
         return None
+
+    async def _put_back(self, job: Job) -> None:
+        """Leave a job that was not asked for to a later run."""
+        if job.purpose is Purpose.PAGE:
+            self._tally.put_back()
+        if job.purpose in (Purpose.PAGE, Purpose.SITEMAP):
+            await self.frontier.retry(job, 0.0)
 
     async def _refuse(self, job: Job, reason: Reason | Fault) -> Verdict | None:
         """End a job that is not asked for: by its last answer, if it had one."""
         if job.purpose is not Purpose.PAGE:
             await self._errands.dropped(job)
             return None
-        if last := self._last.pop(job.url, None):
+        if last := self._tries.last(job):
             return await self._judge.answer(job, *last)
         if isinstance(reason, Fault):
             return await self._judge.answer(job, reason, 0.0)
@@ -196,20 +245,9 @@ class Crawler:
         self, job: Job, answer: Response | Fault, seconds: float, delay: float
     ) -> None:
         if job.purpose is Purpose.PAGE:
-            self._last[job.url] = _without_body(answer), seconds
+            self._tries.keep(job, answer, seconds)
             self._tally.retry()
         await self.frontier.retry(job, delay)
-
-    def _delay(self, job: Job, answer: Response | Fault) -> float | None:
-        """Return the seconds until the next try; None when this answer is the last."""
-        if job.purpose in (Purpose.ROBOTS, Purpose.PROBE) or not passing(answer, job.tries):
-            # When it is time to ask for a robots.txt again, is for its host to say.
-            return None
-        if job.tries >= self.limits.max_tries or self._admission.over():
-            return None
-        delay = delay_after(answer, job.tries, datetime.now(UTC))
-        # What would come after the end of the crawl is not waited for.
-        return delay if self._tally.seconds + delay < self.limits.max_seconds else None
 
     async def _end_in_time(self) -> None:
         if self.limits.max_seconds < math.inf:
@@ -219,7 +257,8 @@ class Crawler:
     def stop(self, reason: Reason = Reason.STOPPED) -> None:
         """Admit and start nothing more; what is in flight finishes, what waits is skipped.
 
-        A URL that waits to be tried again ends by its last answer, without the body.
+        A URL that waits to be tried again ends by its last answer, without the body. What a
+        lasting frontier keeps is not skipped: it waits for a later run.
         """
         self._admission.stopped = self._admission.stopped or reason
         self.frontier.hurry()
@@ -254,40 +293,8 @@ class Crawler:
         return pages + [self._sitemaps.job(url) for url in self._given_sitemaps]
 
 
-class _Noting:
-    """Add the URL to whatever bug passes by, without catching it."""
-
-    __slots__ = ("_job",)
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if isinstance(error, Exception):
-            via = f", linked from {self._job.referrer}" if self._job.referrer else ""
-            error.add_note(f"while crawling {self._job.url}{via}")
-
-
-def _tried(job: Job) -> Job:
-    # Not dataclasses.replace, which takes ten times as long.
-    about = (job.purpose, job.priority, job.validator)
-    return Job(job.url, job.depth, job.redirects, job.referrer, job.tries + 1, *about)
-
-
 def _agent(politeness: Politeness, fetch: Fetch | None) -> str:
     if politeness.agent is not None:
         return product_token(politeness.agent)
-    return product_token(fetch.user_agent if isinstance(fetch, HttpFetch) else DEFAULT_USER_AGENT)
-
-
-def _without_body(answer: Response | Fault) -> Response | Fault:
-    # Any number of URLs may wait for their next try.
-    return replace(answer, body=b"") if isinstance(answer, Response) else answer
+    # A fetch around another may tell what that one sends.
+    return product_token(getattr(fetch, "user_agent", DEFAULT_USER_AGENT))

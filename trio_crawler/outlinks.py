@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import starmap
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import trio
 
-from trio_crawler.model import Job, Reason, Refused, Response
+from trio_crawler.model import Anchor, Job, Outcome, Page, Reason, Refused, Response
 from trio_crawler.page import Facts
 from trio_crawler.page.hints import canonical_in_headers
 from trio_crawler.page.urls import seen_key, without_userinfo
@@ -36,6 +36,7 @@ class Found(NamedTuple):
     canonical: str | None = None
     robots: tuple[str, ...] = ()
     duplicate_of: str | None = None
+    anchors: Mapping[str, Anchor] = {}
 
 
 class Outlinks:
@@ -82,13 +83,17 @@ class Outlinks:
         canonical = self._canonical(job, response, facts) if _LINK in said else facts.canonical
         successors, duplicate_of = self._duplicate(job, response, facts, canonical)
         reason = self._reason(header, meta, duplicate_of)
-        links, refused = await self._judge(job, facts, reason, successors)
+        renamed: dict[str, str] = {}
+        links, refused = await self._judge(job, facts, reason, successors, renamed)
+        anchors = facts.anchors
+        if renamed:
+            anchors = {renamed.get(url, url): anchor for url, anchor in anchors.items()}
         if self._watch is not None and "html" in facts.content_type and response.status < 300:
             self._watch.led(job.url, response.body, [found.url for found in successors])
         if self.folds and duplicate_of:
             self._hold(job, seen_key(duplicate_of), refused)
         robots = tuple(dict.fromkeys((*header, *meta)))
-        return Found(links, refused, successors, canonical, robots, duplicate_of)
+        return Found(links, refused, successors, canonical, robots, duplicate_of, anchors)
 
     def _canonical(self, job: Job, response: Response, facts: Facts) -> str | None:
         named = canonical_in_headers(response.headers.get_list("link"), job.url)
@@ -133,6 +138,17 @@ class Outlinks:
         self._holding -= sum(len(links) for _, links in held)
         return [] if well else [link for alias, links in held for link in self._new(alias, links)]
 
+    def recall(self, outcome: Outcome) -> None:
+        """Take over what an outcome of an earlier run has said of canonical pages."""
+        key = seen_key(outcome.url)
+        self._came[key] = isinstance(outcome, Page) and outcome.ok
+        self._holding -= sum(len(links) for _, links in self._held.pop(key, []))
+        first = outcome.duplicate_of if isinstance(outcome, Page) else None
+        if isinstance(outcome, Page) and first and first == outcome.canonical:
+            self._folded.add(key)
+            job = Job(outcome.url, outcome.depth, referrer=outcome.referrer)
+            self._hold(job, seen_key(first), outcome.refused)
+
     def _new(self, page: Job, links: Collection[str]) -> Iterator[Job]:
         known = self._knows(links)
         for url in links:
@@ -151,13 +167,20 @@ class Outlinks:
         return Reason.DUPLICATE if duplicate_of else None
 
     async def _judge(
-        self, job: Job, facts: Facts, reason: Reason | None, successors: list[Job]
+        self,
+        job: Job,
+        facts: Facts,
+        reason: Reason | None,
+        successors: list[Job],
+        renamed: dict[str, str],
     ) -> tuple[tuple[str, ...], tuple[Refused, ...]]:
-        """Add a job to `successors` for each link that is new and to be followed."""
+        """Add a job to `successors` for each link that is new and to be followed.
+
+        Links that go by another URL are added to `renamed`.
+        """
         known = self._knows(facts.links)
         marked = facts.nofollow if self._nofollow else frozenset()
         refused: dict[str, Reason] = {}
-        renamed: dict[str, str] = {}
         fresh = [url for url in facts.links if url not in known]
         for number, url in enumerate(fresh, 1):
             if not number % _TURN:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -62,6 +62,8 @@ class Sitemaps:
     ) -> None:
         self.records: list[Sitemap] = []
         self.listings: dict[str, Listing] = {}
+        # What is said by the sitemap that is being read, of URLs of which nothing was said before.
+        self._fresh: dict[str, Listing] = {}
         self._frontier = frontier
         self._robots = robots
         self._limits = limits
@@ -80,35 +82,41 @@ class Sitemaps:
         if self._follow:
             await self._add(urls, robots, 0)
 
+    def recall(self, records: Iterable[Sitemap], listings: Mapping[str, Listing]) -> None:
+        """Take over what earlier runs have learned."""
+        self.records.extend(records)
+        self.listings.update(listings)
+
     async def dropped(self, job: Job) -> None:
         """Take note that a sitemap was not asked for: the crawl is ending, or it was refused."""
-        if job.refused is not None:
-            self._tell(job, _unread(job.refused))
-        await self._frontier.settle(None, [])
+        record = None if job.refused is None else self._tell(job, _unread(job.refused))
+        await self._frontier.finish(job, record, {})
 
     async def done(self, job: Job, answer: Response | Fault, target: str | None) -> None:
         """Take what came for a sitemap, or where it was redirected to."""
+        self._fresh = {}
         if target and job.redirects > 0:
-            await self._redirect(job, target)
+            record = await self._redirect(job, target)
         else:
-            await self._learn(job, await self._read(job, answer))
-        await self._frontier.settle(None, [])
+            record = await self._learn(job, await self._read(job, answer))
+        await self._frontier.finish(job, record, self._fresh)
 
-    async def _redirect(self, job: Job, target: str) -> None:
+    async def _redirect(self, job: Job, target: str) -> Sitemap | None:
         left = job.redirects - 1
         hop = replace(job, url=target, redirects=left, referrer=job.url, tries=0)
-        if self._may_ask(hop, job.url) and not await self._frontier.add([hop]):
-            detail = f"redirects to {target}, which was asked for already"
-            self._tell(job, _unread(Fault(Reason.BAD_SITEMAP, detail)))
+        if not self._may_ask(hop, job.url) or await self._frontier.add([hop]):
+            return None
+        detail = f"redirects to {target}, which was asked for already"
+        return self._tell(job, _unread(Fault(Reason.BAD_SITEMAP, detail)))
 
-    async def _learn(self, job: Job, found: sitemap.Map) -> None:
+    async def _learn(self, job: Job, found: sitemap.Map) -> Sitemap:
         refused: list[Refused] = []
         admitted = await self._admit(job, found.entries, refused)
         if found.sitemaps and job.depth >= MOST_LEVELS:
             found = replace(found, flaws=(*found.flaws, Reason.TOO_MANY_LEVELS))
         else:
             await self._add(found.sitemaps, job.url, job.depth + 1)
-        self._tell(job, found, admitted, refused)
+        return self._tell(job, found, admitted, refused)
 
     async def _add(self, urls: Iterable[str], referrer: str, level: int) -> None:
         jobs = [self.job(url, referrer, level) for url in urls]
@@ -139,14 +147,16 @@ class Sitemaps:
         # A robots.txt may be read again and again, and name thousands.
         if job.url not in self._refused and len(self._refused) < MOST_SITEMAPS:
             self._refused.add(job.url)
-            self._tell(job, _unread(reason))
+            self._frontier.note(self._tell(job, _unread(reason)))
 
     def _tell(
         self, job: Job, found: sitemap.Map, admitted: int = 0, refused: Iterable[Refused] = ()
-    ) -> None:
+    ) -> Sitemap:
         named = len(found.entries) + len(found.sitemaps) + found.beyond
         about = (found.kind, named, admitted, found.flaws, found.detail, job.referrer)
-        self.records.append(Sitemap(job.url, *about, tuple(refused)))
+        record = Sitemap(job.url, *about, tuple(refused))
+        self.records.append(record)
+        return record
 
     async def _read(self, job: Job, answer: Response | Fault) -> sitemap.Map:
         if isinstance(answer, Fault):
@@ -184,7 +194,9 @@ class Sitemaps:
                     refused += [Refused(url, reason)] if len(refused) < _MOST_REFUSED else []
                     continue
                 jobs.append(found)
-            self.listings.setdefault(seen_key(url), Listing(job.url, last_modified, priority))
+            if (key := seen_key(url)) not in self.listings:
+                listing = Listing(job.url, last_modified, priority)
+                self.listings[key] = self._fresh[key] = listing
         return jobs
 
 

@@ -44,8 +44,9 @@ class Judge:
     """Turn answers into outcomes.
 
     `knows` tells which URLs need no judging any more, `admits` judges the others, `outlinks`
-    those of pages. Large pages are read in a thread, one at a time and only when there is `room`
-    for what comes of them: a page of 10 MiB with 100,000 links takes 15 MiB more once it is read.
+    those of pages. `unchanged` tells what a page has said for which a 304 came. Large pages are
+    read in a thread, one at a time and only when there is `room` for what comes of them: a page
+    of 10 MiB with 100,000 links takes 15 MiB more once it is read.
     """
 
     def __init__(
@@ -56,7 +57,12 @@ class Judge:
         room: Callable[[], Awaitable[None]],
         outlinks: Outlinks | None = None,
         agent: str = "",
+        *,
+        anchors: bool = False,
+        unchanged: Callable[[str], Awaitable[Facts | None]] | None = None,
     ) -> None:
+        self._anchors = anchors
+        self._unchanged = unchanged
         self._limits = limits
         self._knows = knows
         self._admits = admits
@@ -108,11 +114,22 @@ class Judge:
         return self._fail(job, fault, seconds, target).outcome
 
     async def _read(self, job: Job, response: Response) -> Facts:
+        if response.status == 304 and job.validator and self._unchanged:
+            facts = await self._unchanged(job.url)
+            if facts is not None:
+                return facts
         follow = 200 <= response.status < 300
         media = response.headers.get("content-type", "")
         most = self._limits.max_links
         reading = partial(
-            read, response.body, media, job.url, max_links=most, follow=follow, agent=self._agent
+            read,
+            response.body,
+            media,
+            job.url,
+            max_links=most,
+            follow=follow,
+            agent=self._agent,
+            anchors=self._anchors,
         )
         if len(response.body) < LARGE_PAGE or not follow:
             return reading()
@@ -142,6 +159,7 @@ class Judge:
             canonical=found.canonical,
             robots=found.robots,
             duplicate_of=found.duplicate_of,
+            anchors=found.anchors,
         )
         return Verdict(page, found.successors)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from trio_crawler.frontier.line import Order, breadth_first, line
+from trio_crawler.frontier.line import Fifo, Line
 from trio_crawler.model import Failure, Job, Outcome, Page
 from trio_crawler.policy.limits import Limits
 
@@ -20,12 +20,12 @@ class Gate:
 
     __slots__ = ("_budget", "_by_level", "_later", "_level", "_now", "_out", "_spent")
 
-    def __init__(self, limits: Limits, order: Order = breadth_first) -> None:
+    def __init__(self, limits: Limits, lines: Callable[[], Line] = Fifo) -> None:
         self._by_level = limits.max_depth < float("inf")
         self._budget = limits.max_pages
         self._level = 0
-        self._now = line(order)
-        self._later = line(order)
+        self._now = lines()
+        self._later = lines()
         self._out = 0
         self._spent = 0
 
@@ -36,6 +36,10 @@ class Gate:
     def spent(self) -> bool:
         """Tell whether the page budget is used up."""
         return self._spent >= self._budget
+
+    def recall(self, spent: int) -> None:
+        """Note that earlier runs have used up so much of the page budget."""
+        self._spent += spent
 
     def put(self, job: Job) -> None:
         """Let `job` wait for its turn."""
@@ -49,7 +53,7 @@ class Gate:
 
     def take(self) -> Iterator[Job]:
         """Yield the jobs that may go on now; each counts as out until it is settled."""
-        if self._later and not self._now and not self._out:
+        if not self._out and self._later and not self._now:
             self._level += 1
             self._now, self._later = self._later, self._now
         while self._now and not self._spent < self._budget <= self._spent + self._out:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import trio
 
-from trio_crawler.frontier.gate import Gate
+from trio_crawler.frontier.dispatch import Dispatch
 from trio_crawler.frontier.jobs import Jobs
 from trio_crawler.frontier.join import Join
 from trio_crawler.frontier.line import Order, breadth_first
-from trio_crawler.frontier.pacer import Pacer
-from trio_crawler.frontier.protocol import FrontierStatistics
+from trio_crawler.frontier.protocol import FrontierStatistics, Past
 from trio_crawler.frontier.seen import Seen
-from trio_crawler.frontier.turns import Turns
-from trio_crawler.model import Fault, Job, Outcome, Page, Purpose, Reason, Response
+from trio_crawler.model import (
+    Fault,
+    Job,
+    Listing,
+    Outcome,
+    Page,
+    Purpose,
+    Reason,
+    Response,
+    Sitemap,
+)
+from trio_crawler.page import Facts
 from trio_crawler.policy.limits import Limits
-from trio_crawler.policy.manners import troubled
 from trio_crawler.policy.politeness import HostStatistics, Politeness
-from trio_crawler.policy.retry import retry_after
 from trio_crawler.policy.robots import Robots
 
 
@@ -31,6 +36,8 @@ class MemoryFrontier:
     deadlock. What bounds it is what the scope admits.
     """
 
+    lasting = False
+
     def __init__(
         self,
         limits: Limits | None = None,
@@ -39,17 +46,11 @@ class MemoryFrontier:
         order: Order = breadth_first,
     ) -> None:
         limits = limits or Limits()
-        self._jobs = Jobs(self._choose)
+        self._dispatch = Dispatch(limits, politeness, order=order)
         self._join = Join()
-        self._gate = Gate(limits, order)
-        self._turns = Turns(politeness, order=order, max_tries=limits.max_tries)
-        self._pacer = Pacer()
-        self._wakes = math.inf
-        self._woken = trio.Event()
         self.seen = Seen(limits.max_redirects)
         self._sitemaps: set[str] = set()
         self._admitted = 0
-        self._hurried = False
 
     def __repr__(self) -> str:
         figures = self.statistics()
@@ -58,73 +59,54 @@ class MemoryFrontier:
     @property
     def jobs(self) -> Jobs:
         """Receive jobs here; it ends when every admitted URL is settled."""
-        return self._jobs
+        return self._dispatch.jobs
 
     def knows(self, urls: Collection[str]) -> set[str]:
         """Tell which of `urls` were admitted so that no path to them can call for more."""
         return self.seen.knows(urls)
 
-    async def run(self, seeds: Iterable[Job], robots: Robots | None = None) -> None:
+    async def past(self) -> Past | None:
+        """Return None: there was no earlier run."""
+        await trio.lowlevel.checkpoint()
+        return None
+
+    async def facts(self, url: str) -> Facts | None:
+        """Return None: nothing is known of earlier walks."""
+        await trio.lowlevel.checkpoint()
+        return None
+
+    async def run(
+        self, seeds: Iterable[Job], robots: Robots | None = None, workers: int = 10
+    ) -> None:
         """Admit the seeds and release jobs as they fall due; return when all are settled.
 
         Closing the channel is what ends the workers' loops. Raises RuntimeError when called
         again: a frontier serves one crawl.
         """
         if robots is not None:
-            self._turns.robots = robots
+            self._dispatch.obey(robots)
         try:
             self._admit(seeds)
             self._join.done()
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._keep_time)
+                nursery.start_soon(self._dispatch.keep_time)
                 await self._join.wait()
                 nursery.cancel_scope.cancel("every admitted URL has its outcome")
         finally:
-            self._jobs.end()
-
-    async def _keep_time(self) -> None:
-        """Release what falls due, again and again."""
-        while True:
-            now = trio.current_time()
-            for job in self._pacer.due(now):
-                self._turns.put(job, now)
-            self._jobs.hand_out()
-            self._wakes = min(self._pacer.next_due, self._turns.wake(now))
-            self._woken = trio.Event()
-            with trio.move_on_at(self._wakes):
-                await self._woken.wait()
-
-    def _choose(self, last: bool) -> Job | None:
-        job = self._turns.next(trio.current_time(), last=last)
-        self._note_wakes()
-        return job
-
-    def _hand_out(self) -> None:
-        self._jobs.hand_out()
-        self._note_wakes()
-
-    def _note_wakes(self) -> None:
-        if self._turns.wakes < self._wakes:
-            self._woken.set()
+            self.jobs.end()
 
     def answered(self, job: Job, answer: Response | Fault, seconds: float) -> None:
         """Note what came for a job, after so many seconds: its host may be asked again."""
-        asked = 0.0
-        if isinstance(answer, Response) and answer.status >= 400 and troubled(answer):
-            asked = retry_after(answer.headers, datetime.now(UTC)) or 0.0
-        self._turns.answered(job, answer, seconds, trio.current_time(), asked=asked)
-        self._hand_out()
+        self._dispatch.answered(job, answer, seconds)
 
     def learned(self, url: str, trouble: Response | Fault | None) -> None:
         """Note that `robots` knows what this robots.txt says, or what trouble there was."""
-        self._turns.learned(url, trouble, trio.current_time())
-        self._hand_out()
+        self._dispatch.learned(url, trouble)
 
     async def hop(self, job: Job) -> None:
         """Ask for what a robots.txt was redirected to."""
         await trio.lowlevel.checkpoint_if_cancelled()
-        self._turns.put(job, trio.current_time())
-        self._hand_out()
+        self._dispatch.hop(job)
 
     async def add(self, jobs: Sequence[Job]) -> int:
         """Admit what is unseen among pages and sitemaps found elsewhere; return how many were."""
@@ -134,81 +116,75 @@ class MemoryFrontier:
         await trio.lowlevel.cancel_shielded_checkpoint()
         return admitted
 
-    async def settle(self, outcome: Outcome | None, successors: Sequence[Job]) -> None:
+    async def settle(self, outcome: Outcome, successors: Sequence[Job]) -> None:
         """Admit the unseen successors, then count the outcome's URL out, in one atomic step."""
         # No more of a checkpoint: whoever settles waits for the next outcome anyway.
         await trio.lowlevel.checkpoint_if_cancelled()
         self._settle(outcome, successors)
 
-    def _settle(self, outcome: Outcome | None, successors: Sequence[Job]) -> None:
-        if outcome is not None:
-            self._gate.settle(outcome)
-            if not isinstance(outcome, Page):
-                successors = [self._followed(outcome.url, job) for job in successors]
-        else:
-            self._turns.sitemap_done(trio.current_time())
-        if self._gate.spent:
+    def _settle(self, outcome: Outcome, successors: Sequence[Job]) -> None:
+        self._dispatch.settle(outcome)
+        if not isinstance(outcome, Page):
+            successors = followed(self.seen, outcome, successors)
+        if self._dispatch.gate.spent:
             self.hurry(Reason.PAGE_BUDGET)
         self._admit(successors)
         self._join.done()
 
-    def _followed(self, url: str, job: Job) -> Job:
-        # A redirect's target depends on the path; a link starts a new one.
-        return self.seen.follow(url, job) if job.referrer == url else job
+    async def finish(
+        self, job: Job, sitemap: Sitemap | None, listings: Mapping[str, Listing]
+    ) -> None:
+        """Count a sitemap out."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        self._dispatch.sitemap_done()
+        self._join.done()
+
+    def note(self, sitemap: Sitemap) -> None:
+        """Keep nothing: what was noted is known as long as the crawl."""
 
     def _admit(self, jobs: Iterable[Job]) -> int:
-        now = trio.current_time()
-        count = 0
-        for job in jobs:
-            if job.purpose is Purpose.SITEMAP:
-                count += self._admit_sitemap(job, now)
-            elif (fresh := self.seen.admit(job)) is not None:
-                count += 1
-                self._admitted += 1
-                self._gate.put(fresh)
-        self._join.add(count)
-        for job in self._gate.take():
-            self._turns.put(job, now)
-        self._hand_out()
-        return count
+        fresh = [job for job in map(self._fresh, jobs) if job is not None]
+        self._join.add(len(fresh))
+        self._dispatch.admit(fresh)
+        return len(fresh)
 
-    def _admit_sitemap(self, job: Job, now: float) -> bool:
+    def _fresh(self, job: Job) -> Job | None:
+        """Return what is new of a job, and remember it."""
+        if job.purpose is Purpose.PAGE:
+            fresh = self.seen.admit(job)
+            self._admitted += fresh is not None
+            return fresh
         if job.url in self._sitemaps:
-            return False
+            return None
         self._sitemaps.add(job.url)
-        self._turns.put(job, now)
-        return True
+        return job
 
     async def retry(self, job: Job, seconds: float) -> None:
         """Put back a job that was taken; it comes again after `seconds`, or later."""
         await trio.lowlevel.checkpoint_if_cancelled()
-        now = trio.current_time()
-        self._pacer.put(job, now if self._hurried else now + seconds)
-        if job.purpose is Purpose.SITEMAP:
-            self._turns.sitemap_done(now)
-        if self._pacer.next_due < self._wakes:
-            self._woken.set()
+        self._dispatch.retry(job, seconds)
         await trio.lowlevel.cancel_shielded_checkpoint()
 
     def hurry(self, reason: Reason | None = None) -> None:
         """Release all jobs at once, refused for a `reason`: the crawl is ending."""
-        if not self._hurried:
-            self._hurried = True
-            self._turns.hurry(reason)
-            self._pacer.hurry()
-            self._woken.set()
-            self._hand_out()
+        self._dispatch.hurry(reason)
 
     def statistics(self) -> FrontierStatistics:
         """Tell the counts at this moment."""
         return FrontierStatistics(
             admitted=self._admitted,
             unsettled=self._join.statistics().unfinished,
-            ready=len(self._turns),
-            held=len(self._gate),
-            delayed=len(self._pacer),
+            ready=self._dispatch.ready,
+            held=len(self._dispatch.gate),
+            delayed=self._dispatch.delayed,
         )
 
     def hosts(self) -> list[HostStatistics]:
         """Tell of each host at this moment."""
-        return list(self._turns.hosts(trio.current_time()))
+        return self._dispatch.hosts()
+
+
+def followed(seen: Seen, outcome: Outcome, successors: Iterable[Job]) -> list[Job]:
+    """Give what a URL led to the redirects of the fullest path to it; a link starts a new one."""
+    url = outcome.url
+    return [seen.follow(url, job) if job.referrer == url else job for job in successors]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from trio_crawler.frontier.host import Host
-from trio_crawler.frontier.line import Order, breadth_first, line
+from trio_crawler.frontier.line import Line, Order, breadth_first, line
 from trio_crawler.frontier.rota import Rota
 from trio_crawler.model import Fault, Job, Purpose, Reason, Response
 from trio_crawler.page.urls import origin
@@ -30,7 +31,8 @@ class Turns:
     Of the hosts that may be asked now the one with the fewest requests in flight comes first,
     then the one that has waited longest: a host that waits with none in flight gets its turn
     before any other gets two. All decisions are synchronous, with `now` as an argument, and take
-    O(log n) steps for n hosts; a host takes less than 1 KiB beside its jobs.
+    O(log n) steps for n hosts; a host takes less than 1 KiB beside its jobs. `lines`, if it is
+    given, makes what a host's pages wait in; if not, they come out by `order`, from memory.
     """
 
     def __init__(
@@ -38,10 +40,11 @@ class Turns:
         politeness: Politeness | None = None,
         *,
         order: Order = breadth_first,
+        lines: Callable[[], Line] | None = None,
         max_tries: int = 4,
     ) -> None:
         self._politeness = politeness or Politeness()
-        self._order = order
+        self._line = lines or partial(line, order)
         self._tries = max_tries
         self._hosts: dict[str, Host] = {}
         self._rota = Rota()
@@ -111,7 +114,7 @@ class Turns:
         if host.sitemaps and host.first is host.sitemaps:
             host.parked = True
             self._parked.append(host)
-        return not host.first
+        return host.first is None
 
     def _note(self, host: Host, now: float) -> None:
         self._lately.pop(host.name, None)
@@ -140,13 +143,7 @@ class Turns:
         return self._rota.wakes
 
     def answered(
-        self,
-        job: Job,
-        answer: Response | Fault,
-        seconds: float,
-        now: float,
-        *,
-        asked: float = 0.0,
+        self, job: Job, answer: Response | Fault, seconds: float, now: float, *, asked: float = 0.0
     ) -> None:
         """Note what came, after so many seconds, for a job that was taken and not refused.
 
@@ -199,7 +196,7 @@ class Turns:
         scheme, rest = name.split(":", 1)
         twin = self._hosts.get(("http:" if scheme == "https" else "https:") + rest)
         load = Load(self._politeness) if twin is None else twin.manners.load
-        host = Host(name, line(self._order), Manners(self._politeness, load), twin)
+        host = Host(name, self._line(), Manners(self._politeness, load), twin)
         if twin is not None:
             twin.twin = host
         self._hosts[name] = host
@@ -214,14 +211,15 @@ class Turns:
     def _offer(self, host: Host, now: float) -> None:
         """Give a host its place, if it has anything to ask for."""
         manners = host.manners
-        if not host.first or not (manners.room or manners.given_up):
+        # A line is asked for its length by a call, so not twice.
+        if host.first is None or not (manners.room or manners.given_up):
             self._rota.remove(host)
         else:
             self._rota.place(host, -math.inf if manners.given_up else manners.free, now)
 
     def _take(self, host: Host, now: float) -> Job:
         first = host.first
-        assert first, "a host without jobs has no ticket"  # noqa: S101 - said once, for mypy
+        assert first is not None, "a host without jobs has no ticket"  # noqa: S101 - said once, for mypy
         refused = host.manners.given_up
         job = None if refused else self._errand(host, first.peek(), now)
         if job is None:
