@@ -12,8 +12,9 @@ import pytest
 import trio_crawler
 
 PACKAGE = Path(trio_crawler.__file__).parent
-FLOORS = ("eager", "model", "page", "policy", "net", "frontier", "tally", "admission")
-FLOORS += ("outlinks", "verdict", "sitemaps", "errands", "outbox", "crawler")
+FLOORS = ("eager", "reasons", "model", "page", "policy", "net", "store", "frontier", "tally")
+FLOORS += ("admission", "tries", "outlinks", "verdict", "sitemaps", "errands", "outbox", "recall")
+FLOORS += ("noting", "crawler")
 FLOORS += ("testing", "report", "cli")
 
 

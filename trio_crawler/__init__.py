@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from trio_crawler.frontier.line import depth_first as depth_first
     from trio_crawler.frontier.memory import MemoryFrontier as MemoryFrontier
     from trio_crawler.frontier.protocol import Frontier as Frontier
+    from trio_crawler.frontier.sqlite import SqliteFrontier as SqliteFrontier
+    from trio_crawler.model import Anchor as Anchor
     from trio_crawler.model import Failure as Failure
     from trio_crawler.model import Fault as Fault
     from trio_crawler.model import Fetch as Fetch
@@ -66,6 +68,12 @@ if TYPE_CHECKING:
     from trio_crawler.report import Report as Report
     from trio_crawler.report import brief as brief
     from trio_crawler.report import line as line
+    from trio_crawler.store.changes import Change as Change
+    from trio_crawler.store.errors import DifferentCrawl as DifferentCrawl
+    from trio_crawler.store.errors import StoreError as StoreError
+    from trio_crawler.store.history import History as History
+    from trio_crawler.store.history import Run as Run
+    from trio_crawler.store.streams import Stream as Stream
 
 # Imported when first asked for: `--help` needs none of Trio, httpx and the parsers.
 _HOMES = {
@@ -74,9 +82,10 @@ _HOMES = {
     "trio_crawler.frontier.line": "Order breadth_first by_sitemap depth_first",
     "trio_crawler.frontier.memory": "MemoryFrontier",
     "trio_crawler.frontier.protocol": "Frontier",
+    "trio_crawler.frontier.sqlite": "SqliteFrontier",
     "trio_crawler.model": (
-        "Failure Fault Fetch Job Listing Outcome Page Phase Purpose Reason Redirect Refused "
-        "Response Sitemap Skipped Statistics Validator"
+        "Anchor Failure Fault Fetch Job Listing Outcome Page Phase Purpose Reason Redirect "
+        "Refused Response Sitemap Skipped Statistics Validator"
     ),
     "trio_crawler.net.cookies": "CookieStore",
     "trio_crawler.net.fetch": "FetchStatistics HttpFetch",
@@ -88,6 +97,10 @@ _HOMES = {
     ),
     "trio_crawler.policy.traps": "Traps",
     "trio_crawler.report": "Report brief line",
+    "trio_crawler.store.changes": "Change",
+    "trio_crawler.store.errors": "DifferentCrawl StoreError",
+    "trio_crawler.store.history": "History Run",
+    "trio_crawler.store.streams": "Stream",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -26,7 +26,7 @@ CHECKOUT = HERE.parent.parent
 _Case = TypeVar("_Case", bound=Hashable)
 _Result = TypeVar("_Result")
 
-PEERS = ("ours", "raw", "aiohttp", "httpx")
+PEERS = ("ours", "raw", "aiohttp", "httpx", "lasting")
 CLIENT, SERVER = 0, 1
 NGINX = """
 daemon off;

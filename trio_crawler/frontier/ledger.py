@@ -1,0 +1,139 @@
+"""The ledger: what has changed since the last transaction, and how it gets into the store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+import trio
+
+from trio_crawler.model import Outcome, Page
+from trio_crawler.policy.politeness import HostStatistics
+from trio_crawler.store.batch import Batch
+from trio_crawler.store.store import Store
+from trio_crawler.store.streams import Stream
+
+PAUSE = 0.02
+"""Seconds that a change waits for others, if nobody waits for it."""
+
+MOST_BYTES = 16 * 1024 * 1024
+"""Bytes of pages that may wait to be written."""
+
+_T = TypeVar("_T")
+
+
+class Ledger:
+    """Gather changes in `batch`, and write them: in a thread, one batch at a time.
+
+    `at_risk` counts the URLs that were handed out and whose end is not written yet: these would be
+    asked for again after a kill. No more than `most` of them may be, which is for the caller to
+    see to.
+    """
+
+    def __init__(self, make: Callable[[], Store]) -> None:
+        self.batch = Batch()
+        self.streams: list[Stream] = []
+        self.at_risk = 0
+        self.most = 1
+        self._make = make
+        self._opened: Store | None = None
+        self._thread = trio.CapacityLimiter(1)
+        self._broken = False
+        self._ended = 0
+        self._bytes = 0
+        self._noted = trio.Event()
+        self._urgent = trio.Event()
+        self._written = trio.Event()
+
+    @property
+    def store(self) -> Store:
+        """Return the store. Raises RuntimeError when it is not open."""
+        if self._opened is None:
+            raise RuntimeError("enter the frontier first: async with SqliteFrontier(...)")
+        return self._opened
+
+    async def open(self) -> None:
+        """Open the store. Raises StoreError."""
+        self._opened = await trio.to_thread.run_sync(self._make)
+
+    async def close(self, how: str, hosts: Sequence[HostStatistics], seconds: float) -> None:
+        """Write what is left and how the run ends, and close the store. Raises StoreError."""
+        # It takes no longer than a transaction.
+        with trio.CancelScope(shield=True):
+            try:
+                await self.write()
+                if not self._broken:
+                    await self.ask(partial(self.store.end, how, hosts, seconds))
+            finally:
+                await self.ask(self.store.close)  # noqa: ASYNC102 - the store has its own time-out
+
+    @property
+    def full(self) -> bool:
+        """Tell whether no more URLs may be handed out."""
+        return self.at_risk >= self.most
+
+    def note(self) -> None:
+        """Say that something was added to the batch."""
+        if not self._noted.is_set():
+            self._noted.set()
+
+    def settle(self, number: int, outcome: Outcome) -> None:
+        """Note how a URL has ended, and what the streams were told of it."""
+        self.batch.settled.append((number, time.time(), outcome))
+        for stream in self.streams:
+            # Now: what they are told later is of another outcome.
+            self.batch.writes.append((stream, stream.take()))
+        if isinstance(outcome, Page):
+            self._bytes += len(outcome.body)
+        self.end()
+
+    def end(self) -> None:
+        """Say that with the batch one of the URLs at risk is so no more."""
+        self._ended += 1
+        self.note()
+        # While some are written the others go on: a third at a time keeps both at work.
+        if self._ended * 4 >= self.most * 3 or self._ended == self.at_risk:
+            self.hurry()
+
+    def hurry(self) -> None:
+        """Write the batch without waiting for more."""
+        if not self._urgent.is_set():
+            self._urgent.set()
+
+    async def room(self) -> None:
+        """Wait while too much is to be written; else no checkpoint."""
+        while self._bytes > MOST_BYTES:
+            self.hurry()
+            await self._written.wait()
+
+    async def ask(self, question: Callable[[], _T]) -> _T:
+        """Have a question to the store answered in the thread, between two batches."""
+        return await trio.to_thread.run_sync(question, limiter=self._thread)
+
+    async def keep_writing(self, written: Callable[[], None]) -> None:
+        """Write batch after batch; `written` is called after each."""
+        while True:
+            await self._noted.wait()
+            with trio.move_on_after(PAUSE):
+                await self._urgent.wait()
+            await self.write()
+            written()
+
+    async def write(self) -> None:
+        """Write what is in the batch now. Raises StoreError; then nothing more can be written."""
+        if self._broken:
+            return
+        batch, ended, size = self.batch, self._ended, self._bytes
+        self.batch, self._ended = Batch(), 0
+        self._noted, self._urgent = trio.Event(), trio.Event()
+        self._broken = True
+        # It takes no longer than a transaction, and nothing of the batch must be lost.
+        with trio.CancelScope(shield=True):
+            await self.ask(partial(self.store.write, batch))
+        self._broken = False
+        self.at_risk -= ended
+        self._bytes -= size
+        self._written.set()
+        self._written = trio.Event()
