@@ -224,7 +224,6 @@ PLAIN = page("/b")
     "other",
     [
         page("/b", status=404),
-        page("/b", status=304),
         page("/b", content_type="image/png"),
         replace(PLAIN, robots=("noindex",)),
         replace(PLAIN, canonical=f"{SITE}/"),
@@ -234,6 +233,10 @@ PLAIN = page("/b")
 def test_only_html_pages_that_want_to_be_found_are_unlisted(other: Page) -> None:
     assert unlisted([page("/"), replace(PLAIN, canonical=PLAIN.url)], "/") == ["/b"]
     assert unlisted([page("/"), other], "/") == []
+
+
+def test_a_page_that_is_as_it_was_before_may_be_unlisted() -> None:
+    assert unlisted([page("/"), page("/b", status=304)], "/") == ["/b"]
 
 
 OTHER = "https://b.test/x"

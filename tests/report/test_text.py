@@ -387,3 +387,22 @@ def test_ten_thousand_good_pages_are_reported_within_16_mib() -> None:
     assert report.problems == 0
     assert now < 8 << 20
     assert peak < 16 << 20
+
+
+@pytest.mark.parametrize(
+    ("statistics", "line"),
+    [
+        (Statistics(admitted=1200, waiting=1199, in_flight=1), "1,200 URLs wait in the\\x1bdir: "),
+        (
+            Statistics(admitted=1, waiting=1),
+            "1 URL waits in the\\x1bdir: the same command goes on",
+        ),
+        (Statistics(admitted=1, pages=1), "The crawl in the\\x1bdir is complete: --refresh walks"),
+    ],
+)
+def test_a_crawl_with_a_directory_says_what_is_left_in_it(
+    statistics: Statistics, line: str
+) -> None:
+    told = report_of([]).text(statistics, 1, seeds=[], directory="the\x1bdir").splitlines()
+    assert told[0].startswith(line)
+    assert told[-1].startswith("admitted ")

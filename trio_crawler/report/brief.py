@@ -32,7 +32,7 @@ def brief(outcome: Outcome) -> str:
 
 
 def _page(page: Page) -> str:
-    taken = f"{size(len(page.body)):>10} {duration(page.seconds):>8}"
+    taken = f"{size(page.size):>10} {duration(page.seconds):>8}"
     line = f"{page.status}  {taken}  {visible(page.url)}{_title(page)}"
     if "noindex" in page.robots:
         line += " (noindex)"

@@ -66,7 +66,7 @@ def _page(page: Page) -> dict[str, Any]:
         "content_type": page.content_type,
         "charset": page.charset,
         "title": page.title,
-        "size": len(page.body),
+        "size": page.size,
         **_way(page),
         "links": page.links,
     }

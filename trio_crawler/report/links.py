@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, Skipped
 from trio_crawler.report.edges import Edges
+from trio_crawler.report.indexable import is_well
 from trio_crawler.report.unlinked import Unlinked
 
 LOOP = "redirect loop"
@@ -103,7 +104,7 @@ class Links:
         return len(self._ends) + len(self._loops())
 
     def orphans(self, seeds: Iterable[str]) -> Iterable[str]:
-        """Give the good pages (2xx) that are no seed and that no page links to, in any order.
+        """Give the good pages (2xx, 304) that are no seed and that no page links to, in any order.
 
         What a linked URL or a seed redirects to counts as linked. A page's link to itself does
         not count; one that was not followed for the sake of nofollow, of depth, or because the
@@ -130,7 +131,7 @@ class Links:
         return sorted(found, key=lambda broken: broken.url)
 
     def _add_page(self, page: Page) -> None:
-        me = self._unlinked.meet(page.url, page.ok, page.referrer is None)
+        me = self._unlinked.meet(page.url, is_well(page), page.referrer is None)
         if page.status < 400:
             self._edges.close(me)
         else:

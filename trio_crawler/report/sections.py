@@ -132,12 +132,18 @@ def connections(wire: WireStatistics) -> list[str]:
 
 
 def finish(
-    statistics: Statistics, workers: int, ended: str, politeness: Politeness | None
+    statistics: Statistics,
+    workers: int,
+    ended: str,
+    politeness: Politeness | None,
+    directory: str = "",
 ) -> list[str]:
-    """Say how long it took, and that every URL admitted is accounted for."""
+    """Say how long it took, what is left, and that every URL admitted is accounted for."""
     done = statistics.pages + statistics.redirects + statistics.failures
     rate = done / statistics.seconds if statistics.seconds > 0 else 0.0
     lines = [f"Ended early: {visible(ended)}"] if ended else []
+    if directory:
+        lines.append(_left(statistics.waiting + statistics.in_flight, visible(directory)))
     if statistics.retries:
         lines.append(f"Tried again: {count(statistics.retries, 'time')}")
     lines.append(
@@ -155,6 +161,13 @@ def hints(tally: Tally) -> list[str]:
         f"{visible(url)} leads to {visible(target)}, another site: crawl it by its own URL"
         for url, target in tally.away.items
     ]
+
+
+def _left(waiting: int, directory: str) -> str:
+    if not waiting:
+        return f"The crawl in {directory} is complete: --refresh walks through the site again"
+    wait = "waits" if waiting == 1 else "wait"
+    return f"{count(waiting, 'URL')} {wait} in {directory}: the same command goes on"
 
 
 def _per_host(politeness: Politeness | None) -> str:

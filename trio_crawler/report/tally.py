@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable
 
 from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, Refused, Skipped
-from trio_crawler.page.urls import origin, seen_key
+from trio_crawler.page.urls import origin
+from trio_crawler.report.indexable import NOT_MODIFIED, is_elsewhere, is_html, is_indexable
 from trio_crawler.report.shortlist import Shortlist
 
 _LISTED = 20
 _SLOWEST = 5
 _HINTS = 5
-_HTML = ("text/html", "application/xhtml+xml")
 _LOST = frozenset({Reason.HOST_GIVEN_UP, Reason.ROBOTS_UNAVAILABLE})
 _CUT = (Reason.PAGE_BUDGET, Reason.TIME_BUDGET, Reason.STOPPED)
 # How a fault begins that kept robots.txt away, and with it every URL of the origin.
@@ -99,27 +99,25 @@ class Tally:
         kind = _kind(page)
         self.counters[kind] += 1
         if kind != "unchanged":
-            self.counters[f"{kind}_bytes"] += len(page.body)
+            self.counters[f"{kind}_bytes"] += page.size
         if kind == "error":
             self.counters[f"status_{page.status}"] += 1
-        self._add_hints(page, kind)
+        self._add_hints(page)
         self.slowest.add((-page.seconds, page.url))
         if page.flaws:
             self.flaws.add((page.url, _flaws(page)))
         self._add_refused(page.url, page.refused)
 
-    def _add_hints(self, page: Page, kind: str) -> None:
+    def _add_hints(self, page: Page) -> None:
         """Count what a page says of itself and of others."""
-        elsewhere = page.canonical and seen_key(page.canonical) != seen_key(page.url)
-        noindex = "noindex" in page.robots
         if page.duplicate_of:
             self.counters["duplicate"] += 1
             self.duplicates.add((page.url, page.duplicate_of))
-        if noindex:
+        if "noindex" in page.robots:
             self.counters["noindex"] += 1
-        if elsewhere:
+        if is_elsewhere(page):
             self.counters["canonical"] += 1
-        if kind == "html" and not (elsewhere or noindex or page.duplicate_of):
+        if is_indexable(page):
             self.indexable.append(page.url)
 
     def _add_failure(self, failure: Failure) -> None:
@@ -160,12 +158,11 @@ class Tally:
 
 
 def _kind(page: Page) -> str:
-    if page.status == 304:
+    if page.status == NOT_MODIFIED:
         return "unchanged"
     if not page.ok:
         return "error"
-    media_type = page.content_type.partition(";")[0].strip().lower()
-    return "html" if media_type in _HTML else "other"
+    return "html" if is_html(page) else "other"
 
 
 def _flaws(page: Page) -> str:

@@ -71,25 +71,22 @@ class Report:
         hosts: Sequence[HostStatistics] = (),
         sitemaps: Sequence[Sitemap] = (),
         listing: Listings | None = None,
+        directory: str = "",
     ) -> str:
         """Write the report, without a line end after its last line.
 
         `ended` says in a phrase why a crawl stopped early; that its time was over is known from
         the outcomes. `insecure` are the hosts whose certificates were not verified. `politeness`,
-        `hosts`, `sitemaps` and `listing` are what the crawler has under these names. A full report
-        tells of the connections too, if `wire` counts them, and of the slowest hosts. What came
-        from the web is escaped (see `visible`), URLs are never cut, and the order does not depend
-        on the crawl's.
+        `hosts`, `sitemaps` and `listing` are what the crawler has under these names; `directory`
+        keeps what waits, if the crawl has one. A full report tells of the connections too, if
+        `wire` counts them, and of the slowest hosts. What came from the web is escaped (see
+        `visible`), URLs are never cut, and the order does not depend on the crawl's.
         """
         tally = self._tally
-        broken = self._links.broken(self._most, _source(seeds, listing))
+        ended = ended or tally.ended
         parts = (
             sections.heading(seeds, insecure, politeness),
-            sections.broken_links(broken, self._full),
-            of_hosts.given_up(tally, self._listed),
-            sections.redirects(tally.redirects),
-            sections.flaws(tally.flaws),
-            sections.duplicates(tally.duplicates),
+            *self._faults(seeds, listing),
             *self._coverage(seeds, sitemaps, listing, bool(ended)),
             sections.slowest(tally.slowest),
             of_hosts.speeds(hosts, politeness) if self._full else [],
@@ -97,10 +94,23 @@ class Report:
             sections.skipped(tally.counters),
             sections.totals(tally.counters),
             sections.connections(wire) if wire and self._full else [],
-            sections.finish(statistics, workers, ended or tally.ended, politeness),
+            sections.finish(statistics, workers, ended, politeness, directory),
             [*sections.hints(tally), *of_hosts.hints(tally, hosts, politeness)],
         )
         return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+    def _faults(self, seeds: Sequence[str], listing: Listings | None) -> list[list[str]]:
+        """Tell what is broken, and what is not as it should be."""
+        tally = self._tally
+        return [
+            sections.broken_links(
+                self._links.broken(self._most, _source(seeds, listing)), self._full
+            ),
+            of_hosts.given_up(tally, self._listed),
+            sections.redirects(tally.redirects),
+            sections.flaws(tally.flaws),
+            sections.duplicates(tally.duplicates),
+        ]
 
     def _coverage(
         self,

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trio_crawler.model import Failure, Outcome, Page, Phase, Reason, Redirect, Refused, Skipped
+from trio_crawler.report.cells import record
+from trio_crawler.report.csv import COLUMNS, HEAD, row
+
+URL = "https://a.test/"
+PAGE = Page(
+    URL,
+    200,
+    httpx.Headers(),
+    b"<title>A</title>",
+    content_type="text/html",
+    charset="utf-8",
+    title="A, or B",
+    seconds=0.0123456,
+    links=("https://a.test/b", "https://a.test/c"),
+    refused=(Refused("https://b.test/", Reason.OTHER_SITE),),
+    flaws=(Reason.BAD_CHARSET, Reason.TOO_MANY_LINKS),
+    canonical="https://a.test/x",
+    robots=("noindex", "nofollow"),
+    duplicate_of="https://a.test/y",
+)
+
+
+def read(outcome: Outcome) -> dict[str, str]:
+    """Read a line back; what is empty is left out."""
+    (found,) = csv.DictReader(io.StringIO((HEAD + row(outcome)).decode(), newline=""))
+    return {name: text for name, text in found.items() if text}
+
+
+def test_a_page_is_told_in_its_columns() -> None:
+    assert read(PAGE) == {
+        "kind": "page",
+        "url": URL,
+        "status": "200",
+        "content_type": "text/html",
+        "charset": "utf-8",
+        "title": "A, or B",
+        "size": "16",
+        "depth": "0",
+        "tries": "1",
+        "seconds": "0.012",
+        "links": "2",
+        "refused": "1",
+        "canonical": "https://a.test/x",
+        "robots": "noindex nofollow",
+        "duplicate_of": "https://a.test/y",
+        "flaws": "bad_charset too_many_links",
+    }
+
+
+def test_a_page_from_a_directory_has_the_size_of_the_body_it_had() -> None:
+    assert read(replace(PAGE, body=b"", body_size=1234))["size"] == "1234"
+
+
+WAY = {"url": URL, "depth": "2", "referrer": "https://a.test/r"}
+ABOUT = {"depth": 2, "referrer": "https://a.test/r"}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [
+        (
+            Redirect(URL, 301, "https://b.test/", refused=Reason.OTHER_SITE, seconds=1, **ABOUT),
+            {
+                "kind": "redirect",
+                "status": "301",
+                "target": "https://b.test/",
+                "reason": "other_site",
+                "tries": "1",
+                "seconds": "1",
+            },
+        ),
+        (
+            Failure(URL, Reason.TIMEOUT, "30 s", tries=3, phase=Phase.READ, **ABOUT),
+            {
+                "kind": "failure",
+                "reason": "timeout",
+                "detail": "30 s",
+                "phase": "read",
+                "tries": "3",
+                "seconds": "0.0",
+            },
+        ),
+        (Skipped(URL, Reason.STOPPED, **ABOUT), {"kind": "skipped", "reason": "stopped"}),
+    ],
+)
+def test_the_other_kinds_have_the_columns_that_they_know(
+    outcome: Outcome, told: dict[str, str]
+) -> None:
+    assert read(outcome) == WAY | told
+
+
+def test_lines_end_as_the_rfc_has_it_and_quotes_are_where_they_must_be() -> None:
+    assert row(replace(PAGE, title='say "A, B"')).endswith(b"\r\n")
+    assert b',"say ""A, B""",' in row(replace(PAGE, title='say "A, B"'))
+    assert HEAD.decode().removesuffix("\r\n").split(",") == list(COLUMNS)
+    assert b'"' not in row(replace(PAGE, title="plain"))
+
+
+@pytest.mark.parametrize("formula", ["=1+1", "+1", "-1", "@SUM(A1)", "\uff1d1", "=cmd|' /C'!A0"])
+def test_a_spreadsheet_is_given_nothing_to_calculate(formula: str) -> None:
+    assert read(replace(PAGE, title=formula))["title"] == f"'{formula}"
+
+
+@pytest.mark.parametrize("text", ["1-1", "a=b", "'=1", "ä", "😀"])
+def test_any_other_text_is_as_it_was(text: str) -> None:
+    assert read(replace(PAGE, title=text))["title"] == text
+
+
+def test_what_steers_a_terminal_or_breaks_a_line_is_escaped() -> None:
+    title = "a\r\nb\0\x1b[31m\u202e\ud800"
+    assert read(replace(PAGE, title=title))["title"] == r"a\x0d\x0ab\x00\x1b[31m\u202e\ud800"
+    # A tab before a formula would be cut off by some spreadsheets.
+    assert read(replace(PAGE, title="\t=1"))["title"] == r"\x09=1"
+
+
+texts = st.text(st.one_of(st.characters(), st.characters(categories=["Cs"])))
+cells = st.none() | st.integers() | texts
+
+
+@given(st.lists(cells, min_size=2, max_size=6))
+def test_any_record_is_one_line_with_as_many_cells_and_none_is_a_formula(
+    found: list[str | int | None],
+) -> None:
+    line = record(found).decode()
+    assert line.endswith("\r\n")
+    assert len(line.splitlines()) == 1
+    (read_back,) = csv.reader(io.StringIO(line, newline=""))
+    assert len(read_back) == len(found)
+    for text, cell in zip(read_back, found, strict=True):
+        if isinstance(cell, str):
+            assert not text.startswith(("=", "+", "-", "@"))
+            if cell.isprintable() and not cell.startswith(tuple("=+-@\uff1d\uff0b\uff0d\uff20")):
+                assert text == cell
+        else:
+            assert text == ("" if cell is None else str(cell))

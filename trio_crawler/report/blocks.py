@@ -1,0 +1,146 @@
+"""Blocks: what the records of an archive hold of an exchange, byte by byte."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from http import HTTPStatus
+
+from trio_crawler.model import Failure, Page, Purpose, Redirect
+from trio_crawler.net.exchanges import Exchange
+from trio_crawler.policy.robots_text import MOST_BYTES as ROBOTS_BYTES
+
+# What a crawl sends by itself. Any other field may be a credential: a key that a user adds has
+# whatever name its server wants.
+_SHOWN = frozenset(
+    (
+        *(b"accept", b"accept-charset", b"accept-encoding", b"accept-language"),
+        *(b"cache-control", b"connection", b"from", b"host", b"if-modified-since"),
+        *(b"if-none-match", b"pragma", b"range", b"upgrade-insecure-requests", b"user-agent"),
+    )
+)
+_CODINGS = frozenset((b"content-encoding", b"transfer-encoding"))
+_FRAMING = _CODINGS | {b"content-length"}
+_BODILESS = frozenset((204, 304))
+_PHRASES = {int(status): status.phrase.encode() for status in HTTPStatus}
+_ENDS = bytes.maketrans(b"\r\n\0", b"   ")
+_is_number = re.compile(rb"[0-9]{1,19}").fullmatch
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_has_control = re.compile("[^\r\n\x20-\x7e\xa0-\u2027\u202a-\U0010ffff]").search
+_has_space = re.compile("[\x00-\x20\x7f]").search
+
+
+def request_block(sent: bytes) -> bytes:
+    """Return the head of a request without what may be a credential.
+
+    Only fields that a crawl sends by itself stay: not Authorization, Cookie and
+    Proxy-Authorization, nor any that a user has added.
+    """
+    start, *lines = sent.split(b"\r\n")
+    shown = [line for line in lines if line.partition(b":")[0].lower() in _SHOWN]
+    return b"\r\n".join([start, *shown, b"", b""])
+
+
+def response_head(exchange: Exchange, size: int) -> bytes:
+    """Return the head of a response for a body of `size` bytes, free of all codings.
+
+    The fields stand as they came, in their order. If they don't fit the body as it is stored,
+    Content-Encoding, Transfer-Encoding and Content-Length are called `X-Crawl-Content-Encoding`
+    and so on, and a true Content-Length is added. The first line is HTTP/1.1 with the usual
+    phrase.
+    """
+    status, fields = exchange.status, exchange.headers.raw
+    if not _fits(status, fields, size):
+        fields = [_renamed(name, value) for name, value in fields]
+        fields.append((b"Content-Length", b"%d" % size))
+    lines = [b"%s: %s\r\n" % (name, value.translate(_ENDS)) for name, value in fields]
+    start = b"HTTP/1.1 %d %s\r\n" % (status, _PHRASES.get(status, b""))
+    return b"".join([start, *lines, b"\r\n"])
+
+
+def truncation(exchange: Exchange, size: int) -> str | None:
+    """Say why a body of `size` bytes is not all that was there (WARC-Truncated); None if it is."""
+    if exchange.status in _BODILESS:
+        return None
+    if size < exchange.size:
+        return "unspecified"
+    named = {name.lower(): value for name, value in exchange.headers.raw}
+    coded = not _CODINGS.isdisjoint(named)
+    stated = _stated(named.get(b"content-length", b""))
+    if exchange.status >= 300 and not size and (coded or stated):
+        # The body of a redirect or an error is not always read.
+        return "unspecified"
+    if exchange.purpose is Purpose.ROBOTS and size >= ROBOTS_BYTES:
+        return "length" if coded or stated != size else None
+    return None
+
+
+def metadata_block(outcome: Page | Redirect | Failure) -> bytes:
+    """Return what a crawl knows of an outcome, as lines of `application/warc-fields`.
+
+    `via` is the referrer, `hopsFromSeed` one "L" for each link from a seed, `fetchTimeMs` what
+    the last try took. Each `outlink` has a URL, "L" and, if the crawl keeps anchors, where the
+    URL stood ("a/@href") and the link's text; a redirect's has "R" and "location". Refused links
+    are among them, but for those that have white space in them.
+    """
+    return _written(_known(outcome))
+
+
+def warcinfo_block(software: str, seeds: Iterable[str]) -> bytes:
+    """Return what an archive says of itself, as lines of `application/warc-fields`."""
+    standard = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+    fields = [("software", software), ("format", "WARC File Format 1.1"), ("conformsTo", standard)]
+    return _written([*fields, *(("seed", seed) for seed in seeds)])
+
+
+def _known(outcome: Page | Redirect | Failure) -> Iterator[tuple[str, str]]:
+    if outcome.referrer:
+        yield "via", outcome.referrer
+    if outcome.depth:
+        yield "hopsFromSeed", "L" * outcome.depth
+    yield "fetchTimeMs", str(round(outcome.seconds * 1000))
+    if isinstance(outcome, Page):
+        yield from _outlinks(outcome)
+    elif outcome.target:
+        yield "outlink", f"{outcome.target} R location"
+
+
+def _outlinks(page: Page) -> Iterator[tuple[str, str]]:
+    refused = (link.url for link in page.refused if link.url and not _has_space(link.url))
+    for url in (*page.links, *refused):
+        anchor = page.anchors.get(url)
+        if anchor is None:
+            yield "outlink", f"{url} L"
+        else:
+            kind, text = anchor
+            yield "outlink", f"{url} L {kind}/@href {text}" if text else f"{url} L {kind}/@href"
+
+
+def _written(fields: Iterable[tuple[str, str]]) -> bytes:
+    lines = [f"{name}: {value}" for name, value in fields]
+    text = "\r\n".join([*lines, ""])
+    if _has_control(text) or text.count("\n") > len(lines) or text.count("\r") > len(lines):
+        text = "\r\n".join([*(_CONTROL.sub(" ", line) for line in lines), ""])
+    # A malformed link or its text may have lone surrogates.
+    return text.encode(errors="replace")
+
+
+def _fits(status: int, fields: list[tuple[bytes, bytes]], size: int) -> bool:
+    lengths = 0
+    for name, value in fields:
+        lower = name.lower()
+        if lower in _CODINGS:
+            return False
+        if lower == b"content-length" and status not in _BODILESS:
+            lengths += 1
+            if _stated(value) != size:
+                return False
+    return lengths == 1 or status in _BODILESS
+
+
+def _renamed(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    return (b"X-Crawl-" + name if name.lower() in _FRAMING else name), value
+
+
+def _stated(length: bytes) -> int | None:
+    return int(length) if _is_number(length) else None
