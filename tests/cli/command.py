@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from trio_crawler.cli.options import command
+
 ROOT = Path(__file__).parents[2]
 PATIENCE = 20.0
 
@@ -24,9 +26,9 @@ def environment(**more: str) -> dict[str, str]:
 def start(*words: str, env: dict[str, str] | None = None, **popen: Any) -> subprocess.Popen[bytes]:
     """Start the command; its standard output and error are pipes unless `popen` says else."""
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    command = [sys.executable, "-m", "trio_crawler", *words]
+    line = [sys.executable, "-m", "trio_crawler", *words]
     nothing = subprocess.DEVNULL
-    return subprocess.Popen(command, stdin=nothing, env=env or environment(), **pipes | popen)
+    return subprocess.Popen(line, stdin=nothing, env=env or environment(), **pipes | popen)
 
 
 def crawl(*words: str, **more: Any) -> subprocess.CompletedProcess[str]:
@@ -34,6 +36,11 @@ def crawl(*words: str, **more: Any) -> subprocess.CompletedProcess[str]:
     with start(*words, **more) as process:
         out, err = ended(process)
     return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+
+def here(*words: str) -> int:
+    """Run the command in this process; return its status."""
+    return int(command.main(list(words), standalone_mode=False))
 
 
 def ended(process: subprocess.Popen[bytes], patience: float = PATIENCE) -> tuple[str, str]:

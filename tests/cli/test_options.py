@@ -104,6 +104,36 @@ WRONG = {
     "an address of IPv6 and a zone": (["fe80::1%eth0"], "brackets: [fe80::1]"),
     "a file in no directory": (["--jsonl", "/no/where", URL], "/no/where: No such file"),
     "a directory as a file": (["--jsonl", "/", URL], "cannot write /: Is a directory"),
+    "a file of another form in no directory": (
+        ["--csv", "/no/where", URL],
+        "write /no/where: No s",
+    ),
+    "a directory as a sitemap": (["--sitemap-xml", "/", URL], "cannot write /: Is a directory"),
+    "a sitemap in a pipe": (["--sitemap-xml", "-", URL], "--sitemap-xml needs the name of a file"),
+    "a sitemap in a device": (
+        ["--sitemap-xml", "/dev/null", URL],
+        "write /dev/null: Illegal seek",
+    ),
+    "an archive in a pipe": (["--warc", "-", URL], "--warc needs the name of a file, not '-'"),
+    "an archive in no directory": (["--warc", "/no/where", URL], "/no/where: No such file"),
+    "two things in one pipe": (
+        ["--csv", "-", "--jsonl", "-", URL],
+        "--jsonl and --csv cannot both write to standard output",
+    ),
+    "two things in one file": (
+        ["--links", "/no/x", "--csv", "/no/./x", URL],
+        "--csv and --links cannot both write to /no/x",
+    ),
+    "a new walk without a directory": (["--refresh", URL], "--refresh needs a crawl directory"),
+    "no name of a directory": (["-o", "", URL], "-o needs the name of a directory"),
+    "a pipe as a directory": (["-o", "-", URL], "-o needs the name of a directory"),
+    "a report of nothing": (["report"], "Missing argument 'DIR'"),
+    "a report of two": (["report", "a", "b"], "unexpected extra argument"),
+    "a report with an option of the crawl": (["report", "--depth", "1", "a"], "--depth"),
+    "a report into one file twice": (
+        ["report", "a", "--csv", "x", "--jsonl", "x"],
+        "--jsonl and --csv cannot both write to x",
+    ),
     "an unknown option": (["--no-such", URL], "--no-such"),
     "half an option": (["--max-ta", "5", URL], "--max-tasks"),
     "an option without its value": ([URL, "--depth"], "--depth"),
@@ -238,7 +268,8 @@ def test_help_shows_each_option_once_under_the_heading_of_its_group():
             named = groups.setdefault(line, [])
         elif found := re.match(r"  (?:-., )?(--[a-z0-9-]+)", line):
             named.append(found[1])
-    titles = ["What is crawled", "How far", "How", "What is sent", "By which way", "What is shown"]
+    titles = ["What is crawled", "How far", "How", "What is sent", "By which way"]
+    titles += ["What is kept", "What is shown"]
     assert list(groups) == [f"{title}:" for title in titles]
     assert groups["What is sent:"] == [
         "--user-agent",

@@ -12,12 +12,12 @@ import signal
 import struct
 import subprocess
 import termios
-import threading
 
 import pytest
 import trio
 from cli.asked import pages, requests
 from cli.command import crawl, ended, environment, start, wait_until
+from cli.gate import Gate
 from sites.raw import Request, html, redirect, reply, silence, threaded_raw_server
 
 from trio_crawler.cli.options import command
@@ -36,22 +36,6 @@ def account(report: str) -> list[int]:
     admitted, *ways = (int(figure or 0) for figure in found.groups())
     assert admitted == sum(ways)
     return [admitted, *ways]
-
-
-class Gate:
-    """A page that comes when the test says so; `came` is set by the request for it."""
-
-    def __init__(self) -> None:
-        self.came = threading.Event()
-        self._open = threading.Event()
-
-    def open(self) -> None:
-        self._open.set()
-
-    async def __call__(self, request: Request, stream: trio.abc.Stream) -> None:
-        self.came.set()
-        await trio.to_thread.run_sync(self._open.wait, abandon_on_cancel=True)
-        await stream.send_all(html(title="at last"))
 
 
 # The report and the exit status.

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
-
 import click
 
 from trio_crawler.cli import values
-
-NORMAL = 2
-"""The level of talk between `-q` (0) and `-v` (3), as the chapter's crawler counts it."""
-
-_Command: TypeAlias = Callable[..., Any]
-_Option: TypeAlias = Callable[[_Command], _Command]
+from trio_crawler.cli.output import ARCHIVE, DIRECTORY, EXPORTS, TALK, WHY, Command, Option
 
 _count = click.IntRange(min=0)
 _some = click.IntRange(min=1)
 _seconds = click.FloatRange(min=0, min_open=True)
 
-
-def _level(context: click.Context, parameter: click.Parameter, talk: Any) -> int:
-    # As in the chapter's crawler the order counts: -q falls to 0, each -v adds one.
-    level = NORMAL
-    for word in talk or ():
-        level = 0 if word == "quiet" else min(level + 1, 3)
-    return level
-
-
-_CRAWLED: tuple[_Option, ...] = (
+_CRAWLED: tuple[Option, ...] = (
     click.option(
         "--strict/--lenient",
         default=True,
@@ -81,7 +64,7 @@ _CRAWLED: tuple[_Option, ...] = (
     ),
 )
 
-_FAR: tuple[_Option, ...] = (
+_FAR: tuple[Option, ...] = (
     click.option("--depth", metavar="N", type=_count, help="Follow links at most N deep."),
     click.option("--max-pages", metavar="N", type=_some, help="Fetch at most N pages."),
     click.option(
@@ -100,7 +83,7 @@ _FAR: tuple[_Option, ...] = (
     ),
 )
 
-_HOW: tuple[_Option, ...] = (
+_HOW: tuple[Option, ...] = (
     click.option(
         "--max-tries",
         metavar="N",
@@ -168,7 +151,7 @@ _HOW: tuple[_Option, ...] = (
     ),
 )
 
-_SENT: tuple[_Option, ...] = (
+_SENT: tuple[Option, ...] = (
     click.option(
         "--user-agent",
         metavar="TEXT",
@@ -207,7 +190,7 @@ _SENT: tuple[_Option, ...] = (
     ),
 )
 
-_WAY: tuple[_Option, ...] = (
+_WAY: tuple[Option, ...] = (
     click.option(
         "--insecure-host",
         metavar="HOST",
@@ -233,47 +216,21 @@ _WAY: tuple[_Option, ...] = (
     ),
 )
 
-_SHOWN: tuple[_Option, ...] = (
-    click.option(
-        "--jsonl",
-        metavar="FILE",
-        help="Write every outcome as a line of JSON to FILE; "
-        "'-' is standard output, the report then goes to standard error.",
-    ),
-    click.option("--why", is_flag=True, help="List every URL that was refused, with the reason."),
-    click.option(
-        "-v",
-        "--verbose",
-        "talk",
-        flag_value="verbose",
-        multiple=True,
-        expose_value=False,
-        help="Show each URL as it ends, and the whole lists in the report.",
-    ),
-    click.option(
-        "-q",
-        "--quiet",
-        "talk",
-        flag_value="quiet",
-        multiple=True,
-        callback=_level,
-        help="Show no live line.",
-    ),
-)
-
 HEADINGS = {
     "strict": "What is crawled",
     "depth": "How far",
     "max_tries": "How",
     "user_agent": "What is sent",
     "insecure_host": "By which way",
-    "jsonl": "What is shown",
+    "output": "What is kept",
+    "why": "What is shown",
 }
 """The first option of each group, and the heading above it."""
 
 
-def declared(command: _Command) -> _Command:
+def declared(command: Command) -> Command:
     """Give a command all the options, in this order."""
-    for option in reversed((*_CRAWLED, *_FAR, *_HOW, *_SENT, *_WAY, *_SHOWN)):
+    crawled = (*_CRAWLED, *_FAR, *_HOW, *_SENT, *_WAY)
+    for option in reversed((*crawled, *DIRECTORY, *EXPORTS, *ARCHIVE, *WHY, *TALK)):
         command = option(command)
     return command

@@ -11,19 +11,23 @@ import click
 
 from trio_crawler._version import __version__
 from trio_crawler.cli import values
+from trio_crawler.cli.clashes import check
 from trio_crawler.cli.declared import HEADINGS, declared
 from trio_crawler.cli.grouped import Grouped
 
 WRONG_USAGE = 2
 _EPILOG = """\
 \b
-Example:
+Examples:
   python -m trio_crawler --exclude '/old/' --jsonl pages.jsonl docs.example.org
+  python -m trio_crawler -o docs --warc docs.warc.gz docs.example.org
+  python -m trio_crawler report docs --csv docs.csv    (without the network; --help tells more)
 
 \b
 Exit status:
   0    every page is well
-  1    broken links or failures were found, a host was given up, or a file could not be written
+  1    broken links or failures were found, a host was given up, or a file or DIR could not be
+       written
   2    wrong usage
   3    nothing could be fetched
   130  ended by Ctrl-C (143 by SIGTERM)
@@ -70,7 +74,13 @@ class Options:
     http2: bool
     proxy: str | None = field(repr=False)
     trust_env: bool
+    output: str | None
+    refresh: bool
     jsonl: str | None
+    csv: str | None
+    links: str | None
+    sitemap_xml: str | None
+    warc: str | None
     why: bool
     level: int
 
@@ -81,7 +91,7 @@ def main() -> NoReturn:
         # A title that the locale has no bytes for is written as escapes, as stderr has it.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        sys.exit(command.main(standalone_mode=False))
+        sys.exit(_chosen(sys.argv[1:]))
     except click.ClickException as error:
         print(f"trio-crawler: {error.format_message()}", file=sys.stderr)
         sys.exit(WRONG_USAGE)
@@ -89,17 +99,29 @@ def main() -> NoReturn:
         sys.exit(130)
 
 
+def _chosen(words: list[str]) -> int:
+    # A host of this name is written http://report/.
+    if words[:1] == ["report"]:
+        from trio_crawler.cli.retold import retold
+
+        return int(retold.main(words[1:], "trio-crawler report", standalone_mode=False))
+    return int(command.main(words, standalone_mode=False))
+
+
+CONTEXT: dict[str, Any] = {
+    "help_option_names": ["-h", "--help"],
+    "max_content_width": 96,
+    # The chapter's options are spelled with underscores: both are understood.
+    "token_normalize_func": lambda token: token.replace("_", "-"),
+}
+
+
 @click.command(
     name="trio-crawler",
     cls=Grouped,
     headings=HEADINGS,
     epilog=_EPILOG,
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "max_content_width": 96,
-        # The chapter's options are spelled with underscores: both are understood.
-        "token_normalize_func": lambda token: token.replace("_", "-"),
-    },
+    context_settings=CONTEXT,
 )
 @click.argument("urls", nargs=-1, metavar="URL...", callback=values.urls)
 @declared
@@ -111,7 +133,9 @@ def command(talk: int, urls: tuple[str, ...], **said: Any) -> int:
     """
     if not urls:
         raise click.UsageError("name at least one URL to crawl, or ask for --help")
+    options = Options(urls=urls, level=talk, **said)
+    check(options)
     # Trio, httpx and the parsers are imported only now: --help needs none of them.
     from trio_crawler.cli.run import run
 
-    return run(Options(urls=urls, level=talk, **said))
+    return run(options)

@@ -1,9 +1,11 @@
-"""Prepare: a crawler and its fetch, as the options want them."""
+"""Prepare: a crawl as the options want it."""
 
 from __future__ import annotations
 
 import math
 import resource
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -11,8 +13,10 @@ from trio_crawler import (
     Admits,
     CookieStore,
     Crawler,
+    Fetch,
     HttpFetch,
     Limits,
+    Order,
     Politeness,
     Traps,
     all_of,
@@ -21,6 +25,7 @@ from trio_crawler import (
     depth_first,
     excluding,
     including,
+    report,
     same_site,
     under,
 )
@@ -32,27 +37,49 @@ _BESIDES = 100
 """File descriptors for everything but connections."""
 
 
-def prepared(options: Options) -> tuple[Crawler, HttpFetch]:
-    """Make what the crawl needs; the fetch is the caller's to close.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Hold what a crawl needs: `crawler` makes one, which asks by `asks`.
+
+    The `fetch` is the caller's to open and close; `warc` archives what is asked by `asks`.
+    """
+
+    seeds: tuple[str, ...]
+    limits: Limits
+    politeness: Politeness
+    order: Order
+    fetch: HttpFetch
+    asks: Fetch
+    warc: report.Warc | None
+    crawler: Callable[..., Crawler]
+
+
+def planned(options: Options) -> Plan:
+    """Plan the crawl that the options want.
 
     Raises ValueError for options that cannot be meant or do not go together.
     """
     _make_room(options.max_tasks)
-    limits = _limits(options)
+    limits, politeness, order = _limits(options), _politeness(options), _ORDERS[options.order]
     fetch = _fetch(options, limits)
-    crawler = Crawler(
+    make = partial(
+        Crawler,
         options.urls,
         scope=_scope(options),
         limits=limits,
-        politeness=_politeness(options),
+        politeness=politeness,
         traps=None if options.no_traps else Traps(),
         sitemaps=_sitemaps(options),
-        order=_ORDERS[options.order],
+        order=order,
         fold_canonical=options.canonical,
+        anchors=bool(options.output or options.links or options.warc),
         workers=options.max_tasks,
-        fetch=fetch,
     )
-    return crawler, fetch
+    # What is wrong with all that together shows here.
+    seeds = make(fetch=fetch).seeds
+    warc = _warc(options.warc, seeds)
+    asks: Fetch = warc.recording(fetch) if warc else fetch
+    return Plan(tuple(seeds), limits, politeness, order, fetch, asks, warc, make)
 
 
 def insecure_hosts(options: Options) -> list[str]:
@@ -61,6 +88,10 @@ def insecure_hosts(options: Options) -> list[str]:
     Raises ValueError for what is no host.
     """
     return [_host(host) for host in options.insecure_host]
+
+
+def _warc(path: str | None, seeds: Iterable[str]) -> report.Warc | None:
+    return report.Warc(seeds=seeds, gzip=path.endswith(".gz")) if path is not None else None
 
 
 def _limits(options: Options) -> Limits:
@@ -82,6 +113,7 @@ def _politeness(options: Options) -> Politeness:
         patience=options.patience,
         robots=not options.ignore_robots,
         nofollow=not options.ignore_nofollow,
+        agent=options.user_agent,
     )
 
 

@@ -1,36 +1,24 @@
-"""The run: one crawl from the command line, with its signals, its output and its end."""
+"""The run: one crawl from the command line, from its options to its exit status."""
 
 from __future__ import annotations
 
-import math
-import os
-import signal
-import sys
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, ExitStack
+from functools import partial
 
 import click
 import trio
 
-from trio_crawler import Crawler, Report, brief
-from trio_crawler.cli.declared import NORMAL
-from trio_crawler.cli.options import Options
-from trio_crawler.cli.prepare import insecure_hosts, prepared
+from trio_crawler import Crawler, Report, WireStatistics, brief
+from trio_crawler.cli.again import since_before, write
+from trio_crawler.cli.clashes import exported
+from trio_crawler.cli.closing import close, complain, guarded
+from trio_crawler.cli.ending import Ending
+from trio_crawler.cli.exports import Export, exports, plain
+from trio_crawler.cli.keep import Keep, frontier_of, is_plain
+from trio_crawler.cli.options import WRONG_USAGE, Options
+from trio_crawler.cli.output import NORMAL
+from trio_crawler.cli.prepare import Plan, insecure_hosts, planned
 from trio_crawler.cli.screen import Screen
-from trio_crawler.cli.sink import Sink, opened
-
-GRACE = 5.0
-"""Seconds that what is in flight may take after the first Ctrl-C, or after --max-time."""
-
-CLOSED_PIPE = 128 + signal.SIGPIPE
-
-
-@dataclass(slots=True)
-class Ending:
-    """Note how a crawl is brought to its end from outside."""
-
-    signal: int = 0
-    phrase: str = ""
 
 
 def run(options: Options) -> int:
@@ -38,138 +26,150 @@ def run(options: Options) -> int:
 
     Raises click.UsageError for options that cannot be meant or do not go together.
     """
-    status = CLOSED_PIPE
-    try:
-        status = trio.run(_main, options)
-    except* BrokenPipeError:
-        # The reader of our output has left, as `head` does: end without a word.
-        _discard_output()
-    return status
-
-
-def _discard_output() -> None:
-    # Otherwise Python complains when it flushes standard output at exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return guarded(partial(trio.run, _main, options))
 
 
 async def _main(options: Options) -> int:
     try:
-        crawler, fetch = prepared(options)
+        plan = planned(options)
     except ValueError as error:
         # Only here: a ValueError of the crawl itself is a bug, and gets its traceback.
         raise click.UsageError(str(error)) from None
-    report = Report(why=options.why, full=options.level > NORMAL)
-    ending = Ending()
     with ExitStack() as stack:
-        sink = _sink(options, stack)
-        if isinstance(sink, str):
-            print(f"trio-crawler: {sink}", file=sys.stderr)
-            return 2
+        try:
+            files = _files(options, plan, stack)
+        except OSError as error:
+            complain(f"cannot write {error.filename}: {error.strerror}")
+            return WRONG_USAGE
         screen = stack.enter_context(Screen(live=options.level >= NORMAL))
-        async with fetch, trio.open_nursery() as nursery:
-            nursery.start_soon(screen.draw, crawler.statistics, lambda: report.problems)
-            if sink:
-                nursery.start_soon(sink.drain)
-            scope = trio.CancelScope(deadline=_cut_off(options))
-            await nursery.start(_listen, crawler, scope, screen, ending)
-            with scope:
-                await _crawl(crawler, report, screen, sink, options)
-                if sink:
-                    # Here a slow reader has all the time it wants, until Ctrl-C.
-                    await sink.flush()
+        crawling = _Crawling(options, plan, screen, files)
+        await crawling.run()
+    return crawling.close()
+
+
+class _Files:
+    """The files to export to: `live` ones as outcomes come, `late` ones from the directory."""
+
+    def __init__(self, live: list[Export], late: list[Export]) -> None:
+        self.live = live
+        self.late = late
+
+    @property
+    def all(self) -> list[Export]:
+        return [*self.live, *self.late]
+
+
+def _files(options: Options, plan: Plan, stack: ExitStack) -> _Files:
+    """Open what is to be written to, but for the streams of a crawl directory."""
+    files, kept = exported(options), options.output is not None
+    live, lines = [], files.pop("--jsonl")
+    if lines is not None and not (kept and is_plain(lines)):
+        live.append(stack.enter_context(plain(lines)))
+    if options.warc is not None and plan.warc is not None and not kept:
+        warc = plan.warc
+        archive = plain(options.warc, warc.records, warc.head(), tail=warc.rest, costly=True)
+        live.append(stack.enter_context(archive))
+    drafts = [stack.enter_context(draft) for draft in exports(files, whole=not kept)]
+    return _Files(live, drafts) if kept else _Files(live + drafts, [])
+
+
+class _Crawling:
+    """One crawl, and what is known of it."""
+
+    def __init__(self, options: Options, plan: Plan, screen: Screen, files: _Files) -> None:
+        self._options = options
+        self._plan = plan
+        self._screen = screen
+        self._files = files
+        self._report = Report(why=options.why, full=options.level > NORMAL)
+        self._ending = Ending(screen.say)
+        self._crawler: Crawler | None = None
+        self._wire: WireStatistics | None = None
+        self._changes = ""
+
+    async def run(self) -> None:
+        """Crawl, and write the files."""
+        async with self._plan.fetch as fetch, trio.open_nursery() as nursery:
+            await nursery.start(self._ending.listen)
+            for export in self._files.live:
+                nursery.start_soon(export.sink.drain)
+            with self._ending.scope:
+                await self._crawl(nursery)
+            with self._ending.close():
+                await self._finish_files()
             nursery.cancel_scope.cancel("the crawl is over")
             # Before everything is closed.
-            wire = fetch.statistics().wire
-    if scope.cancelled_caught and not ending.phrase:
-        ending.phrase = f"cut short {GRACE:g} s after --max-time"
-    text = report.text(
-        crawler.statistics(),
-        options.max_tasks,
-        seeds=crawler.seeds,
-        ended=ending.phrase,
-        insecure=insecure_hosts(options),
-        wire=wire,
-        politeness=crawler.politeness,
-        hosts=crawler.hosts(),
-        sitemaps=crawler.sitemaps(),
-        listing=crawler.listing,
-    )
-    return _finish(options, report, text, sink, ending)
+            self._wire = fetch.statistics().wire
 
+    async def _crawl(self, nursery: trio.Nursery) -> None:
+        options, plan = self._options, self._plan
+        frontier = frontier_of(options, plan)
+        async with AsyncExitStack() as stack:
+            keep = None
+            if frontier is not None:
+                await stack.enter_async_context(frontier)
+                keep = Keep(frontier, options, plan.warc)
+            crawler = plan.crawler(fetch=plan.asks, frontier=frontier)
+            self._ending.begin(crawler, options.max_time)
+            nursery.start_soon(
+                self._screen.draw, crawler.statistics, lambda: self._report.problems
+            )
+            if keep is not None:
+                await keep.recall(self._report)
+            # Before that there is no whole report.
+            self._crawler = crawler
+            await self._take(crawler, keep)
+        for export in self._files.live:
+            # Here a slow reader has all the time it wants, until Ctrl-C.
+            await export.sink.flush()
 
-async def _crawl(
-    crawler: Crawler, report: Report, screen: Screen, sink: Sink | None, options: Options
-) -> None:
-    async with crawler.outcomes() as outcomes:
-        async for outcome in outcomes:
-            report.add(outcome)
-            if options.level > NORMAL:
-                screen.say(brief(outcome))
-            if sink:
-                await sink.put(outcome)
-                if sink.error:
-                    return
+    async def _take(self, crawler: Crawler, keep: Keep | None) -> None:
+        """Take the outcomes as they come."""
+        async with crawler.outcomes() as outcomes:
+            async for outcome in outcomes:
+                self._report.add(outcome)
+                if self._options.level > NORMAL:
+                    self._screen.say(brief(outcome))
+                if keep is not None:
+                    keep.add(outcome)
+                for export in self._files.live:
+                    await export.sink.put(outcome)
+                    if export.sink.error:
+                        return
 
+    async def _finish_files(self) -> None:
+        """Write what is written when the crawl is over."""
+        directory, late = self._options.output, self._files.late
+        if directory is not None and self._crawler is not None:
+            if late:
+                await trio.to_thread.run_sync(write, directory, late)
+            if self._options.refresh:
+                full = self._options.level > NORMAL
+                self._changes = await trio.to_thread.run_sync(since_before, directory, full)
+        for export in self._files.all:
+            await trio.to_thread.run_sync(export.finish)
 
-async def _listen(
-    crawler: Crawler,
-    scope: trio.CancelScope,
-    screen: Screen,
-    ending: Ending,
-    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
-) -> None:
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        task_status.started()
-        async for number in signals:
-            name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
-            if ending.signal:
-                ending.phrase = f"stopped at once by {name}"
-                scope.cancel(ending.phrase)
-                return
-            ending.signal, ending.phrase = number, f"stopped by {name}"
-            crawler.stop()
-            scope.deadline = min(scope.deadline, trio.current_time() + GRACE)
-            screen.say(f"{name}: finishing what is in flight; once more to stop at once")
-
-
-def _cut_off(options: Options) -> float:
-    return math.inf if options.max_time is None else trio.current_time() + options.max_time + GRACE
-
-
-def _sink(options: Options, stack: ExitStack) -> Sink | str | None:
-    if options.jsonl is None:
-        return None
-    try:
-        return stack.enter_context(Sink(opened(options.jsonl)))
-    except OSError as error:
-        return f"cannot write {options.jsonl}: {error.strerror}"
-
-
-def _finish(options: Options, report: Report, text: str, sink: Sink | None, ending: Ending) -> int:
-    if sink and isinstance(sink.error, BrokenPipeError):
-        raise sink.error
-    output = sys.stderr if options.jsonl == "-" else sys.stdout
-    unwritten = sink.error if sink else None
-    if unwritten:
-        _complain(options.jsonl, unwritten)
-    try:
-        print(text, file=output, flush=True)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        _complain("the report", error)
-        _discard_output()
-        unwritten = error
-    return _status(report, unwritten, ending)
-
-
-def _complain(what: str | None, error: OSError) -> None:
-    print(f"trio-crawler: cannot write {what}: {error.strerror}", file=sys.stderr)
-
-
-def _status(report: Report, unwritten: OSError | None, ending: Ending) -> int:
-    if ending.signal:
-        return 128 + ending.signal
-    if report.nothing:
-        return 3
-    return 1 if report.problems or unwritten else 0
+    def close(self) -> int:
+        """Print the report and return the exit status."""
+        crawler, options = self._crawler, self._options
+        if crawler is None:
+            complain(f"{self._ending.phrase} before it could go on")
+            return 128 + self._ending.signal
+        for export in self._files.late:
+            if not export.whole and not export.error:
+                complain(f"{export.path} is not written: 'report {options.output}' can do that")
+        text = self._report.text(
+            crawler.statistics(),
+            options.max_tasks,
+            seeds=crawler.seeds,
+            ended=self._ending.phrase,
+            insecure=insecure_hosts(options),
+            wire=self._wire,
+            politeness=crawler.politeness,
+            hosts=crawler.hosts(),
+            sitemaps=crawler.sitemaps(),
+            listing=crawler.listing,
+            directory=options.output or "",
+        )
+        told = "\n\n".join(filter(None, (text, self._changes)))
+        return close(self._report, told, self._files.all, self._ending.signal)

@@ -1,4 +1,4 @@
-"""The sink: outcomes as JSON Lines in a file or a pipe, without holding up the crawl."""
+"""The sink: outcomes on their way into a file or a pipe, without holding up the crawl."""
 
 from __future__ import annotations
 
@@ -6,59 +6,86 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Callable
 from functools import partial
 from io import FileIO
 
 import trio
 
-from trio_crawler import Outcome, line
+from trio_crawler import Outcome
 
 FULL = 64 * 1024
 EVERY = 0.2
 
 
 class Sink:
-    """Gather lines and write them in a thread, every 0.2 s or 64 KiB; a context manager.
+    """Encode outcomes, gather bytes and write them; `close` it at the end.
 
-    A reader at the other end of a pipe may be slow: that slows the crawl, and no deadline of a
-    fetch passes meanwhile unseen. After `error` is set nothing more is written. A write that is
-    cancelled goes on in its thread, unless it is to a plain file: that never waits for anybody.
+    In a crawl that happens in a thread, every 0.2 s or 64 KiB: a reader at the other end of a pipe
+    may be slow, which slows the crawl, and no deadline of a fetch passes meanwhile unseen. What is
+    `costly` to encode is encoded in a thread, too. After `error` is set nothing more is written. A
+    write that is cancelled goes on in its thread, unless it is to a plain file: that never waits
+    for anybody; with `stuck` it is still under way.
     """
 
-    def __init__(self, file: FileIO) -> None:
+    def __init__(
+        self,
+        file: FileIO,
+        encode: Callable[[Outcome], bytes],
+        head: bytes = b"",
+        tail: Callable[[], bytes] = bytes,
+        *,
+        costly: bool = False,
+    ) -> None:
         self.error: OSError | None = None
+        self.stuck = False
         self._file = file
+        self._encode = encode
+        self._tail = tail
+        self._costly = costly
         self._waits = not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-        self._lines = bytearray()
+        self._gathered = bytearray(head)
         self._writing = trio.Lock()
-        self._stuck = False
 
-    def __enter__(self) -> Sink:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if not self._stuck:
-            self._write(self._lines)
+    def close(self) -> None:
+        """Write what is left and close the file, unless somebody is stuck in a write to it."""
+        if not self.stuck:
+            self._write(self._gathered + self._tail())
         try:
-            if not self._stuck:
+            if not self.stuck:
                 self._file.close()
         except OSError as failed:
             self.error = self.error or failed
 
+    def take(self, outcome: Outcome) -> None:
+        """Take one outcome, and write now if there is enough: for where nobody else waits."""
+        self._gathered += self._encode(outcome)
+        if len(self._gathered) >= FULL:
+            gathered, self._gathered = self._gathered, bytearray()
+            self._write(gathered)
+
     async def put(self, outcome: Outcome) -> None:
         """Take one outcome; wait if the reader is behind."""
-        self._lines += line(outcome)
-        if len(self._lines) >= FULL:
+        if self._costly:
+            encoded = await trio.to_thread.run_sync(self._encode, outcome)
+        else:
+            encoded = self._encode(outcome)
+        # Not in one line with the await: meanwhile another task may have taken what was gathered.
+        self._gathered += encoded
+        if len(self._gathered) >= FULL:
             await self.flush()
 
     async def flush(self) -> None:
         """Write what was gathered."""
+        # What is taken from here is written: nothing may be cancelled in between.
         async with self._writing:
-            lines, self._lines = self._lines, bytearray()
-            self._stuck = True
-            write = partial(self._write, lines)
-            await trio.to_thread.run_sync(write, abandon_on_cancel=self._waits)
-            self._stuck = False
+            with trio.CancelScope(shield=not self._waits):
+                await trio.lowlevel.checkpoint_if_cancelled()
+                gathered, self._gathered = self._gathered, bytearray()
+                self.stuck = True
+                write = partial(self._write, gathered)
+                await trio.to_thread.run_sync(write, abandon_on_cancel=self._waits)
+                self.stuck = False
 
     async def drain(self) -> None:
         """Write what was gathered again and again, until cancelled."""
@@ -66,11 +93,11 @@ class Sink:
             await trio.sleep(EVERY)
             await self.flush()
 
-    def _write(self, lines: bytearray) -> None:
+    def _write(self, gathered: bytearray) -> None:
         if self.error:
             return
         try:
-            rest = memoryview(lines)
+            rest = memoryview(gathered)
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
@@ -78,7 +105,7 @@ class Sink:
 
 
 def opened(path: str) -> FileIO:
-    """Open a file for the lines; `-` is standard output. Raises OSError."""
+    """Open a file to write; `-` is standard output. Raises OSError."""
     if path != "-":
         return FileIO(path, "w")
     if sys.stdout is None:

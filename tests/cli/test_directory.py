@@ -1,0 +1,409 @@
+"""A crawl that is kept in a directory: going on, another walk, files, stops, faults."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import signal
+import sqlite3
+from pathlib import Path
+
+import pytest
+import trio
+from cli.asked import pages
+from cli.command import crawl, ended, here, start, wait_until
+from cli.gate import Gate
+from sites.raw import Request, html, redirect, reply, silence, threaded_raw_server
+
+NOBODY = "http://127.0.0.1:9/"
+LEAVES = [f"/{number}" for number in range(6)]
+
+
+def gated(gate: Gate) -> dict[str, object]:
+    """Make a site of nine pages of which the second is slow."""
+    site = {"/": html("/slow", *LEAVES), "/slow": gate, "/last": html(title="last")}
+    return site | {leaf: html(title=leaf) for leaf in LEAVES}
+
+
+@pytest.fixture
+def crawled(tmp_path: Path) -> Path:
+    """Give the name of a directory for a crawl, in one of its own."""
+    return tmp_path / "crawl"
+
+
+def records(path: Path) -> list[str]:
+    """List the URLs of a JSON Lines file."""
+    return [json.loads(line)["url"] for line in path.read_text().splitlines()]
+
+
+def without_times(report: str) -> str:
+    """Leave out of a report what the clock says."""
+    slowest = re.sub(r"Slowest pages\n(  .*\n)+", "", report)
+    return re.sub(r"Finished .*", "", slowest)
+
+
+# Going on.
+
+
+def test_the_same_command_again_asks_for_nothing_and_tells_the_same(crawled):
+    site = {"/": html("/a", "/gone"), "/a": redirect("/b"), "/b": html("http://other.test/")}
+    with threaded_raw_server(site) as server:
+        first = crawl("-o", str(crawled), server.url)
+        asked = list(server.targets)
+        again = crawl("-o", str(crawled), server.url)
+    assert (first.returncode, first.stderr) == (again.returncode, again.stderr) == (1, "")
+    assert server.targets == asked
+    assert without_times(again.stdout) == without_times(first.stdout)
+    assert f"  404 {server.url}gone\n" in again.stdout
+    line = f"The crawl in {crawled} is complete: --refresh walks through the site again\n"
+    assert line in again.stdout
+
+
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_what_waits_when_a_signal_comes_is_told_and_fetched_by_the_same_command(
+    crawled, sent, status
+):
+    gate = Gate("/last")
+    words = ["-o", str(crawled), "--max-tasks", "1"]
+    with threaded_raw_server(gated(gate)) as server:
+        with start(*words, server.url) as process:
+            assert gate.came.wait(20)
+            process.send_signal(sent)
+            process.stderr.readline()
+            gate.open()
+            out, err = ended(process, patience=5)
+        assert (process.returncode, err) == (status, "")
+        assert f"\n7 URLs wait in {crawled}: the same command goes on\n" in out
+        assert "\nadmitted 9 = 2 pages + " in out
+        assert "Skipped" not in out
+        again = crawl(*words, server.url)
+    assert (again.returncode, again.stderr) == (0, "")
+    assert sorted(pages(server)) == sorted(["/", "/slow", "/last", *LEAVES])
+    assert "\nadmitted 9 = 9 pages + 0 redirects + 0 failures + 0 skipped\n" in again.stdout
+    assert "Ended early" not in again.stdout
+
+
+def test_two_signals_end_at_once_and_what_was_in_flight_is_asked_for_again(crawled):
+    site = {"/": html("/slow"), "/slow": silence}
+    words = ["-o", str(crawled), "--max-tasks", "1"]
+    with threaded_raw_server(site) as server:
+        with start(*words, server.url) as process:
+            wait_until(lambda: pages(server) == ["/", "/slow"])
+            process.terminate()
+            process.stderr.readline()
+            process.terminate()
+            out, err = ended(process, patience=3)
+        assert (process.returncode, err) == (143, "")
+        assert "\nEnded early: stopped at once by SIGTERM\n" in out
+        assert f"\n1 URL waits in {crawled}: the same command goes on\n" in out
+        site["/slow"] = html("/")
+        again = crawl(*words, server.url)
+    assert (again.returncode, again.stderr) == (0, "")
+    assert pages(server) == ["/", "/slow", "/slow"]
+    assert "\nadmitted 2 = 2 pages " in again.stdout
+
+
+@pytest.mark.parametrize("kills", [1, 3])
+def test_a_crawl_that_is_killed_goes_on_and_loses_nothing(crawled, kills):
+    lines, archive = crawled.with_suffix(".jsonl"), crawled.with_suffix(".warc.gz")
+    words = ["-o", str(crawled), "--max-tasks", "1", "--jsonl", str(lines), "--warc", str(archive)]
+    site = gated(gate := Gate("/last"))
+    with threaded_raw_server(site) as server:
+        for _ in range(kills):
+            gate.came.clear()
+            with start(*words, server.url) as process:
+                assert gate.came.wait(20)
+                process.kill()
+                ended(process)
+        gate.open()
+        last = crawl(*words, server.url)
+    assert (last.returncode, last.stderr) == (0, "")
+    every = [server.url.rstrip("/") + path for path in ["/", "/slow", "/last", *LEAVES]]
+    assert sorted(records(lines)) == sorted(every)
+    asked = pages(server)
+    assert len(asked) <= 9 + kills
+    assert sorted(set(asked)) == sorted(["/", "/slow", "/last", *LEAVES])
+    written = gzip.decompress(archive.read_bytes())
+    assert written.count(b"WARC-Type: warcinfo\r\n") == 1
+    for url in every:
+        found = written.count(f"WARC-Target-URI: {url}\r\n".encode())
+        assert found == 3, "request, response and metadata"
+
+
+def test_a_json_lines_file_that_is_new_gets_also_what_was_known(crawled):
+    lines = crawled.with_suffix(".jsonl")
+    with threaded_raw_server({"/": html("/a"), "/a": html("/gone")}) as server:
+        here("-o", str(crawled), server.url)
+        for _ in range(2):
+            here("-o", str(crawled), "--jsonl", str(lines), server.url)
+    assert records(lines) == [f"{server.url}{path}" for path in ["", "a", "gone"]]
+    assert len(pages(server)) == 3
+
+
+def test_json_lines_on_standard_output_are_those_of_this_run(crawled):
+    gate = Gate("/last")
+    words = ["-o", str(crawled), "--max-tasks", "1", "--jsonl", "-"]
+    with threaded_raw_server(gated(gate)) as server:
+        with start(*words, server.url) as process:
+            assert gate.came.wait(20)
+            process.send_signal(signal.SIGINT)
+            process.stderr.readline()
+            gate.open()
+            first, _ = ended(process)
+        again = crawl(*words, server.url)
+    urls = [json.loads(line)["url"] for line in (first + again.stdout).splitlines()]
+    assert len(urls) == len(set(urls)) == 9
+    assert len(first.splitlines()) == 2
+    assert "\nadmitted 9 = 9 pages" in again.stderr
+
+
+def test_exports_tell_of_all_runs(crawled):
+    gate, path = Gate("/last"), crawled.with_suffix(".csv")
+    words = ["-o", str(crawled), "--max-tasks", "1", "--csv", str(path)]
+    with threaded_raw_server(gated(gate)) as server:
+        with start(*words, server.url) as process:
+            assert gate.came.wait(20)
+            process.send_signal(signal.SIGINT)
+            process.stderr.readline()
+            gate.open()
+            ended(process)
+        assert len(path.read_text().splitlines()) == 3
+        crawl(*words, server.url)
+    assert len(path.read_text().splitlines()) == 10
+
+
+def test_an_export_that_is_not_whole_when_all_must_end_is_not_written(crawled):
+    path = crawled.with_suffix(".csv")
+    site = {"/": html("/slow"), "/slow": silence}
+    words = ["-o", str(crawled), "--csv", str(path)]
+    with threaded_raw_server(site) as server, start(*words, server.url) as process:
+        wait_until(lambda: pages(server) == ["/", "/slow"])
+        process.terminate()
+        process.stderr.readline()
+        process.terminate()
+        _, err = ended(process, patience=3)
+    assert err == f"trio-crawler: {path} is not written: 'report {crawled}' can do that\n"
+    assert [each.name for each in crawled.parent.iterdir()] == ["crawl"]
+
+
+def test_a_budget_that_is_used_up_leaves_what_waits(crawled):
+    with threaded_raw_server({"/": html(*LEAVES), **dict.fromkeys(LEAVES, html())}) as server:
+        words = ["-o", str(crawled), "--max-tasks", "1"]
+        first = crawl(*words, "--max-pages", "3", server.url)
+        assert len(pages(server)) == 3
+        assert f"\n4 URLs wait in {crawled}: the same command goes on\n" in first.stdout
+        again = crawl(*words, server.url)
+    assert "\nadmitted 7 = 7 pages + 0 redirects + 0 failures + 0 skipped\n" in again.stdout
+    assert len(pages(server)) == 7
+
+
+def archived(path: Path) -> tuple[int, int]:
+    """Count the responses and the revisits in a WARC file."""
+    written = path.read_bytes()
+    return written.count(b"WARC-Type: response\r\n"), written.count(b"WARC-Type: revisit\r\n")
+
+
+@pytest.mark.parametrize(("between", "counts"), [(True, (3, 5)), (False, (4, 3))])
+def test_an_archive_refers_to_payloads_of_earlier_runs_if_it_has_them_all(
+    crawled, between, counts
+):
+    archive = crawled.with_suffix(".warc")
+    site = {
+        "/robots.txt": reply(404),
+        "/": html(*LEAVES),
+        **dict.fromkeys(LEAVES, html(title="x")),
+    }
+    with threaded_raw_server(site) as server:
+        words = ["-o", str(crawled), "--max-tasks", "1", server.url]
+        kept = ["--warc", str(archive)]
+        # A page, and the first of the others.
+        here(*words, *kept, "--max-pages", "2")
+        here(*words, *(kept if between else []), "--max-pages", "3")
+        here(*words, *kept)
+    # The page, one of the others, and the answer for robots.txt.
+    assert archived(archive) == counts
+
+
+# What may change from run to run, and what not.
+
+
+OTHER = [
+    ["--depth", "1"],
+    ["--lenient"],
+    ["--include", "a"],
+    ["--exclude", "x"],
+    ["--under", "/"],
+    ["--sitemap", "/s.xml"],
+    ["--no-sitemaps"],
+    ["--canonical"],
+    ["--max-redirect", "1"],
+    ["--ignore-robots"],
+    ["--ignore-nofollow"],
+    ["--no-traps"],
+    ["http://other.test/"],
+]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """Crawl a site of two pages; give the directory and the URL."""
+    directory = str(tmp_path_factory.mktemp("done") / "crawl")
+    with threaded_raw_server({"/": html("/a"), "/a": html()}) as server:
+        assert here("-o", directory, server.url) == 0
+    return directory, server.url
+
+
+@pytest.mark.parametrize("words", OTHER, ids=" ".join)
+def test_options_that_change_what_the_crawl_means_are_refused(done, words, capsys):
+    directory, url = done
+    assert here("-o", directory, *words, url) == 2
+    out, err = capsys.readouterr()
+    name = words[0].lstrip("-").replace("-", "_") if words[0].startswith("-") else "urls"
+    assert out == ""
+    assert re.fullmatch(rf"trio-crawler: {directory}: .+\n", err)
+    assert name.replace("lenient", "strict") in err
+    assert "start anew" in err
+
+
+def test_a_directory_that_was_refused_another_crawl_is_as_it_was(done, capsys):
+    directory, url = done
+    assert here("-o", directory, url) == 0
+    assert "\nadmitted 2 = 2 pages " in capsys.readouterr().out
+
+
+def test_options_that_only_say_how_may_change(done, capsys):
+    directory, url = done
+    how = ["--max-tasks", "3", "--delay", "0.1", "--timeout", "5", "--order", "depth", "--why"]
+    assert here("-o", directory, *how, url) == 0
+    assert "workers=3" in capsys.readouterr().out
+
+
+def test_nothing_that_may_be_a_secret_is_kept(crawled):
+    words = ["--auth", "u:s3cret", "--header", "X-Key: s3cret", "--cookie", "a=s3cret"]
+    with threaded_raw_server({"/": html()}) as server:
+        archive = crawled.with_suffix(".warc")
+        assert here("-o", str(crawled), "--warc", str(archive), *words, server.url) == 0
+    assert b"s3cret" not in archive.read_bytes()
+    for path in crawled.iterdir():
+        assert b"s3cret" not in path.read_bytes(), path
+
+
+# Another walk.
+
+
+def test_refresh_tells_what_is_new_changed_gone_and_unchanged(crawled):
+    tag = {"Content-Type": "text/html", "ETag": '"1"'}
+    body = b'<a href="/a"></a><a href="/b"></a><a href="/same"></a>'
+
+    async def same(request: Request, stream: trio.abc.Stream) -> None:
+        known = request.headers.get("if-none-match") == '"1"'
+        await stream.send_all(reply(304 if known else 200, tag, b"" if known else b"same"))
+
+    site = {"/": reply(headers=tag, body=body), "/a": html(title="one"), "/same": same}
+    site |= {"/b": html(title="b")}
+    with threaded_raw_server(site) as server:
+        here("-o", str(crawled), server.url)
+        site["/a"] = html("/new", title="two")
+        site["/new"] = html()
+        site["/b"] = reply(404)
+        result = crawl("-o", str(crawled), "--refresh", server.url)
+        told = result.stdout[result.stdout.index("\nChanges since ") :]
+        assert re.match(
+            r"\nChanges since \d{4}-\d\d-\d\d \d\d:\d\d UTC: "
+            r"1 new, 1 changed, 1 gone, 2 unchanged\n",
+            told,
+        )
+        assert f"\nNew (1)\n  {server.url}new\n" in told
+        assert f"\nChanged (1)\n  {server.url}a (" in told
+        assert f"\nGone (1)\n  {server.url}b (404" in told
+        asked = len(server.targets)
+        plain = crawl("-o", str(crawled), server.url)
+        assert len(server.targets) == asked
+    assert "Changes since" not in plain.stdout
+    assert f"  404 {server.url}b\n" in plain.stdout
+
+
+def test_a_crawl_that_is_not_finished_is_not_walked_again(crawled):
+    site = {"/": html(*LEAVES), **dict.fromkeys(LEAVES, html())}
+    with threaded_raw_server(site) as server:
+        here("-o", str(crawled), "--max-pages", "2", server.url)
+        result = crawl("-o", str(crawled), "--refresh", server.url)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert re.fullmatch(r"trio-crawler: .+ without --refresh first\n", result.stderr)
+
+
+# What can be wrong.
+
+
+def test_a_second_crawl_in_the_same_directory_is_refused_and_the_first_goes_on(crawled):
+    gate, words = Gate("/last"), ["-o", str(crawled)]
+    with threaded_raw_server(gated(gate)) as server, start(*words, server.url) as process:
+        assert gate.came.wait(20)
+        second = crawl(*words, server.url)
+        gate.open()
+        out, err = ended(process)
+    assert (second.returncode, second.stdout) == (1, "")
+    assert re.fullmatch(rf"trio-crawler: {crawled}.+\n", second.stderr)
+    assert (process.returncode, err) == (0, "")
+    assert "\nadmitted 9 = 9 pages" in out
+
+
+def other_application(path: Path) -> None:
+    with sqlite3.connect(path) as database:
+        database.execute("PRAGMA application_id = 1")
+        database.execute("CREATE TABLE t (x)")
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path: path.write_bytes(b"no database, but a text of some length" * 100),
+        lambda path: path.mkdir(),
+        other_application,
+    ],
+)
+def test_what_is_no_database_of_ours_is_status_1_and_one_line(crawled, spoil, capsys):
+    crawled.mkdir()
+    spoil(crawled / "crawl.sqlite")
+    assert here("-o", str(crawled), NOBODY) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(r"trio-crawler: .*crawl\.sqlite.*\n", err)
+
+
+def test_a_file_in_place_of_the_directory_is_status_1_and_one_line(crawled, capsys):
+    crawled.write_text("a file")
+    assert here("-o", str(crawled), NOBODY) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(rf"trio-crawler: {crawled}.*\n", err)
+    assert crawled.read_text() == "a file"
+
+
+@pytest.mark.parametrize("option", ["--jsonl", "--warc"])
+def test_a_stream_that_cannot_be_opened_is_status_1_and_one_line(crawled, option, capsys):
+    assert here("-o", str(crawled), option, "/no/where", NOBODY) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(r"trio-crawler: /no/where: .+\n", err)
+
+
+def test_a_stream_that_is_gone_in_the_middle_ends_the_crawl_with_one_line(crawled):
+    gate, lines = Gate("/last"), crawled.with_suffix(".jsonl")
+    words = ["-o", str(crawled), "--max-tasks", "1", "--jsonl", str(lines)]
+    with threaded_raw_server(gated(gate)) as server:
+        with start(*words, server.url) as process:
+            assert gate.came.wait(20)
+            wait_until(lambda: lines.stat().st_size)
+            os.unlink(lines)
+            gate.open()
+            out, err = ended(process, patience=10)
+        assert (process.returncode, out) == (1, "")
+        assert re.fullmatch(rf"trio-crawler: {lines}: .+\n", err)
+        # What is gone is asked for: with another file the crawl goes on.
+        again = crawl(*words[:-1], f"{lines}.2", server.url)
+    assert (again.returncode, again.stderr) == (0, "")
+    assert len(records(Path(f"{lines}.2"))) == 9

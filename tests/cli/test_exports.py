@@ -1,0 +1,199 @@
+"""Files that a crawl is exported to: CSV, links, a sitemap, WARC; and what becomes of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import signal
+import threading
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import trio
+from cli.command import crawl, ended, start
+from sites.raw import Request, html, redirect, reply, silence, threaded_raw_server
+
+from trio_crawler.cli import drafts
+from trio_crawler.cli.drafts import Sitemaps
+from trio_crawler.report import sitemap_xml
+
+SITE = {
+    "/": html("/a", "/old", "/gone", "/paper", "http://other.test/", title="Home"),
+    "/a": html("/", title="=A"),
+    "/old": redirect("/a"),
+    "/paper": reply(headers={"Content-Type": "application/pdf"}, body=b"%PDF"),
+}
+SPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+
+
+def table(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def located(path: Path) -> list[str]:
+    """List the URLs in a sitemap or an index."""
+    return [each.text or "" for each in ElementTree.parse(path).iter(f"{SPACE}loc")]
+
+
+def test_csv_has_a_line_for_each_url(tmp_path):
+    path = tmp_path / "out.csv"
+    with threaded_raw_server(SITE) as server:
+        result = crawl("--csv", str(path), server.url)
+    assert (result.returncode, result.stderr) == (1, "")
+    found = {row["url"].removeprefix(server.url): row for row in table(path.read_text())}
+    assert {url: row["kind"] for url, row in found.items()} == {
+        "": "page",
+        "a": "page",
+        "old": "redirect",
+        "gone": "page",
+        "paper": "page",
+    }
+    assert (found["a"]["title"], found["gone"]["status"]) == ("'=A", "404")
+    assert (found[""]["links"], found[""]["refused"]) == ("4", "1")
+
+
+def test_links_has_a_line_for_each_link_of_each_page(tmp_path):
+    path = tmp_path / "links.csv"
+    with threaded_raw_server(SITE) as server:
+        crawl("--links", str(path), server.url)
+    pairs = {
+        (row["page"].removeprefix(server.url), row["url"].removeprefix(server.url)): row
+        for row in table(path.read_text())
+    }
+    ours = {("", "a"), ("", "old"), ("", "gone"), ("", "paper"), ("a", ""), ("old", "a")}
+    assert set(pairs) == ours | {("", "http://other.test/")}
+    assert pairs["", "http://other.test/"]["reason"] == "other_site"
+    assert (pairs["", "a"]["kind"], pairs["", "a"]["text"]) == ("a", "/a")
+    assert pairs["old", "a"]["kind"] == "redirect"
+
+
+def test_the_sitemap_has_the_pages_that_are_well(tmp_path):
+    path = tmp_path / "sitemap.xml"
+    with threaded_raw_server(SITE) as server:
+        crawl("--sitemap-xml", str(path), server.url)
+    assert sorted(located(path)) == [server.url, f"{server.url}a"]
+    assert [each.name for each in tmp_path.iterdir()] == ["sitemap.xml"]
+
+
+@pytest.mark.parametrize("option", ["--csv", "--links"])
+def test_a_dash_is_standard_output_and_the_report_goes_to_standard_error(option):
+    with threaded_raw_server(SITE) as server:
+        result = crawl(option, "-", server.url)
+    assert len(table(result.stdout)) >= 5
+    assert "admitted 5 = " in result.stderr
+    assert "admitted 5 = " not in result.stdout
+
+
+def test_a_file_that_is_there_stays_until_the_new_one_is_whole(tmp_path):
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+    asked = threading.Event()
+
+    async def slow(request: Request, stream: trio.abc.Stream) -> None:
+        asked.set()
+        await silence(request, stream)
+
+    words, site = ["--csv", str(path)], {"/": html("/slow"), "/slow": slow}
+    with threaded_raw_server(site) as server, start(*words, server.url) as process:
+        assert asked.wait(20)
+        assert path.read_text() == "old"
+        process.send_signal(signal.SIGINT)
+        process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        ended(process)
+    # What came before the end is whole in its way.
+    assert [row["url"] for row in table(path.read_text())] == [server.url]
+    assert [each.name for each in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_a_full_disk_is_status_1_and_one_line_and_the_report_is_still_printed():
+    with threaded_raw_server({"/": html("/a"), "/a": html()}) as server:
+        result = crawl("--csv", "/dev/full", server.url)
+    assert result.returncode == 1
+    assert result.stderr == "trio-crawler: cannot write /dev/full: No space left on device\n"
+    assert "\nadmitted " in result.stdout
+
+
+def test_a_symbolic_link_is_followed(tmp_path):
+    real, link = tmp_path / "real.csv", tmp_path / "link.csv"
+    real.write_text("old")
+    link.symlink_to(real)
+    with threaded_raw_server({"/": html()}) as server:
+        crawl("--csv", str(link), server.url)
+    assert link.is_symlink()
+    assert [row["url"] for row in table(real.read_text())] == [server.url]
+
+
+def test_a_warc_file_holds_what_was_sent_and_received(tmp_path):
+    path = tmp_path / "site.warc"
+    with threaded_raw_server(SITE) as server:
+        result = crawl("--warc", str(path), server.url)
+    assert (result.returncode, result.stderr) == (1, "")
+    archived = path.read_bytes()
+    assert archived.startswith(b"WARC/1.1\r\n")
+    assert archived.count(b"WARC-Type: request\r\n") == 6
+    assert f"WARC-Target-URI: {server.url}robots.txt\r\n".encode() in archived
+    assert b"<title>Home</title>" in archived
+
+
+def test_a_warc_file_is_compressed_by_its_name(tmp_path):
+    path = tmp_path / "site.warc.gz"
+    with threaded_raw_server({"/": html()}) as server:
+        crawl("--warc", str(path), server.url)
+    assert path.read_bytes().startswith(b"\x1f\x8b")
+
+
+# Sitemaps of many pages.
+
+
+def entries(count: int) -> bytes:
+    return b"".join(b"<url><loc>https://a.test/%d</loc></url>\n" % each for each in range(count))
+
+
+def written(path: Path, count: int) -> None:
+    """Write a sitemap of so many pages."""
+    sitemaps = Sitemaps(str(path))
+    with sitemaps.file:
+        sitemaps.file.write(entries(count))
+    sitemaps.keep()
+
+
+@pytest.fixture
+def three_a_file(monkeypatch):
+    monkeypatch.setattr(sitemap_xml, "MOST_URLS", 3)
+
+
+def test_a_sitemap_of_many_pages_is_an_index_with_files_beside_it(tmp_path, three_a_file):
+    path = tmp_path / "my map.xml"
+    written(path, 7)
+    names = ["my map-1.xml", "my map-2.xml", "my map-3.xml"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted([*names, "my map.xml"])
+    assert located(path) == [f"https://a.test/my%20map-{number}.xml" for number in (1, 2, 3)]
+    found = [url for name in names for url in located(tmp_path / name)]
+    assert found == [f"https://a.test/{number}" for number in range(7)]
+
+
+def test_a_sitemap_of_as_many_pages_as_fit_is_one_file(tmp_path, three_a_file):
+    written(tmp_path / "s.xml", 3)
+    assert [each.name for each in tmp_path.iterdir()] == ["s.xml"]
+    assert len(located(tmp_path / "s.xml")) == 3
+
+
+def test_a_sitemap_that_cannot_be_finished_leaves_what_was_there(
+    tmp_path, three_a_file, monkeypatch
+):
+    path = tmp_path / "s.xml"
+    path.write_text("old")
+    sitemaps = Sitemaps(str(path))
+    with sitemaps.file:
+        sitemaps.file.write(entries(7))
+
+    def full(chunks: object) -> bytes:
+        raise OSError("no space")
+
+    monkeypatch.setattr(drafts.report, "sitemap_index", full)
+    with pytest.raises(OSError, match="no space"):
+        sitemaps.keep()
+    sitemaps.drop()
+    assert path.read_text() == "old"

@@ -1,0 +1,192 @@
+"""The report of a crawl directory, printed again without the network."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import signal
+import sqlite3
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from cli.command import crawl, ended, here, start
+from cli.gate import Gate
+from sites.raw import html, redirect, reply, threaded_raw_server
+
+from trio_crawler.cli.options import main
+from trio_crawler.cli.retold import retold
+
+SITE = {
+    "/": html("/a", "/old", "/gone", "http://other.test/", title="Home"),
+    "/a": html("/"),
+    "/old": redirect("/a"),
+    "/sitemap.xml": reply(
+        headers={"Content-Type": "application/xml"},
+        body=b"<urlset><url><loc>/a</loc></url></urlset>",
+    ),
+}
+
+
+def tell(*words: str) -> int:
+    """Print a report in this process; return its status."""
+    return int(retold.main(list(words), standalone_mode=False))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Crawl a site; give the directory and the URL."""
+    directory = str(tmp_path_factory.mktemp("report") / "crawl")
+    with threaded_raw_server(SITE) as server:
+        words = ["--ignore-nofollow", "--max-tasks", "3", "--sitemap", "/sitemap.xml"]
+        assert here("-o", directory, *words, server.url) == 1
+    return directory, server.url
+
+
+def without_time(report: str) -> str:
+    return re.sub(r"Finished .* s \(.* URLs/s, ", "", report)
+
+
+@pytest.mark.parametrize("words", [[], ["--why"], ["-v"], ["--why", "-v"]], ids=" ".join)
+def test_it_tells_what_the_crawl_told(site, words, capsys):
+    directory, url = site
+    crawled = ["--ignore-nofollow", "--max-tasks", "3", "--sitemap", "/sitemap.xml"]
+    assert here("-o", directory, *crawled, *words, url) == 1
+    before = capsys.readouterr().out
+    assert tell(directory, *words) == 1
+    out, err = capsys.readouterr()
+    connections = re.compile(r"Connections: .*\n\n")
+    assert without_time(out) == without_time(connections.sub("", before))
+    assert err == ""
+    assert f"  404 {url}gone\n      from {url}\n" in out
+    assert "nofollow ignored" in out
+    assert "workers=3" in out
+    assert "Sitemaps: 1 sitemap" in out
+
+
+def test_the_words_of_a_shell_are_enough(site):
+    directory, url = site
+    result = crawl("report", directory)
+    assert (result.returncode, result.stderr) == (1, "")
+    assert result.stdout.startswith(f"Crawl of {url}\n")
+
+
+def test_every_export_can_be_written_from_it(site, tmp_path, capsys):
+    directory, url = site
+    names = ["--jsonl", "--csv", "--links", "--sitemap-xml"]
+    words = [word for name in names for word in (name, str(tmp_path / name.strip("-")))]
+    assert tell(directory, *words) == 1
+    urls = sorted([url, f"{url}a", f"{url}old", f"{url}gone"])
+    lines = (tmp_path / "jsonl").read_text().splitlines()
+    assert sorted(json.loads(line)["url"] for line in lines) == urls
+    rows = csv.DictReader(io.StringIO((tmp_path / "csv").read_text(), newline=""))
+    assert sorted(row["url"] for row in rows) == urls
+    assert f"{url},http://other.test/," in (tmp_path / "links").read_text()
+    found = ElementTree.parse(tmp_path / "sitemap-xml").getroot()
+    assert sorted(each.text for each in found.iterfind("{*}url/{*}loc")) == [url, f"{url}a"]
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_an_export_to_standard_output_sends_the_report_to_standard_error(site):
+    result = crawl("report", site[0], "--csv", "-")
+    assert len(result.stdout.splitlines()) == 5
+    assert "\nadmitted 4 = " in result.stderr
+    assert result.returncode == 1
+
+
+def test_changes_of_one_walk_are_none_and_of_two_are_told(tmp_path, capsys):
+    directory, pages = str(tmp_path / "crawl"), {"/": html("/a"), "/a": html()}
+    with threaded_raw_server(pages) as server:
+        here("-o", directory, server.url)
+        capsys.readouterr()
+        assert tell(directory, "--changes") == 0
+        once = capsys.readouterr().out
+        pages["/"] = html("/b")
+        pages["/b"] = html(title="b")
+        here("-o", directory, "--refresh", server.url)
+        walked = capsys.readouterr().out
+        assert tell(directory, "--changes") == 0
+        again = capsys.readouterr().out
+    assert once.endswith("--refresh makes another, and tells what has changed\n")
+    told = again[again.index("\nChanges since ") :]
+    assert told == walked[walked.index("\nChanges since ") :]
+    assert ": 1 new, 1 changed, 1 gone, 0 unchanged\n" in told
+
+
+def test_a_crawl_that_goes_on_can_be_reported(tmp_path):
+    gate = Gate()
+    directory = str(tmp_path / "crawl")
+    pages = {"/": html("/slow"), "/slow": gate}
+    with threaded_raw_server(pages) as server, start("-o", directory, server.url) as process:
+        assert gate.came.wait(20)
+        meanwhile = crawl("report", directory)
+        gate.open()
+        out, err = ended(process)
+    assert (meanwhile.returncode, meanwhile.stderr) == (0, "")
+    assert f"1 URL waits in {directory}" in meanwhile.stdout
+    assert (process.returncode, err) == (0, "")
+    assert "\nadmitted 2 = 2 pages " in out
+
+
+# What can be wrong.
+
+
+@pytest.mark.parametrize("make", [lambda path: None, Path.mkdir, Path.touch])
+def test_where_no_crawl_is_one_line_says_so(tmp_path, make, capsys):
+    path = tmp_path / "crawl"
+    make(path)
+    assert tell(str(path)) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(rf"trio-crawler: {path}: .+\n", err)
+
+
+def test_a_database_of_another_program_is_one_line(tmp_path, capsys):
+    with sqlite3.connect(tmp_path / "crawl.sqlite") as database:
+        database.execute("CREATE TABLE t (x)")
+    database.close()
+    assert tell(str(tmp_path)) == 1
+    assert re.fullmatch(r"trio-crawler: .*crawl\.sqlite.+\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("option", ["--jsonl", "--csv", "--links", "--sitemap-xml"])
+def test_a_file_that_cannot_be_opened_is_status_2_and_one_line(site, option, capsys):
+    assert tell(site[0], option, "/no/where") == 2
+    assert capsys.readouterr() == (
+        "",
+        "trio-crawler: cannot write /no/where: No such file or directory\n",
+    )
+
+
+def test_a_full_disk_is_status_1_and_one_line_and_the_report_is_still_printed(site, capsys):
+    assert tell(site[0], "--csv", "/dev/full") == 1
+    out, err = capsys.readouterr()
+    assert err == "trio-crawler: cannot write /dev/full: No space left on device\n"
+    assert "\nadmitted 4 = " in out
+
+
+def test_a_reader_that_leaves_ends_it_without_a_word(site):
+    with start("report", site[0]) as process:
+        process.stdout.close()
+        process.stdout = None
+        _, err = ended(process)
+    assert err == ""
+    assert process.returncode == 128 + signal.SIGPIPE
+
+
+def test_a_host_of_that_name_is_written_as_a_url(monkeypatch, capsys):
+    words = ["trio-crawler", "http://report/", "--max-tries", "1", "--timeout", "0.001"]
+    monkeypatch.setattr("sys.argv", words)
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().out.startswith("Crawl of http://report/\n")
+
+
+def test_help_names_every_option_of_it():
+    result = crawl("report", "--help")
+    assert (result.returncode, result.stderr) == (0, "")
+    names = {name for parameter in retold.params for name in parameter.opts} - {"directory"}
+    assert [name for name in names if name not in result.stdout] == []
+    assert "report docs --csv docs.csv" in result.stdout

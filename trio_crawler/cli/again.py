@@ -1,0 +1,101 @@
+"""Again: what a crawl directory holds, told and written once more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import trio
+
+from trio_crawler import History, Politeness, Report, report
+from trio_crawler.cli.clashes import exported
+from trio_crawler.cli.closing import close, complain, guarded
+from trio_crawler.cli.exports import Export, exports
+from trio_crawler.cli.options import WRONG_USAGE
+from trio_crawler.cli.retold import Retold
+
+_PORTION = 64
+_EARLY = ("stopped", "cut short")
+
+
+def write(directory: str, files: Sequence[Export]) -> None:
+    """Write the outcomes of the last walk to files; for a thread that Trio may cancel."""
+    with History(directory) as history:
+        for number, outcome in enumerate(history.outcomes()):
+            if number % _PORTION == 0:
+                trio.from_thread.check_cancelled()
+            for export in files:
+                export.sink.take(outcome)
+    for export in files:
+        export.whole = True
+
+
+def since_before(directory: str, full: bool) -> str:
+    """Tell what has changed since the walk before; "" if there was none."""
+    with History(directory) as history:
+        if history.walks < 2:
+            return ""
+        before = [run.started for run in history.runs if run.walk == history.walks - 1]
+        return report.changes(history.changes(), min(before, default=None), full)
+
+
+def retell(options: Retold) -> int:
+    """Print the report of a crawl directory again, write exports, and return the exit status."""
+    return guarded(partial(_retell, options))
+
+
+def _retell(options: Retold) -> int:
+    with History(options.directory) as history, ExitStack() as stack:
+        try:
+            files = [stack.enter_context(export) for export in exports(exported(options))]
+        except OSError as error:
+            complain(f"cannot write {error.filename}: {error.strerror}")
+            return WRONG_USAGE
+        told = Report(why=options.why, full=options.full)
+        for outcome in history.outcomes():
+            told.add(outcome)
+            for export in files:
+                export.sink.take(outcome)
+        for export in files:
+            export.finish()
+        text = _text(history, told, options)
+    if options.changes:
+        text += "\n\n" + (since_before(options.directory, options.full) or _NO_CHANGES)
+    return close(told, text, files)
+
+
+_NO_CHANGES = "There was one walk only: --refresh makes another, and tells what has changed"
+
+
+def _text(history: History, told: Report, options: Retold) -> str:
+    runs = [run for run in history.runs if run.walk == history.walks]
+    settings: dict[str, Any] = dict(runs[-1].settings) if runs else {}
+    how = runs[-1].how if runs else ""
+    return told.text(
+        history.statistics(),
+        (runs[-1].workers if runs else None) or 0,
+        seeds=settings.get("seeds", ()),
+        ended=how if how in _EARLY else "",
+        insecure=settings.get("insecure_hosts", ()),
+        politeness=_politeness(settings),
+        hosts=history.hosts(),
+        sitemaps=history.sitemaps(),
+        listing=history.listing,
+        directory=options.directory,
+    )
+
+
+def _politeness(settings: dict[str, Any]) -> Politeness | None:
+    """Make out how gentle a crawl of the command was; None for a crawl of another program."""
+    if "per_host" not in settings:
+        return None
+    return Politeness(
+        per_host=settings["per_host"],
+        delay=settings["delay"],
+        adaptive=settings["adaptive"],
+        patience=settings["patience"],
+        robots=not settings["ignore_robots"],
+        nofollow=not settings["ignore_nofollow"],
+    )

@@ -1,0 +1,65 @@
+"""The ending: how a crawl is brought to its end from outside."""
+
+from __future__ import annotations
+
+import math
+import signal
+from collections.abc import Callable
+
+import trio
+
+from trio_crawler import Crawler
+
+GRACE = 5.0
+"""Seconds that what is in flight may take after the first Ctrl-C, or after --max-time."""
+
+
+class Ending:
+    """Listen for Ctrl-C and SIGTERM: the first stops the crawl, the second cancels `scope`.
+
+    `signal` is the number of the first that came, `phrase` says for people why the crawl ended
+    early, if it did; `at_once` is set when nothing more is to be waited for.
+    """
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.scope = trio.CancelScope()
+        self.signal = 0
+        self.phrase = ""
+        self.at_once = False
+        self._say = say
+        self._crawler: Crawler | None = None
+
+    def begin(self, crawler: Crawler, max_time: float | None) -> None:
+        """Stop this crawl by a signal, and cut it short when it goes on long after its time."""
+        self._crawler = crawler
+        if max_time is not None:
+            self.scope.deadline = trio.current_time() + max_time + GRACE
+
+    def close(self) -> trio.CancelScope:
+        """Give the scope for what is left to do when the crawl is over, to be entered."""
+        if self.scope.cancelled_caught and not self.phrase:
+            self.phrase = f"cut short {GRACE:g} s after --max-time"
+        deadline = self.scope.deadline if self.signal else math.inf
+        self.scope = trio.CancelScope(deadline=deadline)
+        if self.at_once:
+            self.scope.cancel(self.phrase)
+        return self.scope
+
+    async def listen(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Obey the signals, until cancelled."""
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            task_status.started()
+            async for number in signals:
+                name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
+                self._obey(number, name)
+
+    def _obey(self, number: int, name: str) -> None:
+        if self.signal or self._crawler is None:
+            self.signal = self.signal or number
+            self.phrase, self.at_once = f"stopped at once by {name}", True
+            self.scope.cancel(self.phrase)
+            return
+        self.signal, self.phrase = number, f"stopped by {name}"
+        self._crawler.stop()
+        self.scope.deadline = min(self.scope.deadline, trio.current_time() + GRACE)
+        self._say(f"{name}: finishing what is in flight; once more to stop at once")
