@@ -65,9 +65,14 @@ if TYPE_CHECKING:
     from trio_crawler.policy.scope import same_site as same_site
     from trio_crawler.policy.scope import under as under
     from trio_crawler.policy.traps import Traps as Traps
+    from trio_crawler.report import CSV_HEAD as CSV_HEAD
+    from trio_crawler.report import LINKS_HEAD as LINKS_HEAD
     from trio_crawler.report import Report as Report
+    from trio_crawler.report import Warc as Warc
     from trio_crawler.report import brief as brief
+    from trio_crawler.report import csv_row as csv_row
     from trio_crawler.report import line as line
+    from trio_crawler.report import link_rows as link_rows
     from trio_crawler.store.changes import Change as Change
     from trio_crawler.store.errors import DifferentCrawl as DifferentCrawl
     from trio_crawler.store.errors import StoreError as StoreError
@@ -96,7 +101,7 @@ _HOMES = {
         "Admits all_of any_of everything excluding including same_site under"
     ),
     "trio_crawler.policy.traps": "Traps",
-    "trio_crawler.report": "Report brief line",
+    "trio_crawler.report": "CSV_HEAD LINKS_HEAD Report Warc brief csv_row line link_rows",
     "trio_crawler.store.changes": "Change",
     "trio_crawler.store.errors": "DifferentCrawl StoreError",
     "trio_crawler.store.history": "History Run",
