@@ -68,7 +68,7 @@ async def crawl(
     found = []
     with trio.fail_after(20):
         async with SqliteFrontier(directory) as frontier:
-            lines = frontier.stream(directory.parent / "pages.jsonl", line)
+            lines = frontier.stream(directory.with_suffix(".jsonl"), line)
             crawler = Crawler([HOME], fetch=web, frontier=frontier, **more)
             async with crawler.outcomes() as outcomes:
                 async for outcome in outcomes:
@@ -85,7 +85,7 @@ def stored(directory: Path) -> list[tuple[object, ...]]:
 
 
 def lines_of(directory: Path) -> list[str]:
-    text = (directory.parent / "pages.jsonl").read_text()
+    text = (directory.with_suffix(".jsonl")).read_text()
     return [json.loads(each)["url"] for each in text.splitlines()]
 
 
@@ -203,7 +203,12 @@ async def test_a_sitemap_is_read_once_and_what_it_said_is_known_in_the_next_run(
     sitemap = Response(200, httpx.Headers({"content-type": "text/xml"}), text.encode())
     file = robots(f"Sitemap: {HOME}map.xml")
     web = Web({**SITE, "/robots.txt": file, "/map.xml": sitemap, "/only": html()})
-    await crawl(tmp_path / "crawl", web, 4)
+    async with SqliteFrontier(tmp_path / "crawl") as frontier:
+        crawler = Crawler([HOME], fetch=web, frontier=frontier)
+        async with crawler.outcomes() as outcomes:
+            async for _ in outcomes:
+                if crawler.sitemaps():
+                    crawler.stop()
     async with SqliteFrontier(tmp_path / "crawl") as frontier:
         crawler = Crawler([HOME], fetch=web, frontier=frontier)
         await crawler.crawl()
@@ -297,3 +302,26 @@ async def test_a_refresh_walks_again_and_says_what_is_new_changed_gone_and_uncha
         "leaves": "gone",
         "new": "new",
     }
+
+
+async def test_a_refresh_knows_copies_also_of_what_has_not_changed(tmp_path):
+    text = html("/a", title="same")
+
+    def tagged(tag: str) -> Response:
+        return Response(
+            200, httpx.Headers([*text.headers.raw, (b"etag", tag.encode())]), text.body
+        )
+
+    site = {
+        "/": versioned('"1"', "/one", "/two"),
+        "/one": tagged('"one"'),
+        "/two": tagged('"two"'),
+        "/a": html("/new"),
+    }
+    await walk(tmp_path, Versions(site))
+    found = {o.url: o for o in await walk(tmp_path, Versions({**site, "/new": text}))}
+    copies = {HOME + "one", HOME + "two", HOME + "new"}
+    named = {url: found[url].duplicate_of for url in copies if found[url].duplicate_of}
+    assert len(named) == 2
+    assert set(named.values()) == copies - set(named)
+    assert found[HOME + "one"].status == found[HOME + "two"].status == 304

@@ -110,9 +110,17 @@ class Outlinks:
             if known or not (self._outside(target) or self._trapped(target)):
                 self._folded.add(seen_key(job.url))
                 return ([] if known else [target]), canonical
-        if self._watch is None or not 200 <= response.status < 300:
-            return [], None
-        return [], self._watch.saw(job.url, response.body, facts.content_type)
+        return [], self._copied(job, response, facts)
+
+    def _copied(self, job: Job, response: Response, facts: Facts) -> str | None:
+        """Return the first page that said the very same, if nothing new follows from this one."""
+        if self._watch is None:
+            return None
+        if facts.digest is not None:
+            return self._watch.saw_again(job.url, facts.digest, facts.content_type)
+        if not 200 <= response.status < 300:
+            return None
+        return self._watch.saw(job.url, response.body, facts.content_type)
 
     def _is_other(self, job: Job, canonical: str) -> bool:
         """Tell whether a page may be folded into its canonical one, which may yet come."""
@@ -141,7 +149,7 @@ class Outlinks:
     def recall(self, outcome: Outcome) -> None:
         """Take over what an outcome of an earlier run has said of canonical pages."""
         key = seen_key(outcome.url)
-        self._came[key] = isinstance(outcome, Page) and outcome.ok
+        self._came[key] = came_well(outcome)
         self._holding -= sum(len(links) for _, links in self._held.pop(key, []))
         first = outcome.duplicate_of if isinstance(outcome, Page) else None
         if isinstance(outcome, Page) and first and first == outcome.canonical:
@@ -210,6 +218,11 @@ class Outlinks:
 
     def _plain(self, url: str) -> str:
         return url if self._watch is None else without_session(url)
+
+
+def came_well(outcome: Outcome) -> bool:
+    """Tell whether a page came, or is known to be what it was before (304)."""
+    return isinstance(outcome, Page) and (outcome.ok or outcome.status == 304)
 
 
 def _kept(

@@ -43,6 +43,7 @@ _GZIP = b"\x1f\x8b"
 # Entries that are admitted at once, before others have their turn.
 _CHUNK = 50
 _MOST_REFUSED = 1_000
+_NOT_ASKED = "not asked for: "
 
 
 class Sitemaps:
@@ -84,7 +85,12 @@ class Sitemaps:
 
     def recall(self, records: Iterable[Sitemap], listings: Mapping[str, Listing]) -> None:
         """Take over what earlier runs have learned."""
-        self.records.extend(records)
+        for record in records:
+            self.records.append(record)
+            if record.detail.startswith(_NOT_ASKED):
+                self._refused.add(record.url)
+            else:
+                self._asked[authority(record.url)].add(record.url)
         self.listings.update(listings)
 
     async def dropped(self, job: Job) -> None:
@@ -205,4 +211,4 @@ def _unread(why: Reason | Fault) -> sitemap.Map:
 
     if isinstance(why, Fault):
         return sitemap.Map(flaws=(why.reason,), detail=why.detail)
-    return sitemap.Map(flaws=(why,), detail=f"not asked for: {why}")
+    return sitemap.Map(flaws=(why,), detail=f"{_NOT_ASKED}{why}")

@@ -21,7 +21,7 @@ from trio_crawler.model import (
     Response,
     Skipped,
 )
-from trio_crawler.outlinks import Outlinks
+from trio_crawler.outlinks import Outlinks, came_well
 from trio_crawler.page import Facts, read
 from trio_crawler.page.urls import normalise, without_userinfo
 from trio_crawler.policy.limits import Limits
@@ -86,8 +86,7 @@ class Judge:
             verdict = await self._page(job, answer, seconds, await self._read(job, answer))
         if not self._outlinks.folds:
             return verdict
-        well = isinstance(verdict.outcome, Page) and verdict.outcome.ok
-        verdict.successors.extend(self._outlinks.ended(job, well=well))
+        verdict.successors.extend(self._outlinks.ended(job, well=came_well(verdict.outcome)))
         return verdict
 
     def _fail(self, job: Job, fault: Fault, seconds: float, target: str | None = None) -> Verdict:

@@ -57,7 +57,7 @@ def test_the_same_command_again_asks_for_nothing_and_tells_the_same(crawled):
     assert server.targets == asked
     assert without_times(again.stdout) == without_times(first.stdout)
     assert f"  404 {server.url}gone\n" in again.stdout
-    line = f"The crawl in {crawled} is complete: --refresh walks through the site again\n"
+    line = f"The crawl in {crawled} is complete now: --refresh walks through the site again\n"
     assert line in again.stdout
 
 
@@ -193,7 +193,7 @@ def test_a_budget_that_is_used_up_leaves_what_waits(crawled):
         words = ["-o", str(crawled), "--max-tasks", "1"]
         first = crawl(*words, "--max-pages", "3", server.url)
         assert len(pages(server)) == 3
-        assert f"\n4 URLs wait in {crawled}: the same command goes on\n" in first.stdout
+        assert f"\n4 URLs wait in {crawled}: a greater --max-pages goes on\n" in first.stdout
         again = crawl(*words, server.url)
     assert "\nadmitted 7 = 7 pages + 0 redirects + 0 failures + 0 skipped\n" in again.stdout
     assert len(pages(server)) == 7
@@ -205,10 +205,7 @@ def archived(path: Path) -> tuple[int, int]:
     return written.count(b"WARC-Type: response\r\n"), written.count(b"WARC-Type: revisit\r\n")
 
 
-@pytest.mark.parametrize(("between", "counts"), [(True, (3, 5)), (False, (4, 3))])
-def test_an_archive_refers_to_payloads_of_earlier_runs_if_it_has_them_all(
-    crawled, between, counts
-):
+def test_an_archive_refers_to_payloads_of_earlier_runs(crawled):
     archive = crawled.with_suffix(".warc")
     site = {
         "/robots.txt": reply(404),
@@ -216,14 +213,26 @@ def test_an_archive_refers_to_payloads_of_earlier_runs_if_it_has_them_all(
         **dict.fromkeys(LEAVES, html(title="x")),
     }
     with threaded_raw_server(site) as server:
-        words = ["-o", str(crawled), "--max-tasks", "1", server.url]
-        kept = ["--warc", str(archive)]
-        # A page, and the first of the others.
-        here(*words, *kept, "--max-pages", "2")
-        here(*words, *(kept if between else []), "--max-pages", "3")
-        here(*words, *kept)
+        words = ["-o", str(crawled), "--max-tasks", "1", server.url, "--warc", str(archive)]
+        here(*words, "--max-pages", "2")
+        here(*words)
     # The page, one of the others, and the answer for robots.txt.
-    assert archived(archive) == counts
+    assert archived(archive) == (3, 5)
+
+
+@pytest.mark.parametrize("option", ["--jsonl", "--warc"])
+def test_a_file_that_a_run_went_on_without_is_refused_for_it_would_lack_records(crawled, option):
+    with threaded_raw_server({"/robots.txt": reply(404), "/": html(*LEAVES)}) as server:
+        words = ["-o", str(crawled), "--max-tasks", "1", server.url]
+        kept = [option, str(crawled.with_suffix(".out"))]
+        here(*words, *kept, "--max-pages", "2")
+        here(*words, "--max-pages", "3")
+        before = crawled.with_suffix(".out").read_bytes()
+        refused = crawl(*words, *kept)
+    assert refused.returncode == 1
+    assert refused.stderr.count("\n") == 1
+    assert "a run has gone on without it" in refused.stderr
+    assert crawled.with_suffix(".out").read_bytes() == before
 
 
 # What may change from run to run, and what not.

@@ -23,6 +23,7 @@ from trio_crawler.frontier.spill import Spill, SpillFile
 from trio_crawler.frontier.turns import Turns
 from trio_crawler.model import Job, Purpose, Reason, Validator
 from trio_crawler.policy.politeness import Politeness
+from trio_crawler.store.errors import StoreError
 
 
 def job(number: int) -> Filed:
@@ -282,7 +283,7 @@ def again(call: Callable[[], Any]) -> int:
     """Call once, and once more if it fails; return how often it failed."""
     try:
         call()
-    except OSError:
+    except StoreError:
         call()
         return 1
     return 0
@@ -293,7 +294,7 @@ def test_a_job_that_could_not_be_added_is_not_in_the_line(monkeypatch, file):
     for number in range(8):
         line.put(job(number))
     monkeypatch.setattr(spill, "os", System(pwrite=Failing(os.pwrite, 1, errno.ENOSPC)))
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(StoreError, match="No space"):
         line.put(job(8))
     assert len(line) == 8
     line.put(job(9))
@@ -315,7 +316,7 @@ def test_a_file_that_somebody_cut_is_an_error_and_not_an_endless_loop(file):
     os.ftruncate(file._open(), 10)
     for number in range(4):
         assert line.pop().number == number
-    with pytest.raises(OSError, match="was cut"):
+    with pytest.raises(StoreError, match="was cut"):
         line.pop()
 
 
@@ -335,7 +336,7 @@ def test_a_directory_that_is_not_there_is_an_error_and_loses_no_job(tmp_path):
         (line,) = small(file)
         for number in range(8):
             line.put(job(number))
-        with pytest.raises(FileNotFoundError):
+        with pytest.raises(StoreError, match="nowhere"):
             line.put(job(8))
         assert drained(line) == list(range(8))
 

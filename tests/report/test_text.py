@@ -397,7 +397,7 @@ def test_ten_thousand_good_pages_are_reported_within_16_mib() -> None:
             Statistics(admitted=1, waiting=1),
             "1 URL waits in the\\x1bdir: the same command goes on",
         ),
-        (Statistics(admitted=1, pages=1), "The crawl in the\\x1bdir is complete: --refresh walks"),
+        (Statistics(admitted=1, pages=1), "The crawl in the\\x1bdir is complete now: --refresh "),
     ],
 )
 def test_a_crawl_with_a_directory_says_what_is_left_in_it(

@@ -206,3 +206,58 @@ def test_a_stream_gives_what_was_added_but_not_what_is_unsettled(tmp_path):
         assert stream.take(unsettled={second.url}) == [first]
         assert stream.take() == [second]
         assert stream.take() == []
+
+
+def test_a_file_that_is_there_already_is_not_touched(tmp_path):
+    (tmp_path / "x").write_bytes(b"precious")
+    with (
+        Store.open(tmp_path / "crawl") as store,
+        pytest.raises(StoreError, match="it is there already, and not of this crawl: move it"),
+    ):
+        store.stream(tmp_path / "x", record)
+    assert (tmp_path / "x").read_bytes() == b"precious"
+
+
+def test_a_directory_that_moved_with_the_streams_beside_it_knows_them(tmp_path):
+    (tmp_path / "one").mkdir()
+    with Store.open(tmp_path / "one" / "crawl") as store:
+        write(store, store.stream(tmp_path / "one" / "x", record), 1, "a")
+    (tmp_path / "one").rename(tmp_path / "two")
+    with Store.open(tmp_path / "two" / "crawl") as store:
+        stream = store.stream(tmp_path / "two" / "x", record)
+        assert (stream.fresh, stream.committed) == (False, 17)
+
+
+def test_a_directory_that_moved_away_from_its_streams_leaves_them_alone(tmp_path):
+    with Store.open(tmp_path / "crawl") as store:
+        write(store, store.stream(tmp_path / "x", record), 1, "a")
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "crawl").rename(tmp_path / "deeper" / "crawl")
+    with (
+        Store.open(tmp_path / "deeper" / "crawl") as store,
+        pytest.raises(StoreError, match="it is there already"),
+    ):
+        store.stream(tmp_path / "x", record)
+    assert (tmp_path / "x").read_bytes() == lines("a")
+
+
+@pytest.mark.parametrize("other", [b"another crawl's records\n" * 9, b"{}" * 5_000])
+def test_a_file_that_holds_something_else_by_now_is_refused_and_unharmed(tmp_path, other):
+    with Store.open(tmp_path / "crawl") as store:
+        write(store, store.stream(tmp_path / "x", record), 1, "a")
+    (tmp_path / "x").write_bytes(other)
+    with (
+        Store.open(tmp_path / "crawl") as store,
+        pytest.raises(StoreError, match="it holds something else, though the crawl wrote it"),
+    ):
+        store.stream(tmp_path / "x", record)
+    assert (tmp_path / "x").read_bytes() == other
+
+
+def test_what_a_killed_run_has_left_in_a_new_file_is_cut_off(tmp_path):
+    with Store.open(tmp_path / "crawl") as store:
+        store.stream(tmp_path / "x", record)
+    (tmp_path / "x").write_bytes(b"torn")
+    with Store.open(tmp_path / "crawl") as store:
+        assert store.stream(tmp_path / "x", record).fresh
+    assert (tmp_path / "x").read_bytes() == b""

@@ -87,7 +87,7 @@ class Keep:
             await trio.to_thread.run_sync(self._recall_archive)
 
     def _recall_archive(self) -> None:
-        place = _place(self._options.warc)
+        place = _place(self._options.warc, self._frontier.directory)
         with History(self._frontier.directory) as history:
             runs = [run for run in history.runs if run.walk == history.walks]
         # What a run without the archive has fetched is not in it.
@@ -127,11 +127,21 @@ def settings(options: Options, plan: Plan) -> dict[str, Any]:
     said = {name: getattr(options, name) for name in _SET}
     hosts = insecure_hosts(options)
     about = {"version": __version__, "seeds": list(plan.seeds), "workers": options.max_tasks}
-    return {**about, "insecure_hosts": hosts, "warc": _place(options.warc), **said}
+    return {
+        **about,
+        "insecure_hosts": hosts,
+        "warc": _place(options.warc, options.output or ""),
+        **said,
+    }
 
 
-def _place(path: str | None) -> str | None:
-    return os.path.realpath(path) if path is not None else None
+def _place(path: str | None, directory: str | os.PathLike[str]) -> str | None:
+    """Give the path from the directory on: both may be moved together."""
+    return (
+        None
+        if path is None
+        else os.path.relpath(os.path.realpath(path), os.path.realpath(directory))
+    )
 
 
 def is_plain(path: str) -> bool:

@@ -170,6 +170,12 @@ class _Crawling:
             sitemaps=crawler.sitemaps(),
             listing=crawler.listing,
             directory=options.output or "",
+            spent=options.max_pages is not None and _spent(crawler) >= options.max_pages,
         )
         told = "\n\n".join(filter(None, (text, self._changes)))
         return close(self._report, told, self._files.all, self._ending.signal)
+
+
+def _spent(crawler: Crawler) -> int:
+    totals = crawler.statistics()
+    return totals.pages + totals.failures

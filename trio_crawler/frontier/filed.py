@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from trio_crawler.model import Fault, Job, Purpose, Reason, Validator
+from trio_crawler.model import SLOTS, Fault, Job, Purpose, Reason, Validator
 
-_SLOTS = {each.name: vars(Job)[each.name].__set__ for each in fields(Job)}
-_url, _depth, _redirects = _SLOTS["url"], _SLOTS["depth"], _SLOTS["redirects"]
-_referrer, _tries, _purpose = _SLOTS["referrer"], _SLOTS["tries"], _SLOTS["purpose"]
-_priority, _validator, _refused = _SLOTS["priority"], _SLOTS["validator"], _SLOTS["refused"]
+_url, _depth, _redirects = SLOTS["url"], SLOTS["depth"], SLOTS["redirects"]
+_referrer, _tries, _purpose = SLOTS["referrer"], SLOTS["tries"], SLOTS["purpose"]
+_priority, _validator, _refused = SLOTS["priority"], SLOTS["validator"], SLOTS["refused"]
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -18,7 +17,7 @@ class Filed(Job):
 
     number: int = 0
 
-    # ▶ What a frozen dataclass has for this looks each slot up by its name: 1.9 times as long.
+    # ▶ For the same reason as that of Job; to call that one takes a quarter longer.
     def __init__(
         self,
         url: str,

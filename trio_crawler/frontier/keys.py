@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from itertools import filterfalse
 from struct import Struct
 
 _WIDTH = 8
@@ -77,7 +78,7 @@ class Keys:
         """Return those of `urls` that are in the set."""
         known = self._recent.intersection(urls)
         if len(known) < len(urls):
-            found = self._search([url for url in urls if url not in known])
+            found = self._search(list(filterfalse(known.__contains__, urls)))
             if len(self._recent) + len(found) > _RECENT:
                 self._recent.clear()
             self._recent.update([url for url in found if len(url) <= _LONGEST])

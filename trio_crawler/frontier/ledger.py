@@ -29,14 +29,14 @@ class Ledger:
 
     `at_risk` counts the URLs that were handed out and whose end is not written yet: these would be
     asked for again after a kill. No more than `most` of them may be, which is for the caller to
-    see to.
+    see to, and to say.
     """
 
     def __init__(self, make: Callable[[], Store]) -> None:
         self.batch = Batch()
         self.streams: list[Stream] = []
         self.at_risk = 0
-        self.most = 1
+        self.most = 0
         self._make = make
         self._opened: Store | None = None
         self._thread = trio.CapacityLimiter(1)

@@ -20,6 +20,7 @@ class Register:
     """Number the URLs that are new, know those that are out, and have each change written."""
 
     def __init__(self, max_redirects: int, ledger: Ledger) -> None:
+        self._max_redirects = max_redirects
         self.seen = Seen(max_redirects, Keys())
         self.admitted = 0
         self._ledger = ledger
@@ -36,9 +37,11 @@ class Register:
     def recall(self, store: Store) -> None:
         """Take over what earlier runs have left; of a million URLs in some two seconds."""
         self._number = store.last_number()
+        admitted = 0
         for rows in store.urls():
-            self.admitted += len(rows)
+            admitted += len(rows)
             self.seen.restore(rows)
+        self.admitted = admitted
         self.seen.restore_hops(store.hops())
         self._sitemaps.update(store.sitemap_urls())
         self._earlier.learn(store.validators())

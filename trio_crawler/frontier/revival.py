@@ -12,7 +12,7 @@ from trio_crawler.frontier.filed import Filed
 from trio_crawler.frontier.ledger import Ledger
 from trio_crawler.frontier.protocol import Past
 from trio_crawler.model import Job, Purpose, Response, Validator
-from trio_crawler.policy.robots import Robots, interpret
+from trio_crawler.policy.robots import FRESH, Robots, interpret
 from trio_crawler.policy.validators import validator_of
 from trio_crawler.store.store import Store
 
@@ -63,18 +63,19 @@ def lasts(answer: Response) -> bool:
     return 200 <= status < 300 or (400 <= status < 500 and status != _TOO_MANY_REQUESTS)
 
 
-def recall_robots(
-    robots: Robots, answers: Iterable[tuple[str, float, Response]], now: float, today: float
-) -> None:
+def recall_robots(robots: Robots, store: Store, now: float, today: float) -> None:
     """Let the rules of an earlier run hold on for the rest of their time.
 
-    `now` and `today` are the same moment, by the clock of the crawl and by that of the answers.
+    Those of an earlier walk are asked for again: their sitemaps are to be read again, too. `now`
+    and `today` are the same moment, by the clock of the crawl and by that of the answers. Many
+    files take long, so it is for a thread.
     """
-    for origin, at, answer in answers:
+    began = store.began()
+    for origin, at, answer in store.robots():
         rules = interpret(answer, robots.token)
         if rules is not None:
             # A clock that was set back must not make them last for longer.
-            age = max(today - at, 0.0)
+            age = max(today - at, 0.0 if at >= began else FRESH + 1)
             robots.store(origin, rules, now - age, validator_of(answer.headers))
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from trio_crawler.frontier.filed import Filed
 from trio_crawler.model import Job, Purpose, Reason, Validator
+from trio_crawler.store.faults import of_files
 
 # Jobs in all the blocks that lines have in memory, as long as there are few lines; and in a block:
 # less would cost a call of the system for a handful, more would hold the event loop for long.
@@ -36,11 +37,11 @@ class SpillFile:
 
     It is made in `directory` with the first block. It does not become shorter before all that is
     in it was read: then it is emptied. Let `close` be called in the end. Whatever the system says
-    against reading or writing is raised, as OSError; then nothing was changed.
+    against reading or writing is raised, as StoreError; then nothing was changed.
     """
 
     def __init__(self, directory: str | Path) -> None:
-        self._directory = directory
+        self._directory = Path(directory)
         self._file: FileIO | None = None
         self._end = 0
         self._blocks = 0
@@ -60,22 +61,24 @@ class SpillFile:
         """Keep a block; return its offset and its length in bytes."""
         block = memoryview(_encode(list(map(_row, jobs))))
         offset, written = self._end, 0
-        number = self._open()
-        while written < len(block):
-            written += os.pwrite(number, block[written:], offset + written)
+        with of_files(self._directory):
+            number = self._open()
+            while written < len(block):
+                written += os.pwrite(number, block[written:], offset + written)
         self._end += written
         self._blocks += 1
         return offset, written
 
     def read(self, offset: int, length: int) -> list[Filed]:
         """Return the jobs of a block."""
-        number = self._open()
-        block = os.pread(number, length, offset)
-        while len(block) < length:
-            more = os.pread(number, length - len(block), offset + len(block))
-            if not more:
-                raise OSError(errno.EIO, "a file of waiting URLs was cut", str(self._directory))
-            block += more
+        with of_files(self._directory):
+            number = self._open()
+            block = os.pread(number, length, offset)
+            while len(block) < length:
+                more = os.pread(number, length - len(block), offset + len(block))
+                if not more:
+                    raise OSError(errno.EIO, "a file of waiting URLs was cut")
+                block += more
         return list(starmap(Filed, _decode(block)))
 
     def forget(self) -> None:
@@ -83,7 +86,8 @@ class SpillFile:
         self._blocks -= 1
         if not self._blocks:
             self._end = 0
-            os.ftruncate(self._open(), 0)
+            with of_files(self._directory):
+                os.ftruncate(self._open(), 0)
 
     def close(self) -> None:
         """Give the file up; what is in it is lost."""
@@ -101,7 +105,7 @@ class Spill:
     """Keep jobs, each of them Filed, as they came; all but the first and the last in a file.
 
     A job in the file takes a few bytes of memory; a line that is short never touches it. None may
-    be refused by a Fault: what waits is not refused yet. When a call raises OSError, no job was
+    be refused by a Fault: what waits is not refused yet. When a call raises StoreError, no job was
     added, taken, or lost, and the call may be repeated.
     """
 

@@ -100,14 +100,12 @@ class SqliteFrontier:
 
     @property
     def _how(self) -> str:
-        if not self._over.is_set():
-            return "cut short"
-        return "stopped" if self._join.statistics().unfinished else "finished"
+        whole = "stopped" if self._join.statistics().unfinished else "finished"
+        return whole if self._over.is_set() else "cut short"
 
     def __repr__(self) -> str:
-        figures = self.statistics()
-        about = f"{figures.admitted} admitted, {figures.unsettled} unsettled"
-        return f"<SqliteFrontier({str(self.directory)!r}): {about}>"
+        name, now = str(self.directory), self.statistics()
+        return f"<SqliteFrontier({name!r}): {now.admitted} admitted, {now.unsettled} unsettled>"
 
     def stream(
         self,
@@ -149,8 +147,11 @@ class SqliteFrontier:
 
     async def past(self) -> Past | None:
         """Return what earlier runs of this walk have left; None in the first."""
-        if self._ledger.store.resumed:
-            return await self._ledger.ask(partial(past_of, self._ledger.store))
+        if self._ledger.store.resumed or self._ledger.store.walk > 1:
+            past = await self._ledger.ask(partial(past_of, self._ledger.store))
+            # Until `run` knows each of them.
+            self._register.admitted = past.statistics.admitted
+            return past
         await trio.lowlevel.checkpoint()
         return None
 
@@ -168,11 +169,13 @@ class SqliteFrontier:
         Returns also when the crawl was ended and nothing is in flight any more. By then all is
         written. Raises StoreError when something could not be, and RuntimeError when called again.
         """
+        if self._ledger.most:
+            raise RuntimeError("a frontier serves one crawl: open its directory again")
         self._ledger.most = workers
         self._dispatch.obey(robots)
         try:
             await self._recall(robots)
-            self._admit(seeds)
+            self._admit(self._register.enter(seeds))
             self._join.done()
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._dispatch.keep_time)
@@ -188,11 +191,14 @@ class SqliteFrontier:
         """Take over what earlier runs have left."""
         store = self._ledger.store
         await self._ledger.ask(partial(self._register.recall, store))
-        answers = await self._ledger.ask(lambda: list(store.robots()))
-        recall_robots(robots, answers, trio.current_time(), time.time())
+        clocks = trio.current_time(), time.time()
+        await self._ledger.ask(partial(recall_robots, robots, store, *clocks))
         counts = await self._ledger.ask(store.counts)
         self._dispatch.gate.recall(counts.pages + counts.failures)
-        await revive(self._ledger, self._admit_filed)
+        if self._dispatch.gate.spent:
+            self.hurry()
+        await revive(self._ledger, self._admit)
+        self._dispatch.gate.recalled()
 
     def _written(self) -> None:
         """Go on after a transaction."""
@@ -226,15 +232,13 @@ class SqliteFrontier:
 
     async def add(self, jobs: Sequence[Job]) -> int:
         """Admit what is unseen among pages and sitemaps found elsewhere; return how many were."""
-        await trio.lowlevel.checkpoint_if_cancelled()
-        admitted = self._admit(jobs) if self._join.statistics().unfinished else 0
-        await trio.lowlevel.cancel_shielded_checkpoint()
-        return admitted
+        # Before and not after: what is settled, finished or learned next is in the same batch.
+        await trio.lowlevel.checkpoint()
+        if not self._join.statistics().unfinished:
+            return 0
+        return self._admit(self._register.enter(jobs))
 
-    def _admit(self, jobs: Iterable[Job]) -> int:
-        return self._admit_filed(self._register.enter(jobs))
-
-    def _admit_filed(self, fresh: Sequence[Filed]) -> int:
+    def _admit(self, fresh: Sequence[Filed]) -> int:
         self._join.add(len(fresh))
         self._dispatch.admit(fresh)
         return len(fresh)
@@ -250,7 +254,7 @@ class SqliteFrontier:
         self._dispatch.settle(outcome)
         if self._dispatch.gate.spent:
             self.hurry()
-        self._admit_filed(self._register.settle(outcome, successors))
+        self._admit(self._register.settle(outcome, successors))
         self._join.done()
 
     async def finish(

@@ -199,8 +199,10 @@ class Turns:
         host = Host(name, self._line(), Manners(self._politeness, load), twin)
         if twin is not None:
             twin.twin = host
-        self._hosts[name] = host
-        return host
+        # What is known by now is from an earlier run, in which it was there.
+        host.manners.alive = self.robots.knows(name)
+        load.delay = max(self.robots.delay(name + "/"), load.delay)
+        return self._hosts.setdefault(name, host)
 
     def _offer_both(self, host: Host, now: float) -> None:
         # The twin first: it has waited longer.

@@ -35,6 +35,8 @@ class Facts:
 
     `anchors`, if they were asked for, has for each URL of `links` and each href of `malformed` the
     first anchor with a text, else the first; one that is followed comes before one that is not.
+
+    `digest` is the SHA-1 of a body that is not at hand, if the facts are told of such a one.
     """
 
     content_type: str
@@ -48,6 +50,7 @@ class Facts:
     canonical: str | None = None
     meta_robots: tuple[str, ...] = ()
     anchors: Mapping[str, Anchor] = field(default_factory=dict, repr=False)
+    digest: bytes | None = None
 
 
 def read(

@@ -64,23 +64,31 @@ class Marks:
         self._text = text
         self._read = 0
         self._again = _MOST_AGAIN
+        self._told: set[str] = set()
 
     def add(self, href: str, name: str, at: int) -> None:
         """Read the anchor of a link: an `a` whose tag ends, or an `area` whose name ends, at `at`.
 
         The first that has a text remains, else the first. In search of a text, 10,000 links are
-        read of those whose href came before.
+        read of those whose href came before. Where one that differs in the fragment only has a
+        text, nothing is added: both lead to one URL, and a large page has thousands of these.
         """
+        # With the sign: where the base is no place, "#part" is a URL, and "" is none.
+        place = "".join(href.partition("#")[:2])
+        if place in self._told:
+            return
         before = self.found.get(href)
-        if before is not None and not before.text:
+        if before is not None:
             self._again -= 1
-        if before is None or (not before.text and self._again >= 0):
-            anchor = self._a(at) if name == "a" else of_area(self._text, at)
-            if anchor.text:
-                # To the end: so they are in the order in which these anchors stand.
-                self.found.pop(href, None)
-            if before is None or anchor.text:
-                self.found[href] = anchor
+            if self._again < 0:
+                return
+        anchor = self._a(at) if name == "a" else of_area(self._text, at)
+        if anchor.text:
+            # To the end: so they are in the order in which these anchors stand.
+            self.found.pop(href, None)
+            self._told.add(place)
+        if before is None or anchor.text:
+            self.found[href] = anchor
 
     def _a(self, at: int) -> Anchor:
         if at >= self._read:
@@ -116,15 +124,21 @@ def first(
     found = dict(zip(chosen, map(_known.get, chosen.values()), strict=True))
     if all(found.values()):
         return cast("dict[str, Anchor]", found)
-    numbers = dict(zip(reversed(hrefs), range(len(hrefs) - 1, -1, -1), strict=True))
+    numbers: dict[str, int] = {}
     without: set[str] = set()
     for href in [href for href, anchor in found.items() if anchor is None]:
         source = chosen[href]
-        found[href] = anchor = read(numbers[href]) if source is None else of_source(source)
+        if source is None:
+            numbers = numbers or _first_numbers(hrefs)
+            anchor = read(numbers[href])
+        else:
+            anchor = of_source(source)
+        found[href] = anchor
         if not anchor.text:
             without.add(href)
     if not without:
         return cast("dict[str, Anchor]", found)
+    numbers = numbers or _first_numbers(hrefs)
     for number in [number for number, href in enumerate(hrefs) if href in without]:
         if (href := hrefs[number]) in without:
             source = sources[number]
@@ -133,6 +147,10 @@ def first(
                 found[href], numbers[href] = anchor, number
                 without.remove(href)
     return {href: cast("Anchor", found[href]) for href in sorted(found, key=numbers.__getitem__)}
+
+
+def _first_numbers(hrefs: Sequence[str]) -> dict[str, int]:
+    return dict(zip(reversed(hrefs), range(len(hrefs) - 1, -1, -1), strict=True))
 
 
 def _keep(source: str, anchor: Anchor) -> Anchor:

@@ -26,10 +26,13 @@ class Copies:
         self._first: dict[int, str] = {}
         self._directories: dict[int, set[str]] = {}
 
-    def recall(self, host: str, url: str, digest: bytes) -> None:
-        """Note a body of an earlier run by its SHA-1, before the first body of this run."""
+    def outlast(self) -> None:
+        """Know bodies by their SHA-1, from the first one on: others are told of by that alone."""
         self._recalled = True
-        self._note(hash((host, digest)), url)
+
+    def known(self, host: str, url: str, digest: bytes) -> str | None:
+        """Return what `original` would, of a body that is known by its SHA-1."""
+        return self._note(hash((host, digest)), url)
 
     def original(self, host: str, url: str, body: bytes) -> str | None:
         """Return the first URL of `host` with this body if its links need not be followed."""

@@ -19,6 +19,7 @@ FEW = 20
 _REMEMBERED = 65_536
 # What is recalled, a part at a time: in the loops of C each URL takes half as long.
 _AT_ONCE = 4_096
+_DIGITS_AS_ZERO = bytes(48 if 48 <= byte <= 57 else byte for byte in range(256))
 # What a page counts that leads to none of its own pattern, such as the days of a calendar.
 _ENDS = 0.1
 
@@ -124,16 +125,25 @@ class Watch:
         while some := list(islice(rest, _AT_ONCE)):
             self._last.update(some)
             self._orders.recall(some)
-            self._hosts.update(map(_host, some))
-            self._patterns.update(key for key in map(_key, some) if key is not None)
+            self._hosts.update(hosts := Counter(map(_host, some)))
+            self._patterns.update(_keys(some) if len(hosts) == 1 else _each_key(some))
 
     def recall_copies(self, bodies: Iterable[tuple[str, bytes]]) -> None:
         """Note which HTML pages came in an earlier run: their URLs, and SHA-1 digests of bodies.
 
         To be called before `saw`. Pages that were copies themselves are to be left out.
         """
+        self._copies.outlast()
         for url, digest in bodies:
-            self._copies.recall(_host(url), url, digest)
+            self._copies.known(_host(url), url, digest)
+
+    def saw_again(self, url: str, digest: bytes, content_type: str) -> str | None:
+        """Note a page that has not changed, by the SHA-1 of the body that it had; as `saw`.
+
+        To be called only after `recall_copies`.
+        """
+        html = "html" in content_type.lower()
+        return self._copies.known(_host(url), url, digest) if html else None
 
     def _unlikely(self, job: Job) -> Reason | None:
         traps, names = self._traps, path(job.url)
@@ -199,6 +209,25 @@ def _host(url: str) -> str:
 def _key(url: str) -> int | None:
     found = pattern(url)
     return None if found is None else hash(found)
+
+
+def _each_key(urls: Iterable[str]) -> Counter[int]:
+    return Counter(key for key in map(_key, urls) if key is not None)
+
+
+def _keys(urls: list[str]) -> Counter[int]:
+    """Count the keys of the URLs of one host: a tenth of the time that they take one by one.
+
+    Paths that differ only in their digits have one pattern, unless a digit is part of an escape.
+    """
+    plain = [url for url in urls if "?" not in url and "%" not in url]
+    digits = "\n".join(plain).encode().translate(_DIGITS_AS_ZERO).split(b"\n") if plain else []
+    found = _each_key(url for url in urls if "?" in url or "%" in url)
+    examples = dict(zip(digits, plain, strict=True))
+    for form, count in Counter(digits).items():
+        if (key := _key(examples[form])) is not None:
+            found[key] += count
+    return found
 
 
 def _at_least(least: int, **figures: float) -> None:

@@ -137,13 +137,14 @@ def finish(
     ended: str,
     politeness: Politeness | None,
     directory: str = "",
+    spent: bool = False,
 ) -> list[str]:
     """Say how long it took, what is left, and that every URL admitted is accounted for."""
     done = statistics.pages + statistics.redirects + statistics.failures
     rate = done / statistics.seconds if statistics.seconds > 0 else 0.0
     lines = [f"Ended early: {visible(ended)}"] if ended else []
     if directory:
-        lines.append(_left(statistics.waiting + statistics.in_flight, visible(directory)))
+        lines.append(_left(statistics.waiting + statistics.in_flight, visible(directory), spent))
     if statistics.retries:
         lines.append(f"Tried again: {count(statistics.retries, 'time')}")
     lines.append(
@@ -163,11 +164,12 @@ def hints(tally: Tally) -> list[str]:
     ]
 
 
-def _left(waiting: int, directory: str) -> str:
+def _left(waiting: int, directory: str, spent: bool) -> str:
     if not waiting:
-        return f"The crawl in {directory} is complete: --refresh walks through the site again"
+        return f"The crawl in {directory} is complete now: --refresh walks through the site again"
     wait = "waits" if waiting == 1 else "wait"
-    return f"{count(waiting, 'URL')} {wait} in {directory}: the same command goes on"
+    how = "a greater --max-pages" if spent else "the same command"
+    return f"{count(waiting, 'URL')} {wait} in {directory}: {how} goes on"
 
 
 def _per_host(politeness: Politeness | None) -> str:

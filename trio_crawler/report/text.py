@@ -72,15 +72,17 @@ class Report:
         sitemaps: Sequence[Sitemap] = (),
         listing: Listings | None = None,
         directory: str = "",
+        spent: bool = False,
     ) -> str:
         """Write the report, without a line end after its last line.
 
         `ended` says in a phrase why a crawl stopped early; that its time was over is known from
         the outcomes. `insecure` are the hosts whose certificates were not verified. `politeness`,
         `hosts`, `sitemaps` and `listing` are what the crawler has under these names; `directory`
-        keeps what waits, if the crawl has one. A full report tells of the connections too, if
-        `wire` counts them, and of the slowest hosts. What came from the web is escaped (see
-        `visible`), URLs are never cut, and the order does not depend on the crawl's.
+        keeps what waits, if the crawl has one, and the page budget may be `spent`. A full report
+        tells of the connections too, if `wire` counts them, and of the slowest hosts. What came
+        from the web is escaped (see `visible`), URLs are never cut, and the order does not depend
+        on the crawl's.
         """
         tally = self._tally
         ended = ended or tally.ended
@@ -94,7 +96,7 @@ class Report:
             sections.skipped(tally.counters),
             sections.totals(tally.counters),
             sections.connections(wire) if wire and self._full else [],
-            sections.finish(statistics, workers, ended, politeness, directory),
+            sections.finish(statistics, workers, ended, politeness, directory, spent),
             [*sections.hints(tally), *of_hosts.hints(tally, hosts, politeness)],
         )
         return "\n\n".join("\n".join(lines) for lines in parts if lines)

@@ -25,7 +25,8 @@ durations are seconds, sizes are bytes; lists are JSON, NULL when they are empty
     robots     origin, fetched, status, headers, body: the last answer for a robots.txt
     sitemaps   walk, url, kind, entries, admitted, flaws, detail, referrer, refused
     listings   walk, url, sitemap, last_modified, priority: what sitemaps say of URLs
-    streams    path (inside the directory: without it), length: what of a file counts
+    streams    path (from the directory on), length: what of a file counts, tail (SHA-1 of the
+               last 4,096 bytes of that), behind (1: a run has gone on without it)
     crawl      key, value: "meaning" has the options that this crawl was made with
 
 Which pages link to broken ones:
@@ -102,7 +103,9 @@ _TABLES = (
         walk INTEGER, url TEXT, sitemap TEXT, last_modified TEXT, priority REAL,
         PRIMARY KEY (walk, url)
     ) WITHOUT ROWID""",
-    "CREATE TABLE streams (path TEXT PRIMARY KEY, length INTEGER) WITHOUT ROWID",
+    """CREATE TABLE streams (
+        path TEXT PRIMARY KEY, length INTEGER, tail BLOB, behind INTEGER
+    ) WITHOUT ROWID""",
 )
 
 _WALK = "urls.walk, urls.walk = (SELECT max(walk) FROM walks) AS newest"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -49,6 +50,7 @@ class Store:
         self._began = time.monotonic()
         self._noted = -1.0
         self._streams: dict[str, Stream] = {}
+        self._left = False
         self._unchanged: dict[str, int] = {}
         self._broken: StoreError | None = None
 
@@ -111,6 +113,11 @@ class Store:
         """Give what has no outcome, in portions: as `Batch.admitted` has it, and the tries."""
         return self._walk.waiting()
 
+    def began(self) -> float:
+        """Return when this walk began, in seconds since 1970; 0 for the first one."""
+        sql = "SELECT started FROM walks WHERE walk = ?"
+        return float(self._database.row(sql, self.walk)[0]) if self.walk > 1 else 0.0
+
     def last_number(self) -> int:
         """Return the highest number of a URL, of all walks; 0 if there is none."""
         (number,) = self._database.row("SELECT coalesce(max(number), 0) FROM urls")
@@ -127,7 +134,8 @@ class Store:
     def bodies(self, *, originals: bool = False) -> Iterator[list[tuple[str, bytes, float]]]:
         """Give URL, SHA-1 and time of each HTML page that came well, in portions.
 
-        With `originals` those that are duplicates of others are left out.
+        With `originals` those that are duplicates of others are left out, and those that have
+        not changed since an earlier walk are among them.
         """
         return self._walk.bodies(originals=originals)
 
@@ -160,7 +168,8 @@ class Store:
             return None
         number, page = found
         self._unchanged[page.url] = number
-        return versions.facts_of(page)
+        (digest,) = self._database.row("SELECT digest FROM page_ WHERE number = ?", number)
+        return versions.facts_of(page, digest)
 
     def outcomes(self) -> Iterator[Outcome]:
         """Give the outcomes of this walk by number, the pages without bodies."""
@@ -175,24 +184,34 @@ class Store:
     ) -> Stream:
         """Open a file whose records are written with the outcomes that they tell of.
 
-        It is known again by its path: inside the directory by the one from there.
+        It is known again by the path that leads from the directory to it, so both may be moved
+        together. What is there and not of this crawl is left alone.
         """
         name = self._name(path)
         if name in _OWN:
             raise StoreError(f"{shown(path)}: the crawl itself needs it: give another path")
-        found = self._database.rows("SELECT length FROM streams WHERE path = ?", name)
+        sql = "SELECT length, tail, behind FROM streams WHERE path = ?"
+        found = self._database.rows(sql, name)
+        length, tail, behind = found[0] if found else (None, None, None)
+        if behind:
+            raise StoreError(
+                f"{shown(path)}: a run has gone on without it, so records are missing: "
+                "give another path"
+            )
         if any(stream.is_file(path) for stream in self._streams.values()):
             raise StoreError(f"{shown(path)}: it is given twice: give another path")
-        stream = Stream(Path(path), found[0][0] if found else 0, encode, head, rest)
+        stream = Stream(Path(path), length, tail, encode, head, rest)
         self._streams[name] = stream
+        if length is None:
+            # Before anything is in it: what a killed run has left there is the crawl's own.
+            self._database.do("INSERT INTO streams (path, length, behind) VALUES (?, 0, 0)", name)
         return stream
 
     def _name(self, path: str | Path) -> str:
         with of_files(Path(path)):
             whole, inside = Path(path).resolve(), self._directory.resolve()
-        name = whole.relative_to(inside) if whole.is_relative_to(inside) else whole
         # A path need not be UTF-8.
-        return str(name).encode("utf-8", "backslashreplace").decode()
+        return os.path.relpath(whole, inside).encode("utf-8", "backslashreplace").decode()
 
     def write(self, batch: Batch) -> None:
         """Write a batch: its streams, then all else in one transaction.
@@ -230,9 +249,20 @@ class Store:
         with self._database.transaction():
             entry.make()
             if lengths:
-                sql = "INSERT OR REPLACE INTO streams (path, length) VALUES (?, ?)"
-                self._database.many(sql, lengths.items())
+                sql = "UPDATE streams SET length = ?, tail = ? WHERE path = ?"
+                written = ((at, self._streams[name].tail, name) for name, at in lengths.items())
+                self._database.many(sql, written)
+            if batch.settled:
+                self._leave_behind()
             self._enter_run(batch.retries)
+
+    def _leave_behind(self) -> None:
+        """Note which streams of earlier runs lack what this one settles."""
+        if not self._left:
+            for (name,) in self._database.rows("SELECT path FROM streams"):
+                if name not in self._streams:
+                    self._database.do("UPDATE streams SET behind = 1 WHERE path = ?", name)
+            self._left = True
 
     def _enter_run(self, retries: int) -> None:
         """Note how far the run has come, so that a kill takes no more than a second from it."""

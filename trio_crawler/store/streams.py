@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import stat
 from collections.abc import Callable, Container
@@ -14,37 +15,45 @@ from trio_crawler.model import Outcome
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.faults import of_file, of_files, shown
 
+TAIL = 4_096
+"""Bytes at the end of what is committed that tell whether a file is still the same."""
+
 
 class Stream:
     """Append records to a file of which so many bytes are `committed`.
 
     What stands behind those was written by a run that ended before its transaction, and is cut
-    off. `encode` makes the records of an outcome, `head` what a new file begins with, and `rest`
-    what came up since the last time besides outcomes; all are called in the thread that writes.
+    off; the last of them must have the digest `tail`. With None committed the file is new to the
+    crawl, and must be empty. `encode` makes the records of an outcome, `head` what a new file
+    begins with, and `rest` what came up since the last time besides outcomes; all are called in
+    the thread that writes.
 
     Raises StoreError when the file cannot be written, is no plain file, is in use by another
-    crawl, or holds less than was committed.
+    crawl, or does not hold what was committed.
     """
 
     def __init__(
         self,
         path: Path,
-        committed: int,
+        committed: int | None,
+        tail: bytes | None,
         encode: Callable[[Outcome], bytes],
         head: Callable[[], bytes] = bytes,
         rest: Callable[[], bytes] = bytes,
     ) -> None:
         self.path = path
-        self.committed = committed
-        self.fresh = committed == 0
+        self.committed = committed or 0
+        self.fresh = not committed
         self._encode = encode
         self._head = head
         self._rest = rest
         self._added: list[Outcome] = []
-        self._written = committed
+        self._written = self.committed
+        self._tail = b""
         self._file = self._opened()
         try:
-            self._check()
+            self._check(new=committed is None)
+            self._compare(tail)
             self._cut()
         except BaseException:
             self.close()
@@ -87,7 +96,7 @@ class Stream:
                 raise self._not_plain() from error
             raise of_file(self.path, error) from error
 
-    def _check(self) -> None:
+    def _check(self, *, new: bool) -> None:
         with of_files(self.path):
             about = os.fstat(self._file)
         if not stat.S_ISREG(about.st_mode):
@@ -95,6 +104,24 @@ class Stream:
         if about.st_size < self.committed:
             raise self._lost(f"it holds {about.st_size:,} bytes, not {self.committed:,}")
         self._lock()
+        if new and about.st_size:
+            raise StoreError(
+                f"{shown(self.path)}: it is there already, and not of this crawl: "
+                "move it away, or give another path"
+            )
+
+    def _compare(self, tail: bytes | None) -> None:
+        """Refuse a file that is another one by now, or has been changed."""
+        with of_files(self.path):
+            size = min(TAIL, self.committed)
+            self._tail = os.pread(self._file, size, self.committed - size)
+        if self.committed and self.tail != tail:
+            raise self._lost("it holds something else")
+
+    @property
+    def tail(self) -> bytes:
+        """Return the digest of the last bytes that were written."""
+        return hashlib.sha1(self._tail, usedforsecurity=False).digest()
 
     def _lock(self) -> None:
         with of_files(self.path), suppress(BlockingIOError):
@@ -137,6 +164,7 @@ class Stream:
                 self._written += count
                 rest = rest[count:]
             os.fsync(self._file)
+        self._tail = (self._tail + data[-TAIL:])[-TAIL:]
         return self._written
 
     def commit(self) -> None:

@@ -50,8 +50,8 @@ def _columns() -> str:
     return f"{own}, links_.links, links_.refused, page_.exact"
 
 
-def facts_of(page: Page) -> Facts:
-    """Give what a page said, as far as its outcome tells.
+def facts_of(page: Page, digest: bytes | None = None) -> Facts:
+    """Give what a page with this body said, as far as its outcome tells.
 
     Its links come in another order: those that were followed, then those that were not. Which
     ones were marked nofollow is known of those that were refused for it.
@@ -70,4 +70,5 @@ def facts_of(page: Page) -> Facts:
         page.canonical,
         page.robots,
         anchors=page.anchors,
+        digest=digest,
     )

@@ -161,11 +161,11 @@ class Walk:
         return number or 0
 
     def hops(self) -> Iterator[tuple[str, str]]:
-        """Give where redirects led, by paths that had been redirected before."""
+        """Give where redirects led that were followed, if others had led to them."""
         (most,) = self._database.row(
             "SELECT max(redirects) FROM urls WHERE number BETWEEN ? AND ?", self.first, self.last
         )
-        for table, where in (("redirect_", "TRUE"), ("failure_", "target IS NOT NULL")):
+        for table, where in (("redirect_", "refused IS NULL"), ("failure_", "target IS NOT NULL")):
             sql = (
                 f"SELECT url, target FROM {table} JOIN urls USING (number) "
                 f"WHERE number BETWEEN ? AND ? AND redirects < ? AND {where}"
@@ -175,13 +175,16 @@ class Walk:
     def bodies(self, *, originals: bool = False) -> Iterator[list[Row]]:
         """Give URL, SHA-1 and time of each HTML page that came well, in portions.
 
-        With `originals` those that are duplicates of others are left out.
+        With `originals` those that are duplicates of others are left out, and those that have
+        not changed since an earlier walk are among them.
         """
-        which = "AND duplicate_of IS NULL " if originals else ""
+        well = "status BETWEEN 200 AND 299"
+        if originals:
+            well = f"({well} OR same_as NOT NULL) AND duplicate_of IS NULL"
         sql = (
             "SELECT number, url, digest, fetched FROM page_ JOIN urls USING (number) "
-            "WHERE number > ? AND number <= ? AND status BETWEEN 200 AND 299 "
-            f"AND digest NOT NULL AND content_type LIKE '%html%' {which}ORDER BY number LIMIT ?"
+            f"WHERE number > ? AND number <= ? AND {well} "
+            "AND digest NOT NULL AND content_type LIKE '%html%' ORDER BY number LIMIT ?"
         )
         for portion in self._by_number(sql):
             yield [row[1:] for row in portion]

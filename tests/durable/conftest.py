@@ -1,0 +1,39 @@
+"""What the tests of durable crawls share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+import trio
+from durable import strike
+from durable.small import Small, whole_crawl
+
+_MEMORY = "/dev/shm"
+
+
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """Give a directory that needs no disk, where there is one: hundreds of crawls wait for it."""
+    with TemporaryDirectory(dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None) as name:
+        yield Path(name)
+
+
+@pytest.fixture
+async def whole(memory: Path, autojump_clock: trio.testing.MockClock) -> Small:
+    """Make a small crawl that nothing has stopped; the test must ask for the clock, too."""
+    return await whole_crawl(Small(memory / "whole"))
+
+
+@pytest.fixture(scope="session")
+def preloaded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the directory of what can be preloaded; without a compiler the test is skipped."""
+    if strike.compiler() is None:
+        pytest.skip("no C compiler")
+    home = tmp_path_factory.mktemp("preloaded")
+    for name in ("strike", "clock"):
+        strike.built(home, name)
+    return home
