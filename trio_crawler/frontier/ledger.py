@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
@@ -58,8 +58,11 @@ class Ledger:
         """Open the store. Raises StoreError."""
         self._opened = await trio.to_thread.run_sync(self._make)
 
-    async def close(self, how: str, hosts: Sequence[HostStatistics], seconds: float) -> None:
-        """Write what is left and how the run ends, and close the store. Raises StoreError."""
+    async def close(self, how: str, hosts: Iterable[HostStatistics], seconds: float) -> None:
+        """Write what is left and how the run ends, and close the store. Raises StoreError.
+
+        The hosts are gone through in the thread.
+        """
         # It takes no longer than a transaction.
         with trio.CancelScope(shield=True):
             try:

@@ -181,7 +181,7 @@ class MemoryFrontier:
 
     def hosts(self) -> list[HostStatistics]:
         """Tell of each host at this moment."""
-        return self._dispatch.hosts()
+        return list(self._dispatch.hosts())
 
 
 def followed(seen: Seen, outcome: Outcome, successors: Iterable[Job]) -> list[Job]:

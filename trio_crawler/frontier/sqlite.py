@@ -96,7 +96,7 @@ class SqliteFrontier:
     ) -> None:
         self._spilled.close()
         seconds = trio.current_time() - self._since
-        await self._ledger.close(self._how, self.hosts(), seconds)  # noqa: ASYNC102 - it shields itself
+        await self._ledger.close(self._how, self._dispatch.hosts(), seconds)  # noqa: ASYNC102 - it shields itself
 
     @property
     def _how(self) -> str:
@@ -296,4 +296,4 @@ class SqliteFrontier:
 
     def hosts(self) -> list[HostStatistics]:
         """Tell of each host at this moment."""
-        return self._dispatch.hosts()
+        return list(self._dispatch.hosts())

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,7 +112,7 @@ def meaning_of(database: Database) -> dict[str, Any]:
 
 
 def end(
-    database: Database, run: int, how: str, hosts: Sequence[HostStatistics], seconds: float
+    database: Database, run: int, how: str, hosts: Iterable[HostStatistics], seconds: float
 ) -> None:
     """Note the end of a run, and how it leaves the hosts."""
     marks = ", ".join("?" * 12)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -283,7 +283,7 @@ class Store:
         for name, stream in self._streams.items():
             stream.cut_back(lengths.get(name, 0))
 
-    def end(self, how: str, hosts: Sequence[HostStatistics], seconds: float) -> None:
+    def end(self, how: str, hosts: Iterable[HostStatistics], seconds: float) -> None:
         """Note that the run ends, how, and how it leaves the hosts."""
         if self._broken is None:
             runs.end(self._database, self.run, how, hosts, seconds)
