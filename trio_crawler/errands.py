@@ -10,7 +10,7 @@ from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.model import Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.page.urls import origin, web
 from trio_crawler.policy.manners import troubled
-from trio_crawler.policy.robots import FRESH, Robots, Rules, interpret
+from trio_crawler.policy.robots import Robots, Rules, interpret
 from trio_crawler.policy.validators import validator_of
 from trio_crawler.sitemaps import LARGE, Sitemaps
 from trio_crawler.verdict import is_redirect, location
@@ -57,10 +57,10 @@ class Errands:
         if rules is not None:
             await self._keep(asked, rules, answer)
         elif known:
-            await self._renew(asked)
+            self._robots.renew(origin(asked), trio.current_time())
         elif self._robots.is_old(origin(asked), trio.current_time()):
             # Its old rules may hold while it cannot be had (RFC 9309, 2.4).
-            await self._renew(asked, _A_WHILE)
+            self._robots.renew(origin(asked), trio.current_time(), _A_WHILE)
         else:
             self._frontier.learned(asked, _unavailable(answer))
             return
@@ -70,11 +70,6 @@ class Errands:
         validator = validator_of(answer.headers) if isinstance(answer, Response) else None
         self._robots.store(origin(asked), rules, trio.current_time(), validator)
         await self._sitemaps.named(rules.sitemaps, asked)
-
-    async def _renew(self, asked: str, seconds: float = FRESH) -> None:
-        """Let the rules that are known hold on; what they name may be new to this walk."""
-        self._robots.renew(origin(asked), trio.current_time(), seconds)
-        await self._sitemaps.named(self._robots.sitemaps(origin(asked)), asked)
 
     async def _rules(self, answer: Response | Fault) -> Rules | None:
         if isinstance(answer, Fault) or len(answer.body) < LARGE:

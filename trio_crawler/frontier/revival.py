@@ -12,7 +12,7 @@ from trio_crawler.frontier.filed import Filed
 from trio_crawler.frontier.ledger import Ledger
 from trio_crawler.frontier.protocol import Past
 from trio_crawler.model import Job, Purpose, Response, Validator
-from trio_crawler.policy.robots import FRESH, Robots, interpret
+from trio_crawler.policy.robots import Robots, interpret
 from trio_crawler.policy.validators import validator_of
 from trio_crawler.store.store import Store
 
@@ -66,16 +66,16 @@ def lasts(answer: Response) -> bool:
 def recall_robots(robots: Robots, store: Store, now: float, today: float) -> None:
     """Let the rules of an earlier run hold on for the rest of their time.
 
-    Those of an earlier walk are asked for again: their sitemaps are to be read again, too. `now`
-    and `today` are the same moment, by the clock of the crawl and by that of the answers. Many
-    files take long, so it is for a thread.
+    Those of an earlier walk do not: a walk goes by the rules of its own time, and reads the
+    sitemaps again that these name. `now` and `today` are the same moment, by the clock of the
+    crawl and by that of the answers. Many files take long, so it is for a thread.
     """
     began = store.began()
     for origin, at, answer in store.robots():
-        rules = interpret(answer, robots.token)
+        rules = interpret(answer, robots.token) if at >= began else None
         if rules is not None:
             # A clock that was set back must not make them last for longer.
-            age = max(today - at, 0.0 if at >= began else FRESH + 1)
+            age = max(today - at, 0.0)
             robots.store(origin, rules, now - age, validator_of(answer.headers))
 
 

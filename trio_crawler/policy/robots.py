@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from trio_crawler.model import Fault, Job, Reason, Response, Validator
@@ -96,11 +95,6 @@ class Robots:
     def knows(self, origin: str) -> bool:
         """Tell whether the rules of an origin are known, however old they are."""
         return origin in self._known
-
-    def sitemaps(self, origin: str) -> Sequence[str]:
-        """Give the sitemaps that the known rules of an origin name."""
-        known = self._known.get(origin)
-        return () if known is None else known.rules.sitemaps
 
     def delay(self, url: str) -> float:
         """Give the seconds that the URL's origin wants between requests, 0 for none."""
