@@ -4,7 +4,8 @@ Others do not limit the requests to one host, and follow what is marked as not t
 
     PYTHONPATH=. python tests/bench/ours_crawler.py http://127.0.0.1:8000/ 10
 
-With BENCH_FOUND in the environment it says which URLs it found, and is not to be measured.
+With BENCH_ANCHORS=1 in the environment links have texts, as they have in `lasting_crawler.py`.
+With BENCH_FOUND it says which URLs it found, and is not to be measured.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ def main(*arguments: str) -> None:
     """Crawl, and print what `measure.py` reads."""
     *seeds, workers = arguments
     politeness = Politeness(per_host=int(workers), nofollow=False)
-    crawler = Crawler(seeds, workers=int(workers), politeness=politeness)
+    anchors = os.environ.get("BENCH_ANCHORS") == "1"
+    crawler = Crawler(seeds, workers=int(workers), politeness=politeness, anchors=anchors)
     found: dict[str, int] = {}
     start_up, wall = time.process_time(), time.perf_counter()
     if "BENCH_FOUND" in os.environ:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from trio_crawler import Reason
 from trio_crawler.model import Anchor
 from trio_crawler.page import html, read, tidy
-from trio_crawler.page.anchors import LONGEST, WINDOW
+from trio_crawler.page.anchors import LONGEST, WINDOW, Marks
 
 URL = "http://e.test/a/b.html"
 X = "http://e.test/x"
@@ -127,6 +127,30 @@ def test_anchors_stand_under_the_urls_that_a_base_makes_of_their_links(reader):
     assert {text for _, text in anchors(markup, reader).values()} == {"a", "b"}
     markup = "<base href=/d/><a href=x>a</a>"
     assert anchors(markup, reader) == {"http://e.test/d/x": Anchor("a", "a")}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_links_that_differ_in_the_fragment_have_the_first_text_of_them(reader):
+    markup = "<a href='/x#1'></a><a href='/x#2'>first</a><a href='/x#3'>b</a><a href=/x>c</a>"
+    assert anchors(markup, reader) == {X: Anchor("a", "first")}
+    assert anchors("<a href='/x#1'></a><area href=/x alt=t>", reader) == {X: Anchor("area", "t")}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_fragment_alone_says_nothing_of_no_href_where_the_base_is_no_place(reader):
+    markup = "<base href='mailto:x'><a href=''>none</a><a href='#f'>text</a>"
+    texts = {url: anchor.text for url, anchor in anchors(markup, reader).items()}
+    assert texts == {"": "none", "mailto:x": "text"}
+
+
+def test_a_text_is_read_once_for_all_fragments_of_a_page():
+    text = "<a href='#0'>0</a>"
+    marks = Marks(text)
+    marks.add("#0", "a", text.index(">") + 1)
+    for number in range(1, 100):
+        # Behind the text: what is read there has none, and would be kept.
+        marks.add(f"#{number}", "a", len(text))
+    assert marks.found == {"#0": Anchor("a", "0")}
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -151,6 +151,7 @@ class SqliteFrontier:
             past = await self._ledger.ask(partial(past_of, self._ledger.store))
             # Until `run` knows each of them.
             self._register.admitted = past.statistics.admitted
+            self._dispatch.gate.recall(past.statistics.pages + past.statistics.failures)
             return past
         await trio.lowlevel.checkpoint()
         return None
@@ -193,8 +194,6 @@ class SqliteFrontier:
         await self._ledger.ask(partial(self._register.recall, store))
         clocks = trio.current_time(), time.time()
         await self._ledger.ask(partial(recall_robots, robots, store, *clocks))
-        counts = await self._ledger.ask(store.counts)
-        self._dispatch.gate.recall(counts.pages + counts.failures)
         if self._dispatch.gate.spent:
             self.hurry()
         await revive(self._ledger, self._admit)

@@ -122,43 +122,9 @@ def first(
     chosen: dict[str, str | None] = {}
     deque(map(chosen.setdefault, hrefs, sources), 0)
     found = dict(zip(chosen, map(_known.get, chosen.values()), strict=True))
-    if all(found.values()):
-        return cast("dict[str, Anchor]", found)
-    numbers: dict[str, int] = {}
-    without: set[str] = set()
-    for href in [href for href, anchor in found.items() if anchor is None]:
-        source = chosen[href]
-        if source is None:
-            numbers = numbers or _first_numbers(hrefs)
-            anchor = read(numbers[href])
-        else:
-            anchor = of_source(source)
-        found[href] = anchor
-        if not anchor.text:
-            without.add(href)
-    if not without:
-        return cast("dict[str, Anchor]", found)
-    numbers = numbers or _first_numbers(hrefs)
-    for number in [number for number, href in enumerate(hrefs) if href in without]:
-        if (href := hrefs[number]) in without:
-            source = sources[number]
-            anchor = read(number) if source is None else of_source(source)
-            if anchor.text:
-                found[href], numbers[href] = anchor, number
-                without.remove(href)
-    return {href: cast("Anchor", found[href]) for href in sorted(found, key=numbers.__getitem__)}
-
-
-def _first_numbers(hrefs: Sequence[str]) -> dict[str, int]:
-    return dict(zip(reversed(hrefs), range(len(hrefs) - 1, -1, -1), strict=True))
-
-
-def _keep(source: str, anchor: Anchor) -> Anchor:
-    if anchor.text and len(source) <= _LONGEST_KEPT:
-        if len(_known) >= _KEPT:
-            _known.clear()
-        _known[source] = anchor
-    return anchor
+    if not all(found.values()) and (without := _read_unknown(found, chosen, hrefs, read)):
+        return _with_later_texts(cast("dict[str, Anchor]", found), without, hrefs, sources, read)
+    return cast("dict[str, Anchor]", found)
 
 
 def better(
@@ -189,6 +155,59 @@ def by_url(
         names = ((href.partition("#")[0], anchor) for href, anchor in anchors.items())
         found |= better((name, anchor) for name, anchor in names if name in malformed)
     return found
+
+
+def _read_unknown(
+    found: dict[str, Anchor | None],
+    chosen: Mapping[str, str | None],
+    hrefs: Sequence[str],
+    read: Callable[[int], Anchor],
+) -> set[str]:
+    """Read the first anchors that are not known; returns the hrefs that have no text there."""
+    numbers: dict[str, int] = {}
+    without: set[str] = set()
+    for href in [href for href, anchor in found.items() if anchor is None]:
+        source = chosen[href]
+        if source is None:
+            numbers = numbers or _first_numbers(hrefs)
+            anchor = read(numbers[href])
+        else:
+            anchor = of_source(source)
+        found[href] = anchor
+        if not anchor.text:
+            without.add(href)
+    return without
+
+
+def _with_later_texts(
+    found: dict[str, Anchor],
+    without: set[str],
+    hrefs: Sequence[str],
+    sources: Sequence[str | None],
+    read: Callable[[int], Anchor],
+) -> dict[str, Anchor]:
+    """Look for a text in the later anchors of the hrefs that are `without` one."""
+    numbers = _first_numbers(hrefs)
+    for number in [number for number, href in enumerate(hrefs) if href in without]:
+        if (href := hrefs[number]) in without:
+            source = sources[number]
+            anchor = read(number) if source is None else of_source(source)
+            if anchor.text:
+                found[href], numbers[href] = anchor, number
+                without.remove(href)
+    return {href: found[href] for href in sorted(found, key=numbers.__getitem__)}
+
+
+def _first_numbers(hrefs: Sequence[str]) -> dict[str, int]:
+    return dict(zip(reversed(hrefs), range(len(hrefs) - 1, -1, -1), strict=True))
+
+
+def _keep(source: str, anchor: Anchor) -> Anchor:
+    if anchor.text and len(source) <= _LONGEST_KEPT:
+        if len(_known) >= _KEPT:
+            _known.clear()
+        _known[source] = anchor
+    return anchor
 
 
 def _within(text: str, at: int) -> tuple[Anchor, int]:
