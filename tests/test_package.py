@@ -46,6 +46,18 @@ def test_help_needs_neither_trio_nor_httpx():
     assert run.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize("start", ["trio_crawler.Crawler", "trio_crawler.cli.run"])
+def test_a_crawl_that_is_not_kept_needs_neither_sqlite_nor_warcio(start):
+    module = start.removesuffix(".Crawler")
+    code = (
+        f"import sys, {module}\n"
+        f"{start}\n"
+        "print([name for name in ('sqlite3', 'warcio') if name in sys.modules])\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"
+
+
 def imports(path: Path) -> set[str]:
     """Name the rooms of this package that a module imports."""
     tree = ast.parse(path.read_text())

@@ -44,6 +44,20 @@ def without_times(report: str) -> str:
     return re.sub(r"Finished .*", "", slowest)
 
 
+def stopped(gate: Gate, *words: str, sent: signal.Signals = signal.SIGINT) -> tuple[str, str, int]:
+    """Stop the command while the gate's page is in flight, and let that come.
+
+    Gives what was written, but for the first line on standard error, and the status.
+    """
+    with start(*words) as process:
+        assert gate.came.wait(20)
+        process.send_signal(sent)
+        process.stderr.readline()
+        gate.open()
+        out, err = ended(process, patience=5)
+    return out, err, process.returncode
+
+
 # Going on.
 
 
@@ -68,13 +82,8 @@ def test_what_waits_when_a_signal_comes_is_told_and_fetched_by_the_same_command(
     gate = Gate("/last")
     words = ["-o", str(crawled), "--max-tasks", "1"]
     with threaded_raw_server(gated(gate)) as server:
-        with start(*words, server.url) as process:
-            assert gate.came.wait(20)
-            process.send_signal(sent)
-            process.stderr.readline()
-            gate.open()
-            out, err = ended(process, patience=5)
-        assert (process.returncode, err) == (status, "")
+        out, *rest = stopped(gate, *words, server.url, sent=sent)
+        assert rest == ["", status]
         assert f"\n7 URLs wait in {crawled}: the same command goes on\n" in out
         assert "\nadmitted 9 = 2 pages + " in out
         assert "Skipped" not in out
@@ -146,12 +155,7 @@ def test_json_lines_on_standard_output_are_those_of_this_run(crawled):
     gate = Gate("/last")
     words = ["-o", str(crawled), "--max-tasks", "1", "--jsonl", "-"]
     with threaded_raw_server(gated(gate)) as server:
-        with start(*words, server.url) as process:
-            assert gate.came.wait(20)
-            process.send_signal(signal.SIGINT)
-            process.stderr.readline()
-            gate.open()
-            first, _ = ended(process)
+        first, *_ = stopped(gate, *words, server.url)
         again = crawl(*words, server.url)
     urls = [json.loads(line)["url"] for line in (first + again.stdout).splitlines()]
     assert len(urls) == len(set(urls)) == 9
@@ -163,12 +167,7 @@ def test_exports_tell_of_all_runs(crawled):
     gate, path = Gate("/last"), crawled.with_suffix(".csv")
     words = ["-o", str(crawled), "--max-tasks", "1", "--csv", str(path)]
     with threaded_raw_server(gated(gate)) as server:
-        with start(*words, server.url) as process:
-            assert gate.came.wait(20)
-            process.send_signal(signal.SIGINT)
-            process.stderr.readline()
-            gate.open()
-            ended(process)
+        stopped(gate, *words, server.url)
         assert len(path.read_text().splitlines()) == 3
         crawl(*words, server.url)
     assert len(path.read_text().splitlines()) == 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import signal
 import threading
 from pathlib import Path
@@ -14,7 +15,6 @@ import trio
 from cli.command import crawl, ended, start
 from sites.raw import Request, html, redirect, reply, silence, threaded_raw_server
 
-from trio_crawler.cli import drafts
 from trio_crawler.cli.drafts import Sitemaps
 from trio_crawler.report import sitemap_xml
 
@@ -189,11 +189,15 @@ def test_a_sitemap_that_cannot_be_finished_leaves_what_was_there(
     with sitemaps.file:
         sitemaps.file.write(entries(7))
 
-    def full(chunks: object) -> bytes:
-        raise OSError("no space")
+    def refused(source: str, target: str) -> None:
+        if target == str(path):
+            raise OSError("not the index")
+        replace(source, target)
 
-    monkeypatch.setattr(drafts.report, "sitemap_index", full)
-    with pytest.raises(OSError, match="no space"):
+    replace = os.replace
+    monkeypatch.setattr(os, "replace", refused)
+    with pytest.raises(OSError, match="not the index"):
         sitemaps.keep()
     sitemaps.drop()
     assert path.read_text() == "old"
+    assert not list(tmp_path.glob("*.part"))

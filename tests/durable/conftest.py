@@ -10,7 +10,12 @@ from tempfile import TemporaryDirectory
 import pytest
 import trio
 from durable import strike
-from durable.small import Small, whole_crawl
+from durable.crawls import whole_crawl
+from durable.server import Served
+from durable.small import Small
+from durable.small import whole_crawl as whole_small_crawl
+
+from trio_crawler import Outcome
 
 _MEMORY = "/dev/shm"
 
@@ -25,7 +30,13 @@ def memory() -> Iterator[Path]:
 @pytest.fixture
 async def whole(memory: Path, autojump_clock: trio.testing.MockClock) -> Small:
     """Make a small crawl that nothing has stopped; the test must ask for the clock, too."""
-    return await whole_crawl(Small(memory / "whole"))
+    return await whole_small_crawl(Small(memory / "whole"))
+
+
+@pytest.fixture(scope="module")
+def outcomes(server: Served, tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
+    """Crawl what the module's `server` serves by the command, which nothing has stopped."""
+    return whole_crawl(server, tmp_path_factory.mktemp("whole"))[1]
 
 
 @pytest.fixture(scope="session")

@@ -49,21 +49,26 @@ class Run:
 
 @dataclass
 class Durable:
-    """A crawl of a served site into a directory, run by run."""
+    """A crawl of a served site, run by run; the directory and the files stand in `kept`.
+
+    What the runs say is in `home`, and so is the rest if nothing else is told.
+    """
 
     served: Served
     home: Path
     workers: int = 10
     words: Sequence[str] = ()
     warc: bool = True
+    kept: Path | None = None
     runs: list[Run] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
         self.site = self.served.site
-        self.directory = self.home / "crawl"
-        self.lines = self.home / "pages.jsonl"
-        self.archive = self.home / "pages.warc.gz"
+        kept = self.kept or self.home
+        self.directory = kept / "crawl"
+        self.lines = kept / "pages.jsonl"
+        self.archive = kept / "pages.warc.gz"
         self.home.mkdir(parents=True, exist_ok=True)
 
     def command(self, number: int, *words: str) -> list[str]:
@@ -138,6 +143,10 @@ class Started:
     def _bound(self) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (self.largest, self.largest))
 
+    def has_said(self, words: str) -> bool:
+        """Tell whether these words stand on standard error."""
+        return words in self._err.read_text("utf-8", "replace")
+
     def has_asked(self, path: str = "") -> bool:
         """Tell whether the server was asked in this run, for a path that begins so."""
         return any(a.path.startswith(path) for a in self.crawl.served.asked(self.number))
@@ -196,6 +205,18 @@ def until_whole(crawl: Durable, most: int = 5) -> Run:
         if (run := crawl.run()).whole:
             return run
     raise AssertionError(f"not whole after {most} runs: {run}")
+
+
+def assert_equal(crawl: Durable, whole: Sequence[Outcome]) -> None:
+    """Find nothing in which a crawl differs from one that nothing has stopped."""
+    found = crawl.complaints(whole)
+    assert not any(found.values()), found
+
+
+def assert_completed(crawl: Durable, whole: Sequence[Outcome]) -> None:
+    """Take a crawl up again until it is whole, and as if nothing had stopped it."""
+    until_whole(crawl)
+    assert_equal(crawl, whole)
 
 
 def kill_again_and_again(

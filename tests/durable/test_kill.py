@@ -7,7 +7,13 @@ from random import Random
 
 import pytest
 from durable import strike
-from durable.crawls import Durable, kill_again_and_again, until_whole, whole_crawl
+from durable.crawls import (
+    Durable,
+    assert_completed,
+    assert_equal,
+    kill_again_and_again,
+    whole_crawl,
+)
 from durable.server import Served, served
 from durable.site import Site
 
@@ -17,17 +23,14 @@ SEED = 7
 def test_a_crawl_that_is_killed_again_and_again_loses_nothing_and_writes_nothing_twice(tmp_path):
     with served(Site(300, SEED), 300, SEED) as server:
         first, outcomes = whole_crawl(server, tmp_path)
-        found = first.complaints(outcomes)
-        assert not any(found.values()), found
+        assert_equal(first, outcomes)
         startup = server.asked(1)[0].seconds - first.runs[0].begun
         seconds = first.runs[0].seconds - startup
         killed = Durable(server, tmp_path / "killed")
         server.begin(tmp_path / "log")
         # At other instants each time: what is wrong is told.
         assert kill_again_and_again(killed, Random(), 5, startup, seconds)
-        until_whole(killed)
-        found = killed.complaints(outcomes)
-        assert not any(found.values()), found
+        assert_completed(killed, outcomes)
         # Once it is whole, the command only tells so.
         run = killed.run()
         assert run.whole
@@ -38,11 +41,6 @@ def test_a_crawl_that_is_killed_again_and_again_loses_nothing_and_writes_nothing
 def server() -> Iterator[Served]:
     with served(Site(30, SEED), 30, SEED) as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def outcomes(server, tmp_path_factory):
-    return whole_crawl(server, tmp_path_factory.mktemp("whole"))[1]
 
 
 @pytest.mark.parametrize("blow", strike.BLOWS, ids=lambda blow: blow.name)
@@ -57,6 +55,4 @@ def test_the_command_ends_well_when_struck_at_a_call_to_the_disk(
         run = crawl.run(**env)
         if not run.whole:
             assert list(strike.told(run, blow)) == []
-        until_whole(crawl)
-        found = crawl.complaints(outcomes)
-        assert not any(found.values()), (at, found)
+        assert_completed(crawl, outcomes)

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 from durable import compare
-from durable.crawls import Durable, until_whole
+from durable.crawls import Durable, assert_completed
 from durable.server import Served, served
 from durable.site import Site
 from durable.small import Small, law
@@ -70,9 +70,7 @@ def test_a_second_walk_that_is_killed_finds_what_has_changed_and_asks_by_validat
         started = killed.start()
         started.is_over(random.uniform(0.3, 1.2))
         started.killed()
-    assert until_whole(killed)
-    found = killed.complaints(wanted)
-    assert not any(found.values()), found
+    assert_completed(killed, wanted)
     for crawl in (first, killed):
         told = changes(crawl)
         assert {kind: told[kind] for kind in ("new", "gone", "changed")} == expected(server.site)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from cli.command import wait_until
-from durable.crawls import Durable, Run, until_whole, whole_crawl
+from durable.crawls import Durable, Run, assert_completed, assert_equal
 from durable.server import Served, served
 from durable.site import Site
 from durable.strike import ENDS_WITHIN, one_line
@@ -25,71 +25,58 @@ def server() -> Iterator[Served]:
         yield server
 
 
-@pytest.fixture(scope="module")
-def outcomes(server, tmp_path_factory):
-    return whole_crawl(server, tmp_path_factory.mktemp("whole"))[1]
-
-
-def refused(run: Run, *words: str) -> bool:
-    """Tell whether a run ended soon, with one line in which these words stand."""
-    said = run.err.lower()
+def assert_refused(run: Run, *words: str, since: float | None = None) -> None:
+    """Find that a run ended soon, with one line in which these words stand."""
     assert run.status == 1, run
     assert one_line(run), run.err
-    assert all(word in said for word in words), run.err
-    return run.seconds < ENDS_WITHIN
-
-
-def completed(crawl, outcomes):
-    until_whole(crawl)
-    found = crawl.complaints(outcomes)
-    assert not any(found.values()), found
+    assert all(word in run.err.lower() for word in words), run.err
+    begun = run.begun if since is None else since
+    assert run.begun + run.seconds - begun < ENDS_WITHIN
 
 
 def test_a_second_crawl_in_a_directory_refuses_and_the_first_is_unharmed(
     server, outcomes, tmp_path
 ):
     server.begin(tmp_path / "log")
-    first, second = Durable(server, tmp_path), Durable(server, tmp_path / "second")
-    second.directory, second.lines, second.archive = first.directory, first.lines, first.archive
+    first = Durable(server, tmp_path)
+    second = Durable(server, tmp_path / "second", kept=tmp_path, numbers=first.numbers)
     started = first.start()
     wait_until(started.has_asked)
-    requests = len(server.asked())
     run = second.run()
-    assert refused(run, "another crawl", str(started.process.pid))
-    assert len(server.asked()) >= requests
+    assert_refused(run, "another crawl", str(started.process.pid))
+    assert server.asked(run.number) == []
     assert started.ended().whole
-    found = first.complaints(outcomes)
-    assert not any(found.values()), found
+    assert_equal(first, outcomes)
 
 
 @pytest.mark.parametrize("begun", [False, True], ids=["at the start", "in the middle"])
-def test_a_database_that_another_program_has_locked(server, outcomes, tmp_path, begun):
+def test_a_crawl_whose_database_is_locked_by_another_program_is_refused_until_it_is_free(
+    server, outcomes, tmp_path, begun
+):
     server.begin(tmp_path / "log")
     crawl = Durable(server, tmp_path)
-    if begun:
-        started = crawl.start()
-        wait_until(lambda: started.has_asked("/slow/"))
-    else:
-        started = crawl.start()
-        wait_until(started.has_asked)
+    started = crawl.start()
+    wait_until(lambda: started.has_asked("/slow/" if begun else ""))
+    if not begun:
         started.killed()
     with closing(sqlite3.connect(crawl.directory / "crawl.sqlite", timeout=10)) as other:
         other.isolation_level = None
         other.execute("BEGIN IMMEDIATE")
         since = time.monotonic()
         run = started.ended() if begun else crawl.run()
-        assert time.monotonic() - since < ENDS_WITHIN
-        assert refused(run, "locked") or begun
+        assert_refused(run, "locked", since=since)
         other.execute("ROLLBACK")
-    completed(crawl, outcomes)
+    assert_completed(crawl, outcomes)
 
 
-def test_a_file_that_may_not_become_larger(server, outcomes, tmp_path):
+def test_a_crawl_whose_files_may_not_grow_ends_with_one_line_and_is_resumed(
+    server, outcomes, tmp_path
+):
     server.begin(tmp_path / "log")
     crawl = Durable(server, tmp_path)
     for largest in (1_000, 120_000):
-        assert refused(crawl.run(largest=largest), str(tmp_path))
-    completed(crawl, outcomes)
+        assert_refused(crawl.run(largest=largest), str(tmp_path))
+    assert_completed(crawl, outcomes)
 
 
 @contextmanager
@@ -111,27 +98,27 @@ def remount(home: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("size", ["64k", "300k"])
-def test_a_disk_that_is_full(server, outcomes, tmp_path, size):
+def test_a_crawl_on_a_full_disk_ends_with_one_line_and_is_resumed(
+    server, outcomes, tmp_path, size
+):
     server.begin(tmp_path / "log")
     with disk(tmp_path / "disk", size) as home:
-        crawl = Durable(server, tmp_path / "runs")
-        crawl.directory = home / "crawl"
-        crawl.lines, crawl.archive = home / "pages.jsonl", home / "pages.warc.gz"
-        assert refused(crawl.run(), str(home), "space")
+        crawl = Durable(server, tmp_path / "runs", kept=home)
+        assert_refused(crawl.run(), str(home), "space")
         remount(home, "size=100m")
-        completed(crawl, outcomes)
+        assert_completed(crawl, outcomes)
 
 
-def test_a_directory_that_can_only_be_read(server, outcomes, tmp_path):
+def test_a_crawl_in_a_directory_that_can_only_be_read_is_refused_and_resumed(
+    server, outcomes, tmp_path
+):
     server.begin(tmp_path / "log")
     with disk(tmp_path / "disk", "100m") as home:
-        crawl = Durable(server, tmp_path / "runs")
-        crawl.directory = home / "crawl"
-        crawl.lines, crawl.archive = home / "pages.jsonl", home / "pages.warc.gz"
+        crawl = Durable(server, tmp_path / "runs", kept=home)
         started = crawl.start()
         wait_until(lambda: started.has_asked("/slow/"))
         started.killed()
         remount(home, "ro")
-        assert refused(crawl.run(), str(home), "writable")
+        assert_refused(crawl.run(), str(home), "writable")
         remount(home, "rw")
-        completed(crawl, outcomes)
+        assert_completed(crawl, outcomes)

@@ -15,7 +15,7 @@ from time import process_time
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trio_crawler.model import Job, Reason
@@ -558,6 +558,29 @@ def test_what_is_recalled_in_parts_of_any_size_is_counted_once():
         assert watch.refusal(Job("http://h/y")) is None
         assert watch.refusal(Job("http://h/z")) == budgets["http://h/a"]
         assert watch.refusal(Job("http://h/9999")) is None
+
+
+paths = st.lists(
+    st.sampled_from(
+        "a 1 23 / - . _ %41 %E3%81 0000 12345678 0123456789abcdef deadbeef ?x=1 &y2=3".split()
+    ),
+    max_size=6,
+).map("".join)
+
+
+@example(["1%41", "1%42"], ["2%41", "2%42"])
+@given(st.lists(paths, max_size=30), st.lists(paths, max_size=10))
+def test_many_urls_of_one_host_are_counted_as_each_of_them_would_be(before, after):
+    host = "http://127.0.0.1:8001/"
+    budget = Traps(per_pattern=2, max_repeats=math.inf)
+    together, apart = Watch(budget), Watch(budget)
+    together.recall(host + path for path in before)
+    for path in before:
+        # With one of another host each is counted by itself.
+        apart.recall([host + path, "http://other/"])
+    for path in after:
+        job = Job(host + path)
+        assert together.refusal(job) == apart.refusal(job)
 
 
 pages = st.tuples(

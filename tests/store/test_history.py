@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from store.batches import NOW, SITE, admitted, batch, page, walk
@@ -171,13 +173,17 @@ def test_it_reads_whole_batches_while_a_crawl_writes(tmp_path):
     assert figures.pages == 601
 
 
-def test_the_views_answer_what_users_ask(tmp_path):
-    broken = SITE + "gone"
-    anchors = {broken: Anchor("a", "Old news"), "https://b.test/": Anchor("area", "B")}
+BROKEN = SITE + "gone"
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Iterator[Callable[[str], list[tuple[object, ...]]]]:
+    """Crawl a site twice and not quite; give what asks the database."""
+    anchors = {BROKEN: Anchor("a", "Old news"), "https://b.test/": Anchor("area", "B")}
     refused = (Refused("https://b.test/", Reason.OTHER_SITE),)
     made: list[Outcome] = [
         page(
-            "", links=(broken, SITE + "r"), refused=refused, anchors=anchors, robots=("noindex",)
+            "", links=(BROKEN, SITE + "r"), refused=refused, anchors=anchors, robots=("noindex",)
         ),
         page("gone", status=404, depth=1, referrer=SITE),
         Redirect(SITE + "r", 301, SITE, 1, SITE),
@@ -190,19 +196,23 @@ def test_the_views_answer_what_users_ask(tmp_path):
     with Store.open(tmp_path) as store:
         store.write(admitted(["w"], store.last_number() + 1))
     connection = sqlite3.connect(tmp_path / "crawl.sqlite")
+    yield lambda sql: connection.execute(sql).fetchall()
+    connection.close()
 
-    def ask(sql: str) -> list[tuple[object, ...]]:
-        return connection.execute(sql).fetchall()
 
+def test_the_view_of_links_tells_where_each_stands_and_where_it_leads(ask):
     assert ask(
         "SELECT page, links.url, text FROM links JOIN pages USING (walk, url) "
         "WHERE status >= 400 AND links.newest"
-    ) == [(SITE, broken, "Old news")]
+    ) == [(SITE, BROKEN, "Old news")]
     assert ask("SELECT url, kind, text, refused FROM links WHERE refused NOT NULL") == [
         ("https://b.test/", "area", "B", "other_site")
     ]
     assert ask(f"SELECT page, kind FROM links WHERE url = '{SITE}'") == [(SITE + "plain", None)]
     assert ask("SELECT count(*) FROM links WHERE newest AND refused IS NULL") == [(3,)]
+
+
+def test_there_is_a_view_for_each_way_in_which_a_url_ends_and_one_for_those_that_wait(ask):
     assert ask("SELECT walk, newest, count(*) FROM pages GROUP BY walk") == [(1, 0, 1), (2, 1, 3)]
     assert ask("SELECT url FROM pages WHERE robots LIKE '%noindex%'") == [(SITE,)]
     assert ask("SELECT url, status, target FROM redirects") == [(SITE + "r", 301, SITE)]
@@ -217,7 +227,6 @@ def test_the_views_answer_what_users_ask(tmp_path):
         (3, 2, ""),
     ]
     assert ask("SELECT date(fetched, 'unixepoch') FROM pages LIMIT 1") == [("2026-09-21",)]
-    connection.close()
 
 
 def test_every_table_and_column_of_the_documentation_is_there(tmp_path):

@@ -9,15 +9,19 @@ from typing import Any
 
 import trio
 
-from trio_crawler import History, Politeness, Report, report
+from trio_crawler import History, Report, report
 from trio_crawler.cli.clashes import exported
 from trio_crawler.cli.closing import close, complain, guarded
 from trio_crawler.cli.exports import Export, exports
 from trio_crawler.cli.options import WRONG_USAGE
 from trio_crawler.cli.retold import Retold
+from trio_crawler.cli.settings import politeness_of
 
 _PORTION = 64
+"""Outcomes between two looks at whether somebody still wants them."""
+
 _EARLY = ("stopped", "cut short")
+_NO_CHANGES = "There was one walk only: --refresh makes another, and tells what has changed"
 
 
 def write(directory: str, files: Sequence[Export]) -> None:
@@ -66,9 +70,6 @@ def _retell(options: Retold) -> int:
     return close(told, text, files)
 
 
-_NO_CHANGES = "There was one walk only: --refresh makes another, and tells what has changed"
-
-
 def _text(history: History, told: Report, options: Retold) -> str:
     runs = [run for run in history.runs if run.walk == history.walks]
     settings: dict[str, Any] = dict(runs[-1].settings) if runs else {}
@@ -79,23 +80,9 @@ def _text(history: History, told: Report, options: Retold) -> str:
         seeds=settings.get("seeds", ()),
         ended=how if how in _EARLY else "",
         insecure=settings.get("insecure_hosts", ()),
-        politeness=_politeness(settings),
+        politeness=politeness_of(settings),
         hosts=history.hosts(),
         sitemaps=history.sitemaps(),
         listing=history.listing,
         directory=options.directory,
-    )
-
-
-def _politeness(settings: dict[str, Any]) -> Politeness | None:
-    """Make out how gentle a crawl of the command was; None for a crawl of another program."""
-    if "per_host" not in settings:
-        return None
-    return Politeness(
-        per_host=settings["per_host"],
-        delay=settings["delay"],
-        adaptive=settings["adaptive"],
-        patience=settings["patience"],
-        robots=not settings["ignore_robots"],
-        nofollow=not settings["ignore_nofollow"],
     )

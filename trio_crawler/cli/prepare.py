@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import resource
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlsplit
@@ -41,10 +41,12 @@ _BESIDES = 100
 class Plan:
     """Hold what a crawl needs: `crawler` makes one, which asks by `asks`.
 
-    The `fetch` is the caller's to open and close; `warc` archives what is asked by `asks`.
+    The `fetch` is the caller's to open and close; `warc` archives what is asked by `asks`. The
+    certificates of `insecure_hosts`, written as in normalised URLs, are not verified.
     """
 
     seeds: tuple[str, ...]
+    insecure_hosts: tuple[str, ...]
     limits: Limits
     politeness: Politeness
     order: Order
@@ -61,7 +63,8 @@ def planned(options: Options) -> Plan:
     """
     _make_room(options.max_tasks)
     limits, politeness, order = _limits(options), _politeness(options), _ORDERS[options.order]
-    fetch = _fetch(options, limits)
+    insecure = tuple(map(_host, options.insecure_host))
+    fetch = _fetch(options, limits, insecure)
     make = partial(
         Crawler,
         options.urls,
@@ -76,18 +79,10 @@ def planned(options: Options) -> Plan:
         workers=options.max_tasks,
     )
     # What is wrong with all that together shows here.
-    seeds = make(fetch=fetch).seeds
+    seeds = tuple(make(fetch=fetch).seeds)
     warc = _warc(options.warc, seeds)
     asks: Fetch = warc.recording(fetch) if warc else fetch
-    return Plan(tuple(seeds), limits, politeness, order, fetch, asks, warc, make)
-
-
-def insecure_hosts(options: Options) -> list[str]:
-    """Give the hosts whose certificates are not verified, as normalised URLs have them.
-
-    Raises ValueError for what is no host.
-    """
-    return [_host(host) for host in options.insecure_host]
+    return Plan(seeds, insecure, limits, politeness, order, fetch, asks, warc, make)
 
 
 def _warc(path: str | None, seeds: Iterable[str]) -> report.Warc | None:
@@ -131,7 +126,7 @@ def _sitemaps(options: Options) -> list[str] | None:
     return None if options.no_sitemaps else found
 
 
-def _fetch(options: Options, limits: Limits) -> HttpFetch:
+def _fetch(options: Options, limits: Limits, insecure: Sequence[str]) -> HttpFetch:
     make = partial(HttpFetch, limits=limits)
     if options.user_agent is not None:
         make = partial(make, user_agent=options.user_agent)
@@ -142,7 +137,7 @@ def _fetch(options: Options, limits: Limits) -> HttpFetch:
         auth=options.auth,
         cookies=CookieStore() if options.cookies else None,
         allow_private=options.allow_private,
-        insecure_hosts=insecure_hosts(options),
+        insecure_hosts=insecure,
         http2=options.http2,
         proxy=options.proxy,
         trust_env=options.trust_env,
@@ -183,6 +178,7 @@ def _origins(options: Options) -> list[str]:
 
 
 def _host(host: str) -> str:
+    """Write a host as normalised URLs have it. Raises ValueError for what is none."""
     bare = host.strip("[]")
     (seed,) = Crawler([f"https://[{bare}]/" if ":" in bare else f"https://{bare}/"]).seeds
     return urlsplit(seed).hostname or ""

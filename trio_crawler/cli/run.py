@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 import trio
 
 from trio_crawler import Crawler, Report, WireStatistics, brief
-from trio_crawler.cli.again import since_before, write
 from trio_crawler.cli.clashes import exported
 from trio_crawler.cli.closing import close, complain, guarded
 from trio_crawler.cli.ending import Ending
 from trio_crawler.cli.exports import Export, exports, plain
-from trio_crawler.cli.keep import Keep, frontier_of, is_plain
 from trio_crawler.cli.options import WRONG_USAGE, Options
 from trio_crawler.cli.output import NORMAL
-from trio_crawler.cli.prepare import Plan, insecure_hosts, planned
+from trio_crawler.cli.prepare import Plan, planned
 from trio_crawler.cli.screen import Screen
+from trio_crawler.cli.sink import is_plain
+
+if TYPE_CHECKING:
+    from trio_crawler.cli.keep import Keep
 
 
 def run(options: Options) -> int:
@@ -102,15 +105,11 @@ class _Crawling:
             self._wire = fetch.statistics().wire
 
     async def _crawl(self, nursery: trio.Nursery) -> None:
-        options, plan = self._options, self._plan
-        frontier = frontier_of(options, plan)
+        plan = self._plan
         async with AsyncExitStack() as stack:
-            keep = None
-            if frontier is not None:
-                await stack.enter_async_context(frontier)
-                keep = Keep(frontier, options, plan.warc)
-            crawler = plan.crawler(fetch=plan.asks, frontier=frontier)
-            self._ending.begin(crawler, options.max_time)
+            keep = await self._keep(stack)
+            crawler = plan.crawler(fetch=plan.asks, frontier=keep.frontier if keep else None)
+            self._ending.begin(crawler, self._options.max_time)
             nursery.start_soon(
                 self._screen.draw, crawler.statistics, lambda: self._report.problems
             )
@@ -122,6 +121,18 @@ class _Crawling:
         for export in self._files.live:
             # Here a slow reader has all the time it wants, until Ctrl-C.
             await export.sink.flush()
+
+    async def _keep(self, stack: AsyncExitStack) -> Keep | None:
+        """Open the crawl directory, if one is named."""
+        options, plan = self._options, self._plan
+        if options.output is None:
+            return None
+        # SQLite and the store are imported only now: a crawl that is not kept needs neither.
+        from trio_crawler.cli.keep import Keep, frontier_of
+
+        frontier = frontier_of(options, plan, options.output)
+        await stack.enter_async_context(frontier)
+        return Keep(frontier, options, plan.warc)
 
     async def _take(self, crawler: Crawler, keep: Keep | None) -> None:
         """Take the outcomes as they come."""
@@ -141,6 +152,8 @@ class _Crawling:
         """Write what is written when the crawl is over."""
         directory, late = self._options.output, self._files.late
         if directory is not None and self._crawler is not None:
+            from trio_crawler.cli.again import since_before, write
+
             if late:
                 await trio.to_thread.run_sync(write, directory, late)
             if self._options.refresh:
@@ -163,7 +176,7 @@ class _Crawling:
             options.max_tasks,
             seeds=crawler.seeds,
             ended=self._ending.phrase,
-            insecure=insecure_hosts(options),
+            insecure=self._plan.insecure_hosts,
             wire=self._wire,
             politeness=crawler.politeness,
             hosts=crawler.hosts(),

@@ -13,6 +13,7 @@ from io import FileIO
 import trio
 
 from trio_crawler import Outcome
+from trio_crawler.cli.clashes import STANDARD_OUTPUT
 
 FULL = 64 * 1024
 EVERY = 0.2
@@ -106,9 +107,20 @@ class Sink:
 
 def opened(path: str) -> FileIO:
     """Open a file to write; `-` is standard output. Raises OSError."""
-    if path != "-":
+    if path != STANDARD_OUTPUT:
         return FileIO(path, "w")
     if sys.stdout is None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     # Unbuffered, so a thread stuck in a write holds no lock of sys.stdout.
     return FileIO(sys.stdout.fileno(), "w", closefd=False)
+
+
+def is_plain(path: str) -> bool:
+    """Tell whether a file can be cut back, and so be a stream; a pipe and a device cannot."""
+    if path == STANDARD_OUTPUT:
+        return False
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return True
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)

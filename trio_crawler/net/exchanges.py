@@ -117,5 +117,13 @@ def _of_page(job: Job, answer: Response, began: float) -> Exchange:
 
 
 def _exchange(job: Job, answer: Response, began: float, body: bytes) -> Exchange:
-    about = (answer.request, answer.status, answer.headers, len(answer.body))
-    return Exchange(job.url, job.purpose, began, *about, body)
+    return Exchange(
+        job.url,
+        job.purpose,
+        began,
+        answer.request,
+        answer.status,
+        answer.headers,
+        len(answer.body),
+        body,
+    )

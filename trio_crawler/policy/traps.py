@@ -11,7 +11,7 @@ from trio_crawler.model import Job, Reason
 from trio_crawler.policy.copies import Copies
 from trio_crawler.policy.orders import Orders
 from trio_crawler.policy.paths import path, repeats, segments
-from trio_crawler.policy.patterns import Harvest, is_made, pattern
+from trio_crawler.policy.patterns import Harvest, is_made, key_of, keys, keys_of_one_host
 
 FEW = 20
 """URLs of a pattern up to which its pages are not looked at: so few are no trap."""
@@ -19,7 +19,6 @@ FEW = 20
 _REMEMBERED = 65_536
 # What is recalled, a part at a time: in the loops of C each URL takes half as long.
 _AT_ONCE = 4_096
-_DIGITS_AS_ZERO = bytes(48 if 48 <= byte <= 57 else byte for byte in range(256))
 # What a page counts that leads to none of its own pattern, such as the days of a calendar.
 _ENDS = 0.1
 
@@ -86,7 +85,7 @@ class Watch:
             return None
         if reason := self._unlikely(job):
             return reason
-        host, key = _host(job.url), _key(job.url)
+        host, key = _host(job.url), key_of(job.url)
         if reason := self._spent(host, key):
             return reason
         self._let_through(job.url, host, key)
@@ -105,11 +104,11 @@ class Watch:
 
     def led(self, url: str, body: bytes, links: Iterable[str]) -> None:
         """Note the new URLs that an HTML page leads to: one of its own pattern may be a trap."""
-        key = _key(url)
+        key = key_of(url)
         if key is None or self._patterns.get(key, 0) <= FEW or key in self._barren:
             return
         made = is_made(url)
-        if any(_key(link) == key for link in links):
+        if any(key_of(link) == key for link in links):
             self._reap(key, url, body, 1.0, made)
         elif made:
             self._reap(key, url, body, _ENDS, made)
@@ -125,8 +124,9 @@ class Watch:
         while some := list(islice(rest, _AT_ONCE)):
             self._last.update(some)
             self._orders.recall(some)
-            self._hosts.update(hosts := Counter(map(_host, some)))
-            self._patterns.update(_keys(some) if len(hosts) == 1 else _each_key(some))
+            hosts = Counter(map(_host, some))
+            self._hosts.update(hosts)
+            self._patterns.update(keys_of_one_host(some) if len(hosts) == 1 else keys(some))
 
     def recall_copies(self, bodies: Iterable[tuple[str, bytes]]) -> None:
         """Note which HTML pages came in an earlier run: their URLs, and SHA-1 digests of bodies.
@@ -135,7 +135,7 @@ class Watch:
         """
         self._copies.outlast()
         for url, digest in bodies:
-            self._copies.known(_host(url), url, digest)
+            self._copies.original_by_digest(_host(url), url, digest)
 
     def saw_again(self, url: str, digest: bytes, content_type: str) -> str | None:
         """Note a page that has not changed, by the SHA-1 of the body that it had; as `saw`.
@@ -143,7 +143,7 @@ class Watch:
         To be called only after `recall_copies`.
         """
         html = "html" in content_type.lower()
-        return self._copies.known(_host(url), url, digest) if html else None
+        return self._copies.original_by_digest(_host(url), url, digest) if html else None
 
     def _unlikely(self, job: Job) -> Reason | None:
         traps, names = self._traps, path(job.url)
@@ -204,30 +204,6 @@ class _Last:
 
 def _host(url: str) -> str:
     return url.split("/", 3)[2]
-
-
-def _key(url: str) -> int | None:
-    found = pattern(url)
-    return None if found is None else hash(found)
-
-
-def _each_key(urls: Iterable[str]) -> Counter[int]:
-    return Counter(key for key in map(_key, urls) if key is not None)
-
-
-def _keys(urls: list[str]) -> Counter[int]:
-    """Count the keys of the URLs of one host: a tenth of the time that they take one by one.
-
-    Paths that differ only in their digits have one pattern, unless a digit is part of an escape.
-    """
-    plain = [url for url in urls if "?" not in url and "%" not in url]
-    digits = "\n".join(plain).encode().translate(_DIGITS_AS_ZERO).split(b"\n") if plain else []
-    found = _each_key(url for url in urls if "?" in url or "%" in url)
-    examples = dict(zip(digits, plain, strict=True))
-    for form, count in Counter(digits).items():
-        if (key := _key(examples[form])) is not None:
-            found[key] += count
-    return found
 
 
 def _at_least(least: int, **figures: float) -> None:

@@ -1,4 +1,4 @@
-"""Records: WARC 1.1 as warcio writes it; this module needs the package, and is imported late."""
+"""Records: WARC 1.1 as warcio writes it; imported late, as only an archive needs that."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from typing import Any
 from uuid import uuid4
 
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
+
+_FIELDS = 1024
+"""More bytes than a record usually has before its block."""
 
 
 class Records:
@@ -72,10 +75,6 @@ class _Head:
 
     def compute_headers_buffer(self, header_filter: Any = None) -> None:
         """Leave the bytes as they are."""
-
-
-_FIELDS = 1024
-"""More bytes than a record usually has before its block."""
 
 
 class _Plain:

@@ -90,12 +90,7 @@ class Report:
             sections.heading(seeds, insecure, politeness),
             *self._faults(seeds, listing),
             *self._coverage(seeds, sitemaps, listing, bool(ended)),
-            sections.slowest(tally.slowest),
-            of_hosts.speeds(hosts, politeness) if self._full else [],
-            sections.refused(tally, self._why),
-            sections.skipped(tally.counters),
-            sections.totals(tally.counters),
-            sections.connections(wire) if wire and self._full else [],
+            *self._figures(hosts, politeness, wire),
             sections.finish(statistics, workers, ended, politeness, directory, spent),
             [*sections.hints(tally), *of_hosts.hints(tally, hosts, politeness)],
         )
@@ -104,14 +99,30 @@ class Report:
     def _faults(self, seeds: Sequence[str], listing: Listings | None) -> list[list[str]]:
         """Tell what is broken, and what is not as it should be."""
         tally = self._tally
+        broken = self._links.broken(self._most, _source(seeds, listing))
         return [
-            sections.broken_links(
-                self._links.broken(self._most, _source(seeds, listing)), self._full
-            ),
+            sections.broken_links(broken, self._full),
             of_hosts.given_up(tally, self._listed),
             sections.redirects(tally.redirects),
             sections.flaws(tally.flaws),
             sections.duplicates(tally.duplicates),
+        ]
+
+    def _figures(
+        self,
+        hosts: Sequence[HostStatistics],
+        politeness: Politeness | None,
+        wire: WireStatistics | None,
+    ) -> list[list[str]]:
+        """Tell what was slow, what was left out, and the totals."""
+        tally = self._tally
+        return [
+            sections.slowest(tally.slowest),
+            of_hosts.speeds(hosts, politeness) if self._full else [],
+            sections.refused(tally, self._why),
+            sections.skipped(tally.counters),
+            sections.totals(tally.counters),
+            sections.connections(wire) if wire and self._full else [],
         ]
 
     def _coverage(

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from trio_crawler._version import __version__
 from trio_crawler.model import Failure, Fetch, Outcome, Page, Redirect, Skipped
 from trio_crawler.net.exchanges import Exchange, Exchanges, Recording
-from trio_crawler.net.proxies import need
 from trio_crawler.page.urls import without_userinfo
 from trio_crawler.report.blocks import (
     metadata_block,
@@ -47,15 +46,12 @@ class Warc:
     for the fields that tell of it, and `request_block` for those of the request that stay.
     An identical payload that is among the last 100,000 (for sure) is a `revisit` of the first
     one, and so is the answer 304 to a conditional request.
-
-    Raises ValueError, with a remedy, if the package warcio is missing.
     """
 
     def __init__(
         self, *, software: str = SOFTWARE, seeds: Iterable[str] = (), gzip: bool = True
     ) -> None:
-        need("warcio", "a WARC file", "warc")
-        # Only who writes an archive pays for it.
+        # It brings warcio, which only who writes an archive pays for.
         from trio_crawler.report import records
 
         self._software = software
