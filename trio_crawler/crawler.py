@@ -96,19 +96,13 @@ class Crawler:
         self._tally = Tally()
         self._robots = Robots(_agent(politeness, fetch), obey=politeness.robots)
         self._watch = watch_for(traps, limits)
-        self._admission = Admission(
-            self.scope,
-            limits,
-            self._robots,
-            self._watch,
-            self._tally,
-            lasting=self.frontier.lasting,
-        )
-        self._tries = Tries(limits, self._admission, self._tally, self.frontier.lasting)
+        judges, lasting = (limits, self._robots, self._watch, self._tally), self.frontier.lasting
+        self._admission = Admission(self.scope, *judges, lasting=lasting)
+        self._tries = Tries(limits, self._admission, self._tally, lasting)
         self._outlinks = self._outlinks_of(fold_canonical)
         self._judge = self._judge_of(anchors)
-        admits, follow = self._admission.refusal, sitemaps is not None
-        self._sitemaps = Sitemaps(self.frontier, self._robots, limits, admits, follow)
+        judging = self._robots, limits, self._admission.refusal
+        self._sitemaps = Sitemaps(self.frontier, *judging, follow=sitemaps is not None)
         self._errands = Errands(self.frontier, self._robots, self._sitemaps)
 
     def _outlinks_of(self, fold: bool) -> Outlinks:

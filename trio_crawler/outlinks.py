@@ -206,10 +206,7 @@ class Outlinks:
                     # What was cut may have hidden where it leads.
                     against = self._outside(successor)
                 unwanted = Reason.REL_NOFOLLOW if url in marked else None
-                if reason is Reason.DUPLICATE:
-                    # What is only held back for another page may yet be followed.
-                    against = against or unwanted
-                against = against or reason or unwanted or self._trapped(successor)
+                against = against or _stronger(reason, unwanted) or self._trapped(successor)
             if against is None:
                 successors.append(successor)
             else:
@@ -218,6 +215,12 @@ class Outlinks:
 
     def _plain(self, url: str) -> str:
         return url if self._watch is None else without_session(url)
+
+
+def _stronger(reason: Reason | None, unwanted: Reason | None) -> Reason | None:
+    """Choose between what a page says of all its links and what it says of one."""
+    # What is only held back for another page may yet be followed.
+    return (unwanted or reason) if reason is Reason.DUPLICATE else (reason or unwanted)
 
 
 def came_well(outcome: Outcome) -> bool:
