@@ -190,3 +190,24 @@ def test_help_names_every_option_of_it():
     names = {name for parameter in retold.params for name in parameter.opts} - {"directory"}
     assert [name for name in names if name not in result.stdout] == []
     assert "report docs --csv docs.csv" in result.stdout
+
+
+@pytest.mark.parametrize("option", ["--csv", "--links", "--sitemap-xml", "--jsonl"])
+@pytest.mark.parametrize("name", ["crawl.sqlite", "pages.jsonl"])
+def test_an_export_does_not_take_the_place_of_a_file_of_the_crawl(tmp_path, capsys, option, name):
+    directory = tmp_path / "crawl"
+    with threaded_raw_server({"/robots.txt": reply(404), "/": html()}) as server:
+        words = ["-o", str(directory), server.url]
+        assert here(*words, "--jsonl", str(directory / "pages.jsonl")) == 0
+        before = (directory / name).read_bytes()
+        capsys.readouterr()
+        assert tell(str(directory), option, str(directory / name)) == 1
+        refused = [capsys.readouterr().err]
+        if option != "--jsonl":
+            assert here(*words, option, str(directory / name)) == 1
+            refused.append(capsys.readouterr().err)
+    for line in refused:
+        assert line.endswith("the crawl itself needs it: give another path\n")
+        assert line.count("\n") == 1
+    assert (directory / name).read_bytes()[:16] == before[:16]
+    assert list(directory.glob("*.part")) == []

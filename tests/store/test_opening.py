@@ -51,8 +51,11 @@ def test_a_second_crawl_is_refused_by_one_line_that_names_the_first(tmp_path):
 
 def test_a_file_in_place_of_the_directory_is_refused(tmp_path):
     (tmp_path / "file").write_bytes(b"mine")
-    assert refusal(tmp_path / "file") == "DIR: File exists: give another path"
-    assert refusal(tmp_path / "file" / "in").startswith("DIR: Not a directory: give another")
+    assert (
+        refusal(tmp_path / "file")
+        == "DIR: a file is there, where a directory should be: give another path"
+    )
+    assert refusal(tmp_path / "file" / "in").startswith("DIR: a file is there, where a")
     assert (tmp_path / "file").read_bytes() == b"mine"
 
 
@@ -252,7 +255,7 @@ def test_a_directory_that_cannot_be_written_is_refused_but_can_be_read(tmp_path,
             (directory / name).write_bytes(content)
         (directory / f"{NAME}-shm").unlink()
     for path in (tmp_path, *tmp_path.parents):
-        if path.stat().st_uid == os.getuid() and str(path).startswith("/tmp/"):
+        if path.stat().st_uid == os.getuid() and str(path).startswith(f"{gettempdir()}/"):
             path.chmod(0o755)
     done = subprocess.run(
         [sys.executable, "-c", READ_ONLY, directory], capture_output=True, text=True

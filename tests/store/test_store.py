@@ -116,7 +116,7 @@ def test_redirects_after_redirects_are_told(tmp_path):
         assert list(store.hops()) == [(SITE + "b", SITE + "c"), (SITE + "c", SITE + "d")]
 
 
-def test_the_digests_of_html_pages_are_told(tmp_path):
+def test_the_digests_of_bodies_are_told_and_those_of_good_html_pages_apart(tmp_path):
     made = [
         page("a", body=b"a"),
         page("b", body=b"b", status=404),
@@ -127,7 +127,10 @@ def test_the_digests_of_html_pages_are_told(tmp_path):
         store.write(batch(made))
         # The SHA-1 of "a".
         digest = bytes.fromhex("86f7e437faa5a7fce15d1ddcb9eaeaea377667b8")
-        assert list(store.bodies()) == [[(SITE + "a", digest, NOW + 1)]]
+        assert list(store.bodies(originals=True)) == [[(SITE + "a", digest, NOW + 1)]]
+        ((first, *others),) = store.bodies()
+        assert first == (SITE + "a", digest, NOW + 1)
+        assert [url for url, _, _ in others] == [SITE + "b", SITE + "c"]
 
 
 @given(texts, texts)

@@ -261,3 +261,29 @@ def test_what_a_killed_run_has_left_in_a_new_file_is_cut_off(tmp_path):
     with Store.open(tmp_path / "crawl") as store:
         assert store.stream(tmp_path / "x", record).fresh
     assert (tmp_path / "x").read_bytes() == b""
+
+
+def test_what_stands_behind_the_records_of_a_run_that_ended_in_order_is_not_cut_off(tmp_path):
+    with Store.open(tmp_path / "crawl") as store:
+        write(store, store.stream(tmp_path / "x", record), 1, "a")
+        store.end("stopped", [], 1.0)
+    with (tmp_path / "x").open("ab") as file:
+        file.write(b"precious")
+    before = (tmp_path / "x").read_bytes()
+    with (
+        Store.open(tmp_path / "crawl") as store,
+        pytest.raises(StoreError, match="it holds 25 bytes, not 17, though the crawl wrote it"),
+    ):
+        store.stream(tmp_path / "x", record)
+    assert (tmp_path / "x").read_bytes() == before
+
+
+def test_a_file_that_never_got_a_record_may_belong_to_another_crawl_by_now(tmp_path):
+    with Store.open(tmp_path / "one") as store:
+        store.stream(tmp_path / "x", record)
+        store.end("stopped", [], 1.0)
+    with Store.open(tmp_path / "two") as store:
+        write(store, store.stream(tmp_path / "x", record), 1, "a")
+    with Store.open(tmp_path / "one") as store, pytest.raises(StoreError, match="not 0, though"):
+        store.stream(tmp_path / "x", record)
+    assert (tmp_path / "x").read_bytes() == lines("a")

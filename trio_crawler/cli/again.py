@@ -13,6 +13,7 @@ from trio_crawler import History, Report, report
 from trio_crawler.cli.clashes import exported
 from trio_crawler.cli.closing import close, complain, guarded
 from trio_crawler.cli.exports import Export, exports
+from trio_crawler.cli.keep import leave_alone
 from trio_crawler.cli.options import WRONG_USAGE
 from trio_crawler.cli.retold import Retold
 from trio_crawler.cli.settings import politeness_of
@@ -52,6 +53,7 @@ def retell(options: Retold) -> int:
 
 def _retell(options: Retold) -> int:
     with History(options.directory) as history, ExitStack() as stack:
+        leave_alone(history, exported(options))
         try:
             files = [stack.enter_context(export) for export in exports(exported(options))]
         except OSError as error:
@@ -85,4 +87,5 @@ def _text(history: History, told: Report, options: Retold) -> str:
         sitemaps=history.sitemaps(),
         listing=history.listing,
         directory=options.directory,
+        spent=how == "spent",
     )

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import trio
 
-from trio_crawler import History, Outcome, Report, SqliteFrontier, Stream, line, report
+from trio_crawler import (
+    History,
+    Outcome,
+    Report,
+    SqliteFrontier,
+    StoreError,
+    Stream,
+    line,
+    report,
+)
+from trio_crawler.cli.clashes import STANDARD_OUTPUT, exported
 from trio_crawler.cli.options import Options
 from trio_crawler.cli.prepare import Plan
 from trio_crawler.cli.settings import meaning, place, settings
@@ -35,6 +47,9 @@ class Keep:
             parts = (warc.records, warc.head, warc.rest)
             self._archive = frontier.stream(options.warc, *parts)
             self._streams.append(self._archive)
+        with History(frontier.directory) as history:
+            # Its lines are a stream of this run.
+            leave_alone(history, {**exported(options), "--jsonl": None})
 
     def _lines(self) -> bytes:
         # At once: what is written in part would not be new any more.
@@ -74,3 +89,10 @@ def frontier_of(options: Options, plan: Plan, directory: str) -> SqliteFrontier:
         refresh=options.refresh,
         settings=settings(options, plan, directory),
     )
+
+
+def leave_alone(history: History, files: Mapping[str, str | None]) -> None:
+    """Raise StoreError for an export that would take the place of a file of the crawl itself."""
+    for path in files.values():
+        if path is not None and path != STANDARD_OUTPUT and history.owns(path):
+            raise StoreError(f"{path}: the crawl itself needs it: give another path")

@@ -100,8 +100,10 @@ class SqliteFrontier:
 
     @property
     def _how(self) -> str:
-        whole = "stopped" if self._join.statistics().unfinished else "finished"
-        return whole if self._over.is_set() else "cut short"
+        if not self._over.is_set():
+            return "cut short"
+        early = "spent" if self._dispatch.gate.spent else "stopped"
+        return early if self._join.statistics().unfinished else "finished"
 
     def __repr__(self) -> str:
         name, now = str(self.directory), self.statistics()

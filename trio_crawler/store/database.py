@@ -152,7 +152,9 @@ def checked(database: Database) -> bool:
 
 def refuse_other_than_file(path: Path) -> None:
     """Raise StoreError for a directory."""
-    if path.is_dir():
+    with _translated(path):
+        directory = path.is_dir()
+    if directory:
         raise StoreError(
             f"{shown(path)}: it is a directory, where the database of a crawl should be: "
             "move it away, or give another directory"

@@ -68,6 +68,8 @@ def of_database(path: Path, error: sqlite3.Error) -> StoreError:
 def of_file(path: Path, error: OSError) -> StoreError:
     """Say what is wrong with a file or a directory."""
     wrong = error.strerror or str(error)
+    if error.errno in (errno.EEXIST, errno.ENOTDIR):
+        wrong = "a file is there, where a directory should be"
     remedy = _FILE.get(error.errno or 0, f"check the file and its disk, {_GO_ON}")
     return StoreError(f"{shown(path)}: {wrong}: {remedy}")
 

@@ -17,6 +17,7 @@ from trio_crawler.store.errors import StoreError
 from trio_crawler.store.faults import shown
 from trio_crawler.store.reader import opened_to_read
 from trio_crawler.store.runs import Run as Run
+from trio_crawler.store.shelf import owns
 from trio_crawler.store.walk import Walk
 
 
@@ -65,6 +66,10 @@ class History:
     def meaning(self) -> Mapping[str, Any]:
         """Return the options that make this crawl what it is."""
         return runs.meaning_of(self._database)
+
+    def owns(self, path: str | Path) -> bool:
+        """Tell whether a file is the crawl's own: its database, its lock, or a stream of it."""
+        return owns(self._directory, self._database, path)
 
     def outcomes(self, walk: int | None = None) -> Iterator[Outcome]:
         """Give the outcomes in the order of admission, the pages without bodies."""

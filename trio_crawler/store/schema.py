@@ -26,7 +26,8 @@ durations are seconds, sizes are bytes; lists are JSON, NULL when they are empty
     sitemaps   walk, url, kind, entries, admitted, flaws, detail, referrer, refused
     listings   walk, url, sitemap, last_modified, priority: what sitemaps say of URLs
     streams    path (from the directory on), length: what of a file counts, tail (SHA-1 of the
-               last 4,096 bytes of that), behind (1: a run has gone on without it)
+               last 4,096 bytes of that), behind (1: a run has gone on without it), closed (1: the
+               last run with it has ended, and left nothing behind that length)
     crawl      key, value: "meaning" has the options that this crawl was made with
 
 Which pages link to broken ones:
@@ -106,7 +107,7 @@ _TABLES = (
         PRIMARY KEY (walk, url)
     ) WITHOUT ROWID""",
     """CREATE TABLE streams (
-        path TEXT PRIMARY KEY, length INTEGER, tail BLOB, behind INTEGER
+        path TEXT PRIMARY KEY, length INTEGER, tail BLOB, behind INTEGER, closed INTEGER
     ) WITHOUT ROWID""",
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -19,17 +18,16 @@ from trio_crawler.model import (
 )
 from trio_crawler.page import Facts
 from trio_crawler.policy.politeness import HostStatistics
-from trio_crawler.store import database, lock, runs, versions
+from trio_crawler.store import database, runs, versions
 from trio_crawler.store.batch import Batch
 from trio_crawler.store.database import Database
 from trio_crawler.store.entry import Entry, enter_run
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.faults import of_files, shown
 from trio_crawler.store.lock import Lock
+from trio_crawler.store.shelf import Shelf
 from trio_crawler.store.streams import Stream
 from trio_crawler.store.walk import Walk, robots
-
-_OWN = frozenset({database.NAME, f"{database.NAME}-wal", f"{database.NAME}-shm", lock.NAME})
 
 
 class Store:
@@ -49,8 +47,7 @@ class Store:
         self.resumed = self._walk.begun
         self._began = time.monotonic()
         self._noted = -1.0
-        self._streams: dict[str, Stream] = {}
-        self._left = False
+        self._shelf = Shelf(directory, opened)
         self._unchanged: dict[str, int] = {}
         self._broken: StoreError | None = None
 
@@ -132,10 +129,10 @@ class Store:
         return self._walk.hops()
 
     def bodies(self, *, originals: bool = False) -> Iterator[list[tuple[str, bytes, float]]]:
-        """Give URL, SHA-1 and time of each HTML page that came well, in portions.
+        """Give URL, SHA-1 and time of each body that came, in portions.
 
-        With `originals` those that are duplicates of others are left out, and those that have
-        not changed since an earlier walk are among them.
+        With `originals` only HTML pages that came well, or have not changed since an earlier
+        walk, and are no duplicates of others.
         """
         return self._walk.bodies(originals=originals)
 
@@ -184,34 +181,9 @@ class Store:
     ) -> Stream:
         """Open a file whose records are written with the outcomes that they tell of.
 
-        It is known again by the path that leads from the directory to it, so both may be moved
-        together. What is there and not of this crawl is left alone.
+        See `Shelf`: a file that is there and not of this crawl is left alone.
         """
-        name = self._name(path)
-        if name in _OWN:
-            raise StoreError(f"{shown(path)}: the crawl itself needs it: give another path")
-        sql = "SELECT length, tail, behind FROM streams WHERE path = ?"
-        found = self._database.rows(sql, name)
-        length, tail, behind = found[0] if found else (None, None, None)
-        if behind:
-            raise StoreError(
-                f"{shown(path)}: a run has gone on without it, so records are missing: "
-                "give another path"
-            )
-        if any(stream.is_file(path) for stream in self._streams.values()):
-            raise StoreError(f"{shown(path)}: it is given twice: give another path")
-        stream = Stream(Path(path), length, tail, encode, head, rest)
-        self._streams[name] = stream
-        if length is None:
-            # Before anything is in it: what a killed run has left there is the crawl's own.
-            self._database.do("INSERT INTO streams (path, length, behind) VALUES (?, 0, 0)", name)
-        return stream
-
-    def _name(self, path: str | Path) -> str:
-        with of_files(Path(path)):
-            whole, inside = Path(path).resolve(), self._directory.resolve()
-        # A path need not be UTF-8.
-        return os.path.relpath(whole, inside).encode("utf-8", "backslashreplace").decode()
+        return self._shelf.open(path, encode, head, rest)
 
     def write(self, batch: Batch) -> None:
         """Write a batch: its streams, then all else in one transaction.
@@ -221,48 +193,22 @@ class Store:
         """
         if self._broken is not None:
             raise self._broken
-        pieces = self._pieces(batch)
         try:
-            lengths = {name: self._streams[name].append(data) for name, data in pieces.items()}
+            lengths = self._shelf.append(batch.writes)
             self._enter(batch, lengths)
         except BaseException as error:
             self._break(error)
             raise
-        for name in lengths:
-            self._streams[name].commit()
+        self._shelf.commit(lengths)
         for _, _, outcome in batch.settled:
             self._unchanged.pop(outcome.url, None)
-
-    def _pieces(self, batch: Batch) -> dict[str, bytes]:
-        """Make the bytes for each stream by its name; a new one gets its head in any case."""
-        given: dict[int, list[Outcome]] = {}
-        for stream, outcomes in batch.writes:
-            given.setdefault(id(stream), []).extend(outcomes)
-        pieces = {
-            name: stream.records(given.get(id(stream), []))
-            for name, stream in self._streams.items()
-        }
-        return {name: data for name, data in pieces.items() if data}
 
     def _enter(self, batch: Batch, lengths: Mapping[str, int]) -> None:
         entry = Entry(self._database, self.walk, self._walk.first, batch, self._unchanged)
         with self._database.transaction():
             entry.make()
-            if lengths:
-                sql = "UPDATE streams SET length = ?, tail = ? WHERE path = ?"
-                written = ((at, self._streams[name].tail, name) for name, at in lengths.items())
-                self._database.many(sql, written)
-            if batch.settled:
-                self._leave_behind()
+            self._shelf.enter(lengths, settled=bool(batch.settled))
             self._enter_run(batch.retries)
-
-    def _leave_behind(self) -> None:
-        """Note which streams of earlier runs lack what this one settles."""
-        if not self._left:
-            for (name,) in self._database.rows("SELECT path FROM streams"):
-                if name not in self._streams:
-                    self._database.do("UPDATE streams SET behind = 1 WHERE path = ?", name)
-            self._left = True
 
     def _enter_run(self, retries: int) -> None:
         """Note how far the run has come, so that a kill takes no more than a second from it."""
@@ -276,22 +222,16 @@ class Store:
         self._broken = StoreError(f"{shown(self._directory)}: nothing is written after {error!r}")
         if isinstance(error, StoreError):
             self._broken = error
-        try:
-            lengths: dict[str, int] = dict(self._database.rows("SELECT path, length FROM streams"))
-        except StoreError:
-            return
-        for name, stream in self._streams.items():
-            stream.cut_back(lengths.get(name, 0))
+        self._shelf.cut_back()
 
     def end(self, how: str, hosts: Iterable[HostStatistics], seconds: float) -> None:
         """Note that the run ends, how, and how it leaves the hosts."""
         if self._broken is None:
             runs.end(self._database, self.run, how, hosts, seconds)
+            self._shelf.end()
 
     def close(self) -> None:
         """Close everything and let others have the directory; may be called again."""
-        for stream in self._streams.values():
-            stream.close()
-        self._streams.clear()
+        self._shelf.close()
         self._database.close()
         self._lock.release()

@@ -23,8 +23,9 @@ class Stream:
     """Append records to a file of which so many bytes are `committed`.
 
     What stands behind those was written by a run that ended before its transaction, and is cut
-    off; the last of them must have the digest `tail`. With None committed the file is new to the
-    crawl, and must be empty. `encode` makes the records of an outcome, `head` what a new file
+    off; but if that run has `closed` it, nothing may stand there. The last of what is committed
+    must have the digest `tail`. With None committed the file is new to the crawl, and must be
+    empty. `encode` makes the records of an outcome, `head` what a new file
     begins with, and `rest` what came up since the last time besides outcomes; all are called in
     the thread that writes.
 
@@ -40,6 +41,8 @@ class Stream:
         encode: Callable[[Outcome], bytes],
         head: Callable[[], bytes] = bytes,
         rest: Callable[[], bytes] = bytes,
+        *,
+        closed: bool = False,
     ) -> None:
         self.path = path
         self.committed = committed or 0
@@ -52,7 +55,7 @@ class Stream:
         self._tail = b""
         self._file = self._opened()
         try:
-            self._check(new=committed is None)
+            self._check(new=committed is None, closed=closed)
             self._compare(tail)
             self._cut()
         except BaseException:
@@ -96,12 +99,12 @@ class Stream:
                 raise self._not_plain() from error
             raise of_file(self.path, error) from error
 
-    def _check(self, *, new: bool) -> None:
+    def _check(self, *, new: bool, closed: bool) -> None:
         with of_files(self.path):
             about = os.fstat(self._file)
         if not stat.S_ISREG(about.st_mode):
             raise self._not_plain()
-        if about.st_size < self.committed:
+        if about.st_size < self.committed or (closed and about.st_size > self.committed):
             raise self._lost(f"it holds {about.st_size:,} bytes, not {self.committed:,}")
         self._lock()
         if new and about.st_size:

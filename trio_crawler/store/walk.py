@@ -173,18 +173,21 @@ class Walk:
             yield from self._database.rows(sql, self.first, self.last, most)
 
     def bodies(self, *, originals: bool = False) -> Iterator[list[Row]]:
-        """Give URL, SHA-1 and time of each HTML page that came well, in portions.
+        """Give URL, SHA-1 and time of each body that came, in portions.
 
-        With `originals` those that are duplicates of others are left out, and those that have
-        not changed since an earlier walk are among them.
+        With `originals` only HTML pages that came well, or have not changed since an earlier
+        walk, and are no duplicates of others.
         """
-        well = "status BETWEEN 200 AND 299"
+        which = "same_as IS NULL"
         if originals:
-            well = f"({well} OR same_as NOT NULL) AND duplicate_of IS NULL"
+            which = (
+                "(status BETWEEN 200 AND 299 OR same_as NOT NULL) AND duplicate_of IS NULL "
+                "AND content_type LIKE '%html%'"
+            )
         sql = (
             "SELECT number, url, digest, fetched FROM page_ JOIN urls USING (number) "
-            f"WHERE number > ? AND number <= ? AND {well} "
-            "AND digest NOT NULL AND content_type LIKE '%html%' ORDER BY number LIMIT ?"
+            f"WHERE number > ? AND number <= ? AND digest NOT NULL AND {which} "
+            "ORDER BY number LIMIT ?"
         )
         for portion in self._by_number(sql):
             yield [row[1:] for row in portion]
