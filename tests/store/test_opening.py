@@ -6,6 +6,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+from tempfile import gettempdir
 
 import pytest
 from store.batches import SITE, admitted, batch, page, walk
