@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -182,7 +183,7 @@ async def test_a_url_that_waits_to_be_tried_again_keeps_its_tries(tmp_path):
                     crawler.stop()
     assert web.hits[HOME + "bad"] == 1
     assert crawler.statistics().waiting == 1
-    with sqlite3.connect(directory / "crawl.sqlite") as database:
+    with closing(sqlite3.connect(directory / "crawl.sqlite")) as database, database:
         rows = database.execute("SELECT url, tries FROM waiting").fetchall()
     database.close()
     assert rows == [(HOME + "bad", 1)]

@@ -6,6 +6,7 @@ import errno
 import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -216,7 +217,7 @@ async def test_a_sitemap_that_is_refused_is_told_of_once_in_all_runs(tmp_path, m
     web = Web({"/robots.txt": file, "/": html("/a", "/b"), "/a": html(), "/b": html()})
     await crawl(tmp_path, web, 2, workers=1)
     # As if more than a day had passed, or the run had been killed before the file was kept.
-    with sqlite3.connect(tmp_path / "crawl.sqlite") as database:
+    with closing(sqlite3.connect(tmp_path / "crawl.sqlite")) as database, database:
         database.execute("DELETE FROM robots")
     database.close()
     await crawl(tmp_path, web)

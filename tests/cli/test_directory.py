@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -359,7 +360,7 @@ def test_a_second_crawl_in_the_same_directory_is_refused_and_the_first_goes_on(c
 
 
 def other_application(path: Path) -> None:
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("PRAGMA application_id = 1")
         database.execute("CREATE TABLE t (x)")
     database.close()

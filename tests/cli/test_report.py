@@ -8,6 +8,7 @@ import json
 import re
 import signal
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -144,7 +145,7 @@ def test_where_no_crawl_is_one_line_says_so(tmp_path, make, capsys):
 
 
 def test_a_database_of_another_program_is_one_line(tmp_path, capsys):
-    with sqlite3.connect(tmp_path / "crawl.sqlite") as database:
+    with closing(sqlite3.connect(tmp_path / "crawl.sqlite")) as database, database:
         database.execute("CREATE TABLE t (x)")
     database.close()
     assert tell(str(tmp_path)) == 1

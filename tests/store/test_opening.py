@@ -6,6 +6,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from tempfile import gettempdir
 
 import pytest
@@ -90,7 +91,7 @@ def test_what_is_no_database_is_refused_and_left_as_it_is(tmp_path, content):
 
 @pytest.mark.parametrize("pragma", ["application_id = 7", "user_version = 7"])
 def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path, pragma):
-    with sqlite3.connect(tmp_path / NAME) as connection:
+    with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
         connection.execute("CREATE TABLE theirs (a)")
         connection.execute(f"PRAGMA {pragma}")
     connection.close()
@@ -104,7 +105,7 @@ def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path, 
 
 def test_a_database_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path):
     works(tmp_path)
-    with sqlite3.connect(tmp_path / NAME) as connection:
+    with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
         connection.execute("PRAGMA user_version = 2")
     connection.close()
     assert refusal(tmp_path) == (
@@ -113,7 +114,7 @@ def test_a_database_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path):
     )
     with pytest.raises(StoreError, match="a newer version"):
         History(tmp_path)
-    with sqlite3.connect(tmp_path / NAME) as connection:
+    with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
         connection.execute("PRAGMA user_version = 1")
     connection.close()
     works(tmp_path)

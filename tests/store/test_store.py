@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -271,7 +272,7 @@ def test_an_unchanged_page_stands_for_the_one_with_content_through_all_walks(tmp
             store.write(batch([page("a", status=304, body=b"")], number))
     with History(tmp_path) as history:
         assert [change.kind for change in history.changes()] == ["unchanged"]
-    with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
+    with closing(sqlite3.connect(tmp_path / "crawl.sqlite")) as connection, connection:
         rows = connection.execute("SELECT same_as, digest FROM pages ORDER BY walk").fetchall()
     assert [same_as for same_as, _ in rows] == [None, 1, 1]
     assert len({digest for _, digest in rows}) == 1

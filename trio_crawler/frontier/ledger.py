@@ -96,7 +96,7 @@ class Ledger:
         """Say that with the batch one of the URLs at risk is so no more."""
         self._ended += 1
         self.note()
-        # While some are written the others go on: a third at a time keeps both at work.
+        # Each transaction has its price, so as many as can be wait for one; the others go on.
         if self._ended * 4 >= self.most * 3 or self._ended == self.at_risk:
             self.hurry()
 

@@ -37,6 +37,8 @@ class Register:
     def recall(self, store: Store) -> None:
         """Take over what earlier runs have left; of a million URLs in some two seconds."""
         self._number = store.last_number()
+        # Room for as many from the beginning saves a third of the time.
+        self.seen = Seen(self._max_redirects, Keys(self.admitted))
         admitted = 0
         for rows in store.urls():
             admitted += len(rows)

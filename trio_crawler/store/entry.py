@@ -76,7 +76,8 @@ class Entry:
                 map(_near, batch.admitted) if careful else batch.admitted,
             )
         if batch.tried:
-            many("UPDATE urls SET tries = ?2 WHERE number = ?1", batch.tried)
+            waiting = ((tries, number) for number, tries in batch.tried)
+            many("UPDATE urls SET tries = ? WHERE number = ?", waiting)
         for redirects, which in batch.fuller:
             self._fuller(redirects, which)
 
