@@ -208,14 +208,19 @@ def test_a_stream_gives_what_was_added_but_not_what_is_unsettled(tmp_path):
         assert stream.take() == []
 
 
+def assert_refused(directory: Path, path: Path, why: str) -> None:
+    """Find that a crawl does not take a file for its stream, and leaves it as it is."""
+    before = path.read_bytes()
+    with Store.open(directory) as store, pytest.raises(StoreError, match=why):
+        store.stream(path, record)
+    assert path.read_bytes() == before
+
+
 def test_a_file_that_is_there_already_is_not_touched(tmp_path):
     (tmp_path / "x").write_bytes(b"precious")
-    with (
-        Store.open(tmp_path / "crawl") as store,
-        pytest.raises(StoreError, match="it is there already, and not of this crawl: move it"),
-    ):
-        store.stream(tmp_path / "x", record)
-    assert (tmp_path / "x").read_bytes() == b"precious"
+    assert_refused(
+        tmp_path / "crawl", tmp_path / "x", "it is there already, and not of this crawl: move it"
+    )
 
 
 def test_a_directory_that_moved_with_the_streams_beside_it_knows_them(tmp_path):
@@ -233,12 +238,7 @@ def test_a_directory_that_moved_away_from_its_streams_leaves_them_alone(tmp_path
         write(store, store.stream(tmp_path / "x", record), 1, "a")
     (tmp_path / "deeper").mkdir()
     (tmp_path / "crawl").rename(tmp_path / "deeper" / "crawl")
-    with (
-        Store.open(tmp_path / "deeper" / "crawl") as store,
-        pytest.raises(StoreError, match="it is there already"),
-    ):
-        store.stream(tmp_path / "x", record)
-    assert (tmp_path / "x").read_bytes() == lines("a")
+    assert_refused(tmp_path / "deeper" / "crawl", tmp_path / "x", "it is there already")
 
 
 @pytest.mark.parametrize("other", [b"another crawl's records\n" * 9, b"{}" * 5_000])
@@ -246,12 +246,9 @@ def test_a_file_that_holds_something_else_by_now_is_refused_and_unharmed(tmp_pat
     with Store.open(tmp_path / "crawl") as store:
         write(store, store.stream(tmp_path / "x", record), 1, "a")
     (tmp_path / "x").write_bytes(other)
-    with (
-        Store.open(tmp_path / "crawl") as store,
-        pytest.raises(StoreError, match="it holds something else, though the crawl wrote it"),
-    ):
-        store.stream(tmp_path / "x", record)
-    assert (tmp_path / "x").read_bytes() == other
+    assert_refused(
+        tmp_path / "crawl", tmp_path / "x", "it holds something else, though the crawl wrote it"
+    )
 
 
 def test_what_a_killed_run_has_left_in_a_new_file_is_cut_off(tmp_path):
@@ -269,13 +266,9 @@ def test_what_stands_behind_the_records_of_a_run_that_ended_in_order_is_not_cut_
         store.end("stopped", [], 1.0)
     with (tmp_path / "x").open("ab") as file:
         file.write(b"precious")
-    before = (tmp_path / "x").read_bytes()
-    with (
-        Store.open(tmp_path / "crawl") as store,
-        pytest.raises(StoreError, match="it holds 25 bytes, not 17, though the crawl wrote it"),
-    ):
-        store.stream(tmp_path / "x", record)
-    assert (tmp_path / "x").read_bytes() == before
+    assert_refused(
+        tmp_path / "crawl", tmp_path / "x", "it holds 25 bytes, not 17, though the crawl wrote it"
+    )
 
 
 def test_a_file_that_never_got_a_record_may_belong_to_another_crawl_by_now(tmp_path):
@@ -284,6 +277,4 @@ def test_a_file_that_never_got_a_record_may_belong_to_another_crawl_by_now(tmp_p
         store.end("stopped", [], 1.0)
     with Store.open(tmp_path / "two") as store:
         write(store, store.stream(tmp_path / "x", record), 1, "a")
-    with Store.open(tmp_path / "one") as store, pytest.raises(StoreError, match="not 0, though"):
-        store.stream(tmp_path / "x", record)
-    assert (tmp_path / "x").read_bytes() == lines("a")
+    assert_refused(tmp_path / "one", tmp_path / "x", "not 0, though")

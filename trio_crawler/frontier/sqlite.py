@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import trio
@@ -88,12 +87,7 @@ class SqliteFrontier:
         self._since = trio.current_time()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         self._spilled.close()
         seconds = trio.current_time() - self._since
         await self._ledger.close(self._how, self._dispatch.hosts(), seconds)  # noqa: ASYNC102 - it shields itself

@@ -51,17 +51,11 @@ class Entry:
         self._unchanged = unchanged
         self._digests: dict[int, bytes | None] = {}
 
-    def make(self) -> None:
-        """Make the changes."""
-        try:
-            self._make(careful=False)
-        except (UnicodeEncodeError, OverflowError):
-            # Lone surrogates or huge integers, which are rare: looking for them costs more.
-            self._database.do("ROLLBACK")
-            self._database.do("BEGIN IMMEDIATE")
-            self._make(careful=True)
+    def make(self, careful: bool) -> None:
+        """Make the changes; if not `careful`, of what a table can hold as it is.
 
-    def _make(self, careful: bool) -> None:
+        Else it raises UnicodeEncodeError or OverflowError.
+        """
         self._admit(careful)
         self._settle(careful)
         self._sitemaps(careful)

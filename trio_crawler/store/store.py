@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from trio_crawler.model import (
@@ -70,27 +70,19 @@ class Store:
         path = Path(directory)
         with of_files(path):
             path.mkdir(parents=True, exist_ok=True)
-        held = Lock(path)
-        try:
+        with ExitStack() as unless_it_opens:
+            held = Lock(path)
+            unless_it_opens.callback(held.release)
             opened = database.opened(path)
-            try:
-                return cls(path, held, opened, *runs.begin(opened, meaning, refresh, settings))
-            except BaseException:
-                opened.close()
-                raise
-        except BaseException:
-            held.release()
-            raise
+            unless_it_opens.callback(opened.close)
+            store = cls(path, held, opened, *runs.begin(opened, meaning, refresh, settings))
+            unless_it_opens.pop_all()
+        return store
 
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -205,8 +197,17 @@ class Store:
 
     def _enter(self, batch: Batch, lengths: Mapping[str, int]) -> None:
         entry = Entry(self._database, self.walk, self._walk.first, batch, self._unchanged)
+        try:
+            self._transact(entry, batch, lengths, careful=False)
+        except (UnicodeEncodeError, OverflowError):
+            # Lone surrogates or huge integers, which are rare: looking for them costs more.
+            self._transact(entry, batch, lengths, careful=True)
+
+    def _transact(
+        self, entry: Entry, batch: Batch, lengths: Mapping[str, int], *, careful: bool
+    ) -> None:
         with self._database.transaction():
-            entry.make()
+            entry.make(careful)
             self._shelf.enter(lengths, settled=bool(batch.settled))
             self._enter_run(batch.retries)
 
