@@ -17,6 +17,7 @@ from trio_crawler import (
     DifferentCrawl,
     Failure,
     History,
+    InUse,
     Limits,
     Outcome,
     Page,
@@ -25,7 +26,6 @@ from trio_crawler import (
     Response,
     SqliteFrontier,
     Statistics,
-    StoreError,
     line,
 )
 from trio_crawler.testing import Web, fault, html, redirect, robots
@@ -238,7 +238,7 @@ async def test_a_copy_of_a_page_of_an_earlier_run_is_known_as_one(tmp_path):
 
 async def test_a_directory_is_for_one_crawl_at_a_time(tmp_path):
     async with SqliteFrontier(tmp_path / "crawl"):
-        with pytest.raises(StoreError, match="another crawl"):
+        with pytest.raises(InUse, match="another crawl"):
             async with SqliteFrontier(tmp_path / "crawl"):
                 pass
 

@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from trio_crawler.report import link_rows as link_rows
     from trio_crawler.store.changes import Change as Change
     from trio_crawler.store.errors import DifferentCrawl as DifferentCrawl
+    from trio_crawler.store.errors import InUse as InUse
     from trio_crawler.store.errors import StoreError as StoreError
     from trio_crawler.store.history import History as History
     from trio_crawler.store.history import Run as Run
@@ -103,7 +104,7 @@ _HOMES = {
     "trio_crawler.policy.traps": "Traps",
     "trio_crawler.report": "CSV_HEAD LINKS_HEAD Report Warc brief csv_row line link_rows",
     "trio_crawler.store.changes": "Change",
-    "trio_crawler.store.errors": "DifferentCrawl StoreError",
+    "trio_crawler.store.errors": "DifferentCrawl InUse StoreError",
     "trio_crawler.store.history": "History Run",
     "trio_crawler.store.streams": "Stream",
 }

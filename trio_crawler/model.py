@@ -227,6 +227,7 @@ class Skipped:
 
 
 Outcome: TypeAlias = Page | Redirect | Failure | Skipped
+"""The four ways in which a URL that was admitted can end."""
 
 
 class Listing(NamedTuple):

@@ -19,7 +19,10 @@ import trio
 from trio_crawler.model import Fault, Job, Purpose, Reason, Response
 
 Answer: TypeAlias = Response | Fault
+"""What a fetch gives for a job."""
+
 Site: TypeAlias = Mapping[str, Answer | Callable[[Job], Answer]]
+"""What each path or URL answers, or a function of the job that says so."""
 
 
 class Web:

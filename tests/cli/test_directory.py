@@ -353,7 +353,7 @@ def test_a_second_crawl_in_the_same_directory_is_refused_and_the_first_goes_on(c
         second = crawl(*words, server.url)
         gate.open()
         out, err = ended(process)
-    assert (second.returncode, second.stdout) == (1, "")
+    assert (second.returncode, second.stdout) == (2, "")
     assert re.fullmatch(rf"trio-crawler: {crawled}.+\n", second.stderr)
     assert (process.returncode, err) == (0, "")
     assert "\nadmitted 9 = 9 pages" in out

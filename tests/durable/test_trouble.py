@@ -25,9 +25,9 @@ def server() -> Iterator[Served]:
         yield server
 
 
-def assert_refused(run: Run, *words: str, since: float | None = None) -> None:
+def assert_refused(run: Run, *words: str, since: float | None = None, status: int = 1) -> None:
     """Find that a run ended soon, with one line in which these words stand."""
-    assert run.status == 1, run
+    assert run.status == status, run
     assert one_line(run), run.err
     assert all(word in run.err.lower() for word in words), run.err
     begun = run.begun if since is None else since
@@ -43,7 +43,7 @@ def test_a_second_crawl_in_a_directory_refuses_and_the_first_is_unharmed(
     started = first.start()
     wait_until(started.has_asked)
     run = second.run()
-    assert_refused(run, "another crawl", str(started.process.pid))
+    assert_refused(run, "another crawl", str(started.process.pid), status=2)
     assert server.asked(run.number) == []
     assert started.ended().whole
     assert_equal(first, outcomes)

@@ -11,7 +11,7 @@ from store.batches import SITE, batch, page
 
 from trio_crawler.model import Outcome
 from trio_crawler.store.batch import Batch
-from trio_crawler.store.errors import StoreError
+from trio_crawler.store.errors import InUse, StoreError
 from trio_crawler.store.store import Store
 
 
@@ -183,7 +183,7 @@ def test_one_file_for_two_streams_is_refused(tmp_path):
 def test_a_file_that_another_crawl_writes_to_is_refused_and_unharmed(tmp_path):
     with Store.open(tmp_path / "one") as one, Store.open(tmp_path / "two") as two:
         write(one, one.stream(tmp_path / "x", record), 1, "a")
-        with pytest.raises(StoreError, match="another crawl is writing to it: give another path"):
+        with pytest.raises(InUse, match="another crawl is writing to it: give another path"):
             two.stream(tmp_path / "x", record)
     assert (tmp_path / "x").read_bytes() == lines("a")
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from trio_crawler import DifferentCrawl, Report, StoreError
+from trio_crawler import DifferentCrawl, InUse, Report, StoreError
 from trio_crawler.cli.clashes import STANDARD_OUTPUT
 from trio_crawler.cli.exports import Export
 from trio_crawler.cli.options import WRONG_USAGE
@@ -84,4 +84,4 @@ def _first(group: BaseExceptionGroup[StoreError]) -> StoreError:
 
 def _refused(error: StoreError) -> int:
     complain(str(error))
-    return WRONG_USAGE if isinstance(error, DifferentCrawl) else _FAULT
+    return WRONG_USAGE if isinstance(error, DifferentCrawl | InUse) else _FAULT

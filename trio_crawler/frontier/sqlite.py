@@ -112,7 +112,7 @@ class SqliteFrontier:
     ) -> Stream:
         """Open a file that holds a record of each outcome, once, however often a run is killed.
 
-        Of an outcome that is `add`ed to it the record is written when the outcome is settled:
+        The record of an outcome given to its `add` is written when the outcome is settled:
         `encode` is called in a thread. What a killed run has left half written is cut off. `head`
         gives what a new file begins with, `rest` what else came up by each transaction. To be
         called before the crawl begins.

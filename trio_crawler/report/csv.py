@@ -35,7 +35,7 @@ HEAD = record(COLUMNS)
 
 
 def row(outcome: Outcome) -> bytes:
-    """Encode one outcome as a line of CSV, with the columns of `HEAD`; see `cells.records`.
+    """Encode one outcome as a line of CSV, with the columns of `CSV_HEAD`.
 
     `kind` is page, redirect, failure or skipped; what a kind has not is empty. `size` is in
     bytes, `seconds` to the millisecond; `links` counts the distinct links inside the scope,

@@ -32,7 +32,7 @@ def line(outcome: Outcome) -> bytes:
     - skipped: `reason`, `depth`, `referrer`.
 
     The line is UTF-8 and holds no control or direction character but its newline: those are
-    written as `\uXXXX`, and so are lone surrogates (two that spell a character together come
+    written as ``\uXXXX``, and so are lone surrogates (two that spell a character together come
     back as that character). Bodies and headers are left out.
     """
     record = _record(outcome)

@@ -15,7 +15,7 @@ _HIDDEN = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""Escape what a terminal could obey or a reader be fooled by, as `\x1b` or `\u202e`.
+    r"""Escape what a terminal could obey or a reader be fooled by, as ``\x1b`` or ``\u202e``.
 
     Tabs and line ends are escaped too: what comes out is one line, and can be encoded as UTF-8.
     Letters of every script and emoji stay. It is made for eyes: a backslash that was there

@@ -30,20 +30,24 @@ _PROFILE = "http://netpreserve.org/warc/1.1/revisit/"
 class Warc:
     """Make the records of a crawl, of which each URL's stand together.
 
-    crawler = Crawler(seeds, fetch=warc.recording(fetch))
-    with open("site.warc.gz", "wb") as file:
-        file.write(warc.head())
-        async with crawler.outcomes() as outcomes:
-            async for outcome in outcomes:
-                file.write(warc.records(outcome))
-        file.write(warc.rest())
+    ::
+
+        crawler = Crawler(seeds, fetch=warc.recording(fetch))
+        with open("site.warc.gz", "wb") as file:
+            file.write(warc.head())
+            async with crawler.outcomes() as outcomes:
+                async for outcome in outcomes:
+                    file.write(warc.records(outcome))
+            file.write(warc.rest())
 
     Each outcome has to be given to `records` or `drop`: until then the head of what was answered
     is kept. Any number of pieces written one after the other are a WARC file; with `gzip` each
     record is compressed by itself, for readers that jump to one.
 
-    A response is archived with its body as the crawl has it, content-decoded: see `response_head`
-    for the fields that tell of it, and `request_block` for those of the request that stay.
+    A response is archived with its body as the crawl has it, content-decoded; a field that tells
+    of another body is renamed (`X-Crawl-Content-Encoding`). Of a request only the fields stay that
+    a crawl sends by itself: any other may be a credential.
+
     An identical payload that is among the last 100,000 (for sure) is a `revisit` of the first
     one, and so is the answer 304 to a conditional request.
     """

@@ -15,3 +15,7 @@ class DifferentCrawl(StoreError):
 
     Its text names each option that differs, with both values.
     """
+
+
+class InUse(StoreError):
+    """Another crawl is using the directory, or the file of a stream."""

@@ -6,7 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from trio_crawler.store.errors import StoreError
+from trio_crawler.store.errors import InUse
 from trio_crawler.store.faults import of_file, of_files, shown
 
 NAME = "lock"
@@ -16,7 +16,7 @@ class Lock:
     """Hold a directory for this process, until `release` or the end of the process.
 
     The file stays: whoever removed it could remove that of the next one. It holds the number of
-    the process. Raises StoreError, naming that process, when another one has the directory.
+    the process. Raises InUse, naming that process, when another one has the directory.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -34,7 +34,7 @@ class Lock:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise StoreError(
+            raise InUse(
                 f"{shown(directory)}: another crawl is using it{self._holder()}: "
                 "wait for its end, or give another directory"
             ) from error

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from trio_crawler.model import Outcome
-from trio_crawler.store.errors import StoreError
+from trio_crawler.store.errors import InUse, StoreError
 from trio_crawler.store.faults import of_file, of_files, shown
 
 TAIL = 4_096
@@ -130,7 +130,7 @@ class Stream:
         with of_files(self.path), suppress(BlockingIOError):
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
-        raise StoreError(f"{shown(self.path)}: another crawl is writing to it: give another path")
+        raise InUse(f"{shown(self.path)}: another crawl is writing to it: give another path")
 
     def _cut(self) -> None:
         with of_files(self.path):
