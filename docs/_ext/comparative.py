@@ -1,0 +1,215 @@
+"""Directives for pages that show nothing but files and recorded runs.
+
+`pair` shows programs side by side, `run` a command and its output, `step` a line of
+one program that becomes a line of the next, `picture` a drawing; `columns` puts blocks
+beside each other.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from html import escape
+from pathlib import Path
+from posixpath import normpath
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+DOCS = Path(__file__).resolve().parent.parent
+MARK = re.compile(r"\((\d+)\)")
+
+
+def recording(arguments: list[str]) -> Path:
+    """Return the file that holds what `run.py` printed for these arguments."""
+    name = "_".join(each.strip("-").replace("/", ".") for each in arguments)
+    return DOCS / "out" / f"{name.replace('.py', '')}.txt"
+
+
+class Shows(SphinxDirective):
+    """Show files of docs/: a page is built again when one of them changes."""
+
+    def read(self, name: str) -> str:
+        path = DOCS / name
+        if not path.is_file():
+            raise self.error(f"there is no docs/{name}")
+        self.env.note_dependency(str(path))
+        return path.read_text()
+
+
+class Pair(Shows):
+    """Show one to three programs side by side, their `# (1)` marks linked."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    option_spec = {"titles": directives.unchanged}  # noqa: RUF012
+    has_content = False
+
+    def run(self) -> list[nodes.Node]:
+        names = self.arguments[0].split()
+        titles = self.options.get("titles", "").split("|")
+        titles += [""] * (len(names) - len(titles))
+        codes = [self.read(name) for name in names]
+        twins = Twins(codes, f"pair-{self.env.new_serialno('pair')}")
+        columns = [
+            figure(code, name, title.strip(), twins, column)
+            for column, (code, name, title) in enumerate(
+                zip(codes, names, titles, strict=False)
+            )
+        ]
+        html = f'<div class="pair columns-{len(names)}">{"".join(columns)}</div>'
+        return [nodes.raw("", html, format="html")]
+
+
+def marks(code: str) -> list[list[str]]:
+    """Return the numbers of the marks of each line."""
+    return [MARK.findall(line.partition("# (")[2] and line[line.rindex("# (") :])
+            for line in code.splitlines()]  # fmt: skip
+
+
+class Twins:
+    """Know where each mark of some columns leads: to the next column that has it too."""
+
+    def __init__(self, codes: list[str], prefix: str) -> None:
+        self._has = [{n for line in marks(code) for n in line} for code in codes]
+        self._prefix = prefix
+        self._named: set[str] = set()
+
+    def place(self, column: int, number: str) -> str:
+        return f"{self._prefix}-{column}-{number}"
+
+    def twin(self, column: int, number: str) -> str | None:
+        count = len(self._has)
+        others = [(column + step) % count for step in range(1, count)]
+        having = [other for other in others if number in self._has[other]]
+        return self.place(having[0], number) if having else None
+
+    def link(self, column: int, number: str) -> str:
+        """Return the mark as a link; the first of its number in a column is its place."""
+        twin, own = self.twin(column, number), self.place(column, number)
+        if twin is None:
+            return f"({number})"
+        name = "" if own in self._named else f' id="{own}"'
+        self._named.add(own)
+        return f'<a class="mark"{name} href="#{twin}">({number})</a>'
+
+
+def figure(code: str, name: str, title: str, twins: Twins, column: int) -> str:
+    """Return one column: a caption, and the code, its marks linked to the next."""
+    lines = highlight(code, PythonLexer(), HtmlFormatter(nowrap=True)).splitlines()
+    body = "\n".join(
+        linked(line, twins, column) if found else line
+        for line, found in zip(lines, marks(code), strict=False)
+    )
+    caption = f"<strong>{escape(title)}</strong> " if title else ""
+    return (
+        f"<figure><figcaption>{caption}<code>docs/{escape(name)}</code></figcaption>"
+        f'<div class="highlight"><pre>{body}\n</pre></div></figure>'
+    )
+
+
+def linked(line: str, twins: Twins, column: int) -> str:
+    """Make each mark of a line a link to its twin."""
+    before, _, rest = line.rpartition("# (")
+    return f"{before}# {MARK.sub(lambda found: twins.link(column, found[1]), '(' + rest)}"
+
+
+class Run(Shows):
+    """Show a command and what it printed; `tests/docs` runs it and compares."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    option_spec = {"title": directives.unchanged}  # noqa: RUF012
+
+    def run(self) -> list[nodes.Node]:
+        arguments = shlex.split(self.arguments[0])
+        path = recording(arguments)
+        if not path.is_file():
+            raise self.error(
+                f"nothing is recorded for {arguments}: pytest tests/docs --update"
+            )
+        said = self.read(str(path.relative_to(DOCS)))
+        text = f"$ python docs/run.py {self.arguments[0]}\n{said}"
+        block = nodes.literal_block(text, text, language="text", classes=["run"])
+        if "title" not in self.options:
+            return [block]
+        title = nodes.paragraph("", self.options["title"], classes=["run-title"])
+        return [nodes.container("", title, block)]
+
+
+class Step(Shows):
+    """Show a line of one program and what it becomes in another; both must be."""
+
+    required_arguments = 2
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        lines = [line for line in self.content if line.strip()]
+        for line in lines:
+            name = self.arguments["-+".index(line[0])]
+            if line[1:].strip() not in [
+                each.strip() for each in self.read(name).splitlines()
+            ]:
+                raise self.error(f"docs/{name} has no line {line[1:].strip()!r}")
+        head = [
+            f"{sign} {normpath(f'docs/{name}')}"
+            for sign, name in zip(("---", "+++"), self.arguments, strict=True)
+        ]
+        text = "\n".join([*head, *lines])
+        return [nodes.literal_block(text, text, language="diff")]
+
+
+class Picture(Shows):
+    """Show docs/pictures/NAME.svg inline: so it takes the page's colours."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        svg = self.read(f"pictures/{self.arguments[0]}.svg")
+        drawing = nodes.raw("", svg[svg.index("<svg") :], format="html")
+        if not self.content:
+            raise self.error(
+                "a picture needs a caption: it says what is to be seen"
+            )
+        caption = nodes.container(classes=["caption"])
+        self.state.nested_parse(self.content, self.content_offset, caption)
+        return [nodes.container("", drawing, caption, classes=["picture"])]
+
+
+class Columns(SphinxDirective):
+    """Put the blocks in it beside each other where the window is wide enough."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        holder = nodes.container(classes=["side-by-side"])
+        self.state.nested_parse(self.content, self.content_offset, holder)
+        return [holder]
+
+
+def without_contents(
+    app: Sphinx,
+    name: str,
+    template: str,
+    context: dict[str, object],
+    doctree: object,
+) -> None:
+    """Leave the page's own contents out where two programs need the width."""
+    if name in ("index", "failures") or name.startswith("reading/"):
+        context["furo_hide_toc"] = True
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    for name, kind in {
+        "pair": Pair, "run": Run, "step": Step, "picture": Picture, "columns": Columns,
+    }.items():  # fmt: skip
+        app.add_directive(name, kind)
+    # After the theme's own, which decides by the length of the page.
+    app.connect("html-page-context", without_contents, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,20 @@
+// A mark leads to its twin in the other column; there, the twin leads back.
+document.addEventListener("click", (event) => {
+  const mark = event.target.closest("a.mark");
+  if (!mark) return;
+  const twin = document.getElementById(mark.hash.slice(1));
+  if (twin) twin.focus({ preventScroll: true });
+});
+
+// What is wider than its place is scrolled by keyboard too, and has a name there.
+const reachable = () => {
+  for (const box of document.querySelectorAll("article pre, article .table-wrapper")) {
+    if (box.scrollWidth <= box.clientWidth) continue;
+    const caption = box.closest("figure")?.querySelector("figcaption");
+    box.tabIndex = 0;
+    box.setAttribute("role", "region");
+    box.setAttribute("aria-label", caption?.textContent ?? (box.matches("pre") ? "Text" : "Table"));
+  }
+};
+addEventListener("load", reachable);
+addEventListener("resize", reachable);
