@@ -1,0 +1,28 @@
+"""The same with `trio_crawler`, whose pages have a bound from the start."""
+
+from __future__ import annotations
+
+import sys
+import tracemalloc
+
+import trio
+from trio_crawler import Crawler, Failure
+
+from sites.video import SIZE
+
+
+async def main(root: str) -> None:
+    crawler = Crawler([root])
+    async with crawler.outcomes() as outcomes:
+        async for outcome in outcomes:
+            if isinstance(outcome, Failure):
+                print(f"{outcome.reason}: {outcome.url}, {outcome.detail}")
+            else:
+                print("page:", outcome.url)
+
+
+if __name__ == "__main__":
+    tracemalloc.start()
+    trio.run(main, sys.argv[1])
+    _, peak = tracemalloc.get_traced_memory()
+    print("memory grew by the video or more:", peak >= SIZE)

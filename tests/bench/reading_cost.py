@@ -1,0 +1,172 @@
+"""Measure what a task and a page cost on asyncio and on Trio, for the page `docs/failures.md`.
+
+    python tests/bench/reading_cost.py > docs/generated/reading_cost.md
+
+Needs `pip install -e .[docs]`. Each row is the median of five processes of its own. "resident"
+is what the process has grown by for each of 10,000 tasks, or 1,000 threads, that wait; "CPU" is
+what a page takes of the programs of docs/reading when there is no network: it comes after one turn
+of the loop, and has no links. The last row is `trio_crawler` with all that it checks and records.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+sys.path[:0] = [str(DOCS / "reading"), str(DOCS / "failures"), str(DOCS), str(ROOT)]
+
+TASKS, THREADS, PAGES, ROUNDS = 10_000, 1_000, 5_000, 5
+
+
+def memory() -> tuple[int, int]:
+    """Return the bytes of address space and of memory that the process has."""
+    pages = Path("/proc/self/statm").read_text().split()[:2]
+    size, resident = (int(each) * os.sysconf("SC_PAGE_SIZE") for each in pages)
+    return size, resident
+
+
+def grown(before: tuple[int, int], count: int) -> str:
+    """Say what each of so many takes: resident KiB, and MiB of address space."""
+    size, resident = (after - was for after, was in zip(memory(), before, strict=True))
+    return f"{resident / count / 1024:.1f} {size / count / 1024 / 1024:.1f}"
+
+
+async def tasks_of_asyncio() -> str:
+    """Let tasks wait for an event."""
+    async with asyncio.TaskGroup() as group:
+        never, before = asyncio.Event(), memory()
+        tasks = [group.create_task(never.wait()) for _ in range(TASKS)]
+        await asyncio.sleep(0)
+        said = grown(before, TASKS)
+        for task in tasks:
+            task.cancel()
+    return said
+
+
+async def tasks_of_trio() -> str:
+    """Let tasks wait for an event."""
+    import trio
+    import trio.testing
+
+    async with trio.open_nursery() as nursery:
+        never, before = trio.Event(), memory()
+        for _ in range(TASKS):
+            nursery.start_soon(never.wait)
+        await trio.testing.wait_all_tasks_blocked()
+        said = grown(before, TASKS)
+        nursery.cancel_scope.cancel()
+    return said
+
+
+def threads() -> str:
+    """Let threads wait for an event."""
+    never, before = threading.Event(), memory()
+    waiting = [threading.Thread(target=never.wait) for _ in range(THREADS)]
+    for thread in waiting:
+        thread.start()
+    said = grown(before, THREADS)
+    never.set()
+    for thread in waiting:
+        thread.join()
+    return said
+
+
+def page_of_asyncio() -> str:
+    """Crawl with the chapter's crawler."""
+    import cost
+
+    cost.PAGES = PAGES
+    return f"{asyncio.run(cost.crawl_asyncio()) * 1e6:.1f}"
+
+
+def page_of_trio() -> str:
+    """Crawl with its Trio form."""
+    import cost
+    import trio
+
+    cost.PAGES = PAGES
+    return f"{trio.run(cost.crawl_trio) * 1e6:.1f}"
+
+
+def page_of_ours() -> str:
+    """Crawl with trio_crawler."""
+    import trio
+
+    from trio_crawler import Crawler, Politeness
+    from trio_crawler.testing import Web, html
+
+    seeds = [f"http://nowhere/{number}" for number in range(PAGES)]
+    # Bodies that differ, or each would be a duplicate of the first.
+    web = Web({seed: html(title=seed) for seed in seeds})
+    crawler = Crawler(seeds, workers=4, fetch=web, politeness=Politeness(robots=False))
+    began = time.process_time()
+    trio.run(crawler.crawl)
+    return f"{(time.process_time() - began) / PAGES * 1e6:.1f}"
+
+
+def main_asyncio() -> str:
+    """Run the tasks of asyncio."""
+    return asyncio.run(tasks_of_asyncio())
+
+
+def main_trio() -> str:
+    """Run the tasks of Trio."""
+    import trio
+
+    return trio.run(tasks_of_trio)
+
+
+WAITING: dict[str, Callable[[], str]] = {
+    "asyncio task": main_asyncio,
+    "Trio task": main_trio,
+    "thread": threads,
+}
+CRAWLING: dict[str, Callable[[], str]] = {
+    "the chapter's crawler, asyncio": page_of_asyncio,
+    "its Trio form": page_of_trio,
+    "`trio_crawler`": page_of_ours,
+}
+
+
+def measured(name: str) -> list[float]:
+    """Return the medians of one row."""
+    command = [sys.executable, __file__, name]
+    each = [
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+        for _ in range(ROUNDS)
+    ]
+    return [median(float(value) for value in column) for column in zip(*each, strict=True)]
+
+
+def main() -> None:
+    """Print both tables, and what they were measured on."""
+    from importlib.metadata import version
+
+    print(f"Measured on {time.strftime('%Y-%m-%d')}, not compared by the tests: "
+          f"Python {platform.python_version()}, Trio {version('trio')}, "
+          f"{platform.system()} on {platform.machine()}, {os.cpu_count()} cores, "
+          "by `python tests/bench/reading_cost.py`.\n")  # fmt: skip
+    print("| one that waits | resident | address space |\n|---|---:|---:|")
+    for name in WAITING:
+        resident, size = measured(name)
+        print(f"| {name} | {resident:.1f} KiB | {size:.1f} MiB |", flush=True)
+    print("\n| a page without a network | CPU |\n|---|---:|")
+    for name in CRAWLING:
+        print(f"| {name} | {measured(name)[0]:.0f} µs |", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        print((WAITING | CRAWLING)[sys.argv[1]]())
+    else:
+        main()
