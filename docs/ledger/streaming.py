@@ -1,0 +1,135 @@
+"""Results are streamed by workers, and the consumer has enough before they have."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+
+import trio
+
+from ledger.trying import on_asyncio, on_trio
+
+# A generator has a group of workers in it, and is closed by a consumer that has enough.
+
+
+def still(alive: int, error: BaseException | None = None) -> str:
+    said = "workers run on" if alive else "workers are gone"
+    return f"{said}; closing raises {type(error).__name__}" if error else said
+
+
+def generator_chapter() -> str:
+    workers: list[asyncio.Task[None]] = []
+
+    async def results() -> AsyncGenerator[int, None]:
+        workers.extend(
+            asyncio.create_task(asyncio.Event().wait()) for _ in range(3)
+        )
+        yield 1
+
+    async def main() -> str:
+        stream = results()
+        async for _ in stream:
+            break
+        await stream.aclose()
+        await asyncio.sleep(1)
+        return still(sum(not each.done() for each in workers))
+
+    return on_asyncio(main)
+
+
+def generator_modern() -> str:
+    workers: list[asyncio.Task[None]] = []
+
+    async def results() -> AsyncGenerator[int, None]:
+        async with asyncio.TaskGroup() as group:
+            workers.extend(
+                group.create_task(asyncio.Event().wait()) for _ in range(3)
+            )
+            yield 1
+
+    async def main() -> str:
+        error = await left_early(results())
+        return still(sum(not each.done() for each in workers), error)
+
+    return on_asyncio(main)
+
+
+def generator_trio() -> str:
+    nurseries: list[trio.Nursery] = []
+
+    async def results() -> AsyncGenerator[int, None]:
+        async with trio.open_nursery() as nursery:
+            nurseries.append(nursery)
+            for _ in range(3):
+                nursery.start_soon(trio.sleep_forever)
+            yield 1
+
+    async def main() -> str:
+        error = await left_early(results())
+        return still(len(nurseries[0].child_tasks), error)
+
+    return on_trio(main)
+
+
+async def left_early(stream: AsyncGenerator[int, None]) -> BaseException | None:
+    try:
+        async with aclosing(stream):
+            async for _ in stream:
+                break
+    except BaseExceptionGroup as error:
+        return error
+    return None
+
+
+# Results are streamed, and the consumer breaks: the form that holds.
+
+
+def streaming_chapter() -> str:
+    return generator_chapter()
+
+
+def streaming_modern() -> str:
+    workers: list[asyncio.Task[None]] = []
+
+    @asynccontextmanager
+    async def results() -> AsyncGenerator[asyncio.Queue[int], None]:
+        q: asyncio.Queue[int] = asyncio.Queue()
+        q.put_nowait(1)
+        async with asyncio.TaskGroup() as group:
+            workers.extend(
+                group.create_task(asyncio.Event().wait()) for _ in range(3)
+            )
+            try:
+                yield q
+            finally:
+                for w in workers:
+                    w.cancel()
+
+    async def main() -> str:
+        async with results() as q:
+            await q.get()
+        said = still(sum(not each.done() for each in workers))
+        return f"{said}, by a context manager of one's own"
+
+    return on_asyncio(main)
+
+
+def streaming_trio() -> str:
+    nurseries: list[trio.Nursery] = []
+
+    @trio.as_safe_channel
+    async def results() -> AsyncGenerator[int, None]:
+        async with trio.open_nursery() as nursery:
+            nurseries.append(nursery)
+            for _ in range(3):
+                nursery.start_soon(trio.sleep_forever)
+            yield 1
+
+    async def main() -> str:
+        async with results() as stream:
+            async for _ in stream:
+                break
+        return f"{still(len(nurseries[0].child_tasks))}, by a decorator that is shipped"
+
+    return on_trio(main)
