@@ -1,0 +1,182 @@
+"""Lines of the crawler, what each is changed to, and the probe that shows what breaks then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """Name a line of trio_crawler/ that is there once, what it becomes, and what it is for."""
+
+    question: str
+    file: str
+    line: str
+    becomes: str
+    probe: str
+    answer: str
+
+
+MUTATIONS = (
+    Mutation(
+        "Why does the count begin at one?",
+        "frontier/join.py",
+        "self._unfinished = 1",
+        "self._unfinished = 0",
+        "seeded",
+        "The one stands for the seeding: while it goes on, nothing is at its end.",
+    ),
+    Mutation(
+        "Why are links counted in where they are admitted?",
+        "frontier/memory.py",
+        "self._join.add(len(fresh))",
+        "pass",
+        "seeded",
+        "Zero means that nothing can follow, so what follows is counted in first.",
+    ),
+    Mutation(
+        "What ends the loops of the workers?",
+        "frontier/memory.py",
+        "self.jobs.end()",
+        "pass",
+        "small",
+        "The end of the channel does. Nobody is cancelled.",
+    ),
+    Mutation(
+        "Who tells the reader that it was the last outcome?",
+        "outbox.py",
+        "self._senders -= 1",
+        "pass",
+        "small",
+        "The last worker that leaves closes the channel of outcomes.",
+    ),
+    Mutation(
+        "What keeps a URL from being fetched twice?",
+        "frontier/seen.py",
+        "self._done.add(key)",
+        "pass",
+        "small",
+        "It is noted when it is admitted, before anybody waits for anything.",
+    ),
+    Mutation(
+        "Why are the hops of a redirect kept?",
+        "frontier/seen.py",
+        "self._hops[key] = job.url",
+        "pass",
+        "redirects",
+        "So that a path with more redirects left can go on where the first was cut short.",
+    ),
+    Mutation(
+        "What happens when the reader leaves?",
+        "crawler.py",
+        'nursery.cancel_scope.cancel("the caller has left the block")',
+        "pass",
+        "leaves",
+        "The block is the crawl: to leave it ends the workers.",
+    ),
+    Mutation(
+        "Why does the reader's own exception come out bare?",
+        "crawler.py",
+        "with apart.carried:",
+        "with nullcontext():",
+        "reader_raises",
+        "It is carried past the nursery, which would make a group of it.",
+    ),
+    Mutation(
+        "How does a bug say where it happened?",
+        "crawler.py",
+        "with Noting(job):",
+        "with nullcontext():",
+        "scope_bug",
+        "The URL is added as a note; the exception is not caught.",
+    ),
+    Mutation(
+        "Who waits for the next try?",
+        "crawler.py",
+        "await self.frontier.retry(job, delay)",
+        "await trio.sleep(delay); await self.frontier.retry(job, 0.0)",
+        "slow_host",
+        "The pacer does. A worker that waits is taken from all other hosts.",
+    ),
+    Mutation(
+        "What wakes the pacer?",
+        "frontier/dispatch.py",
+        "with trio.move_on_at(self._wakes):",
+        "with trio.CancelScope():",
+        "again",
+        "A deadline over the wait for news: what comes first, the time or the event.",
+    ),
+    Mutation(
+        "What lies between two tries?",
+        "frontier/dispatch.py",
+        "self._pacer.put(job, now if self._hurried else now + seconds)",
+        "self._pacer.put(job, now)",
+        "again",
+        "Time, more of it after each try.",
+    ),
+    Mutation(
+        "When is a try the last one?",
+        "tries.py",
+        "if job.tries >= self._limits.max_tries or "
+        "(self._admission.over() and not self._lasting):",
+        "if self._admission.over() and not self._lasting:",
+        "again",
+        "A page that will never come is asked for four times.",
+    ),
+    Mutation(
+        "What does Retry-After hold back?",
+        "frontier/turns.py",
+        "host.manners.land(now + asked)",
+        "host.manners.land(now)",
+        "retry_after",
+        "All pages of the host, not only the one that was refused.",
+    ),
+    Mutation(
+        "What keeps ten workers from asking one host at once?",
+        "frontier/turns.py",
+        "if host.first is None or not (manners.room or manners.given_up):",
+        "if host.first is None:",
+        "gentle",
+        "A host that has no room has no turn.",
+    ),
+    Mutation(
+        "What ends a crawl in time?",
+        "crawler.py",
+        "nursery.start_soon(self._end_in_time)",
+        "pass",
+        "deadline",
+        "A task of its own, for a crawl in which nobody else is awake.",
+    ),
+    Mutation(
+        "What slows the fetching down to the reading?",
+        "outbox.py",
+        "self._sender, verdicts = trio.open_memory_channel[Verdict](senders)",
+        "self._sender, verdicts = trio.open_memory_channel[Verdict](inf)",
+        "slow_reader",
+        "The bound of the channel: one outcome for each worker.",
+    ),
+    Mutation(
+        "How can a budget of three pages be exact?",
+        "frontier/gate.py",
+        "while self._now and not self._spent < self._budget <= self._spent + self._out:",
+        "while self._now:",
+        "budget",
+        "No more jobs are out than pages are left.",
+    ),
+    Mutation(
+        "Whose depth does a page have?",
+        "frontier/gate.py",
+        'self._by_level = limits.max_depth < float("inf")',
+        "self._by_level = False",
+        "depth",
+        "That of the shortest way, not of the quickest: a level waits for the one above it.",
+    ),
+    Mutation(
+        "What becomes of links that are found after the end?",
+        "admission.py",
+        "return reason or (None if self._lasting else self.over())",
+        "return reason",
+        "stops",
+        "They are told as refused, with the page, and never admitted.",
+    ),
+)
