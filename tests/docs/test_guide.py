@@ -1,0 +1,322 @@
+"""What the crawler's own pages say is generated from the crawler, or checked against it."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+import trio_crawler
+from trio_crawler import report, testing
+from trio_crawler.cli.options import command
+from trio_crawler.cli.retold import retold
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+GUIDE = DOCS / "guide"
+GENERATED = DOCS / "generated"
+PACKAGE = ROOT / "trio_crawler"
+TESTING = ("Answer", "Site", "Web", "fault", "html", "redirect", "robots")
+
+Record = Callable[[Path, str], None]
+
+
+def loaded(path: Path) -> ModuleType:
+    """Import a file that belongs to no package."""
+    spec = importlib.util.spec_from_file_location(f"shown_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# The path of one URL.
+
+
+def test_one_url_passes_every_station_in_the_order_that_the_page_shows(recorded: Record) -> None:
+    path = loaded(GUIDE / "path.py")
+    calls = path.followed()
+    assert {call.place for call in calls} >= set(path.STATIONS)
+    # As the page says: some 300 functions on the way.
+    assert 250 < len(calls) < 350
+    recorded(GENERATED / "path.md", path.table(calls))
+
+
+# The house.
+
+
+@cache
+def floors() -> tuple[str, ...]:
+    """Read the floors from the test that holds the imports to them."""
+    names: list[str] = []
+    for node in ast.parse((ROOT / "tests/test_package.py").read_text()).body:
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if isinstance(target, ast.Name) and target.id == "FLOORS":
+                names += ast.literal_eval(node.value)
+    return tuple(names)
+
+
+def modules(floor: str) -> list[Path]:
+    return sorted([*PACKAGE.glob(f"{floor}.py"), *PACKAGE.glob(f"{floor}/*.py")])
+
+
+@cache
+def uses(floor: str) -> frozenset[str]:
+    """Name the other floors that the modules of one import."""
+    found: set[str] = set()
+    for module in modules(floor):
+        for node in ast.walk(ast.parse(module.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+                "trio_crawler."
+            ):
+                found.add((node.module or "").split(".")[1])
+    return frozenset(found & set(floors()) - {floor})
+
+
+def purpose(floor: str) -> str:
+    """Return what a room says of itself."""
+    path = PACKAGE / floor / "__init__.py"
+    path = path if path.exists() else PACKAGE / f"{floor}.py"
+    said = (ast.get_docstring(ast.parse(path.read_text())) or "").splitlines()[0]
+    name, colon, rest = said.partition(": ")
+    return rest if colon and name.lower().split()[-1] in (floor, floor.rstrip("s")) else said
+
+
+def house() -> str:
+    """Draw the floors, the highest first."""
+    rows = ["| room | modules | what it is | uses |", "|---|---|---|---|"]
+    for floor in reversed(floors()):
+        below = sorted(uses(floor), key=floors().index, reverse=True)
+        used = ", ".join(f"`{name}`" for name in below) or "nothing here"
+        if floor == "cli":
+            used = "what the package exports"
+        words = purpose(floor)
+        words = words[0].upper() + words[1:]
+        rows.append(f"| `{floor}` | {len(modules(floor))} | {words} | {used} |")
+    return "\n".join(rows) + "\n"
+
+
+def test_the_house_is_drawn_from_its_imports(recorded: Record) -> None:
+    for floor in floors():
+        below = set(floors()[: floors().index(floor)])
+        assert floor == "cli" or uses(floor) <= below
+    recorded(GENERATED / "floors.md", house())
+
+
+# The reference.
+
+
+def public() -> Iterator[str]:
+    """Name all that somebody may import, as the reference names it."""
+    yield from (f"trio_crawler.{name}" for name in trio_crawler.__all__)
+    more = set(report.__all__) - set(trio_crawler.__all__)
+    yield from (f"trio_crawler.report.{name}" for name in sorted(more))
+    yield from (f"trio_crawler.testing.{name}" for name in TESTING)
+
+
+def value(name: str) -> object:
+    home, _, own = name.rpartition(".")
+    return getattr(import_module(home), own)
+
+
+def is_plain(name: str) -> bool:
+    """Tell whether a name is that of a value or a type alias, whose docstring Python drops."""
+    found = value(name)
+    return not (inspect.isclass(found) or inspect.isfunction(found))
+
+
+def declaration(module: str, name: str) -> tuple[str, str]:
+    """Find where a name is assigned; return what to, and the docstring behind it."""
+    tree = ast.parse(Path(inspect.getfile(import_module(module))).read_text()).body
+    for node, following in zip(tree, [*tree[1:], None], strict=True):
+        if isinstance(node, ast.ImportFrom):
+            own = {each.asname or each.name: each.name for each in node.names}
+            if name in own and node.module:
+                return declaration(node.module, own[name])
+        if isinstance(node, ast.AnnAssign | ast.Assign):
+            target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+            if isinstance(target, ast.Name) and target.id == name and node.value:
+                return ast.unparse(node.value), docstring(following)
+    raise LookupError(f"{name} is not assigned in {module}")
+
+
+def listed(head: object) -> str:
+    """Return the columns that a head of CSV names."""
+    assert isinstance(head, bytes)
+    return ", ".join(f"`{name}`" for name in head.decode().strip().split(","))
+
+
+def docstring(node: ast.stmt | None) -> str:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return inspect.cleandoc(str(node.value.value))
+    return ""
+
+
+def home(name: str) -> tuple[str, str]:
+    """Return the module of a public name that has its declaration, or imports it from there."""
+    module, _, own = name.rpartition(".")
+    if module == "trio_crawler":
+        module = {"__version__": "trio_crawler._version"}.get(own) or trio_crawler._HOME[own]
+    return module, own
+
+
+PLAIN = [name for name in public() if is_plain(name)]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_what_has_no_docstring_of_its_own_is_told_from_the_source(
+    name: str, recorded: Record
+) -> None:
+    declared, said = declaration(*home(name))
+    assert said, f"{name} has no docstring"
+    if isinstance(value(name), bytes | str):
+        head = f"```{{py:data}} {name}\n:type: {type(value(name)).__name__}"
+        if isinstance(value(name), bytes):
+            said += " They are " + listed(value(name)) + "."
+    else:
+        head = f"```{{py:type}} {name}\n:canonical: {declared}"
+    recorded(GENERATED / f"{name.removeprefix('trio_crawler.')}.md", f"{head}\n\n{said}\n```\n")
+
+
+@pytest.mark.parametrize("name", sorted(set(public()) - set(PLAIN)))
+def test_every_public_name_says_what_it_is(name: str) -> None:
+    found = value(name)
+    assert inspect.getdoc(found)
+    for own, member in vars(found).items() if inspect.isclass(found) else ():
+        if not own.startswith("_") and isinstance(inspect.unwrap(member), FUNCTIONS):
+            assert inspect.getdoc(member), f"{name}.{own}"
+
+
+FUNCTIONS = (type(public), property, classmethod, staticmethod)
+
+
+def shown() -> Counter[str]:
+    """Count the pages of the reference that have each name."""
+    names: Counter[str] = Counter()
+    for page in (GUIDE / "reference").glob("*.md"):
+        text = page.read_text()
+        names.update(re.findall(r"^\.\. auto\w+:: ([\w.]+)", text, re.MULTILINE))
+        included = re.findall(r"^```\{include\} \.\./\.\./generated/(.+)\.md", text, re.MULTILINE)
+        names.update(f"trio_crawler.{name}" for name in included if name != "options")
+    return names
+
+
+def test_every_public_name_is_on_one_page_of_the_reference() -> None:
+    assert shown() == Counter(public())
+
+
+def test_the_public_names_of_testing_are_those_that_it_defines() -> None:
+    own = ast.parse(Path(testing.__file__ or "").read_text()).body
+    names = {each.name for each in own if isinstance(each, ast.ClassDef | ast.FunctionDef)}
+    names |= {ast.unparse(each.target) for each in own if isinstance(each, ast.AnnAssign)}
+    assert {name for name in names if not name.startswith("_")} == set(TESTING)
+
+
+def test_the_groups_of_reasons_are_those_of_their_declaration() -> None:
+    declared = (PACKAGE / "reasons.py").read_text().partition("class Phase")[0]
+    firsts = re.findall(r"    # .+\n    (\w+) =", declared)
+    told = re.findall(r"[Ff]rom `(\w+)` on", (GUIDE / "reference/outcomes.md").read_text())
+    assert told == [first for first in firsts if first != "BAD_SITEMAP"]
+
+
+# The options.
+
+
+def options(of: click.Command) -> str:
+    """Write the options of a command, in their groups."""
+    rows: list[str] = []
+    context = click.Context(of)
+    headings: dict[str, str] = getattr(of, "_headings", {})
+    for parameter in of.get_params(context):
+        heading = headings.get(parameter.name or "")
+        if heading:
+            rows += ["", f"**{heading}**", "", "| option | effect |", "|---|---|"]
+        told = parameter.get_help_record(context)
+        if told and rows and isinstance(parameter, click.Option):
+            names, effect = (part.replace("|", "\\|").replace("  ", " ") for part in told)
+            effect = effect.replace("<", "&lt;").replace("*", "\\*")
+            effect = re.sub(r"(?<!\S)(--[\w-]+|rel=nofollow)", r"`\1`", effect)
+            rows.append(f"| `{names}` | {effect} |")
+    return "\n".join(rows).strip() + "\n"
+
+
+def test_the_options_are_told_from_their_declarations(recorded: Record) -> None:
+    said = f"## `trio-crawler URL...`\n\n{options(command)}"
+    recorded(
+        GENERATED / "options.md", f"{said}\n## `trio-crawler report DIR`\n\n{options(retold)}"
+    )
+
+
+def test_no_option_is_missing_from_the_page() -> None:
+    page = (GENERATED / "options.md").read_text()
+    for each in (command, retold):
+        for parameter in each.params:
+            assert all(name in page for name in parameter.opts if name.startswith("--"))
+
+
+# The tutorial.
+
+EXAMPLES = sorted(path for path in GUIDE.glob("*.py"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_is_shown_and_run_by_a_page(example: Path) -> None:
+    pages = "".join(page.read_text() for page in GUIDE.rglob("*.md"))
+    assert f"guide/{example.name}" in pages
+    lines = example.read_text().splitlines()
+    assert max(map(len, lines)) <= 99
+
+
+@pytest.mark.parametrize(
+    "example", [path for path in EXAMPLES if path.stem not in ("command", "path")]
+)
+def test_an_example_uses_only_what_is_public(example: Path) -> None:
+    for node in ast.walk(ast.parse(example.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("trio_crawler"):
+            assert node.module in ("trio_crawler", "trio_crawler.testing")
+            names = {alias.name for alias in node.names}
+            assert names <= {*trio_crawler.__all__, *TESTING}
+
+
+def test_the_command_of_the_tutorial_prints_no_time_and_keeps_what_is_the_same() -> None:
+    tidied = loaded(GUIDE / "command.py").tidied
+    said = "Slowest pages\n    501 ms  http://site/a\n    1.2 s  http://site/b\n\nFinished 2 URLs"
+    assert tidied(f"{said} in 0.613 s (3.3 URLs/s, workers=10)") == (
+        "Slowest pages\n   ...  http://site/a\n   ... (others)\n\n"
+        "Finished 2 URLs in ... s (... URLs/s, workers=10)"
+    )
+
+
+# Figures and commands that were recorded.
+
+
+def test_every_figure_of_the_page_on_cost_stands_where_it_was_recorded() -> None:
+    recorded_in = (ROOT / "CHANGELOG.md").read_text()
+    for figure in re.findall(r"\d[\d,.]*\d", figures_of(GUIDE / "cost.md")):
+        assert figure in recorded_in, figure
+
+
+def figures_of(page: Path) -> str:
+    """Return the cells of measured tables: all but the first of each row."""
+    rows = [line for line in page.read_text().splitlines() if line.startswith("| ")]
+    return "\n".join(row.split("|", 2)[2] for row in rows)
+
+
+@pytest.mark.parametrize("page", ["cost.md", "promises.md", "architecture.md"])
+def test_every_file_that_a_page_names_is_there(page: str) -> None:
+    for name in re.findall(
+        r"`(?:python )?((?:tests|docs)/[\w/.]+\.py)", (GUIDE / page).read_text()
+    ):
+        assert (ROOT / name).is_file(), name
