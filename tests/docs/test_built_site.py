@@ -1,0 +1,146 @@
+"""The pages as they are built: without a warning, without a broken link, and in a real browser."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from trio_crawler import Crawler, Page, Politeness
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PHONE = {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True}
+# As root, on a machine without a screen, and without a look for updates.
+SWITCHES = ("headless", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "no-first-run")
+SWITCHES += ("disable-background-networking", "disable-component-update", "disable-sync")
+CHROMIUM = shutil.which("chromium")
+needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the pages by the command of the README; a warning is an error."""
+    out = tmp_path_factory.mktemp("docs") / "built"
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", str(DOCS), str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return out
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(built: Path) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(built))) as server:
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM or ""
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    for each in SWITCHES:
+        options.add_argument(f"--{each}")
+    driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
+    yield driver
+    driver.quit()
+
+
+def pages(built: Path) -> list[str]:
+    return [str(path.relative_to(built)) for path in sorted(built.rglob("*.html"))]
+
+
+async def test_our_own_crawler_finds_every_page_and_no_broken_link(built: Path, address: str):
+    crawler = Crawler([address], politeness=Politeness(per_host=8))
+    async with crawler.outcomes() as outcomes:
+        found = [outcome async for outcome in outcomes]
+    assert [o.url for o in found if not (isinstance(o, Page) and o.status == 200)] == []
+    crawled = {outcome.url.removeprefix(address) for outcome in found}
+    assert set(pages(built)) - crawled == {"search.html"}  # a form leads there, no link
+
+
+def test_every_link_into_a_page_leads_to_a_place_that_is_there(built: Path):
+    ids = {name: identifiers(built / name) for name in pages(built)}
+    dead = [
+        f"{name}: {link}"
+        for name in ids
+        for link in anchors(built / name)
+        if not leads_somewhere(built, name, link, ids)
+    ]
+    assert dead == []
+
+
+def identifiers(path: Path) -> set[str]:
+    nodes = LexborHTMLParser(path.read_text()).css("[id]")
+    return {node.attributes["id"] or "" for node in nodes}
+
+
+def anchors(path: Path) -> list[str]:
+    nodes = LexborHTMLParser(path.read_text()).css("a[href]")
+    hrefs = [node.attributes["href"] or "" for node in nodes]
+    return [href for href in hrefs if "#" in href and not href.startswith("http")]
+
+
+def leads_somewhere(built: Path, name: str, link: str, ids: dict[str, set[str]]) -> bool:
+    page, _, fragment = link.partition("#")
+    target = (built / name).parent.joinpath(page).resolve() if page else built / name
+    known = ids.get(str(target.relative_to(built.resolve() if page else built)), set())
+    return not fragment or fragment in known
+
+
+@needs_chromium
+def test_every_page_opens_in_a_browser_without_a_complaint_and_fits_a_phone(
+    built: Path, address: str, browser: webdriver.Chrome
+):
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
+    wide = []
+    for name in pages(built):
+        browser.get(address + name)
+        assert browser.find_elements(By.CSS_SELECTOR, "article"), name
+        if (width := browser.execute_script(WIDTH)) > PHONE["width"]:
+            wide.append((name, width))
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert wide == []
+    assert browser.get_log("browser") == []
+
+
+WIDTH = "return document.documentElement.scrollWidth"
+
+
+@needs_chromium
+def test_the_search_finds_a_page_by_a_word_of_it(address: str, browser: webdriver.Chrome):
+    browser.get(f"{address}search.html?q=nursery")
+    browser.implicitly_wait(10)
+    assert browser.find_elements(By.CSS_SELECTOR, "ul.search li a")
+
+
+@needs_chromium
+def test_a_mark_of_a_listing_leads_to_its_twin_in_the_other_column(
+    address: str, browser: webdriver.Chrome
+):
+    browser.get(f"{address}reading/chapter.html")
+    mark = browser.find_elements(By.CSS_SELECTOR, "a.mark")[0]
+    twin = mark.get_attribute("href").rpartition("#")[2]
+    mark.send_keys(Keys.ENTER)  # a click would have to wait until the page stands still
+    own = browser.find_element(By.CSS_SELECTOR, "a.mark:target")
+    assert own.get_attribute("id") == twin
+    assert own.get_attribute("href").rpartition("#")[2] == mark.get_attribute("id")
