@@ -108,6 +108,23 @@ def test_a_bug_in_an_encoder_comes_out_and_nothing_is_written(tmp_path):
         assert list(store.outcomes()) == []
 
 
+def test_a_stream_that_the_database_could_not_take_note_of_gets_nothing(tmp_path):
+    path = tmp_path / "x"
+    with Store.open(tmp_path / "crawl") as store:
+        with sqlite3.connect(tmp_path / "crawl/crawl.sqlite") as other:
+            full = "CREATE TRIGGER full BEFORE INSERT ON streams BEGIN SELECT RAISE(FAIL, ''); END"
+            other.execute(full)
+        with pytest.raises(sqlite3.IntegrityError):
+            store.stream(path, record, head)
+        other.execute("DROP TRIGGER full")
+        # A run that ends writes what there is to write, and each stream gets its head.
+        store.write(Batch())
+        assert path.read_bytes() == b""
+        write(store, store.stream(path, record, head), 1, "a")
+        other.close()
+    assert path.read_bytes() == b"head\n" + lines("a")
+
+
 @pytest.mark.parametrize("size", [0, 5])
 def test_a_file_that_somebody_cut_is_refused(tmp_path, size):
     path = tmp_path / "pages.jsonl"

@@ -51,14 +51,21 @@ class Shelf:
         if any(stream.is_file(path) for stream in self._streams.values()):
             raise StoreError(f"{shown(path)}: it is given twice: give another path")
         stream = Stream(Path(path), length, tail, encode, head, rest, closed=bool(closed))
+        try:
+            self._enter_name(name)
+        except BaseException:
+            stream.close()
+            raise
         self._streams[name] = stream
+        return stream
+
+    def _enter_name(self, name: str) -> None:
         # Before anything is in it: what a killed run has left there is the crawl's own.
         self._database.do(
             "INSERT INTO streams (path, length, behind, closed) VALUES (?, 0, 0, 0) "
             "ON CONFLICT (path) DO UPDATE SET closed = 0",
             name,
         )
-        return stream
 
     def append(self, writes: Iterable[tuple[Stream, list[Outcome]]]) -> dict[str, int]:
         """Write the records of outcomes to their streams; return the new lengths, by name.
