@@ -237,7 +237,7 @@ def test_the_groups_of_reasons_are_those_of_their_declaration() -> None:
 def options(of: click.Command) -> str:
     """Write the options of a command, in their groups."""
     rows: list[str] = []
-    context = click.Context(of)
+    context = of.make_context(of.name, [], resilient_parsing=True)
     headings: dict[str, str] = getattr(of, "_headings", {})
     for parameter in of.get_params(context):
         heading = headings.get(parameter.name or "")
