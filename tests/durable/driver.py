@@ -1,12 +1,13 @@
 """Prove that a crawl survives: kill it with -9 again and again, resume, compare with a whole one.
 
     python tests/durable/driver.py --kills 50 --pages 1500 --seed 1
-    python tests/durable/driver.py --every-call --pages 40
+    python tests/durable/driver.py --every-call --pages 40 [--resumed]
 
 The first kills at random instants; when a crawl is over before there were enough kills, another
 one begins. The second kills before every single call by which the process touches its files,
 SQLite's own included, and in the middle of every write; then it lets each of them fail: an I/O
-error once, and a disk that is full from then on (needs a C compiler and LD_PRELOAD).
+error once, and a disk that is full from then on (needs a C compiler and LD_PRELOAD). With
+--resumed what is struck is not the first run, but the one that goes on after a kill halfway.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=10)
     parser.add_argument("--every-call", action="store_true")
+    parser.add_argument("--resumed", action="store_true", help="strike the second run of a crawl")
     parser.add_argument("--step", type=int, default=1, help="strike at every n-th call only")
     parser.add_argument("--keep", type=Path, help="keep all files in this directory")
     options = parser.parse_args()
@@ -114,12 +116,12 @@ def _calls(server: Served, home: Path, options: argparse.Namespace) -> Iterator[
     _, whole = whole_crawl(server, home, options.workers)
     library = strike.built(home)
     for blow in strike.BLOWS:
-        calls = _counted(server, home, options.workers, library)
+        calls = _counted(server, home, options, library)
         begun, stopped = time.monotonic(), 0
         # A crawl does not make as many calls each time.
         places = range(1, calls + calls // 10, options.step)
         for at in places:
-            crawl = _fresh(server, home / "struck", options.workers)
+            crawl = _fresh(server, home / "struck", options)
             run = crawl.run(**strike.environment(library, crawl.home, at, blow))
             stopped += not run.whole
             complaints = [] if run.whole else list(strike.told(run, blow))
@@ -131,14 +133,24 @@ def _calls(server: Served, home: Path, options: argparse.Namespace) -> Iterator[
         print(told, flush=True)
 
 
-def _fresh(server: Served, home: Path, workers: int) -> Durable:
+def _fresh(server: Served, home: Path, options: argparse.Namespace) -> Durable:
     shutil.rmtree(home, ignore_errors=True)
     server.begin(home.with_suffix(".log"))
-    return Durable(server, home, workers)
+    crawl = Durable(server, home, options.workers)
+    if options.resumed:
+        _kill_halfway(crawl, options.pages // 2)
+    return crawl
 
 
-def _counted(server: Served, home: Path, workers: int, library: Path) -> int:
-    crawl, log = _fresh(server, home / "struck", workers), home / "calls"
+def _kill_halfway(crawl: Durable, requests: int) -> None:
+    started = crawl.start()
+    while not started.is_over(0.002) and len(crawl.served.asked(started.number)) < requests:
+        pass
+    started.killed()
+
+
+def _counted(server: Served, home: Path, options: argparse.Namespace, library: Path) -> int:
+    crawl, log = _fresh(server, home / "struck", options), home / "calls"
     log.unlink(missing_ok=True)
     env = strike.environment(library, crawl.home, 0, strike.BLOWS[0])
     assert crawl.run(**env, STRIKE_LOG=str(log)).whole
