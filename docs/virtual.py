@@ -50,7 +50,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._jumping = JumpingSelector()
         super().__init__(self._jumping)
-        self._clock_resolution = 1e-9
 
     def time(self) -> float:
         return self._jumping.now
@@ -102,6 +101,8 @@ def visitor(answer: Answerer) -> tuple[httpx.AsyncClient, Site]:
     site.url = "http://site/"
 
     async def reply(request: httpx.Request) -> httpx.Response:
+        if not request.url.host:  # as httpx says of it on a network
+            raise httpx.UnsupportedProtocol("no host to ask", request=request)
         site.hit(request.url.path)
         said: Answer = answer(request.url.path)
         await anyio.sleep(said.wait)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import urlsplit
 
+import httpx
 from modern import Crawler
 
 from sites.hosts import REST, answer, urls
@@ -13,6 +14,10 @@ from virtual import run_asyncio, visitor
 
 class Paced(Crawler):
     unfinished = 0
+
+    def __init__(self, client: httpx.AsyncClient, root: str) -> None:
+        super().__init__(client, root)
+        self.q = asyncio.Queue(1)
 
     async def crawl(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -24,7 +29,7 @@ class Paced(Crawler):
 
     async def pace(self, host: str) -> None:
         while True:
-            self.q.put_nowait(await self.lines[host].get())  # (1)
+            await self.q.put(await self.lines[host].get())  # (1)
             await asyncio.sleep(REST[host])  # (2)
 
     def add(self, urls: set[str], max_redirect: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from urllib.parse import urlsplit
 
+import httpx
 import trio
 from workers import Crawler
 
@@ -13,6 +14,10 @@ from virtual import run_trio, visitor
 
 
 class Paced(Crawler):
+    def __init__(self, client: httpx.AsyncClient, root: str) -> None:
+        super().__init__(client, root)
+        self.send, self.jobs = trio.open_memory_channel(0)
+
     async def crawl(self) -> None:
         async with trio.open_nursery() as nursery:
             for host in REST:
@@ -22,7 +27,7 @@ class Paced(Crawler):
 
     async def pace(self, host: str) -> None:
         async for job in self.lines[host][1]:
-            self.send.send_nowait(job)  # (1)
+            await self.send.send(job)  # (1)
             await trio.sleep(REST[host])  # (2)
 
     def add(self, urls: set[str], max_redirect: int) -> None:

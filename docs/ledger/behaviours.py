@@ -234,7 +234,7 @@ AHEAD = [
 ]
 
 COLUMNS = """\
-| | asyncio, as in the chapter | the best asyncio here | Trio |
+| | asyncio of the chapter's time | the best asyncio here | Trio |
 | --- | --- | --- | --- |"""
 CAUGHT_UP = "Where the best asyncio does as Trio does"
 REMAINS = "What remains"

@@ -79,6 +79,7 @@ async def same_turn(waiting) -> str:
 def same_turn_chapter() -> str:
     async def waiting(f: asyncio.Future[None]) -> None:
         await asyncio.wait_for(f, 60)
+        await asyncio.sleep(0)
 
     return on_asyncio(lambda: same_turn(waiting))
 
@@ -87,6 +88,7 @@ def same_turn_modern() -> str:
     async def waiting(f: asyncio.Future[None]) -> None:
         async with asyncio.timeout(60):
             await f
+            await asyncio.sleep(0)
 
     return on_asyncio(lambda: same_turn(waiting))
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 GENERATED = Path(__file__).resolve().parent.parent / "generated"
-SIDES = ("asyncio, as in the chapter", "the best asyncio", "Trio")
+SIDES = ("asyncio of the chapter's time", "the best asyncio", "Trio")
 
 
 def recorded() -> dict[str, Path]:

@@ -18,7 +18,7 @@ class Crawler:
         self.client = client
         self.max_tasks = 4
         self.max_redirect = max_redirect
-        self.send, self.jobs = trio.open_memory_channel[tuple[str, int]](math.inf)
+        self.send, self.jobs = trio.open_memory_channel(math.inf)
         self.unfinished = 0
         self.seen_urls: set[str] = set()
         self.pages: set[str] = set()

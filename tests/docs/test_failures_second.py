@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import math
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +27,7 @@ sys.path[:0] = [str(DOCS / "failures")]
 import chapter  # noqa: E402
 import politeness_chapter  # noqa: E402
 import politeness_modern  # noqa: E402
+import politeness_trio  # noqa: E402
 import streaming_owned  # noqa: E402
 import streaming_trio  # noqa: E402
 import task_tree_trio  # noqa: E402
@@ -251,6 +254,53 @@ def test_workers_that_rest_for_the_slow_host_leave_the_quick_one_alone_for_secon
         return asked
 
     assert run_asyncio(main) == [0] * 14
+
+
+def crowded(paced: Any, now: Callable[[], float]) -> tuple[Any, list[float]]:
+    """Make a crawler that has a hundred pages of the fast host for each one of the slow."""
+    asked: list[float] = []
+
+    def answer(path: str) -> Answer:
+        if path.startswith("/slow"):
+            asked.append(now())
+        return Answer(wait=0.1)
+
+    crawler = paced(visitor(answer)[0], "http://fast/")
+    crawler.ended = {}
+    crawler.add({f"http://fast/{number}" for number in range(500)}, 0)
+    crawler.add({f"http://slow/slow{number}" for number in range(5)}, 0)
+    return crawler, asked
+
+
+def gaps(asked: list[float]) -> list[float]:
+    return [later - sooner for sooner, later in itertools.pairwise(asked)]
+
+
+def test_a_pacer_of_trio_keeps_a_host_at_its_rest_however_many_jobs_others_have() -> None:
+    async def main() -> list[float]:
+        politeness_trio.Paced.lines = {
+            host: trio.open_memory_channel[Any](math.inf) for host in hosts.REST
+        }
+        crawler, asked = crowded(politeness_trio.Paced, trio.current_time)
+        await crawler.crawl()
+        return gaps(asked)
+
+    found = run_trio(main)
+    assert len(found) == 4
+    assert min(found) >= hosts.REST["slow"]
+
+
+def test_a_pacer_of_asyncio_does_so_but_for_the_time_in_which_all_workers_are_busy() -> None:
+    async def main() -> list[float]:
+        politeness_modern.Paced.lines = {host: asyncio.Queue() for host in hosts.REST}
+        politeness_modern.Paced.over = asyncio.Event()
+        crawler, asked = crowded(politeness_modern.Paced, asyncio.get_running_loop().time)
+        await crawler.crawl()
+        return gaps(asked)
+
+    found = run_asyncio(main)
+    assert len(found) == 4
+    assert min(found) >= hosts.REST["slow"] - 0.1
 
 
 def test_with_a_pacer_before_it_the_queue_of_asyncio_is_over_too_early() -> None:

@@ -57,7 +57,7 @@ def test_a_row_that_differs_is_found_on_its_side() -> None:
     old = {"a question": ("lost", "kept", "kept"), "another": ("x", "x", "x")}
     new = {"a question": ("kept", "kept", "kept"), "another": ("x", "x", "x")}
     lines = differences({"3.11": old, "3.13": new}).splitlines()
-    assert lines[2:] == ["| a question | asyncio, as in the chapter | lost | kept |"]
+    assert lines[2:] == ["| a question | asyncio of the chapter's time | lost | kept |"]
 
 
 @pytest.mark.parametrize(
