@@ -112,7 +112,7 @@ WRONG = {
     "a sitemap in a pipe": (["--sitemap-xml", "-", URL], "--sitemap-xml needs the name of a file"),
     "a sitemap in a device": (
         ["--sitemap-xml", "/dev/null", URL],
-        "write /dev/null: Illegal seek",
+        "write /dev/null: it is no plain file",
     ),
     "an archive in a pipe": (["--warc", "-", URL], "--warc needs the name of a file, not '-'"),
     "an archive in no directory": (["--warc", "/no/where", URL], "/no/where: No such file"),

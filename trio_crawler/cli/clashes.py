@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
+from contextlib import suppress
 from typing import Protocol
 
 import click
@@ -62,8 +64,19 @@ def check_files(files: dict[str, str | None]) -> None:
     for option, path in files.items():
         if path is None:
             continue
+        _refuse_report(option, path)
         place = path if path == STANDARD_OUTPUT else os.path.realpath(path)
         if place in known:
             where = "standard output" if path == STANDARD_OUTPUT else path
             raise click.UsageError(f"{known[place]} and {option} cannot both write to {where}")
-        known[place] = option
+        known[place] = known[f"{place}.part"] = option
+
+
+def _refuse_report(option: str, path: str) -> None:
+    """Refuse the file that the report goes to: opened twice, each would write over the other."""
+    with suppress(OSError, ValueError):
+        about = os.stat(path)
+        if stat.S_ISREG(about.st_mode) and os.path.samestat(about, os.fstat(1)):
+            raise click.UsageError(
+                f"{option}: the report goes to {path}: write '-', and it goes to standard error"
+            )

@@ -12,6 +12,7 @@ from trio_crawler import DifferentCrawl, InUse, Report, StoreError
 from trio_crawler.cli.clashes import STANDARD_OUTPUT
 from trio_crawler.cli.exports import Export
 from trio_crawler.cli.options import WRONG_USAGE
+from trio_crawler.cli.told import tell
 
 CLOSED_PIPE = 128 + signal.SIGPIPE
 _FAULT, _NOTHING = 1, 3
@@ -40,7 +41,7 @@ def discard_output() -> None:
 
 def complain(sentence: str) -> None:
     """Say in one line what went wrong."""
-    print(f"trio-crawler: {sentence}", file=sys.stderr, flush=True)
+    tell(f"trio-crawler: {sentence}")
 
 
 def close(report: Report, text: str, exports: Sequence[Export], stopped: int = 0) -> int:

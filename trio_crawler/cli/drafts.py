@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Iterable
@@ -52,7 +53,9 @@ class Draft:
         self._path = os.path.realpath(path)
         beside = os.path.isfile(self._path) or not os.path.exists(self._path)
         self._written = f"{self._path}.part" if beside else self._path
-        self.file = opened(self._written)
+        self.file = _claimed(self._written) if beside else opened(self._written)
+        # The lock is held until the file has its name, which is after it was closed.
+        self._claim = os.dup(self.file.fileno())
 
     def keep(self) -> None:
         """Give the file its name, once it is closed. Raises OSError."""
@@ -62,14 +65,42 @@ class Draft:
         """Give the file another name. Raises OSError."""
         if self._written != self._path:
             os.replace(self._written, path)
+        self._release()
 
     def drop(self) -> None:
-        """Remove the file."""
-        if self._written != self._path:
+        """Remove the file, unless it has its name: what stands there now is another's."""
+        if self._written != self._path and self._claim >= 0:
             with suppress(OSError):
                 self.file.close()
             with suppress(OSError):
                 os.unlink(self._written)
+        self._release()
+
+    def _release(self) -> None:
+        claim, self._claim = self._claim, -1
+        if claim >= 0:
+            os.close(claim)
+
+
+def _claimed(path: str) -> FileIO:
+    """Open a draft to write that no other program is writing. Raises OSError."""
+    while True:
+        # Not cut before it is ours.
+        file = FileIO(path, "w", opener=lambda name, how: os.open(name, how & ~os.O_TRUNC, 0o666))
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+                    file.truncate()
+                    return file
+        except BlockingIOError:
+            file.close()
+            raise OSError(errno.EBUSY, "another crawl or report is writing it") from None
+        except BaseException:
+            file.close()
+            raise
+        # The other one has given it its name meanwhile.
+        file.close()
 
 
 class Sitemaps:
@@ -83,8 +114,8 @@ class Sitemaps:
         self._drafts = [Draft(path)]
         if not stat.S_ISREG(os.fstat(self._drafts[0].file.fileno()).st_mode):
             self._drafts[0].file.close()
-            # It may become several files.
-            raise OSError(errno.ESPIPE, os.strerror(errno.ESPIPE))
+            self._drafts[0].drop()
+            raise OSError(errno.ESPIPE, "it is no plain file, and may have to become several")
         self._entries = TemporaryFile(dir=self._path.parent)  # noqa: SIM115 - `keep` closes it
         # The sink closes its own.
         self.file = FileIO(os.dup(self._entries.fileno()), "w")
@@ -111,7 +142,8 @@ class Sitemaps:
             draft.keep_as(str(path))
         index = Draft(str(self._path))
         self._drafts.append(index)
-        _write(index, [report.sitemap_index(home + quote(path.name) for path in paths)])
+        names = (quote(os.fsencode(path.name)) for path in paths)
+        _write(index, [report.sitemap_index(home + name for name in names)])
         index.keep()
 
     def drop(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, field
 from io import TextIOWrapper
@@ -27,8 +28,8 @@ Examples:
 Exit status:
   0    every page is well
   1    broken links or failures were found, a host was given up, or a file or DIR could not be
-       written
-  2    wrong usage
+       read or written
+  2    wrong usage, a FILE that cannot be made, or another crawl has it or DIR
   3    nothing could be fetched
   130  ended by Ctrl-C (143 by SIGTERM)
 
@@ -90,6 +91,9 @@ def main() -> NoReturn:
     if isinstance(sys.stdout, TextIOWrapper):
         # A title that the locale has no bytes for is written as escapes, as stderr has it.
         sys.stdout.reconfigure(errors="backslashreplace")
+    if sys.stderr is None:
+        # Closed, as with 2>&-. To print, None would mean standard output.
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the end of the process
     try:
         sys.exit(_chosen(sys.argv[1:]))
     except click.ClickException as error:

@@ -17,7 +17,7 @@ _EPILOG = """\
 Example:
   python -m trio_crawler report docs --csv docs.csv --changes
 
-The exit status is that of the crawl: 0, 1 or 3, or 2 for wrong usage.
+The exit status is that of the crawl: 0, 1 or 3; 1 if DIR cannot be read; 2 for wrong usage.
 """
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack, ExitStack, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -72,6 +73,10 @@ def _files(options: Options, plan: Plan, stack: ExitStack) -> _Files:
         warc = plan.warc
         archive = plain(options.warc, warc.records, warc.head(), tail=warc.rest, costly=True)
         live.append(stack.enter_context(archive))
+    if options.output is not None and any(files.values()):
+        # A file may be wanted in the directory itself; the store tells why it cannot be made.
+        with suppress(OSError):
+            Path(options.output).mkdir(parents=True, exist_ok=True)
     drafts = [stack.enter_context(draft) for draft in exports(files, whole=not kept)]
     return _Files(live, drafts) if kept else _Files(live + drafts, [])
 

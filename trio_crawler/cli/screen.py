@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from trio_crawler import Statistics
+from trio_crawler.cli.told import tell
 
 EVERY = 0.125
 """Seconds between two drawings of the live line."""
@@ -48,7 +49,7 @@ class Screen:
         if self._shown:
             self._console.print(Text(line), soft_wrap=True)
         else:
-            print(line, file=sys.stderr, flush=True)
+            tell(line)
 
     async def draw(self, statistics: Callable[[], Statistics], broken: Callable[[], int]) -> None:
         """Draw the live line again and again, until cancelled."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -82,7 +83,7 @@ def _copied(path: Path) -> Database:
 
 def _connected(path: Path, how: str) -> Database:
     connection = sqlite3.connect(
-        f"file:{quote(str(path.absolute()))}?{how}",
+        f"file:{quote(os.fsencode(path.absolute()))}?{how}",
         uri=True,
         timeout=PATIENCE,
         isolation_level=None,

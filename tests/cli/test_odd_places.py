@@ -1,0 +1,87 @@
+"""Places that are odd to write to: shared, closed, full, or of a name that is no Unicode."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from cli.command import crawl, ended, environment, start, wait_until
+from sites.raw import html, silence, threaded_raw_server
+
+SITE = {"/": html("/a", title="Home"), "/a": html(title="A")}
+
+
+def shell(line: str, *words: str) -> subprocess.CompletedProcess[str]:
+    command = ["sh", "-c", line, "sh", sys.executable, "-m", "trio_crawler", *words]
+    return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=20)
+
+
+def test_a_file_that_another_crawl_is_writing_is_left_to_it(tmp_path):
+    path = tmp_path / "out.csv"
+    words = ("--csv", str(path), "--timeout", "3", "--max-tries", "1")
+    server = threaded_raw_server({**SITE, "/a": silence})
+    with server as served, start(*words, served.url) as first:
+        wait_until(lambda: (tmp_path / "out.csv.part").exists())
+        second = crawl("--csv", str(path), "--depth", "0", served.url)
+        assert not path.exists()
+        ended(first)
+    assert second.returncode == 2
+    assert second.stderr.startswith(f"trio-crawler: cannot write {path}: another")
+    assert len(path.read_text().splitlines()) == 3
+
+
+def test_closed_standard_error_does_not_end_a_crawl():
+    with threaded_raw_server(SITE) as server:
+        result = shell('exec "$@" 2>&-', server.url)
+    assert result.returncode == 0
+    assert "admitted 2 = 2 pages" in result.stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_full_disk_under_standard_error_does_not_end_a_crawl():
+    with threaded_raw_server(SITE) as server:
+        result = shell('exec "$@" 2>/dev/full', "-v", server.url)
+    assert result.returncode == 0
+    assert "admitted 2 = 2 pages" in result.stdout
+
+
+def test_a_directory_may_have_a_name_that_is_no_unicode(tmp_path):
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
+    with threaded_raw_server(SITE) as server:
+        result = crawl("-o", name, server.url)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "admitted 2 = 2 pages" in crawl("report", name).stdout
+
+
+def test_a_new_directory_may_hold_the_exports_too(tmp_path):
+    with threaded_raw_server(SITE) as server:
+        result = crawl("-o", str(tmp_path / "d"), "--csv", str(tmp_path / "d/x.csv"), server.url)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert len((tmp_path / "d/x.csv").read_text().splitlines()) == 3
+
+
+def test_the_file_that_the_report_goes_to_is_refused_for_another(tmp_path):
+    with (tmp_path / "out").open("w") as out:
+        command = [sys.executable, "-m", "trio_crawler", "http://a.test/", "--jsonl"]
+        for path in ("/dev/stdout", str(tmp_path / "out")):
+            said = subprocess.run(
+                [*command, path], stdout=out, stderr=subprocess.PIPE, text=True, env=environment()
+            )
+            assert said.returncode == 2
+            assert f"the report goes to {path}" in said.stderr
+
+
+@pytest.mark.parametrize("other", ["x.csv", "x.csv.part"])
+def test_a_file_and_its_draft_are_refused_for_another(tmp_path, other):
+    files = ("--csv", str(tmp_path / "x.csv"), "--sitemap-xml", str(tmp_path / other))
+    result = crawl(*files, "http://a.test/")
+    assert result.returncode == 2
+    assert f"cannot both write to {tmp_path / other}" in result.stderr
+
+
+def test_a_sitemap_is_not_written_to_what_is_no_plain_file():
+    result = crawl("--sitemap-xml", "/dev/null", "http://a.test/")
+    assert result.returncode == 2
+    assert result.stderr.startswith("trio-crawler: cannot write /dev/null: it is no plain file")
