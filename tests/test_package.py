@@ -13,8 +13,8 @@ import trio_crawler
 
 PACKAGE = Path(trio_crawler.__file__).parent
 FLOORS = ("eager", "reasons", "model", "page", "policy", "net", "store", "frontier", "tally")
-FLOORS += ("admission", "tries", "outlinks", "verdict", "sitemaps", "errands", "outbox", "recall")
-FLOORS += ("noting", "crawler")
+FLOORS += ("admission", "tries", "outlinks", "verdict", "sitemaps", "errands", "noting", "outbox")
+FLOORS += ("recall", "crawler")
 FLOORS += ("testing", "report", "cli")
 
 

@@ -87,6 +87,8 @@ def seeds_of(urls: Iterable[str], name: str) -> tuple[str, ...]:
 
 
 def _seed(url: str) -> str:
+    if not isinstance(url, str):
+        raise TypeError(f"a URL must be a str, not {url!r}")
     try:
         seed = normalise(url)
     except ValueError:

@@ -85,11 +85,13 @@ class Crawler:
         if workers < 1:
             raise ValueError(f"workers must be 1 or more, not {workers}")
         self.seeds = seeds_of(seeds, "seeds")
-        self.scope = scope or same_site(self.seeds)
+        self.scope = same_site(self.seeds) if scope is None else scope
         self.limits = limits = limits or Limits()
         self.politeness = politeness = politeness or Politeness()
         self.workers = workers
-        self.frontier: Frontier = frontier or MemoryFrontier(limits, politeness, order=order)
+        if frontier is None:
+            frontier = MemoryFrontier(limits, politeness, order=order)
+        self.frontier: Frontier = frontier
         self._given_fetch = fetch
         self._given_sitemaps = seeds_of(sitemaps or (), "sitemaps")
         self._outbox: Outbox | None = None
@@ -149,6 +151,7 @@ class Crawler:
         fetching. Leaving the block, however it is left, ends the crawl: no task goes on, no
         socket stays open. A bug, ours or in a function passed in, comes out as an
         ExceptionGroup with the URL as a note; an exception of the block itself comes out bare.
+        One task at a time may ask for the next outcome: another gets trio.BusyResourceError.
 
         Raises RuntimeError when called a second time.
         """

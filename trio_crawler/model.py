@@ -112,7 +112,11 @@ class Fault:
 
 
 Fetch: TypeAlias = Callable[[Job], Awaitable[Response | Fault]]
-"""Ask for one URL, once: redirects are reported, not followed; only our own bugs raise."""
+"""Ask for one URL, once: redirects are reported, not followed; only our own bugs raise.
+
+What it calls itself, in an attribute `user_agent`, chooses the rules of robots.txt; so does
+`Politeness(agent=...)`, which goes first.
+"""
 
 
 class Refused(NamedTuple):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from trio_crawler.model import Job
+from trio_crawler.model import Job, Outcome
 
 
 class Noting:
     """Add the URL to whatever bug passes by, without catching it."""
 
-    __slots__ = ("_job",)
+    __slots__ = ("_at",)
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, at: Job | Outcome) -> None:
+        self._at = at
 
     def __enter__(self) -> None:
         pass
@@ -25,5 +25,5 @@ class Noting:
         traceback: TracebackType | None,
     ) -> None:
         if isinstance(error, Exception):
-            via = f", linked from {self._job.referrer}" if self._job.referrer else ""
-            error.add_note(f"while crawling {self._job.url}{via}")
+            via = f", linked from {self._at.referrer}" if self._at.referrer else ""
+            error.add_note(f"while crawling {self._at.url}{via}")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from math import inf
 from types import TracebackType
+from typing import NoReturn
 
 import trio
 
 from trio_crawler.eager import Eager
 from trio_crawler.model import Job, Outcome, Page
+from trio_crawler.noting import Noting
 from trio_crawler.verdict import Verdict
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -39,6 +41,7 @@ class Outbox(AsyncIterator[Outcome]):
         self._count = count
         self._settle = settle
         self._given: Verdict | None = None
+        self._busy = False
         self._bytes = 0
         self._waiting = trio.lowlevel.ParkingLot()
 
@@ -70,11 +73,19 @@ class Outbox(AsyncIterator[Outcome]):
             await self._sender.send(verdict)
 
     async def __anext__(self) -> Outcome:
-        if self._given is not None:
-            await self._settle(*self._given)
-            # Only now: a call that was cancelled is made again.
-            self._given = None
-        self._given = verdict = await anext(self._verdicts)
+        if self._busy:
+            # Of two that wait, one would forget to settle what the other was given.
+            raise trio.BusyResourceError("another task waits for the next outcome of this crawl")
+        self._busy = True
+        try:
+            if self._given is not None:
+                with Noting(self._given.outcome):
+                    await self._settle(*self._given)
+                # Only now: a call that was cancelled is made again.
+                self._given = None
+            self._given = verdict = await anext(self._verdicts)
+        finally:
+            self._busy = False
         self._bytes -= _weight(verdict)
         if self._bytes <= MOST_BYTES:
             # One at a time: who is woken hands something over, so another will be woken. To wake
@@ -110,9 +121,14 @@ class Apart:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # A bug that ended the crawl goes first.
-        if error is None and self.carried.error is not None:
-            raise self.carried.error
+        mine = self.carried.error
+        if mine is None:
+            mine = _interrupt(error)
+        elif error is not None and not _is_all_cancellation(error):
+            # A bug that ended the crawl, and what the block made of that: neither may hide.
+            raise BaseExceptionGroup("the crawl and its block", [error, mine]) from None
+        if mine is not None:
+            _raise(mine)
 
 
 class _Carried:
@@ -134,6 +150,37 @@ class _Carried:
             return False
         self.error = error
         return True
+
+
+def _raise(error: BaseException) -> NoReturn:
+    """Raise what was raised before, in the place of a group or a cancellation that is not told."""
+    context = error.__context__
+    try:
+        raise error
+    finally:
+        error.__context__ = context
+
+
+def _interrupt(error: BaseException | None) -> BaseException | None:
+    """Return the KeyboardInterrupt of a group that holds nothing else: Ctrl-C may hit any task."""
+    if isinstance(error, BaseExceptionGroup) and error.split(KeyboardInterrupt)[1] is None:
+        return next(_leaves(error))
+    return None
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _leaves(each)
+    else:
+        yield error
+
+
+def _is_all_cancellation(error: BaseException) -> bool:
+    """Tell whether nothing but cancel scopes wait for this exception."""
+    if isinstance(error, BaseExceptionGroup):
+        return error.split(trio.Cancelled)[1] is None
+    return isinstance(error, trio.Cancelled)
 
 
 def _is_cancellation(error: BaseException) -> bool:

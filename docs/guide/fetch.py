@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 
 import trio
-from trio_crawler import Crawler, Fault, Fetch, HttpFetch, Job, Response
+from trio_crawler import Crawler, Fault, HttpFetch, Job, Response
 
 
 class Remembering:
     """Ask for each URL once, by another fetch, and know the answer from then on."""
 
-    def __init__(self, fetch: Fetch) -> None:
+    def __init__(self, fetch: HttpFetch) -> None:
         self.fetch = fetch
+        self.user_agent = fetch.user_agent  # robots.txt has rules for this name
         self.known: dict[str, Response | Fault] = {}
 
     async def __call__(self, job: Job) -> Response | Fault:

@@ -51,6 +51,7 @@ class MemoryFrontier:
         self.seen = Seen(limits.max_redirects)
         self._sitemaps: set[str] = set()
         self._admitted = 0
+        self._began = False
 
     def __repr__(self) -> str:
         figures = self.statistics()
@@ -83,6 +84,9 @@ class MemoryFrontier:
         Closing the channel is what ends the workers' loops. Raises RuntimeError when called
         again: a frontier serves one crawl.
         """
+        if self._began:
+            raise RuntimeError("a frontier serves one crawl: make another MemoryFrontier")
+        self._began = True
         if robots is not None:
             self._dispatch.obey(robots)
         try:

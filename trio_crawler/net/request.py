@@ -81,6 +81,8 @@ class Requests:
     ) -> None:
         own = fields_of(headers)
         if auth is not None:
+            if isinstance(auth, str) or len(auth) != 2:
+                raise TypeError("auth must be a user and a password: write (user, password)")
             own.append((b"Authorization", _basic(*auth)))
         self._origins = frozenset(map(origin, seeds))
         if own and not self._origins:
@@ -188,6 +190,8 @@ def _mailbox(contact: str) -> str:
 
 def fields_of(headers: Headers) -> Fields:
     """Encode headers. Raises ValueError, naming it, for one that cannot be meant."""
+    if isinstance(headers, str):
+        raise TypeError("headers must be a mapping or pairs, not a str")
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     return [_field(name, value) for name, value in pairs]
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from trio_crawler.model import Job, Reason
-from trio_crawler.page.urls import host, normalise
+from trio_crawler.page.urls import host, normalise, without_userinfo
 
 if TYPE_CHECKING:
     import tldextract
@@ -26,8 +26,10 @@ def same_site(seeds: Iterable[str], *, lenient: bool = False) -> Admits:
     domain by the public suffix list (https://publicsuffix.org/), so `a.example.co.uk` goes with
     `www.example.co.uk` and not with `other.co.uk`. IP addresses match only themselves.
     """
+    if isinstance(seeds, str):
+        raise TypeError(f"seeds must be several URLs: write [{without_userinfo(seeds)!r}]")
     site_of = _registrable if lenient else _without_www
-    sites = frozenset(site_of(host(normalise(seed))) for seed in seeds)
+    sites = frozenset(site_of(host(_prefix(seed))) for seed in seeds)
     site = cache(site_of) if lenient else site_of
 
     def same_site(job: Job) -> Reason | None:
@@ -103,7 +105,7 @@ def _prefix(prefix: str) -> str:
     try:
         return normalise(prefix)
     except ValueError:
-        raise ValueError(f"not a URL to begin with: {prefix!r}") from None
+        raise ValueError(f"not a URL to begin with: {without_userinfo(prefix)!r}") from None
 
 
 def _compiled(pattern: Pattern) -> re.Pattern[str]:

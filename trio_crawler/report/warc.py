@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from trio_crawler._version import __version__
 from trio_crawler.model import Failure, Fetch, Outcome, Page, Redirect, Skipped
 from trio_crawler.net.exchanges import Exchange, Exchanges, Recording
+from trio_crawler.net.request import several
 from trio_crawler.page.urls import without_userinfo
 from trio_crawler.report.blocks import (
     metadata_block,
@@ -59,7 +60,7 @@ class Warc:
         from trio_crawler.report import records
 
         self._software = software
-        self._seeds = tuple(map(without_userinfo, seeds))
+        self._seeds = tuple(map(without_userinfo, several(seeds, "seeds")))
         self._tools = records
         self._record = records.Records(gzip=gzip, level=LEVEL)
         self._exchanges = Exchanges(self._errand)

@@ -48,6 +48,12 @@ class Lock:
         number = os.pread(self._file, 20, 0).strip()
         return f" (process {number.decode()})" if number.isdigit() else ""
 
+    @property
+    def gone(self) -> bool:
+        """Tell whether the file was removed; a directory that was moved still has it."""
+        with of_files(self._path):
+            return not os.fstat(self._file).st_nlink
+
     def release(self) -> None:
         """Let others have the directory; may be called again."""
         if self._held:

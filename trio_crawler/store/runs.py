@@ -89,7 +89,10 @@ def _begin_walk(database: Database, walk: int) -> int:
 
 
 def _compare(database: Database, meaning: Mapping[str, Any]) -> None:
-    given = json.loads(_json(meaning))
+    try:
+        given = json.loads(json.dumps(dict(meaning)))
+    except TypeError as error:
+        raise TypeError(f"meaning must be what JSON can hold: {error}") from None
     stored = meaning_of(database)
     differ = [key for key in given if key in stored and given[key] != stored[key]]
     if differ:

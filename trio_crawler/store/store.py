@@ -186,6 +186,8 @@ class Store:
         if self._broken is not None:
             raise self._broken
         try:
+            if self._lock.gone:
+                raise StoreError(f"{shown(self._directory)}: somebody removed it meanwhile")
             lengths = self._shelf.append(batch.writes)
             self._enter(batch, lengths)
         except BaseException as error:
