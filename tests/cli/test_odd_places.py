@@ -7,8 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from cli.command import crawl, ended, environment, start, wait_until
-from sites.raw import html, silence, threaded_raw_server
+from cli.command import crawl, ended, environment, start
+from cli.gate import Gate
+from sites.raw import html, threaded_raw_server
 
 SITE = {"/": html("/a", title="Home"), "/a": html(title="A")}
 
@@ -20,12 +21,13 @@ def shell(line: str, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_file_that_another_crawl_is_writing_is_left_to_it(tmp_path):
     path = tmp_path / "out.csv"
-    words = ("--csv", str(path), "--timeout", "3", "--max-tries", "1")
-    server = threaded_raw_server({**SITE, "/a": silence})
-    with server as served, start(*words, served.url) as first:
-        wait_until(lambda: (tmp_path / "out.csv.part").exists())
+    gate = Gate()
+    server = threaded_raw_server({**SITE, "/a": gate})
+    with server as served, start("--csv", str(path), served.url) as first:
+        assert gate.came.wait(20)
         second = crawl("--csv", str(path), "--depth", "0", served.url)
         assert not path.exists()
+        gate.open()
         ended(first)
     assert second.returncode == 2
     assert second.stderr.startswith(f"trio-crawler: cannot write {path}: another")
