@@ -215,7 +215,8 @@ def test_a_robots_txt_that_cannot_be_had_now_gives_no_rules(answer):
             st.sampled_from(["store", "renew"]),
             st.sampled_from("ab"),
             st.sampled_from([RULES, ALLOW_ALL, DISALLOW_ALL]),
-            st.floats(0, FRESH),
+            # Whole seconds: their sums are exact.
+            st.integers(0, int(FRESH)),
         )
     )
 )
