@@ -7,7 +7,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from io import BufferedWriter, FileIO
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -87,20 +87,27 @@ def _claimed(path: str) -> FileIO:
     while True:
         # Not cut before it is ours.
         file = FileIO(path, "w", opener=lambda name, how: os.open(name, how & ~os.O_TRUNC, 0o666))
-        try:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
-                    file.truncate()
-                    return file
-        except BlockingIOError:
-            file.close()
-            raise OSError(errno.EBUSY, "another crawl or report is writing it") from None
-        except BaseException:
-            file.close()
-            raise
-        # The other one has given it its name meanwhile.
-        file.close()
+        with ExitStack() as left:
+            left.callback(file.close)
+            _lock(file)
+            # Or the other one has given it its name meanwhile.
+            if _is_at(file, path):
+                file.truncate()
+                left.pop_all()
+                return file
+
+
+def _lock(file: FileIO) -> None:
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise OSError(errno.EBUSY, "another crawl or report is writing it") from None
+
+
+def _is_at(file: FileIO, path: str) -> bool:
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    return False
 
 
 class Sitemaps:

@@ -15,6 +15,7 @@ from trio_crawler.cli import values
 from trio_crawler.cli.clashes import check
 from trio_crawler.cli.declared import HEADINGS, declared
 from trio_crawler.cli.grouped import Grouped
+from trio_crawler.cli.told import tell
 
 WRONG_USAGE = 2
 _EPILOG = """\
@@ -97,7 +98,7 @@ def main() -> NoReturn:
     try:
         sys.exit(_chosen(sys.argv[1:]))
     except click.ClickException as error:
-        print(f"trio-crawler: {error.format_message()}", file=sys.stderr)
+        tell(f"trio-crawler: {error.format_message()}")
         sys.exit(WRONG_USAGE)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
