@@ -68,7 +68,7 @@ def imports(path: Path) -> set[str]:
 @pytest.mark.parametrize("floor", FLOORS)
 def test_a_room_uses_only_rooms_below_it(floor):
     allowed = {*FLOORS[: FLOORS.index(floor) + 1], "_version"}
-    modules = [*PACKAGE.glob(f"{floor}.py"), *PACKAGE.glob(f"{floor}/*.py")]
+    modules = [*PACKAGE.glob(f"{floor}.py"), *PACKAGE.glob(f"{floor}/**/*.py")]
     assert modules
     for module in modules:
         assert imports(module) <= allowed, module

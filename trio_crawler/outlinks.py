@@ -12,8 +12,8 @@ from typing import NamedTuple
 import trio
 
 from trio_crawler.model import Anchor, Job, Outcome, Page, Reason, Refused, Response
-from trio_crawler.page import Facts
-from trio_crawler.page.hints import canonical_in_headers
+from trio_crawler.page.html.head import canonical_in_headers
+from trio_crawler.page.read import Facts
 from trio_crawler.page.urls import seen_key, without_userinfo
 from trio_crawler.policy.directives import header_directives, meta_directives
 from trio_crawler.policy.limits import Limits

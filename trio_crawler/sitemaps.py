@@ -28,7 +28,7 @@ from trio_crawler.policy.robots import Robots, named_itself
 
 # Where it is needed it is imported late: most crawls come upon no sitemap, and it costs 15 ms.
 if TYPE_CHECKING:
-    from trio_crawler.page import sitemap
+    from trio_crawler.page.sitemap import read as sitemap
 
 LARGE = 64 * 1024
 """Bytes from which on a file is read in a thread, as is one that is packed."""
@@ -169,7 +169,7 @@ class Sitemaps:
             return _unread(answer)
         if not 200 <= answer.status < 300:
             return _unread(Fault(Reason.BAD_STATUS, f"status {answer.status}"))
-        from trio_crawler.page import sitemap
+        from trio_crawler.page.sitemap import read as sitemap
 
         media = answer.headers.get("content-type", "")
         reading = partial(sitemap.read, answer.body, media, job.url)
@@ -207,7 +207,7 @@ class Sitemaps:
 
 
 def _unread(why: Reason | Fault) -> sitemap.Map:
-    from trio_crawler.page import sitemap
+    from trio_crawler.page.sitemap import read as sitemap
 
     if isinstance(why, Fault):
         return sitemap.Map(flaws=(why.reason,), detail=why.detail)

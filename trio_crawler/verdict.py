@@ -22,7 +22,7 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.outlinks import Outlinks, came_well
-from trio_crawler.page import Facts, read
+from trio_crawler.page.read import Facts, read
 from trio_crawler.page.urls import normalise, without_userinfo
 from trio_crawler.policy.limits import Limits
 

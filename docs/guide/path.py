@@ -73,7 +73,7 @@ STATIONS = {
         "What does the answer mean? A page, a redirect, a failure."
     ),
     "page/charset.py decide": "The encoding is decided as browsers do it.",
-    "page/html.py read": "Title and links are read from the text.",
+    "page/html/read.py read": "Title and links are read from the text.",
     "outlinks.py Outlinks.of": "Each link is judged, once for each page.",
     "frontier/memory.py MemoryFrontier.knows": (
         "What was admitted before needs no judging."

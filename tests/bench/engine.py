@@ -31,7 +31,7 @@ import trio.testing
 from trio_crawler import Crawler, Politeness
 from trio_crawler.frontier.memory import MemoryFrontier
 from trio_crawler.model import Job, Response
-from trio_crawler.page import read
+from trio_crawler.page.read import read
 
 SITE = "https://docs.example.org/reference/library/chapter-"
 LINKS = 50

@@ -31,7 +31,9 @@ from selectolax.lexbor import LexborHTMLParser
 
 from trio_crawler import Crawler
 from trio_crawler.model import Job, Response
-from trio_crawler.page import charset, html, media, read, urls
+from trio_crawler.page import charset, media, urls
+from trio_crawler.page.html import read as html
+from trio_crawler.page.read import read
 
 SITE = "http://127.0.0.1:8000/"
 HEADERS = httpx.Headers({"content-type": "text/html"})

@@ -69,7 +69,7 @@ def floors() -> tuple[str, ...]:
 
 
 def modules(floor: str) -> list[Path]:
-    return sorted([*PACKAGE.glob(f"{floor}.py"), *PACKAGE.glob(f"{floor}/*.py")])
+    return sorted([*PACKAGE.glob(f"{floor}.py"), *PACKAGE.glob(f"{floor}/**/*.py")])
 
 
 @cache

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from trio_crawler import Reason
 from trio_crawler.model import Anchor
-from trio_crawler.page import html, read, tidy
-from trio_crawler.page.anchors import LONGEST, WINDOW, Marks
+from trio_crawler.page.html import fast_links as tidy
+from trio_crawler.page.html import read as html
+from trio_crawler.page.html.anchors import LONGEST, WINDOW, Marks
+from trio_crawler.page.read import read
 
 URL = "http://e.test/a/b.html"
 X = "http://e.test/x"

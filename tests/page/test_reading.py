@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler import Reason
-from trio_crawler.page import read
+from trio_crawler.page.read import read
 
 URL = "http://e.test/a/b.html"
 

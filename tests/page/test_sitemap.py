@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trio_crawler.model import Reason
-from trio_crawler.page import pieces, sitemap
-from trio_crawler.page.sitemap import Entry, Map
+from trio_crawler.page.sitemap import decoding as pieces
+from trio_crawler.page.sitemap import read as sitemap
+from trio_crawler.page.sitemap.read import Entry, Map
 
 URL = "http://e.test/maps/sitemap.xml"
 NS = "http://www.sitemaps.org/schemas/sitemap/0.9"

@@ -9,7 +9,7 @@ from time import process_time
 
 import pytest
 
-from trio_crawler.page import sitemap
+from trio_crawler.page.sitemap import read as sitemap
 
 URL = "http://e.test/sitemap.xml"
 KIB = 1024

@@ -19,7 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trio_crawler.model import Job, Reason
-from trio_crawler.page import read
+from trio_crawler.page.read import read
 from trio_crawler.page.urls import normalise
 from trio_crawler.policy.orders import Orders
 from trio_crawler.policy.paths import repeats

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, Skipped
-from trio_crawler.page.sitemap import read
+from trio_crawler.page.sitemap.read import read
 from trio_crawler.report import sitemap_xml
 from trio_crawler.report.sitemap_xml import entry, home, index, parts
 

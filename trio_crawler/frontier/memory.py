@@ -23,7 +23,7 @@ from trio_crawler.model import (
     Response,
     Sitemap,
 )
-from trio_crawler.page import Facts
+from trio_crawler.page.read import Facts
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.politeness import HostStatistics, Politeness
 from trio_crawler.policy.robots import Robots

@@ -18,7 +18,7 @@ from trio_crawler.model import (
     Sitemap,
     Statistics,
 )
-from trio_crawler.page import Facts
+from trio_crawler.page.read import Facts
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.policy.robots import Robots
 

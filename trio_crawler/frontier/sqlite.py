@@ -26,7 +26,7 @@ from trio_crawler.frontier.register import Register
 from trio_crawler.frontier.revival import past_of, recall_robots, revive
 from trio_crawler.frontier.spill import Spill, SpillFile
 from trio_crawler.model import Fault, Job, Listing, Outcome, Purpose, Reason, Response, Sitemap
-from trio_crawler.page import Facts
+from trio_crawler.page.read import Facts
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.politeness import HostStatistics, Politeness
 from trio_crawler.policy.robots import Robots

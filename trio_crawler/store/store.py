@@ -16,7 +16,7 @@ from trio_crawler.model import (
     Statistics,
     Validator,
 )
-from trio_crawler.page import Facts
+from trio_crawler.page.read import Facts
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store import database, runs, versions
 from trio_crawler.store.batch import Batch

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trio_crawler.model import Page, Reason, Validator
-from trio_crawler.page import Facts
+from trio_crawler.page.read import Facts
 from trio_crawler.store import rows
 from trio_crawler.store.database import Database
 

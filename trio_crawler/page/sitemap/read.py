@@ -13,9 +13,10 @@ from itertools import chain
 from typing import NamedTuple
 
 from trio_crawler.model import Reason
-from trio_crawler.page import elements, urls
-from trio_crawler.page.feeds import Records
-from trio_crawler.page.pieces import PIECE, Pieces
+from trio_crawler.page import urls
+from trio_crawler.page.sitemap import elements
+from trio_crawler.page.sitemap.decoding import PIECE, Pieces
+from trio_crawler.page.sitemap.records import Records
 
 __all__ = ["MOST_BYTES", "MOST_ENTRIES", "Entry", "Map", "read"]
 

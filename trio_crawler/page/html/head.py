@@ -17,8 +17,9 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from trio_crawler.page import entities, scan, urls
-from trio_crawler.page.scan import ATTRIBUTES, COMMENT, W, either_case
+from trio_crawler.page import entities, urls
+from trio_crawler.page.html import tokenizer as scan
+from trio_crawler.page.html.tokenizer import ATTRIBUTES, COMMENT, W, either_case
 
 _MOST_TAGS = 5_000  # the rest of such a head is not read
 _FEW = 8  # places where one of the words may stand, or the whole head is gone through

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from trio_crawler.page.elements import LOOSE, SOURCE, Root, Tags
+from trio_crawler.page.sitemap.elements import LOOSE, SOURCE, Root, Tags
 
 _LONGEST = 8 * 1024  # characters of a value that is put together from parts
 _HREF = re.compile(r"""(?:^|[\s"'])href\s*+=\s*+(?:"([^"]*+)|'([^']*+))""")

@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from trio_crawler.page import html, tidy
+from trio_crawler.page.html import fast_links as tidy
+from trio_crawler.page.html import read as html
 
 URL = "http://e.test/"
 

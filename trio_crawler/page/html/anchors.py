@@ -18,7 +18,14 @@ from typing import cast
 
 from trio_crawler.model import Anchor
 from trio_crawler.page import entities
-from trio_crawler.page.scan import ATTRIBUTES, COMMENT, W, attribute, either_case, value_of
+from trio_crawler.page.html.tokenizer import (
+    ATTRIBUTES,
+    COMMENT,
+    W,
+    attribute,
+    either_case,
+    value_of,
+)
 
 LONGEST = 200
 """Characters of an anchor's text."""

@@ -15,8 +15,8 @@ from itertools import compress
 from typing import Any, NamedTuple
 
 from trio_crawler.model import Anchor
-from trio_crawler.page import anchors
-from trio_crawler.page.scan import ATTRIBUTES, COMMENT, HREF, W, nofollow, value_of
+from trio_crawler.page.html import anchors
+from trio_crawler.page.html.tokenizer import ATTRIBUTES, COMMENT, HREF, W, nofollow, value_of
 
 _LONGEST = 1 << 20  # characters; the parts of a page take some ten times its size
 

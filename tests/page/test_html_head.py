@@ -10,8 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from trio_crawler.page import Facts, hints, html, read, tidy
-from trio_crawler.page.hints import canonical_in_headers
+from trio_crawler.page.html import fast_links as tidy
+from trio_crawler.page.html import head as hints
+from trio_crawler.page.html import read as html
+from trio_crawler.page.html.head import canonical_in_headers
+from trio_crawler.page.read import Facts, read
 
 URL = "http://e.test/a/b.html"
 # What makes one of the readers read a page, the links of which are the same to all of them.

@@ -15,8 +15,10 @@ from typing import NamedTuple, TypeAlias
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from trio_crawler.model import Anchor
-from trio_crawler.page import entities, scan, tidy, urls
-from trio_crawler.page.anchors import Marks, better
+from trio_crawler.page import entities, urls
+from trio_crawler.page.html import fast_links as tidy
+from trio_crawler.page.html import tokenizer as scan
+from trio_crawler.page.html.anchors import Marks, better
 
 _SPACES = re.compile(r"[\t\n\f\r ]+")
 _TITLE_SOURCE = 16_384  # characters; longer titles are cut, no reader wants them

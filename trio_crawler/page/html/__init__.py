@@ -1,0 +1,1 @@
+"""Parse HTML for its links, its title and the metadata of its head."""

@@ -1,0 +1,1 @@
+"""Parse sitemaps for the URLs that they list (sitemaps.org)."""
