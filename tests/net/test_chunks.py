@@ -10,7 +10,7 @@ from sites.raw import chunked
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.chunks import Chunks
-from trio_crawler.net.faults import Faulty
+from trio_crawler.net.errors import Faulty
 from trio_crawler.net.head import MOST_BYTES, MOST_LINES
 
 BODY = chunked(b"one ", b"two", trailers=b"X-Sum: 7\r\n")

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net import decode as decoding
 from trio_crawler.net.decode import OFFERED, Body, Turns, whole
-from trio_crawler.net.faults import Faulty
+from trio_crawler.net.errors import Faulty
 from trio_crawler.net.inflate import MOST_MEMBERS, SLICE, STEP, Coding
 
 if sys.version_info >= (3, 14):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from trio_crawler.model import Reason
 from trio_crawler.net.decode import Body
-from trio_crawler.net.faults import Faulty
+from trio_crawler.net.errors import Faulty
 from trio_crawler.net.inflate import Coding
 
 if sys.version_info >= (3, 14):

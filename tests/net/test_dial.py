@@ -15,7 +15,7 @@ from trio_crawler.model import Phase, Reason
 from trio_crawler.net import dial
 from trio_crawler.net.addresses import AddressPolicy
 from trio_crawler.net.dial import Dialer
-from trio_crawler.net.faults import OUT_OF_SOCKETS, Faulty
+from trio_crawler.net.errors import OUT_OF_SOCKETS, Faulty
 from trio_crawler.net.progress import Progress
 
 LOOPBACK = ("127.0.0.1", "127.0.0.2", "127.0.0.3", "::1")

@@ -13,7 +13,7 @@ from sites.pieces import Heard, hear
 from sites.raw import chunked
 
 from trio_crawler.model import Fault, Phase, Reason
-from trio_crawler.net.faults import Faulty
+from trio_crawler.net.errors import Faulty
 from trio_crawler.net.head import (
     check_start,
     content_codings,

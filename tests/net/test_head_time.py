@@ -10,7 +10,7 @@ import pytest
 from sites.exchange import table
 from sites.pieces import hear
 
-from trio_crawler.net.faults import Faulty
+from trio_crawler.net.errors import Faulty
 from trio_crawler.net.head import parse
 from trio_crawler.net.stream import STEP
 

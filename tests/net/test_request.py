@@ -15,7 +15,7 @@ from trio_crawler import Crawler, Limits, Outcome, everything
 from trio_crawler.model import Job
 from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.relay import Relay
+from trio_crawler.net.httpx.http2 import Relay
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import Wire
 

@@ -13,7 +13,7 @@ from sites.steps import cancelled_at, until
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net import resolve
-from trio_crawler.net.faults import OUT_OF_SOCKETS, Faulty
+from trio_crawler.net.errors import OUT_OF_SOCKETS, Faulty
 from trio_crawler.net.resolve import Resolver, look_up
 
 
@@ -186,7 +186,7 @@ def test_a_process_without_descriptors_says_so_and_not_that_the_name_is_unknown(
     # once Trio has its own; the name is one that /etc/hosts has.
     program = """if True:
         import os, resource, trio
-        from trio_crawler.net.faults import OUT_OF_SOCKETS, Faulty
+        from trio_crawler.net.errors import OUT_OF_SOCKETS, Faulty
         from trio_crawler.net.resolve import Resolver
 
         async def main():

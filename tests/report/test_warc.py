@@ -28,8 +28,8 @@ from sites.raw import chunked, raw_server, redirect, reply
 
 from trio_crawler.crawler import Crawler
 from trio_crawler.model import Anchor, Failure, Fault, Job, Page, Purpose, Reason, Refused, Skipped
-from trio_crawler.net.exchanges import LARGE, Exchange, Exchanges
 from trio_crawler.net.fetch import HttpFetch
+from trio_crawler.net.recorder import LARGE, Exchange, Exchanges
 from trio_crawler.report.warc import Warc
 from trio_crawler.testing import Web, html, robots
 

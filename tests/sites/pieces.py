@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from trio_crawler.model import Fault
 from trio_crawler.net.connection import Connection
 from trio_crawler.net.decode import Body
-from trio_crawler.net.faults import Faulty
+from trio_crawler.net.errors import Faulty
 from trio_crawler.net.head import Fields, content_codings
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.wire import AROUND

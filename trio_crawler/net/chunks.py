@@ -5,7 +5,7 @@ from __future__ import annotations
 import httptools
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.faults import Faulty
+from trio_crawler.net.errors import Faulty
 from trio_crawler.net.head import MOST_BYTES, MOST_LINES
 
 _HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

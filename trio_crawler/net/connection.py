@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from trio_crawler.model import Fault, Phase, Reason
 from trio_crawler.net.chunks import Chunks
-from trio_crawler.net.faults import Faulty, broken, socket_fault
+from trio_crawler.net.errors import Faulty, broken, socket_fault
 from trio_crawler.net.head import (
     MOST_BYTES,
     MOST_INTERIM,

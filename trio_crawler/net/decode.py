@@ -12,7 +12,7 @@ from time import thread_time
 import trio
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.faults import Faulty
+from trio_crawler.net.errors import Faulty
 from trio_crawler.net.inflate import Coding
 
 OFFERED = "gzip, deflate, br, zstd"

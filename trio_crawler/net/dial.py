@@ -13,7 +13,7 @@ import trio
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.addresses import AddressPolicy, parse_address
-from trio_crawler.net.faults import Faulty, connect_fault
+from trio_crawler.net.errors import Faulty, connect_fault
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.resolve import Resolve, Resolver, peer
 

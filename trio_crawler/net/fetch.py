@@ -14,11 +14,11 @@ import trio
 from trio_crawler.model import Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.net.decode import Body, Turns, whole
 from trio_crawler.net.direct import Direct
-from trio_crawler.net.faults import Faulty
+from trio_crawler.net.errors import Faulty
 from trio_crawler.net.head import Fields, Head, content_codings
-from trio_crawler.net.outside import Outside
+from trio_crawler.net.httpx.adapter import Outside
+from trio_crawler.net.httpx.http2 import Relay, Relayed
 from trio_crawler.net.progress import Progress
-from trio_crawler.net.relay import Relay, Relayed
 from trio_crawler.net.request import (
     DEFAULT_USER_AGENT,
     Headers,

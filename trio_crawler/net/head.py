@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.faults import Faulty
+from trio_crawler.net.errors import Faulty
 
 MOST_LINES = 256
 MOST_BYTES = 64 * 1024

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.faults import Faulty
+from trio_crawler.net.errors import Faulty
 
 MOST_MEMBERS = 10_000
 STEP = 64 * 1024

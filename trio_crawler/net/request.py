@@ -12,7 +12,7 @@ import httpx
 from trio_crawler._version import __version__
 from trio_crawler.model import Reason
 from trio_crawler.net.decode import OFFERED
-from trio_crawler.net.faults import Faulty
+from trio_crawler.net.errors import Faulty
 from trio_crawler.net.head import Fields
 from trio_crawler.page.urls import normalise, origin, without_userinfo
 

@@ -11,7 +11,7 @@ import trio
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.addresses import bare, parse_address
-from trio_crawler.net.faults import Faulty, name_fault
+from trio_crawler.net.errors import Faulty, name_fault
 
 KEPT = 60.0
 """Seconds for which the addresses of a name are kept."""

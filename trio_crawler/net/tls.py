@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import certifi
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.faults import Faulty
+from trio_crawler.net.errors import Faulty
 from trio_crawler.net.stream import PlainStream, TlsStream
 
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import httpx
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net import bridge
+from trio_crawler.net import transport as bridge
 from trio_crawler.net.addresses import AddressPolicy
 from trio_crawler.net.connection import Connection, Origin
 from trio_crawler.net.dial import Dialer
-from trio_crawler.net.faults import Faulty, socket_fault
+from trio_crawler.net.errors import Faulty, socket_fault
 from trio_crawler.net.head import Head
 from trio_crawler.net.pool import Pool
 from trio_crawler.net.progress import Progress

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 
 from trio_crawler.model import Failure, Page, Purpose, Redirect
-from trio_crawler.net.exchanges import Exchange
+from trio_crawler.net.recorder import Exchange
 from trio_crawler.policy.robots_text import MOST_BYTES as ROBOTS_BYTES
 
 # What a crawl sends by itself. Any other field may be a credential: a key that a user adds has

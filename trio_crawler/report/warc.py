@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from trio_crawler._version import __version__
 from trio_crawler.model import Failure, Fetch, Outcome, Page, Redirect, Skipped
-from trio_crawler.net.exchanges import Exchange, Exchanges, Recording
+from trio_crawler.net.recorder import Exchange, Exchanges, Recording
 from trio_crawler.net.request import several
 from trio_crawler.page.urls import without_userinfo
 from trio_crawler.report.blocks import (

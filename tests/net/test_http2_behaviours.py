@@ -16,13 +16,13 @@ from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.addresses import AddressPolicy
-from trio_crawler.net.asking import Meter
-from trio_crawler.net.backend import Backend
 from trio_crawler.net.dial import Dialer, connect
-from trio_crawler.net.faults import Faulty
+from trio_crawler.net.errors import Faulty
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.proxies import Proxies
-from trio_crawler.net.relay import Relay
+from trio_crawler.net.httpx.backend import Backend
+from trio_crawler.net.httpx.context import Meter
+from trio_crawler.net.httpx.http2 import Relay
+from trio_crawler.net.httpx.proxies import Proxies
 from trio_crawler.net.resolve import peer
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import AROUND, Wire, WireStatistics

@@ -9,10 +9,9 @@ import httpx
 import trio
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net import bridge
-from trio_crawler.net.asking import ASKING, Asking
+from trio_crawler.net import transport as bridge
 from trio_crawler.net.client import ClientTransport
-from trio_crawler.net.faults import Faulty, fault_of
+from trio_crawler.net.errors import Faulty, fault_of
 from trio_crawler.net.head import (
     MOST_BYTES,
     MOST_LINES,
@@ -23,6 +22,7 @@ from trio_crawler.net.head import (
     content_encoding,
     content_length,
 )
+from trio_crawler.net.httpx.context import ASKING, Asking
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import Requests, Target, bad_url, merged
 

@@ -12,14 +12,14 @@ import httpx
 import trio
 
 from trio_crawler.model import Phase
-from trio_crawler.net import bridge
+from trio_crawler.net import transport as bridge
 from trio_crawler.net.addresses import AddressPolicy
-from trio_crawler.net.asking import ASKING, Meter, OneOnlyError
 from trio_crawler.net.connection import Origin
 from trio_crawler.net.dial import Dialer
-from trio_crawler.net.outside import CLOSING
-from trio_crawler.net.proxies import Proxies
-from trio_crawler.net.reset import reset
+from trio_crawler.net.httpx.adapter import CLOSING
+from trio_crawler.net.httpx.context import ASKING, Meter, OneOnlyError
+from trio_crawler.net.httpx.private import reset
+from trio_crawler.net.httpx.proxies import Proxies
 from trio_crawler.net.tls import Security
 
 MOST_ROUTES = 100
@@ -94,7 +94,7 @@ class Routes(httpx.AsyncBaseTransport):
 
     def _transport(self, origin: Origin, proxy: str | None) -> httpx.AsyncHTTPTransport:
         # Imported when asked for: httpcore takes 60 ms.
-        from trio_crawler.net.backend import Backend
+        from trio_crawler.net.httpx.backend import Backend
 
         transport = httpx.AsyncHTTPTransport(
             verify=self._security.context(origin[1]),

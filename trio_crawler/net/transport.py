@@ -12,7 +12,7 @@ import trio
 
 from trio_crawler.model import Fault, Phase, Reason
 from trio_crawler.net.connection import PORTS, Connection, Origin
-from trio_crawler.net.faults import Faulty
+from trio_crawler.net.errors import Faulty
 from trio_crawler.net.head import Head
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import has_control, is_token

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from trio_crawler.model import Fault, Phase, Reason
-from trio_crawler.net.faults import OUT_OF_SOCKETS, Faulty, fault_of, socket_fault
+from trio_crawler.net.errors import OUT_OF_SOCKETS, Faulty, fault_of, socket_fault
 from trio_crawler.net.progress import Progress
 
 

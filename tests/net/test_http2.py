@@ -19,8 +19,8 @@ from sites.steps import cancelled_at, until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.relay import Relay
-from trio_crawler.net.routes import MOST_ROUTES
+from trio_crawler.net.httpx.http2 import Relay
+from trio_crawler.net.httpx.transports import MOST_ROUTES
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import Wire
 from trio_crawler.policy.limits import Limits

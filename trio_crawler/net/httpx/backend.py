@@ -13,10 +13,10 @@ import httpx
 import trio
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.asking import ASKING, Asking, Meter, OneOnlyError
 from trio_crawler.net.dial import Dialer
-from trio_crawler.net.faults import Faulty, fault_of
-from trio_crawler.net.outside import CLOSING
+from trio_crawler.net.errors import Faulty, fault_of
+from trio_crawler.net.httpx.adapter import CLOSING
+from trio_crawler.net.httpx.context import ASKING, Asking, Meter, OneOnlyError
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.resolve import peer
 from trio_crawler.net.wire import AROUND

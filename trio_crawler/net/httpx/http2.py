@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import httpx
 
-from trio_crawler.net import bridge
-from trio_crawler.net.asking import OneOnlyError
+from trio_crawler.net import transport as bridge
 from trio_crawler.net.connection import Connection
 from trio_crawler.net.direct import Direct, origin_of
 from trio_crawler.net.head import Fields, Head
-from trio_crawler.net.outside import Answer, Outside
+from trio_crawler.net.httpx.adapter import Answer, Outside
+from trio_crawler.net.httpx.context import OneOnlyError
+from trio_crawler.net.httpx.proxies import Proxies, need
+from trio_crawler.net.httpx.transports import Routes
 from trio_crawler.net.progress import Progress
-from trio_crawler.net.proxies import Proxies, need
 from trio_crawler.net.request import Requests, Target
-from trio_crawler.net.routes import Routes
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import Wire, WireStatistics
 
