@@ -30,7 +30,7 @@ from trio_crawler import (
     excluding,
     under,
 )
-from trio_crawler.policy.robots import FRESH
+from trio_crawler.policy.robots.store import FRESH
 from trio_crawler.testing import Web, fault, html, redirect, robots
 
 MAP = HOME + "s.xml"
@@ -496,7 +496,7 @@ def with_rules(homes: list[str], lines: Response) -> Site:
 async def test_many_hosts_with_rules_of_the_usual_length_are_crawled_to_the_end(
     autojump_clock, monkeypatch, delay
 ):
-    monkeypatch.setattr("trio_crawler.policy.robots._MOST_SIZE", 100)
+    monkeypatch.setattr("trio_crawler.policy.robots.store._MOST_SIZE", 100)
     homes = [f"http://host{n}.test/" for n in range(20)]
     lines = robots("User-agent: *", f"Disallow: /{'x' * 30}", "Disallow: /no")
     web, found = Web(with_rules(homes, lines), delay=1), []

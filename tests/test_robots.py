@@ -26,7 +26,7 @@ from trio_crawler import (
     Skipped,
     everything,
 )
-from trio_crawler.policy.robots import FRESH, MOST_BYTES
+from trio_crawler.policy.robots.store import FRESH, MOST_BYTES
 from trio_crawler.testing import Web, html, redirect, robots
 
 NO_SECRETS = robots("User-agent: *", "Disallow: /secret")
@@ -353,7 +353,7 @@ async def test_a_day_later_a_robots_txt_in_trouble_holds_as_it_was_and_is_asked_
 async def test_rules_that_were_forgotten_while_they_were_asked_for_are_asked_for_whole(
     autojump_clock, monkeypatch
 ):
-    monkeypatch.setattr("trio_crawler.policy.robots._MOST_SIZE", 90_000)
+    monkeypatch.setattr("trio_crawler.policy.robots.store._MOST_SIZE", 90_000)
     long = robots("User-agent: *", "Disallow: /secret", f"Disallow: /{'x' * 16_384}")
     others = [f"http://other{number}.test/" for number in range(5)]
     web = Web(

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from trio_crawler.policy.scope import including as including
     from trio_crawler.policy.scope import same_site as same_site
     from trio_crawler.policy.scope import under as under
-    from trio_crawler.policy.traps import Traps as Traps
+    from trio_crawler.policy.traps.watch import Traps as Traps
     from trio_crawler.report import CSV_HEAD as CSV_HEAD
     from trio_crawler.report import LINKS_HEAD as LINKS_HEAD
     from trio_crawler.report import Report as Report
@@ -101,7 +101,7 @@ _HOMES = {
     "trio_crawler.policy.scope": (
         "Admits all_of any_of everything excluding including same_site under"
     ),
-    "trio_crawler.policy.traps": "Traps",
+    "trio_crawler.policy.traps.watch": "Traps",
     "trio_crawler.report": "CSV_HEAD LINKS_HEAD Report Warc brief csv_row line link_rows",
     "trio_crawler.store.changes": "Change",
     "trio_crawler.store.errors": "DifferentCrawl InUse StoreError",

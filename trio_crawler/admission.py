@@ -9,9 +9,9 @@ from dataclasses import replace
 from trio_crawler.model import Job, Reason
 from trio_crawler.page.urls import normalise, web, without_userinfo
 from trio_crawler.policy.limits import Limits
-from trio_crawler.policy.robots import Robots
+from trio_crawler.policy.robots.store import Robots
 from trio_crawler.policy.scope import Admits
-from trio_crawler.policy.traps import Traps, Watch
+from trio_crawler.policy.traps.watch import Traps, Watch
 from trio_crawler.tally import Tally
 
 

@@ -38,9 +38,9 @@ from trio_crawler.outlinks import Outlinks
 from trio_crawler.page.urls import seen_key
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.politeness import HostStatistics, Politeness
-from trio_crawler.policy.robots import Robots, product_token
+from trio_crawler.policy.robots.store import Robots, product_token
 from trio_crawler.policy.scope import Admits, same_site
-from trio_crawler.policy.traps import Traps
+from trio_crawler.policy.traps.watch import Traps
 from trio_crawler.recall import recall
 from trio_crawler.sitemaps import Sitemaps
 from trio_crawler.tally import Tally

@@ -9,9 +9,9 @@ import trio
 from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.model import Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.page.urls import origin, web
-from trio_crawler.policy.manners import troubled
-from trio_crawler.policy.robots import Robots, Rules, interpret
-from trio_crawler.policy.validators import validator_of
+from trio_crawler.policy.conditional import validator_of
+from trio_crawler.policy.host_state import troubled
+from trio_crawler.policy.robots.store import Robots, Rules, interpret
 from trio_crawler.sitemaps import LARGE, Sitemaps
 from trio_crawler.verdict import is_redirect, location
 

@@ -15,10 +15,10 @@ from trio_crawler.model import Anchor, Job, Outcome, Page, Reason, Refused, Resp
 from trio_crawler.page.html.head import canonical_in_headers
 from trio_crawler.page.read import Facts
 from trio_crawler.page.urls import seen_key, without_userinfo
-from trio_crawler.policy.directives import header_directives, meta_directives
 from trio_crawler.policy.limits import Limits
-from trio_crawler.policy.sessions import without_session
-from trio_crawler.policy.traps import Watch
+from trio_crawler.policy.robots.directives import header_directives, meta_directives
+from trio_crawler.policy.traps.sessions import without_session
+from trio_crawler.policy.traps.watch import Watch
 
 _LINK, _ROBOTS = b"link", b"x-robots-tag"
 _LENGTHS = (len(_LINK), len(_ROBOTS))

@@ -6,7 +6,7 @@ from itertools import chain
 
 from trio_crawler.frontier.protocol import Past
 from trio_crawler.outlinks import Outlinks
-from trio_crawler.policy.traps import Watch
+from trio_crawler.policy.traps.watch import Watch
 
 
 def recall(past: Past, watch: Watch | None, outlinks: Outlinks) -> None:

@@ -24,7 +24,7 @@ from trio_crawler.model import (
 )
 from trio_crawler.page.urls import authority, normalise, seen_key
 from trio_crawler.policy.limits import Limits
-from trio_crawler.policy.robots import Robots, named_itself
+from trio_crawler.policy.robots.store import Robots, named_itself
 
 # Where it is needed it is imported late: most crawls come upon no sitemap, and it costs 15 ms.
 if TYPE_CHECKING:

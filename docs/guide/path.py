@@ -62,8 +62,8 @@ STATIONS = {
     "errands.py Errands.done": (
         "It was robots.txt: that is no outcome, and no page."
     ),
-    "policy/robots.py Robots.store": "Its rules are kept for a day.",
-    "policy/robots.py Robots.refusal": (
+    "policy/robots/store.py Robots.store": "Its rules are kept for a day.",
+    "policy/robots/store.py Robots.refusal": (
         "Now the page itself: do the rules allow it?"
     ),
     "tally.py Tally.take": "It does not wait any more, it is in flight.",
@@ -79,7 +79,7 @@ STATIONS = {
         "What was admitted before needs no judging."
     ),
     "admission.py Admission.outside": "Depth, scope and robots.txt have their say.",
-    "policy/traps.py Watch.refusal": (
+    "policy/traps/watch.py Watch.refusal": (
         "Does it look as if there were no end to such URLs?"
     ),
     "outbox.py Outbox.put": (

@@ -17,7 +17,7 @@ import httpx
 import trio
 
 from trio_crawler import Job, MemoryFrontier, Page, Politeness, Response, SqliteFrontier
-from trio_crawler.policy.robots import Robots
+from trio_crawler.policy.robots.store import Robots
 
 HEADERS = httpx.Headers({"content-type": "text/html"})
 SITE = "https://docs.example.org/reference/library/chapter-"

@@ -35,7 +35,7 @@ from statistics import median
 from trio_crawler.frontier.turns import Turns
 from trio_crawler.model import Job, Purpose, Response
 from trio_crawler.policy.politeness import Politeness
-from trio_crawler.policy.robots import ALLOW_ALL, Robots, Rules
+from trio_crawler.policy.robots.store import ALLOW_ALL, Robots, Rules
 
 FASTEST, SLOWEST = 0.02, 5.0
 LONGEST_DELAY = 2.0

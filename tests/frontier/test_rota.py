@@ -7,7 +7,7 @@ import math
 from trio_crawler.frontier.host import Host
 from trio_crawler.frontier.line import Fifo
 from trio_crawler.frontier.rota import Rota
-from trio_crawler.policy.manners import Manners
+from trio_crawler.policy.host_state import Manners
 from trio_crawler.policy.politeness import Politeness
 
 

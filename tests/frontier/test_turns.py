@@ -15,7 +15,7 @@ from trio_crawler.frontier.line import depth_first
 from trio_crawler.frontier.turns import Turns
 from trio_crawler.model import Fault, Job, Purpose, Reason, Response, Validator
 from trio_crawler.policy.politeness import HostStatistics, Politeness
-from trio_crawler.policy.robots import ALLOW_ALL, FRESH, Robots, Rules
+from trio_crawler.policy.robots.store import ALLOW_ALL, FRESH, Robots, Rules
 
 OK, AWAY, GONE = Response(200), Response(503), Response(404)
 REFUSED = Fault(Reason.REFUSED, "nobody listens")

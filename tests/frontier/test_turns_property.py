@@ -23,9 +23,9 @@ from trio_crawler.frontier.pacer import Pacer
 from trio_crawler.frontier.turns import Turns
 from trio_crawler.model import Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.page.urls import authority, origin
-from trio_crawler.policy.manners import MOST_AT_ONCE, troubled
+from trio_crawler.policy.host_state import MOST_AT_ONCE, troubled
 from trio_crawler.policy.politeness import Politeness
-from trio_crawler.policy.robots import Robots, Rules
+from trio_crawler.policy.robots.store import Robots, Rules
 
 OK = Response(200)
 TROUBLES = (

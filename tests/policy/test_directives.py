@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.policy.directives import MOST_DIRECTIVES, header_directives, meta_directives
+from trio_crawler.policy.robots.directives import (
+    MOST_DIRECTIVES,
+    header_directives,
+    meta_directives,
+)
 
 
 def header(*values: str, token: str = "trio_crawler") -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.policy.patterns import Harvest, fingerprint, pattern
+from trio_crawler.policy.traps.patterns import Harvest, fingerprint, pattern
 
 UUID = "6fa459ea-ee8a-3ca4-894e-db77e160355e"
 HASH = "9fceb02d0ae598e95dc970b74767f19372d61af8"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.model import Fault, Reason, Response, Validator
-from trio_crawler.policy.robots import (
+from trio_crawler.policy.robots.store import (
     ALLOW_ALL,
     DISALLOW_ALL,
     FRESH,

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from trio_crawler.policy.robots import MOST_BYTES, Rules, parse_rules
+from trio_crawler.policy.robots.store import MOST_BYTES, Rules, parse_rules
 
 LONG_URL = "http://h.example/" + "a" * 2_066
 TYPICAL = "User-agent: *\n" + "".join(

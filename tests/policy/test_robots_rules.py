@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.page.urls import normalise
-from trio_crawler.policy.robots import ALLOW_ALL, DISALLOW_ALL, Rules, parse_rules
+from trio_crawler.policy.robots.store import ALLOW_ALL, DISALLOW_ALL, Rules, parse_rules
 
 KEPT = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?#[]@!&()+,;=")
 UNRESERVED = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.page.urls import normalise, origin, web
-from trio_crawler.policy.sessions import without_session
+from trio_crawler.policy.traps.sessions import without_session
 
 ID = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 UUID = "6fa459ea-ee8a-3ca4-894e-db77e160355e"

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from trio_crawler.model import Job, Reason
 from trio_crawler.page.read import read
 from trio_crawler.page.urls import normalise
-from trio_crawler.policy.orders import Orders
-from trio_crawler.policy.paths import repeats
-from trio_crawler.policy.sessions import without_session
-from trio_crawler.policy.traps import Traps, Watch
+from trio_crawler.policy.traps.paths import repeats
+from trio_crawler.policy.traps.query_order import Orders
+from trio_crawler.policy.traps.sessions import without_session
+from trio_crawler.policy.traps.watch import Traps, Watch
 
 HTML = "text/html; charset=utf-8"
 ENDLESS = 20_000

@@ -14,11 +14,11 @@ from trio_crawler.frontier.line import Line, Order, breadth_first, line
 from trio_crawler.frontier.pacer import Pacer
 from trio_crawler.frontier.turns import Turns
 from trio_crawler.model import Fault, Job, Outcome, Purpose, Reason, Response
+from trio_crawler.policy.host_state import troubled
 from trio_crawler.policy.limits import Limits
-from trio_crawler.policy.manners import troubled
 from trio_crawler.policy.politeness import HostStatistics, Politeness
 from trio_crawler.policy.retry import retry_after
-from trio_crawler.policy.robots import Robots
+from trio_crawler.policy.robots.store import Robots
 
 
 class Dispatch:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trio_crawler.frontier.line import Fifo, Line
 from trio_crawler.model import Job, Purpose
-from trio_crawler.policy.manners import Manners
+from trio_crawler.policy.host_state import Manners
 from trio_crawler.policy.politeness import HostStatistics
 
 

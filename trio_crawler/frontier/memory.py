@@ -26,7 +26,7 @@ from trio_crawler.model import (
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.politeness import HostStatistics, Politeness
-from trio_crawler.policy.robots import Robots
+from trio_crawler.policy.robots.store import Robots
 
 
 class MemoryFrontier:

@@ -20,7 +20,7 @@ from trio_crawler.model import (
 )
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.politeness import HostStatistics
-from trio_crawler.policy.robots import Robots
+from trio_crawler.policy.robots.store import Robots
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from trio_crawler.frontier.filed import Filed
 from trio_crawler.frontier.ledger import Ledger
 from trio_crawler.frontier.protocol import Past
 from trio_crawler.model import Job, Purpose, Response, Validator
-from trio_crawler.policy.robots import Robots, interpret
-from trio_crawler.policy.validators import validator_of
+from trio_crawler.policy.conditional import validator_of
+from trio_crawler.policy.robots.store import Robots, interpret
 from trio_crawler.store.store import Store
 
 _TOO_MANY_REQUESTS = 429

@@ -29,7 +29,7 @@ from trio_crawler.model import Fault, Job, Listing, Outcome, Purpose, Reason, Re
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.politeness import HostStatistics, Politeness
-from trio_crawler.policy.robots import Robots
+from trio_crawler.policy.robots.store import Robots
 from trio_crawler.store.store import Store
 from trio_crawler.store.streams import Stream
 

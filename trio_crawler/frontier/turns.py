@@ -13,10 +13,10 @@ from trio_crawler.frontier.line import Line, Order, breadth_first, line
 from trio_crawler.frontier.rota import Rota
 from trio_crawler.model import Fault, Job, Purpose, Reason, Response
 from trio_crawler.page.urls import origin
-from trio_crawler.policy.manners import Load, Manners, troubled
+from trio_crawler.policy.host_state import Load, Manners, troubled
 from trio_crawler.policy.politeness import HostStatistics, Politeness
 from trio_crawler.policy.retry import PASSING
-from trio_crawler.policy.robots import MOST_REDIRECTS, Robots, named_itself
+from trio_crawler.policy.robots.store import MOST_REDIRECTS, Robots, named_itself
 
 _ROBOTS = "/robots.txt"
 # A server that answers with 429 or 5xx is there, and may yet come to itself.

@@ -13,7 +13,7 @@ import httpx
 import trio
 
 from trio_crawler.page.urls import host
-from trio_crawler.policy.dates import moment
+from trio_crawler.policy.http_dates import moment
 
 MOST_COOKIES = 50
 MOST_BYTES = 8 * 1024

@@ -30,9 +30,9 @@ from trio_crawler.net.request import (
 )
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import Wire, WireStatistics
+from trio_crawler.policy.conditional import conditions_of
 from trio_crawler.policy.limits import MAX_BYTES, Limits
-from trio_crawler.policy.robots_text import MOST_BYTES as ROBOTS_BYTES
-from trio_crawler.policy.validators import conditions_of
+from trio_crawler.policy.robots.parse import MOST_BYTES as ROBOTS_BYTES
 
 if TYPE_CHECKING:
     from trio_crawler.net.cookies import CookieStore

@@ -9,7 +9,7 @@ from datetime import datetime
 import httpx
 
 from trio_crawler.model import Fault, Phase, Reason, Response
-from trio_crawler.policy.dates import moment
+from trio_crawler.policy.http_dates import moment
 
 PASSING = frozenset(
     {

@@ -8,7 +8,7 @@ from http import HTTPStatus
 
 from trio_crawler.model import Failure, Page, Purpose, Redirect
 from trio_crawler.net.recorder import Exchange
-from trio_crawler.policy.robots_text import MOST_BYTES as ROBOTS_BYTES
+from trio_crawler.policy.robots.parse import MOST_BYTES as ROBOTS_BYTES
 
 # What a crawl sends by itself. Any other field may be a credential: a key that a user adds has
 # whatever name its server wants.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from xml.sax.saxutils import escape  # it writes XML; nothing is parsed here
 
 from trio_crawler.model import Outcome, Page
-from trio_crawler.policy.dates import moment
+from trio_crawler.policy.http_dates import moment
 from trio_crawler.report.indexable import is_indexable
 
 MOST_URLS = 50_000

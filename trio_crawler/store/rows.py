@@ -27,7 +27,7 @@ from trio_crawler.model import (
     Refused,
     Skipped,
 )
-from trio_crawler.policy.validators import LONGEST
+from trio_crawler.policy.conditional import LONGEST
 
 Values: TypeAlias = tuple[Any, ...]
 Dumps: TypeAlias = Callable[[Any], str]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from trio_crawler.model import Job, Reason
-from trio_crawler.policy.copies import Copies
-from trio_crawler.policy.orders import Orders
-from trio_crawler.policy.paths import path, repeats, segments
-from trio_crawler.policy.patterns import Harvest, is_made, key_of, keys, keys_of_one_host
+from trio_crawler.policy.traps.duplicates import Copies
+from trio_crawler.policy.traps.paths import path, repeats, segments
+from trio_crawler.policy.traps.patterns import Harvest, is_made, key_of, keys, keys_of_one_host
+from trio_crawler.policy.traps.query_order import Orders
 
 FEW = 20
 """URLs of a pattern up to which its pages are not looked at: so few are no trap."""

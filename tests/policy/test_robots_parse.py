@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trio_crawler.policy.robots import (
+from trio_crawler.policy.robots.store import (
     ALLOW_ALL,
     MOST_BYTES,
     MOST_DELAY,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from trio_crawler.page.urls import normalise
-from trio_crawler.policy.robots_rules import ALLOW_ALL, Rules
+from trio_crawler.policy.robots.rules import ALLOW_ALL, Rules
 
 MOST_BYTES = 500 * 1024
 """Bytes of a robots.txt that count (RFC 9309, 2.5)."""

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from trio_crawler.model import Fault, Job, Reason, Response, Validator
 from trio_crawler.page.urls import origin
-from trio_crawler.policy.robots_rules import ALLOW_ALL, DISALLOW_ALL, Rules
-from trio_crawler.policy.robots_text import MOST_BYTES, MOST_DELAY, parse_rules, product_token
+from trio_crawler.policy.robots.parse import MOST_BYTES, MOST_DELAY, parse_rules, product_token
+from trio_crawler.policy.robots.rules import ALLOW_ALL, DISALLOW_ALL, Rules
 
 __all__ = [
     "ALLOW_ALL",

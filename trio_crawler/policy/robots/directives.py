@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import httpx
 
-from trio_crawler.policy.robots_text import product_token
+from trio_crawler.policy.robots.parse import product_token
 
 MOST_DIRECTIVES = 50
 """Directives that are kept of one page's header fields, and of its meta elements."""

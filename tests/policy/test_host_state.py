@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.model import Fault, Phase, Reason, Response
-from trio_crawler.policy.manners import (
+from trio_crawler.policy.host_state import (
     LONGEST_REST,
     MOST_AT_ONCE,
     Manners,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.policy.dates import moment
+from trio_crawler.policy.http_dates import moment
 
 WHEN = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
 

@@ -1,0 +1,1 @@
+"""Traps: endless URLs, and the rules that recognise them."""
