@@ -26,7 +26,7 @@ from trio_crawler import (
     StoreError,
     same_site,
 )
-from trio_crawler.frontier import spill
+from trio_crawler.frontier import disk_queue as spill
 from trio_crawler.testing import Web, html, redirect, robots
 
 HOME = "http://site.test/"

@@ -23,12 +23,12 @@ from trio_crawler._version import __version__
 if TYPE_CHECKING:
     from trio_crawler.crawler import Crawler as Crawler
     from trio_crawler.frontier.join import Join as Join
-    from trio_crawler.frontier.line import Order as Order
-    from trio_crawler.frontier.line import breadth_first as breadth_first
-    from trio_crawler.frontier.line import by_sitemap as by_sitemap
-    from trio_crawler.frontier.line import depth_first as depth_first
     from trio_crawler.frontier.memory import MemoryFrontier as MemoryFrontier
     from trio_crawler.frontier.protocol import Frontier as Frontier
+    from trio_crawler.frontier.queues import Order as Order
+    from trio_crawler.frontier.queues import breadth_first as breadth_first
+    from trio_crawler.frontier.queues import by_sitemap as by_sitemap
+    from trio_crawler.frontier.queues import depth_first as depth_first
     from trio_crawler.frontier.sqlite import SqliteFrontier as SqliteFrontier
     from trio_crawler.model import Anchor as Anchor
     from trio_crawler.model import Failure as Failure
@@ -85,7 +85,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "trio_crawler.crawler": "Crawler",
     "trio_crawler.frontier.join": "Join",
-    "trio_crawler.frontier.line": "Order breadth_first by_sitemap depth_first",
+    "trio_crawler.frontier.queues": "Order breadth_first by_sitemap depth_first",
     "trio_crawler.frontier.memory": "MemoryFrontier",
     "trio_crawler.frontier.protocol": "Frontier",
     "trio_crawler.frontier.sqlite": "SqliteFrontier",

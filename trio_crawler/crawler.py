@@ -16,9 +16,9 @@ import trio
 from trio_crawler.admission import Admission, seeds_of, watch_for
 from trio_crawler.eager import Eager
 from trio_crawler.errands import Errands
-from trio_crawler.frontier.line import Order, breadth_first
 from trio_crawler.frontier.memory import MemoryFrontier
 from trio_crawler.frontier.protocol import Frontier
+from trio_crawler.frontier.queues import Order, breadth_first
 from trio_crawler.model import (
     Fault,
     Fetch,

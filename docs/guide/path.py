@@ -31,8 +31,8 @@ STATIONS = {
     "frontier/join.py Join.add": (
         "It is counted in, before anybody can count it out."
     ),
-    "frontier/turns.py Turns.put": "It waits in the line of its host.",
-    "frontier/turns.py Turns._errand": (
+    "frontier/host_scheduler.py Turns.put": "It waits in the line of its host.",
+    "frontier/host_scheduler.py Turns._errand": (
         "Its host has its turn: first comes robots.txt."
     ),
     "crawler.py Crawler.fetch": "A worker asks for one URL, once.",
@@ -53,7 +53,7 @@ STATIONS = {
     "net/head.py parse": (
         "The head is read: where does its body end, and can one be sure?"
     ),
-    "frontier/dispatch.py Dispatch.answered": (
+    "frontier/scheduler.py Dispatch.answered": (
         "The host has answered: its next URL may start."
     ),
     "tries.py Tries.delay": (

@@ -100,7 +100,7 @@ MUTATIONS = (
     ),
     Mutation(
         "What wakes the pacer?",
-        "frontier/dispatch.py",
+        "frontier/scheduler.py",
         "with trio.move_on_at(self._wakes):",
         "with trio.CancelScope():",
         "again",
@@ -108,7 +108,7 @@ MUTATIONS = (
     ),
     Mutation(
         "What lies between two tries?",
-        "frontier/dispatch.py",
+        "frontier/scheduler.py",
         "self._pacer.put(job, now if self._hurried else now + seconds)",
         "self._pacer.put(job, now)",
         "again",
@@ -125,7 +125,7 @@ MUTATIONS = (
     ),
     Mutation(
         "What does Retry-After hold back?",
-        "frontier/turns.py",
+        "frontier/host_scheduler.py",
         "host.manners.land(now + asked)",
         "host.manners.land(now)",
         "retry_after",
@@ -133,7 +133,7 @@ MUTATIONS = (
     ),
     Mutation(
         "What keeps ten workers from asking one host at once?",
-        "frontier/turns.py",
+        "frontier/host_scheduler.py",
         "if host.first is None or not (manners.room or manners.given_up):",
         "if host.first is None:",
         "gentle",

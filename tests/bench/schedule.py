@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from statistics import median
 
-from trio_crawler.frontier.turns import Turns
+from trio_crawler.frontier.host_scheduler import Turns
 from trio_crawler.model import Job, Purpose, Response
 from trio_crawler.policy.politeness import Politeness
 from trio_crawler.policy.robots.store import ALLOW_ALL, Robots, Rules

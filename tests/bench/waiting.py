@@ -24,11 +24,11 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from trio_crawler.frontier.disk_queue import Spill, SpillFile
 from trio_crawler.frontier.filed import Filed
-from trio_crawler.frontier.keys import Keys
+from trio_crawler.frontier.host_scheduler import Turns
 from trio_crawler.frontier.seen import Seen
-from trio_crawler.frontier.spill import Spill, SpillFile
-from trio_crawler.frontier.turns import Turns
+from trio_crawler.frontier.url_set import Keys
 from trio_crawler.model import Job
 from trio_crawler.policy.politeness import Politeness
 

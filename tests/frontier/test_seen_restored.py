@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trio_crawler.frontier.keys import Keys
 from trio_crawler.frontier.seen import Seen
+from trio_crawler.frontier.url_set import Keys
 from trio_crawler.model import Job
 
 FULL = 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from trio_crawler.frontier.line import Fifo, Line
+from trio_crawler.frontier.queues import Fifo, Line
 from trio_crawler.model import Failure, Job, Outcome, Page
 from trio_crawler.policy.limits import Limits
 

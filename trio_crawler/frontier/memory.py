@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import trio
 
-from trio_crawler.frontier.dispatch import Dispatch
 from trio_crawler.frontier.jobs import Jobs
 from trio_crawler.frontier.join import Join
-from trio_crawler.frontier.line import Order, breadth_first
 from trio_crawler.frontier.protocol import FrontierStatistics, Past
+from trio_crawler.frontier.queues import Order, breadth_first
+from trio_crawler.frontier.scheduler import Dispatch
 from trio_crawler.frontier.seen import Seen
 from trio_crawler.model import (
     Fault,

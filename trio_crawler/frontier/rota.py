@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 
-from trio_crawler.frontier.host import Host
+from trio_crawler.frontier.origin import Host
 
 _FEW = 64
 

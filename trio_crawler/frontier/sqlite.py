@@ -15,16 +15,16 @@ from typing import Any
 
 import trio
 
-from trio_crawler.frontier.dispatch import Dispatch
+from trio_crawler.frontier.disk_queue import Spill, SpillFile
 from trio_crawler.frontier.filed import Filed
 from trio_crawler.frontier.jobs import Jobs
 from trio_crawler.frontier.join import Join
-from trio_crawler.frontier.ledger import Ledger
-from trio_crawler.frontier.line import Line, Order, breadth_first, line
+from trio_crawler.frontier.journal import Ledger
 from trio_crawler.frontier.protocol import FrontierStatistics, Past
-from trio_crawler.frontier.register import Register
-from trio_crawler.frontier.revival import past_of, recall_robots, revive
-from trio_crawler.frontier.spill import Spill, SpillFile
+from trio_crawler.frontier.queues import Line, Order, breadth_first, line
+from trio_crawler.frontier.resume import past_of, recall_robots, revive
+from trio_crawler.frontier.scheduler import Dispatch
+from trio_crawler.frontier.url_index import Register
 from trio_crawler.model import Fault, Job, Listing, Outcome, Purpose, Reason, Response, Sitemap
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.limits import Limits

@@ -14,7 +14,7 @@ from trio_crawler.store import runs
 from trio_crawler.store.changes import Change, changes
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.faults import shown
-from trio_crawler.store.reader import opened_to_read
+from trio_crawler.store.opening import opened_to_read
 from trio_crawler.store.runs import Run as Run
 from trio_crawler.store.shelf import owns
 from trio_crawler.store.walk import Walk

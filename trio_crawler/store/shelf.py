@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from trio_crawler.model import Outcome
-from trio_crawler.store import database, lock
+from trio_crawler.store import database
+from trio_crawler.store import files as lock
 from trio_crawler.store.database import Database
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.faults import of_files, shown

@@ -21,13 +21,13 @@ from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store import database, runs, versions
 from trio_crawler.store.batch import Batch
 from trio_crawler.store.database import Database
-from trio_crawler.store.entry import Entry, enter_run
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.faults import of_files, shown
-from trio_crawler.store.lock import Lock
+from trio_crawler.store.files import Lock
 from trio_crawler.store.shelf import Shelf
 from trio_crawler.store.streams import Stream
 from trio_crawler.store.walk import Walk, robots
+from trio_crawler.store.writer import Entry, enter_run
 
 
 class Store:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trio_crawler.frontier.line import Fifo, Line
+from trio_crawler.frontier.queues import Fifo, Line
 from trio_crawler.model import Job, Purpose
 from trio_crawler.policy.host_state import Manners
 from trio_crawler.policy.politeness import HostStatistics

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from trio_crawler.frontier.host import Host
-from trio_crawler.frontier.line import Line, Order, breadth_first, line
+from trio_crawler.frontier.origin import Host
+from trio_crawler.frontier.queues import Line, Order, breadth_first, line
 from trio_crawler.frontier.rota import Rota
 from trio_crawler.model import Fault, Job, Purpose, Reason, Response
 from trio_crawler.page.urls import origin

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trio_crawler.frontier.line import Order, breadth_first, by_sitemap, depth_first
+from trio_crawler.frontier.host_scheduler import Turns
 from trio_crawler.frontier.pacer import Pacer
-from trio_crawler.frontier.turns import Turns
+from trio_crawler.frontier.queues import Order, breadth_first, by_sitemap, depth_first
 from trio_crawler.model import Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.page.urls import authority, origin
 from trio_crawler.policy.host_state import MOST_AT_ONCE, troubled

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import pytest
 
-from trio_crawler.frontier.line import depth_first
-from trio_crawler.frontier.turns import Turns
+from trio_crawler.frontier.host_scheduler import Turns
+from trio_crawler.frontier.queues import depth_first
 from trio_crawler.model import Fault, Job, Purpose, Reason, Response, Validator
 from trio_crawler.policy.politeness import HostStatistics, Politeness
 from trio_crawler.policy.robots.store import ALLOW_ALL, FRESH, Robots, Rules

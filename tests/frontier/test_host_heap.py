@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from trio_crawler.frontier.host import Host
-from trio_crawler.frontier.line import Fifo
+from trio_crawler.frontier.origin import Host
+from trio_crawler.frontier.queues import Fifo
 from trio_crawler.frontier.rota import Rota
 from trio_crawler.policy.host_state import Manners
 from trio_crawler.policy.politeness import Politeness

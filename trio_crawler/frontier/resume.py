@@ -9,7 +9,7 @@ from functools import partial
 import trio
 
 from trio_crawler.frontier.filed import Filed
-from trio_crawler.frontier.ledger import Ledger
+from trio_crawler.frontier.journal import Ledger
 from trio_crawler.frontier.protocol import Past
 from trio_crawler.model import Job, Purpose, Response, Validator
 from trio_crawler.policy.conditional import validator_of

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trio_crawler.frontier import spill
+from trio_crawler.frontier import disk_queue as spill
+from trio_crawler.frontier.disk_queue import Spill, SpillFile
 from trio_crawler.frontier.filed import Filed
-from trio_crawler.frontier.spill import Spill, SpillFile
-from trio_crawler.frontier.turns import Turns
+from trio_crawler.frontier.host_scheduler import Turns
 from trio_crawler.model import Job, Purpose, Reason, Validator
 from trio_crawler.policy.politeness import Politeness
 from trio_crawler.store.errors import StoreError

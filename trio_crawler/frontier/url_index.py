@@ -6,11 +6,11 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 
 from trio_crawler.frontier.filed import Filed
-from trio_crawler.frontier.keys import Keys
-from trio_crawler.frontier.ledger import Ledger
+from trio_crawler.frontier.journal import Ledger
 from trio_crawler.frontier.memory import followed
-from trio_crawler.frontier.revival import Earlier, lasts
+from trio_crawler.frontier.resume import Earlier, lasts
 from trio_crawler.frontier.seen import Seen
+from trio_crawler.frontier.url_set import Keys
 from trio_crawler.model import Job, Listing, Outcome, Page, Purpose, Response, Sitemap
 from trio_crawler.page.urls import origin
 from trio_crawler.store.store import Store

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 import trio
 
 from trio_crawler.frontier.gate import Gate
+from trio_crawler.frontier.host_scheduler import Turns
 from trio_crawler.frontier.jobs import Jobs
-from trio_crawler.frontier.line import Line, Order, breadth_first, line
 from trio_crawler.frontier.pacer import Pacer
-from trio_crawler.frontier.turns import Turns
+from trio_crawler.frontier.queues import Line, Order, breadth_first, line
 from trio_crawler.model import Fault, Job, Outcome, Purpose, Reason, Response
 from trio_crawler.policy.host_state import troubled
 from trio_crawler.policy.limits import Limits

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.frontier.line import (
+from trio_crawler.frontier.queues import (
     Fifo,
     Line,
     Ranked,
