@@ -197,7 +197,7 @@ async def test_a_hundred_sitemaps_and_a_crawl_delay_of_a_minute_do_not_hold_the_
 
 
 async def test_of_the_sitemaps_of_one_host_only_so_many_are_asked_for(autojump_clock, monkeypatch):
-    monkeypatch.setattr("trio_crawler.sitemaps.MOST_SITEMAPS", 5)
+    monkeypatch.setattr("trio_crawler.engine.sitemaps.MOST_SITEMAPS", 5)
     site: Site = {HOME: html(OTHER), OTHER: html()}
     for home in (HOME, OTHER):
         maps = [f"{home}{n}.xml" for n in range(20)]
@@ -476,7 +476,7 @@ async def test_a_robots_txt_that_is_read_again_repeats_no_record(autojump_clock)
 async def test_a_robots_txt_that_is_read_again_does_not_use_up_the_sitemaps_of_its_host(
     autojump_clock, monkeypatch
 ):
-    monkeypatch.setattr("trio_crawler.sitemaps.MOST_SITEMAPS", 2)
+    monkeypatch.setattr("trio_crawler.engine.sitemaps.MOST_SITEMAPS", 2)
     web = Web(in_trouble(100, HOME + "1.xml", HOME + "2.xml"))
     crawler = Crawler([HOME], fetch=web)
     await collect(crawler)

@@ -13,9 +13,16 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 
 import trio
 
-from trio_crawler.admission import Admission, seeds_of, watch_for
 from trio_crawler.eager import Eager
-from trio_crawler.errands import Errands
+from trio_crawler.engine.counters import Tally
+from trio_crawler.engine.exceptions import Noting
+from trio_crawler.engine.handler import Tries, tried
+from trio_crawler.engine.links import Outlinks
+from trio_crawler.engine.outbox import Apart, Outbox
+from trio_crawler.engine.pages import Judge, Verdict
+from trio_crawler.engine.robots import Errands
+from trio_crawler.engine.rules import Admission, seeds_of, watch_for
+from trio_crawler.engine.sitemaps import Sitemaps
 from trio_crawler.frontier.memory import MemoryFrontier
 from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.frontier.queues import Order, breadth_first
@@ -32,9 +39,6 @@ from trio_crawler.model import (
     Statistics,
 )
 from trio_crawler.net.fetch import DEFAULT_USER_AGENT, HttpFetch
-from trio_crawler.noting import Noting
-from trio_crawler.outbox import Apart, Outbox
-from trio_crawler.outlinks import Outlinks
 from trio_crawler.page.urls import seen_key
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.politeness import HostStatistics, Politeness
@@ -42,10 +46,6 @@ from trio_crawler.policy.robots.store import Robots, product_token
 from trio_crawler.policy.scope import Admits, same_site
 from trio_crawler.policy.traps.watch import Traps
 from trio_crawler.recall import recall
-from trio_crawler.sitemaps import Sitemaps
-from trio_crawler.tally import Tally
-from trio_crawler.tries import Tries, tried
-from trio_crawler.verdict import Judge, Verdict
 
 
 class Crawler:

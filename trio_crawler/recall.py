@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import chain
 
+from trio_crawler.engine.links import Outlinks
 from trio_crawler.frontier.protocol import Past
-from trio_crawler.outlinks import Outlinks
 from trio_crawler.policy.traps.watch import Watch
 
 

@@ -56,36 +56,36 @@ STATIONS = {
     "frontier/scheduler.py Dispatch.answered": (
         "The host has answered: its next URL may start."
     ),
-    "tries.py Tries.delay": (
+    "engine/handler.py Tries.delay": (
         "Is it to be tried again? Then it goes back, and no worker waits."
     ),
-    "errands.py Errands.done": (
+    "engine/robots.py Errands.done": (
         "It was robots.txt: that is no outcome, and no page."
     ),
     "policy/robots/store.py Robots.store": "Its rules are kept for a day.",
     "policy/robots/store.py Robots.refusal": (
         "Now the page itself: do the rules allow it?"
     ),
-    "tally.py Tally.take": "It does not wait any more, it is in flight.",
+    "engine/counters.py Tally.take": "It does not wait any more, it is in flight.",
     "net/decode.py Body.feed": "The body comes, each piece within the bounds.",
     "net/decode.py Body.finish": "It is decoded, and whole, or it is a fault.",
-    "verdict.py Judge.answer": (
+    "engine/pages.py Judge.answer": (
         "What does the answer mean? A page, a redirect, a failure."
     ),
     "page/charset.py decide": "The encoding is decided as browsers do it.",
     "page/html/read.py read": "Title and links are read from the text.",
-    "outlinks.py Outlinks.of": "Each link is judged, once for each page.",
+    "engine/links.py Outlinks.of": "Each link is judged, once for each page.",
     "frontier/memory.py MemoryFrontier.knows": (
         "What was admitted before needs no judging."
     ),
-    "admission.py Admission.outside": "Depth, scope and robots.txt have their say.",
+    "engine/rules.py Admission.outside": "Depth, scope and robots.txt have their say.",
     "policy/traps/watch.py Watch.refusal": (
         "Does it look as if there were no end to such URLs?"
     ),
-    "outbox.py Outbox.put": (
+    "engine/outbox.py Outbox.put": (
         "The verdict goes to the caller, or waits until there is room."
     ),
-    "tally.py Tally.count": (
+    "engine/counters.py Tally.count": (
         "The outcome is counted and given to the caller's loop."
     ),
     "frontier/memory.py MemoryFrontier.settle": (

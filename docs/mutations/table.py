@@ -44,7 +44,7 @@ MUTATIONS = (
     ),
     Mutation(
         "Who tells the reader that it was the last outcome?",
-        "outbox.py",
+        "engine/outbox.py",
         "self._senders -= 1",
         "pass",
         "small",
@@ -116,7 +116,7 @@ MUTATIONS = (
     ),
     Mutation(
         "When is a try the last one?",
-        "tries.py",
+        "engine/handler.py",
         "if job.tries >= self._limits.max_tries or "
         "(self._admission.over() and not self._lasting):",
         "if self._admission.over() and not self._lasting:",
@@ -149,7 +149,7 @@ MUTATIONS = (
     ),
     Mutation(
         "What slows the fetching down to the reading?",
-        "outbox.py",
+        "engine/outbox.py",
         "self._sender, verdicts = trio.open_memory_channel[Verdict](senders)",
         "self._sender, verdicts = trio.open_memory_channel[Verdict](inf)",
         "slow_reader",
@@ -173,7 +173,7 @@ MUTATIONS = (
     ),
     Mutation(
         "What becomes of links that are found after the end?",
-        "admission.py",
+        "engine/rules.py",
         "return reason or (None if self._lasting else self.over())",
         "return reason",
         "stops",

@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from trio_crawler import Job, Limits, MemoryFrontier, Page, Reason, Redirect, Response
-from trio_crawler.verdict import Judge
+from trio_crawler.engine.pages import Judge
 
 HOME, OTHER = Job("http://e.test/"), "http://e.test/other"
 LINK = Response(200, httpx.Headers({"content-type": "text/html"}), b"<a href=/other>")

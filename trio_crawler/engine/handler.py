@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from trio_crawler.admission import Admission
+from trio_crawler.engine.counters import Tally
+from trio_crawler.engine.rules import Admission
 from trio_crawler.model import Fault, Job, Purpose, Response
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.retry import delay_after, passing
-from trio_crawler.tally import Tally
 
 
 class Tries:

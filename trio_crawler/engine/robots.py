@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import trio
 
+from trio_crawler.engine.pages import is_redirect, location
+from trio_crawler.engine.sitemaps import LARGE, Sitemaps
 from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.model import Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.page.urls import origin, web
 from trio_crawler.policy.conditional import validator_of
 from trio_crawler.policy.host_state import troubled
 from trio_crawler.policy.robots.store import Robots, Rules, interpret
-from trio_crawler.sitemaps import LARGE, Sitemaps
-from trio_crawler.verdict import is_redirect, location
 
 _A_WHILE = 600.0
 _ABOUT_THE_HOST = (Phase.RESOLVE, Phase.CONNECT, Phase.TLS)

@@ -10,9 +10,9 @@ from typing import NoReturn
 import trio
 
 from trio_crawler.eager import Eager
+from trio_crawler.engine.exceptions import Noting
+from trio_crawler.engine.pages import Verdict
 from trio_crawler.model import Job, Outcome, Page
-from trio_crawler.noting import Noting
-from trio_crawler.verdict import Verdict
 
 MOST_BYTES = 16 * 1024 * 1024
 """Bytes of pages from which on workers wait for the caller."""

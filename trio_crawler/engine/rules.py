@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
+from trio_crawler.engine.counters import Tally
 from trio_crawler.model import Job, Reason
 from trio_crawler.page.urls import normalise, web, without_userinfo
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.robots.store import Robots
 from trio_crawler.policy.scope import Admits
 from trio_crawler.policy.traps.watch import Traps, Watch
-from trio_crawler.tally import Tally
 
 
 class Admission:

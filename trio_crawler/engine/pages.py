@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import trio
 
+from trio_crawler.engine.links import Outlinks, came_well
 from trio_crawler.model import (
     Failure,
     Fault,
@@ -21,7 +22,6 @@ from trio_crawler.model import (
     Response,
     Skipped,
 )
-from trio_crawler.outlinks import Outlinks, came_well
 from trio_crawler.page.read import Facts, read
 from trio_crawler.page.urls import normalise, without_userinfo
 from trio_crawler.policy.limits import Limits

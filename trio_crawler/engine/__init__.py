@@ -1,0 +1,1 @@
+"""What a crawler is made of; imported by `crawler` only."""
