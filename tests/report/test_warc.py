@@ -30,7 +30,7 @@ from trio_crawler.crawler import Crawler
 from trio_crawler.model import Anchor, Failure, Fault, Job, Page, Purpose, Reason, Refused, Skipped
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.recorder import LARGE, Exchange, Exchanges
-from trio_crawler.report.warc import Warc
+from trio_crawler.report.warc.archive import Warc
 from trio_crawler.testing import Web, html, robots
 
 # Which exchange it is.
@@ -203,7 +203,7 @@ SITE = {
 
 def test_warcio_itself_is_not_imported_before_it_is_needed() -> None:
     code = (
-        "import sys, trio_crawler, trio_crawler.report.warc as warc\n"
+        "import sys, trio_crawler, trio_crawler.report.warc.archive as warc\n"
         "assert 'warcio' not in sys.modules\n"
         "warc.Warc()\n"
         "assert 'warcio' in sys.modules\n"

@@ -23,7 +23,7 @@ from report.archives import (
 
 from trio_crawler.model import Anchor, Job, Page, Purpose, Reason, Redirect, Refused
 from trio_crawler.net.fetch import ROBOTS_BYTES
-from trio_crawler.report.warc import Warc
+from trio_crawler.report.warc.archive import Warc
 
 # The block of a response.
 

@@ -12,7 +12,7 @@ import pytest
 from trio_crawler import SqliteFrontier
 from trio_crawler.crawler import Crawler
 from trio_crawler.model import Page, Response
-from trio_crawler.report.warc import Warc
+from trio_crawler.report.warc.archive import Warc
 from trio_crawler.testing import Web, html, redirect, robots
 
 pytest.importorskip("warcio")

@@ -19,8 +19,8 @@ from report.archives import (
 )
 
 from trio_crawler.model import Page
-from trio_crawler.report import warc as warc_module
-from trio_crawler.report.warc import Warc
+from trio_crawler.report.warc import archive as warc_module
+from trio_crawler.report.warc.archive import Warc
 
 
 async def test_an_identical_payload_is_a_revisit_of_the_first(tmp_path: Any) -> None:

@@ -13,7 +13,7 @@ from trio_crawler.report.sitemap_xml import index as sitemap_index
 from trio_crawler.report.sitemap_xml import parts as sitemap_parts
 from trio_crawler.report.text import Report
 from trio_crawler.report.visible import visible
-from trio_crawler.report.warc import Warc
+from trio_crawler.report.warc.archive import Warc
 
 __all__ = [
     "CSV_HEAD",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from trio_crawler.report.sections import section
 from trio_crawler.report.shortlist import Shortlist
-from trio_crawler.report.tally import Tally
+from trio_crawler.report.summary import Tally
 from trio_crawler.report.units import count, duration
 from trio_crawler.report.visible import visible
 

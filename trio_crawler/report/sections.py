@@ -10,7 +10,7 @@ from trio_crawler.model import Reason, Statistics
 from trio_crawler.page.urls import without_userinfo
 from trio_crawler.report.links import Broken, Referrer
 from trio_crawler.report.shortlist import Shortlist
-from trio_crawler.report.tally import Tally
+from trio_crawler.report.summary import Tally
 from trio_crawler.report.units import count, duration, size
 from trio_crawler.report.visible import visible
 

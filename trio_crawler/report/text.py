@@ -11,7 +11,7 @@ from trio_crawler.report import sections
 from trio_crawler.report import sitemaps as of_sitemaps
 from trio_crawler.report.links import Links
 from trio_crawler.report.sitemaps import Listings
-from trio_crawler.report.tally import Tally
+from trio_crawler.report.summary import Tally
 
 if TYPE_CHECKING:
     from trio_crawler.net.wire import WireStatistics

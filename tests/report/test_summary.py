@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, Refused, Skipped
-from trio_crawler.report.tally import Tally
+from trio_crawler.report.summary import Tally
 
 
 def page(

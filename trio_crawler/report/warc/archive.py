@@ -10,7 +10,7 @@ from trio_crawler.model import Failure, Fetch, Outcome, Page, Redirect, Skipped
 from trio_crawler.net.recorder import Exchange, Exchanges, Recording
 from trio_crawler.net.request import several
 from trio_crawler.page.urls import without_userinfo
-from trio_crawler.report.blocks import (
+from trio_crawler.report.warc.blocks import (
     metadata_block,
     request_block,
     response_head,
@@ -57,7 +57,7 @@ class Warc:
         self, *, software: str = SOFTWARE, seeds: Iterable[str] = (), gzip: bool = True
     ) -> None:
         # It brings warcio, which only who writes an archive pays for.
-        from trio_crawler.report import records
+        from trio_crawler.report.warc import records
 
         self._software = software
         self._seeds = tuple(map(without_userinfo, several(seeds, "seeds")))
