@@ -45,7 +45,7 @@ def test_help_needs_neither_trio_nor_httpx():
     assert run.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("start", ["trio_crawler.Crawler", "trio_crawler.cli.run"])
+@pytest.mark.parametrize("start", ["trio_crawler.Crawler", "trio_crawler.cli.crawl"])
 def test_a_crawl_that_is_not_kept_needs_neither_sqlite_nor_warcio(start):
     module = start.removesuffix(".Crawler")
     code = (

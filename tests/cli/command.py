@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from trio_crawler.cli.options import command
+from trio_crawler.cli.main import command
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 20.0

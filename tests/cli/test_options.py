@@ -14,7 +14,7 @@ from cli.command import crawl, environment
 from sites.raw import html, threaded_raw_server
 
 from trio_crawler import __version__
-from trio_crawler.cli.options import Options, command, main
+from trio_crawler.cli.main import Options, command, main
 
 URL = "http://127.0.0.1:9/"
 

@@ -11,7 +11,7 @@ import trio
 from cli.asked import pages
 from sites.raw import Handler, Request, html, reply, threaded_raw_server
 
-from trio_crawler.cli.options import command
+from trio_crawler.cli.main import command
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from cli.command import crawl, ended, here, start
 from cli.gate import Gate
 from sites.raw import html, redirect, reply, threaded_raw_server
 
-from trio_crawler.cli.options import main
+from trio_crawler.cli.main import main
 from trio_crawler.cli.retold import retold
 
 SITE = {

@@ -8,7 +8,7 @@ import pytest
 from cli.asked import pages
 from sites.raw import Server, html, reply, threaded_raw_server
 
-from trio_crawler.cli.options import command
+from trio_crawler.cli.main import command
 
 
 @pytest.fixture

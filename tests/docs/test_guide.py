@@ -18,7 +18,7 @@ import pytest
 
 import trio_crawler
 from trio_crawler import report, testing
-from trio_crawler.cli.options import command
+from trio_crawler.cli.main import command
 from trio_crawler.cli.retold import retold
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -3,4 +3,4 @@
 It uses what `trio_crawler` and its `report` export, and nothing else of the crawler.
 """
 
-from trio_crawler.cli.options import main as main
+from trio_crawler.cli.main import main as main

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from trio_crawler.cli import values
+from trio_crawler.cli import parsing as values
 from trio_crawler.cli.output import ARCHIVE, DIRECTORY, EXPORTS, TALK, WHY, Command, Option
 
 _count = click.IntRange(min=0)

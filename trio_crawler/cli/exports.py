@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from trio_crawler import Outcome, line, report
-from trio_crawler.cli.clashes import STANDARD_OUTPUT
 from trio_crawler.cli.drafts import Draft, Drafted, Plain, Sitemaps
+from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.sink import Sink
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from trio_crawler.cli.clashes import check_files, exported
 from trio_crawler.cli.grouped import Grouped
-from trio_crawler.cli.options import CONTEXT
+from trio_crawler.cli.main import CONTEXT
 from trio_crawler.cli.output import EXPORTS, WHY, Command, Option
+from trio_crawler.cli.outputs import check_files, exported
 
 _EPILOG = """\
 \b
@@ -67,6 +67,6 @@ def retold(**said: Any) -> int:
     options = Retold(**said)
     check_files(exported(options))
     # What reads the directory is imported only now.
-    from trio_crawler.cli.again import retell
+    from trio_crawler.cli.report import retell
 
     return retell(options)

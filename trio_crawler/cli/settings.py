@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from trio_crawler import Politeness, __version__
-from trio_crawler.cli.options import Options
+from trio_crawler.cli.main import Options
 
 if TYPE_CHECKING:
-    from trio_crawler.cli.prepare import Plan
+    from trio_crawler.cli.build import Plan
 
 _MEANT = (
     "strict",

@@ -13,7 +13,7 @@ from io import FileIO
 import trio
 
 from trio_crawler import Outcome
-from trio_crawler.cli.clashes import STANDARD_OUTPUT
+from trio_crawler.cli.outputs import STANDARD_OUTPUT
 
 FULL = 64 * 1024
 EVERY = 0.2

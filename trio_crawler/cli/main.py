@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 import click
 
 from trio_crawler._version import __version__
-from trio_crawler.cli import values
-from trio_crawler.cli.clashes import check
+from trio_crawler.cli import parsing as values
 from trio_crawler.cli.declared import HEADINGS, declared
 from trio_crawler.cli.grouped import Grouped
+from trio_crawler.cli.outputs import check
 from trio_crawler.cli.told import tell
 
 WRONG_USAGE = 2
@@ -141,6 +141,6 @@ def command(talk: int, urls: tuple[str, ...], **said: Any) -> int:
     options = Options(urls=urls, level=talk, **said)
     check(options)
     # Trio, httpx and the parsers are imported only now: --help needs none of them.
-    from trio_crawler.cli.run import run
+    from trio_crawler.cli.crawl import run
 
     return run(options)

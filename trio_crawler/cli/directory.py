@@ -16,9 +16,9 @@ from trio_crawler import (
     line,
     report,
 )
-from trio_crawler.cli.clashes import STANDARD_OUTPUT, exported
-from trio_crawler.cli.options import Options
-from trio_crawler.cli.prepare import Plan
+from trio_crawler.cli.build import Plan
+from trio_crawler.cli.main import Options
+from trio_crawler.cli.outputs import STANDARD_OUTPUT, exported
 from trio_crawler.cli.settings import meaning, place, settings
 from trio_crawler.cli.sink import is_plain
 

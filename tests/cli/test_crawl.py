@@ -20,7 +20,7 @@ from cli.command import crawl, ended, environment, start, wait_until
 from cli.gate import Gate
 from sites.raw import Request, html, redirect, reply, silence, threaded_raw_server
 
-from trio_crawler.cli.options import command
+from trio_crawler.cli.main import command
 
 ACCOUNT = re.compile(
     r"^admitted (\d+) = (\d+) pages? \+ (\d+) redirects? \+ (\d+) failures? \+ (\d+) skipped"

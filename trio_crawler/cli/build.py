@@ -29,7 +29,7 @@ from trio_crawler import (
     same_site,
     under,
 )
-from trio_crawler.cli.options import Options
+from trio_crawler.cli.main import Options
 
 _ORDERS = {"breadth": breadth_first, "depth": depth_first, "sitemap": by_sitemap}
 

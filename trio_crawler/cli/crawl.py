@@ -11,18 +11,18 @@ import click
 import trio
 
 from trio_crawler import Crawler, Report, WireStatistics, brief
-from trio_crawler.cli.clashes import exported
-from trio_crawler.cli.closing import close, complain, guarded
-from trio_crawler.cli.ending import Ending
+from trio_crawler.cli.build import Plan, planned
+from trio_crawler.cli.exit import close, complain, guarded
 from trio_crawler.cli.exports import Export, exports, plain
-from trio_crawler.cli.options import WRONG_USAGE, Options
+from trio_crawler.cli.main import WRONG_USAGE, Options
 from trio_crawler.cli.output import NORMAL
-from trio_crawler.cli.prepare import Plan, planned
-from trio_crawler.cli.screen import Screen
+from trio_crawler.cli.outputs import exported
+from trio_crawler.cli.signals import Ending
 from trio_crawler.cli.sink import is_plain
+from trio_crawler.cli.terminal import Screen
 
 if TYPE_CHECKING:
-    from trio_crawler.cli.keep import Keep
+    from trio_crawler.cli.directory import Keep
 
 
 def run(options: Options) -> int:
@@ -133,7 +133,7 @@ class _Crawling:
         if options.output is None:
             return None
         # SQLite and the store are imported only now: a crawl that is not kept needs neither.
-        from trio_crawler.cli.keep import Keep, frontier_of
+        from trio_crawler.cli.directory import Keep, frontier_of
 
         frontier = frontier_of(options, plan, options.output)
         await stack.enter_async_context(frontier)
@@ -157,7 +157,7 @@ class _Crawling:
         """Write what is written when the crawl is over."""
         directory, late = self._options.output, self._files.late
         if directory is not None and self._crawler is not None:
-            from trio_crawler.cli.again import since_before, write
+            from trio_crawler.cli.report import since_before, write
 
             if late:
                 await trio.to_thread.run_sync(write, directory, late)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from trio_crawler import DifferentCrawl, InUse, Report, StoreError
-from trio_crawler.cli.clashes import STANDARD_OUTPUT
 from trio_crawler.cli.exports import Export
-from trio_crawler.cli.options import WRONG_USAGE
+from trio_crawler.cli.main import WRONG_USAGE
+from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.told import tell
 
 CLOSED_PIPE = 128 + signal.SIGPIPE

@@ -10,11 +10,11 @@ from typing import Any
 import trio
 
 from trio_crawler import History, Report, report
-from trio_crawler.cli.clashes import exported
-from trio_crawler.cli.closing import close, complain, guarded
+from trio_crawler.cli.directory import leave_alone
+from trio_crawler.cli.exit import close, complain, guarded
 from trio_crawler.cli.exports import Export, exports
-from trio_crawler.cli.keep import leave_alone
-from trio_crawler.cli.options import WRONG_USAGE
+from trio_crawler.cli.main import WRONG_USAGE
+from trio_crawler.cli.outputs import exported
 from trio_crawler.cli.retold import Retold
 from trio_crawler.cli.settings import politeness_of
 
