@@ -12,8 +12,8 @@ import click
 
 from trio_crawler._version import __version__
 from trio_crawler.cli import parsing as values
-from trio_crawler.cli.declared import HEADINGS, declared
 from trio_crawler.cli.grouped import Grouped
+from trio_crawler.cli.options import HEADINGS, declared
 from trio_crawler.cli.outputs import check
 from trio_crawler.cli.told import tell
 
