@@ -24,11 +24,11 @@ from trio_crawler import (
     Politeness,
     Reason,
     Redirect,
-    Refused,
     Response,
     excluding,
     same_site,
 )
+from trio_crawler.model import RejectedLink
 
 NO_RETRY = Limits(max_tries=1)
 # The chapter's crawler asks for no robots.txt.
@@ -64,8 +64,8 @@ async def refused_by(
     crawler = Crawler(crawler_seeds, fetch=every_host, scope=scope)
     pages = [outcome for outcome in await collect(crawler) if isinstance(outcome, Page)]
     assert {page.url for page in pages} >= set(crawler_seeds)
-    assert all(r.reason is Reason.OTHER_SITE for page in pages for r in page.refused)
-    return {r.url for page in pages for r in page.refused}
+    assert all(r.reason is Reason.OTHER_SITE for page in pages for r in page.rejected)
+    return {r.url for page in pages for r in page.rejected}
 
 
 # The seventeen.
@@ -92,7 +92,7 @@ async def test_a_link_to_another_host_is_refused_and_never_asked_for():  # prohi
         server, outcomes = await crawled({"/": html(elsewhere)})
     home = outcomes[""]
     assert isinstance(home, Page)
-    assert home.refused == (Refused(elsewhere, Reason.OTHER_SITE),)
+    assert home.rejected == (RejectedLink(elsewhere, Reason.OTHER_SITE),)
     assert (server.targets, other.targets) == (["/"], [])
 
 
@@ -113,7 +113,7 @@ async def test_an_excluded_url_is_refused_and_never_asked_for():  # exclude
         scope = excluding("/foo")
         outcomes = await collect(Crawler([server.url], scope=scope, politeness=PLAIN))
     assert isinstance(outcomes[0], Page)
-    assert outcomes[0].refused == (Refused(server.url + "foo/x", Reason.EXCLUDED),)
+    assert outcomes[0].rejected == (RejectedLink(server.url + "foo/x", Reason.EXCLUDED),)
     assert server.targets == ["/", "/wanted"]
 
 
@@ -136,7 +136,7 @@ async def test_a_redirect_is_an_outcome_and_so_is_its_target():  # redirect
     server, outcomes = await crawled({"/": redirect("/foo"), "/foo": html()})
     away = outcomes[""]
     assert isinstance(away, Redirect)
-    assert (away.status, away.target, away.refused) == (302, server.url + "foo", None)
+    assert (away.status, away.target, away.rejected) == (302, server.url + "foo", None)
     target = outcomes["foo"]
     assert isinstance(target, Page)
     assert (target.depth, target.referrer) == (0, server.url)
@@ -247,8 +247,8 @@ async def test_links_that_are_not_http_are_refused_as_such():  # non_http
     server, outcomes = await crawled({"/": html(*links)})
     page = outcomes[""]
     assert isinstance(page, Page)
-    assert {link.reason for link in page.refused} == {Reason.OTHER_SCHEME}
-    assert len(page.refused) == 3
+    assert {link.reason for link in page.rejected} == {Reason.OTHER_SCHEME}
+    assert len(page.rejected) == 3
     assert server.targets == ["/"]
 
 
@@ -273,7 +273,7 @@ CUT_SHORT = {
     "gzip": reply(
         200,
         {"Content-Type": "text/html", "Content-Encoding": "gzip"},
-        gzip.compress(b"x" * 99)[:20],
+        gzip.compress(b"x" * 99, mtime=0)[:20],
     ),
 }
 
@@ -304,5 +304,5 @@ async def test_a_link_that_is_no_url_is_refused_and_the_others_are_followed():
     server, outcomes = await crawled({"/": html("http://[x", "/next"), "/next": html()})
     page = outcomes[""]
     assert isinstance(page, Page)
-    assert page.refused == (Refused("http://[x", Reason.BAD_URL),)
+    assert page.rejected == (RejectedLink("http://[x", Reason.BAD_URL),)
     assert server.targets == ["/", "/next"]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import httpx
 import pytest
 import trio
+from sites.webs import everything
 from trio.testing import wait_all_tasks_blocked
 
 from trio_crawler import (
@@ -28,7 +29,6 @@ from trio_crawler import (
     Response,
     Skipped,
     Statistics,
-    everything,
 )
 from trio_crawler.testing import Web, fault, html, redirect
 
@@ -149,7 +149,7 @@ async def test_a_bug_in_a_fetch_ends_the_crawl_at_once_with_the_url_as_a_note(au
     while traceback:
         frames.append(traceback.tb_frame.f_code.co_name)
         traceback = traceback.tb_next
-    assert frames[-3:] == ["work", "fetch", "buggy"]
+    assert frames[-4:] == ["work", "fetch", "asked", "buggy"]
     assert trio.current_time() == 2
     await trio.sleep(100)
     assert web.hits.total() <= 11
@@ -196,7 +196,7 @@ async def test_a_fault_is_an_outcome(autojump_clock):
 async def nothing_goes_on(web: Web) -> bool:
     hits = web.hits.total()
     await trio.sleep(1000)
-    return web.flying == 0 and web.hits.total() == hits
+    return web.in_flight == 0 and web.hits.total() == hits
 
 
 async def test_leaving_the_loop_ends_the_crawl(autojump_clock):
@@ -205,7 +205,7 @@ async def test_leaving_the_loop_ends_the_crawl(autojump_clock):
     async with crawler.outcomes() as outcomes:
         async for _ in outcomes:
             break
-    assert web.flying == 0
+    assert web.in_flight == 0
     assert await nothing_goes_on(web)
     assert crawler.statistics().pages == 1
     assert balanced(crawler.statistics())
@@ -456,7 +456,7 @@ async def test_a_link_that_is_no_url_is_told_without_its_user_and_password(
 ):
     (page,) = await crawled({"/a": html(written, written.replace("user", "other"))}, ["/a"], 10)
     # Two that differ only there are told once.
-    ((told, reason),) = page.refused
+    ((told, reason),) = page.rejected
     assert reason is Reason.BAD_URL
     assert told.endswith("[x")
     assert not re.search("u|s3c|ret|@", told)
@@ -475,7 +475,7 @@ async def test_a_link_that_is_no_url_is_told_without_its_user_and_password(
 )
 async def test_an_at_sign_behind_the_host_stays_in_a_link_that_is_no_url(autojump_clock, url):
     (page,) = await crawled({"/a": html(url)}, ["/a"], 10)
-    assert page.refused == ((url, Reason.BAD_URL),)
+    assert page.rejected == ((url, Reason.BAD_URL),)
 
 
 @pytest.mark.parametrize(
@@ -488,28 +488,28 @@ async def test_an_at_sign_behind_the_host_stays_in_a_link_that_is_no_url(autojum
 )
 async def test_a_redirect_out_of_the_scope_is_not_followed(autojump_clock, target, reason):
     (outcome,) = await crawled({"/a": redirect(target)}, ["/a"], 10)
-    assert (type(outcome), outcome.target, outcome.refused) == (Redirect, target, reason)
+    assert (type(outcome), outcome.target, outcome.rejected) == (Redirect, target, reason)
 
 
 # Retries.
 
 
 async def test_a_passing_fault_is_tried_again_up_to_max_tries(autojump_clock):
-    web = Web({"/": fault(Reason.REFUSED)})
+    web = Web({"/": fault(Reason.CONNECTION_REFUSED)})
     (failure,) = await collect(Crawler([HOME], fetch=web, limits=Limits(max_tries=4)))
     assert (web.hits[HOME], failure.tries) == (4, 4)
     assert 1.75 <= trio.current_time() <= 3.5
 
 
 async def test_a_url_that_comes_back_is_a_page(autojump_clock):
-    answers = iter([fault(Reason.RESET), fault(Reason.REFUSED), html()])
+    answers = iter([fault(Reason.RESET), fault(Reason.CONNECTION_REFUSED), html()])
     crawler = Crawler([HOME], fetch=Web({"/": lambda job: next(answers)}))
     (page,) = await collect(crawler)
     assert (type(page), page.tries, crawler.statistics().retries) == (Page, 3, 2)
 
 
 async def test_a_url_that_waits_for_its_retry_holds_no_worker(autojump_clock):
-    web = Web(site_of(20) | {"/0": fault(Reason.REFUSED)}, delay=0.01)
+    web = Web(site_of(20) | {"/0": fault(Reason.CONNECTION_REFUSED)}, delay=0.01)
     async with Crawler([HOME], fetch=web, workers=1).outcomes() as outcomes:
         order = [outcome.url async for outcome in outcomes]
     assert order[-1] == HOME + "0"
@@ -540,7 +540,7 @@ async def test_stop_lets_what_is_in_flight_finish_and_skips_the_rest(autojump_cl
 
 
 async def test_stop_does_not_wait_for_retries(autojump_clock):
-    web = Web({"/": fault(Reason.REFUSED)})
+    web = Web({"/": fault(Reason.CONNECTION_REFUSED)})
     crawler = Crawler([HOME], fetch=web, limits=Limits(max_tries=20))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(crawler.crawl)
@@ -587,13 +587,13 @@ async def test_a_busy_page_that_waits_when_the_crawl_is_stopped_ends_by_its_last
 async def test_a_failure_that_waits_when_the_crawl_is_stopped_ends_by_its_last_fault(
     autojump_clock,
 ):
-    faults = iter([fault(Reason.RESET), Fault(Reason.REFUSED, "no", Phase.CONNECT)])
+    faults = iter([fault(Reason.RESET), Fault(Reason.CONNECTION_REFUSED, "no", Phase.CONNECT)])
     crawler = Crawler([HOME], fetch=Web({"/": lambda job: next(faults)}, delay=2))
     # The second try ends at 4.5 at the latest, and a third begins at 4.75 at the earliest.
     (failure,) = await stopped_at(4.6, crawler)
     assert isinstance(failure, Failure)
     told = (failure.reason, failure.detail, failure.phase, failure.tries)
-    assert told == (Reason.REFUSED, "no", Phase.CONNECT, 2)
+    assert told == (Reason.CONNECTION_REFUSED, "no", Phase.CONNECT, 2)
     assert failure.seconds == pytest.approx(2)
     assert balanced(crawler.statistics())
 
@@ -677,7 +677,7 @@ async def test_a_depth_is_the_shortest_distance_whatever_answers_first(autojump_
 async def test_a_link_too_deep_is_refused_with_its_reason(autojump_clock):
     web = Web({"/": html("/a"), "/a": html("/b")})
     outcomes = await collect(Crawler([HOME], fetch=web, limits=Limits(max_depth=1)))
-    assert outcomes[-1].refused == ((HOME + "b", Reason.TOO_DEEP),)
+    assert outcomes[-1].rejected == ((HOME + "b", Reason.TOO_DEEP),)
 
 
 # Bad input.
@@ -714,7 +714,13 @@ def test_no_workers_is_a_value_error(workers):
 
 @pytest.mark.parametrize(
     ("name", "figure"),
-    [("max_depth", -1), ("max_pages", 0), ("max_tries", 0), ("timeout", 0), ("timeout", math.nan)],
+    [
+        ("max_depth", -1),
+        ("max_pages", 0),
+        ("max_tries", 0),
+        ("max_seconds", 0),
+        ("max_seconds", math.nan),
+    ],
 )
 def test_a_limit_that_cannot_be_meant_is_named(name, figure):
     with pytest.raises(ValueError, match=f"{name} must be"):
@@ -736,7 +742,7 @@ async def test_a_page_carries_its_body_text_headers_and_links(autojump_clock):
     assert (page.title, page.charset, page.content_type) == ("Café", "windows-1252", "text/html")
     assert page.headers["x-key"] == "v"
     assert page.links == (HOME + "a",)
-    assert page.refused == (("http://other.test/", Reason.OTHER_SITE),)
+    assert page.rejected == (("http://other.test/", Reason.OTHER_SITE),)
 
 
 async def test_the_links_of_an_error_page_are_not_followed(autojump_clock):
@@ -748,7 +754,7 @@ async def test_the_links_of_an_error_page_are_not_followed(autojump_clock):
 async def test_malformed_links_are_refused_and_the_crawl_goes_on(autojump_clock):
     web = Web({"/": html("http://[x", "/a")})
     outcomes = await collect(Crawler([HOME], fetch=web))
-    assert outcomes[0].refused == (("http://[x", Reason.BAD_URL),)
+    assert outcomes[0].rejected == (("http://[x", Reason.BAD_URL),)
     assert [o.url for o in outcomes] == [HOME, HOME + "a"]
 
 

@@ -10,12 +10,11 @@ from itertools import pairwise, product
 
 import pytest
 import trio
-from sites.webs import HOME, Site, collect, site_of
+from sites.webs import HOME, Site, collect, everything, site_of
 
 from trio_crawler import (
     Crawler,
     Fault,
-    HostStatistics,
     Job,
     Limits,
     Outcome,
@@ -24,8 +23,9 @@ from trio_crawler import (
     Politeness,
     Reason,
     Response,
-    everything,
+    Traps,
 )
+from trio_crawler.frontier import HostStatistics
 from trio_crawler.page.urls import authority
 from trio_crawler.testing import Web, html, redirect, robots
 
@@ -72,7 +72,7 @@ async def watched(crawler: Crawler, every: float) -> list[HostStatistics]:
     async def watch() -> None:
         while True:
             await trio.sleep(every)
-            seen.extend(crawler.hosts()[:1])
+            seen.extend(list(crawler.hosts.values())[:1])
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(watch)
@@ -124,7 +124,7 @@ async def test_a_fast_host_whose_pages_are_found_one_by_one_is_not_held_by_a_slo
     site |= {f"{FAST}{n}": html(f"/{n + 1}") for n in range(100)}
     web = Web(site, delay=lambda job: 10 if job.url.startswith(SLOW) and job.depth else 0.1)
     gently = Politeness(per_host=per_host)
-    crawler = Crawler([SLOW, FAST], fetch=web, workers=10, politeness=gently, traps=None)
+    crawler = Crawler([SLOW, FAST], fetch=web, workers=10, politeness=gently, traps=Traps.off())
     done = await last_of(FAST, crawler)
     # Alone it takes 10.2 s; all workers may be busy when the first of its pages is found.
     assert done <= 10.2 + 10
@@ -157,7 +157,7 @@ async def test_no_more_requests_to_a_host_are_in_flight_than_per_host(autojump_c
     # A host is a name and a port.
     assert log.peak == {"site.test": per_host, "site.test:8080": per_host}
     assert {figures.limit for figures in seen} == {per_host}
-    assert max(figures.flying for figures in seen) == per_host
+    assert max(figures.in_flight for figures in seen) == per_host
 
 
 async def test_http_and_https_are_one_host_and_share_its_limits(autojump_clock):
@@ -199,7 +199,7 @@ async def test_the_longer_of_delay_and_crawl_delay_is_kept_and_the_latter_is_60_
     assert len(starts) == 12
     gaps = [after - before for before, after in pairwise(starts)]
     assert gaps == pytest.approx([kept] * 11)
-    assert crawler.hosts()[0].delay == kept
+    assert crawler.hosts["site.test"].delay == kept
 
 
 async def test_a_crawl_delay_holds_only_its_own_host(autojump_clock):
@@ -207,7 +207,7 @@ async def test_a_crawl_delay_holds_only_its_own_host(autojump_clock):
     site = site_of(5, SLOW) | {SLOW + "robots.txt": rules} | site_of(20, FAST)
     crawler = Crawler([SLOW, FAST], fetch=Web(site, delay=1))
     assert await last_of(FAST, crawler) == 6
-    assert [(figures.host, figures.delay) for figures in crawler.hosts()] == [
+    assert [(name, host.delay) for name, host in crawler.hosts.items()] == [
         ("slow.test", 30),
         ("fast.test", 0),
     ]
@@ -218,7 +218,7 @@ async def test_an_adaptive_limit_grows_with_a_quick_host_and_falls_with_a_slow_o
 ):
     def latency(job: Job) -> float:
         # A server that does ten things at once, and from then on each of them slower.
-        return 0.1 if web.flying <= 10 else 0.1 * web.flying
+        return 0.1 if web.in_flight <= 10 else 0.1 * web.in_flight
 
     web = Web(site_of(3000), delay=latency)
     log = Log(web)
@@ -320,7 +320,7 @@ async def test_what_is_in_flight_when_a_host_asks_for_rest_is_finished(autojump_
 # Outages.
 
 TROUBLES = {
-    "refused": Fault(Reason.REFUSED, "refused", Phase.CONNECT),
+    "connection_refused": Fault(Reason.CONNECTION_REFUSED, "refused", Phase.CONNECT),
     "dns": Fault(Reason.DNS, "no such name", Phase.RESOLVE),
     "unreachable": Fault(Reason.UNREACHABLE, "no route", Phase.CONNECT),
     "connect_timeout": Fault(Reason.CONNECT_TIMEOUT, "no answer", Phase.CONNECT),
@@ -471,7 +471,7 @@ async def test_a_linked_robots_txt_does_not_vouch_for_the_pages_behind_a_proxy(a
     assert kinds(outcomes) == {("Page", 200): 32}
 
 
-@pytest.mark.parametrize("trouble", ["refused", "silence", "503", "500"])
+@pytest.mark.parametrize("trouble", ["connection_refused", "silence", "503", "500"])
 async def test_a_host_that_stays_away_is_given_up_and_the_others_end_long_before(
     autojump_clock, trouble
 ):
@@ -489,7 +489,7 @@ async def test_a_host_that_stays_away_is_given_up_and_the_others_end_long_before
     assert 10 + 360 <= trio.current_time() <= 10 + 360 + 60
     late = [outcome for outcome in outcomes if getattr(outcome, "status", 0) != 200]
     last = {"503": ("Page", 503), "500": ("Page", 500)}
-    reasons = {"refused": Reason.REFUSED, "silence": Reason.TIMEOUT}
+    reasons = {"connection_refused": Reason.CONNECTION_REFUSED, "silence": Reason.TIMEOUT}
     ended = last.get(trouble) or ("Failure", reasons[trouble])
     found = kinds(late)
     # Those that were asked for end by their last answer.
@@ -497,13 +497,14 @@ async def test_a_host_that_stays_away_is_given_up_and_the_others_end_long_before
     assert found[ended] <= 5
     assert len(late) + sum(o.url.startswith(SLOW) for o in outcomes if o not in late) == 101
     assert len([url for at, url in log.urls if url.startswith(SLOW) and at > 11]) <= MOST_REQUESTS
-    assert crawler.hosts()[0].given_up is Reason.HOST_GIVEN_UP
-    assert crawler.hosts()[1].given_up is None
+    slow, fast = crawler.hosts.values()
+    assert slow.given_up == {"http": Reason.HOST_GIVEN_UP}
+    assert not fast.given_up
 
 
 async def test_patience_says_how_long_a_host_may_be_away(autojump_clock):
-    site = away(site_of(100), HOME, "refused", 10.5, 10**9)
-    web = Web(site, delay=latency(HOME, "refused", 10.5))
+    site = away(site_of(100), HOME, "connection_refused", 10.5, 10**9)
+    web = Web(site, delay=latency(HOME, "connection_refused", 10.5))
     crawler = Crawler([HOME], fetch=web, politeness=Politeness(patience=60))
     await collect(crawler)
     assert 70 <= trio.current_time() <= 101
@@ -511,7 +512,9 @@ async def test_patience_says_how_long_a_host_may_be_away(autojump_clock):
 
 
 @pytest.mark.parametrize("obeyed", [True, False])
-@pytest.mark.parametrize("trouble", ["refused", "dns", "connect_timeout", "unreachable", "reset"])
+@pytest.mark.parametrize(
+    "trouble", ["connection_refused", "dns", "connect_timeout", "unreachable", "reset"]
+)
 async def test_a_host_that_was_never_reached_fails_with_its_reason_each_url_once(
     autojump_clock, trouble, obeyed
 ):
@@ -525,7 +528,7 @@ async def test_a_host_that_was_never_reached_fails_with_its_reason_each_url_once
     assert all(o.detail.endswith(TROUBLES[trouble].detail) for o in outcomes[1:])
     assert len(log.starts["slow.test"]) <= 12
     assert trio.current_time() <= 15
-    given_up = crawler.hosts()[1].given_up
+    given_up = crawler.hosts["slow.test"].given_up["http"]
     assert isinstance(given_up, Fault)
     assert given_up.reason is reason
 
@@ -562,7 +565,7 @@ async def test_a_hundred_broken_urls_in_a_row_do_not_make_a_host_given_up(autoju
     assert trio.current_time() <= 600
 
 
-@pytest.mark.parametrize("trouble", ["refused", "connect_timeout", "tls"])
+@pytest.mark.parametrize("trouble", ["connection_refused", "connect_timeout", "tls"])
 @pytest.mark.parametrize("obeyed", [True, False])
 async def test_a_site_without_https_loses_no_page_to_a_link_that_has_it(
     autojump_clock, trouble, obeyed

@@ -11,6 +11,7 @@ import httpx
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sites.webs import everything
 from trio.testing import MockClock
 
 from trio_crawler import (
@@ -23,22 +24,22 @@ from trio_crawler import (
     Page,
     Phase,
     Politeness,
-    Purpose,
     Reason,
     Redirect,
     Response,
+    Sitemaps,
     Skipped,
     Traps,
     breadth_first,
     by_sitemap,
     depth_first,
-    everything,
 )
+from trio_crawler.model import Purpose
 from trio_crawler.page.urls import authority, origin
 from trio_crawler.testing import fault, html, redirect, robots
 
 TROUBLES: list[Response | Fault] = [
-    Fault(Reason.REFUSED, "", Phase.CONNECT),
+    Fault(Reason.CONNECTION_REFUSED, "", Phase.CONNECT),
     Fault(Reason.DNS, "", Phase.RESOLVE),
     Fault(Reason.TIMEOUT, "", Phase.WAIT),
     Fault(Reason.RESET, "", Phase.WAIT),
@@ -302,7 +303,7 @@ def crawled(hosts: dict[str, Host], way: Way) -> tuple[Crawler, Servers, list[Ou
             limits=way.limits,
             politeness=way.politeness,
             traps=way.traps,
-            sitemaps=[f"{home}map.xml" for home in list(hosts)[:1]] if way.sitemaps else None,
+            sitemaps=Sitemaps(also=[f"{home}map.xml" for home in list(hosts)[:1] if way.sitemaps]),
             order=way.order,
             fold_canonical=way.fold,
             workers=way.workers,
@@ -347,7 +348,7 @@ def test_whatever_the_web_is_and_however_it_is_crawled_the_promises_hold(seed, w
         if isinstance(outcome, Page):
             # Nothing that a page leads to disappears.
             assert set(outcome.links) <= known
-        elif isinstance(outcome, Redirect) and outcome.refused is None:
+        elif isinstance(outcome, Redirect) and outcome.rejected is None:
             assert outcome.target in known
         if outcome.depth > way.limits.max_depth:
             raise AssertionError(f"{outcome.url} is too deep")
@@ -373,8 +374,9 @@ def test_whatever_is_away_for_five_minutes_no_page_is_lost(seed, workers, per_ho
         host.trouble = chance.choice([TROUBLES[0], TROUBLES[1], TROUBLES[4], TROUBLES[3]])
         host.front = False
     way = Way(
-        workers=workers, politeness=Politeness(per_host=per_host), limits=Limits(), traps=None,
-        sitemaps=sitemaps, order=breadth_first, fold=False, stop=math.inf, reads=0,
+        workers=workers, politeness=Politeness(per_host=per_host), limits=Limits(),
+        traps=Traps.off(), sitemaps=sitemaps, order=breadth_first, fold=False, stop=math.inf,
+        reads=0,
     )  # fmt: skip
     _, _, outcomes = crawled(hosts, way)
     bad = [

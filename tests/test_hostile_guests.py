@@ -12,7 +12,7 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sites import webs
-from sites.webs import HOME, OTHER, ROBOTS, Answer, Log, Site, site_of
+from sites.webs import HOME, OTHER, ROBOTS, Answer, Log, Site, everything, site_of
 from trio.testing import MockClock
 
 from trio_crawler import (
@@ -22,14 +22,14 @@ from trio_crawler import (
     Limits,
     Page,
     Politeness,
-    Purpose,
     Reason,
     Response,
+    Sitemaps,
     Skipped,
-    everything,
     excluding,
-    under,
+    with_prefix,
 )
+from trio_crawler.model import Purpose
 from trio_crawler.policy.robots.store import FRESH
 from trio_crawler.testing import Web, fault, html, redirect, robots
 
@@ -78,7 +78,7 @@ async def test_a_sitemap_is_asked_for_and_recorded_in_its_normal_spelling(
     await collect(crawler)
     assert [asked for _, asked in log.of(Purpose.SITEMAP)] == [url]
     assert [record.url for record in crawler.sitemaps()] == [url]
-    assert [host.host for host in crawler.hosts()] == ["site.test"]
+    assert list(crawler.hosts) == ["site.test"]
 
 
 PIECES = ["http://", "HTTPS://", "site.test", "[::1", "]", ":", "0", "@", "/", "?", "\\", ";", " "]
@@ -117,14 +117,14 @@ async def test_what_a_session_id_hides_from_robots_txt_is_not_asked_for(autojump
     rules = {ROBOTS: robots("User-agent: *", "Disallow: /private")}
     web = Web({HOME: html(link)} | rules)
     (page,) = await collect(Crawler([HOME], fetch=web))
-    assert page.refused == ((HOME + link[1:], Reason.ROBOTS),)
+    assert page.rejected == ((HOME + link[1:], Reason.ROBOTS),)
     assert set(web.hits) == {HOME, ROBOTS}
 
 
 async def test_what_a_session_id_hides_from_the_scope_is_not_asked_for(autojump_clock):
     web = Web({HOME: html("/x/..;jsessionid=1/private")})
     (page,) = await collect(Crawler([HOME], fetch=web, scope=excluding("test/private")))
-    assert [refused.reason for refused in page.refused] == [Reason.EXCLUDED]
+    assert [refused.reason for refused in page.rejected] == [Reason.EXCLUDED]
     assert set(web.hits) == {HOME}
 
 
@@ -196,22 +196,6 @@ async def test_a_hundred_sitemaps_and_a_crawl_delay_of_a_minute_do_not_hold_the_
     assert all(after - before >= 60 for before, after in pairwise(starts))
 
 
-async def test_of_the_sitemaps_of_one_host_only_so_many_are_asked_for(autojump_clock, monkeypatch):
-    monkeypatch.setattr("trio_crawler.engine.sitemaps.MOST_SITEMAPS", 5)
-    site: Site = {HOME: html(OTHER), OTHER: html()}
-    for home in (HOME, OTHER):
-        maps = [f"{home}{n}.xml" for n in range(20)]
-        site |= {home + "robots.txt": robots(*(f"Sitemap: {url}" for url in maps))}
-    log = Log(Web(site))
-    crawler = Crawler([HOME], fetch=log, scope=everything)
-    await collect(crawler)
-    asked = [url for _, url in log.of(Purpose.SITEMAP)]
-    assert sorted(asked) == sorted(f"{home}{n}.xml" for home in (HOME, OTHER) for n in range(5))
-    refused = [record for record in crawler.sitemaps() if Reason.HOST_BUDGET in record.flaws]
-    # Nor is told of any number of those that were not.
-    assert len(refused) == 5
-
-
 # A robots.txt that costs much.
 
 WILD = robots("User-agent: *", *(f"Disallow: /*{n}*b*c*d" for n in range(200)))
@@ -220,9 +204,10 @@ WILD = robots("User-agent: *", *(f"Disallow: /*{n}*b*c*d" for n in range(200)))
 async def test_other_tasks_run_while_thousands_of_links_are_judged():
     judged = since = most = 0
 
-    def scope(job: Job) -> None:
+    def scope(job: Job) -> bool:
         nonlocal judged
         judged += 1
+        return True
 
     async def tick() -> None:
         nonlocal since, most
@@ -255,7 +240,7 @@ async def test_other_tasks_run_while_thousands_of_links_are_judged():
 async def test_an_index_opens_no_door_that_a_link_would_not(autojump_clock, named, reason):
     rules = robots("User-agent: *", "Disallow: /private", f"Sitemap: {MAP}")
     web = Web({HOME: html(), ROBOTS: rules, MAP: index(named), named: urlset(HOME)})
-    crawler = Crawler([HOME], fetch=web, scope=under(HOME))
+    crawler = Crawler([HOME], fetch=web, scope=with_prefix(HOME))
     await collect(crawler)
     assert web.hits[named] == (reason is None)
     assert flaws(crawler) == {MAP: (), named: (reason,) if reason else ()}
@@ -266,7 +251,7 @@ async def test_an_index_names_a_disallowed_sitemap_of_another_port_in_vain(autoj
     secret = port + "private/s.xml"
     rules = {port + "robots.txt": robots("User-agent: *", "Disallow: /private")}
     web = Web({HOME: html(), MAP: index(secret), secret: urlset(HOME)} | rules)
-    crawler = Crawler([HOME], fetch=web, sitemaps=[MAP])
+    crawler = Crawler([HOME], fetch=web, sitemaps=Sitemaps(also=[MAP]))
     await collect(crawler)
     assert web.hits[secret] == 0
     assert flaws(crawler)[secret] == (Reason.ROBOTS,)
@@ -290,7 +275,7 @@ async def test_a_robots_txt_opens_no_door_that_another_keeps_shut(autojump_clock
 @pytest.mark.parametrize("scope", [None, everything])
 async def test_a_given_sitemap_is_followed_to_another_host_only_in_scope(autojump_clock, scope):
     web = Web({HOME: html(), MAP: redirect(OTHER + "s.xml"), OTHER + "s.xml": urlset(HOME)})
-    crawler = Crawler([HOME], fetch=web, sitemaps=[MAP], scope=scope)
+    crawler = Crawler([HOME], fetch=web, sitemaps=Sitemaps(also=[MAP]), scope=scope)
     await collect(crawler)
     assert web.hits[OTHER + "s.xml"] == (scope is everything)
     assert flaws(crawler) == {OTHER + "s.xml": () if scope else (Reason.OTHER_SITE,)}
@@ -343,7 +328,9 @@ async def test_a_spent_budget_does_not_wait_for_a_sitemap_that_is_to_be_tried_ag
 ):
     busy = Response(503, httpx.Headers({"retry-after": "300"}))
     web = Web(site_of(20) | {OTHER + "s.xml": busy}, delay=0.1)
-    crawler = Crawler([HOME], fetch=web, limits=Limits(max_pages=3), sitemaps=[OTHER + "s.xml"])
+    crawler = Crawler(
+        [HOME], fetch=web, limits=Limits(max_pages=3), sitemaps=Sitemaps(also=[OTHER + "s.xml"])
+    )
     await collect(crawler)
     assert web.hits[OTHER + "s.xml"] == 1
     assert crawler.statistics().pages == 3
@@ -431,7 +418,7 @@ async def test_a_robots_txt_in_trouble_after_a_day_is_asked_for_every_ten_minute
     log = Log(Web(site_of(1_000) | {ROBOTS: answer, "/999": html("/no")}))
     found = await collect(Crawler([HOME], fetch=log, politeness=Politeness(delay=100)))
     assert len(found) == 1_001
-    assert found[-1].refused == ((HOME + "no", Reason.ROBOTS),)
+    assert found[-1].rejected == ((HOME + "no", Reason.ROBOTS),)
     first, *later = log.times(ROBOTS)
     assert first == 0
     assert len(later) > 10
@@ -444,7 +431,7 @@ async def test_a_robots_txt_in_trouble_after_a_day_is_asked_for_every_ten_minute
 async def test_a_sitemap_that_redirects_to_itself_leaves_a_record(autojump_clock):
     first, second = HOME + "1.xml", HOME + "2.xml"
     web = Web({MAP: redirect(MAP), first: redirect(second), second: redirect(first)}, delay=1)
-    crawler = Crawler([], fetch=web, sitemaps=[MAP, first])
+    crawler = Crawler([], fetch=web, sitemaps=Sitemaps(also=[MAP, first]))
     await collect(crawler)
     assert all(count == 1 for count in web.hits.values())
     assert flaws(crawler) == {MAP: (Reason.BAD_SITEMAP,), second: (Reason.BAD_SITEMAP,)}
@@ -453,7 +440,7 @@ async def test_a_sitemap_that_redirects_to_itself_leaves_a_record(autojump_clock
 
 async def test_a_url_that_a_sitemap_spells_in_three_ways_is_admitted_once(autojump_clock):
     web = Web({MAP: urlset(HOME + "~a", HOME + "%7ea", HOME + "%7Ea", HOME + "b")})
-    crawler = Crawler([], fetch=web, sitemaps=[MAP], scope=everything)
+    crawler = Crawler([], fetch=web, sitemaps=Sitemaps(also=[MAP]), scope=everything)
     await collect(crawler)
     (record,) = crawler.sitemaps()
     assert (record.entries, record.admitted) == (4, 2)
@@ -473,18 +460,6 @@ async def test_a_robots_txt_that_is_read_again_repeats_no_record(autojump_clock)
     assert flaws(crawler) == {OTHER + "s.xml": (Reason.OTHER_SITE,), MAP: (Reason.BAD_STATUS,)}
 
 
-async def test_a_robots_txt_that_is_read_again_does_not_use_up_the_sitemaps_of_its_host(
-    autojump_clock, monkeypatch
-):
-    monkeypatch.setattr("trio_crawler.engine.sitemaps.MOST_SITEMAPS", 2)
-    web = Web(in_trouble(100, HOME + "1.xml", HOME + "2.xml"))
-    crawler = Crawler([HOME], fetch=web)
-    await collect(crawler)
-    assert web.hits[ROBOTS] > 3
-    reasons = {HOME + "1.xml": (Reason.BAD_STATUS,), HOME + "2.xml": (Reason.BAD_STATUS,)}
-    assert flaws(crawler) == reasons
-
-
 def with_rules(homes: list[str], lines: Response) -> Site:
     site: Site = {}
     for home in homes:
@@ -494,9 +469,8 @@ def with_rules(homes: list[str], lines: Response) -> Site:
 
 @pytest.mark.parametrize("delay", [0, 3])
 async def test_many_hosts_with_rules_of_the_usual_length_are_crawled_to_the_end(
-    autojump_clock, monkeypatch, delay
+    autojump_clock, delay
 ):
-    monkeypatch.setattr("trio_crawler.policy.robots.store._MOST_SIZE", 100)
     homes = [f"http://host{n}.test/" for n in range(20)]
     lines = robots("User-agent: *", f"Disallow: /{'x' * 30}", "Disallow: /no")
     web, found = Web(with_rules(homes, lines), delay=1), []
@@ -525,7 +499,9 @@ async def test_hosts_with_more_rules_than_are_kept_are_asked_for_them_a_few_time
 
 async def test_a_host_that_is_given_up_with_a_sitemap_says_so(autojump_clock):
     dead = {OTHER + "robots.txt": fault(Reason.DNS)}
-    crawler = Crawler([HOME, OTHER], fetch=Web(site_of(1) | dead), sitemaps=[OTHER + "s.xml"])
+    crawler = Crawler(
+        [HOME, OTHER], fetch=Web(site_of(1) | dead), sitemaps=Sitemaps(also=[OTHER + "s.xml"])
+    )
     found = await collect(crawler)
     assert [outcome.url for outcome in found if isinstance(outcome, Failure)] == [OTHER]
     assert flaws(crawler) == {OTHER + "s.xml": (Reason.DNS,)}

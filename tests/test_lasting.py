@@ -14,10 +14,8 @@ import trio
 
 from trio_crawler import (
     Crawler,
-    DifferentCrawl,
     Failure,
     History,
-    InUse,
     Limits,
     Outcome,
     Page,
@@ -26,8 +24,9 @@ from trio_crawler import (
     Response,
     SqliteFrontier,
     Statistics,
-    line,
 )
+from trio_crawler.report import to_jsonl
+from trio_crawler.store import DifferentCrawl, End, InUse
 from trio_crawler.testing import Web, fault, html, redirect, robots
 
 HOME = "http://site.test/"
@@ -52,10 +51,10 @@ def brief(outcome: Outcome) -> tuple[object, ...]:
     """Say what of an outcome does not depend on the order of the crawl."""
     match outcome:
         case Page():
-            links = sorted(outcome.links), sorted(outcome.refused)
+            links = sorted(outcome.links), sorted(outcome.rejected)
             return "page", outcome.url, outcome.status, outcome.title, *links
         case Redirect():
-            return "redirect", outcome.url, outcome.status, outcome.target, outcome.refused
+            return "redirect", outcome.url, outcome.status, outcome.target, outcome.rejected
         case Failure():
             return "failure", outcome.url, outcome.reason
         case _:
@@ -69,7 +68,7 @@ async def crawl(
     found = []
     with trio.fail_after(20):
         async with SqliteFrontier(directory) as frontier:
-            lines = frontier.stream(directory.with_suffix(".jsonl"), line)
+            lines = frontier.stream(directory.with_suffix(".jsonl"), to_jsonl)
             crawler = Crawler([HOME], fetch=web, frontier=frontier, **more)
             async with crawler.outcomes() as outcomes:
                 async for outcome in outcomes:
@@ -122,6 +121,25 @@ async def test_a_crawl_that_was_left_again_and_again_loses_nothing_and_doubles_n
     assert max(web.hits.values()) <= runs
 
 
+@pytest.mark.parametrize(
+    ("leave", "how"),
+    [
+        (lambda crawler: True, End.CUT_SHORT),
+        (lambda crawler: crawler.stop(), End.STOPPED),
+        (lambda crawler: None, End.FINISHED),
+    ],
+)
+async def test_the_history_says_how_a_run_ended(tmp_path, leave, how):
+    async with SqliteFrontier(tmp_path) as frontier:
+        crawler = Crawler([HOME], fetch=Web(SITE), frontier=frontier)
+        async with crawler.outcomes() as outcomes:
+            async for _ in outcomes:
+                if leave(crawler):
+                    break
+    with History(tmp_path) as history:
+        assert [run.how for run in history.runs] == [how]
+
+
 async def test_each_record_is_in_a_stream_once_however_often_the_crawl_is_left(tmp_path):
     directory, web = tmp_path / "crawl", Web(SITE)
     while len((await crawl(directory, web, 3))[0]) == 3:
@@ -161,7 +179,7 @@ async def test_a_page_budget_counts_all_runs_and_a_greater_one_goes_on(tmp_path)
 
     async def pages(most: float) -> Statistics:
         limits = Limits(max_pages=most)
-        async with SqliteFrontier(directory, limits) as frontier:
+        async with SqliteFrontier(directory) as frontier:
             crawler = Crawler([HOME], fetch=Web(SITE), frontier=frontier, limits=limits)
             return await crawler.crawl()
 

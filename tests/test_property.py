@@ -144,7 +144,7 @@ def test_a_crawl_fetches_just_what_can_be_reached_and_each_url_once(site, redire
 @given(sites(), st.integers(1, 8), st.floats(0, 60))
 def test_a_crawl_cancelled_at_any_moment_keeps_its_accounts(site, workers, until):
     _, web, outcomes = run(site, Limits(max_tries=3), workers, until)
-    assert web.flying == 0
+    assert web.in_flight == 0
     assert {outcome.url for outcome in outcomes} <= set(web.hits)
 
 
@@ -203,7 +203,7 @@ class Canceller(trio.abc.Instrument):
                     outcomes.append(outcome)
         trio.lowlevel.remove_instrument(self)
         check(crawler, outcomes, cancelled=True)
-        assert web.flying == 0
+        assert web.in_flight == 0
 
 
 def test_a_crawl_cancelled_at_each_of_its_checkpoints_keeps_its_accounts():

@@ -15,7 +15,8 @@ from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit
 import pytest
 from sites.docs import Docs, serve_directory
 
-from trio_crawler import Crawler, Page, Redirect, Report, Statistics, same_site
+from trio_crawler import Crawler, Page, Redirect, Statistics, same_site
+from trio_crawler.report import CrawlFacts, Report
 
 DOC = Path("/usr/share/doc")
 PYTHON = DOC / "python3/html"
@@ -185,7 +186,7 @@ async def crawl(docs: Docs) -> Crawled:
     assert first in (("/robots.txt", 404), ("/robots.txt", 200))
     log = [(one_spelling(target), status) for target, status in rest]
     statistics = crawler.statistics()
-    text = report.text(statistics, 20, seeds=crawler.seeds).replace(docs.url, "/")
+    text = report.text(CrawlFacts(statistics, 20, seeds=crawler.plan.seeds)).replace(docs.url, "/")
     return Crawled(log, ends, text, statistics)
 
 

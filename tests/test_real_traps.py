@@ -77,9 +77,9 @@ async def test_a_real_site_loses_no_page_to_the_traps(name: str) -> None:
             assert isinstance(outcome, Page | Redirect)
             crawled.add(outcome.url)
             if isinstance(outcome, Page):
-                trapped |= {link.url for link in outcome.refused if link.reason in TRAPS}
+                trapped |= {link.url for link in outcome.rejected if link.reason in TRAPS}
             else:
-                assert outcome.refused not in TRAPS
+                assert outcome.rejected not in TRAPS
     lost = {url for url in trapped - crawled if disk.answer(url).status < 400}
     assert not lost
     assert len(crawled) > 500

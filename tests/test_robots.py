@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 
 import httpx
 import pytest
 import trio
-from sites.webs import HOME, OTHER, ROBOTS, Answer, Log, collect, site_of
+from sites.webs import HOME, OTHER, ROBOTS, Answer, Log, collect, everything, site_of
 
 from trio_crawler import (
     Crawler,
@@ -19,14 +20,14 @@ from trio_crawler import (
     Page,
     Phase,
     Politeness,
-    Purpose,
     Reason,
     Redirect,
     Response,
     Skipped,
-    everything,
 )
-from trio_crawler.policy.robots.store import FRESH, MOST_BYTES
+from trio_crawler.model import Purpose
+from trio_crawler.policy.robots.parse import MAX_BYTES
+from trio_crawler.policy.robots.store import FRESH
 from trio_crawler.testing import Web, html, redirect, robots
 
 NO_SECRETS = robots("User-agent: *", "Disallow: /secret")
@@ -106,7 +107,7 @@ async def test_a_seed_that_is_disallowed_is_skipped_and_not_asked_for(autojump_c
 async def test_a_link_that_is_disallowed_is_refused_on_its_page(autojump_clock):
     web = Web({ROBOTS: NO_SECRETS, HOME: html("/secret", "/open"), "/open": html("/secret?1")})
     outcomes = await collect(Crawler([HOME], fetch=web))
-    assert [outcome.refused for outcome in outcomes] == [
+    assert [outcome.rejected for outcome in outcomes] == [
         ((HOME + "secret", Reason.ROBOTS),),
         ((HOME + "secret?1", Reason.ROBOTS),),
     ]
@@ -118,7 +119,7 @@ async def test_a_redirect_to_a_disallowed_url_is_not_followed(autojump_clock):
     web = Web({ROBOTS: NO_SECRETS, HOME: redirect("/secret")})
     (outcome,) = await collect(Crawler([HOME], fetch=web))
     assert isinstance(outcome, Redirect)
-    assert (outcome.target, outcome.refused) == (HOME + "secret", Reason.ROBOTS)
+    assert (outcome.target, outcome.rejected) == (HOME + "secret", Reason.ROBOTS)
     assert not [url for url in web.hits if "secret" in url]
 
 
@@ -179,7 +180,7 @@ TROUBLES = {
     "500": Response(500),
     "502": Response(502),
     "503": Response(503),
-    "refused": Fault(Reason.REFUSED, "no", Phase.CONNECT),
+    "refused": Fault(Reason.CONNECTION_REFUSED, "no", Phase.CONNECT),
     "reset": Fault(Reason.RESET, "no", Phase.READ),
     "dns": Fault(Reason.DNS, "no", Phase.RESOLVE),
     "connect_timeout": Fault(Reason.CONNECT_TIMEOUT, "no", Phase.CONNECT),
@@ -321,7 +322,7 @@ async def test_a_robots_txt_is_asked_for_again_after_a_day_and_conditionally(aut
     # The rules are still there.
     assert crawler.statistics().pages == 61
     pages = {outcome.url: outcome for outcome in outcomes}
-    assert pages[HOME + "50"].refused == ((HOME + "secret", Reason.ROBOTS),)
+    assert pages[HOME + "50"].rejected == ((HOME + "secret", Reason.ROBOTS),)
 
 
 async def test_new_rules_hold_from_then_on_for_what_waits(autojump_clock):
@@ -347,15 +348,16 @@ async def test_a_day_later_a_robots_txt_in_trouble_holds_as_it_was_and_is_asked_
     assert len(outcomes) == crawler.statistics().pages == 31
     assert log.urls.count(ROBOTS) == 6
     pages = {outcome.url: outcome for outcome in outcomes}
-    assert pages[HOME + "29"].refused == ((HOME + "secret", Reason.ROBOTS),)
+    assert pages[HOME + "29"].rejected == ((HOME + "secret", Reason.ROBOTS),)
 
 
 async def test_rules_that_were_forgotten_while_they_were_asked_for_are_asked_for_whole(
-    autojump_clock, monkeypatch
+    autojump_clock,
 ):
-    monkeypatch.setattr("trio_crawler.policy.robots.store._MOST_SIZE", 90_000)
-    long = robots("User-agent: *", "Disallow: /secret", f"Disallow: /{'x' * 16_384}")
-    others = [f"http://other{number}.test/" for number in range(5)]
+    # Nearly all that one file may have, and more of them than are kept.
+    longest = (f"Disallow: /{number}{'x' * 16_000}" for number in range(30))
+    long = robots("User-agent: *", "Disallow: /secret", *longest)
+    others = [f"http://other{number}.test/" for number in range(8)]
     web = Web(
         site_of(30)
         | {HOME + "29": html("/secret")}
@@ -376,9 +378,9 @@ async def test_rules_that_were_forgotten_while_they_were_asked_for_are_asked_for
 
     log = Log(meanwhile)
     crawler = Crawler([HOME, *others], fetch=log, politeness=Politeness(delay=3600))
-    pages = {outcome.url: outcome for outcome in await collect(crawler)}
-    assert crawler.statistics().pages == 31 + 5
-    assert pages[HOME + "29"].refused == ((HOME + "secret", Reason.ROBOTS),)
+    pages = {outcome.url: outcome for outcome in await collect(crawler, math.inf)}
+    assert crawler.statistics().pages == 31 + 8
+    assert pages[HOME + "29"].rejected == ((HOME + "secret", Reason.ROBOTS),)
     validators = [job.validator for _, job in log.asked if job.url == ROBOTS]
     assert [validator and validator.etag for validator in validators] == [None, '"v1"', None]
 
@@ -435,11 +437,11 @@ async def test_whatever_robots_txt_holds_the_crawl_goes_on(body):
 async def test_rules_in_an_odd_encoding_are_obeyed(name):
     web = Web({ROBOTS: Response(200, body=HOSTILE[name]), HOME: html("/secret")})
     (page,) = await collect(Crawler([HOME], fetch=web))
-    assert page.refused == ((HOME + "secret", Reason.ROBOTS),)
+    assert page.rejected == ((HOME + "secret", Reason.ROBOTS),)
 
 
 async def test_of_a_robots_txt_of_100_mb_only_the_first_500_kib_are_read():
-    within = b"User-agent: *\nDisallow: /secret\n#" + b"x" * MOST_BYTES + b"\n"
+    within = b"User-agent: *\nDisallow: /secret\n#" + b"x" * MAX_BYTES + b"\n"
     body = within + b"Disallow: /\n" * ((100_000_000 - len(within)) // 12)
     web = Web(site_of(5) | {ROBOTS: Response(200, body=body)})
     crawler = Crawler([HOME, HOME + "secret"], fetch=web)
@@ -513,7 +515,7 @@ async def test_each_form_of_nofollow_is_obeyed_with_a_reason_of_its_own(
 ):
     web = Web({HOME: page, "/a": html()})
     (home,) = await collect(Crawler([HOME], fetch=web))
-    assert (home.links, home.refused) == ((), ((HOME + "a", reason),))
+    assert (home.links, home.rejected) == ((), ((HOME + "a", reason),))
     assert web.hits[HOME + "a"] == 0
 
 
@@ -522,13 +524,13 @@ async def test_nofollow_may_be_ignored(autojump_clock, page, reason):
     web = Web({HOME: page, "/a": html()})
     outcomes = await collect(Crawler([HOME], fetch=web, politeness=Politeness(nofollow=False)))
     assert [outcome.url for outcome in outcomes] == [HOME, HOME + "a"]
-    assert outcomes[0].refused == ()
+    assert outcomes[0].rejected == ()
 
 
 async def test_nofollow_is_obeyed_though_robots_txt_is_not(autojump_clock):
     web = Web({HOME: FORMS["link"][0], "/a": html()})
     (home,) = await collect(Crawler([HOME], fetch=web, politeness=Politeness(robots=False)))
-    assert home.refused == ((HOME + "a", Reason.REL_NOFOLLOW),)
+    assert home.rejected == ((HOME + "a", Reason.REL_NOFOLLOW),)
 
 
 @pytest.mark.parametrize(

@@ -10,25 +10,24 @@ from collections.abc import Iterable
 import httpx
 import pytest
 import trio
+from sites.webs import everything
 
 from trio_crawler import (
     Crawler,
     Fault,
     Job,
     Limits,
-    Listing,
     Outcome,
     Page,
     Phase,
-    Purpose,
     Reason,
     Response,
-    Sitemap,
+    Sitemaps,
     Skipped,
     by_sitemap,
-    everything,
     including,
 )
+from trio_crawler.model import Listing, Purpose, Sitemap
 from trio_crawler.testing import Web, html, redirect, robots
 
 HOME = "http://site.test/"
@@ -93,20 +92,20 @@ async def test_the_pages_of_a_sitemap_in_robots_txt_are_crawled(autojump_clock):
 
 async def test_the_pages_of_a_given_sitemap_are_crawled_without_any_seed(autojump_clock):
     web = Web({MAP: urlset(HOME + "a")} | pages("a"))
-    crawler = Crawler([], fetch=web, sitemaps=[MAP], scope=everything)
+    crawler = Crawler([], fetch=web, sitemaps=Sitemaps(also=[MAP]), scope=everything)
     assert found(await collect(crawler)) == {"a"}
     assert crawler.sitemaps() == (Sitemap(MAP, "urlset", 1, 1),)
 
 
 async def test_a_sitemap_is_no_outcome_and_takes_no_place_in_the_page_budget(autojump_clock):
     web = Web({MAP: urlset(HOME + "a"), HOME: html()} | pages("a"))
-    crawler = Crawler([HOME], fetch=web, sitemaps=[MAP], limits=Limits(max_pages=2))
+    crawler = Crawler([HOME], fetch=web, sitemaps=Sitemaps(also=[MAP]), limits=Limits(max_pages=2))
     assert found(await collect(crawler)) == {"", "a"}
 
 
 async def test_no_sitemap_is_read_when_none_are_wanted(autojump_clock):
     web = Web({ROBOTS: naming(MAP), MAP: urlset(HOME + "a"), HOME: html()})
-    crawler = Crawler([HOME], fetch=web, sitemaps=None)
+    crawler = Crawler([HOME], fetch=web, sitemaps=Sitemaps(follow=False))
     assert found(await collect(crawler)) == {""}
     assert (web.hits[MAP], crawler.sitemaps()) == (0, ())
 
@@ -116,7 +115,7 @@ async def test_a_sitemap_that_robots_txt_and_an_index_and_the_caller_name_is_rea
 ):
     top = HOME + "index.xml"
     web = Web({ROBOTS: naming(MAP, top, MAP), top: index(MAP, MAP), MAP: urlset(HOME)}, delay=1)
-    crawler = Crawler([HOME], fetch=web, sitemaps=[MAP])
+    crawler = Crawler([HOME], fetch=web, sitemaps=Sitemaps(also=[MAP]))
     await collect(crawler)
     assert (web.hits[MAP], web.hits[top]) == (1, 1)
     assert len(crawler.sitemaps()) == 2
@@ -124,7 +123,7 @@ async def test_a_sitemap_that_robots_txt_and_an_index_and_the_caller_name_is_rea
 
 async def test_a_sitemap_that_is_linked_is_a_page_too(autojump_clock):
     web = Web({MAP: urlset(HOME + "a"), HOME: html("/sitemap.xml")} | pages("a"))
-    outcomes = await collect(Crawler([HOME], fetch=web, sitemaps=[MAP]))
+    outcomes = await collect(Crawler([HOME], fetch=web, sitemaps=Sitemaps(also=[MAP])))
     assert found(outcomes) == {"", "a", "sitemap.xml"}
     assert web.hits[MAP] == 2
 
@@ -137,7 +136,7 @@ async def test_robots_txt_is_asked_before_a_given_sitemap(autojump_clock):
         asked.append(job.url)
         return await web(job)
 
-    await collect(Crawler([], fetch=ask, sitemaps=[MAP]))
+    await collect(Crawler([], fetch=ask, sitemaps=Sitemaps(also=[MAP])))
     assert asked == [ROBOTS, MAP]
 
 
@@ -150,7 +149,7 @@ async def test_three_levels_of_indexes_are_followed_and_a_fourth_is_named(autoju
     site[HOME + "2.xml"] = index(HOME + "3.xml", HOME + "deep.xml")
     site |= {HOME + "pages.xml": urlset(HOME + "a"), HOME + "deep.xml": urlset(HOME + "b")}
     web = Web(site | pages("ab"))
-    crawler = Crawler([], fetch=web, sitemaps=[HOME + "0.xml"], scope=everything)
+    crawler = Crawler([], fetch=web, sitemaps=Sitemaps(also=[HOME + "0.xml"]), scope=everything)
     assert found(await collect(crawler)) == {"a", "b"}
     read = {record.url.removeprefix(HOME): record for record in crawler.sitemaps()}
     assert set(read) == {"0.xml", "1.xml", "2.xml", "3.xml", "pages.xml", "deep.xml"}
@@ -160,7 +159,7 @@ async def test_three_levels_of_indexes_are_followed_and_a_fourth_is_named(autoju
 
 async def test_a_sitemap_that_lists_itself_is_read_once(autojump_clock):
     web = Web({MAP: index(MAP, HOME + "b.xml"), HOME + "b.xml": urlset(HOME + "a")} | pages("a"))
-    crawler = Crawler([], fetch=web, sitemaps=[MAP], scope=everything)
+    crawler = Crawler([], fetch=web, sitemaps=Sitemaps(also=[MAP]), scope=everything)
     assert found(await collect(crawler)) == {"a"}
     assert web.hits[MAP] == 1
     assert crawler.sitemaps()[0].flaws == (Reason.BAD_SITEMAP,)
@@ -169,7 +168,7 @@ async def test_a_sitemap_that_lists_itself_is_read_once(autojump_clock):
 async def test_two_sitemaps_that_list_each_other_are_read_once_each(autojump_clock):
     second = HOME + "second.xml"
     web = Web({MAP: index(second), second: index(MAP)}, delay=1)
-    crawler = Crawler([], fetch=web, sitemaps=[MAP])
+    crawler = Crawler([], fetch=web, sitemaps=Sitemaps(also=[MAP]))
     assert await collect(crawler) == []
     assert (web.hits[MAP], web.hits[second]) == (1, 1)
 
@@ -184,7 +183,7 @@ async def test_an_endless_index_is_bounded(autojump_clock):
             return endless(job) if job.purpose is Purpose.SITEMAP else Response(404)
 
     web = Endless({})
-    crawler = Crawler([], fetch=web, sitemaps=[MAP])
+    crawler = Crawler([], fetch=web, sitemaps=Sitemaps(also=[MAP]))
     await collect(crawler)
     assert len(crawler.sitemaps()) == 1 + 5 + 25 + 125
 
@@ -194,7 +193,7 @@ async def test_an_endless_index_is_bounded(autojump_clock):
 
 def compressed(answer: Response) -> Response:
     media = httpx.Headers({"content-type": "application/gzip"})
-    return Response(200, media, gzip.compress(answer.body))
+    return Response(200, media, gzip.compress(answer.body, mtime=0))
 
 
 RSS = "<rss version='2.0'><channel><item><link>http://site.test/a</link></item></channel></rss>"
@@ -218,7 +217,9 @@ FORMS = {
 
 @pytest.mark.parametrize(("answer", "kind", "flaws"), FORMS.values(), ids=FORMS)
 async def test_every_form_of_sitemap_is_read(autojump_clock, answer, kind, flaws):
-    crawler = Crawler([], fetch=Web({MAP: answer} | pages("a")), sitemaps=[MAP], scope=everything)
+    crawler = Crawler(
+        [], fetch=Web({MAP: answer} | pages("a")), sitemaps=Sitemaps(also=[MAP]), scope=everything
+    )
     assert "a" in found(await collect(crawler))
     (record,) = crawler.sitemaps()
     assert (record.kind, record.flaws) == (kind, flaws)
@@ -243,7 +244,7 @@ async def test_what_is_no_sitemap_has_its_reason_and_the_crawl_goes_on(
     autojump_clock, answer, reason
 ):
     web = Web({MAP: answer, HOME: html("/b")} | pages("ab"))
-    crawler = Crawler([HOME], fetch=web, sitemaps=[MAP])
+    crawler = Crawler([HOME], fetch=web, sitemaps=Sitemaps(also=[MAP]))
     assert found(await collect(crawler)) == {"", "b"}
     (record,) = crawler.sitemaps()
     assert (record.admitted, record.flaws[0]) == (0, reason)
@@ -254,22 +255,22 @@ async def test_what_is_no_sitemap_has_its_reason_and_the_crawl_goes_on(
 async def test_a_sitemap_that_comes_at_the_second_try_is_read(autojump_clock):
     answers = iter([Response(503), Fault(Reason.RESET, "", Phase.WAIT)])
     web = Web({MAP: lambda job: next(answers, urlset(HOME + "a"))} | pages("a"))
-    crawler = Crawler([], fetch=web, sitemaps=[MAP], scope=everything)
+    crawler = Crawler([], fetch=web, sitemaps=Sitemaps(also=[MAP]), scope=everything)
     assert found(await collect(crawler)) == {"a"}
 
 
-@pytest.mark.parametrize("trouble", [Reason.REFUSED, Reason.DNS])
+@pytest.mark.parametrize("trouble", [Reason.CONNECTION_REFUSED, Reason.DNS])
 async def test_a_given_sitemap_whose_host_is_not_there_is_told_of(autojump_clock, trouble):
     away = Fault(trouble, "not there", Phase.CONNECT)
     web = Web({OTHER + "robots.txt": away, OTHER + "s.xml": away, HOME: html()})
-    crawler = Crawler([HOME], fetch=web, sitemaps=[OTHER + "s.xml"])
+    crawler = Crawler([HOME], fetch=web, sitemaps=Sitemaps(also=[OTHER + "s.xml"]))
     assert found(await collect(crawler)) == {""}
     assert [record.flaws for record in crawler.sitemaps()] == [(trouble,)]
 
 
 async def test_a_redirected_sitemap_is_read_where_it_is(autojump_clock):
     site = {MAP: redirect("/moved.xml"), HOME + "moved.xml": urlset(HOME + "a")} | pages("a")
-    crawler = Crawler([], fetch=Web(site), sitemaps=[MAP], scope=everything)
+    crawler = Crawler([], fetch=Web(site), sitemaps=Sitemaps(also=[MAP]), scope=everything)
     assert found(await collect(crawler)) == {"a"}
     assert [record.url for record in crawler.sitemaps()] == [HOME + "moved.xml"]
 
@@ -277,7 +278,7 @@ async def test_a_redirected_sitemap_is_read_where_it_is(autojump_clock):
 async def test_a_sitemap_redirected_in_a_circle_or_without_end_is_bounded(autojump_clock):
     site: dict[str, Answer] = {f"{HOME}{n}.xml": redirect(f"/{n + 1}.xml") for n in range(100)}
     web = Web(site | {MAP: redirect("/other.xml"), HOME + "other.xml": redirect(MAP)})
-    crawler = Crawler([], fetch=web, sitemaps=[MAP, HOME + "0.xml"])
+    crawler = Crawler([], fetch=web, sitemaps=Sitemaps(also=[MAP, HOME + "0.xml"]))
     assert await collect(crawler) == []
     assert web.hits.total() <= 2 + 11
 
@@ -301,7 +302,7 @@ async def test_a_sitemap_on_another_host_is_read_if_in_scope_or_given(autojump_c
     site = {ROBOTS: naming(theirs), theirs: urlset(HOME + "a"), HOME: html()}
     web = Web(site | pages("a"))
     if how == "given":
-        crawler = Crawler([HOME], fetch=web, sitemaps=[theirs])
+        crawler = Crawler([HOME], fetch=web, sitemaps=Sitemaps(also=[theirs]))
     else:
         crawler = Crawler([HOME], fetch=web, scope=everything)
     assert found(await collect(crawler)) == {"", "a"}
@@ -330,7 +331,7 @@ async def test_entries_that_robots_txt_or_the_scope_refuse_are_not_asked_for(aut
 async def test_entries_of_another_host_are_judged_by_its_own_robots_txt(autojump_clock):
     site = {MAP: urlset(OTHER + "secret", OTHER + "a"), OTHER + "a": html()}
     web = Web(site | {OTHER + "robots.txt": naming()})
-    crawler = Crawler([], fetch=web, sitemaps=[MAP], scope=everything)
+    crawler = Crawler([], fetch=web, sitemaps=Sitemaps(also=[MAP]), scope=everything)
     outcomes = await collect(crawler)
     assert {o.url: type(o) for o in outcomes} == {OTHER + "secret": Skipped, OTHER + "a": Page}
     assert web.hits[OTHER + "secret"] == 0
@@ -365,7 +366,7 @@ async def test_with_a_depth_limit_an_entry_found_late_is_still_crawled(autojump_
 async def test_what_a_sitemap_says_of_a_url_is_known(autojump_clock):
     about = "<lastmod>2026-01-05</lastmod><priority>0.8</priority>"
     web = Web({MAP: urlset(HOME, HOME + "a", about=about), HOME: html("/b")} | pages("ab"))
-    crawler = Crawler([HOME], fetch=web, sitemaps=[MAP])
+    crawler = Crawler([HOME], fetch=web, sitemaps=Sitemaps(also=[MAP]))
     await collect(crawler)
     said = Listing(MAP, "2026-01-05", 0.8)
     # Of the seed, too, though it was known before.
@@ -379,7 +380,7 @@ async def test_the_first_sitemap_that_lists_a_url_counts(autojump_clock):
     high = urlset(HOME + "a", about="<priority>0.9</priority>")
     web = Web({HOME + "1.xml": low, HOME + "2.xml": high} | pages("a"), delay=1)
     given = [HOME + "1.xml", HOME + "2.xml"]
-    crawler = Crawler([], fetch=web, sitemaps=given, scope=everything)
+    crawler = Crawler([], fetch=web, sitemaps=Sitemaps(also=given), scope=everything)
     await collect(crawler)
     assert crawler.listing(HOME + "a") == Listing(HOME + "1.xml", None, 0.1)
     assert [record.admitted for record in crawler.sitemaps()] == [1, 0]
@@ -417,7 +418,9 @@ async def test_a_page_budget_is_met_exactly_with_a_sitemap_of_many(autojump_cloc
     web = Web(
         {MAP: urlset(*(f"{HOME}{n}" for n in range(1000))), HOME: html()} | pages(range(1000))
     )
-    crawler = Crawler([HOME], fetch=web, sitemaps=[MAP], limits=Limits(max_pages=20))
+    crawler = Crawler(
+        [HOME], fetch=web, sitemaps=Sitemaps(also=[MAP]), limits=Limits(max_pages=20)
+    )
     with trio.fail_after(10**7):
         outcomes = await collect(crawler)
     assert len(found(outcomes)) == 20
@@ -457,7 +460,7 @@ async def test_a_page_budget_that_is_spent_with_sitemaps_under_way_ends_the_craw
 async def test_one_sitemap_at_a_time_is_asked_for(autojump_clock):
     maps = [f"http://host{n}.test/s.xml" for n in range(20)]
     web = Web(dict.fromkeys(maps, urlset()), delay=1)
-    await Crawler([], fetch=web, sitemaps=maps, workers=20).crawl()
+    await Crawler([], fetch=web, sitemaps=Sitemaps(also=maps), workers=20).crawl()
     assert web.peak == 1
     assert trio.current_time() == 20
 
@@ -466,7 +469,7 @@ async def test_a_slow_sitemap_does_not_hold_the_pages(autojump_clock):
     site = {HOME: html(*(f"/{n}" for n in range(40))), MAP: urlset(HOME + "late")}
     web = Web(site | pages([*range(40), "late"]), delay=lambda job: 29 if job.url == MAP else 1)
     done = 0.0
-    async with Crawler([HOME], fetch=web, sitemaps=[MAP]).outcomes() as outcomes:
+    async with Crawler([HOME], fetch=web, sitemaps=Sitemaps(also=[MAP])).outcomes() as outcomes:
         async for outcome in outcomes:
             done = max(done, 0 if "late" in outcome.url else trio.current_time())
     assert done <= 1 + 40 / 3 + 1
@@ -487,7 +490,7 @@ def bomb(megabytes: int) -> bytes:
 
 async def test_a_bomb_of_gzip_is_read_in_bounds():
     web = Web({MAP: Response(200, body=bomb(100))} | pages("a"))
-    crawler = Crawler([], fetch=web, sitemaps=[MAP], scope=everything)
+    crawler = Crawler([], fetch=web, sitemaps=Sitemaps(also=[MAP]), scope=everything)
     before = resource.getrusage(resource.RUSAGE_SELF)
     assert found(await collect(crawler)) == {"a"}
     after = resource.getrusage(resource.RUSAGE_SELF)
@@ -503,7 +506,7 @@ async def test_a_billion_laughs_cost_nothing():
         f'<!DOCTYPE u [<!ENTITY l0 "lol">{entities}]><urlset><url><loc>/&l9;</loc></url></urlset>'
     )
     web = Web({MAP: Response(200, MEDIA, text.encode())})
-    crawler = Crawler([], fetch=web, sitemaps=[MAP], scope=everything)
+    crawler = Crawler([], fetch=web, sitemaps=Sitemaps(also=[MAP]), scope=everything)
     with trio.fail_after(1):
         assert await collect(crawler) == []
     assert crawler.sitemaps()[0].flaws == (Reason.BAD_SITEMAP,)
@@ -512,7 +515,7 @@ async def test_a_billion_laughs_cost_nothing():
 async def test_50_000_entries_are_looked_at_and_no_more():
     body = "\n".join(f"{HOME}{n}" for n in range(60_000)).encode()
     web = Web({MAP: Response(200, body=body)})
-    crawler = Crawler([], fetch=web, sitemaps=[MAP], scope=including("000$"))
+    crawler = Crawler([], fetch=web, sitemaps=Sitemaps(also=[MAP]), scope=including("000$"))
     totals = await crawler.crawl()
     assert totals.admitted == totals.pages == 49
     (record,) = crawler.sitemaps()
@@ -524,11 +527,11 @@ async def test_what_a_sitemap_names_and_may_not_is_on_its_record(autojump_clock)
     rules = robots("User-agent: *", "Disallow: /secret")
     entries = urlset(HOME + "a", HOME + "secret", OTHER + "x")
     web = Web({ROBOTS: rules, MAP: entries, HOME: html()} | pages("a"))
-    crawler = Crawler([HOME], fetch=web, sitemaps=[MAP])
+    crawler = Crawler([HOME], fetch=web, sitemaps=Sitemaps(also=[MAP]))
     await collect(crawler)
     (record,) = crawler.sitemaps()
     assert (record.entries, record.admitted) == (3, 1)
-    assert record.refused == (
+    assert record.rejected == (
         (HOME + "secret", Reason.ROBOTS),
         (OTHER + "x", Reason.OTHER_SITE),
     )

@@ -23,9 +23,9 @@ async def test_a_web_takes_its_time_and_counts(autojump_clock):
         nursery.start_soon(web, Job(web.url))
         nursery.start_soon(web, Job(web.url, depth=1))
         await trio.testing.wait_all_tasks_blocked()
-        assert web.flying == 2
+        assert web.in_flight == 2
     assert trio.current_time() == 3
-    assert (web.flying, web.peak, web.hits[web.url]) == (0, 2, 2)
+    assert (web.in_flight, web.peak, web.hits[web.url]) == (0, 2, 2)
 
 
 async def test_made_pages_and_redirects_are_read_as_such(autojump_clock):

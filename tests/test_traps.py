@@ -11,18 +11,8 @@ import pytest
 import trio
 from sites.webs import HOME, collect
 
-from trio_crawler import (
-    Crawler,
-    Job,
-    Limits,
-    Outcome,
-    Page,
-    Purpose,
-    Reason,
-    Response,
-    Skipped,
-    Traps,
-)
+from trio_crawler import Crawler, Job, Limits, Outcome, Page, Reason, Response, Skipped, Traps
+from trio_crawler.model import Purpose
 from trio_crawler.testing import Web, html, redirect
 
 GOOD = [f"{HOME}good/{name}" for name in map("page{}".format, range(50))]
@@ -57,7 +47,7 @@ class Site:
 
 
 def reasons(outcomes: list[Outcome]) -> set[Reason]:
-    return {reason for page in outcomes if isinstance(page, Page) for _, reason in page.refused}
+    return {reason for page in outcomes if isinstance(page, Page) for _, reason in page.rejected}
 
 
 def calendar(path: str) -> Response | None:
@@ -176,7 +166,7 @@ async def test_a_trap_beside_fifty_good_pages_costs_none_of_them_and_the_crawl_e
 async def test_without_traps_every_url_is_followed(autojump_clock, name):
     maze, entrance, _, most = MAZES[name]
     site = Site(maze, entrance)
-    crawler = Crawler([HOME], fetch=site, traps=None, limits=Limits(max_pages=4200))
+    crawler = Crawler([HOME], fetch=site, traps=Traps.off(), limits=Limits(max_pages=4200))
     outcomes = await collect(crawler)
     assert site.trapped > most
     assert crawler.statistics().pages == 4200
@@ -203,7 +193,9 @@ async def test_all_traps_together_cost_no_good_page(autojump_clock):
 async def test_breadth_first_finds_the_good_pages_before_it_goes_into_the_trap(autojump_clock):
     """The good pages are 4 links from home at most; behind that the calendar has thousands."""
     site = Site(calendar, "/calendar/2026/1")
-    crawler = Crawler([HOME], fetch=site, traps=None, workers=1, limits=Limits(max_pages=700))
+    crawler = Crawler(
+        [HOME], fetch=site, traps=Traps.off(), workers=1, limits=Limits(max_pages=700)
+    )
     outcomes = await collect(crawler)
     assert {outcome.url for outcome in outcomes} >= {HOME, *GOOD}
     depths = [outcome.depth for outcome in outcomes if isinstance(outcome, Page)]
@@ -217,7 +209,7 @@ async def test_breadth_first_finds_the_good_pages_before_it_goes_into_the_trap(a
 async def test_a_url_longer_than_2083_characters_is_refused(autojump_clock):
     just, beyond = HOME + "x" * (2083 - len(HOME)), HOME + "y" * (2084 - len(HOME))
     (home, page) = await collect(Crawler([HOME], fetch=Web({HOME: html(just, beyond)})))
-    assert home.refused == ((beyond, Reason.LONG_URL),)
+    assert home.rejected == ((beyond, Reason.LONG_URL),)
     assert page.url == just
 
 
@@ -225,7 +217,7 @@ async def test_a_path_of_more_than_20_segments_is_refused(autojump_clock):
     names = "abcdefghijklmnopqrstuvw"
     just, beyond = "/".join(names[:20]), "/".join(names[:21])
     (home, page) = await collect(Crawler([HOME], fetch=Web({HOME: html(just, beyond)})))
-    assert home.refused == ((HOME + beyond, Reason.DEEP_PATH),)
+    assert home.rejected == ((HOME + beyond, Reason.DEEP_PATH),)
     assert page.url == HOME + just
 
 
@@ -236,16 +228,16 @@ async def test_more_than_20_links_from_a_seed_are_refused_unless_a_depth_is_give
     web = Web(site | {"/": html("/a")})
     outcomes = await collect(Crawler([HOME], fetch=web))
     assert len(outcomes) == 21
-    assert outcomes[-1].refused == ((HOME + "u", Reason.TOO_MANY_HOPS),)
+    assert outcomes[-1].rejected == ((HOME + "u", Reason.TOO_MANY_HOPS),)
     assert len(await collect(Crawler([HOME], fetch=web, limits=Limits(max_depth=24)))) == 25
 
 
 async def test_a_budget_for_a_pattern_and_for_a_host_may_be_given(autojump_clock):
     web = Web({"/": html(*(f"/n/{n}" for n in range(30)), *(f"/{c}" for c in "abcdef"))})
     outcomes = await collect(Crawler([HOME], fetch=web, traps=Traps(per_pattern=10)))
-    assert Counter(reason for _, reason in outcomes[0].refused) == {Reason.PATTERN_BUDGET: 20}
+    assert Counter(reason for _, reason in outcomes[0].rejected) == {Reason.PATTERN_BUDGET: 20}
     outcomes = await collect(Crawler([HOME], fetch=web, traps=Traps(per_host=10)))
-    assert Counter(reason for _, reason in outcomes[0].refused) == {Reason.HOST_BUDGET: 26}
+    assert Counter(reason for _, reason in outcomes[0].rejected) == {Reason.HOST_BUDGET: 26}
 
 
 async def test_pages_that_say_something_new_are_no_trap(autojump_clock):
@@ -299,7 +291,7 @@ async def test_links_that_only_a_copy_has_seen_are_refused_with_a_reason(autojum
     outcomes = await collect(Crawler([HOME], fetch=web, workers=1))
     pages = {page.url.removeprefix(HOME): page for page in outcomes}
     assert set(pages) == {"", "1", "2", "1?next"}
-    assert pages["2"].refused == ((HOME + "2?next", Reason.DUPLICATE),)
+    assert pages["2"].rejected == ((HOME + "2?next", Reason.DUPLICATE),)
 
 
 async def test_a_link_that_a_copy_shares_with_another_page_is_followed_from_there(autojump_clock):

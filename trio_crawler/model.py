@@ -1,24 +1,126 @@
-"""The words of a crawl: a job, what a fetch answers, and the four ways a URL can end.
+"""The records of a crawl: a job, the answer to it, and the four ways in which a URL can end.
 
-Everything here is frozen and does nothing; whoever receives one may keep it for ever.
+All records are frozen, and may be kept and shared.
 """
 
-from __future__ import annotations
+# Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
+# this module.
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import httpx
+import msgspec
 import webencodings
 
-from trio_crawler.reasons import Phase as Phase
-from trio_crawler.reasons import Reason as Reason
+from trio_crawler.arguments import check_kind, check_whole
+
+__all__ = [
+    "Anchor",
+    "Answer",
+    "Failure",
+    "Fault",
+    "Fetch",
+    "Job",
+    "Listing",
+    "Outcome",
+    "Page",
+    "Phase",
+    "Purpose",
+    "Reason",
+    "Redirect",
+    "RejectedLink",
+    "Response",
+    "Sitemap",
+    "Skipped",
+    "Statistics",
+    "Validator",
+]
+
+
+class Reason(StrEnum):
+    """Why a link was rejected, why a URL was skipped or failed, or what is wrong with a page."""
+
+    __module__ = "trio_crawler"
+
+    # Rejected: the URL never entered the frontier.
+    OTHER_SITE = "other_site"
+    OTHER_SCHEME = "other_scheme"
+    BAD_URL = "bad_url"
+    EXCLUDED = "excluded"
+    NOT_INCLUDED = "not_included"
+    TOO_DEEP = "too_deep"
+    ROBOTS = "robots"
+    ROBOTS_UNAVAILABLE = "robots_unavailable"
+    REL_NOFOLLOW = "rel_nofollow"
+    META_NOFOLLOW = "meta_nofollow"
+    HEADER_NOFOLLOW = "header_nofollow"
+
+    # Rejected as a trap: such URLs have no end.
+    LONG_URL = "long_url"
+    DEEP_PATH = "deep_path"
+    REPEATED_PATH = "repeated_path"
+    PERMUTED_QUERY = "permuted_query"
+    TOO_MANY_HOPS = "too_many_hops"
+    NOTHING_NEW = "nothing_new"
+    PATTERN_BUDGET = "pattern_budget"
+    HOST_BUDGET = "host_budget"
+    DUPLICATE = "duplicate"
+
+    # Skipped: the URL was admitted and never fetched. ROBOTS and ROBOTS_UNAVAILABLE skip, too.
+    HOST_GIVEN_UP = "host_given_up"
+    PAGE_BUDGET = "page_budget"
+    TIME_BUDGET = "time_budget"
+    STOPPED = "stopped"
+
+    # Failed: the URL was fetched, and no page came.
+    DNS = "dns"
+    CONNECTION_REFUSED = "connection_refused"
+    UNREACHABLE = "unreachable"
+    BLOCKED_ADDRESS = "blocked_address"
+    NO_SOCKETS = "no_sockets"
+    CONNECT_TIMEOUT = "connect_timeout"
+    TLS = "tls"
+    TIMEOUT = "timeout"
+    RESET = "reset"
+    BAD_REPLY = "bad_reply"
+    INCOMPLETE = "incomplete"
+    TOO_LARGE = "too_large"
+    TOO_MANY_REDIRECTS = "too_many_redirects"
+    BAD_LOCATION = "bad_location"
+
+    # Flaws of a page that came, and was read as well as it could be.
+    BAD_CHARSET = "bad_charset"
+    TOO_MANY_LINKS = "too_many_links"
+
+    # Flaws of a sitemap, besides BAD_CHARSET, INCOMPLETE and TOO_LARGE: it was read in part.
+    BAD_SITEMAP = "bad_sitemap"
+    BAD_STATUS = "bad_status"
+    TOO_MANY_ENTRIES = "too_many_entries"
+    TOO_MANY_LEVELS = "too_many_levels"
+
+
+class Phase(StrEnum):
+    """How far a fetch had come when it failed."""
+
+    __module__ = "trio_crawler"
+
+    RESOLVE = "resolve"
+    CONNECT = "connect"
+    TLS = "tls"
+    SEND = "send"
+    WAIT = "wait"
+    READ = "read"
+
+
+REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
+"""The redirect statuses of the Fetch Standard, and 300, which is a redirect with a Location."""
 
 
 class Purpose(StrEnum):
-    """Say what a URL is asked for; a probe is a page that came before: is its host still there?"""
+    """Why a URL is fetched; a probe fetches a page again to see whether its host is back."""
 
     PAGE = "page"
     ROBOTS = "robots"
@@ -27,22 +129,44 @@ class Purpose(StrEnum):
 
 
 class Validator(NamedTuple):
-    """Hold what makes a request conditional (RFC 9110, 13.1): header values as they came."""
+    """The header values that make a request conditional (RFC 9110, 13.1), as they came."""
 
     etag: str | None = None
     last_modified: str | None = None
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class Job:
-    """One URL on its way through a crawl.
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why no response came: a reason for programs, a sentence for people.
 
-    `depth` counts the links followed from a seed (a redirect adds none), `redirects` the
-    redirects this path may still take, `tries` the attempts already made. `priority` (0 to 1) is
-    what a sitemap says of it. With a `validator` the request is conditional. A job that is
-    `refused` is not asked for: a Reason makes it `Skipped`, a Fault a `Failure`.
+    `phase` is how far the fetch had come, where that is known. `about` is the purpose of the
+    request that failed, if it was not a request for the URL itself: `Purpose.ROBOTS` when the
+    robots.txt of its host could not be fetched.
     """
 
+    __module__ = "trio_crawler"
+
+    reason: Reason
+    detail: str = ""
+    phase: Phase | None = None
+    about: Purpose | None = None
+
+    def __post_init__(self) -> None:
+        check_kind("the reason of a Fault", self.reason, Reason, "a Reason")
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One URL on its way through a crawl; `msgspec.structs.replace` makes a changed copy.
+
+    `depth` counts the links from a seed (a redirect adds none), `redirects` the redirects that
+    this path may still follow, `tries` the attempts already made. `priority` (0 to 1) comes from a
+    sitemap. A `validator` makes the request conditional. A `blocked` job is not fetched: a Reason
+    ends it as `Skipped`, a Fault as `Failure`.
+    """
+
+    __module__ = "trio_crawler"
+
+    # ▶ Some five are made for each URL. A struct takes 0.7 us, a frozen dataclass 12.
     url: str
     depth: int = 0
     redirects: int = 10
@@ -51,83 +175,76 @@ class Job:
     purpose: Purpose = Purpose.PAGE
     priority: float | None = None
     validator: Validator | None = None
-    refused: Reason | Fault | None = None
-
-    # ▶ Some five are made for each URL. What a frozen dataclass has for this looks each slot up by
-    # its name, and takes 1.9 times as long.
-    def __init__(
-        self,
-        url: str,
-        depth: int = 0,
-        redirects: int = 10,
-        referrer: str | None = None,
-        tries: int = 0,
-        purpose: Purpose = Purpose.PAGE,
-        priority: float | None = None,
-        validator: Validator | None = None,
-        refused: Reason | Fault | None = None,
-    ) -> None:
-        _url(self, url)
-        _depth(self, depth)
-        _redirects(self, redirects)
-        _referrer(self, referrer)
-        _tries(self, tries)
-        _purpose(self, purpose)
-        _priority(self, priority)
-        _validator(self, validator)
-        _refused(self, refused)
-
-
-SLOTS = {each.name: vars(Job)[each.name].__set__ for each in fields(Job)}
-"""What sets each field of a job that is being made."""
-
-_url, _depth, _redirects = SLOTS["url"], SLOTS["depth"], SLOTS["redirects"]
-_referrer, _tries, _purpose = SLOTS["referrer"], SLOTS["tries"], SLOTS["purpose"]
-_priority, _validator, _refused = SLOTS["priority"], SLOTS["validator"], SLOTS["refused"]
+    blocked: Reason | Fault | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """Hold one HTTP response: the status, the headers and the whole body, content-decoded.
+    """One HTTP response: the status, the headers and the whole body, content-decoded.
 
-    `request` is the head of the request as it was sent, if the fetch tells.
+    `request` is the head of the request as it was sent, if the fetch reports it.
+
+    Raises TypeError and ValueError for a status that is no whole number from 100 on, and for
+    headers or a body of another type.
     """
+
+    __module__ = "trio_crawler"
 
     status: int
     headers: httpx.Headers = field(default_factory=httpx.Headers)
     body: bytes = field(default=b"", repr=False)
     request: bytes = field(default=b"", repr=False)
 
+    def __post_init__(self) -> None:
+        check_whole("the status of a Response", self.status, least=100)
+        check_kind("the headers of a Response", self.headers, httpx.Headers, "httpx.Headers")
+        check_kind("the body of a Response", self.body, bytes, "bytes")
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """Say why no response came: a reason for programs, a sentence for people.
 
-    `phase` is how far the fetch had come, where that is known.
+Answer: TypeAlias = Response | Fault
+"""What a fetch returns for a job."""
+
+
+class Fetch(Protocol):
+    """Fetch one URL, once: any `async (job) -> Response | Fault`.
+
+    Called with a `Job`, from as many tasks at once as the crawler has workers. A redirect is
+    returned, not followed. Faults of the network are returned as a `Fault`; an exception is a bug,
+    and ends the crawl with the URL as a note. A cancellation must pass through.
+
+    Two optional attributes are read: `user_agent` (a str) chooses the rules of robots.txt, unless
+    `Politeness(agent=...)` does; `random` (a `random.Random`) seeds the crawl's chance, unless
+    `Crawler(random=...)` does.
     """
 
-    reason: Reason
-    detail: str = ""
-    phase: Phase | None = None
+    def __call__(self, job: Job, /) -> Awaitable[Answer]: ...
 
 
-Fetch: TypeAlias = Callable[[Job], Awaitable[Response | Fault]]
-"""Ask for one URL, once: redirects are reported, not followed; only our own bugs raise.
-
-What it calls itself, in an attribute `user_agent`, chooses the rules of robots.txt; so does
-`Politeness(agent=...)`, which goes first.
-"""
+Fetch.__module__ = "trio_crawler"
 
 
-class Refused(NamedTuple):
-    """Name a link that was not admitted, and why."""
+class Attempt(msgspec.Struct, frozen=True):
+    """One job that was fetched once: the answer, and the seconds from start to end of body.
+
+    `job.tries` counts this attempt.
+    """
+
+    __module__ = "trio_crawler.frontier"
+
+    job: Job
+    answer: Answer
+    seconds: float
+
+
+class RejectedLink(NamedTuple):
+    """A link that was not admitted, and the reason."""
 
     url: str
     reason: Reason
 
 
 class Anchor(NamedTuple):
-    """Say what a link is: its `kind` is the element ("a", "area"), `text` what a reader sees."""
+    """The element of a link ("a", "area"), and the text that a reader sees."""
 
     kind: str = "a"
     text: str = ""
@@ -137,18 +254,23 @@ class Anchor(NamedTuple):
 class Page:
     """A URL that answered with something other than a redirect, whatever its status.
 
-    `links` are the distinct URLs the page leads to inside the scope, in document order;
-    `refused` those outside it; `links_beyond` counts what `Limits.max_links` cut off.
-    `seconds` runs from the start of the last attempt to the end of the body. A URL that waited
-    to be tried again when the crawl ended has its last status and headers, and no body.
+    `links` are the distinct URLs that the page links to inside the scope, in document order;
+    `rejected` are the other links, each with its reason; `links_beyond` counts the links that
+    `Limits.max_links` cut off. `seconds` runs from the start of the last attempt to the end of the
+    body. A URL that waited for a retry when the crawl ended has its last status and headers, and
+    no body.
 
-    `canonical` is the URL that the page calls its own (RFC 6596), `robots` what it asks of robots,
-    in its head or by X-Robots-Tag, such as "noindex". `duplicate_of` is the first URL of the same
-    host with the same body: what only this page links to was not followed then.
+    `canonical` is the canonical URL that the page names (RFC 6596), `robots` are its directives
+    for robots, from its head and from X-Robots-Tag, such as "noindex". `duplicate_of` is the first
+    URL of the same host with the same body; the links that only this page has are not followed
+    then. `folded_into` is the canonical URL that this page gave way to, which is also its
+    `duplicate_of` then. `flaws` are the defects of a page that was read all the same.
 
-    `anchors` has the first anchor of each distinct link, by its URL, if the crawl keeps them. Of a
-    page that comes from a crawl directory the body is empty: `body_size` is what it had.
+    `anchors` has the first anchor of each distinct link, by its URL, if the crawl keeps anchors.
+    The body of a page that comes from a crawl directory is empty: `size` is what it had.
     """
+
+    __module__ = "trio_crawler"
 
     url: str
     status: int
@@ -163,33 +285,36 @@ class Page:
     title: str | None = None
     links: tuple[str, ...] = field(default=(), repr=False)
     links_beyond: int = 0
-    refused: tuple[Refused, ...] = field(default=(), repr=False)
+    rejected: tuple[RejectedLink, ...] = field(default=(), repr=False)
     flaws: tuple[Reason, ...] = ()
     canonical: str | None = None
     robots: tuple[str, ...] = ()
     duplicate_of: str | None = None
     anchors: Mapping[str, Anchor] = field(default_factory=dict, repr=False)
     body_size: int | None = None
+    folded_into: str | None = None
 
     @property
     def size(self) -> int:
-        """Return the bytes of the body, also where it is not here any more."""
+        """The bytes of the body, also of one that is no longer here."""
         return len(self.body) if self.body_size is None else self.body_size
 
     @property
     def ok(self) -> bool:
-        """Tell whether the status is one of success (2xx)."""
+        """Whether the status is a success (2xx)."""
         return 200 <= self.status < 300
 
     @property
     def text(self) -> str:
-        """Decode the body by `charset`, bad bytes replaced; decoded anew at each call."""
+        """The body decoded by `charset`, bad bytes replaced; decoded anew at each call."""
         return webencodings.decode(self.body, self.charset or "utf-8", "replace")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """A URL that answered with another URL; `refused` says why that one was not admitted."""
+    """A URL that answered with another URL; `rejected` says why that one was not admitted."""
+
+    __module__ = "trio_crawler"
 
     url: str
     status: int
@@ -198,16 +323,19 @@ class Redirect:
     referrer: str | None = None
     tries: int = 1
     seconds: float = 0.0
-    refused: Reason | None = None
+    rejected: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A URL that was asked for and gave no page.
+    """A URL that was fetched and gave no page.
 
-    `target` is where it would have led, when `reason` is `TOO_MANY_REDIRECTS`; `phase` is how
-    far the last attempt had come, where that is known.
+    `target` is the URL that a redirect named, when `reason` is `TOO_MANY_REDIRECTS`. `phase` is
+    how far the last attempt had come, where that is known. `about` is `Purpose.ROBOTS` when the
+    robots.txt of the host could not be fetched.
     """
+
+    __module__ = "trio_crawler"
 
     url: str
     reason: Reason
@@ -218,11 +346,14 @@ class Failure:
     seconds: float = 0.0
     target: str | None = None
     phase: Phase | None = None
+    about: Purpose | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A URL that was admitted and never asked for; `reason` says why the crawl ended before."""
+    """A URL that was admitted and never fetched; `reason` says why not."""
+
+    __module__ = "trio_crawler"
 
     url: str
     reason: Reason
@@ -235,7 +366,7 @@ Outcome: TypeAlias = Page | Redirect | Failure | Skipped
 
 
 class Listing(NamedTuple):
-    """Hold what a sitemap says of a URL: `last_modified` as it is written, `priority` 0 to 1."""
+    """What a sitemap says about a URL: `last_modified` as it is written, `priority` 0 to 1."""
 
     sitemap: str
     last_modified: str | None = None
@@ -244,12 +375,13 @@ class Listing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """A sitemap that was asked for, and what came of it.
+    """A sitemap that was named, and what came of it.
 
-    `kind` is "urlset", "index", "text", "rss" or "atom", "" when it could not be told; `entries`
-    counts the URLs (or sitemaps) it names, `admitted` those of them that were new and became part
-    of the crawl; `refused` holds the first 1,000 that were not admitted. With `flaws` it was read
-    in part, or not at all. `referrer` is what names it, None when it was given.
+    `kind` is "urlset", "index", "text", "rss" or "atom", "" for one that could not be read.
+    `entries` counts the URLs (or sitemaps) that it lists, `admitted` those that were new and
+    entered the crawl; `rejected` holds the first 1,000 that were not admitted. A sitemap with
+    `flaws` was read in part, or not at all; `fetched` is False for one that was not fetched, for
+    the reason in `flaws`. `referrer` is the URL that names it, None for one that was given.
     """
 
     url: str
@@ -259,17 +391,20 @@ class Sitemap:
     flaws: tuple[Reason, ...] = ()
     detail: str = ""
     referrer: str | None = None
-    refused: tuple[Refused, ...] = field(default=(), repr=False)
+    rejected: tuple[RejectedLink, ...] = field(default=(), repr=False)
+    fetched: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Count a crawl at one moment.
+    """The counts of a crawl at one moment.
 
     At every moment `admitted == pages + redirects + failures + skipped + in_flight + waiting`;
-    at the end the last two are zero. `refused` counts refused links, once for each page that
+    at the end the last two are zero. `rejected` counts rejected links, once for each page that
     has them; `bytes` counts the bodies of pages; `seconds` is the age of the crawl.
     """
+
+    __module__ = "trio_crawler"
 
     admitted: int = 0
     pages: int = 0
@@ -279,6 +414,6 @@ class Statistics:
     in_flight: int = 0
     waiting: int = 0
     retries: int = 0
-    refused: int = 0
+    rejected: int = 0
     bytes: int = 0
     seconds: float = 0.0

@@ -1,4 +1,4 @@
-"""An in-memory web, for tests of crawls in virtual time: ours and yours.
+"""A web in memory, for tests of crawls in virtual time.
 
 async def test_every_page_is_found(autojump_clock):
     web = Web({"/": html("/a", "/b"), "/a": html(), "/b": redirect("/a")}, delay=1)
@@ -6,8 +6,7 @@ async def test_every_page_is_found(autojump_clock):
     assert (totals.pages, totals.redirects) == (2, 1)
 """
 
-from __future__ import annotations
-
+import random
 from collections import Counter
 from collections.abc import Callable, Mapping
 from html import escape
@@ -16,21 +15,24 @@ from typing import TypeAlias
 import httpx
 import trio
 
-from trio_crawler.model import Fault, Job, Purpose, Reason, Response
+from trio_crawler.arguments import check_kind
+from trio_crawler.model import Answer, Fault, Job, Purpose, Reason, Response
 
-Answer: TypeAlias = Response | Fault
-"""What a fetch gives for a job."""
+__all__ = ["Site", "Web", "fault", "html", "redirect", "robots"]
 
 Site: TypeAlias = Mapping[str, Answer | Callable[[Job], Answer]]
-"""What each path or URL answers, or a function of the job that says so."""
+"""The answer for each path or URL, or a function that returns the answer to a job."""
 
 
 class Web:
-    """Answer from a dict of paths (on `url`) or whole URLs; anything else gives 404.
+    """A fetch that answers from a mapping of paths (on `url`) and whole URLs, else with 404.
 
-    A value may be a function of the job. `delay` is in seconds, or a function of the job.
-    `hits` counts the requests by URL, `flying` is how many are under way, `peak` the most that
-    ever were. A robots.txt that is not in the dict gives its 404 at once, and is not counted.
+    A value may be a function of the job. `delay` is in seconds, or a function of the job. A
+    robots.txt that is not in the mapping is answered with 404 at once, and is not counted.
+
+    `hits` counts the requests by URL, `in_flight` those without an answer, and `peak` is the most
+    that were in flight at a time. `random` is seeded: with a new `Web`, the same crawl takes the
+    same virtual time, to the last digit.
     """
 
     def __init__(
@@ -40,25 +42,27 @@ class Web:
         url: str = "http://site.test/",
         delay: float | Callable[[Job], float] = 0.0,
     ) -> None:
+        check_kind("site", site, Mapping, "a mapping from paths to answers")
         self.url = url
         self.hits: Counter[str] = Counter()
-        self.flying = 0
+        self.in_flight = 0
         self.peak = 0
+        self.random = random.Random(url)  # noqa: S311 - nothing is secret
         self._delay = delay
         self._answers = {self._absolute(path): answer for path, answer in site.items()}
 
     async def __call__(self, job: Job) -> Answer:
-        """Answer one job after the delay."""
+        """Return the answer to a job after the delay."""
         if job.purpose is Purpose.ROBOTS and job.url not in self._answers:
             await trio.lowlevel.checkpoint()
             return Response(404)
         self.hits[job.url] += 1
-        self.flying += 1
-        self.peak = max(self.peak, self.flying)
+        self.in_flight += 1
+        self.peak = max(self.peak, self.in_flight)
         try:
             await trio.sleep(self._delay(job) if callable(self._delay) else self._delay)
         finally:
-            self.flying -= 1
+            self.in_flight -= 1
         answer = self._answers.get(job.url, Response(404))
         return answer(job) if callable(answer) else answer
 
@@ -67,26 +71,26 @@ class Web:
 
 
 def html(*links: str, title: str = "", status: int = 200) -> Response:
-    """Make a page that links to `links`."""
+    """Return a page that links to `links`."""
     anchors = "".join(f'<a href="{escape(link)}">{escape(link)}</a>' for link in links)
     text = f"<!doctype html><title>{escape(title)}</title>{anchors}"
-    return Response(status, _type("text/html; charset=utf-8"), text.encode())
+    return Response(status, _content_type("text/html; charset=utf-8"), text.encode())
 
 
 def robots(*lines: str) -> Response:
-    """Make a robots.txt of these lines."""
-    return Response(200, _type("text/plain"), "\n".join(lines).encode())
+    """Return a robots.txt of these lines."""
+    return Response(200, _content_type("text/plain"), "\n".join(lines).encode())
 
 
 def redirect(target: str, status: int = 302) -> Response:
-    """Make a response that leads to `target`."""
+    """Return a redirect to `target`."""
     return Response(status, httpx.Headers([(b"location", target.encode())]))
 
 
 def fault(reason: Reason = Reason.RESET, detail: str = "made by the test") -> Fault:
-    """Make a network fault."""
+    """Return a network fault."""
     return Fault(reason, detail)
 
 
-def _type(media: str) -> httpx.Headers:
-    return httpx.Headers({"content-type": media})
+def _content_type(value: str) -> httpx.Headers:
+    return httpx.Headers({"content-type": value})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from small_witness import answer_in_memory, asked, short
-from trio_crawler import Crawler, Failure, HttpFetch, Limits, Outcome, Redirect
+from trio_crawler import Crawler, Failure, HttpxFetch, Limits, Outcome, Redirect
 
 from sites.small import SITES
 from virtual import run_trio, visitor
@@ -11,7 +11,7 @@ from virtual import run_trio, visitor
 
 def told(outcome: Outcome) -> str:
     match outcome:
-        case Redirect(status=status, refused=reason):
+        case Redirect(status=status, rejected=reason):
             return f"redirect {status}" + (f", refused: {reason}" if reason else "")
         case Failure(reason=reason, tries=tries):
             return f"failed: {reason}, tries: {tries}"
@@ -23,7 +23,7 @@ async def ends(name: str) -> str:
     client, site = visitor(answer_in_memory)
     root = f"{site.url}{name}/"
     crawler = Crawler(
-        [root], limits=Limits(max_redirects=1), fetch=HttpFetch(client)
+        [root], limits=Limits(max_redirects=1), fetch=HttpxFetch(client)
     )
     each = []
     async with crawler.outcomes() as outcomes:

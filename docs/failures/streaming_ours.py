@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import trio
-from trio_crawler import Crawler, HttpFetch
+from trio_crawler import Crawler, HttpxFetch
 
 from sites.endless import answer
 from virtual import run_trio, visitor
@@ -11,7 +11,7 @@ from virtual import run_trio, visitor
 
 async def main() -> None:
     client, site = visitor(answer)
-    crawler = Crawler([site.url], fetch=HttpFetch(client))
+    crawler = Crawler([site.url], fetch=HttpxFetch(client))
     async with crawler.outcomes() as outcomes:
         async for outcome in outcomes:
             print("has", outcome.url, "and leaves")

@@ -7,14 +7,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import trio
-from trio_crawler import Crawler, History, SqliteFrontier, line
+from trio_crawler import Crawler, History, SqliteFrontier
+from trio_crawler.report import to_jsonl
 
 
 async def some(url: str, directory: Path, most: int) -> int:
     """Go on with a crawl for so many outcomes; return how many there were."""
     taken = 0
     async with SqliteFrontier(directory) as frontier:
-        lines = frontier.stream(directory / "handbook.jsonl", line)
+        lines = frontier.stream(directory / "handbook.jsonl", to_jsonl)
         async with Crawler([url], frontier=frontier).outcomes() as outcomes:
             async for outcome in outcomes:
                 lines.add(outcome)

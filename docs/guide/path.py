@@ -23,20 +23,22 @@ PACKAGE = Path(trio_crawler.__file__).parent
 WAITS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 STATIONS = {
-    "crawler.py Crawler._seed_jobs": "The seed, normalised, becomes a `Job`.",
-    "frontier/memory.py MemoryFrontier.run": "The frontier begins with the seeds.",
+    "frontier/memory.py MemoryFrontier.open": "The frontier is given the plan.",
+    "policy/plan.py Plan.first_jobs": "The seed, normalised, becomes a `Job`.",
     "frontier/seen.py Seen.admit": (
         "Is it new? One key a URL decides, once and for all."
     ),
     "frontier/join.py Join.add": (
         "It is counted in, before anybody can count it out."
     ),
-    "frontier/host_scheduler.py Turns.put": "It waits in the line of its host.",
-    "frontier/host_scheduler.py Turns._errand": (
-        "Its host has its turn: first comes robots.txt."
+    "frontier/host_scheduler.py HostScheduler.put": (
+        "It waits in the queue of its host."
     ),
-    "crawler.py Crawler.fetch": "A worker asks for one URL, once.",
-    "net/fetch.py HttpFetch.__call__": (
+    "frontier/origin.py Origin.before": (
+        "Its host has its turn: robots.txt comes first."
+    ),
+    "crawler.py Crawler.fetch": "A worker fetches one URL, once.",
+    "net/fetcher.py Fetcher.__call__": (
         "One deadline covers everything from here to the end."
     ),
     "net/wire.py Wire.ask": (
@@ -45,7 +47,7 @@ STATIONS = {
     "net/resolve.py Resolver.__call__": (
         "The name is looked up, by one for all who ask."
     ),
-    "net/addresses.py AddressPolicy.refusal": "May this address be connected to?",
+    "net/addresses.py AddressPolicy.block_reason": "May this address be connected to?",
     "net/dial.py connect": "The address that was judged is the one connected to.",
     "net/connection.py Connection.ask": (
         "The request is sent and the head of the answer awaited."
@@ -53,46 +55,47 @@ STATIONS = {
     "net/head.py parse": (
         "The head is read: where does its body end, and can one be sure?"
     ),
-    "frontier/scheduler.py Dispatch.answered": (
+    "frontier/scheduler.py Hosts.answered": (
         "The host has answered: its next URL may start."
     ),
-    "engine/handler.py Tries.delay": (
-        "Is it to be tried again? Then it goes back, and no worker waits."
+    "engine/robots.py RobotsHandler.settled": (
+        "It was robots.txt: that is no page, and has no outcome."
     ),
-    "engine/robots.py Errands.done": (
-        "It was robots.txt: that is no outcome, and no page."
+    "frontier/host_scheduler.py HostScheduler.store_rules": (
+        "Its rules are stored for a day."
     ),
-    "policy/robots/store.py Robots.store": "Its rules are kept for a day.",
-    "policy/robots/store.py Robots.refusal": (
+    "frontier/origin.py Origin.rejection": (
         "Now the page itself: do the rules allow it?"
     ),
-    "engine/counters.py Tally.take": "It does not wait any more, it is in flight.",
+    "engine/handler.py retry_delay": (
+        "Is it retried? Then it goes back, and no worker waits."
+    ),
     "net/decode.py Body.feed": "The body comes, each piece within the bounds.",
     "net/decode.py Body.finish": "It is decoded, and whole, or it is a fault.",
-    "engine/pages.py Judge.answer": (
+    "engine/pages.py PageHandler.settled": (
         "What does the answer mean? A page, a redirect, a failure."
     ),
-    "page/charset.py decide": "The encoding is decided as browsers do it.",
-    "page/html/read.py read": "Title and links are read from the text.",
-    "engine/links.py Outlinks.of": "Each link is judged, once for each page.",
-    "frontier/memory.py MemoryFrontier.knows": (
-        "What was admitted before needs no judging."
+    "page/charset.py detect": "The encoding is decided as browsers do it.",
+    "page/html/read.py parse_html": "Title and links are read from the text.",
+    "engine/links.py Links.judge": "Each new link is judged, once for each page.",
+    "frontier/memory.py MemoryFrontier.known": (
+        "A link that was admitted before needs no judging."
     ),
-    "engine/rules.py Admission.outside": "Depth, scope and robots.txt have their say.",
-    "policy/traps/watch.py Watch.refusal": (
+    "engine/rules.py Rules.outside": "Do depth, scope and robots.txt let it in?",
+    "policy/traps/watch.py HostTraps.rejection": (
         "Does it look as if there were no end to such URLs?"
     ),
     "engine/outbox.py Outbox.put": (
-        "The verdict goes to the caller, or waits until there is room."
+        "The settlement goes to the caller, or waits until there is room."
     ),
-    "engine/counters.py Tally.count": (
-        "The outcome is counted and given to the caller's loop."
+    "engine/counters.py Counters.count": (
+        "The outcome is counted and returned to the caller's loop."
     ),
     "frontier/memory.py MemoryFrontier.settle": (
-        "The caller asks for the next one: the new links are counted in, "
-        "then this URL is counted out, in one step."
+        "A job that has ended is settled: its new links are counted in, "
+        "then it is counted out, in one step."
     ),
-    "frontier/jobs.py Jobs.end": (
+    "frontier/scheduler.py JobChannel.end": (
         "The count is zero: no more jobs come, and the workers end."
     ),
     "net/wire.py Wire.aclose": "The connections are closed, and the block is left.",

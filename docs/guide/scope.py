@@ -1,4 +1,4 @@
-"""Write a scope: a function that returns None for a job, or why it is refused."""
+"""Write a scope: it returns True to admit a job, False or a Reason to reject it."""
 
 from __future__ import annotations
 
@@ -8,24 +8,22 @@ import trio
 from trio_crawler import Crawler, Job, Page, Reason, all_of, excluding, same_site
 
 
-def near(job: Job) -> Reason | None:
-    """Admit what is one link away, and of the tutorial everything."""
-    if "/tutorial/" in job.url or job.depth <= 1:
-        return None
-    return Reason.TOO_DEEP
+def near(job: Job) -> bool | Reason:
+    """Admit pages that are one link away, and the whole tutorial."""
+    return "/tutorial/" in job.url or job.depth <= 1 or Reason.TOO_DEEP
 
 
 async def main(url: str) -> None:
     scope = all_of(same_site([url]), excluding(r"/changelog$"), near)
     crawler = Crawler([url], scope=scope)
-    refused: set[str] = set()
+    rejected: set[str] = set()
     async with crawler.outcomes() as outcomes:
         async for outcome in outcomes:
             if isinstance(outcome, Page):
-                refused |= {
-                    f"{link.url}: {link.reason}" for link in outcome.refused
+                rejected |= {
+                    f"{link.url}: {link.reason}" for link in outcome.rejected
                 }
-    print(*sorted(refused), sep="\n")
+    print(*sorted(rejected), sep="\n")
     print(f"{crawler.statistics().admitted} URLs were asked for")
 
 

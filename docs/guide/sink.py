@@ -8,7 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import trio
-from trio_crawler import CSV_HEAD, Crawler, Page, csv_row
+from trio_crawler import Crawler, Page
+from trio_crawler.report import CSV_HEAD, csv_row
 
 
 async def main(url: str, path: Path) -> None:

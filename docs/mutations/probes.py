@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 import trio
 import trio.testing
 from trio_crawler import Crawler, Job, Limits, Page, Politeness, Reason, Response
-from trio_crawler.testing import Answer, Web, fault, html, redirect
+from trio_crawler.model import Answer
+from trio_crawler.testing import Web, fault, html, redirect
 
 DAY = 86_400.0
 SMALL = {
@@ -140,8 +141,8 @@ def scope_bug() -> None:
     """Crawl with a scope that has a bug."""
     web = Web(SMALL, delay=1)
 
-    def scope(job: Job) -> Reason | None:
-        return {"/": None, "/a": None, "/b": None, "/gone": None}[path(job.url)]
+    def scope(job: Job) -> bool:
+        return {"/": True, "/a": True, "/b": True, "/gone": True}[path(job.url)]
 
     async def main() -> None:
         await Crawler([web.url], scope=scope, fetch=web).crawl()
@@ -330,7 +331,7 @@ def stops() -> None:
                 crawler.stop()
                 count[type(outcome).__name__] += 1
                 if isinstance(outcome, Page):
-                    count["link refused"] += len(outcome.refused)
+                    count["rejected link"] += len(outcome.rejected)
         print(*(f"{kind}: {n}" for kind, n in sorted(count.items())), sep="\n")
 
     virtual(main)

@@ -19,8 +19,9 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from statistics import median
 
@@ -28,7 +29,8 @@ import httpx
 import trio
 import trio.testing
 
-from trio_crawler import Crawler, Politeness
+from trio_crawler import Crawler, Politeness, Traps
+from trio_crawler.frontier import Plan
 from trio_crawler.frontier.memory import MemoryFrontier
 from trio_crawler.model import Job, Response
 from trio_crawler.page.read import read
@@ -55,7 +57,7 @@ class Site:
         """Crawl once; return the seconds by the wall and of CPU."""
         politeness = Politeness(per_host=workers, robots=False)
         crawler = Crawler(
-            self.seeds, workers=workers, fetch=self.fetch, politeness=politeness, traps=None
+            self.seeds, workers=workers, fetch=self.fetch, politeness=politeness, traps=Traps.off()
         )
         gc.collect()
         wall, cpu = time.perf_counter(), time.process_time()
@@ -135,13 +137,16 @@ def waiting(count: int) -> Iterator[Job]:
         yield Job(url_of(number), 1, referrer=referrer)
 
 
-async def fill(jobs: Iterable[Job], how: str) -> tuple[int, int]:
+async def fill(jobs: Iterator[Job], how: str) -> tuple[int, int]:
     """Let jobs wait in a frontier; return the bytes in use before and then."""
     frontier = MemoryFrontier()
+    await frontier.open(Plan([SITE]))
     before = in_use(how)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(frontier.run, jobs)
+        nursery.start_soon(frontier.run)
         await trio.testing.wait_all_tasks_blocked()
+        while some := list(islice(jobs, LINKS)):
+            await frontier.add(some)
         after = in_use(how)
         nursery.cancel_scope.cancel()
     return before, after

@@ -61,11 +61,11 @@ async def crawled(url: str, workers: int, directory: str | None) -> None:
     heartbeat = Heartbeat()
     async with trio.open_nursery() as nursery:
         if directory is None:
-            frontier = MemoryFrontier(politeness=politeness)
+            frontier = MemoryFrontier()
             nursery.start_soon(heartbeat.beat)
             await _crawl(url, workers, politeness, frontier)
         else:
-            async with SqliteFrontier(directory, politeness=politeness) as lasting:
+            async with SqliteFrontier(directory) as lasting:
                 nursery.start_soon(heartbeat.beat)
                 await _crawl(url, workers, politeness, lasting)
         nursery.cancel_scope.cancel()

@@ -33,7 +33,7 @@ async def crawled(directory: str, seeds: list[str], workers: int) -> Statistics:
     """Crawl into a directory."""
     politeness = Politeness(per_host=workers, nofollow=False)
     anchors = os.environ.get("BENCH_ANCHORS") != "0"
-    async with SqliteFrontier(directory, politeness=politeness) as frontier:
+    async with SqliteFrontier(directory) as frontier:
         crawler = Crawler(
             seeds, workers=workers, politeness=politeness, frontier=frontier, anchors=anchors
         )

@@ -2,13 +2,13 @@
 
     python tests/bench/links.py [ROOT ...] [--rounds 5]
 
-No network: the HTML files below each ROOT are read once, and then crawled in memory from its
-index on. `ours` is `Judge.answer` and the
-frontier's `settle`, as in a crawl with every default on. `floor` parses by lexbor, asks for the
-`a` elements, cuts fragments, drops duplicates, joins the plain links by hand and the rest by
-ada-url, and looks them up in a set; it detects no charset, decodes no entity of its own, judges
-no scope and keeps no record. The two take turns in one process; figures are medians over the
-rounds, in us of CPU per page. Both must come to the same URLs. Needs `pip install -e .`
+No network: the HTML files below each ROOT are read once, and then crawled in memory from its index
+on. `ours` is `PageHandler.settled` and the frontier's `settle`, as in a crawl with every default
+on. `floor` parses by lexbor, asks for the `a` elements, cuts fragments, drops duplicates, joins
+the plain links by hand and the rest by ada-url, and looks them up in a set; it detects no charset,
+decodes no entity of its own, judges no scope and keeps no record. The two take turns in one
+process; figures are medians over the rounds, in us of CPU per page. Both must come to the same
+URLs. Needs `pip install -e .`
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ import httpx
 import trio
 from selectolax.lexbor import LexborHTMLParser
 
-from trio_crawler import Crawler
-from trio_crawler.model import Job, Response
+from trio_crawler import Crawler, Politeness, Response
+from trio_crawler.frontier import Attempt
 from trio_crawler.page import charset, media, urls
-from trio_crawler.page.html import read as html
+from trio_crawler.page.html.read import parse_html
 from trio_crawler.page.read import read
 
 SITE = "http://127.0.0.1:8000/"
@@ -101,26 +101,30 @@ def joined(href: str, base: str) -> str:
 
 
 class Ours:
-    """Crawl with the judge and the frontier of a crawler, all else as it comes."""
+    """Crawl with the handler of pages and the frontier of a crawler, without a fetch."""
 
     def __init__(self, pages: dict[str, bytes]) -> None:
         self.answers = {url: Response(200, HEADERS, body) for url, body in pages.items()}
-        self.crawler = Crawler([next(iter(pages))])
+        self.crawler = Crawler([next(iter(pages))], politeness=Politeness(robots=False))
         self.seen = set[str]()
         self.answering = self.settling = 0.0
 
     async def run(self) -> None:
-        """Crawl from the first page on; keep the seconds that verdicts and settling took."""
-        frontier, judge = self.crawler.frontier, self.crawler._judge
+        """Crawl from the first page on; keep the seconds that the handler and settling took."""
+        frontier, engine = self.crawler.frontier, self.crawler._engine
+        await engine.open(self.crawler.plan)
+        handler = engine.pages
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(frontier.run, [Job(url) for url in self.crawler.seeds])
+            nursery.start_soon(frontier.run)
             async for job in frontier.jobs:
                 self.seen.add(job.url)
                 answer = self.answers.get(job.url) or Response(404)
+                attempt = Attempt(job, answer, 0.1)
+                frontier.hosts.answered(attempt)
                 started = time.process_time()
-                verdict = await judge.answer(job, answer, 0.1)
+                settlement = await handler.settled(attempt)
                 judged = time.process_time()
-                await frontier.settle(*verdict)
+                await frontier.settle(settlement)
                 self.answering += judged - started
                 self.settling += time.process_time() - judged
 
@@ -128,14 +132,14 @@ class Ours:
 def reading(pages: dict[str, bytes]) -> dict[str, float]:
     """Return the seconds that the steps of `page.read` take."""
     texts = {url: charset.decode(body, "utf-8")[0] for url, body in pages.items()}
-    found = {url: html.read(text, url) for url, text in texts.items()}
+    found = {url: parse_html(text, url) for url, text in texts.items()}
     steps: dict[str, Callable[[str], object]] = {
         "read": lambda url: read(pages[url], "text/html", url),
-        "media": lambda url: media.textual(media.media_type("text/html", pages[url])),
+        "media": lambda url: media.is_text(media.media_type("text/html", pages[url])),
         "charset": lambda url: charset.decode(
-            pages[url], charset.decide(pages[url], "text/html", markup=True)
+            pages[url], charset.detect(pages[url], "text/html", markup=True)
         ),
-        "find": lambda url: html.read(texts[url], url),
+        "find": lambda url: parse_html(texts[url], url),
         "resolve": lambda url: urls.resolve(found[url].hrefs, found[url].base),
     }
     seconds = {}

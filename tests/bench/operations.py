@@ -17,7 +17,7 @@ import httpx
 import trio
 
 from trio_crawler import Job, MemoryFrontier, Page, Politeness, Response, SqliteFrontier
-from trio_crawler.policy.robots.store import Robots
+from trio_crawler.frontier import Attempt, Plan, Settlement
 
 HEADERS = httpx.Headers({"content-type": "text/html"})
 SITE = "https://docs.example.org/reference/library/chapter-"
@@ -28,37 +28,38 @@ async def operate(
 ) -> None:
     """Take all URLs through a frontier."""
     admitted = links
+    seeds = [f"{SITE}{number}" for number in range(workers)]
+    politeness = Politeness(per_host=workers, robots=False)
+    await frontier.open(Plan(seeds, politeness=politeness, workers=workers))
 
     async def work() -> None:
         nonlocal admitted
         async for job in frontier.jobs:
-            frontier.answered(job, Response(200, HEADERS), 0.001)
+            frontier.hosts.answered(Attempt(job, Response(200, HEADERS), 0.001))
             found = [f"{SITE}{max(0, admitted - step)}" for step in range(links)]
             if admitted < urls:
                 admitted += 1
-            known = frontier.knows(found)
+            known = frontier.known(found)
             fresh = [Job(url, job.depth + 1, 10, job.url) for url in found if url not in known]
             page = Page(job.url, 200, HEADERS, b"", links=tuple(found), depth=job.depth)
-            await frontier.settle(page, fresh)
+            await frontier.settle(Settlement(job, page, fresh))
 
     async with trio.open_nursery() as nursery:
-        seeds = [Job(f"{SITE}{number}") for number in range(workers)]
-        nursery.start_soon(frontier.run, seeds, Robots("bench", obey=False), workers)
+        nursery.start_soon(frontier.run)
         for _ in range(workers):
             nursery.start_soon(work)
 
 
 def measured(lasting: bool, urls: int, workers: int, links: int) -> tuple[float, float]:
     """Return URLs a second, and microseconds of CPU a URL."""
-    politeness = Politeness(per_host=workers, robots=False)
 
     async def main() -> int:
         if not lasting:
-            memory = MemoryFrontier(politeness=politeness)
+            memory = MemoryFrontier()
             await operate(memory, urls, workers, links)
             return memory.statistics().admitted
         with tempfile.TemporaryDirectory() as directory:
-            async with SqliteFrontier(directory, politeness=politeness) as frontier:
+            async with SqliteFrontier(directory) as frontier:
                 await operate(frontier, urls, workers, links)
                 return frontier.statistics().admitted
 

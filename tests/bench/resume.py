@@ -21,8 +21,8 @@ import trio
 from held import Heartbeat
 
 from trio_crawler import Crawler, Job, Page, Politeness, Response, SqliteFrontier
-from trio_crawler.store.batch import Batch
 from trio_crawler.store.store import Store
+from trio_crawler.store.writer import Batch
 
 SITE = "https://docs.example.org/reference/library"
 LINKS = 10

@@ -4,8 +4,8 @@
                                    [--cost 100 10000 100000] [--rounds 3] [--seed 1]
                                    [--steepness 0.8]
 
-There is no network, and nothing waits: a crawl is a heap of answers to come, and `Turns` says what
-is asked for next. The hosts are of all sizes (the biggest has hundreds of times as many URLs as
+There is no network, and nothing waits: a crawl is a heap of answers to come, and `HostScheduler`
+chooses the next job. The hosts are of all sizes (the biggest has hundreds of times as many URLs as
 the one in the middle), answer after 20 ms to 5 s, one host always about as fast, and a fifth of
 them wants up to 2 s between two starts. A page leads to the next twenty of its host.
 
@@ -14,7 +14,7 @@ none of them ever waits, and that which the host needs that takes longest if it 
 worker. "busy" is how much of the workers' time was spent on answers until the last answer.
 
 The second table is the real cost of a decision, which is `answered`, `put` and `next` for one URL,
-and the memory of a host: its place, manners and rules, with one waiting URL, but not the job
+and the memory of a host: its place, state and rules, with one waiting URL, but not the job
 itself; and that of one more URL that waits.
 """
 
@@ -32,10 +32,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 from statistics import median
 
-from trio_crawler.frontier.host_scheduler import Turns
-from trio_crawler.model import Job, Purpose, Response
+from trio_crawler.frontier.host_scheduler import HostScheduler
+from trio_crawler.frontier.settlement import RobotsRules
+from trio_crawler.model import Attempt, Job, Purpose, Response
+from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.politeness import Politeness
-from trio_crawler.policy.robots.store import ALLOW_ALL, Robots, Rules
+from trio_crawler.policy.robots.rules import ALLOW_ALL, Rules
 
 FASTEST, SLOWEST = 0.02, 5.0
 LONGEST_DELAY = 2.0
@@ -72,7 +74,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Crawled:
-    """Say how one crawl went: in virtual seconds but for `cpu`, the real ones."""
+    """The figures of one crawl: in virtual seconds but for `cpu`, the real ones."""
 
     hosts: int
     urls: int
@@ -100,7 +102,7 @@ class Crawled:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Say what a decision takes (seconds of CPU), and a host and a waiting URL (bytes)."""
+    """The cost of a decision (seconds of CPU), of a host and of a waiting URL (bytes)."""
 
     hosts: int
     decision: float
@@ -134,9 +136,8 @@ class Crawl:
         self._workers = workers
         self._politeness = politeness
         self._chance = chance
-        self._turns = Turns(politeness)
-        self._turns.robots = Robots("example")
-        self._flights: list[tuple[float, int, float, Job]] = []
+        self._scheduler = HostScheduler(plan_of(politeness))
+        self._in_flight: list[tuple[float, int, float, Job]] = []
         self._number = 0
 
     def run(self) -> Crawled:
@@ -146,33 +147,32 @@ class Crawl:
             self._find(site, 1, 0.0)
         now = 0.0
         self._start(now)
-        while self._flights or len(self._turns):
-            wakes = self._turns.wakes if len(self._flights) < self._workers else math.inf
-            if self._flights and self._flights[0][0] <= wakes:
-                now = self._flights[0][0]
+        while self._in_flight or len(self._scheduler):
+            wakes = self._scheduler.wakes if len(self._in_flight) < self._workers else math.inf
+            if self._in_flight and self._in_flight[0][0] <= wakes:
+                now = self._in_flight[0][0]
                 self._land(now)
             else:
                 assert wakes < math.inf, "jobs wait, and nothing will let them start"
                 now = max(now, wakes)
             self._start(now)
-        return self._told(now, time.process_time() - began)
+        return self._figures(now, time.process_time() - began)
 
     def _start(self, now: float) -> None:
         """Give each free worker a job, while there are some."""
-        while len(self._flights) < self._workers and (job := self._turns.next(now)):
+        while len(self._in_flight) < self._workers and (job := self._scheduler.next(now)):
             seconds = self._sites[job.url].latency * (0.5 + self._chance.random())
             self._number += 1
-            heapq.heappush(self._flights, (now + seconds, self._number, seconds, job))
+            heapq.heappush(self._in_flight, (now + seconds, self._number, seconds, job))
 
     def _land(self, now: float) -> None:
-        _, _, seconds, job = heapq.heappop(self._flights)
+        _, _, seconds, job = heapq.heappop(self._in_flight)
         site = self._sites[job.url]
-        self._turns.answered(job, OK, seconds, now)
+        self._scheduler.answered(Attempt(job, OK, seconds), now)
         if job.purpose is Purpose.ROBOTS:
             site.robots = seconds
             rules = Rules({}, site.delay) if site.delay else ALLOW_ALL
-            self._turns.robots.store(job.url[: -len("/robots.txt")], rules, now)
-            self._turns.learned(job.url, None, now)
+            self._scheduler.learn(RobotsRules(job.url, rules), now)
             return
         site.work += seconds
         site.answered += 1
@@ -182,9 +182,9 @@ class Crawl:
         found = min(links, site.urls - site.found)
         site.found += found
         for _ in range(found):
-            self._turns.put(site.job, now)
+            self._scheduler.put(site.job, now)
 
-    def _told(self, makespan: float, cpu: float) -> Crawled:
+    def _figures(self, makespan: float, cpu: float) -> Crawled:
         sites = self._seeds
         return Crawled(
             hosts=len(sites),
@@ -212,44 +212,47 @@ def cost(hosts: int, workers: int = 100, decisions: int = 50_000) -> Cost:
     jobs = [Job(f"http://h{number}.test/page") for number in range(hosts)]
     gc.collect()
     tracemalloc.start()
-    turns = _known(jobs)
+    scheduler = _known(jobs)
     host = tracemalloc.get_traced_memory()[0] / hosts
     for job in jobs * 4:
-        turns.put(job, 0.0)
+        scheduler.put(job, 0.0)
     url = (tracemalloc.get_traced_memory()[0] / hosts - host) / 4
     tracemalloc.stop()
-    return Cost(hosts, _decide(turns, workers, decisions) / decisions, host, url)
+    return Cost(hosts, _decide(scheduler, workers, decisions) / decisions, host, url)
 
 
-def _known(jobs: Sequence[Job]) -> Turns:
+def plan_of(politeness: Politeness) -> Plan:
+    """Return a plan with this politeness, and the same chance each time."""
+    return Plan([], politeness=politeness, random=random.Random(1))
+
+
+def _known(jobs: Sequence[Job]) -> HostScheduler:
     """Put one job of each host, after its robots.txt has answered."""
-    turns = Turns(Politeness(delay=0.001))
-    turns.robots = Robots("example")
+    scheduler = HostScheduler(plan_of(Politeness(delay=0.001)))
     for job in jobs:
-        turns.put(job, 0.0)
-    while (errand := turns.next(0.0)) is not None:
-        turns.answered(errand, OK, 0.0, 0.0)
-        turns.robots.store(errand.url[: -len("/robots.txt")], ALLOW_ALL, 0.0)
-        turns.learned(errand.url, None, 0.0)
-    return turns
+        scheduler.put(job, 0.0)
+    while (file := scheduler.next(0.0)) is not None:
+        scheduler.answered(Attempt(file, OK, 0.0), 0.0)
+        scheduler.learn(RobotsRules(file.url, ALLOW_ALL), 0.0)
+    return scheduler
 
 
-def _decide(turns: Turns, workers: int, decisions: int) -> float:
+def _decide(scheduler: HostScheduler, workers: int, decisions: int) -> float:
     now = 1.0
-    flying = [turns.next(now) for _ in range(workers)]
+    in_flight = [scheduler.next(now) for _ in range(workers)]
     began = time.process_time()
     for number in range(decisions):
         now += 0.001
-        job = flying[number % workers]
+        job = in_flight[number % workers]
         assert job
-        turns.answered(job, OK, 0.1, now)
-        turns.put(job, now)
-        flying[number % workers] = turns.next(now)
+        scheduler.answered(Attempt(job, OK, 0.1), now)
+        scheduler.put(job, now)
+        in_flight[number % workers] = scheduler.next(now)
     return time.process_time() - began
 
 
 def schedule_table(runs: Sequence[Crawled]) -> str:
-    """Tell of crawls, a line each."""
+    """Return a line for each crawl."""
     head = " hosts      urls workers   bound s   taken s   over   busy  CPU us/URL"
     return "\n".join([head, *map(_schedule_line, runs)])
 
@@ -262,7 +265,7 @@ def _schedule_line(run: Crawled) -> str:
 
 
 def cost_table(costs: Sequence[Cost]) -> str:
-    """Tell of costs, a line each."""
+    """Return a line for each cost."""
     return "\n".join([" hosts  us/decision  bytes/host  bytes/URL", *map(_cost_line, costs)])
 
 

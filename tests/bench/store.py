@@ -18,9 +18,10 @@ from statistics import median
 import httpx
 
 from trio_crawler.model import Anchor, Page
-from trio_crawler.store.batch import Batch
 from trio_crawler.store.history import History
+from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
+from trio_crawler.store.writer import Batch
 
 SITE = "https://docs.example.org/reference/library/chapter-"
 LINKS = 100
@@ -107,15 +108,15 @@ def large(urls: int) -> Iterator[str]:
         _fill(directory, urls, 200)
         yield _timed("opening", lambda: Store.open(directory).close())
         with Store.open(directory) as store:
-            yield _timed("urls()", lambda: sum(len(rows) for rows in store.urls()))
-            yield _timed("waiting()", lambda: sum(len(rows) for rows in store.waiting()))
-            yield _timed("counts()", store.counts)
-            yield _timed("hops()", lambda: len(list(store.hops())))
-            yield _timed("bodies()", lambda: sum(len(rows) for rows in store.bodies()))
+            yield _timed("urls()", lambda: sum(len(rows) for rows in store.walk.urls()))
+            yield _timed("waiting()", lambda: sum(len(rows) for rows in store.walk.waiting()))
+            yield _timed("statistics()", store.statistics)
+            yield _timed("hops()", lambda: len(list(store.walk.hops())))
+            yield _timed("bodies()", lambda: sum(len(rows) for rows in store.walk.bodies()))
         with History(directory) as history:
             yield _timed("outcomes()", lambda: sum(1 for _ in history.outcomes()))
         with Store.open(directory, refresh=True) as store:
-            yield _timed("validators()", lambda: sum(1 for _ in store.validators()))
+            yield _timed("validators()", lambda: sum(1 for _ in store.walk.validators()))
         _fill(directory, urls, 304)
         with History(directory) as history:
             yield _timed("changes()", lambda: sum(1 for _ in history.changes()))
@@ -135,7 +136,7 @@ def _fill(directory: str, urls: int, status: int) -> None:
                 batch.admitted.append((first + number, url(number), "page", 0, 10, None, None))
                 batch.settled.append((first + number, 0.0, _with_links(found, links)))
             store.write(batch)
-        store.end("finished", [], 1.0)
+        store.end(End.FINISHED, [], 1.0)
 
 
 def _with_links(found: Page, links: tuple[str, ...]) -> Page:

@@ -24,12 +24,13 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from trio_crawler.frontier.disk_queue import Spill, SpillFile
-from trio_crawler.frontier.filed import Filed
-from trio_crawler.frontier.host_scheduler import Turns
+from trio_crawler.frontier.disk_queue import DiskQueue, DiskQueueFile
+from trio_crawler.frontier.host_scheduler import HostScheduler
 from trio_crawler.frontier.seen import Seen
-from trio_crawler.frontier.url_set import Keys
+from trio_crawler.frontier.url_index import StoredJob
+from trio_crawler.frontier.url_set import UrlSet
 from trio_crawler.model import Job
+from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.politeness import Politeness
 
 LINKS = 50
@@ -39,7 +40,7 @@ HEAD = (
     f"{'URLs':>11}{'hosts':>9}  {'how':9}{'resident':>9}{'peak MiB':>9}{'on disk':>9}"
     f"{'admit us':>9}{'take us':>9}{'held ms':>9}"
 )
-EAGER = Politeness(delay=0.0, per_host=10**9, adaptive=False, robots=False)
+EAGER = Plan([], politeness=Politeness(delay=0.0, per_host=10**9, adaptive=False, robots=False))
 
 
 def url_of(number: int, hosts: int) -> str:
@@ -48,16 +49,16 @@ def url_of(number: int, hosts: int) -> str:
     return f"https://www.site{site}.example/documentation/reference/page-{page:08}.html"
 
 
-def jobs(count: int, hosts: int) -> Iterator[Filed]:
+def jobs(count: int, hosts: int) -> Iterator[StoredJob]:
     """Make jobs as they are found, 50 on a page of their own host, or of others."""
     for number in range(count):
         if number % LINKS == 0:
             referrer = url_of(number // LINKS, hosts)
-        yield Filed(url_of(number, hosts), 1, 10, referrer, number=number)
+        yield StoredJob(url_of(number, hosts), 1, 10, referrer, number=number)
 
 
 def admitted(
-    waiting: Iterator[Filed], seen: Seen, turns: Turns, disk: bool
+    waiting: Iterator[StoredJob], seen: Seen, scheduler: HostScheduler, disk: bool
 ) -> tuple[float, float]:
     """Let jobs wait; return the seconds of CPU in all, and of the slowest hundred."""
     spent = slowest = 0.0
@@ -68,17 +69,17 @@ def admitted(
         for job in each:
             fresh = seen.admit(job)
             if fresh is not None:
-                turns.put(fresh, 0.0)
+                scheduler.put(fresh, 0.0)
         took = time.process_time() - begun
         spent, slowest = spent + took, max(slowest, took)
     return spent, slowest
 
 
-def taken(turns: Turns, count: int) -> float:
+def taken(scheduler: HostScheduler, count: int) -> float:
     """Take so many jobs; return the seconds of CPU."""
     begun = time.process_time()
     for _ in range(count):
-        if turns.next(0.0) is None:
+        if scheduler.next(0.0) is None:
             sys.exit("a job is missing")
     return time.process_time() - begun
 
@@ -94,12 +95,12 @@ def measure(count: int, hosts: int, how: str, directory: str) -> None:
     """Print one row."""
     disk = how == "on disk"
     before = resident()
-    file = SpillFile(directory)
-    seen = Seen(10, Keys() if disk else None)
-    turns = Turns(EAGER, lines=partial(Spill, file)) if disk else Turns(EAGER)
-    admit, slowest = admitted(jobs(count, hosts), seen, turns, disk)
+    file = DiskQueueFile(directory)
+    seen = Seen(10, UrlSet() if disk else None)
+    scheduler = HostScheduler(EAGER, partial(DiskQueue, file) if disk else None)
+    admit, slowest = admitted(jobs(count, hosts), seen, scheduler, disk)
     grown, written = resident() - before, len(file)
-    take = taken(turns, some := min(count, TAKEN))
+    take = taken(scheduler, some := min(count, TAKEN))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     file.close()
     print(

@@ -23,8 +23,8 @@ from sites.raw import Request, html, redirect, reply, silence, threaded_raw_serv
 from trio_crawler.cli.main import command
 
 ACCOUNT = re.compile(
-    r"^admitted (\d+) = (\d+) pages? \+ (\d+) redirects? \+ (\d+) failures? \+ (\d+) skipped"
-    r"(?: \+ (\d+) in flight)?(?: \+ (\d+) waiting)?$",
+    r"^admitted ([\d,]+) = ([\d,]+) pages? \+ ([\d,]+) redirects? \+ ([\d,]+) failures?"
+    r" \+ ([\d,]+) skipped(?: \+ ([\d,]+) in flight)?(?: \+ ([\d,]+) waiting)?$",
     re.MULTILINE,
 )
 
@@ -33,7 +33,7 @@ def account(report: str) -> list[int]:
     """Give the figures of the accounting line, the sum first; what is not named is 0."""
     found = ACCOUNT.search(report)
     assert found, report
-    admitted, *ways = (int(figure or 0) for figure in found.groups())
+    admitted, *ways = (int((figure or "0").replace(",", "")) for figure in found.groups())
     assert admitted == sum(ways)
     return [admitted, *ways]
 
@@ -64,14 +64,14 @@ def test_a_site_of_which_nothing_comes_is_status_3():
         url = server.url
     result = crawl("--max-tries", "1", url)
     assert (result.returncode, result.stderr) == (3, "")
-    assert f"  refused {url}\n" in result.stdout
+    assert f"  connection_refused {url}\n" in result.stdout
     assert account(result.stdout) == [1, 0, 0, 1, 0, 0, 0]
 
 
 def test_why_lists_each_refused_url_with_its_reason_and_a_page_that_has_it():
     with threaded_raw_server({"/": html("http://other.test/", "mailto:a@b")}) as server:
         short, long = crawl(server.url), crawl("--why", server.url)
-    assert "Refused links: 1 other_scheme, 1 other_site (--why lists them)" in short.stdout
+    assert "Rejected links: 1 other_scheme, 1 other_site (--why lists them)" in short.stdout
     assert "other.test" not in short.stdout
     assert f"  other_site (1)\n    http://other.test/ from {server.url}\n" in long.stdout
     assert f"  other_scheme (1)\n    mailto:a@b from {server.url}\n" in long.stdout
@@ -326,7 +326,7 @@ def test_max_time_ends_a_site_that_has_no_end():
     with threaded_raw_server(more) as server:
         result = crawl("--no-traps", "--max-time", "0.3", server.url)
     assert result.returncode == 0
-    assert re.search("^(Skipped|Refused links): 1 time_budget", result.stdout, re.M)
+    assert re.search("^(Skipped|Rejected links): 1 time_budget", result.stdout, re.M)
     assert "\nEnded early: the time allowed was over\n" in result.stdout
     assert account(result.stdout)[1] == len(pages(server)) >= 1
 

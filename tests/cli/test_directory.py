@@ -18,6 +18,9 @@ from cli.command import crawl, ended, here, start, wait_until
 from cli.gate import Gate
 from sites.raw import Request, html, redirect, reply, silence, threaded_raw_server
 
+from trio_crawler import History
+from trio_crawler.store import End
+
 NOBODY = "http://127.0.0.1:9/"
 LEAVES = [f"/{number}" for number in range(6)]
 
@@ -195,6 +198,8 @@ def test_a_budget_that_is_used_up_leaves_what_waits(crawled):
         assert len(pages(server)) == 3
         assert f"\n4 URLs wait in {crawled}: a greater --max-pages goes on\n" in first.stdout
         again = crawl(*words, server.url)
+    with History(crawled) as history:
+        assert [run.how for run in history.runs] == [End.SPENT, End.FINISHED]
     assert "\nadmitted 7 = 7 pages + 0 redirects + 0 failures + 0 skipped\n" in again.stdout
     assert len(pages(server)) == 7
 

@@ -50,7 +50,7 @@ def test_csv_has_a_line_for_each_url(tmp_path):
         "paper": "page",
     }
     assert (found["a"]["title"], found["gone"]["status"]) == ("'=A", "404")
-    assert (found[""]["links"], found[""]["refused"]) == ("4", "1")
+    assert (found[""]["links"], found[""]["rejected"]) == ("4", "1")
 
 
 def test_links_has_a_line_for_each_link_of_each_page(tmp_path):
@@ -161,7 +161,7 @@ def written(path: Path, count: int) -> None:
 
 @pytest.fixture
 def three_a_file(monkeypatch):
-    monkeypatch.setattr(sitemap_xml, "MOST_URLS", 3)
+    monkeypatch.setattr(sitemap_xml, "MAX_URLS", 3)
 
 
 def test_a_sitemap_of_many_pages_is_an_index_with_files_beside_it(tmp_path, three_a_file):

@@ -175,6 +175,21 @@ def test_a_private_address_that_no_seed_names_is_refused_unless_it_is_allowed(al
 
 # By which way.
 
+NEWER = """
+import httpx
+httpx.__version__ = "9.9.9"
+from trio_crawler.cli import main
+main()
+"""
+
+
+def test_http_2_with_a_version_of_httpx_that_was_not_tried_is_wrong_usage_with_a_remedy():
+    command = [sys.executable, "-c", NEWER, "--http2", "http://127.0.0.1:1/"]
+    run = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "not with httpx 9.9.9, which is installed: run pip install 'httpx" in run.stderr
+    assert len(run.stderr.splitlines()) == 1
+
 
 @pytest.fixture
 def dead_url() -> str:
@@ -244,7 +259,11 @@ def test_a_failure_is_told_with_the_phase_in_which_it_happened(words, tries, dea
     # A host of which not even robots.txt could be had is asked for nothing else.
     result = crawl(*words, "--max-tries", "1", "--jsonl", "-", dead_url)
     record = json.loads(result.stdout)
-    assert (record["reason"], record["phase"], record["tries"]) == ("refused", "connect", tries)
+    assert (record["reason"], record["phase"], record["tries"]) == (
+        "connection_refused",
+        "connect",
+        tries,
+    )
 
 
 # Many at once.

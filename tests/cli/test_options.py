@@ -44,7 +44,10 @@ WRONG = {
         ["--sitemap", "ftp://x/", URL],
         "--sitemap: not an http or https URL: 'ftp://x/'",
     ),
-    "a sitemap that is no URL": (["--sitemap", "http://[", URL], "--sitemap: not a URL"),
+    "a sitemap that is no URL": (
+        ["--sitemap", "http://[", URL],
+        "--sitemap: not an http or https URL",
+    ),
     "no sitemap": (["--sitemap", "", URL], "'--sitemap': an empty URL"),
     "a user in a sitemap": (["--sitemap", "me@x/s.xml", URL], "'--sitemap': a URL must not hold"),
     "a sitemap, and none": (
@@ -61,7 +64,7 @@ WRONG = {
     "a header without a name": (["--header", ": x", URL], "write it as 'Name: value'"),
     "a header that is ours": (["--header", "Host: x", URL], "header Host"),
     "a header of two lines": (["--header", "A: b\nC: d", URL], "header A"),
-    "a user agent of two lines": (["--user-agent", "a\r\nb", URL], "User-Agent"),
+    "a user agent of two lines": (["--user-agent", "a\r\nb", URL], "user_agent"),
     "a URL of another scheme": (["ftp://127.0.0.1/"], "ftp://127.0.0.1/"),
     "a user and a password": (["http://user:word@127.0.0.1/"], "--auth USER:PASSWORD"),
     "a user, and no scheme": (["user@127.0.0.1"], "--auth USER:PASSWORD"),
@@ -93,6 +96,11 @@ WRONG = {
     "a proxy of another scheme": (["--proxy", "ftp://x", URL], "write it as http://HOST:PORT"),
     "a proxy with a path": (["--proxy", "http://x:1/a", URL], "write it as http://HOST:PORT"),
     "no proxy": (["--proxy", "", URL], "write it as http://HOST:PORT"),
+    "a proxy, and those of the environment": (
+        ["--proxy", "http://x:1", "--trust-env", URL],
+        "use --proxy or --trust-env, not both",
+    ),
+    "a proxy at no port": (["--proxy", "http://x:99999", URL], "proxy must be a URL such as"),
     "a proxy without a scheme": (
         ["--proxy", "127.0.0.1:3128", URL],
         "write it as http://HOST:PORT",
@@ -226,10 +234,10 @@ def test_a_package_that_is_missing_is_named_with_the_command_that_brings_it(
 
 
 BUG = """
-import trio_crawler
+import trio_crawler.report
 def text(*args, **more):
     raise ValueError("a bug")
-trio_crawler.Report.text = text
+trio_crawler.report.Report.text = text
 from trio_crawler.cli import main
 main()
 """

@@ -16,9 +16,12 @@ import pytest
 from cli.command import crawl, ended, here, start
 from cli.gate import Gate
 from sites.raw import html, redirect, reply, threaded_raw_server
+from store.batches import admitted
 
 from trio_crawler.cli.main import main
 from trio_crawler.cli.retold import retold
+from trio_crawler.store import End
+from trio_crawler.store.store import Store
 
 SITE = {
     "/": html("/a", "/old", "/gone", "http://other.test/", title="Home"),
@@ -44,6 +47,27 @@ def site(tmp_path_factory):
         words = ["--ignore-nofollow", "--max-tasks", "3", "--sitemap", "/sitemap.xml"]
         assert here("-o", directory, *words, server.url) == 1
     return directory, server.url
+
+
+@pytest.mark.parametrize(
+    ("how", "line"),
+    [
+        (End.STOPPED, "Ended early: stopped"),
+        (End.CUT_SHORT, "Ended early: cut short"),
+        (End.SPENT, "1 URL waits in {}: a greater --max-pages goes on"),
+        (End.FINISHED, "1 URL waits in {}: the same command goes on"),
+        (None, "1 URL waits in {}: the same command goes on"),
+    ],
+)
+def test_the_report_says_how_the_last_run_ended(tmp_path, capsys, how, line):
+    with Store.open(tmp_path) as store:
+        store.write(admitted("a"))
+        if how is not None:
+            store.end(how, [], 1.0)
+    tell(str(tmp_path))
+    out = capsys.readouterr().out
+    assert line.format(tmp_path) in out.splitlines()
+    assert ("Ended early" in out) == line.startswith("Ended early")
 
 
 def without_time(report: str) -> str:

@@ -18,7 +18,7 @@ import pytest
 import trio
 import trio.testing
 
-from trio_crawler import Crawler, HttpFetch, Limits, Statistics
+from trio_crawler import Crawler, HttpxFetch, Limits, Statistics
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -182,7 +182,7 @@ def test_of_two_timers_at_one_instant_a_task_group_tells_both_errors_a_nursery_o
 def test_every_url_of_a_small_site_ends_in_exactly_one_way(name: str) -> None:
     client, site = visitor(answer_in_memory)
     crawler = Crawler(
-        [f"{site.url}{name}/"], limits=Limits(max_redirects=1), fetch=HttpFetch(client)
+        [f"{site.url}{name}/"], limits=Limits(max_redirects=1), fetch=HttpxFetch(client)
     )
 
     async def main() -> list[str]:

@@ -17,7 +17,7 @@ import click
 import pytest
 
 import trio_crawler
-from trio_crawler import report, testing
+from trio_crawler import frontier, model, net, report, store, testing
 from trio_crawler.cli.main import command
 from trio_crawler.cli.retold import retold
 
@@ -26,7 +26,7 @@ DOCS = ROOT / "docs"
 GUIDE = DOCS / "guide"
 GENERATED = DOCS / "generated"
 PACKAGE = ROOT / "trio_crawler"
-TESTING = ("Answer", "Site", "Web", "fault", "html", "redirect", "robots")
+ROOMS = (frontier, model, net, report, store, testing)
 
 Record = Callable[[Path, str], None]
 
@@ -121,9 +121,9 @@ def test_the_house_is_drawn_from_its_imports(recorded: Record) -> None:
 def public() -> Iterator[str]:
     """Name all that somebody may import, as the reference names it."""
     yield from (f"trio_crawler.{name}" for name in trio_crawler.__all__)
-    more = set(report.__all__) - set(trio_crawler.__all__)
-    yield from (f"trio_crawler.report.{name}" for name in sorted(more))
-    yield from (f"trio_crawler.testing.{name}" for name in TESTING)
+    for room in ROOMS:
+        more = set(room.__all__) - set(trio_crawler.__all__)
+        yield from (f"{room.__name__}.{name}" for name in sorted(more))
 
 
 def value(name: str) -> object:
@@ -168,7 +168,10 @@ def home(name: str) -> tuple[str, str]:
     """Return the module of a public name that has its declaration, or imports it from there."""
     module, _, own = name.rpartition(".")
     if module == "trio_crawler":
-        module = {"__version__": "trio_crawler._version"}.get(own) or trio_crawler._HOME[own]
+        stub = (PACKAGE / "__init__.pyi").read_text()
+        found = re.search(rf"^from \.([\w.]+) import {own} as", stub, re.MULTILINE)
+        assert found, f"{own} is not in the stub"
+        module = f"trio_crawler.{found[1]}"
     return module, own
 
 
@@ -217,15 +220,8 @@ def test_every_public_name_is_on_one_page_of_the_reference() -> None:
     assert shown() == Counter(public())
 
 
-def test_the_public_names_of_testing_are_those_that_it_defines() -> None:
-    own = ast.parse(Path(testing.__file__ or "").read_text()).body
-    names = {each.name for each in own if isinstance(each, ast.ClassDef | ast.FunctionDef)}
-    names |= {ast.unparse(each.target) for each in own if isinstance(each, ast.AnnAssign)}
-    assert {name for name in names if not name.startswith("_")} == set(TESTING)
-
-
 def test_the_groups_of_reasons_are_those_of_their_declaration() -> None:
-    declared = (PACKAGE / "reasons.py").read_text().partition("class Phase")[0]
+    declared = (PACKAGE / "model.py").read_text().partition("class Phase")[0]
     firsts = re.findall(r"    # .+\n    (\w+) =", declared)
     told = re.findall(r"[Ff]rom `(\w+)` on", (GUIDE / "reference/outcomes.md").read_text())
     assert told == [first for first in firsts if first != "BAD_SITEMAP"]
@@ -285,9 +281,8 @@ def test_every_example_is_shown_and_run_by_a_page(example: Path) -> None:
 def test_an_example_uses_only_what_is_public(example: Path) -> None:
     for node in ast.walk(ast.parse(example.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("trio_crawler"):
-            assert node.module in ("trio_crawler", "trio_crawler.testing")
-            names = {alias.name for alias in node.names}
-            assert names <= {*trio_crawler.__all__, *TESTING}
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            assert names <= set(public())
 
 
 def test_the_command_of_the_tutorial_prints_no_time_and_keeps_what_is_the_same() -> None:

@@ -23,7 +23,7 @@ from durable.server import Asked
 from durable.site import Site
 
 from trio_crawler import Failure, History, Outcome, Page, Reason, Redirect
-from trio_crawler.report.jsonl import line
+from trio_crawler.report.jsonl import to_jsonl
 
 _SOFT = {Reason.DUPLICATE, Reason.META_NOFOLLOW, Reason.REL_NOFOLLOW, Reason.HEADER_NOFOLLOW}
 _MOST = 5
@@ -63,8 +63,8 @@ def _differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> Iterator[str
 def _meaning(outcome: Outcome, either: Collection[str]) -> tuple[Any, ...]:
     match outcome:
         case Page():
-            soft = {link.url for link in outcome.refused if link.reason in _SOFT}
-            hard = {(link.url, link.reason) for link in outcome.refused} - {
+            soft = {link.url for link in outcome.rejected if link.reason in _SOFT}
+            hard = {(link.url, link.reason) for link in outcome.rejected} - {
                 (url, reason) for url in soft for reason in _SOFT
             }
             links = frozenset(outcome.links) | soft
@@ -76,7 +76,7 @@ def _meaning(outcome: Outcome, either: Collection[str]) -> tuple[Any, ...]:
         ):
             return ("leads to", target)
         case Redirect():
-            return ("redirect", outcome.status, outcome.target, outcome.refused)
+            return ("redirect", outcome.status, outcome.target, outcome.rejected)
         case Failure():
             return ("failure", outcome.reason, outcome.target)
     return ("skipped", outcome.reason)
@@ -144,7 +144,7 @@ def lines(file: Path, found: Iterable[Outcome]) -> list[str]:
     twice = [
         f"{url} stands in {file.name} {many} times" for url, many in count.items() if many > 1
     ]
-    wanted = {outcome.url: line(outcome) for outcome in found}
+    wanted = {outcome.url: to_jsonl(outcome) for outcome in found}
     there = {json.loads(text)["url"]: text for text in written}
     return [*twice[:_MOST], *(f"{file.name}: {text}" for text in _differences(there, wanted))]
 

@@ -13,9 +13,9 @@ import trio
 from durable import compare
 
 from trio_crawler import Crawler, Limits, Outcome, SqliteFrontier, Statistics
-from trio_crawler.model import Job, Reason, Response
-from trio_crawler.report.jsonl import line
-from trio_crawler.testing import Answer, Site, Web, fault, html, redirect, robots
+from trio_crawler.model import Answer, Job, Reason, Response
+from trio_crawler.report.jsonl import to_jsonl
+from trio_crawler.testing import Site, Web, fault, html, redirect, robots
 
 WORKERS = 3
 _SLOW = {"/slow": 0.1, "/slower": 0.5}
@@ -80,9 +80,9 @@ class Small:
         """Crawl until the end, until whatever ends it, or stop after so many outcomes."""
         seen = 0
         async with AsyncExitStack() as stack:
-            frontier = SqliteFrontier(self.directory, self._limits, refresh=refresh)
+            frontier = SqliteFrontier(self.directory, refresh=refresh)
             await stack.enter_async_context(frontier)
-            stream = frontier.stream(self.lines, line)
+            stream = frontier.stream(self.lines, to_jsonl)
             crawler = self._crawler(frontier)
             outcomes = await stack.enter_async_context(crawler.outcomes())
             async for outcome in outcomes:

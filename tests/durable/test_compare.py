@@ -11,8 +11,9 @@ from durable import compare
 from durable.server import Asked
 from durable.site import Site
 
-from trio_crawler import Failure, Outcome, Page, Reason, Redirect, Refused
-from trio_crawler.report.jsonl import line
+from trio_crawler import Failure, Outcome, Page, Reason, Redirect
+from trio_crawler.model import RejectedLink
+from trio_crawler.report.jsonl import to_jsonl
 
 SITE = Site(60, 1)
 
@@ -50,8 +51,8 @@ def test_depth_referrer_tries_and_seconds_may_differ():
 def test_which_of_the_copies_came_first_may_differ():
     copies = [("http://x.test/a", "http://x.test/b"), ("http://x.test/b", None)]
     other = [page(url, "http://x.test/c", duplicate_of=first) for url, first in copies]
-    refused = Refused("http://x.test/c", Reason.DUPLICATE)
-    other[0] = replace(other[0], links=(), refused=(refused,))
+    refused = RejectedLink("http://x.test/c", Reason.DUPLICATE)
+    other[0] = replace(other[0], links=(), rejected=(refused,))
     wanted = [replace(other[0], duplicate_of=None), replace(other[1], duplicate_of=other[0].url)]
     assert compare.outcomes(other, wanted) == []
 
@@ -98,7 +99,7 @@ def test_too_many_requests_and_missing_ones_are_found():
 )
 def test_lines_that_are_not_the_outcomes_are_found(tmp_path, written):
     file = tmp_path / "pages.jsonl"
-    file.write_bytes(b"".join(map(line, CRAWL)))
+    file.write_bytes(b"".join(map(to_jsonl, CRAWL)))
     assert compare.lines(file, CRAWL) == []
-    file.write_bytes(b"".join(map(line, written)))
+    file.write_bytes(b"".join(map(to_jsonl, written)))
     assert compare.lines(file, CRAWL)

@@ -1,4 +1,4 @@
-"""Which job may start now: every decision of Turns, with times as plain seconds."""
+"""Which job may start now: every decision of the scheduler, with times as plain seconds."""
 
 from __future__ import annotations
 
@@ -6,35 +6,43 @@ import math
 import tracemalloc
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
-from trio_crawler.frontier.host_scheduler import Turns
-from trio_crawler.frontier.queues import depth_first
-from trio_crawler.model import Fault, Job, Purpose, Reason, Response, Validator
+from trio_crawler.frontier.host_scheduler import HostScheduler
+from trio_crawler.frontier.settlement import (
+    ProbeAnswered,
+    RobotsMissing,
+    RobotsMoved,
+    RobotsRules,
+)
+from trio_crawler.model import Attempt, Fault, Job, Purpose, Reason, Response, Validator
+from trio_crawler.policy.limits import Limits
+from trio_crawler.policy.order import depth_first
+from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.politeness import HostStatistics, Politeness
-from trio_crawler.policy.robots.store import ALLOW_ALL, FRESH, Robots, Rules
+from trio_crawler.policy.robots.rules import ALLOW_ALL, Rules
+from trio_crawler.policy.robots.store import FRESH
 
 OK, AWAY, GONE = Response(200), Response(503), Response(404)
-REFUSED = Fault(Reason.REFUSED, "nobody listens")
+REFUSED = Fault(Reason.CONNECTION_REFUSED, "no program listens")
 A, B = "http://a.test/", "http://b.test/"
 
 
-def turns(*urls: str, **politeness: float | bool) -> Turns:
+def turns(*urls: str, **politeness: float | bool) -> HostScheduler:
     """Let some pages wait, with no robots.txt to obey."""
-    return filled(Turns(Politeness(**politeness)), *urls)
+    plan = Plan(politeness=Politeness(robots=False, **politeness))
+    return filled(HostScheduler(plan), *urls)
 
 
-def obeying(*urls: str, **politeness: float | bool) -> Turns:
+def obeying(*urls: str, **politeness: float | bool) -> HostScheduler:
     """Let some pages wait, each for the robots.txt of its origin."""
-    some = turns(*urls, **politeness)
-    some.robots = Robots("example")
-    return some
+    return filled(HostScheduler(Plan(politeness=Politeness(**politeness))), *urls)
 
 
-def filled(some: Turns, *urls: str, now: float = 0) -> Turns:
+def filled(some: HostScheduler, *urls: str, now: float = 0) -> HostScheduler:
     for url in urls:
         some.put(Job(url), now)
     return some
@@ -48,25 +56,25 @@ def sitemap(url: str) -> Job:
     return Job(url, purpose=Purpose.SITEMAP)
 
 
-def take(some: Turns, now: float = 0) -> list[str]:
+def take(some: HostScheduler, now: float = 0) -> list[str]:
     """Start all that may start now."""
     return [job.url for job in take_jobs(some, now)]
 
 
-def take_jobs(some: Turns, now: float = 0) -> list[Job]:
+def take_jobs(some: HostScheduler, now: float = 0) -> list[Job]:
     jobs = []
     while (job := some.next(now)) is not None:
         jobs.append(job)
     return jobs
 
 
-def take_one(some: Turns, now: float = 0) -> str | None:
+def take_one(some: HostScheduler, now: float = 0) -> str | None:
     job = some.next(now)
     return job and job.url
 
 
 def answer(
-    some: Turns,
+    some: HostScheduler,
     urls: str | Iterable[str],
     with_: Response | Fault = OK,
     now: float = 0,
@@ -76,35 +84,42 @@ def answer(
 ) -> None:
     """Let the same answer come for each of these pages."""
     for url in [urls] if isinstance(urls, str) else urls:
-        some.answered(Job(url), with_, seconds, now, asked=asked)
+        some.answered(Attempt(Job(url), with_, seconds), now, asked=asked)
 
 
-def learn(some: Turns, url: str, rules: Rules = ALLOW_ALL, now: float = 0) -> None:
+def learn(
+    some: HostScheduler,
+    url: str,
+    rules: Rules = ALLOW_ALL,
+    now: float = 0,
+    validator: Validator | None = None,
+) -> None:
     """Let a robots.txt answer with these rules."""
-    some.answered(Job(url, purpose=Purpose.ROBOTS), OK, 0, now)
-    some.robots.store(url.removesuffix("/robots.txt"), rules, now)
-    some.learned(url, None, now)
+    some.answered(Attempt(Job(url, purpose=Purpose.ROBOTS), OK, 0), now)
+    some.learn(RobotsRules(url, rules, validator), now)
 
 
-def miss(some: Turns, url: str, trouble: Response | Fault, now: float = 0) -> None:
-    """Let a robots.txt not be had."""
-    some.answered(Job(url, purpose=Purpose.ROBOTS), trouble, 0, now)
-    some.learned(url, trouble, now)
+def miss(some: HostScheduler, url: str, trouble: Response | Fault, now: float = 0) -> None:
+    """Let a robots.txt fail to come."""
+    some.answered(Attempt(Job(url, purpose=Purpose.ROBOTS), trouble, 0), now)
+    some.learn(RobotsMissing(url, trouble), now)
 
 
-def statistics(some: Turns, now: float = 0) -> HostStatistics:
-    """Tell of the only origin."""
-    (host,) = some.hosts(now)
-    return host
+def statistics(some: HostScheduler, now: float = 0) -> HostStatistics:
+    """Return the counts of the only host."""
+    (host,) = some.hosts()
+    return host.statistics(now)
 
 
-def started_while_failing(some: Turns, trouble: Response | Fault, until: float) -> list[float]:
+def started_while_failing(
+    some: HostScheduler, trouble: Response | Fault, until: float
+) -> list[float]:
     """Let the only host fail from 0 on, whatever it is asked for; return when it was."""
     starts = []
     now = 0.0
     while now < until:
         for job in take_jobs(some, now):
-            if job.refused:
+            if job.blocked:
                 continue
             starts.append(now)
             if job.purpose is Purpose.ROBOTS:
@@ -115,9 +130,9 @@ def started_while_failing(some: Turns, trouble: Response | Fault, until: float) 
     return starts
 
 
-def again(some: Turns, job: Job, trouble: Response | Fault, now: float) -> None:
+def again(some: HostScheduler, job: Job, trouble: Response | Fault, now: float) -> None:
     """Let a page fail, and put it back to be tried again."""
-    some.answered(job, trouble, 0, now)
+    some.answered(Attempt(job, trouble, 0), now)
     some.put(replace(job, tries=job.tries + 1), now)
 
 
@@ -165,7 +180,7 @@ def test_retry_after_holds_the_host_to_the_millisecond_and_no_other():
 
 
 def test_an_order_decides_which_job_of_a_host_comes_first():
-    some = Turns(order=depth_first)
+    some = HostScheduler(Plan(order=depth_first, politeness=Politeness(robots=False)))
     for depth in (1, 3, 2):
         some.put(Job(f"{A}{depth}", depth), 0)
     assert take(some) == [A + "3", A + "2", A + "1"]
@@ -216,13 +231,13 @@ def test_a_huge_host_keeps_no_small_one_waiting():
 
 def test_a_slow_host_has_no_more_in_flight_than_a_fast_one():
     some = turns(*pages(A, 9), *pages(B, 9))
-    flying = [take_one(some), take_one(some)]
+    in_flight = [take_one(some), take_one(some)]
     for number in range(3):
-        fast = flying[1]
+        fast = in_flight[1]
         assert fast is not None
         assert fast.startswith(B), "A has not answered yet, and has one in flight"
         answer(some, fast, OK, number)
-        flying[1] = take_one(some, number)
+        in_flight[1] = take_one(some, number)
 
 
 def test_a_host_with_none_in_flight_has_its_turn_before_any_other_has_two():
@@ -282,7 +297,7 @@ def test_a_page_that_is_not_there_is_no_trouble():
     assert statistics(some).failures == 0
 
 
-def doubting() -> Turns:
+def doubting() -> HostScheduler:
     """Return turns of a host that has answered, and failed twice since then, at 1 and 2."""
     some = obeying(*pages(A, 9), per_host=1)
     assert take(some) == [A + "robots.txt"]
@@ -337,7 +352,7 @@ def test_when_robots_txt_vouches_for_its_host_the_urls_that_failed_bring_doubt_l
     assert take(some, 20) == [A + "robots.txt"]
 
 
-def failed(count: int) -> tuple[Turns, list[str]]:
+def failed(count: int) -> tuple[HostScheduler, list[str]]:
     """Let so many pages fail, after one that came; return what else was asked for."""
     some = obeying(*pages(A, count + 5), per_host=1, patience=10**6)
     assert take(some) == [A + "robots.txt"]
@@ -367,9 +382,9 @@ def test_after_twenty_failures_in_a_row_a_page_that_came_is_asked_for_again():
     (job,) = take_jobs(some, 9999)
     assert (job.url, job.purpose) == (A + "0", Purpose.PROBE)
     assert take(some, 20_000) == []
-    some.answered(job, OK, 0, 20_000)
+    some.answered(Attempt(job, OK, 0), 20_000)
     assert take(some, 20_000) == []
-    some.learned(job.url, None, 20_000)
+    some.learn(ProbeAnswered(job.url, OK), 20_000)
     assert statistics(some, 20_000).failures == 0, "it was the URLs"
     assert take(some, 20_000) == [A + "21"]
     assert len(some) == 3
@@ -381,8 +396,8 @@ def test_while_a_page_that_came_before_fails_no_other_is_asked_for():
     for _ in range(5):
         (job,) = take_jobs(some, now)
         assert (job.url, job.purpose) == (A + "0", Purpose.PROBE)
-        some.answered(job, AWAY, 0, now)
-        some.learned(job.url, AWAY, now)
+        some.answered(Attempt(job, AWAY, 0), now)
+        some.learn(ProbeAnswered(job.url, AWAY), now)
         assert some.wakes > now
         now = some.wakes
 
@@ -424,7 +439,7 @@ def test_a_host_that_was_never_reached_is_given_up_after_its_tries_with_its_faul
     starts = started_while_failing(some, REFUSED, until=1000)
     assert len(starts) == 4
     assert starts[-1] < 4
-    assert [job.refused for job in take_jobs(some, 4)] == [REFUSED] * 3
+    assert [job.blocked for job in take_jobs(some, 4)] == [REFUSED] * 3
 
 
 def test_a_host_whose_server_is_there_is_given_up_after_two_tries_more():
@@ -432,7 +447,7 @@ def test_a_host_whose_server_is_there_is_given_up_after_two_tries_more():
     starts = started_while_failing(some, AWAY, until=1000)
     assert len(starts) == 6
     assert starts[-1] < 16
-    assert [job.refused for job in take_jobs(some, 16)] == [Reason.ROBOTS_UNAVAILABLE] * 3
+    assert [job.blocked for job in take_jobs(some, 16)] == [Reason.ROBOTS_UNAVAILABLE] * 3
 
 
 def test_a_host_whose_robots_txt_fails_for_good_is_given_up_at_once():
@@ -440,7 +455,7 @@ def test_a_host_whose_robots_txt_fails_for_good_is_given_up_at_once():
     assert take(some) == [A + "robots.txt"]
     miss(some, A + "robots.txt", Fault(Reason.TLS, "expired"))
     (job,) = take_jobs(some)
-    assert (job.url, job.refused) == (A, Fault(Reason.TLS, "expired"))
+    assert (job.url, job.blocked) == (A, Fault(Reason.TLS, "expired"))
 
 
 def test_without_robots_a_host_that_never_answered_is_given_up_after_its_tries_too():
@@ -449,7 +464,8 @@ def test_without_robots_a_host_that_never_answered_is_given_up_after_its_tries_t
 
 
 def test_max_tries_says_how_often_a_host_is_tried():
-    some = Turns(Politeness(per_host=1), max_tries=2)
+    plan = Plan(limits=Limits(max_tries=2), politeness=Politeness(per_host=1, robots=False))
+    some = HostScheduler(plan)
     assert len(started_while_failing(filled(some, *pages(A, 3)), REFUSED, until=1000)) == 2
 
 
@@ -458,8 +474,8 @@ def test_the_jobs_of_a_host_that_was_given_up_come_out_at_once_all_of_them():
     for now in (0, 10, 20, 30):
         answer(some, take(some, now), AWAY, now, asked=7)
     jobs = take_jobs(some, 30)
-    assert [job.refused for job in jobs] == [Reason.HOST_GIVEN_UP] * 26
-    assert statistics(some, 30).given_up is Reason.HOST_GIVEN_UP
+    assert [job.blocked for job in jobs] == [Reason.HOST_GIVEN_UP] * 26
+    assert statistics(some, 30).given_up == {"http": Reason.HOST_GIVEN_UP}
     assert len(some) == 0
 
 
@@ -469,13 +485,12 @@ def test_a_host_that_answered_before_is_given_up_when_its_patience_ends():
     learn(some, A + "robots.txt")
     starts = started_while_failing(some, REFUSED, until=1000)
     assert 100 <= starts[-1] < 131
-    assert [job.refused for job in take_jobs(some, 131)] == [Reason.HOST_GIVEN_UP] * 9
+    assert [job.blocked for job in take_jobs(some, 131)] == [Reason.HOST_GIVEN_UP] * 9
 
 
 @pytest.mark.parametrize("robots", [True, False])
 def test_an_outage_of_five_minutes_loses_no_job(robots):
-    some = obeying(*pages(A, 20))
-    some.robots.obey = robots
+    some = (obeying if robots else turns)(*pages(A, 20))
     if robots:
         assert take(some) == [A + "robots.txt"]
         learn(some, A + "robots.txt")
@@ -487,11 +502,11 @@ def test_an_outage_of_five_minutes_loses_no_job(robots):
     assert now < 331
     while done < waiting:
         for job in take_jobs(some, now):
-            assert not job.refused
+            assert not job.blocked
             if job.purpose is Purpose.ROBOTS:
                 learn(some, job.url, now=now)
             else:
-                some.answered(job, OK, 0, now)
+                some.answered(Attempt(job, OK, 0), now)
                 done += 1
         now += 0.001
     assert now < 332, "and they go on as soon as the host is back"
@@ -575,8 +590,7 @@ def test_each_origin_of_a_host_waits_for_its_own_robots_txt():
 def test_a_robots_txt_that_is_a_day_old_is_asked_for_again_with_its_validator():
     some = obeying(A)
     assert take(some) == [A + "robots.txt"]
-    learn(some, A + "robots.txt")
-    some.robots.store(A[:-1], ALLOW_ALL, 0, Validator('"1"'))
+    learn(some, A + "robots.txt", validator=Validator('"1"'))
     assert take(some) == [A]
     answer(some, A)
     filled(some, A + "new", now=FRESH + 1)
@@ -589,16 +603,16 @@ def test_a_job_that_robots_disallows_comes_out_refused_and_is_not_waited_for():
     assert take(some) == [A + "robots.txt"]
     learn(some, A + "robots.txt", Rules({"/no": False}))
     jobs = take_jobs(some, 10)
-    assert [(job.url, job.refused) for job in jobs] == [
+    assert [(job.url, job.blocked) for job in jobs] == [
         (A + "no1", Reason.ROBOTS),
         (A + "no2", Reason.ROBOTS),
         (A + "yes", None),
     ]
     answer(some, A + "yes", OK, 11)
     (job,) = take_jobs(some, 20)
-    assert job.refused is Reason.ROBOTS
+    assert job.blocked is Reason.ROBOTS
     assert statistics(some, 20).rest == 0, "it was not asked"
-    assert statistics(some, 20).flying == 0
+    assert statistics(some, 20).in_flight == 0
 
 
 def test_a_crawl_delay_holds_from_the_start_of_robots_txt_on():
@@ -636,16 +650,16 @@ def hop(url: str, asked: str) -> Job:
 def test_what_a_robots_txt_leads_to_is_asked_for_while_its_host_waits():
     some = obeying(A, B)
     assert take(some) == [A + "robots.txt", B + "robots.txt"]
-    some.answered(Job(A + "robots.txt", purpose=Purpose.ROBOTS), Response(301), 0, 1)
-    some.put(hop(B + "rules", A + "robots.txt"), 1)
-    some.put(hop(A + "rules", A + "robots.txt"), 1)
+    some.answered(Attempt(Job(A + "robots.txt", purpose=Purpose.ROBOTS), Response(301), 0), 1)
+    some.learn(RobotsMoved(hop(B + "rules", A + "robots.txt")), 1)
+    some.learn(RobotsMoved(hop(A + "rules", A + "robots.txt")), 1)
     assert sorted(take(some, 1)) == [A + "rules", B + "rules"]
 
 
 def test_a_hop_is_as_polite_to_its_host_as_any_job():
     some = turns(B, per_host=1, delay=5)
     assert take(some, 10) == [B]
-    some.put(hop(B + "rules", A + "robots.txt"), 11)
+    some.learn(RobotsMoved(hop(B + "rules", A + "robots.txt")), 11)
     assert take(some, 20) == []
     answer(some, B, OK, 21, asked=9)
     assert take(some, 29.999) == []
@@ -655,18 +669,18 @@ def test_a_hop_is_as_polite_to_its_host_as_any_job():
 def test_a_hop_to_a_host_that_was_given_up_comes_out_refused():
     some = turns(*pages(B, 4), per_host=1)
     started_while_failing(some, REFUSED, until=99)
-    some.put(hop(B + "rules", A + "robots.txt"), 100)
+    some.learn(RobotsMoved(hop(B + "rules", A + "robots.txt")), 100)
     job = take_jobs(some, 100)[0]
-    assert (job.url, job.refused) == (B + "rules", REFUSED)
+    assert (job.url, job.blocked) == (B + "rules", REFUSED)
 
 
 def test_a_hop_that_fails_says_nothing_of_the_host_it_leads_to():
     some = turns(B)
     assert take(some) == [B]
-    some.put(hop(B + "rules", A + "robots.txt"), 0)
+    some.learn(RobotsMoved(hop(B + "rules", A + "robots.txt")), 0)
     (job,) = take_jobs(some)
-    some.answered(job, AWAY, 0, 1)
-    assert next(some.hosts(1)).failures == 0
+    some.answered(Attempt(job, AWAY, 0), 1)
+    assert statistics(some, 1).failures == 0
 
 
 # Sitemaps.
@@ -684,11 +698,11 @@ def test_one_sitemap_at_a_time_is_asked_for_whatever_its_host():
         some.put(sitemap(url), 0)
     assert take(some) == [A + "map", A]
     assert len(some) == 2
-    some.answered(sitemap(A + "map"), OK, 0, 1)
+    some.answered(Attempt(sitemap(A + "map"), OK, 0), 1)
     assert take(some, 1) == [], "it is read still"
     some.sitemap_done(2)
     assert take(some, 2) == [B + "map"]
-    some.answered(sitemap(B + "map"), OK, 0, 3)
+    some.answered(Attempt(sitemap(B + "map"), OK, 0), 3)
     some.sitemap_done(3)
     assert take(some, 3) == [A + "map2"]
 
@@ -707,50 +721,50 @@ def test_robots_txt_keeps_nobody_from_a_sitemap_that_it_names():
     assert take(some) == [A + "robots.txt"]
     learn(some, A + "robots.txt", Rules({"/": False}))
     (job,) = take_jobs(some)
-    assert (job.url, job.refused) == (A + "map", None)
+    assert (job.url, job.blocked) == (A + "map", None)
 
 
 # The end.
 
 
-def test_hurry_lets_everything_out_once_as_it_is():
+def test_emptying_lets_every_admitted_job_out_once_as_it_is():
     some = obeying(*pages(A, 9), *pages(B, 9), per_host=2, delay=5)
     assert take(some) == [A + "robots.txt", B + "robots.txt"]
     learn(some, B + "robots.txt", Rules({"/7": False}))
     assert take(some, 5) == [B + "0"]
     for url in (A + "map", B + "map"):
         some.put(sitemap(url), 5)
-    some.hurry()
-    assert len(some) == 9 + 8 + 2
-    jobs = take_jobs(some, 5)
+    jobs = list(some.empty())
+    assert len(jobs) == 9 + 8 + 2
     assert Counter(job.url for job in jobs) == Counter(
         [*pages(A, 9), *pages(B, 9)[1:], A + "map", B + "map"]
     )
-    assert not any(job.refused for job in jobs)
+    assert not any(job.blocked for job in jobs)
     assert len(some) == 0
-
-
-def test_after_hurry_nothing_waits_any_more():
-    some = turns(A, delay=5)
-    some.hurry()
-    filled(some, A + "new", now=1)
-    some.put(sitemap(A + "map"), 1)
-    some.hurry()
-    assert take(some, 1) == [A, A + "new", A + "map"]
-    answer(some, A, AWAY, 1)
     assert take(some, 99) == []
 
 
-def test_hurry_forgets_where_a_robots_txt_leads_to():
+def test_emptying_leaves_out_what_a_robots_txt_was_redirected_to():
     some = obeying(A)
     assert take(some) == [A + "robots.txt"]
-    some.answered(Job(A + "robots.txt", purpose=Purpose.ROBOTS), Response(301), 0, 1)
-    some.put(hop(A + "rules", A + "robots.txt"), 1)
-    some.hurry()
-    assert take(some, 1) == [A]
+    some.answered(Attempt(Job(A + "robots.txt", purpose=Purpose.ROBOTS), Response(301), 0), 1)
+    some.learn(RobotsMoved(hop(A + "rules", A + "robots.txt")), 1)
+    assert [job.url for job in some.empty()] == [A]
 
 
 # Counts and memory.
+
+
+def test_a_host_has_one_record_for_both_its_schemes():
+    some = turns(*pages(A, 2), *pages(A.replace("http", "https"), 3), *pages(B, 1), per_host=3)
+    assert len(take(some, 0)) == 4
+    counts = [host.statistics(0) for host in some.hosts()]
+    assert [(each.name, each.waiting, each.in_flight) for each in counts] == [
+        ("a.test", 2, 3),
+        ("b.test", 0, 1),
+    ]
+    assert some.host("b.test") is not None
+    assert some.host("c.test") is None
 
 
 def test_a_host_tells_of_itself():
@@ -758,23 +772,22 @@ def test_a_host_tells_of_itself():
     assert take(some, 10) == [A + "0"]
     answer(some, A + "0", OK, 11, seconds=1)
     assert statistics(some, 12) == HostStatistics(
-        scheme="http",
-        host="a.test",
+        name="a.test",
         waiting=8,
-        flying=0,
+        in_flight=0,
         limit=2,
         delay=4,
         rest=2,
         latency=1,
         failures=0,
-        given_up=None,
+        given_up={},
     )
 
 
 def test_hosts_are_told_of_in_the_order_in_which_they_were_met():
     some = turns(B, A, B + "1")
-    assert [host.host for host in some.hosts(0)] == ["b.test", "a.test"]
-    assert repr(some) == "<Turns: 3 jobs of 2 hosts>"
+    assert [origin.host.name for origin in some.hosts()] == ["b.test", "a.test"]
+    assert repr(some) == "<HostScheduler: 3 jobs of 2 hosts>"
 
 
 def test_only_what_waits_is_counted():
@@ -794,15 +807,15 @@ def test_a_crawl_takes_no_more_memory_the_longer_it_goes_on(delay):
     for number in range(10):
         filled(some, *[f"http://h{number}.test/"] * 3)
     now = 0.0
-    flying = [some.next(now) for _ in range(10)]
+    in_flight = [some.next(now) for _ in range(10)]
     tracemalloc.start()
     for number in range(10_000):
         now += 0.01
-        job = flying[number % 10]
+        job = in_flight[number % 10]
         assert job
-        some.answered(job, OK, 0.1, now)
+        some.answered(Attempt(job, OK, 0.1), now)
         some.put(job, now)
-        flying[number % 10] = some.next(now)
+        in_flight[number % 10] = some.next(now)
     grown, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert grown < 200_000, "20 bytes for each of 10,000 decisions"

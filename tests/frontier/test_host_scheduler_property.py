@@ -13,31 +13,41 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from trio_crawler.frontier.host_scheduler import Turns
-from trio_crawler.frontier.pacer import Pacer
-from trio_crawler.frontier.queues import Order, breadth_first, by_sitemap, depth_first
-from trio_crawler.model import Fault, Job, Phase, Purpose, Reason, Response
+from trio_crawler.frontier.host_scheduler import HostScheduler
+from trio_crawler.frontier.origin import Origin
+from trio_crawler.frontier.settlement import (
+    ProbeAnswered,
+    RobotsMissing,
+    RobotsMoved,
+    RobotsRules,
+)
+from trio_crawler.model import Attempt, Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.page.urls import authority, origin
-from trio_crawler.policy.host_state import MOST_AT_ONCE, troubled
+from trio_crawler.policy.host_state import MAX_LIMIT
+from trio_crawler.policy.limits import Limits
+from trio_crawler.policy.order import Order, breadth_first, by_sitemap, depth_first
+from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.politeness import Politeness
-from trio_crawler.policy.robots.store import Robots, Rules
+from trio_crawler.policy.retry import blames_host
+from trio_crawler.policy.robots.rules import Rules
 
 OK = Response(200)
 TROUBLES = (
     Response(429),
     Response(500),
     Response(503),
-    Fault(Reason.REFUSED, phase=Phase.CONNECT),
+    Fault(Reason.CONNECTION_REFUSED, phase=Phase.CONNECT),
     Fault(Reason.TIMEOUT, phase=Phase.WAIT),
     Fault(Reason.DNS, phase=Phase.RESOLVE),
 )
 ASKED = (0.0, 0.001, 1.0, 17.25, 300.0)
-MOST_TRIES = 4
+MAX_TRIES = 4
 
 
 @dataclass
@@ -49,7 +59,7 @@ class Server:
     trouble: float
     outage: tuple[float, float]
     delay: float
-    flying: int = 0
+    in_flight: int = 0
     last: float = -math.inf
     held: float = -math.inf
 
@@ -70,9 +80,16 @@ class World:
     now: float = 0.0
 
     def __post_init__(self) -> None:
-        self.turns = Turns(self.politeness, order=self.order, max_tries=MOST_TRIES)
-        self.turns.robots = Robots("example", obey=self.politeness.robots)
-        self.pacer = Pacer()
+        limits = Limits(max_tries=MAX_TRIES)
+        plan = Plan(
+            limits=limits,
+            politeness=self.politeness,
+            order=self.order,
+            random=random.Random(self.chance.random()),
+        )
+        self.turns = HostScheduler(plan)
+        # The jobs that are to be put later, by the time.
+        self.later: list[tuple[float, int, Job]] = []
         self.waiting = Counter[Job]()
         # The origins whose robots.txt was learned, and those whose robots.txt is asked for.
         self.learned = set[str]()
@@ -103,37 +120,42 @@ class World:
 
     def step(self) -> bool:
         """Go on to the next moment at which anything happens; tell whether there is any."""
-        moments = [self.flights[0][0] if self.flights else math.inf, self.pacer.next_due]
+        moments = [queue[0][0] for queue in (self.flights, self.later) if queue]
         if len(self.flights) < self.workers:
             moments.append(self.turns.wake(self.now))
         if not self.hurried:
             moments.append(self.hurries)
-        if min(moments) == math.inf:
+        if min(moments, default=math.inf) == math.inf:
             return False
         self.now = max(self.now, min(moments))
         if self.now >= self.hurries and not self.hurried:
             self.hurry()
         while self.flights and self.flights[0][0] <= self.now:
             self.land()
-        for job in self.pacer.due(self.now):
+        while self.later and self.later[0][0] <= self.now:
+            job = heapq.heappop(self.later)[2]
             self.turns.put(job, self.now)
             self.sitemaps[origin(job.url)] += job.purpose is Purpose.SITEMAP
         return True
 
     def put(self, job: Job, delay: float = 0.0) -> None:
+        if self.hurried:
+            return
         self.waiting[job] += 1
-        self.pacer.put(job, self.now + delay)
+        self.number += 1
+        heapq.heappush(self.later, (self.now + delay, self.number, job))
 
     def hurry(self) -> None:
         self.hurried = True
         for job in [job for job in self.waiting if job.purpose is Purpose.ROBOTS]:
             del self.waiting[job]
-        self.turns.hurry()
-        self.pacer.hurry()
+        for job in [*self.turns.empty(), *(job for _, _, job in self.later)]:
+            self.check_out(job)
+        self.later.clear()
 
     def start_all(self) -> None:
         """Let the free workers take what may start."""
-        while len(self.flights) < self.workers:
+        while not self.hurried and len(self.flights) < self.workers:
             startable = self.startable()
             job = self.turns.next(self.now)
             if job is None:
@@ -143,16 +165,14 @@ class World:
 
     def taken(self, job: Job, startable: set[str]) -> None:
         if not errand(job):
-            self.check_out(replace(job, refused=None))
-        if self.hurried:
-            return
+            self.check_out(replace(job, blocked=None))
         if job.purpose is Purpose.SITEMAP:
             assert not self.sitemap_out, "one sitemap at a time"
             self.sitemap_out = True
             self.sitemaps[origin(job.url)] -= 1
         self.check_turn(authority(job.url), startable)
         self.check_schemes(origin(job.url), startable)
-        if job.refused:
+        if job.blocked:
             self.dropped(job)
         else:
             self.check_start(job)
@@ -160,7 +180,7 @@ class World:
 
     def fly(self, job: Job) -> None:
         server = self.servers[authority(job.url)]
-        server.flying += 1
+        server.in_flight += 1
         server.last = self.now
         if errand(job):
             self.asking.add(origin(job.url))
@@ -174,20 +194,21 @@ class World:
         bad = server.away(self.now) or self.chance.random() < server.trouble
         answer: Response | Fault = self.chance.choice(TROUBLES) if bad else OK
         asked = self.chance.choice(ASKED) if bad and self.chance.random() < 0.3 else 0.0
-        server.flying -= 1
+        server.in_flight -= 1
         server.held = max(server.held, self.now + asked)
-        self.turns.answered(job, answer, seconds, self.now, asked=asked)
+        self.turns.answered(Attempt(job, answer, seconds), self.now, asked=asked)
         if job.purpose is Purpose.ROBOTS:
             self.robots_landed(job, answer)
         elif job.purpose is Purpose.PROBE:
-            self.told(job.url, None if answer is OK else answer)
+            self.forget(job.url)
+            self.turns.learn(ProbeAnswered(job.url, answer), self.now)
         else:
             self.page_landed(job, answer)
 
     def page_landed(self, job: Job, answer: Response | Fault) -> None:
         """Try again, or go on to what it leads to."""
         job = replace(job, tries=job.tries + 1)
-        if troubled(answer) and job.tries < MOST_TRIES:
+        if blames_host(answer) and job.tries < MAX_TRIES:
             self.put(job, 0.5)
         elif answer is OK:
             for _ in range(self.chance.randrange(3) if self.number < 150 else 0):
@@ -200,37 +221,39 @@ class World:
         """Learn the rules, or follow where the file has gone."""
         asked = job.referrer or job.url
         if answer is not OK:
-            self.told(asked, answer)
+            self.forget(asked)
+            self.turns.learn(RobotsMissing(asked, answer), self.now)
         elif job.redirects and self.chance.random() < 0.2:
             target = f"http://{self.chance.choice(list(self.servers))}/rules{self.number}"
             hop = replace(job, url=target, redirects=job.redirects - 1, referrer=asked)
             self.waiting[hop] += not self.hurried
             if not self.hurried:
-                self.turns.put(hop, self.now)
+                self.turns.learn(RobotsMoved(hop), self.now)
         else:
             self.learn(asked)
-            self.told(asked, None)
 
     def learn(self, url: str) -> None:
         server = self.servers[authority(url)]
         self.learned.add(origin(url))
         rules = Rules({"/no": False}, server.crawl_delay)
-        self.turns.robots.store(origin(url), rules, self.now)
+        self.forget(url)
+        self.turns.learn(RobotsRules(url, rules), self.now)
         if self.politeness.robots:
             server.delay = max(server.delay, server.crawl_delay)
 
-    def told(self, url: str, trouble: Response | Fault | None) -> None:
-        """Tell what came of an errand."""
+    def forget(self, url: str) -> None:
+        """Forget that a robots.txt, or a probe, was asked for."""
         self.asking.discard(origin(url))
         self.passed.pop(authority(url), None)
-        self.turns.learned(url, trouble, self.now)
 
     def dropped(self, job: Job) -> None:
         if job.purpose is Purpose.SITEMAP:
             self.sitemap_out = False
             self.turns.sitemap_done(self.now)
         elif job.purpose is Purpose.ROBOTS:
-            self.told(job.referrer or job.url, Fault(Reason.UNREACHABLE))
+            asked = job.referrer or job.url
+            self.forget(asked)
+            self.turns.learn(RobotsMissing(asked, Fault(Reason.UNREACHABLE)), self.now)
 
     def page(self, name: str, depth: int = 0) -> Job:
         """Make a new page of this host, or a sitemap."""
@@ -251,7 +274,7 @@ class World:
     def check_turn(self, name: str, startable: set[str]) -> None:
         """Check the bound on fairness between hosts."""
         hosts = {authority(start + "/") for start in startable}
-        eligible = {host for host in hosts if self.servers[host].flying == 0}
+        eligible = {host for host in hosts if self.servers[host].in_flight == 0}
         self.passed = {host: self.passed.get(host, Counter()) for host in eligible}
         self.passed.pop(name, None)
         for turns in self.passed.values():
@@ -270,7 +293,7 @@ class World:
     def check_start(self, job: Job) -> None:
         """Check what a server may rely on."""
         server = self.servers[authority(job.url)]
-        assert server.flying < self.most()
+        assert server.in_flight < self.most()
         assert self.now >= server.last + server.delay
         assert self.now >= server.held
         if not self.politeness.robots:
@@ -284,19 +307,24 @@ class World:
 
     def most(self) -> int:
         """Return how many requests may be in flight to a host."""
-        return MOST_AT_ONCE if self.politeness.adaptive else self.politeness.per_host
+        return MAX_LIMIT if self.politeness.adaptive else self.politeness.per_host
 
     def startable(self) -> set[str]:
         """Return the origins that may be asked now."""
         return set(self._startable()) if not self.hurried else set()
 
     def _startable(self) -> Iterator[str]:
-        for host in self.turns.hosts(self.now):
-            start = f"{host.scheme}://{host.host}"
-            open_to_all = host.rest == 0 and host.flying < host.limit
+        for each in self.origins():
+            open_to_all = each.state.free <= self.now and each.state.has_room
             # A sitemap may have to wait for another one.
-            if host.waiting > self.sitemaps[start] and start not in self.asking and open_to_all:
-                yield start
+            waits = len(each) > self.sitemaps[each.name]
+            if waits and open_to_all and each.name not in self.asking:
+                yield each.name
+
+    def origins(self) -> list[Origin]:
+        """Return the origins of all hosts, both schemes of each."""
+        both = ((first, first.twin) for first in self.turns.hosts())
+        return [each for pair in both for each in pair if each is not None]
 
 
 def errand(job: Job) -> bool:
@@ -354,4 +382,4 @@ def test_an_outage_of_five_minutes_gives_no_host_up(seed, workers, delay):
         world.put(world.page(name))
     world.run()
     assert world.now > 330, "it was in the middle of the crawl"
-    assert not any(host.given_up for host in world.turns.hosts(world.now))
+    assert not any(origin.given_up for origin in world.origins())

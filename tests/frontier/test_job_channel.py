@@ -6,9 +6,10 @@ from collections import deque
 
 import pytest
 import trio
+import trio.testing
 from trio.testing import wait_all_tasks_blocked
 
-from trio_crawler.frontier.jobs import Jobs
+from trio_crawler.frontier.scheduler import JobChannel
 from trio_crawler.model import Job
 
 A, B, C = (Job(f"http://e.test/{name}") for name in "abc")
@@ -26,7 +27,7 @@ class Source:
         return self.left.popleft() if self.left else None
 
 
-async def waiting(jobs: Jobs, number: int, nursery: trio.Nursery) -> list[Job]:
+async def waiting(jobs: JobChannel, number: int, nursery: trio.Nursery) -> list[Job]:
     """Let so many workers wait for one job each."""
     got: list[Job] = []
 
@@ -40,10 +41,17 @@ async def waiting(jobs: Jobs, number: int, nursery: trio.Nursery) -> list[Job]:
 
 
 async def test_a_job_is_taken_at_once_if_there_is_one():
-    jobs = Jobs(Source(A, B))
-    assert [jobs.receive_nowait(), jobs.receive_nowait()] == [A, B]
-    with pytest.raises(trio.WouldBlock):
-        jobs.receive_nowait()
+    jobs = JobChannel(Source(A, B))
+    with trio.testing.assert_no_checkpoints():
+        assert [await jobs.receive(), await jobs.receive()] == [A, B]
+
+
+async def test_every_sixteenth_job_comes_after_a_checkpoint():
+    jobs = JobChannel(Source(*[A] * 32))
+    for number in range(1, 33):
+        checks = trio.testing.assert_no_checkpoints
+        with checks() if number % 16 else trio.testing.assert_checkpoints():
+            await jobs.receive()
 
 
 async def test_the_choice_is_the_last_thing_before_the_worker_has_its_job():
@@ -60,21 +68,23 @@ async def test_the_choice_is_the_last_thing_before_the_worker_has_its_job():
             passes += 1
             await trio.lowlevel.checkpoint()
 
-    jobs = Jobs(choose)
+    jobs = JobChannel(choose)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(count)
-        for _ in range(20):
+        for _ in range(320):
             await jobs.receive()
-            # Nobody had a turn between the choice and now.
+            # No other task had a turn between the choice and now.
             assert chosen_at == passes
         # But before the choice they had.
         assert passes > 10
         nursery.cancel_scope.cancel()
 
 
-async def test_a_worker_that_is_cancelled_while_it_gives_way_takes_no_job():
-    source = Source(A)
-    jobs = Jobs(source)
+async def test_a_worker_that_is_cancelled_at_the_checkpoint_takes_no_job():
+    source = Source(*[A] * 16)
+    jobs = JobChannel(source)
+    for _ in range(15):
+        await jobs.receive()
     with trio.CancelScope() as scope:
         scope.cancel()
         await jobs.receive()
@@ -84,7 +94,7 @@ async def test_a_worker_that_is_cancelled_while_it_gives_way_takes_no_job():
 
 async def test_handing_out_gives_a_job_to_each_who_waits_as_long_as_there_are_some():
     source = Source()
-    jobs = Jobs(source)
+    jobs = JobChannel(source)
     async with trio.open_nursery() as nursery:
         got = await waiting(jobs, 3, nursery)
         source.left.extend([A, B])
@@ -98,13 +108,13 @@ async def test_handing_out_gives_a_job_to_each_who_waits_as_long_as_there_are_so
 
 async def test_nothing_is_chosen_when_nobody_waits():
     source = Source(A)
-    Jobs(source).hand_out()
+    JobChannel(source).hand_out()
     assert list(source.left) == [A]
 
 
 async def test_the_choice_for_the_last_free_worker_is_told_so():
     source = Source()
-    jobs = Jobs(source)
+    jobs = JobChannel(source)
     async with trio.open_nursery() as nursery:
         await waiting(jobs, 3, nursery)
         # Each was the last one free as far as it was known, only the first really.
@@ -117,7 +127,7 @@ async def test_the_choice_for_the_last_free_worker_is_told_so():
 
 async def test_a_job_that_was_handed_out_is_not_handed_out_again_before_it_is_received():
     source = Source()
-    jobs = Jobs(source)
+    jobs = JobChannel(source)
     async with trio.open_nursery() as nursery:
         got = await waiting(jobs, 1, nursery)
         source.left.extend([A, B])
@@ -129,7 +139,7 @@ async def test_a_job_that_was_handed_out_is_not_handed_out_again_before_it_is_re
 
 async def test_a_worker_that_is_cancelled_while_it_waits_counts_no_more():
     source = Source()
-    jobs = Jobs(source)
+    jobs = JobChannel(source)
     async with trio.open_nursery() as nursery:
         await waiting(jobs, 2, nursery)
         nursery.cancel_scope.cancel()
@@ -137,12 +147,12 @@ async def test_a_worker_that_is_cancelled_while_it_waits_counts_no_more():
     jobs.hand_out()
     assert list(source.left) == [A]
     source.asked.clear()
-    assert jobs.receive_nowait() == A
+    assert await jobs.receive() == A
     assert source.asked == [True]
 
 
 async def test_the_end_reaches_those_who_wait_and_those_who_come_later():
-    jobs = Jobs(Source())
+    jobs = JobChannel(Source())
     ended = []
 
     async def worker() -> None:
@@ -156,14 +166,12 @@ async def test_the_end_reaches_those_who_wait_and_those_who_come_later():
         jobs.hand_out()
     assert ended == [False] * 3
     with pytest.raises(trio.EndOfChannel):
-        jobs.receive_nowait()
-    with pytest.raises(trio.EndOfChannel):
         await jobs.receive()
 
 
 async def test_what_was_handed_out_before_the_end_still_comes():
     source = Source()
-    jobs = Jobs(source)
+    jobs = JobChannel(source)
     async with trio.open_nursery() as nursery:
         got = await waiting(jobs, 1, nursery)
         source.left.append(A)

@@ -4,7 +4,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from trio_crawler import Join
+from trio_crawler.frontier import Join
 
 
 async def test_a_join_waits_until_every_unit_is_done():

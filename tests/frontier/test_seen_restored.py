@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trio_crawler.frontier.seen import Seen
-from trio_crawler.frontier.url_set import Keys
+from trio_crawler.frontier.url_set import UrlSet
 from trio_crawler.model import Job
 
 FULL = 3
@@ -19,7 +19,7 @@ def at(name: str) -> str:
     return f"http://site.test/{name}"
 
 
-@pytest.fixture(params=[lambda: None, Keys], ids=["strings", "keys"])
+@pytest.fixture(params=[lambda: None, UrlSet], ids=["strings", "keys"])
 def seen(request) -> Seen:
     return Seen(FULL, request.param())
 
@@ -27,7 +27,7 @@ def seen(request) -> Seen:
 def test_what_was_restored_is_known_and_is_not_admitted_again(seen):
     seen.restore([(1, at("a"), FULL), (2, at("b"), FULL + 1), (3, at("c"), 1)])
     assert len(seen) == 3
-    assert seen.knows([at("a"), at("b"), at("c"), at("d")]) == {at("a"), at("b")}
+    assert seen.known([at("a"), at("b"), at("c"), at("d")]) == {at("a"), at("b")}
     assert all(at(name) in seen for name in "abc")
     assert [seen.admit(Job(at(name), 0, 1)) for name in "abc"] == [None] * 3
     assert seen.admit(Job(at("d"))) == Job(at("d"))
@@ -35,10 +35,10 @@ def test_what_was_restored_is_known_and_is_not_admitted_again(seen):
 
 def test_another_spelling_of_what_was_restored_is_known_too(seen):
     seen.restore([(1, at("%7e%c3%bc"), FULL), (2, at("%7E"), 0)])
-    assert seen.knows([at("~%C3%BC"), at("%7e%C3%bc")]) == {at("~%C3%BC"), at("%7e%C3%bc")}
+    assert seen.known([at("~%C3%BC"), at("%7e%C3%bc")]) == {at("~%C3%BC"), at("%7e%C3%bc")}
     assert at("~") in seen
     seen.admit(Job(at("~"), 0, 2))
-    assert seen.fuller == [(2, 2)]
+    assert seen.raised == [(2, 2)]
 
 
 def test_a_fuller_path_to_what_was_restored_goes_on_where_the_first_ran_out(seen):
@@ -46,13 +46,13 @@ def test_a_fuller_path_to_what_was_restored_goes_on_where_the_first_ran_out(seen
     seen.restore_hops([(at("a"), at("b")), (at("b"), at("c")), (at("other"), at("a"))])
     job = seen.admit(Job(at("a"), 5, FULL, at("page")))
     assert job == Job(at("c"), 5, 1, at("b"))
-    assert seen.fuller == [(3, 1), (2, 2)]
+    assert seen.raised == [(3, 1), (2, 2)]
 
 
 def test_a_path_that_is_no_fuller_changes_nothing(seen):
     seen.restore([(1, at("a"), 1)])
     assert seen.admit(Job(at("a"), 0, 1)) is None
-    assert seen.fuller == []
+    assert seen.raised == []
 
 
 def test_a_url_that_waits_gets_the_redirects_of_a_fuller_path_found_since(seen):
@@ -63,21 +63,21 @@ def test_a_url_that_waits_gets_the_redirects_of_a_fuller_path_found_since(seen):
 
 def test_a_raised_budget_is_told_by_the_number_that_was_noted(seen):
     seen.admit(Job(at("a"), 0, 1))
-    seen.note(at("a"), 17)
+    seen.number(at("a"), 17)
     seen.admit(Job(at("a"), 0, 2))
     seen.admit(Job(at("a"), 0, 3))
-    assert seen.fuller == [(2, 17), (3, 17)]
+    assert seen.raised == [(2, 17), (3, 17)]
 
 
 def test_without_a_number_nothing_is_collected(seen):
     seen.admit(Job(at("a"), 0, 1))
     seen.admit(Job(at("a"), 0, 2))
-    assert seen.fuller == []
+    assert seen.raised == []
 
 
 def test_the_number_of_a_url_with_the_full_budget_is_not_kept(seen):
     seen.admit(Job(at("a"), 0, FULL))
-    seen.note(at("a"), 1)
+    seen.number(at("a"), 1)
     assert not seen._numbers
 
 
@@ -94,7 +94,7 @@ def test_a_restored_one_decides_as_the_one_that_was_never_stopped(before, after)
     """Play a frontier that files what is admitted, and stop and restore it in the middle."""
     first, rows, hops = Seen(FULL), dict[int, list[str | int]](), dict[str, str]()
     played(first, before, rows, hops)
-    second = Seen(FULL, Keys(len(rows)))
+    second = Seen(FULL, UrlSet(len(rows)))
     second.restore((number, str(url), int(left)) for number, (url, left) in rows.items())
     second.restore_hops(hops.items())
     assert len(second) == len(first)
@@ -103,7 +103,7 @@ def test_a_restored_one_decides_as_the_one_that_was_never_stopped(before, after)
     assert rows_then == rows
     # That a budget was raised to the full one, only the restored one takes into account.
     asked = [at(name) for name in ("a", "b", "~e", "%7ee", "z")]
-    assert first.knows(asked) <= second.knows(asked)
+    assert first.known(asked) <= second.known(asked)
 
 
 def played(
@@ -121,19 +121,19 @@ def played(
             if job is not None:
                 number = len(rows) + 1
                 rows[number] = [job.url, job.redirects]
-                seen.note(job.url, number)
+                seen.number(job.url, number)
         elif url not in hops and (left := [row[1] for row in rows.values() if row[0] == url]):
             hops[url] = target
             said.append(seen.follow(url, Job(target, 0, int(left[0]) - 1)))
-        for left, number in seen.fuller:
+        for left, number in seen.raised:
             rows[number][1] = left
-        seen.fuller.clear()
+        seen.raised.clear()
     return said
 
 
 def test_a_hundred_thousand_urls_are_restored_in_less_than_half_a_second():
     rows = [(number, at(f"documentation/{number:07}.html"), FULL) for number in range(100_000)]
-    seen = Seen(FULL, Keys(100_000))
+    seen = Seen(FULL, UrlSet(100_000))
     begun = process_time()
     seen.restore(rows)
     # 0.1 s on the machine where this was written.

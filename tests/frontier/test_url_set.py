@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trio_crawler.frontier.url_set import Keys
+from trio_crawler.frontier.url_set import UrlSet
 
 
 def url(number: int) -> str:
     return f"https://site.test/documentation/page-{number:08}.html"
 
 
-def filled(count: int, expected: int = 0) -> Keys:
-    keys = Keys(expected)
+def filled(count: int, expected: int = 0) -> UrlSet:
+    keys = UrlSet(expected)
     keys.update(map(url, range(count)))
     return keys
 
@@ -34,7 +34,7 @@ some_urls = st.lists(st.integers(0, 300).map(url), max_size=80)
     st.integers(0, 200),
 )
 def test_keys_answer_as_a_set_of_the_urls_does(steps, expected):
-    keys, model = Keys(expected), set[str]()
+    keys, model = UrlSet(expected), set[str]()
     for step, urls in steps:
         if step == "add":
             for one in urls:
@@ -57,7 +57,7 @@ def test_whatever_is_expected_each_url_is_found_and_no_other(expected):
 
 
 def test_a_url_that_was_asked_for_before_it_was_added_is_found_after():
-    keys = Keys()
+    keys = UrlSet()
     assert keys.intersection([url(1)]) == set()
     keys.add(url(1))
     assert keys.intersection([url(1)]) == {url(1)}
@@ -71,7 +71,7 @@ def test_more_urls_than_are_kept_as_they_are_do_not_disturb_the_answers():
 
 
 def test_asking_for_many_long_urls_keeps_no_memory():
-    keys = Keys()
+    keys = UrlSet()
     keys.update(url(number) + "x" * 10_000 for number in range(1000))
     tracemalloc.start()
     for number in range(1000):
@@ -83,7 +83,7 @@ def test_asking_for_many_long_urls_keeps_no_memory():
 
 
 def test_asking_for_ever_more_urls_keeps_no_more_than_16_mib():
-    keys = Keys()
+    keys = UrlSet()
     names = [url(number) + "x" * 180 for number in range(60_000)]
     keys.update(names)
     tracemalloc.start()
@@ -108,7 +108,7 @@ def test_a_url_takes_less_than_20_bytes(count):
 
 def test_an_empty_set_takes_less_than_a_kibibyte():
     tracemalloc.start()
-    keys = Keys()
+    keys = UrlSet()
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert not keys
@@ -116,7 +116,7 @@ def test_an_empty_set_takes_less_than_a_kibibyte():
 
 
 def test_no_url_waits_for_the_set_to_grow():
-    keys, slowest = Keys(), 0.0
+    keys, slowest = UrlSet(), 0.0
     for start in range(0, 150_000, 100):
         urls = [url(number) for number in range(start, start + 100)]
         begun = thread_time()
@@ -130,7 +130,7 @@ def test_to_look_at_100_known_links_takes_a_few_times_as_long_as_to_look_at_a_se
     known = [url(number) for number in range(100)]
     model, keys = set(map(url, range(100_000))), filled(100_000)
 
-    def spent(urls: set[str] | Keys) -> float:
+    def spent(urls: set[str] | UrlSet) -> float:
         begun = process_time()
         for _ in range(200):
             urls.intersection(known)
@@ -142,7 +142,7 @@ def test_to_look_at_100_known_links_takes_a_few_times_as_long_as_to_look_at_a_se
 
 def test_the_keys_mean_nothing_to_another_process():
     program = (
-        "from trio_crawler.frontier.url_set import Keys; keys = Keys(); keys.add('http://site.test/');"
+        "from trio_crawler.frontier.url_set import UrlSet; keys = UrlSet(); keys.add('http://site.test/');"
         "print(keys._buckets)"
     )
     command = [sys.executable, "-c", program]

@@ -1,4 +1,4 @@
-"""What the tests of TLS, relays and proxies share."""
+"""Fixtures of the tests of TLS, HTTP/2 and proxies."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from sites.raw import raw_server
 
 from trio_crawler.net.fetch import HttpFetch
+from trio_crawler.net.httpx.fetch import HttpxFetch
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def no_proxies_around(monkeypatch):
 def asked(request):
     """Open a raw server, and a fetch that asks it by one of the three ways there are.
 
-    async with asked(site, limits=...) as (server, url, fetch): ...
+    async with asked(site, timeout=...) as (server, url, fetch): ...
     """
 
     @asynccontextmanager
@@ -45,13 +46,12 @@ def asked(request):
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         async with raw_server(site) as server, httpx.AsyncClient(verify=tls) as client:
             ways = {
-                "wire": (None, {"seeds": [server.url]}),
-                "client": (client, {}),
-                "proxy": (None, {"proxy": server.url, "tls": tls}),
+                "wire": lambda: HttpFetch(seeds=[server.url], **options),
+                "client": lambda: HttpxFetch(client, **options),
+                "proxy": lambda: HttpFetch(proxy=server.url, tls=tls, **options),
             }
-            transport, own = ways[request.param]
             url = "http://h.test/" if request.param == "proxy" else server.url
-            async with HttpFetch(transport, **own, **options) as fetch:
+            async with ways[request.param]() as fetch:
                 yield server, url, fetch
 
     opened.way = request.param

@@ -16,8 +16,7 @@ from trio.testing import MockClock
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.wire import WireStatistics
-from trio_crawler.policy.limits import Limits
+from trio_crawler.net.statistics import WireStatistics
 
 Accept = Callable[[trio.SocketStream], Awaitable[object]]
 PAGE = reply(body=b"page")
@@ -118,8 +117,7 @@ async def test_a_bad_reply_on_a_kept_connection_is_not_asked_for_again() -> None
 
 async def test_a_kept_connection_that_says_nothing_more_is_not_asked_again_in_time() -> None:
     site, seen = second_time(silence)
-    limits = Limits(timeout=0.2)
-    async with raw_server(site) as server, HttpFetch(limits=limits, seeds=[server.url]) as fetch:
+    async with raw_server(site) as server, HttpFetch(timeout=0.2, seeds=[server.url]) as fetch:
         await fetch(Job(server.url + "a"))
         answer = await fetch(Job(server.url + "b"))
         assert wire_of(fetch).open == 0
@@ -182,8 +180,8 @@ async def accepting(accept: Accept) -> AsyncIterator[str]:
 
 
 async def ask(accept: Accept, deadline: float = 5.0) -> tuple[Response | Fault, WireStatistics]:
-    limits = Limits(timeout=deadline, max_bytes=100 * KIB)
-    async with accepting(accept) as url, HttpFetch(limits=limits, seeds=[url]) as fetch:
+    options = {"timeout": deadline, "max_bytes": 100 * KIB}
+    async with accepting(accept) as url, HttpFetch(seeds=[url], **options) as fetch:
         answer = await fetch(Job(url))
         return answer, wire_of(fetch)
 

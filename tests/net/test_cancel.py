@@ -12,6 +12,7 @@ import httpx
 import pytest
 import trio
 from sites.left import descriptors, sockets
+from sites.over import over
 from sites.raw import Request, Server, chunked, hang_up, raw_server, redirect, reply, silence
 from sites.steps import cancelled_at, until
 
@@ -20,7 +21,6 @@ from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.resolve import Resolver
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import Wire
-from trio_crawler.policy.limits import Limits
 
 trustme = pytest.importorskip("trustme")
 
@@ -33,7 +33,7 @@ async def interim(request: Request, stream: trio.abc.Stream) -> None:
     await stream.send_all(reply(body=b"a"))
 
 
-LARGE = gzip.compress(bytes(8_000_000))
+LARGE = gzip.compress(bytes(8_000_000), mtime=0)
 SITE = {
     "/": reply(body=b"alive"),
     "/large": reply(body=b"x" * 300_000),
@@ -60,7 +60,7 @@ def uncollected() -> Iterator[None]:
 
 def fetched(url: str) -> Work:
     """Ask for a URL over a wire as a crawl does."""
-    return lambda wire: HttpFetch(wire, limits=Limits(timeout=60))(Job(url))
+    return lambda wire: over(wire, timeout=60)(Job(url))
 
 
 async def answers(wire: Wire, url: str) -> None:

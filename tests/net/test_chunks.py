@@ -9,16 +9,16 @@ from sites.exchange import table
 from sites.raw import chunked
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.chunks import Chunks
-from trio_crawler.net.errors import Faulty
-from trio_crawler.net.head import MOST_BYTES, MOST_LINES
+from trio_crawler.net.chunks import ChunkDecoder
+from trio_crawler.net.errors import FetchError
+from trio_crawler.net.head import MAX_HEAD_BYTES, MAX_HEAD_LINES
 
 BODY = chunked(b"one ", b"two", trailers=b"X-Sum: 7\r\n")
 
 
-def fed(*pieces: bytes) -> tuple[Chunks, bytes]:
+def fed(*pieces: bytes) -> tuple[ChunkDecoder, bytes]:
     """Feed all the pieces; return what they held."""
-    chunks = Chunks()
+    chunks = ChunkDecoder()
     return chunks, b"".join([chunks.feed(piece) for piece in pieces])
 
 
@@ -56,7 +56,7 @@ def test_line_ends_behind_the_end_are_not_clean(behind: bytes, place: int) -> No
 def test_any_bytes_are_a_body_or_a_bad_reply(data: bytes, places: list[int]) -> None:
     try:
         chunks, body = fed(*cut(data, places))
-    except Faulty as error:
+    except FetchError as error:
         fault = error.fault
     else:
         assert len(body) <= len(data)
@@ -86,16 +86,16 @@ BROKEN = {
 
 @pytest.mark.parametrize("data", table(BROKEN))
 def test_chunks_are_damaged_with(data: bytes) -> None:
-    with pytest.raises(Faulty, match="damaged"):
+    with pytest.raises(FetchError, match="damaged"):
         fed(data)
-    with pytest.raises(Faulty, match="damaged"):
+    with pytest.raises(FetchError, match="damaged"):
         fed(*[data[place : place + 1] for place in range(len(data))])
 
 
 def test_trailers_are_bounded() -> None:
-    most = b"0\r\n" + b"X: y\r\n" * MOST_LINES
+    most = b"0\r\n" + b"X: y\r\n" * MAX_HEAD_LINES
     assert fed(most + b"\r\n")[0].clean
-    with pytest.raises(Faulty, match="around"):
+    with pytest.raises(FetchError, match="or trailers"):
         fed(most + b"X: y\r\n" * 2 + b"\r\n")
 
 
@@ -103,13 +103,13 @@ def test_trailers_are_bounded() -> None:
 @pytest.mark.parametrize("begin", [b"5;", b"5 ", b"0\r\nX: ", b"0\r\n"])
 def test_bytes_around_a_body_are_bounded(begin: bytes, size: int) -> None:
     piece = (b" " if begin == b"5 " else b"a") * size
-    assert not fed(begin, *[piece] * ((MOST_BYTES - 10) // size))[0].ended
-    with pytest.raises(Faulty, match="around"):
-        fed(begin, *[piece] * (MOST_BYTES // size + 1))
+    assert not fed(begin, *[piece] * ((MAX_HEAD_BYTES - 10) // size))[0].ended
+    with pytest.raises(FetchError, match="too many bytes of extensions"):
+        fed(begin, *[piece] * (MAX_HEAD_BYTES // size + 1))
 
 
-def test_a_large_body_in_small_chunks_is_not_taken_for_what_is_around_it() -> None:
+def test_a_large_body_in_small_chunks_is_not_taken_for_framing() -> None:
     piece = b"1;a=b\r\nx\r\n"
-    chunks = Chunks()
+    chunks = ChunkDecoder()
     assert sum(len(chunks.feed(piece)) for _ in range(20_000)) == 20_000
     assert not chunks.ended

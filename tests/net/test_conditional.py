@@ -13,7 +13,7 @@ from sites.raw import Request, raw_server, reply, threaded_raw_server
 from trio_crawler.model import Job, Purpose, Response, Validator
 from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.policy.limits import Limits
+from trio_crawler.net.httpx.fetch import HttpxFetch
 
 TAG, DATE = 'W/"a-1"', "Sat, 21 Nov 2026 19:00:00 GMT"
 BOTH = Validator(TAG, DATE)
@@ -85,7 +85,7 @@ async def test_a_condition_comes_before_a_clients_own() -> None:
         raw_server(unchanged) as server,
         httpx.AsyncClient(headers=own, trust_env=False) as client,
     ):
-        await HttpFetch(client)(Job(server.url, validator=BOTH))
+        await HttpxFetch(client)(Job(server.url, validator=BOTH))
     (request,) = server.requests
     assert asking(request.head) == [TAG_LINE, DATE_LINE]
     assert request.headers["x-own"] == "1"
@@ -108,7 +108,7 @@ async def test_a_page_that_has_not_changed_comes_without_a_body_and_keeps_its_co
     async def site(request: Request, stream: trio.abc.Stream) -> None:
         await stream.send_all(NOT_MODIFIED[name])
 
-    async with asked(site, limits=Limits(timeout=10)) as (server, url, fetch):
+    async with asked(site, timeout=10) as (server, url, fetch):
         for _ in range(3):
             answer = await fetch(Job(url, purpose=purpose, validator=BOTH))
             assert isinstance(answer, Response), answer
@@ -122,7 +122,7 @@ async def test_a_page_that_has_not_changed_comes_without_a_body_and_keeps_its_co
 async def test_a_304_over_chunks_that_never_come_is_not_waited_for() -> None:
     site = {"/": reply(304, {"Transfer-Encoding": "chunked"}), "/b": reply(body=b"page")}
     with threaded_raw_server(site) as server:
-        async with HttpFetch(seeds=[server.url], limits=Limits(timeout=10)) as fetch:
+        async with HttpFetch(seeds=[server.url], timeout=10) as fetch:
             answer = await fetch(Job(server.url, validator=BOTH))
             after = await fetch(Job(server.url + "b"))
     assert isinstance(answer, Response)
@@ -132,7 +132,7 @@ async def test_a_304_over_chunks_that_never_come_is_not_waited_for() -> None:
 
 async def test_what_a_transport_adds_to_a_304_is_no_body_of_it() -> None:
     transport = httpx.MockTransport(lambda request: httpx.Response(304, content=b"surprise"))
-    answer = await HttpFetch(transport)(Job("http://h.test/", validator=BOTH))
+    answer = await HttpxFetch(transport)(Job("http://h.test/", validator=BOTH))
     assert isinstance(answer, Response)
     assert (answer.status, answer.body) == (304, b"")
 
@@ -170,7 +170,7 @@ async def test_by_http_2_too_a_request_is_conditional(
     assert server.connections == 1
 
 
-async def test_what_a_relay_asks_by_its_wire_is_conditional() -> None:
+async def test_a_request_by_the_wire_beside_http_2_is_conditional() -> None:
     pytest.importorskip("h2")
     async with (
         raw_server(unchanged) as server,

@@ -94,12 +94,12 @@ ANSWERS = {
     "colons in a value": reply(200, {"X-A": "a:b: c", "Link": "<http://h/>; rel=next"}),
     "an interim answer": b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + reply(body=b"a"),
     "several interim answers": b"HTTP/1.1 100 Continue\r\n\r\n" * 4 + reply(body=b"a"),
-    "gzip": reply(200, {"Content-Encoding": "gzip"}, gzip.compress(b"page" * 999)),
+    "gzip": reply(200, {"Content-Encoding": "gzip"}, gzip.compress(b"page" * 999, mtime=0)),
     "deflate": reply(200, {"Content-Encoding": "deflate"}, zlib.compress(b"page")),
     "gzip in chunks": reply(
         200,
         {**CHUNKED, "Content-Encoding": "gzip"},
-        chunked(*map(bytes, zip(gzip.compress(b"page")))),
+        chunked(*map(bytes, zip(gzip.compress(b"page", mtime=0)))),
     ),
     "a charset": reply(200, {"Content-Type": "text/plain; charset=latin-1"}, b"caf\xe9"),
     "a large body": reply(200, {"Content-Type": "a/b"}, bytes(range(256)) * 4000),
@@ -241,7 +241,7 @@ async def test_cookies_and_authentication_of_a_client_work_as_over_httpx() -> No
 
 async def test_a_stream_gives_the_same_bytes_raw_decoded_and_as_lines() -> None:
     text = b"".join(b"line %d\n" % n for n in range(5000))
-    coded = gzip.compress(text)
+    coded = gzip.compress(text, mtime=0)
     async with raw_server({"/": reply(200, {"Content-Encoding": "gzip"}, coded)}) as server:
         for one in both(server.url):
             async with one:

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
+from sites.over import over
 from sites.raw import Server, html, raw_server, redirect, reply
+from sites.webs import everything
 
-from trio_crawler import Crawler, Failure, Limits, Outcome, Page, Reason, everything
+from trio_crawler import Crawler, Failure, Limits, Outcome, Page, Reason
 from trio_crawler.net.addresses import AddressPolicy
 from trio_crawler.net.dial import Dialer, connect
-from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.wire import Wire
 
 PUBLIC = "93.184.216.34"
@@ -50,8 +51,8 @@ class Internet:
 
 
 async def crawled(wire: Wire, seed: str) -> list[Outcome]:
-    limits = Limits(max_tries=1, timeout=10)
-    crawler = Crawler([seed], scope=everything, fetch=HttpFetch(wire), limits=limits)
+    fetch = over(wire, timeout=10)
+    crawler = Crawler([seed], scope=everything, fetch=fetch, limits=Limits(max_tries=1))
     async with wire, crawler.outcomes() as outcomes:
         return [outcome async for outcome in outcomes]
 
@@ -113,7 +114,7 @@ async def test_a_name_that_is_bound_again_is_judged_again() -> None:
             second = await crawled(wire, own.url)
     assert internet.contacts == [PUBLIC]
     reasons = [outcome.reason for outcome in (*first, *second) if isinstance(outcome, Failure)]
-    assert reasons == [Reason.REFUSED, Reason.BLOCKED_ADDRESS]
+    assert reasons == [Reason.CONNECTION_REFUSED, Reason.BLOCKED_ADDRESS]
 
 
 async def test_of_the_addresses_of_a_name_only_the_public_ones_are_contacted() -> None:

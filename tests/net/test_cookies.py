@@ -11,7 +11,7 @@ import trio
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trio_crawler.net.cookies import MOST_BYTES, MOST_COOKIES, MOST_HOSTS, CookieStore
+from trio_crawler.net.cookies import MAX_BYTES, MAX_COOKIES, MAX_HOSTS, CookieStore
 
 URL = "http://a.test/"
 SAFE = "https://a.test/"
@@ -349,7 +349,7 @@ def test_a_cookie_that_ended_and_is_set_anew_is_a_new_one():
 
 
 def test_a_host_keeps_fifty_cookies_the_ones_not_set_for_longest_going_first():
-    store = Store().said(URL, *(f"n{number}=x" for number in range(MOST_COOKIES)))
+    store = Store().said(URL, *(f"n{number}=x" for number in range(MAX_COOKIES)))
     store.said(URL, "n0=y", "new=1")
     header = store.cookies_for(URL)
     assert header is not None
@@ -363,7 +363,7 @@ def test_a_host_keeps_8_kib():
     store = Store().said(URL, *(f"n{number}={'x' * 2000}" for number in range(10)))
     header = store.cookies_for(URL)
     assert header is not None
-    assert 3 * 2000 < len(header) <= MOST_BYTES
+    assert 3 * 2000 < len(header) <= MAX_BYTES
     assert [pair[:3] for pair in header.split("; ")] == ["n6=", "n7=", "n8=", "n9="]
 
 
@@ -399,10 +399,10 @@ def test_a_directory_of_great_length_keeps_no_cookie_and_costs_no_other_cookie()
 
 def test_ten_thousand_hosts_have_cookies_and_the_ones_not_heard_of_for_longest_go_first():
     store = Store()
-    for number in range(MOST_HOSTS):
+    for number in range(MAX_HOSTS):
         store.said(f"http://h{number}.test/", "a=1")
     store.said("http://h0.test/", "b=2").said("http://new.test/", "a=1")
-    assert store.kept == MOST_HOSTS + 1
+    assert store.kept == MAX_HOSTS + 1
     assert store.cookies_for("http://h0.test/") == "a=1; b=2"
     assert store.cookies_for("http://h1.test/") is None
     assert store.cookies_for("http://h2.test/") == "a=1"
@@ -416,7 +416,7 @@ def test_all_that_one_host_can_make_be_kept_is_a_few_kilobytes():
         store.said(URL, f"{number}={'x' * 3000}; Path={path}", f"s{number}=", f"t{number}=1")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert store.kept <= MOST_COOKIES
+    assert store.kept <= MAX_COOKIES
     assert peak < 100_000
 
 
@@ -472,7 +472,7 @@ def test_whatever_servers_say_what_is_sent_is_one_clean_header_within_the_bounds
         store.said(came_from, field)
         store.time.now += 1
     header = store.cookies_for(url)
-    assert header is None or (header and len(header) <= MOST_BYTES + 3 * MOST_COOKIES)
+    assert header is None or (header and len(header) <= MAX_BYTES + 3 * MAX_COOKIES)
     assert header is None or not set(header.encode("latin-1")) & {*range(9), *range(10, 32), 127}
 
 

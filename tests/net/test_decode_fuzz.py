@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from trio_crawler.model import Reason
 from trio_crawler.net.decode import Body
-from trio_crawler.net.errors import Faulty
+from trio_crawler.net.errors import FetchError
 from trio_crawler.net.inflate import Coding
 
 if sys.version_info >= (3, 14):
@@ -67,7 +67,7 @@ def outcome(data: bytes, names: list[str], size: int) -> bytes | Reason:
         for start in range(0, len(data), size):
             body.feed(data[start : start + size])
         return body.finish()
-    except Faulty as error:
+    except FetchError as error:
         fault = error.fault
     assert fault.detail.isprintable()
     return fault.reason
@@ -84,7 +84,7 @@ def undone(pieces: list[bytes], names: list[str]) -> bytes | Reason:
         for stage in reversed(stages):
             stage.finish()
         return whole
-    except Faulty as error:
+    except FetchError as error:
         return error.fault.reason
 
 

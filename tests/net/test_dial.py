@@ -15,11 +15,11 @@ from trio_crawler.model import Phase, Reason
 from trio_crawler.net import dial
 from trio_crawler.net.addresses import AddressPolicy
 from trio_crawler.net.dial import Dialer
-from trio_crawler.net.errors import OUT_OF_SOCKETS, Faulty
+from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError
 from trio_crawler.net.progress import Progress
 
 LOOPBACK = ("127.0.0.1", "127.0.0.2", "127.0.0.3", "::1")
-OPEN = AddressPolicy(allowed=["0.0.0.0/0", "::/0"])
+OPEN = AddressPolicy(allow_private=["0.0.0.0/0", "::/0"])
 
 
 class Steps(Progress):
@@ -98,9 +98,9 @@ def descriptors() -> dict[str, str]:
     return {fd: os.readlink(link) for fd, link in links.items() if os.path.lexists(link)}
 
 
-async def faulty(dialer: Dialer, host: str, port: int = 80) -> Faulty:
+async def faulty(dialer: Dialer, host: str, port: int = 80) -> FetchError:
     steps = Steps()
-    with pytest.raises(Faulty) as caught:
+    with pytest.raises(FetchError) as caught:
         await dialer(host, port, steps)
     assert caught.value.fault.phase is steps.phase
     return caught.value
@@ -230,7 +230,7 @@ def closed_port() -> Iterator[int]:
 async def test_a_port_where_nobody_listens_refuses() -> None:
     with closed_port() as port, nothing_left():
         fault = (await faulty(Dialer(OPEN), "127.0.0.1", port)).fault
-        assert fault.reason is Reason.REFUSED
+        assert fault.reason is Reason.CONNECTION_REFUSED
         assert fault.detail == f"127.0.0.1:{port} refused the connection"
 
 
@@ -489,10 +489,10 @@ async def test_of_a_name_with_thousands_of_addresses_a_few_are_tried(
     six = [f"2001:db8::{n:x}" for n in range(2000)]
     race = Race(dict.fromkeys([*four, *six], (0.0, errno.ECONNREFUSED)))
     dialer = Dialer(OPEN, leads_to(*race.plan), connect=race.connect)
-    assert (await faulty(dialer, "a.example")).fault.reason is Reason.REFUSED
+    assert (await faulty(dialer, "a.example")).fault.reason is Reason.CONNECTION_REFUSED
     tried = [address for _, address in race.starts]
-    assert len(tried) == dial.MOST_ADDRESSES
-    assert sum(":" in address for address in tried) == dial.MOST_ADDRESSES // 2
+    assert len(tried) == dial.MAX_ADDRESSES
+    assert sum(":" in address for address in tried) == dial.MAX_ADDRESSES // 2
 
 
 async def test_cancelled_at_any_checkpoint_a_race_leaves_no_socket(
@@ -534,7 +534,7 @@ async def test_an_outer_cancellation_at_the_moment_of_winning_closes_the_winner(
 ERRORS = [
     (errno.EMFILE, Reason.NO_SOCKETS, OUT_OF_SOCKETS),
     (errno.ENFILE, Reason.NO_SOCKETS, OUT_OF_SOCKETS),
-    (errno.ECONNREFUSED, Reason.REFUSED, "a.example refused the connection"),
+    (errno.ECONNREFUSED, Reason.CONNECTION_REFUSED, "a.example refused the connection"),
     (
         errno.ECONNRESET,
         Reason.RESET,
@@ -608,7 +608,7 @@ async def test_an_error_that_is_none_of_the_network_is_raised_as_it_is() -> None
             await failing(*numbers)("a.example", 80, Steps())
         assert caught.value.errno == errno.ENOBUFS
     fault = (await faulty(failing(errno.ENOBUFS, errno.ECONNREFUSED), "a.example")).fault
-    assert fault.reason is Reason.REFUSED
+    assert fault.reason is Reason.CONNECTION_REFUSED
 
 
 async def test_a_bug_in_an_attempt_closes_the_winner(
@@ -635,7 +635,7 @@ async def test_a_bug_in_an_attempt_closes_the_winner(
 async def test_where_to_connect_can_be_asked_for_alone() -> None:
     steps = Steps()
     resolve = leads_to("192.0.2.1", "192.0.2.2", "127.0.0.1", "2001:db8::1")
-    policy = AddressPolicy(allowed=["192.0.2.0/24", "2001:db8::/32"])
+    policy = AddressPolicy(allow_private=["192.0.2.0/24", "2001:db8::/32"])
     found = await Dialer(policy, resolve).addresses("a.example", 80, steps)
     assert found == ["192.0.2.1", "2001:db8::1", "192.0.2.2"]
     assert steps.phases == [Phase.RESOLVE, Phase.CONNECT]
@@ -643,7 +643,7 @@ async def test_where_to_connect_can_be_asked_for_alone() -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.2", "[::1]", "::1", "[::ffff:7f00:1]"])
 def test_a_host_that_is_a_refused_address_is_known_without_a_lookup(host: str) -> None:
-    with pytest.raises(Faulty) as caught:
+    with pytest.raises(FetchError) as caught:
         Dialer(AddressPolicy(["http://127.0.0.1/"])).check_literal(host)
     assert caught.value.fault.reason is Reason.BLOCKED_ADDRESS
 

@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from trio_crawler.model import Fault, Phase, Reason
-from trio_crawler.net.errors import OUT_OF_SOCKETS, Faulty, fault_of, socket_fault
+from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError, socket_fault
+from trio_crawler.net.httpx.errors import fault_of
 from trio_crawler.net.progress import Progress
 
 
@@ -31,7 +32,7 @@ def os_error(number: int) -> OSError:
 @pytest.mark.parametrize(
     ("number", "reason"),
     [
-        (errno.ECONNREFUSED, Reason.REFUSED),
+        (errno.ECONNREFUSED, Reason.CONNECTION_REFUSED),
         (errno.ENETUNREACH, Reason.UNREACHABLE),
         (errno.EHOSTUNREACH, Reason.UNREACHABLE),
         (errno.ENETDOWN, Reason.UNREACHABLE),
@@ -49,8 +50,8 @@ def test_the_error_number_tells_why_no_connection_came(number: int, reason: Reas
 
 def test_of_several_addresses_the_one_that_refused_tells_most() -> None:
     both = os_error(errno.ENETUNREACH), os_error(errno.ECONNREFUSED)
-    assert fault_of(connect_error(*both), "h", None).reason is Reason.REFUSED
-    assert fault_of(connect_error(*reversed(both)), "h", None).reason is Reason.REFUSED
+    assert fault_of(connect_error(*both), "h", None).reason is Reason.CONNECTION_REFUSED
+    assert fault_of(connect_error(*reversed(both)), "h", None).reason is Reason.CONNECTION_REFUSED
 
 
 @pytest.mark.parametrize("number", [socket.EAI_NONAME, socket.EAI_AGAIN])
@@ -76,7 +77,7 @@ def test_a_name_that_cannot_be_looked_up_is_a_dns_fault(number: int) -> None:
         (httpx.ProxyError("407"), Reason.UNREACHABLE),
         (ConnectionResetError(errno.ECONNRESET, "x"), Reason.RESET),
         (BrokenPipeError(errno.EPIPE, "x"), Reason.RESET),
-        (ConnectionRefusedError(errno.ECONNREFUSED, "x"), Reason.REFUSED),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "x"), Reason.CONNECTION_REFUSED),
         (ConnectionError("bare"), Reason.RESET),
         (TimeoutError("bare"), Reason.CONNECT_TIMEOUT),
         (socket.gaierror(socket.EAI_NONAME, "x"), Reason.DNS),
@@ -173,6 +174,6 @@ def test_only_what_never_was_tls_is_said_to_be_none(received: int | None) -> Non
 
 
 def test_a_fault_that_is_raised_says_its_sentence() -> None:
-    error = Faulty(Reason.DNS, "no such name", Phase.RESOLVE)
+    error = FetchError(Reason.DNS, "no such name", Phase.RESOLVE)
     assert str(error) == "no such name"
     assert error.fault == Fault(Reason.DNS, "no such name", Phase.RESOLVE)

@@ -13,7 +13,7 @@ from sites.pieces import Heard, hear
 from sites.raw import chunked
 
 from trio_crawler.model import Fault, Phase, Reason
-from trio_crawler.net.errors import Faulty
+from trio_crawler.net.errors import FetchError
 from trio_crawler.net.head import (
     check_start,
     content_codings,
@@ -37,7 +37,7 @@ def test_fields_come_as_they_were_written(fields: list[tuple[bytes, bytes]]) -> 
     head = parse(OK + written + b"\r\n")
     assert head.fields == fields
     assert (head.status, head.phrase, head.minor) == (200, b"OK", 1)
-    assert (head.length, head.chunked, head.keep, head.encoding) == (None, False, False, b"")
+    assert (head.length, head.chunked, head.keep_alive, head.encoding) == (None, False, False, b"")
 
 
 @given(st.lists(st.tuples(NAMES, VALUES)), st.integers(0, 9), st.integers(100, 999))
@@ -49,11 +49,11 @@ def test_any_fields_give_a_head_or_a_fault_and_loose_ones_never_keep(
     try:
         head = parse(start + b"X: y\r\n" + lines + b"Content-Length: 0\r\n\r\n")
         loose = parse(start + b"X : y\r\n" + lines + b"Content-Length: 0\r\n\r\n")
-    except Faulty as error:
+    except FetchError as error:
         reason = error.fault.reason
     else:
         assert (head.minor, head.status) == (minor, status)
-        assert loose == head._replace(keep=False)
+        assert loose == head._replace(keep_alive=False)
         return
     assert reason is Reason.BAD_REPLY
 
@@ -62,7 +62,7 @@ def test_any_fields_give_a_head_or_a_fault_and_loose_ones_never_keep(
 def test_any_bytes_behind_a_status_line_give_a_head_or_a_fault(junk: bytes) -> None:
     try:
         head = parse(OK + junk + b"\r\n\r\n")
-    except Faulty as error:
+    except FetchError as error:
         fault = error.fault
     else:
         assert all(re.fullmatch(rb"[!-~]+", name) for name, _ in head.fields)
@@ -102,21 +102,21 @@ def test_the_end_of_a_body_follows_from(
     raw: bytes, framing: tuple[int | None, bool, bool]
 ) -> None:
     head = parse(raw)
-    assert (head.length, head.chunked, head.keep) == framing
+    assert (head.length, head.chunked, head.keep_alive) == framing
 
 
 def test_an_answer_to_head_has_no_body_whatever_it_says() -> None:
     head = parse(OK + b"Content-Length: 7\r\n\r\n", bodiless=True)
-    assert (head.length, head.keep) == (0, True)
+    assert (head.length, head.keep_alive) == (0, True)
     head = parse(OK + b"Transfer-Encoding: chunked\r\n\r\n", bodiless=True)
-    assert (head.length, head.chunked, head.keep) == (0, False, True)
-    assert parse(OK + b"\r\n", bodiless=True).keep
+    assert (head.length, head.chunked, head.keep_alive) == (0, False, True)
+    assert parse(OK + b"\r\n", bodiless=True).keep_alive
 
 
 def test_a_head_has_256_fields_at_most() -> None:
     assert len(parse(OK + b"X: y\r\n" * 256 + b"\r\n").fields) == 256
     for head in (OK + b"X: y\r\n" * 257 + b"\r\n", OK + b"X : y\r\n" * 257 + b"\r\n"):
-        with pytest.raises(Faulty, match="more than 256 header lines"):
+        with pytest.raises(FetchError, match="more than 256 header lines"):
             parse(head)
 
 
@@ -135,7 +135,7 @@ def test_what_a_server_says_is_not_kept_for_long() -> None:
 
 
 def read(head: bytes) -> None:
-    with suppress(Faulty):
+    with suppress(FetchError):
         parse(head)
 
 
@@ -155,7 +155,7 @@ def test_what_may_become_an_answer_is_waited_for(begun: bytes) -> None:
 
 @pytest.mark.parametrize("begun", [b"h", b"\r", b"HTTP/2", b"HTTPS/1.1", b"<html>", b"HTTP 1.1"])
 def test_what_cannot_become_an_answer_is_not_waited_for(begun: bytes) -> None:
-    with pytest.raises(Faulty, match=r"not HTTP/1\.1"):
+    with pytest.raises(FetchError, match=r"not HTTP/1\.1"):
         check_start(begun)
 
 
@@ -165,7 +165,7 @@ def test_a_length_and_codings_are_read_from_fields() -> None:
     assert content_length(fields[:1]) is None
     assert content_encoding(fields) == b"br,x"
     assert content_codings(b" GZip,, identity , br,") == ["gzip", "br"]
-    with pytest.raises(Faulty, match="two different lengths"):
+    with pytest.raises(FetchError, match="two different lengths"):
         content_length([*fields, (b"CONTENT-LENGTH", b"6")])
 
 

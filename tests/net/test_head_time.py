@@ -10,7 +10,7 @@ import pytest
 from sites.exchange import table
 from sites.pieces import hear
 
-from trio_crawler.net.errors import Faulty
+from trio_crawler.net.errors import FetchError
 from trio_crawler.net.head import parse
 from trio_crawler.net.stream import STEP
 
@@ -68,7 +68,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def read(raw: bytes) -> None:
-    with suppress(Faulty):
+    with suppress(FetchError):
         parse(raw)
 
 

@@ -7,23 +7,22 @@ import ssl
 import sys
 from base64 import b64encode
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from typing import Any
 
 import pytest
 import trio
 from sites.left import sockets
+from sites.over import over, requests
 from sites.raw import Request, Server, hang_up, raw_server, redirect, reply, silence
 from sites.steps import cancelled_at, until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.httpx.http2 import Relay
-from trio_crawler.net.httpx.transports import MOST_ROUTES
+from trio_crawler.net.httpx.http2 import Http2OrProxy
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import Wire
-from trio_crawler.policy.limits import Limits
 
 pytest.importorskip("h2")
 trustme = pytest.importorskip("trustme")
@@ -42,32 +41,32 @@ async def home(host: str, port: int) -> Sequence[str]:
     return ["127.0.0.1"]
 
 
-def relayed(
+def http2_or_proxy(
     seeds: Sequence[str],
     tls: ssl.SSLContext | None = None,
     *,
     allow_private: Sequence[str] = ("127.0.0.1",),
     **options: Any,
-) -> Relay:
-    """Make a relay for which every name leads to this machine."""
+) -> aclosing[Http2OrProxy]:
+    """Make a network for which every name leads to this machine."""
     security = Security(tls)
     wire = Wire(seeds=seeds, allow_private=allow_private, security=security, resolve=home)
-    return Relay(wire, security, **{"http2": False, "proxy": None, "trust_env": False} | options)
+    return aclosing(Http2OrProxy(requests(), wire, security, **options))
 
 
-async def ask(relay: Relay, url: str, **limits: Any) -> Response | Fault:
+async def ask(network: Http2OrProxy, url: str, **limits: Any) -> Response | Fault:
     with trio.fail_after(20):
-        return await HttpFetch(relay, limits=Limits(**{"timeout": 10} | limits))(Job(url))
+        return await over(network, **{"timeout": 10} | limits)(Job(url))
 
 
-async def body(relay: Relay, url: str) -> bytes:
-    answer = await ask(relay, url)
+async def body(network: Http2OrProxy, url: str) -> bytes:
+    answer = await ask(network, url)
     assert isinstance(answer, Response), answer
     return answer.body
 
 
-async def fault(relay: Relay, url: str, **limits: Any) -> Fault:
-    answer = await ask(relay, url, **limits)
+async def fault(network: Http2OrProxy, url: str, **limits: Any) -> Fault:
+    answer = await ask(network, url, **limits)
     assert isinstance(answer, Fault), answer
     assert answer.detail.isprintable()
     return answer
@@ -83,7 +82,7 @@ async def test_https_is_asked_by_http_2_on_one_connection(
     site = {
         "/": two.answer(b"two"),
         "/large": two.answer(large),
-        "/gzip": two.answer(gzip.compress(large), headers=[("content-encoding", "gzip")]),
+        "/gzip": two.answer(gzip.compress(large, mtime=0), headers=[("content-encoding", "gzip")]),
         "/b?c=%20": two.answer(b"spelt"),
         "/no": two.answer(b"not here", 404),
     }
@@ -125,10 +124,10 @@ async def test_a_server_without_http_2_is_asked_by_http_1_1(
     server_tls.set_alpn_protocols(["http/1.1"])
     async with (
         raw_server({"/": reply(body=b"one")}, tls=server_tls) as server,
-        relayed([server.url], client_tls, http2=True) as relay,
+        http2_or_proxy([server.url], client_tls, http2=True) as network,
     ):
         for _ in range(2):
-            assert await body(relay, server.url) == b"one"
+            assert await body(network, server.url) == b"one"
     # One to find that out; what was kept of the other is the wire's affair.
     assert server.connections == 2
 
@@ -156,16 +155,16 @@ async def test_what_goes_wrong_over_http_2_is_a_fault(
     }
     async with two.two_server(site, server_tls) as server:
         url = f"https://127.0.0.1:{server.port}/"
-        async with relayed([url], client_tls, http2=True) as relay:
+        async with http2_or_proxy([url], client_tls, http2=True) as network:
             for path, reasons in expected.items():
                 timeout = 0.2 if path == "mute" else 10
-                found = await fault(relay, url + path, max_bytes=100_000, timeout=timeout)
+                found = await fault(network, url + path, max_bytes=100_000, timeout=timeout)
                 assert found.reason in reasons, (path, found)
-                assert await body(relay, url) == b"well"
-            answer = await ask(relay, url + "away")
+                assert await body(network, url) == b"well"
+            answer = await ask(network, url + "away")
             assert isinstance(answer, Response)
             assert (answer.status, answer.body) == (302, b"")
-            assert await body(relay, url) == b"well"
+            assert await body(network, url) == b"well"
         await until(lambda: server.open == 0)
 
 
@@ -174,8 +173,8 @@ async def test_a_certificate_nobody_vouches_for_is_refused_by_http_2_as_well(
 ) -> None:
     async with two.two_server({"/": two.answer()}, server_tls) as server:
         url = f"https://127.0.0.1:{server.port}/"
-        async with relayed([url], http2=True) as relay:
-            found = await fault(relay, url)
+        async with http2_or_proxy([url], http2=True) as network:
+            found = await fault(network, url)
     assert (found.reason, found.phase) == (Reason.TLS, Phase.TLS)
     assert server.requests == []
 
@@ -187,8 +186,8 @@ async def test_private_addresses_are_not_contacted_by_http_2(
     async with two.two_server({"/": two.answer()}, server_tls) as server:
         url = f"https://{host}:{server.port}/"
         seeds = ["https://127.0.0.2/"]
-        async with relayed(seeds, client_tls, allow_private=(), http2=True) as relay:
-            found = await fault(relay, url)
+        async with http2_or_proxy(seeds, client_tls, allow_private=(), http2=True) as network:
+            found = await fault(network, url)
     assert found.reason in (Reason.BLOCKED_ADDRESS, Reason.UNREACHABLE)
     assert server.connections == 0
 
@@ -210,9 +209,9 @@ async def test_a_fetch_by_http_2_cancelled_at_any_checkpoint_leaves_nothing_behi
         url = f"https://127.0.0.1:{server.port}/"
         before = sockets()
         for checkpoint in range(1, 1000):
-            async with relayed([url], client_tls, http2=True) as relay:
-                ended = await cancelled_at(checkpoint, lambda: ask(relay, url + "large"))
-                assert await body(relay, url) == b"alive"
+            async with http2_or_proxy([url], client_tls, http2=True) as network:
+                ended = await cancelled_at(checkpoint, lambda: ask(network, url + "large"))
+                assert await body(network, url) == b"alive"
             await until(lambda: server.open == 0)
             await until(lambda: sockets() == before)
             cancelled += ended
@@ -221,21 +220,22 @@ async def test_a_fetch_by_http_2_cancelled_at_any_checkpoint_leaves_nothing_behi
     assert cancelled >= 10
 
 
-async def test_connections_beyond_a_hundred_origins_are_closed(
+async def test_connections_beyond_so_many_idle_origins_are_closed(
     server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
 ) -> None:
+    most = 5
     async with two.two_server({"/": two.answer(b"two")}, server_tls) as server:
-        urls = [f"https://a{n}.h.test:{server.port}/" for n in range(MOST_ROUTES + 5)]
-        async with relayed(urls, client_tls, http2=True) as relay:
+        urls = [f"https://a{n}.h.test:{server.port}/" for n in range(most + 5)]
+        async with http2_or_proxy(urls, client_tls, http2=True, max_idle_origins=most) as network:
             for url in urls:
-                assert await body(relay, url) == b"two"
-            await until(lambda: server.open <= MOST_ROUTES)
-            assert server.connections == MOST_ROUTES + 5
+                assert await body(network, url) == b"two"
+            await until(lambda: server.open <= most)
+            assert server.connections == most + 5
             # The first ones were closed, the last ones kept.
-            assert await body(relay, urls[-1]) == b"two"
-            assert server.connections == MOST_ROUTES + 5
-            assert await body(relay, urls[0]) == b"two"
-            assert server.connections == MOST_ROUTES + 6
+            assert await body(network, urls[-1]) == b"two"
+            assert server.connections == most + 5
+            assert await body(network, urls[0]) == b"two"
+            assert server.connections == most + 6
         await until(lambda: server.open == 0)
 
 
@@ -284,19 +284,19 @@ async def _pump(
 @asynccontextmanager
 async def proxied(
     proxy: Proxy, user: str = "", tls: ssl.SSLContext | None = None, **options: Any
-) -> AsyncIterator[tuple[Server, Relay]]:
+) -> AsyncIterator[tuple[Server, Http2OrProxy]]:
     async with raw_server(proxy) as server:
         url = f"http://{user}127.0.0.1:{server.port}"
-        async with relayed([], tls, allow_private=(), proxy=url, **options) as relay:
-            yield server, relay
+        async with http2_or_proxy([], tls, allow_private=(), proxy=url, **options) as network:
+            yield server, network
 
 
 async def test_a_proxy_is_asked_for_absolute_urls() -> None:
     proxy = Proxy()
-    async with proxied(proxy) as (server, relay):
+    async with proxied(proxy) as (server, network):
         for _ in range(2):
-            assert await body(relay, "http://h.test/a?b=%20") == b"by the proxy"
-        assert await body(relay, "http://other.test:81/") == b"by the proxy"
+            assert await body(network, "http://h.test/a?b=%20") == b"by the proxy"
+        assert await body(network, "http://other.test:81/") == b"by the proxy"
     assert proxy.targets == ["GET http://h.test/a?b=%20"] * 2 + ["GET http://other.test:81/"]
     assert b"Host: h.test\r\n" in proxy.heads[0]
     assert server.connections == 3
@@ -307,15 +307,15 @@ async def test_https_goes_through_a_tunnel_and_is_secured_to_the_end(
 ) -> None:
     async with raw_server({"/": reply(body=b"secret")}, tls=server_tls) as origin:
         proxy = Proxy(origin.port)
-        async with proxied(proxy, tls=client_tls) as (_, relay):
+        async with proxied(proxy, tls=client_tls) as (_, network):
             for _ in range(2):
-                assert await body(relay, "https://h.test/") == b"secret"
+                assert await body(network, "https://h.test/") == b"secret"
         assert proxy.targets == ["CONNECT h.test:443"] * 2
         assert origin.targets == ["/", "/"]
-        async with proxied(proxy) as (_, relay):
-            assert (await fault(relay, "https://h.test/")).reason is Reason.TLS
-        async with proxied(proxy, tls=client_tls) as (_, relay):
-            assert (await fault(relay, "https://evil.test/")).reason is Reason.TLS
+        async with proxied(proxy) as (_, network):
+            assert (await fault(network, "https://h.test/")).reason is Reason.TLS
+        async with proxied(proxy, tls=client_tls) as (_, network):
+            assert (await fault(network, "https://evil.test/")).reason is Reason.TLS
     assert len(origin.targets) == 2
 
 
@@ -324,8 +324,8 @@ async def test_http_2_goes_through_a_tunnel(
 ) -> None:
     async with two.two_server({"/": two.answer(b"two")}, server_tls) as origin:
         proxy = Proxy(origin.port)
-        async with proxied(proxy, tls=client_tls, http2=True) as (_, relay):
-            assert await body(relay, "https://h.test/") == b"two"
+        async with proxied(proxy, tls=client_tls, http2=True) as (_, network):
+            assert await body(network, "https://h.test/") == b"two"
     assert proxy.targets == ["CONNECT h.test:443"]
 
 
@@ -334,10 +334,10 @@ async def test_the_proxys_password_is_for_the_proxy_only(
 ) -> None:
     async with raw_server({"/": reply(body=b"secret")}, tls=server_tls) as origin:
         proxy = Proxy(origin.port)
-        async with proxied(proxy, "us%40er:p%3Aw@", client_tls) as (_, relay):
-            assert await body(relay, "http://h.test/") == b"by the proxy"
-            assert await body(relay, "https://h.test/") == b"secret"
-            assert "p%3Aw" not in repr(relay)
+        async with proxied(proxy, "us%40er:p%3Aw@", client_tls) as (_, network):
+            assert await body(network, "http://h.test/") == b"by the proxy"
+            assert await body(network, "https://h.test/") == b"secret"
+            assert "p%3Aw" not in repr(network)
     said = b"Proxy-Authorization: Basic " + b64encode(b"us@er:p:w")
     assert all(said.lower() in head.lower() for head in proxy.heads)
     assert len(proxy.heads) == 2
@@ -354,15 +354,15 @@ async def test_the_proxys_password_is_for_the_proxy_only(
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_a_private_address_is_not_asked_of_a_proxy(host: str, scheme: str) -> None:
     proxy = Proxy()
-    async with proxied(proxy) as (server, relay):
-        found = await fault(relay, f"{scheme}://{host}/")
+    async with proxied(proxy) as (server, network):
+        found = await fault(network, f"{scheme}://{host}/")
     assert (found.reason, found.phase) == (Reason.BLOCKED_ADDRESS, Phase.CONNECT)
     assert (proxy.targets, server.connections) == ([], 0)
 
 
 async def test_a_proxy_that_refuses_a_tunnel_is_a_fault() -> None:
-    async with proxied(Proxy()) as (server, relay):
-        found = await fault(relay, "https://h.test/")
+    async with proxied(Proxy()) as (server, network):
+        found = await fault(network, "https://h.test/")
         await until(lambda: server.open == 0)
     assert found.reason is Reason.UNREACHABLE
 
@@ -371,8 +371,8 @@ async def test_a_proxy_that_refuses_a_tunnel_is_a_fault() -> None:
 async def test_a_proxy_that_hangs_up_or_says_nothing_is_a_fault(scheme: str) -> None:
     for site, reason in ((hang_up, Reason.RESET), (silence, Reason.TIMEOUT)):
         async with raw_server(site) as server:
-            async with relayed([], proxy=server.url) as relay:
-                found = await fault(relay, f"{scheme}://h.test/", timeout=0.3)
+            async with http2_or_proxy([], proxy=server.url) as network:
+                found = await fault(network, f"{scheme}://h.test/", timeout=0.3)
                 assert found.reason is reason
             await until(lambda: server.open == 0)
 
@@ -385,11 +385,11 @@ async def test_a_fetch_through_a_proxy_cancelled_at_any_checkpoint_leaves_nothin
     async with raw_server({"/": reply(body=b"a" * 100_000)}, tls=server_tls) as origin:
         before = sockets()
         for checkpoint in range(1, 1000):
-            async with proxied(Proxy(origin.port), tls=client_tls) as (server, relay):
-                work = lambda: ask(relay, f"{scheme}://h.test/")  # noqa: E731
+            async with proxied(Proxy(origin.port), tls=client_tls) as (server, network):
+                work = lambda: ask(network, f"{scheme}://h.test/")  # noqa: E731
                 ended = await cancelled_at(checkpoint, work)
-                assert await body(relay, f"{scheme}://h.test/")
-                await relay.aclose()
+                assert await body(network, f"{scheme}://h.test/")
+                await network.aclose()
                 await until(lambda: server.open == 0)
             await until(lambda: (sockets(), origin.open) == (before, 0))
             cancelled += ended
@@ -401,9 +401,9 @@ async def test_a_fetch_through_a_proxy_cancelled_at_any_checkpoint_leaves_nothin
 async def test_redirects_through_a_proxy_are_given_back() -> None:
     async with (
         raw_server(lambda request, stream: stream.send_all(redirect("/b"))) as server,
-        relayed([], proxy=server.url) as relay,
+        http2_or_proxy([], proxy=server.url) as network,
     ):
-        answer = await ask(relay, "http://h.test/")
+        answer = await ask(network, "http://h.test/")
     assert isinstance(answer, Response)
     assert (answer.status, answer.headers["location"]) == (302, "/b")
     assert len(server.requests) == 1
@@ -422,8 +422,8 @@ async def test_the_environment_names_a_proxy_if_it_is_trusted(
         monkeypatch.setenv(name, f"{scheme}127.0.0.1:{server.port}")
         monkeypatch.setenv("no_proxy", "near.test, .local.test")
         monkeypatch.setenv("ftp_proxy", "ftp://nobody")
-        async with relayed([], trust_env=True) as relay:
-            assert await body(relay, "http://far.test/") == b"by the proxy"
+        async with http2_or_proxy([], trust_env=True) as network:
+            assert await body(network, "http://far.test/") == b"by the proxy"
     assert proxy.targets == ["GET http://far.test/"]
 
 
@@ -444,9 +444,9 @@ async def test_hosts_that_need_no_proxy_are_asked_by_the_wire(
     async with raw_server(proxy) as server, raw_server({"/": reply(body=b"direct")}) as origin:
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
         monkeypatch.setenv("no_proxy", no_proxy)
-        async with relayed([], trust_env=True) as relay:
-            assert await body(relay, f"http://{host}:{origin.port}/") == b"direct"
-            assert relay.statistics().made == 1
+        async with http2_or_proxy([], trust_env=True) as network:
+            assert await body(network, f"http://{host}:{origin.port}/") == b"direct"
+            assert network.statistics().made == 1
     assert proxy.targets == []
 
 
@@ -458,8 +458,8 @@ async def test_an_environment_that_is_not_trusted_is_not_looked_at(
     async with raw_server({"/": reply(body=b"direct")}) as server:
         async with HttpFetch(seeds=[server.url]) as fetch:
             assert isinstance(await fetch(Job(server.url)), Response)
-        async with relayed([server.url], http2=True) as relay:
-            assert await body(relay, server.url) == b"direct"
+        async with http2_or_proxy([server.url], http2=True) as network:
+            assert await body(network, server.url) == b"direct"
 
 
 async def test_a_proxy_that_is_named_comes_before_the_environment(
@@ -468,13 +468,18 @@ async def test_a_proxy_that_is_named_comes_before_the_environment(
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     monkeypatch.setenv("no_proxy", "*")
     proxy = Proxy()
-    async with proxied(proxy, trust_env=True) as (_, relay):
-        assert await body(relay, "http://h.test/") == b"by the proxy"
+    async with proxied(proxy) as (_, network):
+        assert await body(network, "http://h.test/") == b"by the proxy"
+
+
+def test_a_proxy_and_those_of_the_environment_exclude_each_other() -> None:
+    with pytest.raises(ValueError, match=r"^proxy and trust_env exclude each other"):
+        HttpFetch(proxy="http://127.0.0.1:1", trust_env=True)
 
 
 @pytest.mark.parametrize("url", ["nonsense", "ftp://h/", "user:secret@h", "://secret"])
 def test_a_proxy_that_cannot_be_meant_is_refused_without_its_password(url: str) -> None:
-    with pytest.raises(ValueError, match="a proxy has to be a URL") as caught:
+    with pytest.raises(ValueError, match=r"^proxy must be a URL such as") as caught:
         HttpFetch(proxy=url)
     assert "secret" not in str(caught.value)
 
@@ -494,12 +499,12 @@ async def test_a_request_beside_one_that_is_cancelled_while_they_connect_is_answ
         url = f"https://127.0.0.1:{server.port}/"
         for step in range(1, 40):
             async with (
-                relayed([url], client_tls, http2=True) as relay,
+                http2_or_proxy([url], client_tls, http2=True) as network,
                 trio.open_nursery() as both,
             ):
-                both.start_soon(cancelled_at, step, partial(ask, relay, url))
+                both.start_soon(cancelled_at, step, partial(ask, network, url))
                 await trio.lowlevel.checkpoint()
-                assert await body(relay, url) == b"alive"
+                assert await body(network, url) == b"alive"
 
 
 async def test_requests_under_way_when_the_server_ends_the_connection_may_be_tried_again(
@@ -512,16 +517,16 @@ async def test_requests_under_way_when_the_server_ends_the_connection_may_be_tri
     site = {"/": two.answer(b"alive"), "/end": end, "/large": two.answer(bytes(300_000))}
     async with two.two_server(site, server_tls) as server:
         url = f"https://127.0.0.1:{server.port}/"
-        async with relayed([url], client_tls, http2=True) as relay:
+        async with http2_or_proxy([url], client_tls, http2=True) as network:
             answers: list[Response | Fault] = []
 
             async def note(target: str) -> None:
-                answers.append(await ask(relay, url + target))
+                answers.append(await ask(network, url + target))
 
-            assert await body(relay, url) == b"alive"
+            assert await body(network, url) == b"alive"
             async with trio.open_nursery() as nursery:
                 for target in ("large", "end", "", "large", ""):
                     nursery.start_soon(note, target)
             faults = [answer for answer in answers if isinstance(answer, Fault)]
             assert {fault.reason for fault in faults} == {Reason.RESET}
-            assert await body(relay, url) == b"alive"
+            assert await body(network, url) == b"alive"

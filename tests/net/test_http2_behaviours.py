@@ -5,35 +5,38 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
 import httpx
 import pytest
 import trio
+from sites.over import over, requests
 from sites.raw import Request, Server, chunked, hang_up, html, raw_server, reply, silence
 from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.addresses import AddressPolicy
 from trio_crawler.net.dial import Dialer, connect
-from trio_crawler.net.errors import Faulty
+from trio_crawler.net.errors import FetchError
 from trio_crawler.net.fetch import HttpFetch
+from trio_crawler.net.fetcher import Fetcher
 from trio_crawler.net.httpx.backend import Backend
-from trio_crawler.net.httpx.context import Meter
-from trio_crawler.net.httpx.http2 import Relay
+from trio_crawler.net.httpx.context import ConnectionCounts
+from trio_crawler.net.httpx.fetch import HttpxFetch
+from trio_crawler.net.httpx.http2 import Http2OrProxy
 from trio_crawler.net.httpx.proxies import Proxies
-from trio_crawler.net.resolve import peer
+from trio_crawler.net.resolve import server_name
+from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.net.tls import Security
-from trio_crawler.net.wire import AROUND, Wire, WireStatistics
-from trio_crawler.policy.limits import Limits
+from trio_crawler.net.wire import FRAMING_BYTES, Wire
 
 pytest.importorskip("h2")
 trustme = pytest.importorskip("trustme")
 two = pytest.importorskip("sites.two")
 
 EVIL = reply(body=b"EVIL")
-SMALL = Limits(timeout=10, max_bytes=20_000)
+SMALL = {"timeout": 10, "max_bytes": 20_000}
 Handler = Callable[[Request, trio.abc.Stream], Awaitable[object]]
 
 
@@ -54,10 +57,12 @@ async def home(host: str, port: int) -> Sequence[str]:
     return ["127.0.0.1"]
 
 
-def relayed(tls: ssl.SSLContext | None = None, *, resolve: Any = home, **options: Any) -> Relay:
+def http2_or_proxy(
+    tls: ssl.SSLContext | None = None, *, resolve: Any = home, **options: Any
+) -> aclosing[Http2OrProxy]:
     security = Security(tls)
     wire = Wire(allow_private=["127.0.0.0/8"], security=security, resolve=resolve)
-    return Relay(wire, security, **{"http2": False, "proxy": None, "trust_env": False} | options)
+    return aclosing(Http2OrProxy(requests(), wire, security, **options))
 
 
 def told(answer: Response | Fault) -> object:
@@ -96,7 +101,7 @@ class Way:
         self._stack = AsyncExitStack()
         self.url = ""
 
-    async def open(self, site: Handler, limits: Limits) -> tuple[Server, HttpFetch]:
+    async def open(self, site: Handler, **bounds: float) -> tuple[Server, Fetcher]:
         tls = None if self._kind == "proxy" else self._server_tls
         server: Server = await self._stack.enter_async_context(raw_server(site, tls=tls))
         options: dict[str, Any] = {"http2": True}
@@ -110,8 +115,10 @@ class Way:
 
             proxy = await self._stack.enter_async_context(raw_server(through))
             options, self.url = {"proxy": proxy.url}, "https://h.test/"
-        relay = await self._stack.enter_async_context(relayed(self._client_tls, **options))
-        return server, HttpFetch(relay, limits=limits)
+        network = await self._stack.enter_async_context(
+            http2_or_proxy(self._client_tls, **options)
+        )
+        return server, over(network, **bounds)
 
     async def __aenter__(self) -> Way:
         return self
@@ -137,7 +144,7 @@ async def test_what_comes_behind_an_answer_is_not_taken_for_the_next_one(way: Wa
             await stream.send_all(reply(body=b"true"))
 
     async with way:
-        server, fetch = await way.open(site, Limits())
+        server, fetch = await way.open(site)
         for path in ("", "a", "moved", "b", "", "", "c"):
             answer = await fetch(Job(way.url + path))
             assert isinstance(answer, Response)
@@ -154,8 +161,8 @@ async def test_a_proxy_that_closes_after_each_answer_is_not_asked_over_the_dead_
         await stream.send_all(reply(body=b"x"))
         await stream.aclose()
 
-    async with raw_server(site) as server, relayed(proxy=server.url) as relay:
-        fetch = HttpFetch(relay)
+    async with raw_server(site) as server, http2_or_proxy(proxy=server.url) as network:
+        fetch = over(network)
         for _ in range(20):
             answer = await fetch(Job("http://h.test/"))
             assert told(answer) == (200, b"x")
@@ -178,7 +185,7 @@ async def interim(request: Request, stream: trio.abc.Stream) -> None:
 @pytest.mark.parametrize("site", [endless, interim])
 async def test_an_answer_that_is_mostly_framing_ends_at_the_bound(way: Way, site: Handler) -> None:
     async with way:
-        server, fetch = await way.open(site, SMALL)
+        server, fetch = await way.open(site, **SMALL)
         answer = await fetch(Job(way.url))
         await until(lambda: server.open == 0)
     assert isinstance(answer, Fault)
@@ -190,8 +197,8 @@ async def test_an_answer_that_is_mostly_framing_ends_at_the_bound(way: Way, site
 
 
 async def test_a_flood_before_a_tunnel_ends_at_the_bound() -> None:
-    async with raw_server(interim) as server, relayed(proxy=server.url) as relay:
-        answer = await HttpFetch(relay, limits=SMALL)(Job("https://h.test/"))
+    async with raw_server(interim) as server, http2_or_proxy(proxy=server.url) as network:
+        answer = await over(network, **SMALL)(Job("https://h.test/"))
         await until(lambda: server.open == 0)
     assert isinstance(answer, Fault)
     assert answer.reason is Reason.TOO_LARGE
@@ -203,9 +210,9 @@ async def test_an_answer_within_the_bound_is_taken(way: Way) -> None:
     async def site(request: Request, stream: trio.abc.Stream) -> None:
         await stream.send_all(reply(headers={"Transfer-Encoding": "chunked"}, body=large))
 
-    assert 20_000 < len(large) < AROUND
+    assert 20_000 < len(large) < FRAMING_BYTES
     async with way:
-        _, fetch = await way.open(site, SMALL)
+        _, fetch = await way.open(site, **SMALL)
         for _ in range(5):
             assert told(await fetch(Job(way.url))) == (200, b"y" * 10_000)
 
@@ -216,18 +223,18 @@ async def test_the_answers_of_http_2_that_share_a_connection_are_not_counted_tog
     site = {"/": two.answer(b"z" * 10_000)}
     async with (
         two.two_server(site, serving(authority)) as server,
-        relayed(client_tls, http2=True) as relay,
+        http2_or_proxy(client_tls, http2=True) as network,
     ):
-        fetch = HttpFetch(relay, limits=SMALL)
+        fetch = over(network, **SMALL)
         for _ in range(40):
             answer = await fetch(Job(f"https://127.0.0.1:{server.port}/"))
             assert told(answer) == (200, b"z" * 10_000)
-    assert SMALL.max_bytes + AROUND < 40 * 10_000
+    assert SMALL["max_bytes"] + FRAMING_BYTES < 40 * 10_000
     assert server.connections == 1
 
 
-SHORT = Limits(timeout=0.3, max_bytes=1000)
-LONG = Limits(timeout=10, max_bytes=1000)
+SHORT = {"timeout": 0.3, "max_bytes": 1000}
+LONG = {"timeout": 10, "max_bytes": 1000}
 ROOT = "http://127.0.0.1/"
 ODD: dict[str, bytes | Handler] = {
     "/fine": reply(body=b"fine"),
@@ -242,12 +249,12 @@ ODD: dict[str, bytes | Handler] = {
 }
 
 
-async def assert_told_alike(url: str, times: int, wire: Any, relay: Any) -> None:
-    """Ask with the options for a wire and with those for a relay, and compare."""
-    limits = SHORT if url.endswith("/silent") else LONG
+async def assert_told_alike(url: str, times: int, wire: Any, network: Any) -> None:
+    """Ask with the options for a wire and with those for a network, and compare."""
+    bounds = SHORT if url.endswith("/silent") else LONG
     async with (
-        HttpFetch(seeds=[ROOT], limits=limits, **wire) as plain,
-        HttpFetch(seeds=[ROOT], limits=limits, **relay) as fetch,
+        HttpFetch(seeds=[ROOT], **bounds, **wire) as plain,
+        HttpFetch(seeds=[ROOT], **bounds, **network) as fetch,
     ):
         for _ in range(times):
             assert told(await fetch(Job(url))) == told(await plain(Job(url))), url
@@ -277,7 +284,7 @@ async def test_a_wire_inside_a_client_gives_its_own_reasons() -> None:
         raw_server(ODD) as server,
         httpx.AsyncClient(transport=Wire(seeds=[server.url])) as client,
     ):
-        fetch = HttpFetch(client)
+        fetch = HttpxFetch(client)
         found = await fetch(Job("http://127.0.0.9:1/"))
         cut = await fetch(Job(server.url + "cut"))
     assert isinstance(found, Fault)
@@ -291,21 +298,21 @@ async def test_the_server_without_http_2_is_found_once_and_then_asked_by_the_wir
 ) -> None:
     async with (
         raw_server({"/": reply(body=b"one")}, tls=server_tls) as server,
-        relayed(client_tls, http2=True) as relay,
+        http2_or_proxy(client_tls, http2=True) as network,
     ):
-        fetch = HttpFetch(relay)
+        fetch = over(network)
         async with trio.open_nursery() as nursery:
             for _ in range(5):
                 nursery.start_soon(fetch, Job(server.url))
         for _ in range(5):
             assert told(await fetch(Job(server.url))) == (200, b"one")
-        wire, together = relay.wire.statistics(), relay.statistics()
+        wire, together = network.wire.statistics(), network.statistics()
     assert (wire.made + wire.reused, together.made - wire.made) == (10, 1)
     assert together.open == wire.open
     assert len(server.requests) == 10
 
 
-async def test_the_wire_does_not_offer_http_2_because_the_relay_does(
+async def test_the_wire_does_not_offer_http_2_because_httpx_does(
     authority: trustme.CA, client_tls: ssl.SSLContext
 ) -> None:
     agreed: list[object] = []
@@ -317,11 +324,11 @@ async def test_the_wire_does_not_offer_http_2_because_the_relay_does(
     async with (
         two.two_server({"/": two.answer(b"two")}, serving(authority)) as first,
         raw_server(site, tls=serving(authority, "h2", "http/1.1")) as second,
-        relayed(client_tls, http2=True) as relay,
+        http2_or_proxy(client_tls, http2=True) as network,
     ):
-        answer = await HttpFetch(relay)(Job(f"https://127.0.0.1:{first.port}/"))
+        answer = await over(network)(Job(f"https://127.0.0.1:{first.port}/"))
         assert told(answer) == (200, b"two")
-        await HttpFetch(relay.wire)(Job(second.url))
+        await over(network.wire)(Job(second.url))
     assert agreed == ["http/1.1"]
 
 
@@ -330,8 +337,8 @@ async def test_a_name_that_takes_too_long_is_a_matter_of_looking_up_by_http_2_to
         await trio.sleep_forever()
         raise AssertionError
 
-    async with relayed(resolve=never, http2=True) as relay:
-        answer = await HttpFetch(relay, limits=SHORT)(Job("https://h.test/"))
+    async with http2_or_proxy(resolve=never, http2=True) as network:
+        answer = await over(network, **SHORT)(Job("https://h.test/"))
     assert isinstance(answer, Fault)
     assert answer.phase is Phase.RESOLVE
     assert "looking up the name of h.test" in answer.detail
@@ -357,9 +364,9 @@ async def test_an_address_that_does_not_answer_does_not_keep_http_2_from_the_nex
     wire.dial = Dialer(policy, both, stagger=0.0, connect=dial)
     async with (
         two.two_server({"/": two.answer(b"two")}, serving(authority)) as server,
-        Relay(wire, security, http2=True, proxy=None, trust_env=False) as relay,
+        aclosing(Http2OrProxy(requests(), wire, security, http2=True)) as network,
     ):
-        answer = await HttpFetch(relay)(Job(f"https://h.test:{server.port}/"))
+        answer = await over(network)(Job(f"https://h.test:{server.port}/"))
     assert told(answer) == (200, b"two")
     assert tried == ["127.0.0.2", "127.0.0.1"]
 
@@ -370,10 +377,10 @@ async def test_an_answer_that_does_not_come_keeps_no_other_waiting_by_http_2(
     site = {"/mute": two.silence, "/": two.answer(b"two")}
     async with (
         two.two_server(site, serving(authority)) as server,
-        relayed(client_tls, http2=True) as relay,
+        http2_or_proxy(client_tls, http2=True) as network,
         trio.open_nursery() as nursery,
     ):
-        fetch = HttpFetch(relay)
+        fetch = over(network)
         url = f"https://127.0.0.1:{server.port}/"
         nursery.start_soon(fetch, Job(url + "mute"))
         for _ in range(3):
@@ -402,10 +409,10 @@ async def test_an_answer_that_does_not_come_keeps_no_other_waiting_by_a_proxy(
 
         async with (
             raw_server(site) as server,
-            relayed(client_tls, proxy=server.url, http2=True) as relay,
+            http2_or_proxy(client_tls, proxy=server.url, http2=True) as network,
             trio.open_nursery() as nursery,
         ):
-            fetch = HttpFetch(relay)
+            fetch = over(network)
             nursery.start_soon(fetch, Job(f"{scheme}://h.test/mute"))
             await until(lambda: bool(proxied))
             with trio.fail_after(5):
@@ -427,10 +434,10 @@ async def test_who_waits_for_a_tunnel_shares_it_by_http_2(
 
         async with (
             raw_server(through) as server,
-            relayed(client_tls, proxy=server.url, http2=True) as relay,
+            http2_or_proxy(client_tls, proxy=server.url, http2=True) as network,
             trio.open_nursery() as nursery,
         ):
-            fetch = HttpFetch(relay)
+            fetch = over(network)
             nursery.start_soon(fetch, Job("https://h.test/mute"))
             await until(lambda: bool(asked))
             assert told(await fetch(Job("https://h.test/"))) == (200, b"two")
@@ -443,9 +450,9 @@ async def test_a_name_with_a_dot_at_its_end_is_certified_without_it_by_http_2_to
 ) -> None:
     async with (
         two.two_server({"/": two.answer(b"two")}, serving(authority)) as server,
-        relayed(client_tls, http2=True) as relay,
+        http2_or_proxy(client_tls, http2=True) as network,
     ):
-        answer = await HttpFetch(relay)(Job(f"https://h.test.:{server.port}/"))
+        answer = await over(network)(Job(f"https://h.test.:{server.port}/"))
     assert told(answer) == (200, b"two")
 
 
@@ -453,13 +460,13 @@ async def test_who_waits_for_the_first_connection_of_http_2_is_connecting() -> N
     # It takes the hello of TLS for a head that has no end.
     async with (
         raw_server({}) as server,
-        relayed(http2=True) as relay,
+        http2_or_proxy(http2=True) as network,
         trio.open_nursery() as nursery,
     ):
         job = Job(f"https://127.0.0.1:{server.port}/")
-        nursery.start_soon(HttpFetch(relay, limits=LONG), job)
+        nursery.start_soon(over(network, **LONG), job)
         await until(lambda: server.connections == 1)
-        answer = await HttpFetch(relay, limits=SHORT)(job)
+        answer = await over(network, **SHORT)(job)
         nursery.cancel_scope.cancel()
     assert isinstance(answer, Fault)
     assert answer.phase is Phase.CONNECT
@@ -468,17 +475,24 @@ async def test_who_waits_for_the_first_connection_of_http_2_is_connecting() -> N
 
 # Proxies, by name.
 
-UNFIT = ["http://a_b..c:1", "http://xn--a:1", "http://", f"http://{'a' * 64}.test"]
+UNFIT = [
+    "http://a_b..c:1",
+    "http://h.test:0",
+    "http://h.test:99999",
+    "http://xn--a:1",
+    "http://",
+    f"http://{'a' * 64}.test",
+]
 
 
 @pytest.mark.parametrize("url", UNFIT)
 def test_a_proxy_whose_name_cannot_be_looked_up_is_refused(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ValueError, match="a proxy has to be a URL such as"):
+    with pytest.raises(ValueError, match=r"^proxy must be a URL such as"):
         HttpFetch(proxy=url)
     monkeypatch.setenv("https_proxy", url)
-    with pytest.raises(ValueError, match="a proxy has to be a URL such as"):
+    with pytest.raises(ValueError, match=r"^https_proxy must be a URL such as"):
         HttpFetch(trust_env=True)
 
 
@@ -493,19 +507,21 @@ async def test_a_proxy_that_refuses_is_named_as_in_its_url(host: str) -> None:
     with socket.socket(family) as taken:
         taken.bind((host, 0))
         port = taken.getsockname()[1]
-        async with relayed(proxy=f"http://{peer(host, port)}") as relay:
-            answer = await HttpFetch(relay)(Job("http://h.test/"))
-    detail = f"the proxy {peer(host, port)} refused the connection"
-    assert told(answer) == (Reason.REFUSED, Phase.CONNECT, detail)
+        async with http2_or_proxy(proxy=f"http://{server_name(host, port)}") as network:
+            answer = await over(network)(Job("http://h.test/"))
+    detail = f"the proxy {server_name(host, port)} refused the connection"
+    assert told(answer) == (Reason.CONNECTION_REFUSED, Phase.CONNECT, detail)
 
 
 async def test_a_proxy_at_its_usual_port_is_named_without_it() -> None:
     async def nowhere(host: str, port: int) -> Sequence[str]:
-        detail = f"the name of {peer(host, port)} is not known"
-        raise Faulty(Reason.DNS, detail, Phase.RESOLVE)
+        detail = f"the name of {server_name(host, port)} is not known"
+        raise FetchError(Reason.DNS, detail, Phase.RESOLVE)
 
-    backend = Backend(Dialer(AddressPolicy(), nowhere), Meter(), httpx.URL("http://p.test"))
-    with pytest.raises(Faulty, match=r"^the name of the proxy p\.test is not known$"):
+    backend = Backend(
+        Dialer(AddressPolicy(), nowhere), ConnectionCounts(), httpx.URL("http://p.test")
+    )
+    with pytest.raises(FetchError, match=r"^the name of the proxy p\.test is not known$"):
         await backend.connect_tcp("p.test", 80)
 
 
@@ -514,8 +530,8 @@ async def test_the_certificate_of_a_proxy_is_not_taken_for_the_servers(
 ) -> None:
     async with raw_server({}, tls=server_tls) as server:
         url = f"https://127.0.0.1:{server.port}"
-        async with relayed(proxy=url) as relay:
-            answer = await HttpFetch(relay)(Job("http://h.test/"))
+        async with http2_or_proxy(proxy=url) as network:
+            answer = await over(network)(Job("http://h.test/"))
     assert isinstance(answer, Fault)
     assert (answer.reason, answer.phase) == (Reason.TLS, Phase.TLS)
     assert f"the certificate of the proxy 127.0.0.1:{server.port}" in answer.detail
@@ -536,14 +552,13 @@ def test_an_ipv6_address_needs_no_proxy_in_brackets_or_not(
 
 
 async def test_connections_and_bytes_through_a_proxy_are_counted() -> None:
-    async with raw_server(
-        lambda request, stream: stream.send_all(reply(body=b"x" * 5000))
-    ) as server:
-        relay = relayed(proxy=server.url)
-        async with relay:
-            for _ in range(3):
-                await HttpFetch(relay)(Job("http://h.test/"))
-            figures = relay.statistics()
+    async with (
+        raw_server(lambda request, stream: stream.send_all(reply(body=b"x" * 5000))) as server,
+        http2_or_proxy(proxy=server.url) as network,
+    ):
+        for _ in range(3):
+            await over(network)(Job("http://h.test/"))
+        figures = network.statistics()
     heads = sum(len(request.head) for request in server.requests)
     sent = 3 * len(reply(body=b"x" * 5000))
     assert figures == WireStatistics(made=3, bytes_in=sent, bytes_out=heads)
@@ -554,11 +569,11 @@ async def test_connections_and_bytes_of_http_2_are_counted(
 ) -> None:
     site = {"/": two.answer(b"x" * 5000)}
     async with two.two_server(site, serving(authority)) as server:
-        async with relayed(client_tls, http2=True) as relay:
+        async with http2_or_proxy(client_tls, http2=True) as network:
             for _ in range(3):
-                await HttpFetch(relay)(Job(f"https://127.0.0.1:{server.port}/"))
-            figures = relay.statistics()
-        after = relay.statistics()
+                await over(network)(Job(f"https://127.0.0.1:{server.port}/"))
+            figures = network.statistics()
+        after = network.statistics()
     assert (figures.open, figures.idle, figures.made, figures.reused) == (1, 1, 1, 2)
     assert 15_000 < figures.bytes_in < 25_000
     assert 0 < figures.bytes_out < 5_000

@@ -13,6 +13,7 @@ from sites.raw import Request, raw_server, reply
 from trio_crawler import __version__
 from trio_crawler.model import Job, Purpose
 from trio_crawler.net.fetch import DEFAULT_USER_AGENT, HttpFetch
+from trio_crawler.net.httpx.fetch import HttpxFetch
 
 ME = "crawler+info@example.org"
 
@@ -82,7 +83,7 @@ async def test_a_client_keeps_its_own_address_and_name_unless_others_are_given()
         raw_server({}) as server,
         httpx.AsyncClient(headers=own, trust_env=False) as client,
     ):
-        theirs, ours = HttpFetch(client), HttpFetch(client, contact=ME, user_agent="us")
+        theirs, ours = HttpxFetch(client), HttpxFetch(client, contact=ME, user_agent="us")
         for fetch in (theirs, ours):
             await fetch(Job(server.url))
     told = [(one.headers["from"], one.headers["user-agent"]) for one in server.requests]
@@ -115,14 +116,14 @@ async def test_a_client_keeps_its_own_address_and_name_unless_others_are_given()
     ],
 )
 def test_what_is_no_address_is_refused_by_name(contact: str) -> None:
-    with pytest.raises(ValueError, match=r"^contact is not an e-mail address: ") as caught:
+    with pytest.raises(ValueError, match=r"^contact must be an e-mail address") as caught:
         HttpFetch(contact=contact)
     assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize("user_agent", ["", " ", "\t", " \t ", "\xa0"])
 def test_a_crawler_without_a_name_is_refused(user_agent: str) -> None:
-    with pytest.raises(ValueError, match=r"^user_agent is empty"):
+    with pytest.raises(ValueError, match=r"^user_agent must be one line of text"):
         HttpFetch(user_agent=user_agent)
-    with pytest.raises(ValueError, match=r"^user_agent is empty"):
-        HttpFetch(httpx.AsyncClient(headers={"User-Agent": "mine"}), user_agent=user_agent)
+    with pytest.raises(ValueError, match=r"^user_agent must be one line of text"):
+        HttpxFetch(httpx.AsyncClient(headers={"User-Agent": "mine"}), user_agent=user_agent)

@@ -21,15 +21,14 @@ import httpx
 import pytest
 import trio
 from sites.left import descriptors
+from sites.over import over
 from sites.raw import Server, chunked, raw_server, redirect, reply
 from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net import dial
-from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import Wire
-from trio_crawler.policy.limits import Limits
 
 trustme = pytest.importorskip("trustme")
 
@@ -159,7 +158,7 @@ def injector(monkeypatch: pytest.MonkeyPatch) -> Injector:
 
 async def ask(wire: Wire, url: str) -> Response | Fault:
     with trio.fail_after(20):
-        return await HttpFetch(wire, limits=Limits(timeout=10))(Job(url))
+        return await over(wire, timeout=10)(Job(url))
 
 
 async def tortured(
@@ -243,7 +242,7 @@ async def test_whatever_a_socket_under_tls_fails_with_the_fetch_ends_in_an_outco
     faults = [answer for call in seen for answer in seen[call] if isinstance(answer, Fault)]
     # The system's errors are not taken for those of TLS.
     assert {fault.reason for fault in faults if fault.phase is not Phase.READ} <= {
-        *(Reason.RESET, Reason.REFUSED, Reason.UNREACHABLE),
+        *(Reason.RESET, Reason.CONNECTION_REFUSED, Reason.UNREACHABLE),
         *(Reason.CONNECT_TIMEOUT, Reason.NO_SOCKETS),
     }
 
@@ -274,7 +273,7 @@ async def test_of_several_addresses_one_may_fail_in_any_way(
         ("socket", errno.EMFILE, Reason.NO_SOCKETS, Phase.CONNECT),
         ("socket", errno.ENOBUFS, Reason.UNREACHABLE, Phase.CONNECT),
         ("socket", errno.EPERM, Reason.UNREACHABLE, Phase.CONNECT),
-        ("connect", errno.ECONNREFUSED, Reason.REFUSED, Phase.CONNECT),
+        ("connect", errno.ECONNREFUSED, Reason.CONNECTION_REFUSED, Phase.CONNECT),
         ("connect", errno.EHOSTUNREACH, Reason.UNREACHABLE, Phase.CONNECT),
         ("connect", errno.EIO, Reason.UNREACHABLE, Phase.CONNECT),
         ("getsockopt", errno.ETIMEDOUT, Reason.CONNECT_TIMEOUT, Phase.CONNECT),

@@ -33,8 +33,8 @@ from sites.steps import cancelled_at, until
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from trio_crawler.model import Fault, Job, Phase, Purpose, Reason, Response
-from trio_crawler.net.fetch import ROBOTS_BYTES, SITEMAP_BYTES, HttpFetch
-from trio_crawler.policy.limits import Limits
+from trio_crawler.net.fetch import HttpFetch
+from trio_crawler.net.fetcher import ROBOTS_BYTES, SITEMAP_BYTES
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -113,11 +113,11 @@ LONG: dict[str, tuple[bytes, Sequence[bytes], bytes]] = {
     "of 100 MB as it says": (OK + b"Content-Length: 100000000\r\n\r\n", steps(RULES), RULES),
     "that never ends": (OK + b"\r\n", steps(RULES), RULES),
     "of chunks that never end": (CHUNKED, [chunk(step) for step in steps(RULES)], RULES),
-    "of gzip": (CODED % b"gzip", steps(gzip.compress(NOISE, 1)), NOISE),
+    "of gzip": (CODED % b"gzip", steps(gzip.compress(NOISE, 1, mtime=0)), NOISE),
     "of br": (CODED % b"br", steps(brotli.compress(NOISE, quality=0)), NOISE),
     "of deflate in gzip": (
         CODED % b"deflate, gzip",
-        steps(gzip.compress(zlib.compress(NOISE, 1), 1)),
+        steps(gzip.compress(zlib.compress(NOISE, 1), 1, mtime=0)),
         NOISE,
     ),
     "that is a bomb without end": (CODED % b"br", steps(brotli_begun()), bytes(MIB)),
@@ -142,13 +142,17 @@ def gzip_of_nothing(text: bytes) -> bytes:
 
 
 BOMBS = {
-    "gzip": ("gzip", gzip.compress(RULES + bytes(20 * MIB), 1), RULES),
+    "gzip": ("gzip", gzip.compress(RULES + bytes(20 * MIB), 1, mtime=0), RULES),
     "br": ("br", brotli_of(20 * MIB), bytes(ROBOTS_BYTES)),
-    "gzip in gzip": ("gzip, gzip", gzip.compress(gzip.compress(bytes(20 * MIB), 1)), bytes(MIB)),
+    "gzip in gzip": (
+        "gzip, gzip",
+        gzip.compress(gzip.compress(bytes(20 * MIB), 1, mtime=0)),
+        bytes(MIB),
+    ),
     "br in br": ("br, br", brotli.compress(brotli_of(20 * MIB), quality=1), bytes(MIB)),
     "much of gzip that says little, in gzip": (
         "gzip, gzip",
-        gzip.compress(gzip_of_nothing(b"User-agent: *\n")),
+        gzip.compress(gzip_of_nothing(b"User-agent: *\n"), mtime=0),
         b"User-agent: *\n",
     ),
 }
@@ -181,7 +185,9 @@ async def test_a_robots_file_that_is_little_in_much_is_cut(asked: Any) -> None:
 
 
 async def test_a_coded_robots_file_that_is_little_in_much_is_cut() -> None:
-    little = b"".join(b"1;%s\r\n%c\r\n" % (b"a" * 50, byte) for byte in gzip.compress(NOISE, 1))
+    little = b"".join(
+        b"1;%s\r\n%c\r\n" % (b"a" * 50, byte) for byte in gzip.compress(NOISE, 1, mtime=0)
+    )
     begin = CHUNKED.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n")
     with threaded_raw_server({"/robots.txt": begin + little[: 2 * MIB]}) as server:
         async with HttpFetch(seeds=[server.url]) as fetch:
@@ -192,7 +198,7 @@ async def test_a_coded_robots_file_that_is_little_in_much_is_cut() -> None:
 
 
 async def test_what_is_damaged_behind_500_kib_does_not_matter(asked: Any) -> None:
-    encoded = gzip.compress(RULES[: ROBOTS_BYTES + 50 * KIB])[:-8] + b"damaged!"
+    encoded = gzip.compress(RULES[: ROBOTS_BYTES + 50 * KIB], mtime=0)[:-8] + b"damaged!"
     async with asked(bit_by_bit(coded("gzip", encoded))) as (_, url, fetch):
         assert body_of(await fetch(robots(url))) == RULES[:ROBOTS_BYTES]
 
@@ -202,7 +208,7 @@ async def test_nothing_is_waited_for_behind_500_kib(asked: Any) -> None:
         await stream.send_all(OK + b"Content-Length: 100000000\r\n\r\n" + RULES[:ROBOTS_BYTES])
         await trio.sleep_forever()
 
-    async with asked(stopping, limits=Limits(timeout=60)) as (_, url, fetch):
+    async with asked(stopping, timeout=60) as (_, url, fetch):
         with trio.fail_after(20):
             body = body_of(await fetch(robots(url)))
     assert body == RULES[:ROBOTS_BYTES]
@@ -212,7 +218,11 @@ async def test_nothing_is_waited_for_behind_500_kib(asked: Any) -> None:
 @pytest.mark.parametrize("coding", ["", "gzip", "br"])
 async def test_a_robots_file_of_500_kib_comes_whole(asked: Any, size: int, coding: str) -> None:
     body = NOISE[:size]
-    encoded = {"": body, "gzip": gzip.compress(body, 1), "br": brotli.compress(body, quality=0)}
+    encoded = {
+        "": body,
+        "gzip": gzip.compress(body, 1, mtime=0),
+        "br": brotli.compress(body, quality=0),
+    }
     answer = reply(200, {"Content-Encoding": coding}, encoded[coding])
 
     async def site(request: Request, stream: trio.abc.Stream) -> None:
@@ -229,7 +239,7 @@ async def test_the_limit_for_pages_is_not_that_of_robots_files(asked: Any, max_b
     async def site(request: Request, stream: trio.abc.Stream) -> None:
         await stream.send_all(reply(body=RULES))
 
-    async with asked(site, limits=Limits(max_bytes=max_bytes)) as (_, url, fetch):
+    async with asked(site, max_bytes=max_bytes) as (_, url, fetch):
         assert body_of(await fetch(robots(url))) == RULES[:ROBOTS_BYTES]
 
 
@@ -267,7 +277,9 @@ SHORT = {
     "its length": reply(200, {"Content-Length": "1000"}, b"User-agent: *\n"),
     "a length above 500 KiB": reply(200, {"Content-Length": "100000000"}, b"User-agent: *\n"),
     "its last chunk": CHUNKED + b"5\r\nUser-\r\n",
-    "the end of its gzip": reply(200, {"Content-Encoding": "gzip"}, gzip.compress(b"a" * 99)[:-1]),
+    "the end of its gzip": reply(
+        200, {"Content-Encoding": "gzip"}, gzip.compress(b"a" * 99, mtime=0)[:-1]
+    ),
     "the end of its br": reply(200, {"Content-Encoding": "br"}, brotli.compress(NOISE[:99])[:-1]),
 }
 
@@ -304,7 +316,7 @@ async def test_the_deadline_holds_for_a_robots_file_too(mock_clock: MockClock) -
 
 
 async def test_a_cut_that_is_cancelled_at_any_checkpoint_leaves_nothing_behind(asked: Any) -> None:
-    body = gzip.compress(NOISE, 1)
+    body = gzip.compress(NOISE, 1, mtime=0)
 
     async def site(request: Request, stream: trio.abc.Stream) -> None:
         await stream.send_all(reply(200, {"Content-Encoding": "gzip"}, body))
@@ -379,24 +391,24 @@ async def test_a_redirect_is_given_back(asked: Any, make: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "most"),
+    ("options", "most"),
     [
-        (Limits(), SITEMAP_BYTES),
-        (Limits(max_bytes=20 * MIB), SITEMAP_BYTES),
-        (Limits(max_bytes=60 * MIB), 60 * MIB),
-        (Limits(max_bytes=10 * MIB - 1), 10 * MIB - 1),
-        (Limits(max_bytes=1000), 1000),
+        ({}, SITEMAP_BYTES),
+        ({"max_bytes": 20 * MIB}, SITEMAP_BYTES),
+        ({"max_bytes": 60 * MIB}, 60 * MIB),
+        ({"max_bytes": 10 * MIB - 1}, 10 * MIB - 1),
+        ({"max_bytes": 1000}, 1000),
     ],
 )
 async def test_a_sitemap_has_its_own_limit_unless_the_callers_is_lower_or_higher(
-    asked: Any, limits: Limits, most: int
+    asked: Any, options: dict[str, int], most: int
 ) -> None:
     async def site(request: Request, stream: trio.abc.Stream) -> None:
         length = most if request.target.endswith("most.xml") else most + 1
         await stream.send_all(reply(200, {"Content-Length": str(length)}))
         await stream.aclose()
 
-    async with asked(site, limits=limits) as (_, url, fetch):
+    async with asked(site, **options) as (_, url, fetch):
         within = await fetch(Job(url + "most.xml", purpose=Purpose.SITEMAP))
         above = await fetch(Job(url + "more.xml", purpose=Purpose.SITEMAP))
     assert [reason_of(within), reason_of(above)] == [Reason.INCOMPLETE, Reason.TOO_LARGE]
@@ -404,7 +416,7 @@ async def test_a_sitemap_has_its_own_limit_unless_the_callers_is_lower_or_higher
 
 async def test_a_sitemap_may_be_longer_than_a_page(asked: Any) -> None:
     size = 11 * MIB
-    answer = reply(200, {"Content-Encoding": "gzip"}, gzip.compress(bytes(size), 1))
+    answer = reply(200, {"Content-Encoding": "gzip"}, gzip.compress(bytes(size), 1, mtime=0))
 
     async def site(request: Request, stream: trio.abc.Stream) -> None:
         await stream.send_all(
@@ -420,7 +432,7 @@ async def test_a_sitemap_may_be_longer_than_a_page(asked: Any) -> None:
 
 async def test_a_sitemap_is_not_cut(asked: Any) -> None:
     flood = bit_by_bit(OK + b"\r\n", tail=bytes(STEP))
-    async with asked(flood, limits=Limits(max_bytes=MIB)) as (_, url, fetch):
+    async with asked(flood, max_bytes=MIB) as (_, url, fetch):
         assert reason_of(await fetch(sitemap(url))) is Reason.TOO_LARGE
 
 
@@ -457,11 +469,11 @@ def test_the_largest_sitemaps_and_bombs_stay_within_256_mib() -> None:
     site = {
         "plain": reply(body=largest),
         "chunks": reply(200, {"Transfer-Encoding": "chunked"}, chunked(*steps(largest))),
-        "gzip": coded("gzip", gzip.compress(largest, 1)),
+        "gzip": coded("gzip", gzip.compress(largest, 1, mtime=0)),
         "br": coded("br", brotli.compress(largest, quality=1)),
         "br of noise": coded("br", brotli.compress(noise, quality=0)),
-        "gzip of more": coded("gzip", gzip.compress(largest + b"\n", 1)),
-        "bomb of gzip": coded("gzip", gzip.compress(bytes(80 * MIB), 1)),
+        "gzip of more": coded("gzip", gzip.compress(largest + b"\n", 1, mtime=0)),
+        "bomb of gzip": coded("gzip", gzip.compress(bytes(80 * MIB), 1, mtime=0)),
         "bomb of br": coded("br", brotli_of(80 * MIB)),
         "more": reply(body=largest + b"\n"),
     }
@@ -497,7 +509,7 @@ async def test_by_http_2_too_a_robots_file_is_cut_and_a_sitemap_is_not(
     authority: Any, client_tls: ssl.SSLContext
 ) -> None:
     two = pytest.importorskip("sites.two")
-    encoded = gzip.compress(bytes(11 * MIB), 1)
+    encoded = gzip.compress(bytes(11 * MIB), 1, mtime=0)
     large = two.answer(encoded, headers=[("content-encoding", "gzip")])
     site = {"/robots.txt": RULES, "/sitemap.xml": large, "/": b"page"}
     async with by_http_2(authority, client_tls, site) as (server, url, fetch):
@@ -551,6 +563,5 @@ async def by_http_2(
     }
     async with two.two_server(answers, tls) as server:
         url = f"https://127.0.0.1:{server.port}/"
-        limits = Limits(timeout=10)
-        async with HttpFetch(seeds=[url], tls=client_tls, http2=True, limits=limits) as fetch:
+        async with HttpFetch(seeds=[url], tls=client_tls, http2=True, timeout=10) as fetch:
             yield server, url, fetch

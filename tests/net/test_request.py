@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 import httpx
 import pytest
+from sites.over import over, requests
 from sites.raw import Request, Server, html, raw_server, redirect, reply
+from sites.webs import everything
 
-from trio_crawler import Crawler, Limits, Outcome, everything
+from trio_crawler import Crawler, Limits, Outcome
 from trio_crawler.model import Job
 from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.httpx.http2 import Relay
+from trio_crawler.net.httpx.fetch import HttpxFetch
+from trio_crawler.net.httpx.http2 import Http2OrProxy
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import Wire
 
@@ -49,8 +53,8 @@ def wired(*seeds: str) -> Wire:
 async def crawled(seed: str, **options: Any) -> list[Outcome]:
     """Crawl wherever it leads, with credentials for the seed."""
     async with wired(seed) as wire:
-        fetch = HttpFetch(wire, seeds=[seed], **{**OWN, **options})
-        limits = Limits(max_tries=1, timeout=10)
+        fetch = over(wire, seeds=[seed], timeout=10, **{**OWN, **options})
+        limits = Limits(max_tries=1)
         crawler = Crawler([seed], scope=everything, fetch=fetch, limits=limits)
         async with crawler.outcomes() as outcomes:
             return [outcome async for outcome in outcomes]
@@ -183,7 +187,7 @@ async def test_the_usual_port_may_be_said_or_left_out_in_a_seed() -> None:
         return httpx.Response(200)
 
     transport = httpx.MockTransport(handler)
-    fetch = HttpFetch(transport, seeds=["http://h.test:80/", "https://h.test:443"], **OWN)
+    fetch = HttpxFetch(transport, seeds=["http://h.test:80/", "https://h.test:443"], **OWN)
     for url in ("http://h.test/", "https://h.test/", "http://h.test:443/", "https://h.test:80/"):
         await fetch(Job(url))
     assert ["x-token" in request.headers for request in seen] == [True, True, False, False]
@@ -255,10 +259,11 @@ async def test_a_cookie_of_the_users_and_one_of_the_store_are_sent_as_one_header
 async def test_through_a_proxy_too_only_the_seeds_get_the_secret(scheme: str) -> None:
     async with raw_server(lambda request, stream: stream.send_all(reply(502))) as proxy:
         seed = f"{scheme}://h.test/"
-        security = Security()
-        relay = Relay(wired(seed), security, http2=False, proxy=proxy.url, trust_env=False)
-        async with relay:
-            fetch = HttpFetch(relay, seeds=[seed], **OWN)
+        own = requests(seeds=[seed], **OWN)
+        async with aclosing(
+            Http2OrProxy(own, wired(seed), Security(), proxy=proxy.url)
+        ) as network:
+            fetch = over(network)
             for url in (seed, f"{scheme}://evil.test/", f"{scheme}://h.test:81/"):
                 await fetch(Job(url))
     # What is for an https origin is not shown to the proxy.

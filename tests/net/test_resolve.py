@@ -13,7 +13,7 @@ from sites.steps import cancelled_at, until
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net import resolve
-from trio_crawler.net.errors import OUT_OF_SOCKETS, Faulty
+from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError
 from trio_crawler.net.resolve import Resolver, look_up
 
 
@@ -40,8 +40,8 @@ class Names:
         await until(lambda: len(self.asked) == times)
 
 
-async def faulty(resolver: Resolver, host: str, port: int = 80) -> Faulty:
-    with pytest.raises(Faulty) as caught:
+async def faulty(resolver: Resolver, host: str, port: int = 80) -> FetchError:
+    with pytest.raises(FetchError) as caught:
         await resolver(host, port)
     return caught.value
 
@@ -159,7 +159,7 @@ async def test_a_name_without_addresses_is_not_known() -> None:
 def test_a_peer_is_named_with_its_port_unless_it_is_a_usual_one(
     host: str, port: int, peer: str
 ) -> None:
-    assert resolve.peer(host, port) == peer
+    assert resolve.server_name(host, port) == peer
 
 
 async def test_the_port_is_in_the_sentence_of_each_who_waited() -> None:
@@ -186,7 +186,7 @@ def test_a_process_without_descriptors_says_so_and_not_that_the_name_is_unknown(
     # once Trio has its own; the name is one that /etc/hosts has.
     program = """if True:
         import os, resource, trio
-        from trio_crawler.net.errors import OUT_OF_SOCKETS, Faulty
+        from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError
         from trio_crawler.net.resolve import Resolver
 
         async def main():
@@ -198,7 +198,7 @@ def test_a_process_without_descriptors_says_so_and_not_that_the_name_is_unknown(
                 pass
             try:
                 await Resolver()("localhost", 80)
-            except Faulty as error:
+            except FetchError as error:
                 print(error.fault.reason.value)
 
         trio.run(main)
@@ -212,7 +212,7 @@ async def test_addresses_are_kept_for_a_minute(autojump_clock: trio.testing.Mock
     names = Names(["192.0.2.1"], ["192.0.2.2"])
     resolver = Resolver(names)
     assert await resolver("h", 80) == ["192.0.2.1"]
-    assert repr(resolver) == "<Resolver: 1 names kept, 0 being looked up>"
+    assert repr(resolver) == "<Resolver: 1 names cached, 0 lookups>"
     await trio.sleep(59.9)
     assert await resolver("h", 443) == ["192.0.2.1"]
     assert len(names.asked) == 1
@@ -223,24 +223,31 @@ async def test_addresses_are_kept_for_a_minute(autojump_clock: trio.testing.Mock
     assert len(names.asked) == 2
 
 
-async def test_of_too_many_names_the_oldest_is_forgotten(
-    monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
+async def test_of_too_many_names_the_oldest_is_evicted(
+    autojump_clock: trio.testing.MockClock,
 ) -> None:
-    monkeypatch.setattr(resolve, "MOST_NAMES", 3)
     names = Names(["192.0.2.1"])
-    resolver = Resolver(names)
+    resolver = Resolver(names, max_names=3)
     for host in ("a", "b", "c"):
         await resolver(host, 80)
         await trio.sleep(25)
     # `a` is too old now: looked up again, it is the youngest.
     await resolver("a", 80)
     await resolver("d", 80)
-    assert repr(resolver) == "<Resolver: 3 names kept, 0 being looked up>"
+    assert repr(resolver) == "<Resolver: 3 names cached, 0 lookups>"
     for host in ("c", "a", "d"):
         await resolver(host, 80)
     assert names.asked == [b"a", b"b", b"c", b"a", b"d"]
     await resolver("b", 80)
     assert names.asked[5:] == [b"b"]
+
+
+def test_a_resolver_can_be_made_before_trio_runs() -> None:
+    async def main() -> Sequence[str]:
+        return await resolver("h.test", 80)
+
+    resolver = Resolver(lambda name: ["192.0.2.1"])
+    assert trio.run(main) == ["192.0.2.1"]
 
 
 async def test_many_who_ask_at_once_cause_one_lookup() -> None:
@@ -257,7 +264,7 @@ async def test_many_who_ask_at_once_cause_one_lookup() -> None:
             nursery.start_soon(ask)
         await names.were_asked(1)
         await trio.testing.wait_all_tasks_blocked()
-        assert repr(resolver) == "<Resolver: 0 names kept, 1 being looked up>"
+        assert repr(resolver) == "<Resolver: 0 names cached, 1 lookups>"
         names.free.set()
     assert found == [["192.0.2.1"]] * 50
     assert len(names.asked) == 1
@@ -268,20 +275,20 @@ async def test_names_are_looked_up_side_by_side() -> None:
     names.free.clear()
     resolver = Resolver(names)
     async with trio.open_nursery() as nursery:
-        for n in range(resolve.MOST_THREADS + 5):
+        for n in range(resolve.MAX_THREADS + 5):
             nursery.start_soon(resolver, f"h{n}", 80)
-        await names.were_asked(resolve.MOST_THREADS)
+        await names.were_asked(resolve.MAX_THREADS)
         await trio.testing.wait_all_tasks_blocked()
-        assert len(names.asked) == resolve.MOST_THREADS
+        assert len(names.asked) == resolve.MAX_THREADS
         names.free.set()
-    assert len(names.asked) == resolve.MOST_THREADS + 5
+    assert len(names.asked) == resolve.MAX_THREADS + 5
 
 
 async def test_a_failure_is_shared_by_those_who_waited_and_not_kept() -> None:
     names = Names(socket.gaierror(socket.EAI_AGAIN, "x"), ["192.0.2.1"])
     names.free.clear()
     resolver = Resolver(names)
-    errors: list[Faulty] = []
+    errors: list[FetchError] = []
 
     async def ask() -> None:
         errors.append(await faulty(resolver, "h"))
@@ -347,9 +354,9 @@ async def test_an_abandoned_lookup_keeps_its_thread_until_it_ends() -> None:
     names.free.clear()
     resolver = Resolver(names)
     async with trio.open_nursery() as nursery:
-        for n in range(resolve.MOST_THREADS):
+        for n in range(resolve.MAX_THREADS):
             nursery.start_soon(resolver, f"h{n}", 80)
-        await names.were_asked(resolve.MOST_THREADS)
+        await names.were_asked(resolve.MAX_THREADS)
         nursery.cancel_scope.cancel()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(resolver, "late", 80)
@@ -364,9 +371,9 @@ async def test_two_resolvers_have_threads_of_their_own() -> None:
     names.free.clear()
     resolver = Resolver(names)
     async with trio.open_nursery() as nursery:
-        for n in range(resolve.MOST_THREADS):
+        for n in range(resolve.MAX_THREADS):
             nursery.start_soon(resolver, f"h{n}", 80)
-        await names.were_asked(resolve.MOST_THREADS)
+        await names.were_asked(resolve.MAX_THREADS)
         assert await Resolver(others)("h", 80) == ["192.0.2.2"]
         assert trio.to_thread.current_default_thread_limiter().borrowed_tokens == 0
         names.free.set()
@@ -382,7 +389,7 @@ async def test_cancelled_at_any_checkpoint_a_lookup_leaves_nothing_under_way() -
         await resolver("[::1]", 80)
 
     while await cancelled_at(checkpoint, work):
-        assert repr(resolver).endswith("0 being looked up>")
+        assert repr(resolver).endswith(" 0 lookups>")
         assert await resolver(f"h{checkpoint}", 80) == ["192.0.2.1"]
         checkpoint += 1
     assert checkpoint > 3
@@ -409,4 +416,4 @@ async def test_a_bug_in_a_lookup_is_raised_and_holds_up_nobody() -> None:
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             await resolver("h", 80)
-    assert repr(resolver) == "<Resolver: 0 names kept, 0 being looked up>"
+    assert repr(resolver) == "<Resolver: 0 names cached, 0 lookups>"

@@ -9,6 +9,7 @@ from sites.raw import raw_server, redirect, reply
 from trio_crawler.model import Job, Purpose, Response, Validator
 from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.fetch import HttpFetch
+from trio_crawler.net.httpx.fetch import HttpxFetch
 
 SITE = {
     "/": reply(body=b"home"),
@@ -79,7 +80,7 @@ async def test_a_client_that_has_to_ask_twice_tells_what_it_asked_at_last() -> N
 
     auth = httpx.DigestAuth("me", "secret")
     async with raw_server(site) as server, httpx.AsyncClient(auth=auth, trust_env=False) as client:
-        head = await sent(HttpFetch(client), server.url)
+        head = await sent(HttpxFetch(client), server.url)
         assert len(server.requests) == 2
         assert sorted(head.split(b"\r\n")) == sorted(server.requests[-1].head.split(b"\r\n"))
         assert b"\r\nAuthorization: Digest " in head
@@ -94,7 +95,7 @@ async def test_a_client_whose_authentication_makes_a_new_request_tells_that() ->
         raw_server(SITE) as server,
         httpx.AsyncClient(auth=Signed(), trust_env=False) as own,
     ):
-        head = await sent(HttpFetch(own), server.url)
+        head = await sent(HttpxFetch(own), server.url)
         assert head == server.requests[-1].head
         assert b"\r\nX-Signed: 1\r\n" in head
 
@@ -106,7 +107,7 @@ async def test_a_transport_of_the_caller_tells_what_it_was_given() -> None:
         given.append(request)
         return httpx.Response(200, content=b"body")
 
-    head = await sent(HttpFetch(httpx.MockTransport(answer)), "http://h.test/a|b?c")
+    head = await sent(HttpxFetch(httpx.MockTransport(answer)), "http://h.test/a|b?c")
     assert head.startswith(b"GET /a|b?c HTTP/1.1\r\nHost: h.test\r\n")
     lines = [b"%s: %s" % field for field in given[0].headers.raw]
     assert head.split(b"\r\n")[1:] == [*lines, b"", b""]

@@ -13,14 +13,13 @@ from typing import Any
 import httpx
 import pytest
 import trio
+from sites.over import over
 from sites.raw import Request, Server, chunked, raw_server, reply, reset
 from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
-from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import Wire
-from trio_crawler.policy.limits import Limits
 
 trustme = pytest.importorskip("trustme")
 
@@ -68,7 +67,7 @@ def wired(url: str, tls: ssl.SSLContext | None = None, **options: Any) -> Wire:
 
 
 async def ask(wire: Wire, url: str, timeout_: float = 20.0) -> Response | Fault:
-    return await HttpFetch(wire, limits=Limits(timeout=timeout_))(Job(url))
+    return await over(wire, timeout=timeout_)(Job(url))
 
 
 async def body(wire: Wire, url: str) -> bytes:
@@ -279,7 +278,7 @@ async def test_a_name_that_no_certificate_can_have_is_not_asked(
     async with raw_server(PAGE, tls=server_tls) as server:
         url = asked(server, ".h.test")
         async with httpx.AsyncClient(transport=wired(url, client_tls)) as client:
-            with pytest.raises(httpx.ConnectError, match="no certificate can be made out"):
+            with pytest.raises(httpx.ConnectError, match="no certificate can be valid"):
                 await client.get(url)
     assert server.requests == []
 

@@ -35,7 +35,8 @@ from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.wire import Wire, WireStatistics
+from trio_crawler.net.statistics import WireStatistics
+from trio_crawler.net.wire import Wire
 
 
 def wired(*servers: Server, **options: Any) -> Wire:
@@ -496,7 +497,7 @@ async def test_a_wire_that_keeps_nothing_asks_each_time_on_a_new_connection() ->
 )
 def test_numbers_that_cannot_be_meant_are_refused(options: dict[str, Any]) -> None:
     [(name, number)] = options.items()
-    with pytest.raises(ValueError, match=f"{name}={number}"):
+    with pytest.raises(ValueError, match=f"^{name} must be 0 or more, not {number}"):
         Wire(**options)
 
 

@@ -1,4 +1,4 @@
-"""Anchors: what a reader sees of each link, whichever way its page is read."""
+"""Anchors: the text of each link, the same from every reader of HTML."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from hypothesis import strategies as st
 
 from trio_crawler import Reason
 from trio_crawler.model import Anchor
-from trio_crawler.page.html import fast_links as tidy
-from trio_crawler.page.html import read as html
-from trio_crawler.page.html.anchors import LONGEST, WINDOW, Marks
+from trio_crawler.page.html.anchors import MAX_TEXT, WINDOW, AnchorCollector
+from trio_crawler.page.html.fast_links import find_links
+from trio_crawler.page.html.read import MAX_TREE_CHARACTERS
 from trio_crawler.page.read import read
 
 URL = "http://e.test/a/b.html"
 X = "http://e.test/x"
-# What makes one of the readers read a page; the text before the first link is nobody's.
+# The beginning of a page that decides which reader reads it.
 READERS = {
-    "tidy": "",
+    "fast_links": "",
     "tree": "<p a='>'>",
-    "scan": "<p a='>'>" + " " * html.SMALL_TEXT,
+    "tokenizer": "<p a='>'>" + " " * MAX_TREE_CHARACTERS,
 }
 
 
-def anchors(markup: str, reader: str = "tidy", media: str = "text/html") -> Mapping[str, Anchor]:
+def anchors(
+    markup: str, reader: str = "fast_links", media: str = "text/html"
+) -> Mapping[str, Anchor]:
     body = (READERS[reader] + markup).encode("utf-8", "surrogatepass")
     return read(body, media, URL, anchors=True).anchors
 
@@ -79,7 +81,7 @@ TEXTS = [
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(("markup", "text"), TEXTS)
 def test_the_text_of_a_link_is_what_a_reader_sees(markup, text, reader):
-    assert (tidy.read(READERS[reader] + markup) is not None) == (reader == "tidy")
+    assert (find_links(READERS[reader] + markup) is not None) == (reader == "fast_links")
     assert anchors(markup, reader)[X] == Anchor("a", text)
 
 
@@ -98,7 +100,7 @@ def test_the_text_of_an_area_is_its_alt(markup, text, reader):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_of_an_area_and_an_a_the_first_with_a_text_counts(reader):
+def test_the_first_anchor_with_a_text_counts_for_area_and_a(reader):
     both = anchors("<area href=/x><a href=/x>text</a>", reader)
     assert both == {X: Anchor("a", "text")}
     assert anchors("<a href=/x></a><area href=/x alt=t>", reader) == {X: Anchor("area", "t")}
@@ -106,7 +108,7 @@ def test_of_an_area_and_an_a_the_first_with_a_text_counts(reader):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_every_link_has_an_anchor_and_every_href_that_is_no_url(reader):
+def test_every_link_and_every_malformed_href_has_an_anchor(reader):
     markup = (
         "<a href=/1>a</a><a href='http://[x#f'>b</a><a href='/2' rel=nofollow>c</a>"
         "<a href='mailto:a@b'>d</a><area href='http://['><a href='http://[' rel=nofollow>e</a>"
@@ -124,7 +126,7 @@ def test_every_link_has_an_anchor_and_every_href_that_is_no_url(reader):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_anchors_stand_under_the_urls_that_a_base_makes_of_their_links(reader):
+def test_anchors_are_found_by_the_urls_that_their_links_resolve_to(reader):
     markup = "<base href='mailto:x'><a href='#f'>a</a><a href='http://e.test/x#g'>b</a>"
     assert {text for _, text in anchors(markup, reader).values()} == {"a", "b"}
     markup = "<base href=/d/><a href=x>a</a>"
@@ -132,14 +134,14 @@ def test_anchors_stand_under_the_urls_that_a_base_makes_of_their_links(reader):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_links_that_differ_in_the_fragment_have_the_first_text_of_them(reader):
+def test_links_that_differ_only_in_the_fragment_share_the_first_text(reader):
     markup = "<a href='/x#1'></a><a href='/x#2'>first</a><a href='/x#3'>b</a><a href=/x>c</a>"
     assert anchors(markup, reader) == {X: Anchor("a", "first")}
     assert anchors("<a href='/x#1'></a><area href=/x alt=t>", reader) == {X: Anchor("area", "t")}
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_fragment_alone_says_nothing_of_no_href_where_the_base_is_no_place(reader):
+def test_a_fragment_and_an_empty_href_differ_if_the_base_is_not_http(reader):
     markup = "<base href='mailto:x'><a href=''>none</a><a href='#f'>text</a>"
     texts = {url: anchor.text for url, anchor in anchors(markup, reader).items()}
     assert texts == {"": "none", "mailto:x": "text"}
@@ -147,25 +149,25 @@ def test_a_fragment_alone_says_nothing_of_no_href_where_the_base_is_no_place(rea
 
 def test_a_text_is_read_once_for_all_fragments_of_a_page():
     text = "<a href='#0'>0</a>"
-    marks = Marks(text)
-    marks.add("#0", "a", text.index(">") + 1)
+    collector = AnchorCollector(text)
+    collector.add("#0", "a", text.index(">") + 1)
     for number in range(1, 100):
-        # Behind the text: what is read there has none, and would be kept.
-        marks.add(f"#{number}", "a", len(text))
-    assert marks.found == {"#0": Anchor("a", "0")}
+        # An anchor that is read there has no text, and would be added.
+        collector.add(f"#{number}", "a", len(text))
+    assert collector.found == {"#0": Anchor("a", "0")}
 
 
 @pytest.mark.parametrize("reader", READERS)
 def test_a_long_text_is_cut_by_characters(reader):
     for unit in ("\u4e2d", "&eacute;", "<b>x</b>", "w "):
         text = anchors(f'<a href="/x">{unit * 300}</a>', reader)[X].text
-        assert len(text) == LONGEST - (unit == "w ")
-    assert anchors(f"<a href=/x><img alt='{'x' * 300}'></a>", reader)[X].text == "x" * LONGEST
-    assert anchors(f"<area href=/x alt='{'x' * 300}'>", reader)[X].text == "x" * LONGEST
+        assert len(text) == MAX_TEXT - (unit == "w ")
+    assert anchors(f"<a href=/x><img alt='{'x' * 300}'></a>", reader)[X].text == "x" * MAX_TEXT
+    assert anchors(f"<area href=/x alt='{'x' * 300}'>", reader)[X].text == "x" * MAX_TEXT
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_no_text_is_looked_for_far_from_its_link(reader):
+def test_a_text_far_behind_its_link_is_ignored(reader):
     tags = "<i></i>" * (WINDOW // 7 + 1)
     assert anchors(f"<a href=/x>{tags}text</a>", reader)[X].text == ""
     assert anchors(f"<a href=/x>near{tags}text</a>", reader)[X].text == "near"
@@ -182,12 +184,12 @@ def test_links_beyond_the_limit_have_no_anchors(reader):
     assert facts.flaws == (Reason.TOO_MANY_LINKS,)
 
 
-def test_elements_of_xhtml_are_read_for_their_texts():
+def test_the_anchors_of_xhtml_are_read():
     page = '<html><a href="/x"><b>a</b><img alt="no"/></a><a name="n"/>no</html>'
     assert anchors(page, media="application/xhtml+xml") == {X: Anchor("a", "a")}
 
 
-def test_without_being_asked_for_there_are_none_and_all_else_is_the_same():
+def test_facts_differ_only_in_the_anchors_if_none_are_requested():
     for markup, _ in TEXTS:
         for reader in READERS.values():
             body = (reader + markup).encode()
@@ -213,12 +215,11 @@ PIECES = re.split(
 @given(st.lists(st.sampled_from([*PIECES, " ", "\n"]), max_size=14).map("".join))
 @example('<a href="/1"><img alt="A"><!-- c --><b>text<svg><path/></svg>w</b>')
 def test_every_reader_finds_the_same_anchors(markup):
-    tidy_, tree, scan = (anchors(markup, reader) for reader in READERS)
-    assert tidy.read(markup) is not None
-    assert tidy_ == scan
-    assert {url: tree[url] for url in tree.keys() & scan.keys()} == {
-        url: scan[url] for url in tree.keys() & scan.keys()
-    }
+    fast, tree, tokenizer = (anchors(markup, reader) for reader in READERS)
+    assert find_links(markup) is not None
+    assert fast == tokenizer
+    both = tree.keys() & tokenizer.keys()
+    assert {url: tree[url] for url in both} == {url: tokenizer[url] for url in both}
 
 
 HOSTILE = re.split(
@@ -242,7 +243,7 @@ def test_no_markup_raises_and_no_text_is_long(pieces, media, most):
         assert set(facts.anchors) == {*facts.links, *facts.malformed}
         for kind, text in facts.anchors.values():
             assert kind in ("a", "area")
-            assert len(text) <= LONGEST
+            assert len(text) <= MAX_TEXT
             assert text == " ".join(text.split())
 
 
@@ -291,9 +292,9 @@ def spent(markup: str) -> float:
         "<b x='",
     ],
 )
-@pytest.mark.parametrize("start", ["", "<p a='>'>"], ids=["tidy", "scan"])
+@pytest.mark.parametrize("start", ["", "<p a='>'>"], ids=["fast_links", "tokenizer"])
 def test_the_time_for_anchors_grows_with_the_page_and_no_faster(piece, start):
-    """Quadratic work would take sixteen times as long; ten leaves room for slow CI."""
+    """Quadratic time would be sixteen times as long; ten leaves room for slow CI."""
     one, four = (
         spent(
             start
@@ -305,8 +306,8 @@ def test_the_time_for_anchors_grows_with_the_page_and_no_faster(piece, start):
     assert four < 10 * one + 0.02
 
 
-def test_a_hundred_thousand_links_that_never_end_take_no_more_than_a_second():
-    """To look ahead by a whole window for each would be 400 MB; two leave room for slow CI."""
+def test_100_000_links_without_end_tags_take_at_most_a_second():
+    """To read a whole window for each link would be 400 MB; two seconds leave room for slow CI."""
     body = b"<a href=x>" * 100_000
     started = time.process_time()
     facts = read(body, "text/html", URL, anchors=True)

@@ -1,4 +1,4 @@
-"""Tidy pages: read from tag to tag, and never to another end than by lexbor."""
+"""Tidy pages: `find_links` finds what lexbor finds."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from trio_crawler.page.html import fast_links as tidy
-from trio_crawler.page.html import read as html
+from trio_crawler.page.html.fast_links import find_links
+from trio_crawler.page.html.read import parse_html
 
 URL = "http://e.test/"
 
@@ -62,15 +62,15 @@ def pages(pieces: list[str], longest: int) -> st.SearchStrategy[str]:
 @example('<!-- --!><a href="x">-->')
 @example('<!--><a href="x">-->')
 @example('<!---><a href="x">-->')
-def test_what_is_tidy_is_read_as_lexbor_reads_it(text):
-    if tidy.read(text) is not None:
-        page = html.read(text, URL)
+def test_a_tidy_page_is_read_as_lexbor_reads_it(text):
+    if find_links(text) is not None:
+        page = parse_html(text, URL)
         assert (set(page.hrefs), page.base, page.title) == by_lexbor(text)
 
 
 @given(pages(PLAIN, 20))
 def test_ordinary_markup_is_tidy(text):
-    assert tidy.read(text) is not None
+    assert find_links(text) is not None
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,12 @@ def test_ordinary_markup_is_tidy(text):
     ],
 )
 def test_a_page_that_needs_another_reader_is_not_tidy(text):
-    assert tidy.read("<p>" + text) is None
+    assert find_links("<p>" + text) is None
 
 
 def test_the_order_of_the_links_is_that_of_the_page():
     text = '<a href=1><a href=\'2\'><area href=3><a href="4"><a name=n><a href="5" id=i><a href=6>'
-    found = tidy.read(text)
+    found = find_links(text)
     assert found is not None
     assert found.hrefs == list("123456")
 
@@ -126,14 +126,14 @@ def test_the_order_of_the_links_is_that_of_the_page():
         '<p a="b=c">',
     ],
 )
-def test_a_page_that_is_not_tidy_is_found_out_in_linear_time(piece):
-    """Quadratic work would take minutes; the bound leaves room for slow CI."""
+def test_a_page_that_is_not_tidy_is_rejected_in_linear_time(piece):
+    """Quadratic time would be minutes; the bound leaves room for slow CI."""
     text = piece * (1_000_000 // len(piece))
     started = time.process_time()
-    tidy.read(text)
-    tidy.read(text + '"' + "<p>" * 10)
+    find_links(text)
+    find_links(text + '"' + "<p>" * 10)
     assert time.process_time() - started < 4
 
 
-def test_a_very_long_page_is_left_to_the_scan_that_keeps_no_parts_of_it():
-    assert tidy.read("<p>" * 1_000_000) is None
+def test_a_very_long_page_is_left_to_the_tokenizer():
+    assert find_links("<p>" * 1_000_000) is None

@@ -1,4 +1,4 @@
-"""What pages say of themselves and of their links: canonical, meta robots, rel=nofollow."""
+"""Metadata of pages and links: canonical URLs, meta robots, rel=nofollow."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from trio_crawler.page.html import fast_links as tidy
-from trio_crawler.page.html import head as hints
-from trio_crawler.page.html import read as html
-from trio_crawler.page.html.head import canonical_in_headers
+from trio_crawler.page.html.fast_links import find_links
+from trio_crawler.page.html.head import canonical_in_headers, parse_head
+from trio_crawler.page.html.read import MAX_TREE_CHARACTERS, parse_html
 from trio_crawler.page.read import Facts, read
 
 URL = "http://e.test/a/b.html"
-# What makes one of the readers read a page, the links of which are the same to all of them.
+# The beginning of a page that decides which reader reads it.
 READERS = {
-    "tidy": "",
+    "fast_links": "",
     "tree": "<p a='>'>",
-    "scan": "<p a='>'>" + " " * html.SMALL_TEXT,
+    "tokenizer": "<p a='>'>" + " " * MAX_TREE_CHARACTERS,
 }
 
 
@@ -84,7 +83,7 @@ def test_meta_robots_are_those_for_all_and_those_for_the_agent(head, expected):
         assert facts(page, agent="somebot").meta_robots == expected
 
 
-def test_without_an_agent_only_what_is_said_to_all_counts():
+def test_without_an_agent_only_meta_robots_for_all_count():
     assert facts("<meta name='' content=a><meta name=x content=b>").meta_robots == ()
 
 
@@ -115,7 +114,7 @@ CANONICAL = "<link rel=canonical href=/x>"
         "\n<!doctype html>\t<html>\f<head x='>'>\r ",
     ],
 )
-def test_what_a_head_holds_besides_says_nothing_and_does_not_end_it(before):
+def test_other_elements_of_a_head_neither_contain_metadata_nor_end_it(before):
     other = "<link rel=canonical href=/other><meta name=robots content=no>"
     for end in ("</head><body>", ""):
         page = facts(before.format(*[other] * 3) + CANONICAL + end)
@@ -127,7 +126,7 @@ def test_what_a_head_holds_besides_says_nothing_and_does_not_end_it(before):
     "<body> </head><body> text <p> </body> <br> </br> <svg> <img> < <!-- <script> <title> "
     "<template> <meta/a=' <noscript> </head>x".split(),
 )
-def test_what_stands_behind_the_head_is_not_for_the_page_to_say(before):
+def test_metadata_behind_the_head_is_ignored(before):
     page = facts(before + CANONICAL + "<meta name=robots content=a></head><body>")
     assert (page.canonical, page.meta_robots) == (None, ())
 
@@ -158,7 +157,7 @@ def test_a_head_is_read_as_lexbor_reads_it(text):
     contents = [
         meta["content"] for meta in metas if (meta.get("name") or "").lower() in ("robots", "bot")
     ]
-    found = hints.read(text, agent="BOT")
+    found = parse_head(text, agent="BOT")
     assert found.canonicals == tuple(dict.fromkeys(hrefs))
     assert found.robots == tuple(dict.fromkeys(contents))
 
@@ -199,13 +198,13 @@ def test_elements_of_xhtml_without_content_hide_nothing(media):
 @pytest.mark.parametrize("reader", READERS)
 def test_a_link_is_nofollow_if_all_that_lead_to_it_are(link, expected, reader):
     text = READERS[reader] + link
-    assert (tidy.read(text) is not None) == (reader == "tidy")
+    assert (find_links(text) is not None) == (reader == "fast_links")
     page = facts(text)
     assert page.links == ("http://e.test/x",)
     assert page.nofollow == (frozenset(page.links) if expected else frozenset())
 
 
-def test_links_that_nobody_follows_come_last():
+def test_nofollow_links_come_last():
     page = facts("<a href=/1 rel=nofollow><a href=/2><a href='http://[' rel=nofollow><a href=/3>")
     assert page.links == ("http://e.test/2", "http://e.test/3", "http://e.test/1")
     assert page.nofollow == {"http://e.test/1"}
@@ -213,7 +212,7 @@ def test_links_that_nobody_follows_come_last():
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_links_that_nobody_follows_count_for_the_limit(reader):
+def test_nofollow_links_count_for_the_limit(reader):
     links = "".join(f"<a href={n}{' rel=nofollow' * (n < 3)}>" for n in range(6))
     page = read((READERS[reader] + links).encode(), "text/html", URL, max_links=4)
     assert (len(page.links), page.beyond) == (4, 2)
@@ -239,13 +238,13 @@ def test_every_reader_finds_the_same_links_to_be_nofollow(tags):
     with_href = [node for node in nodes if "href" in node]
     unfollowed = ["nofollow" in (node.get("rel") or "").lower().split() for node in with_href]
     for name, start in READERS.items():
-        page = html.read(start + markup, URL)
-        assert (tidy.read(start + markup) is not None) == (name == "tidy")
+        page = parse_html(start + markup, URL)
+        assert (find_links(start + markup) is not None) == (name == "fast_links")
         pairs = zip(with_href, unfollowed, strict=True)
         expected: tuple[set[str], set[str]] = (set(), set())
         for node, is_nofollow in pairs:
             expected[is_nofollow].add(node["href"] or "")
-        assert (set(page.hrefs), set(page.unfollowed)) == expected
+        assert (set(page.hrefs), set(page.nofollow_hrefs)) == expected
 
 
 @pytest.mark.parametrize(
@@ -292,14 +291,14 @@ def test_no_link_header_raises(fields):
     st.lists(st.sampled_from(["<meta", "<link", " rel=canonical", " name=robots", ">", *PIECES]))
 )
 def test_no_head_raises(pieces):
-    hints.read("".join(pieces) + "\ud800", agent="\ud800")
+    parse_head("".join(pieces) + "\ud800", agent="\ud800")
 
 
 def spent(text: str) -> float:
     times = []
     for _ in range(3):
         started = time.process_time()
-        hints.read(text, agent="bot")
+        parse_head(text, agent="bot")
         times.append(time.process_time() - started)
     return min(times)
 
@@ -333,7 +332,7 @@ def spent(text: str) -> float:
     ],
 )
 def test_the_time_for_a_head_grows_with_its_length_and_no_faster(piece):
-    """Quadratic work would take sixteen times as long; ten leaves room for slow CI."""
+    """Quadratic time would be sixteen times as long; ten leaves room for slow CI."""
     for start, end in ("", "robots"), ("<!", "></head><body>"):
         one, four = (
             spent(start + piece * (length // len(piece)) + end) for length in (75_000, 300_000)

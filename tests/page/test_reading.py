@@ -1,8 +1,10 @@
-"""Pages as they come: facts from bytes, whatever the bytes are."""
+"""Facts about pages, read from any bytes."""
 
 from __future__ import annotations
 
+import sys
 import time
+from types import FrameType
 
 import pytest
 from hypothesis import given
@@ -54,7 +56,7 @@ def test_self_closed_elements_of_xhtml_do_not_swallow_the_page(media):
 
 
 @pytest.mark.parametrize("media", ["image/png", "text/plain", "application/json", "text/css"])
-def test_what_is_not_html_is_left_unparsed(media):
+def test_only_html_is_parsed(media):
     assert read(b"<a href=x>", media, URL).links == ()
 
 
@@ -82,6 +84,7 @@ def test_a_title_is_the_first_of_html_with_white_space_folded():
         (b"<!-- <meta charset=gbk> -->", "text/html", "utf-8"),
         (b" " * 1100 + b"<meta charset=gbk>", "text/html", "utf-8"),
         (b"<!-- > <meta charset=gbk> -->", "text/html", "utf-8"),
+        (b"</ ><//x><meta charset=gbk>", "text/html", "gbk"),
         (b'<p a="<meta charset=gbk>">', "text/html", "utf-8"),
         (b'<p x"y a="><meta charset=gbk>"><meta charset=big5>', "text/html", "big5"),
         (b'<p ="a= "><meta charset=gbk>"><meta charset=big5>', "text/html", "big5"),
@@ -99,12 +102,29 @@ def test_the_encoding_is_decided_as_browsers_do(body, header, charset):
     assert read(body, header, URL).charset == charset
 
 
+def test_a_usual_page_is_read_in_22_calls():
+    calls = []
+
+    def record(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and "trio_crawler" in frame.f_code.co_filename:
+            calls.append(frame.f_code.co_name)
+
+    body = b'<!doctype html><title></title><a href="/">/</a>'
+    for directory in ("a", "b"):
+        calls.clear()
+        sys.setprofile(record)
+        facts = read(body, "text/html; charset=utf-8", f"http://usual.test/{directory}/")
+        sys.setprofile(None)
+        assert facts.links == ("http://usual.test/",)
+    assert len(calls) <= 22, calls
+
+
 def test_bytes_that_do_not_fit_the_charset_are_a_flaw_and_the_links_are_read():
     facts = read(b"\xff<a href=x>", "text/html; charset=utf-8", URL)
     assert (facts.flaws, facts.links) == ((Reason.BAD_CHARSET,), ("http://e.test/a/x",))
 
 
-def test_a_link_that_is_no_url_is_told_apart():
+def test_a_malformed_href_is_no_link():
     facts = read(b"<a href='http://[x'><a href=y>", "text/html", URL)
     assert (facts.malformed, facts.links) == (("http://[x",), ("http://e.test/a/y",))
 
@@ -151,14 +171,14 @@ def test_no_markup_raises(pieces):
     ids=lambda body: body[:12].decode(),
 )
 def test_no_page_takes_long(body):
-    """A page like these costs minutes to hours unguarded; the bound leaves room for slow CI."""
+    """Without bounds, such a page takes minutes to hours; the limit leaves room for slow CI."""
     started = time.process_time()
     facts = read(body + b"<a href=/last>", "text/html", URL)
     assert time.process_time() - started < 10
     assert len(facts.links) <= 1
 
 
-def test_the_links_of_a_page_that_a_tree_builder_could_not_read_are_found():
+def test_the_links_of_a_deeply_nested_page_are_found():
     facts = read(b"<div>" * 200_000 + b"<a href=/last>", "text/html", URL)
     assert facts.links == ("http://e.test/last",)
 
@@ -172,7 +192,7 @@ def test_small_and_large_pages_are_read_alike(padding):
 
 
 @pytest.mark.parametrize("padding", [0, 40_000])
-def test_the_title_of_a_picture_is_not_the_title_of_the_page(padding):
+def test_the_title_of_an_svg_is_not_the_title_of_the_page(padding):
     body = b"<svg><title>no</title></svg><title>yes</title><a href=x>" + b" " * padding
     facts = read(body, "text/html", URL)
     assert (facts.title, facts.links) == ("yes", ("http://e.test/a/x",))
@@ -180,7 +200,7 @@ def test_the_title_of_a_picture_is_not_the_title_of_the_page(padding):
 
 @pytest.mark.parametrize("padding", [0, 40_000])
 @pytest.mark.parametrize("end", [b"</svg>", b"<p>", b"</p>", b"</br>"])
-def test_a_title_left_open_in_a_picture_hides_no_link(end, padding):
+def test_an_open_title_in_an_svg_hides_no_link(end, padding):
     body = b"<svg><title><g>" + end + b"<a href=x>" + b" " * padding
     assert read(body, "text/html", URL).links == ("http://e.test/a/x",)
 
@@ -188,7 +208,7 @@ def test_a_title_left_open_in_a_picture_hides_no_link(end, padding):
 @pytest.mark.parametrize(
     "end", [b"</p>", b"</br>", b"<div>"], ids=["end of p", "end of br", "start of div"]
 )
-def test_html_after_an_unclosed_picture_is_html_again(end):
+def test_html_after_an_open_svg_is_html_again(end):
     body = b"<svg><g>" + end + b"<script><a href=no></script><a href=x>" + b" " * 40_000
     assert read(body, "text/html", URL).links == ("http://e.test/a/x",)
 
@@ -196,7 +216,7 @@ def test_html_after_an_unclosed_picture_is_html_again(end):
 def test_no_page_makes_the_tree_copy_attributes_without_bound():
     """Each paragraph clones an open formatting element with all its attributes.
 
-    31 KB of that made lexbor allocate 830 MB, so the tree must not be used for it.
+    For 31 KB of that, lexbor allocates 830 MB, so no tree may be built of it.
     """
     attributes = b" ".join(b"%x" % n for n in range(0x1000, 0x1000 + 5_500))
     body = b"<p title='>'><b " + attributes + b">" + b"<p>x" * 980 + b"<a href=/last>"

@@ -1,4 +1,4 @@
-"""Sitemaps and feeds: every form of them is read, and of what is broken all that can be read."""
+"""Sitemaps and feeds of every form; broken ones are read as far as possible."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trio_crawler.model import Reason
-from trio_crawler.page.sitemap import decoding as pieces
-from trio_crawler.page.sitemap import read as sitemap
-from trio_crawler.page.sitemap.read import Entry, Map
+from trio_crawler.page.sitemap.decoding import CHUNK, MAX_MEMBERS
+from trio_crawler.page.sitemap.read import (
+    MAX_BYTES,
+    MAX_ENTRIES,
+    ParsedSitemap,
+    SitemapEntry,
+    parse_sitemap,
+)
 
 URL = "http://e.test/maps/sitemap.xml"
 NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
-def read(body: str | bytes, content_type: str = "", **limits: int) -> Map:
-    return sitemap.read(
+def read(body: str | bytes, content_type: str = "", **limits: int) -> ParsedSitemap:
+    return parse_sitemap(
         body.encode() if isinstance(body, str) else body, content_type, URL, **limits
     )
 
@@ -45,7 +50,7 @@ WHOLE = {
             "<changefreq>daily</changefreq><priority>0.8</priority></url>"
         ),
         "urlset",
-        [Entry("http://e.test/", "2024-05-01", 0.8)],
+        [SitemapEntry("http://e.test/", "2024-05-01", 0.8)],
     ),
     "fields in another order": (
         urlset(
@@ -53,13 +58,13 @@ WHOLE = {
             "<url><lastmod>x</lastmod><loc>/b</loc></url>"
         ),
         "urlset",
-        [Entry("http://e.test/a", "2024", 1.0), Entry("http://e.test/b", "x")],
+        [SitemapEntry("http://e.test/a", "2024", 1.0), SitemapEntry("http://e.test/b", "x")],
     ),
     "a prefix": (
         f"<sm:urlset xmlns:sm='{NS}'><sm:url><sm:loc>/a</sm:loc></sm:url>"
         "<url><loc>/no</loc></url></sm:urlset>",
         "urlset",
-        [Entry("http://e.test/a")],
+        [SitemapEntry("http://e.test/a")],
     ),
     "images, videos and languages": (
         urlset(
@@ -69,49 +74,57 @@ WHOLE = {
             "<news:news><news:title>a > b</news:title></news:news></url>"
         ),
         "urlset",
-        [Entry("http://e.test/a")],
+        [SitemapEntry("http://e.test/a")],
     ),
     "references": (
         urlset(loc("/?a=1&amp;b=&#x26;&#38;&#0060;&lt;&gt;&quot;&apos;")),
         "urlset",
-        [Entry("http://e.test/?a=1&b=&&%3C%3C%3E%22%27")],
+        [SitemapEntry("http://e.test/?a=1&b=&&%3C%3C%3E%22%27")],
     ),
     "a reference of a reference": (
         urlset(loc("/?&amp;amp;")),
         "urlset",
-        [Entry("http://e.test/?&amp;")],
+        [SitemapEntry("http://e.test/?&amp;")],
     ),
     "CDATA": (
         urlset(loc("\n<![CDATA[/a?b&c&amp;d=]]]]>\n") + loc("/<![CDATA[b]]>c<![CDATA[]]>")),
         "urlset",
-        [Entry("http://e.test/a?b&c&amp;d=]]"), Entry("http://e.test/bc")],
+        [SitemapEntry("http://e.test/a?b&c&amp;d=]]"), SitemapEntry("http://e.test/bc")],
     ),
     "comments and instructions": (
         "<!-- <urlset> -->" + urlset("<!--" + loc("/no") + "- -->" + loc("/a<!-- > -->b<?c d?>")),
         "urlset",
-        [Entry("http://e.test/ab")],
+        [SitemapEntry("http://e.test/ab")],
     ),
     "attributes": (
         urlset("<url id='a>b'><loc xml:space=\"<>\" a='/'>/a</loc ></url\n>").replace("<>", ">"),
         "urlset",
-        [Entry("http://e.test/a")],
+        [SitemapEntry("http://e.test/a")],
     ),
     "an empty urlset": ("<urlset/>", "urlset", []),
     "a document type": (
         "<!DOCTYPE urlset SYSTEM 'http://evil.test/a.dtd'>" + urlset(loc("/a")),
         "urlset",
-        [Entry("http://e.test/a")],
+        [SitemapEntry("http://e.test/a")],
     ),
-    "white space first": ("\ufeff\n " + urlset(loc("/a")), "urlset", [Entry("http://e.test/a")]),
+    "white space first": (
+        "\ufeff\n " + urlset(loc("/a")),
+        "urlset",
+        [SitemapEntry("http://e.test/a")],
+    ),
     "the same URL twice": (
         urlset("<url><loc>/a</loc><priority>0.1</priority></url>" + loc("/a#b")),
         "urlset",
-        [Entry("http://e.test/a", None, 0.1)],
+        [SitemapEntry("http://e.test/a", None, 0.1)],
     ),
     "two URLs in a record": (
         urlset("<url><loc>/a</loc><lastmod>1</lastmod><loc>/b</loc></url><loc>/c</loc>"),
         "urlset",
-        [Entry("http://e.test/a", "1"), Entry("http://e.test/b"), Entry("http://e.test/c")],
+        [
+            SitemapEntry("http://e.test/a", "1"),
+            SitemapEntry("http://e.test/b"),
+            SitemapEntry("http://e.test/c"),
+        ],
     ),
     "RSS 2.0": (
         "<rss version='2.0'><channel><link>/no</link><image><link>/no</link></image>"
@@ -120,13 +133,13 @@ WHOLE = {
         "<item><source url='/no'>S</source><link><![CDATA[/b?x&y]]></link></item>"
         "<link>/no</link></channel></rss>",
         "rss",
-        [Entry("http://e.test/a", "Mon, 06 Sep 2010"), Entry("http://e.test/b?x&y")],
+        [SitemapEntry("http://e.test/a", "Mon, 06 Sep 2010"), SitemapEntry("http://e.test/b?x&y")],
     ),
     "RSS 1.0": (
         "<rdf:RDF xmlns='http://purl.org/rss/1.0/'><channel><link>/no</link></channel>"
         "<item rdf:about='/no'><link>/a</link></item></rdf:RDF>",
         "rss",
-        [Entry("http://e.test/a")],
+        [SitemapEntry("http://e.test/a")],
     ),
     "Atom": (
         "<feed xmlns='http://www.w3.org/2005/Atom'><link href='/no'/><entry>"
@@ -135,26 +148,32 @@ WHOLE = {
         '<entry><link\nhref = "/b>c" /></entry><entry><link rel="enclosure" href="/no"/></entry>'
         "</feed>",
         "atom",
-        [Entry("http://e.test/a?b&c", "2003"), Entry("http://e.test/b%3Ec")],
+        [SitemapEntry("http://e.test/a?b&c", "2003"), SitemapEntry("http://e.test/b%3Ec")],
     ),
     "Atom with a prefix": (
         "<a:feed><a:entry><a:link href='/a'></a:link></a:entry></a:feed>",
         "atom",
-        [Entry("http://e.test/a")],
+        [SitemapEntry("http://e.test/a")],
     ),
     "text": (
         "\ufeffhttp://e.test/a\r\n\r\n  https://E.test/b \rhttp://e.test/a\nhttp://e.test/&amp;",
         "text",
-        [Entry("http://e.test/a"), Entry("https://e.test/b"), Entry("http://e.test/&amp;")],
+        [
+            SitemapEntry("http://e.test/a"),
+            SitemapEntry("https://e.test/b"),
+            SitemapEntry("http://e.test/&amp;"),
+        ],
     ),
 }
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
 @pytest.mark.parametrize(("body", "kind", "entries"), WHOLE.values(), ids=WHOLE)
-def test_it_is_read_whole_with(body: str, kind: str, entries: list[Entry], packed: bool) -> None:
-    raw = gzip.compress(body.encode()) if packed else body.encode()
-    assert read(raw) == Map(kind, tuple(entries))
+def test_a_complete_file_is_read_with(
+    body: str, kind: str, entries: list[SitemapEntry], packed: bool
+) -> None:
+    raw = gzip.compress(body.encode(), mtime=0) if packed else body.encode()
+    assert read(raw) == ParsedSitemap(kind, tuple(entries))
 
 
 def test_an_index_names_sitemaps_and_no_pages() -> None:
@@ -164,10 +183,10 @@ def test_an_index_names_sitemaps_and_no_pages() -> None:
         "<sitemap><loc>/a.xml.gz</loc></sitemap></sitemapindex>"
     )
     named = ("http://e.test/a.xml.gz", "http://other.test/b", "http://e.test/maps/a.xml")
-    assert read(body) == Map("index", (), named)
+    assert read(body) == ParsedSitemap("index", (), named)
 
 
-def test_an_index_that_lists_itself_says_so_and_loses_no_other() -> None:
+def test_an_index_that_lists_itself_has_a_flaw_and_keeps_the_others() -> None:
     body = "<sitemapindex><loc>sitemap.xml</loc><loc>b.xml</loc></sitemapindex>"
     index = read(body)
     assert index.sitemaps == ("http://e.test/maps/b.xml",)
@@ -205,7 +224,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("body", "paths", "flaw"), BROKEN.values(), ids=BROKEN)
-def test_it_is_read_as_far_as_it_can_be_with(body: str, paths: list[str], flaw: str) -> None:
+def test_a_broken_file_is_read_as_far_as_possible_with(
+    body: str, paths: list[str], flaw: str
+) -> None:
     broken = read(body)
     assert [entry.url for entry in broken.entries] == ["http://e.test/" + path for path in paths]
     assert [str(reason)[: len(flaw)] for reason in broken.flaws] == ([flaw] if flaw else [])
@@ -226,14 +247,14 @@ NO_SITEMAPS = {
     "other XML": b"<opml><outline xmlUrl='http://e.test/'/></opml>",
     "JSON": b'{"url": "http://e.test/"}',
     "robots": b"User-agent: *\nSitemap: http://e.test/s.xml\n",
-    "a packed page": gzip.compress(b"<html>"),
+    "a packed page": gzip.compress(b"<html>", mtime=0),
     "half a packed head": b"\x1f\x8b",
     "open comments": b"<!--<urlset><loc>/a</loc></urlset>",
 }
 
 
 @pytest.mark.parametrize("body", NO_SITEMAPS.values(), ids=NO_SITEMAPS)
-def test_it_is_no_sitemap_if_it_is(body: bytes) -> None:
+def test_a_file_is_no_sitemap_if_it_is(body: bytes) -> None:
     other = read(body, "application/xml")
     assert (other.kind, other.entries, other.sitemaps) == ("", (), ())
     assert Reason.BAD_SITEMAP in other.flaws
@@ -270,7 +291,9 @@ def test_a_file_with_declarations_of_its_own_is_not_read(declarations: str) -> N
 )
 def test_a_priority_is_a_number_from_0_to_1_or_nothing(text: str, priority: float | None) -> None:
     body = urlset(f"<url><loc>/a</loc><priority>{text}</priority></url>")
-    assert read(body) == Map("urlset", (Entry("http://e.test/a", None, priority),))
+    assert read(body) == ParsedSitemap(
+        "urlset", (SitemapEntry("http://e.test/a", None, priority),)
+    )
 
 
 @pytest.mark.parametrize(
@@ -279,7 +302,7 @@ def test_a_priority_is_a_number_from_0_to_1_or_nothing(text: str, priority: floa
 )
 def test_a_date_is_kept_as_it_is_written_up_to_64_characters(text: str, kept: str | None) -> None:
     body = urlset(f"<url><loc>/a</loc><lastmod>\n{text} </lastmod></url>")
-    assert read(body).entries == (Entry("http://e.test/a", kept),)
+    assert read(body).entries == (SitemapEntry("http://e.test/a", kept),)
 
 
 # Encodings
@@ -300,35 +323,35 @@ ENCODED = {
 
 
 @pytest.mark.parametrize(("body", "content_type"), ENCODED.values(), ids=ENCODED)
-def test_the_encoding_is_told_by(body: bytes, content_type: str) -> None:
+def test_the_encoding_is_detected_by(body: bytes, content_type: str) -> None:
     right = read(body, content_type)
     assert [entry.url for entry in right.entries] == ["http://e.test/%C3%A9"]
     assert right.flaws == ()
 
 
 @pytest.mark.parametrize("label", ["zlib", "rot13", "utf-7", "punycode", "unicode_escape", "x"])
-def test_a_label_that_the_web_does_not_know_does_not_count(label: str) -> None:
+def test_an_unknown_label_is_ignored(label: str) -> None:
     assert found(urlset(loc("/é")).replace("UTF-8", label)) == ["http://e.test/%C3%A9"]
 
 
 @pytest.mark.parametrize("encoding", ["shift_jis", "iso-2022-jp", "gb18030", "euc-kr", "utf-8"])
-def test_characters_that_lie_between_two_pieces_are_whole(encoding: str) -> None:
+def test_a_character_divided_between_two_chunks_is_decoded(encoding: str) -> None:
     start = f"<?xml version='1.0' encoding='{encoding}'?><urlset><!--"
     for more in range(8):
-        filling = "x" * (pieces.PIECE - len(start) - 20 + more)
+        filling = "x" * (CHUNK - len(start) - 20 + more)
         body = f"{start}{filling}--><loc>/日日日日日日</loc></urlset>".encode(encoding)
         assert read(body) == read(urlset(loc("/日日日日日日"))), more
 
 
-def test_bytes_without_a_meaning_are_replaced_and_said() -> None:
+def test_invalid_bytes_are_replaced_and_are_a_flaw() -> None:
     bad = read(urlset(loc("/a") + loc("/b\udcff")).encode(errors="surrogateescape"))
     assert [entry.url for entry in bad.entries] == ["http://e.test/a", "http://e.test/b%EF%BF%BD"]
     assert bad.flaws == (Reason.BAD_CHARSET,)
 
 
-def test_a_file_that_turns_into_no_text_is_left_there() -> None:
+def test_a_file_is_not_read_further_if_most_of_a_chunk_is_invalid() -> None:
     start, end = f"<urlset>{loc('/a')}".encode(), loc("/b").encode()
-    turned = read(start + b"\xff" * 3 * pieces.PIECE + end)
+    turned = read(start + b"\xff" * 3 * CHUNK + end)
     assert [entry.url for entry in turned.entries] == ["http://e.test/a"]
     assert turned.flaws == (Reason.BAD_CHARSET,)
     assert turned.detail
@@ -339,11 +362,15 @@ def test_a_file_that_turns_into_no_text_is_left_there() -> None:
 
 def test_the_members_of_a_gzip_file_are_one_text() -> None:
     body = urlset(loc("/a") + loc("/b")).encode()
-    packed = gzip.compress(body[:90]) + gzip.compress(b"") + gzip.compress(body[90:])
+    packed = (
+        gzip.compress(body[:90], mtime=0)
+        + gzip.compress(b"", mtime=0)
+        + gzip.compress(body[90:], mtime=0)
+    )
     assert read(packed + bytes(20)) == read(body)
 
 
-def test_a_gzip_file_that_is_cut_gives_a_beginning_and_says_so() -> None:
+def test_a_cut_gzip_file_is_read_up_to_the_cut_and_has_a_flaw() -> None:
     paths = [f"http://e.test/{zlib.crc32(b'%d' % number)}" for number in range(2_000)]
     packed = gzip.compress(urlset("".join(map(loc, paths))).encode())
     for end in (len(packed) // 3, len(packed) // 2, len(packed) - 9, len(packed) - 1):
@@ -353,7 +380,7 @@ def test_a_gzip_file_that_is_cut_gives_a_beginning_and_says_so() -> None:
         assert cut.flaws == (Reason.INCOMPLETE,)
 
 
-def test_a_gzip_file_that_is_damaged_gives_a_beginning_and_says_so() -> None:
+def test_a_damaged_gzip_file_is_read_up_to_the_damage_and_has_a_flaw() -> None:
     paths = [f"http://e.test/{zlib.crc32(b'%d' % number)}" for number in range(2_000)]
     packed = bytearray(gzip.compress(urlset("".join(map(loc, paths))).encode()))
     packed[-8] ^= 1  # the checksum
@@ -365,14 +392,14 @@ def test_a_gzip_file_that_is_damaged_gives_a_beginning_and_says_so() -> None:
 
 def test_a_gzip_bomb_stops_at_the_limit_with_what_was_read() -> None:
     bomb = gzip.compress(urlset(loc("/a")).encode()[:-12] + bytes(4_000_000))
-    bounded = read(bomb, most_bytes=200_000)
+    bounded = read(bomb, max_bytes=200_000)
     assert [entry.url for entry in bounded.entries] == ["http://e.test/a"]
     assert bounded.flaws == (Reason.TOO_LARGE,)
     assert "200000 bytes" in bounded.detail
 
 
-def test_a_gzip_file_of_no_end_of_members_stops() -> None:
-    packed = gzip.compress(b"") * (pieces.MOST_MEMBERS + 1)
+def test_a_gzip_file_with_too_many_members_is_not_read_to_its_end() -> None:
+    packed = gzip.compress(b"", mtime=0) * (MAX_MEMBERS + 1)
     assert Reason.BAD_SITEMAP in read(packed + gzip.compress(urlset(loc("/a")).encode())).flaws
 
 
@@ -381,11 +408,11 @@ def test_a_gzip_file_of_no_end_of_members_stops() -> None:
 
 def test_a_plain_file_is_read_up_to_the_limit_of_bytes() -> None:
     body = urlset(loc("/a") + loc("/b"))
-    assert read(body, most_bytes=len(body)).flaws == ()
-    bounded = read(body, most_bytes=body.index("/b"))
+    assert read(body, max_bytes=len(body)).flaws == ()
+    bounded = read(body, max_bytes=body.index("/b"))
     assert [entry.url for entry in bounded.entries] == ["http://e.test/a"]
     assert bounded.flaws == (Reason.TOO_LARGE,)
-    lines = read("http://e.test/a\nhttp://e.test/bc", most_bytes=30)
+    lines = read("http://e.test/a\nhttp://e.test/bc", max_bytes=30)
     assert [entry.url for entry in lines.entries] == ["http://e.test/a"]
 
 
@@ -403,18 +430,18 @@ MANY = {
 @pytest.mark.parametrize("most", [0, 1, 3_000, 4_999, 5_000])
 @pytest.mark.parametrize("body", MANY.values(), ids=MANY)
 def test_entries_beyond_the_limit_are_counted(body: str, most: int) -> None:
-    bounded = read(body, most=most)
+    bounded = read(body, max_entries=most)
     assert [entry.url for entry in bounded.entries] == PATHS[:most]
     assert bounded.beyond == len(PATHS) - most
     assert bounded.flaws == ((Reason.TOO_MANY_ENTRIES,) if most < len(PATHS) else ())
 
 
 def test_the_protocols_limits_are_the_defaults() -> None:
-    assert (sitemap.MOST_BYTES, sitemap.MOST_ENTRIES) == (52_428_800, 50_000)
+    assert (MAX_BYTES, MAX_ENTRIES) == (52_428_800, 50_000)
 
 
-def test_a_file_of_tags_without_urls_is_left_at_some_point() -> None:
-    endless = read(urlset("<url>" * 60_000 + loc("/a")), most=10)
+def test_a_file_of_tags_without_urls_is_not_read_to_its_end() -> None:
+    endless = read(urlset("<url>" * 60_000 + loc("/a")), max_entries=10)
     assert endless.entries == ()
     assert endless.beyond == 1
     assert endless.flaws == (Reason.BAD_SITEMAP, Reason.TOO_MANY_ENTRIES)
@@ -454,11 +481,11 @@ extras = st.lists(
 
 
 @st.composite
-def records(draw: st.DrawFn) -> list[tuple[Entry, str]]:
-    """Draw entries, and the source of the inside of each record."""
+def records(draw: st.DrawFn) -> list[tuple[SitemapEntry, str]]:
+    """Draw entries, each with the source of its record."""
     known = {}
     for path in draw(paths):
-        link = sitemap.read(f"<urlset>{loc(escape('/x' + path))}</urlset>".encode(), "", URL)
+        link = parse_sitemap(f"<urlset>{loc(escape('/x' + path))}</urlset>".encode(), "", URL)
         if link.entries and link.entries[0].url not in known:
             date, priority = draw(dates), draw(priorities)
             fields = [f"<loc>{written(draw, '/x' + path)}</loc>"]
@@ -466,7 +493,7 @@ def records(draw: st.DrawFn) -> list[tuple[Entry, str]]:
                 fields.append(f"<lastmod>{date}</lastmod>")
             if priority is not None:
                 fields.append(f"<priority>{priority}</priority>")
-            entry = Entry(link.entries[0].url, date, priority)
+            entry = SitemapEntry(link.entries[0].url, date, priority)
             inside = draw(st.permutations(fields + draw(extras)))
             known[entry.url] = entry, "".join(inside)
     return list(known.values())
@@ -486,33 +513,35 @@ def prefixed(source: str) -> str:
 
 @settings(max_examples=100, deadline=None)
 @given(records(), st.booleans(), st.booleans(), st.integers(0, 3))
-def test_what_is_written_is_read(
-    several: list[tuple[Entry, str]], prefix: bool, packed: bool, blanks: int
+def test_the_entries_of_a_written_file_are_read(
+    several: list[tuple[SitemapEntry, str]], prefix: bool, packed: bool, blanks: int
 ) -> None:
     between = "\n" * blanks
     inner = between.join(f"<url>{inside}</url>" for _, inside in several)
     body = f"<s:urlset>{prefixed(inner)}</s:urlset>" if prefix else urlset(inner)
-    raw = gzip.compress(body.encode(), 1) if packed else body.encode()
-    assert read(raw) == Map("urlset", tuple(entry for entry, _ in several))
+    raw = gzip.compress(body.encode(), 1, mtime=0) if packed else body.encode()
+    assert read(raw) == ParsedSitemap("urlset", tuple(entry for entry, _ in several))
 
 
 @settings(max_examples=50, deadline=None)
 @given(records(), st.integers(0, 400))
-def test_where_a_piece_ends_does_not_matter(several: list[tuple[Entry, str]], back: int) -> None:
+def test_the_ends_of_chunks_do_not_matter(
+    several: list[tuple[SitemapEntry, str]], back: int
+) -> None:
     inner = "".join(f"<url>{inside}</url>" for _, inside in several)
-    filling = "x" * (pieces.PIECE - back)
+    filling = "x" * (CHUNK - back)
     body = f"<urlset><!--{filling}-->{inner}</urlset>"
-    assert read(body) == Map("urlset", tuple(entry for entry, _ in several))
+    assert read(body) == ParsedSitemap("urlset", tuple(entry for entry, _ in several))
 
 
-def test_every_place_of_a_file_may_be_where_a_piece_ends() -> None:
+def test_a_chunk_may_end_anywhere() -> None:
     parts = ["<?xml version='1.0'?><urlset>", "<!--", "-->"]
     inner = "<url><loc>http://e.test/a?&amp;b</loc><priority>0.5</priority></url><!-- <loc> -->"
     inner += "<url><lastmod>1</lastmod><loc><![CDATA[/b>]]>c</loc></url><loc a='>'>/d</loc>"
     whole = read("".join([*parts, inner, "</urlset>"]))
     assert len(whole.entries) == 3
     for back in range(len(inner) + 20):
-        filling = "x" * (pieces.PIECE - len("".join(parts)) - back)
+        filling = "x" * (CHUNK - len("".join(parts)) - back)
         body = "".join([parts[0], parts[1], filling, parts[2], inner, "</urlset>"])
         assert read(body) == whole, back
 
@@ -521,11 +550,11 @@ def test_every_place_of_a_file_may_be_where_a_piece_ends() -> None:
     ("start", "end"), [("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>"), ("<p>", "<p/>")]
 )
 @pytest.mark.parametrize("size", [2, 3, 4])
-def test_the_end_of_what_is_too_long_may_be_where_a_piece_ends(
+def test_a_chunk_may_end_within_the_mark_that_ends_a_long_comment(
     start: str, end: str, size: int
 ) -> None:
     for more in range(len(end) + 1):
-        filling = "x" * (size * pieces.PIECE - len("<urlset>" + start) - more)
+        filling = "x" * (size * CHUNK - len("<urlset>" + start) - more)
         assert found(f"<urlset>{start}{filling}{end}{loc('/a')}</urlset>") == ["http://e.test/a"]
 
 
@@ -535,7 +564,7 @@ CUT = [urlset("<url><loc>/a?&amp;b</loc><lastmod>1</lastmod></url>" + loc("<![CD
 
 
 @pytest.mark.parametrize("body", CUT)
-def test_a_file_cut_anywhere_gives_a_beginning(body: str) -> None:
+def test_a_file_cut_anywhere_is_read_up_to_the_cut(body: str) -> None:
     whole, raw = found(body), body.encode()
     for end in range(len(raw)):
         cut = read(raw[:end])
@@ -543,8 +572,8 @@ def test_a_file_cut_anywhere_gives_a_beginning(body: str) -> None:
         assert cut.flaws or end >= len(raw.rstrip()), raw[:end]
 
 
-def test_a_packed_file_cut_anywhere_gives_a_beginning() -> None:
-    packed = gzip.compress(CUT[0].encode())
+def test_a_gzip_file_cut_anywhere_is_read_up_to_the_cut() -> None:
+    packed = gzip.compress(CUT[0].encode(), mtime=0)
     for end in range(len(packed)):
         cut = read(packed[:end])
         assert [entry.url for entry in cut.entries] == found(CUT[0])[: len(cut.entries)]
@@ -562,13 +591,13 @@ MARKS = st.sampled_from(
 @given(st.lists(MARKS | st.binary(max_size=6), max_size=25).map(b"".join), texts)
 def test_no_bytes_raise_anything(body: bytes, content_type: str) -> None:
     read(body, content_type)
-    read(gzip.compress(body, 1)[: len(body)], content_type, most=2, most_bytes=100)
+    read(gzip.compress(body, 1, mtime=0)[: len(body)], content_type, max_entries=2, max_bytes=100)
     for entry in read(b"<urlset>" + body, content_type).entries:
         assert entry.url.startswith(("http://", "https://"))
         assert len(entry.url) <= 2048
 
 
 @pytest.mark.parametrize("make", [lambda text: text, lambda text: "<item>" + text])
-def test_of_a_feed_only_the_urls_of_its_records_count(make: Callable[[str], str]) -> None:
+def test_only_the_urls_of_records_count_in_a_feed(make: Callable[[str], str]) -> None:
     inside = make("<link>/a</link>")
     assert bool(found(f"<rss>{inside}</rss>")) == ("<item>" in inside)

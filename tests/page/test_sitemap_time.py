@@ -1,4 +1,4 @@
-"""Sitemaps made to be slow or large: their cost grows with their size and no faster."""
+"""Hostile sitemaps: their cost grows with their size and no faster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from time import process_time
 
 import pytest
 
-from trio_crawler.page.sitemap import read as sitemap
+from trio_crawler.page.sitemap.read import MAX_CHARACTERS, parse_sitemap
 
 URL = "http://e.test/sitemap.xml"
 KIB = 1024
@@ -67,7 +67,7 @@ SHAPES = {
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Take the best of two, in CPU time, of as many runs as the clock can tell apart."""
+    """Return the CPU time of one run: the best of two series that are long enough to measure."""
     best = float("inf")
     for _ in range(2):
         begun, runs = process_time(), 0
@@ -84,7 +84,7 @@ def test_a_file_costs_time_in_proportion_to_its_size_of(
 ) -> None:
     def work(size: int) -> Callable[[], object]:
         body = before + part * (size // len(part)) + behind
-        return lambda: sitemap.read(body, "", URL, most=10_000)
+        return lambda: parse_sitemap(body, "", URL, max_entries=10_000)
 
     few, many = seconds(work(SMALL)), seconds(work(LARGE))
     # Four times the size: sixteen times the time would be quadratic, and 3 a doubling are 9.
@@ -92,33 +92,33 @@ def test_a_file_costs_time_in_proportion_to_its_size_of(
     assert many < 2
 
 
-def test_a_million_elements_in_one_another_are_as_cheap_as_side_by_side() -> None:
+def test_a_million_nested_elements_are_cheap() -> None:
     begun = process_time()
-    nested = sitemap.read(START + b"<url>" * 10**6 + b"</url>" * 10**6, "", URL, most=10)
+    nested = parse_sitemap(START + b"<url>" * 10**6 + b"</url>" * 10**6, "", URL, max_entries=10)
     assert not nested.entries
     assert process_time() - begun < 5
 
 
 def peak(body: bytes) -> int:
-    """Tell how many bytes reading takes at most, what it returns included."""
+    """Return the bytes of memory that parsing takes at most, its result included."""
     tracemalloc.start()
     try:
-        sitemap.read(body, "", URL)
+        parse_sitemap(body, "", URL)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 
 
 @pytest.mark.parametrize("part", [b"<a>", b"x", b"\0", b"&#x41;", b"<![CDATA[xxxxxxxxx]]>"])
-def test_what_is_unpacked_is_never_all_in_memory(part: bytes) -> None:
+def test_a_decompressed_file_is_never_all_in_memory(part: bytes) -> None:
     packed = gzip.compress(START + b"<loc>" + part * (2_000 * KIB // len(part)), 1)
     assert peak(packed) < 1_000 * KIB
 
 
-def test_long_urls_from_short_ones_are_bounded_together() -> None:
+def test_the_characters_of_all_urls_are_bounded() -> None:
     base = f"http://e.test/{'b' * 2_000}/"
     body = START + b"".join(b"<loc>%x</loc>" % number for number in range(27_000))
-    many = sitemap.read(body, "", base)
-    assert sum(len(entry.url) for entry in many.entries) < sitemap.MOST_CHARACTERS + 2_048
+    many = parse_sitemap(body, "", base)
+    assert sum(len(entry.url) for entry in many.entries) < MAX_CHARACTERS + 2_048
     assert many.beyond > 0
     assert "too_large" in many.flaws

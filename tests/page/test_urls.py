@@ -1,4 +1,4 @@
-"""URLs: WHATWG parsing, the fast path held equal to ada, the seen key."""
+"""URLs: WHATWG parsing, a fast path with the results of ada, parts of URLs, the seen key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trio_crawler.page.urls import host, normalise, origin, resolve, scheme, seen_key
+from trio_crawler.page import urls
+from trio_crawler.page.urls import normalise, resolve, seen_key, without_fragments
 
 CASES = Path(__file__).parents[3] / "shared" / "data" / "urltestdata.json"
 
@@ -32,37 +33,43 @@ BASES = [
 ]
 
 
+def resolved(hrefs: list[str], base: str) -> tuple[list[str], list[str]]:
+    """Resolve hrefs as the reader of a page does, by the fast path where that is possible."""
+    found, malformed = resolve(without_fragments(hrefs, base), base)
+    return list(dict.fromkeys(found.values())), malformed
+
+
 def one_by_one(hrefs: list[str], base: str) -> tuple[list[str], list[str]]:
-    """Resolve every href by ada alone."""
-    urls: dict[str, None] = {}
+    """Resolve every href with ada."""
+    found: dict[str, None] = {}
     bad: dict[str, None] = {}
     for href in hrefs:
         try:
-            urls[normalise(href, base)] = None
+            found[normalise(href, base)] = None
         except ValueError:
             bad[href.partition("#")[0]] = None
-    return list(urls), list(bad)
+    return list(found), list(bad)
 
 
-def test_the_fast_path_gives_what_ada_gives_for_fifty_thousand_made_links():
+def test_the_fast_path_equals_ada_for_fifty_thousand_random_links():
     chance = random.Random(3986)
     for _ in range(5_000):
         base = chance.choice(BASES)
         hrefs = ["".join(chance.choices(PIECES, k=chance.randint(0, 6))) for _ in range(10)]
-        assert resolve(hrefs, base) == one_by_one(hrefs, base)
+        assert resolved(hrefs, base) == one_by_one(hrefs, base)
 
 
 @given(st.lists(st.text(max_size=12)), st.sampled_from(BASES))
 @example(["0 #", "0", "0\x08#x"], BASES[0])
-def test_the_fast_path_gives_what_ada_gives_for_any_text(hrefs, base):
-    assert resolve(hrefs, base) == one_by_one(hrefs, base)
+def test_the_fast_path_equals_ada_for_any_text(hrefs, base):
+    assert resolved(hrefs, base) == one_by_one(hrefs, base)
 
 
-def test_what_is_remembered_of_links_has_a_bound():
+def test_the_cache_of_links_has_a_bound():
     tracemalloc.start()
     for directory in range(100):
         hrefs = [f"{n}{'x' * 90}" for n in range(1_500)]
-        resolve(
+        resolved(
             [*hrefs, *("../" * n for n in range(500)), "y" * 100_000], f"http://e.org/{directory}/"
         )
     remembered = tracemalloc.get_traced_memory()[0]
@@ -108,15 +115,29 @@ def test_a_seen_key_is_stable(path):
         ("http://e.org/plain", "http://e.org/plain"),
     ],
 )
-def test_a_seen_key_decodes_what_needs_no_escape_and_keeps_the_order(url, key):
+def test_a_seen_key_has_no_needless_escapes_and_keeps_the_order(url, key):
     assert seen_key(url) == key
 
 
-def test_the_parts_of_a_url_are_cut_out():
-    assert scheme("mailto:a@b") == "mailto"
-    assert origin("https://e.org:81/a//b") == "https://e.org:81"
-    assert host("https://e.org:81/a") == "e.org"
-    assert host("http://[::1]:81/") == "[::1]"
+def test_the_parts_of_a_url():
+    assert urls.origin("https://e.org:81/a//b") == "https://e.org:81"
+    assert urls.host("https://e.org:81/a") == "e.org"
+    assert urls.host("http://[::1]:81/") == "[::1]"
+    assert urls.authority("https://e.org:81/a") == "e.org:81"
+
+
+@pytest.mark.parametrize(
+    ("url", "its_path", "its_directory"),
+    [
+        ("http://e.org/", "/", "http://e.org/"),
+        ("https://e.org:81/a//b", "/a//b", "https://e.org:81/a//"),
+        ("http://a/b/?c/d", "/b/", "http://a/b/"),
+        ("http://a/b?c/d?e", "/b", "http://a/"),
+    ],
+)
+def test_the_path_and_the_directory_of_a_url_leave_out_its_query(url, its_path, its_directory):
+    assert urls.path(url) == its_path
+    assert urls.directory(url) == its_directory
 
 
 def test_a_user_and_a_fragment_are_dropped():

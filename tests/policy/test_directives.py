@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.policy.robots.directives import (
-    MOST_DIRECTIVES,
+    MAX_DIRECTIVES,
     header_directives,
     meta_directives,
 )
@@ -96,7 +96,7 @@ def test_no_more_than_fifty_directives_are_kept_and_none_that_is_longer_than_any
     assert (
         header(text, text)
         == meta_directives([text])
-        == tuple(f"no{number}" for number in range(MOST_DIRECTIVES))
+        == tuple(f"no{number}" for number in range(MAX_DIRECTIVES))
     )
     assert meta_directives([text.replace("no49", "none")])[-2:] == ("no48", "noindex")
     assert header("x" * 101 + ", nofollow", "y" * 100) == ("nofollow", "y" * 100)
@@ -119,6 +119,6 @@ def test_any_text_gives_lower_case_directives_and_never_more_than_fifty(texts, t
         ),
         meta_directives(texts),
     ):
-        assert len(found) == len(set(found)) <= MOST_DIRECTIVES
+        assert len(found) == len(set(found)) <= MAX_DIRECTIVES
         assert "none" not in found
         assert all(each == each.lower() and each for each in found)

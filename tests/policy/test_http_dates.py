@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.policy.http_dates import moment
+from trio_crawler.policy.http_dates import parse_http_date
 
 WHEN = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
 
@@ -28,7 +28,7 @@ WHEN = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
     ],
 )
 def test_the_forms_of_http_and_those_that_servers_made_up_are_read(text):
-    assert moment(text) == WHEN
+    assert parse_http_date(text) == WHEN
 
 
 @pytest.mark.parametrize(
@@ -58,21 +58,21 @@ def test_the_forms_of_http_and_those_that_servers_made_up_are_read(text):
     ],
 )
 def test_what_lacks_a_part_or_is_on_no_calendar_is_no_date(text):
-    assert moment(text) is None
+    assert parse_http_date(text) is None
 
 
 @pytest.mark.parametrize(
     ("year", "full"), [("00", 2000), ("69", 2069), ("70", 1970), ("99", 1999), ("1601", 1601)]
 )
 def test_two_digits_of_a_year_lie_between_1970_and_2069(year, full):
-    assert moment(f"06 Nov {year} 08:49:37") == WHEN.replace(year=full)
+    assert parse_http_date(f"06 Nov {year} 08:49:37") == WHEN.replace(year=full)
 
 
 def test_the_first_word_that_can_be_a_part_is_that_part():
-    assert moment("06 07 08 Nov Dec 08:49:37 09:49:37") == WHEN.replace(year=2007)
+    assert parse_http_date("06 07 08 Nov Dec 08:49:37 09:49:37") == WHEN.replace(year=2007)
 
 
 @given(st.text(st.sampled_from("0123456789:/-, JanovDec\t\xe9GMT"), max_size=60))
 def test_whatever_is_written_gives_a_date_or_none(text):
-    found = moment(text)
+    found = parse_http_date(text)
     assert found is None or found.tzinfo is UTC

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.policy.traps.patterns import Harvest, fingerprint, pattern
+from trio_crawler.policy.traps.patterns import PatternYield, fingerprint, pattern
 
 UUID = "6fa459ea-ee8a-3ca4-894e-db77e160355e"
 HASH = "9fceb02d0ae598e95dc970b74767f19372d61af8"
@@ -170,7 +170,7 @@ def test_no_body_takes_half_a_second(body):
     assert process_time() - start < 0.5
 
 
-def brings(harvest: Harvest, bodies: list[bytes]) -> list[float]:
+def brings(harvest: PatternYield, bodies: list[bytes]) -> list[float]:
     barren = []
     for body in bodies:
         harvest.add("http://h/1", body)
@@ -184,22 +184,36 @@ def words(start: int, count: int) -> list[bytes]:
 
 
 def test_pages_that_say_nothing_new_are_counted_by_fours():
-    assert brings(Harvest(), [page("the same")] * 13) == [0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12]
+    assert brings(PatternYield(), [page("the same")] * 13) == [
+        0,
+        0,
+        0,
+        0,
+        4,
+        4,
+        4,
+        4,
+        8,
+        8,
+        8,
+        8,
+        12,
+    ]
 
 
 def test_one_new_page_begins_the_count_again():
-    harvest = Harvest()
+    harvest = PatternYield()
     assert brings(harvest, [page("the same")] * 20)[-1] == 16
     assert brings(harvest, words(0, 1)) == [0]
 
 
 def test_what_was_said_long_ago_is_not_new():
-    harvest = Harvest()
+    harvest = PatternYield()
     brings(harvest, words(0, 400))
     assert brings(harvest, words(0, 400))[-1] == 400
 
 
 def test_a_pattern_that_brought_enough_is_trusted():
-    harvest = Harvest()
+    harvest = PatternYield()
     brings(harvest, words(0, 4 * 4_096))
     assert brings(harvest, [page("the same")] * 1_000)[-1] == 0

@@ -21,12 +21,12 @@ from trio_crawler import (
     Page,
     Phase,
     Politeness,
-    Purpose,
     Reason,
     Redirect,
     Response,
 )
-from trio_crawler.policy.retry import delay_after, delay_before, passing, retry_after
+from trio_crawler.model import Purpose
+from trio_crawler.policy.retry import MAX_DELAY, backoff, delay_after, may_pass, retry_after
 from trio_crawler.testing import Web, fault, html, redirect
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -44,19 +44,19 @@ def asking(*values: str, status: int = 503) -> Response:
 
 
 def test_each_delay_is_twice_the_one_before():
-    assert [delay_before(tries, jitter=0) for tries in (1, 2, 3)] == [0.25, 0.5, 1.0]
+    assert [backoff(tries, MAX_DELAY, 0) for tries in (1, 2, 3)] == [0.25, 0.5, 1.0]
 
 
 def test_chance_at_most_doubles_a_delay():
-    delays = [delay_before(1) for _ in range(1000)]
+    delays = [backoff(1, MAX_DELAY, number / 1000) for number in range(1000)]
     assert 0.25 <= min(delays) < 0.27
     assert 0.48 < max(delays) <= 0.5
 
 
 @pytest.mark.parametrize("tries", [11, 12, 1000, 10**6])
 def test_no_delay_is_longer_than_five_minutes(tries):
-    assert delay_before(tries, jitter=0) == 150
-    assert delay_before(tries, jitter=0.999999) <= 300
+    assert backoff(tries, MAX_DELAY, 0) == 150
+    assert backoff(tries, MAX_DELAY, 0.999999) <= 300
 
 
 # What passes.
@@ -71,22 +71,27 @@ def test_no_delay_is_longer_than_five_minutes(tries):
     ],
 )
 def test_only_the_statuses_of_a_busy_or_absent_server_may_pass(status, passes):
-    assert passing(Response(status)) is passes
+    assert may_pass(Response(status)) is passes
 
 
 @pytest.mark.parametrize("answer", [Response(500), Response(599), SILENCE], ids=repr)
 def test_what_may_be_the_url_or_its_host_is_asked_for_once_more(answer):
-    assert passing(answer, 1)
-    assert not passing(answer, 2)
+    assert may_pass(answer, 1)
+    assert not may_pass(answer, 2)
 
 
 def test_a_server_that_began_to_answer_and_did_not_end_is_not_asked_again():
-    assert not passing(Fault(Reason.TIMEOUT, phase=Phase.READ))
+    assert not may_pass(Fault(Reason.TIMEOUT, phase=Phase.READ))
 
 
 def test_what_broke_on_the_way_may_pass_and_what_the_server_is_will_not():
-    passed = {reason for reason in Reason if passing(Fault(reason))}
-    connection = {Reason.DNS, Reason.REFUSED, Reason.UNREACHABLE, Reason.CONNECT_TIMEOUT}
+    passed = {reason for reason in Reason if may_pass(Fault(reason))}
+    connection = {
+        Reason.DNS,
+        Reason.CONNECTION_REFUSED,
+        Reason.UNREACHABLE,
+        Reason.CONNECT_TIMEOUT,
+    }
     assert passed == connection | {Reason.NO_SOCKETS, Reason.RESET, Reason.INCOMPLETE}
 
 
@@ -191,11 +196,11 @@ def test_whatever_the_field_holds_the_answer_is_none_or_a_wait_of_five_minutes_a
 
 
 def test_a_server_that_asks_for_less_than_the_backoff_gets_the_backoff():
-    assert 0.25 <= delay_after(asking("0"), 1, NOW) <= 0.5
-    assert 1 <= delay_after(asking("0"), 3, NOW) <= 2
-    assert 2 <= delay_after(asking("1"), 4, NOW) <= 4
-    assert delay_after(asking("9"), 3, NOW) == 9
-    assert 0.25 <= delay_after(fault(), 1, NOW) <= 0.5
+    assert 0.25 <= delay_after(asking("0"), 1, NOW, 0.5) <= 0.5
+    assert 1 <= delay_after(asking("0"), 3, NOW, 0.5) <= 2
+    assert 2 <= delay_after(asking("1"), 4, NOW, 0.5) <= 4
+    assert delay_after(asking("9"), 3, NOW, 0.5) == 9
+    assert 0.25 <= delay_after(fault(), 1, NOW, 0.5) <= 0.5
 
 
 # In a crawl.
@@ -322,7 +327,7 @@ async def test_a_retry_that_would_come_after_max_seconds_is_not_waited_for(autoj
 
 
 async def test_a_failure_is_final_when_its_retry_would_come_after_max_seconds(autojump_clock):
-    web = Times(fault(Reason.REFUSED))
+    web = Times(fault(Reason.CONNECTION_REFUSED))
     limits, plain = Limits(max_seconds=0.2), Politeness(robots=False)
     (failure,) = await collect(Crawler([HOME], fetch=web, limits=limits, politeness=plain))
     assert isinstance(failure, Failure)

@@ -1,177 +1,118 @@
-"""Robots: what must be asked for first, for how long it is good, and what answers mean."""
+"""What an answer for a robots.txt means, and for how long its rules are good."""
 
 from __future__ import annotations
 
-import time
-import tracemalloc
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from trio_crawler.model import Fault, Reason, Response, Validator
+from trio_crawler.model import Fault, Job, Purpose, Reason, Response, Validator
+from trio_crawler.policy.robots.parse import parse_rules
+from trio_crawler.policy.robots.rules import ALLOW_ALL, Rules
 from trio_crawler.policy.robots.store import (
-    ALLOW_ALL,
-    DISALLOW_ALL,
     FRESH,
-    MOST_REDIRECTS,
-    Robots,
-    Rules,
+    MAX_REDIRECTS,
+    KnownRules,
+    LongFiles,
     interpret,
-    parse_rules,
+    is_lasting,
+    is_self_named,
 )
 
 ORIGIN = "https://h.example:8080"
-FILE = f"{ORIGIN}/robots.txt"
 SECRET = f"{ORIGIN}/secret?a"
 OPEN = f"{ORIGIN}/open"
 RULES = parse_rules(b"User-agent: *\nDisallow: /secret\nCrawl-delay: 2", "bot")
 
 
 def test_the_figures_are_those_of_the_rfc():
-    assert (MOST_REDIRECTS, FRESH) == (5, 24 * 60 * 60)
+    assert (MAX_REDIRECTS, FRESH) == (5, 24 * 60 * 60)
 
 
-def test_the_robots_txt_of_an_origin_comes_before_everything_else_there():
-    robots = Robots("bot")
-    assert robots.before(OPEN, 0) == FILE
-    assert robots.before(FILE, 0) is None
-    robots.store(ORIGIN, RULES, 0)
-    assert robots.before(OPEN, 0) is None
-    assert len(robots) == 1
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        "http://h.example:8080/",
-        "https://h.example/",
-        "https://www.h.example:8080/",
-        "http://[::1]/",
-    ],
-)
-def test_what_one_origin_says_is_nothing_to_another(other):
-    robots = Robots("bot")
-    robots.store(ORIGIN, DISALLOW_ALL, 0)
-    assert robots.before(other, 0) == f"{other}robots.txt"
-    assert robots.refusal(other) is None
-    assert robots.delay(other) == 0
-    assert robots.validator(other[:-1]) is None
-
-
-def test_what_is_disallowed_is_refused_once_the_rules_are_known():
-    robots = Robots("bot")
-    assert robots.refusal(SECRET) is None
-    robots.store(ORIGIN, RULES, 0)
-    assert robots.refusal(SECRET) is Reason.ROBOTS
-    assert robots.refusal(OPEN) is None
-    assert robots.refusal(FILE) is None
-
-
-def test_the_crawl_delay_of_an_origin_holds_once_it_is_known():
-    robots = Robots("bot")
-    assert robots.delay(OPEN) == 0
-    robots.store(ORIGIN, RULES, 0)
-    assert robots.delay(OPEN) == 2
-
-
-def test_who_does_not_obey_is_refused_nothing_and_need_not_ask():
-    robots = Robots("bot", obey=False)
-    assert robots.before(OPEN, 0) is None
-    robots.store(ORIGIN, Rules({"/": False}, 5), 0)
-    assert robots.before(OPEN, 0) is None
-    assert robots.refusal(OPEN) is None
-    assert robots.delay(OPEN) == 0
-    assert repr(robots) == "<Robots('bot', obey=False): 1 origins>"
-
-
-def test_rules_are_good_for_a_day_and_hold_until_there_are_others():
-    robots = Robots("bot")
-    robots.store(ORIGIN, RULES, 1_000)
-    assert robots.before(OPEN, 1_000 + FRESH) is None
-    assert robots.before(OPEN, 1_000.5 + FRESH) == FILE
-    assert robots.refusal(SECRET) is Reason.ROBOTS
-    robots.store(ORIGIN, ALLOW_ALL, 1_001 + FRESH)
-    assert robots.before(OPEN, 1_001 + 2 * FRESH) is None
-    assert robots.refusal(SECRET) is None
-    assert len(robots) == 1
+def test_rules_are_good_for_a_day():
+    known = KnownRules(RULES, 1_000)
+    assert known.is_fresh(1_000 + FRESH)
+    assert not known.is_fresh(1_000.5 + FRESH)
 
 
 def test_renewed_rules_and_their_validator_are_good_for_another_day():
-    robots, validator = Robots("bot"), Validator('"1"', None)
-    assert robots.validator(ORIGIN) is None
-    robots.store(ORIGIN, RULES, 0, validator)
-    robots.renew(ORIGIN, FRESH + 1)
-    assert robots.before(OPEN, 2 * FRESH + 1) is None
-    assert robots.before(OPEN, 2 * FRESH + 2) == FILE
-    assert robots.refusal(SECRET) is Reason.ROBOTS
-    assert robots.validator(ORIGIN) == validator
-    robots.store(ORIGIN, RULES, 0)
-    assert robots.validator(ORIGIN) is None
+    known = KnownRules(RULES, 0, Validator('"1"', None)).renewed(FRESH + 1)
+    assert known.is_fresh(2 * FRESH + 1)
+    assert not known.is_fresh(2 * FRESH + 2)
+    assert (known.rules, known.validator) == (RULES, Validator('"1"', None))
 
 
 def test_old_rules_may_be_kept_for_a_while_longer():
-    robots, validator = Robots("bot"), Validator('"1"', None)
-    robots.store(ORIGIN, RULES, 0, validator)
-    assert not robots.is_old(ORIGIN, FRESH)
-    assert robots.is_old(ORIGIN, FRESH + 1)
-    robots.renew(ORIGIN, FRESH + 1, 600)
-    assert not robots.is_old(ORIGIN, FRESH + 601)
-    assert robots.before(OPEN, FRESH + 601) is None
-    assert robots.before(OPEN, FRESH + 602) == FILE
-    assert robots.is_old(ORIGIN, FRESH + 602)
-    assert robots.refusal(SECRET) is Reason.ROBOTS
-    assert robots.validator(ORIGIN) == validator
-    assert not robots.is_old("http://h.example", 10 * FRESH)
+    known = KnownRules(RULES, 0).renewed(FRESH + 1, 600)
+    assert known.is_fresh(FRESH + 601)
+    assert not known.is_fresh(FRESH + 602)
 
 
-def long_rules(mark: str, megabytes: float) -> Rules:
-    return Rules({f"/{mark}": False, "/" + "x" * int(megabytes * 1024 * 1024): False})
+def long_rules(megabytes: float) -> Rules:
+    return Rules({"/no": False, "/" + "x" * int(megabytes * 1024 * 1024): False})
 
 
-def test_of_long_files_the_oldest_are_forgotten_and_asked_for_again():
-    robots, hosts = Robots("bot"), [f"http://h{number}" for number in range(5)]
-    robots.store("http://short", parse_rules(b"Crawl-delay: 2", "bot"), 0)
-    for number, host in enumerate(hosts):
-        robots.store(host, long_rules("no", 0.9), number)
-    gone, kept = hosts[:2], hosts[2:]
-    assert [robots.before(host + "/no", 5) for host in gone] == [f"{h}/robots.txt" for h in gone]
-    assert [robots.refusal(host + "/no") for host in kept] == [Reason.ROBOTS] * 3
-    assert [robots.before(host + "/no", 5) for host in kept] == [None] * 3
-    assert robots.before("http://short/", 5) is None
-    assert len(robots) == 4
+def store(files: LongFiles, origin: str, rules: Rules) -> tuple[Rules, list[str]]:
+    """Store rules; return those that are kept, and the origins that are forgotten for it."""
+    kept = files.accepted(origin, rules)
+    return kept, files.add(origin, kept)
+
+
+def test_of_long_files_the_oldest_are_forgotten():
+    files, short = LongFiles(), parse_rules(b"Crawl-delay: 2", "bot")
+    assert store(files, "short", short) == (short, [])
+    forgotten = [store(files, origin, long_rules(0.9))[1] for origin in "abcde"]
+    assert forgotten == [[], [], [], ["a"], ["b"]]
 
 
 def test_a_file_that_is_stored_again_is_the_newest_and_counted_once():
-    robots = Robots("bot")
-    for number in range(10):
-        robots.store("http://a", long_rules("no", 1), number)
-    robots.store("http://b", long_rules("no", 1), 10)
-    robots.store("http://a", long_rules("no", 1), 11)
-    robots.store("http://c", long_rules("no", 1.5), 12)
-    assert robots.before("http://b/", 12) == "http://b/robots.txt"
-    assert robots.before("http://a/", 12) is None
-    robots.store("http://a", ALLOW_ALL, 13)
-    robots.store("http://d", long_rules("no", 1.4), 14)
-    assert len(robots) == 3
+    files = LongFiles()
+    for _ in range(10):
+        assert store(files, "a", long_rules(1))[1] == []
+    assert store(files, "b", long_rules(1))[1] == []
+    assert store(files, "a", long_rules(1))[1] == []
+    assert store(files, "c", long_rules(1.5))[1] == ["b"]
+    assert store(files, "a", ALLOW_ALL) == (ALLOW_ALL, [])
+    assert store(files, "d", long_rules(1.4))[1] == []
 
 
 def test_a_single_file_is_kept_however_long_it_is():
-    robots = Robots("bot")
-    robots.store("http://a", long_rules("no", 4), 0)
-    assert robots.refusal("http://a/no") is Reason.ROBOTS
+    rules = long_rules(4)
+    assert store(LongFiles(), "a", rules) == (rules, [])
 
 
-def test_rules_that_are_forgotten_are_not_known_again_by_being_renewed():
-    robots = Robots("bot")
-    robots.renew(ORIGIN, 0)
-    assert robots.before(OPEN, 0) == FILE
-    robots.store(ORIGIN, long_rules("secret", 2), 0, Validator('"1"', None))
-    robots.store("http://h.example", long_rules("secret", 2), 1)
-    robots.renew(ORIGIN, 2)
-    assert robots.before(OPEN, 2) == FILE
-    assert robots.validator(ORIGIN) is None
-    assert len(robots) == 1
+def test_an_origin_whose_long_file_was_forgotten_three_times_allows_nothing():
+    files = LongFiles()
+    for _ in range(3):
+        kept, _ = store(files, "a", long_rules(2))
+        assert kept.allows("http://a/yes")
+        assert store(files, "b", long_rules(2))[1] == ["a"]
+        files.forget("b")
+    kept, _ = store(files, "a", long_rules(2))
+    assert not kept.allows("http://a/yes")
+    kept, _ = store(files, "a", ALLOW_ALL)
+    assert kept is ALLOW_ALL
+
+
+def test_a_sitemap_that_was_given_or_that_robots_txt_names_needs_no_rule_that_allows_it():
+    job = Job(f"{ORIGIN}/map.xml", purpose=Purpose.SITEMAP)
+    assert is_self_named(job)
+    assert is_self_named(Job(job.url, referrer=f"{ORIGIN}/robots.txt"))
+    assert not is_self_named(Job(job.url, referrer="https://h.example/robots.txt"))
+    assert not is_self_named(Job(job.url, referrer=f"{ORIGIN}/index.xml"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "lasting"),
+    [
+        (Response(200), True),
+        (Response(404), True),
+        (Response(429), False),
+        (Response(301), False),
+        (Response(503), False),
+        (Fault(Reason.DNS), False),
+    ],
+)
+def test_an_answer_that_says_nothing_of_the_moment_lasts_into_a_later_run(answer, lasting):
+    assert is_lasting(answer) is lasting
 
 
 @pytest.mark.parametrize("status", [200, 203, 206, 299])
@@ -199,7 +140,7 @@ def test_one_redirect_too_many_allows_everything(status):
     "answer",
     [
         *map(Response, (429, 500, 502, 503, 504, 599)),
-        *map(Response, (0, 101, 304, 600, 999)),
+        *map(Response, (101, 304, 600, 999)),
         Fault(Reason.DNS),
         Fault(Reason.TIMEOUT),
     ],
@@ -207,66 +148,3 @@ def test_one_redirect_too_many_allows_everything(status):
 )
 def test_a_robots_txt_that_cannot_be_had_now_gives_no_rules(answer):
     assert interpret(answer, "bot") is None
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["store", "renew"]),
-            st.sampled_from("ab"),
-            st.sampled_from([RULES, ALLOW_ALL, DISALLOW_ALL]),
-            # Whole seconds: their sums are exact.
-            st.integers(0, int(FRESH)),
-        )
-    )
-)
-def test_every_origin_goes_by_its_last_rules_for_a_day_since_its_last_answer(events):
-    robots, now = Robots("bot"), 0.0
-    last: dict[str, tuple[Rules, float]] = {}
-    for event, host, rules, pause in events:
-        now += pause
-        if event == "store":
-            robots.store(f"http://{host}", rules, now)
-            last[host] = rules, now
-        else:
-            robots.renew(f"http://{host}", now)
-            if host in last:
-                last[host] = last[host][0], now
-    assert len(robots) == len(last)
-    for host in "ab":
-        rules, since = last.get(host, (ALLOW_ALL, float("-inf")))
-        url = f"http://{host}/secret"
-        assert (robots.before(url, now) is None) is (now - since <= FRESH)
-        assert (robots.refusal(url) is None) is rules.allows(url)
-        assert robots.delay(url) == rules.delay
-
-
-def test_a_hundred_thousand_origins_without_rules_cost_less_than_400_bytes_each(capsys):
-    tracemalloc.start()
-    robots = Robots("bot")
-    for number in range(100_000):
-        robots.store(f"https://host{number}.example.org", parse_rules(b"", "bot"), float(number))
-    each = tracemalloc.get_traced_memory()[0] / len(robots)
-    tracemalloc.stop()
-    with capsys.disabled():
-        print(f" {each:.0f} bytes", end="")
-    assert each < 400
-
-
-def test_a_link_to_an_origin_without_rules_costs_a_microsecond(capsys):
-    robots = Robots("bot")
-    for number in range(10_000):
-        robots.store(f"https://host{number}.example.org", ALLOW_ALL, 0)
-    url = "https://host77.example.org/some/usual/path/page.html?with=query"
-    spent = min(seconds(robots, url) for _ in range(10))
-    with capsys.disabled():
-        print(f" {spent * 1e6:.2f} us", end="")
-    # The promise is 1 us on an idle core; a busy one may take three times as long.
-    assert spent < 3e-6
-
-
-def seconds(robots: Robots, url: str) -> float:
-    start = time.process_time()
-    for _ in range(10_000):
-        robots.refusal(url)
-    return (time.process_time() - start) / 10_000

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from trio_crawler.policy.robots.store import MOST_BYTES, Rules, parse_rules
+from trio_crawler.policy.robots.parse import MAX_BYTES, parse_rules
+from trio_crawler.policy.robots.rules import Rules
 
 LONG_URL = "http://h.example/" + "a" * 2_066
 TYPICAL = "User-agent: *\n" + "".join(
@@ -18,7 +19,7 @@ def filled(line) -> bytes:
     """Fill a robots.txt to the last byte that counts with numbered lines."""
     text, number = ["User-agent: *\n"], 0
     size = len(text[0])
-    while size < MOST_BYTES:
+    while size < MAX_BYTES:
         text.append(line(number))
         size += len(text[-1])
         number += 1
@@ -98,7 +99,7 @@ MANY = {
 
 @pytest.mark.parametrize("line", MANY.values(), ids=MANY.keys())
 def test_no_500_kib_cost_a_second(line, capsys):
-    text = "".join(line(n) for n in range(MOST_BYTES // len(line(0))))
+    text = "".join(line(n) for n in range(MAX_BYTES // len(line(0))))
     body = ("User-agent: *\n" + text).encode("latin-1")
     start = time.process_time()
     rules = parse_rules(body, "bot")

@@ -9,13 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trio_crawler.policy.robots.store import (
-    ALLOW_ALL,
-    MOST_BYTES,
-    MOST_DELAY,
-    parse_rules,
-    product_token,
-)
+from trio_crawler.policy.robots.parse import MAX_BYTES, MAX_DELAY, parse_rules, product_token
+from trio_crawler.policy.robots.rules import ALLOW_ALL
 
 
 def free(text: str | bytes, token: str = "bot", paths: str = "abcd") -> str:
@@ -168,8 +163,8 @@ def test_files_that_forbid_nothing_and_say_nothing_else_share_one_object(text):
         ("  7  # seconds", 7.0),
         ("0", 0.0),
         ("60", 60.0),
-        ("61", MOST_DELAY),
-        ("9" * 5_000, MOST_DELAY),
+        ("61", MAX_DELAY),
+        ("9" * 5_000, MAX_DELAY),
         ("-1", 0.0),
         ("nan", 0.0),
         ("inf", 0.0),
@@ -231,7 +226,7 @@ def test_no_more_than_a_thousand_sitemaps_are_taken():
 @pytest.mark.parametrize("end", [b"\n", b"\r"])
 def test_what_begins_after_500_kib_does_not_count_nor_does_a_line_that_may_be_cut(end):
     head, last = b"User-agent: *\nDisallow: /a\n", b"\nDisallow: /b"
-    body = head + b"#" * (MOST_BYTES - len(head) - len(last) - 1) + last
+    body = head + b"#" * (MAX_BYTES - len(head) - len(last) - 1) + last
     assert free(body + end) == "cd"
     assert free(body + end + b"Disallow: /c" + end) == "cd"
     assert free(body + b"b" + end + b"Disallow: /c" + end) == "bcd"

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.page.urls import normalise
-from trio_crawler.policy.robots.store import ALLOW_ALL, DISALLOW_ALL, Rules, parse_rules
+from trio_crawler.policy.robots.parse import parse_rules
+from trio_crawler.policy.robots.rules import ALLOW_ALL, Rules
 
+NOTHING = Rules({"/": False})
 KEPT = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?#[]@!&()+,;=")
 UNRESERVED = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
@@ -125,19 +127,17 @@ def test_a_pattern_that_is_allowed_and_disallowed_is_allowed():
     assert allows("/", "/a", among="Allow: /a\nDisallow: /a\n")
 
 
-@pytest.mark.parametrize(
-    "rules", [DISALLOW_ALL, Rules({"*": False}), Rules({"/robots.txt": False})]
-)
+@pytest.mark.parametrize("rules", [NOTHING, Rules({"*": False}), Rules({"/robots.txt": False})])
 def test_robots_txt_itself_is_always_allowed(rules):
     assert rules.allows("http://h.example/robots.txt")
-    assert not DISALLOW_ALL.allows("http://h.example/robots.txt.bak")
-    assert not DISALLOW_ALL.allows("http://h.example/a/robots.txt")
+    assert not NOTHING.allows("http://h.example/robots.txt.bak")
+    assert not NOTHING.allows("http://h.example/a/robots.txt")
 
 
 def test_the_two_constants_say_what_they_are_called():
     for url in ("http://h.example/", "https://h.example:8080/a?b"):
         assert ALLOW_ALL.allows(url)
-        assert not DISALLOW_ALL.allows(url)
+        assert not NOTHING.allows(url)
     assert repr(Rules({"/a": False, "/*b": True}, 2.5, ("http://h.example/s",))) == (
         "<Rules: 2 patterns, delay 2.5 s, 1 sitemaps>"
     )

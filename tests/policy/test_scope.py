@@ -7,16 +7,16 @@ from trio_crawler import (
     Reason,
     all_of,
     any_of,
-    everything,
     excluding,
     including,
     same_site,
-    under,
+    with_prefix,
 )
+from trio_crawler.policy.scope import rejection
 
 
 def admits(scope, url: str) -> bool:
-    return scope(Job(url)) is None
+    return scope(Job(url)) is True
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ def test_a_refusal_has_a_reason():
     assert same_site(["http://e.test/"])(Job("http://f.test/")) is Reason.OTHER_SITE
     assert excluding("/old/")(Job("http://e.test/old/a")) is Reason.EXCLUDED
     assert including("/new/")(Job("http://e.test/old/a")) is Reason.NOT_INCLUDED
-    assert under("http://e.test/docs/")(Job("http://e.test/blog/")) is Reason.NOT_INCLUDED
+    assert with_prefix("http://e.test/docs/")(Job("http://e.test/blog/")) is Reason.NOT_INCLUDED
 
 
 def test_a_prefix_admits_what_begins_with_it():
-    scope = under("http://e.test/docs/", "HTTP://e.test/api")
+    scope = with_prefix("http://e.test/docs/", "HTTP://e.test/api")
     assert admits(scope, "http://e.test/docs/a")
     assert admits(scope, "http://e.test/api/b")
     assert not admits(scope, "http://e.test/")
@@ -86,10 +86,10 @@ def test_filters_compose():
     assert admits(docs, "http://e.test/a")
     assert docs(Job("http://e.test/draft")) is Reason.EXCLUDED
     assert docs(Job("http://f.test/draft")) is Reason.OTHER_SITE
-    either = any_of(docs, under("http://f.test/"))
+    either = any_of(docs, with_prefix("http://f.test/"))
     assert admits(either, "http://f.test/draft")
     assert either(Job("http://g.test/")) is Reason.NOT_INCLUDED
-    assert admits(everything, "http://anywhere.test/")
+    assert admits(any_of(docs, lambda job: True), "http://anywhere.test/")
 
 
 def test_an_expression_that_does_not_compile_is_named():
@@ -98,5 +98,33 @@ def test_an_expression_that_does_not_compile_is_named():
 
 
 def test_a_prefix_that_is_not_a_url_is_named():
-    with pytest.raises(ValueError, match=r"not a URL to begin with: 'http://\[x'"):
-        under("http://[x")
+    with pytest.raises(ValueError, match=r"prefixes: not an http or https URL: 'http://\[x'"):
+        with_prefix("http://[x")
+
+
+@pytest.mark.parametrize("verdict", [None, 1, "excluded", Reason, object()])
+def test_any_other_verdict_than_true_false_and_a_reason_is_named_with_its_scope_and_url(verdict):
+    def odd(job):
+        return verdict
+
+    message = r"the scope .*odd returned .* for http://e.test/a: return True"
+    with pytest.raises(TypeError, match=message):
+        rejection(odd, Job("http://e.test/a"))
+
+
+def test_true_admits_false_excludes_and_a_reason_rejects():
+    job = Job("http://e.test/")
+    assert rejection(lambda job: True, job) is None
+    assert rejection(lambda job: False, job) is Reason.EXCLUDED
+    assert rejection(lambda job: Reason.TOO_DEEP, job) is Reason.TOO_DEEP
+
+
+@pytest.mark.parametrize("make", [all_of, any_of])
+def test_a_scope_that_is_no_function_is_named_at_the_call(make):
+    with pytest.raises(TypeError, match="each of scopes must be a function of a job, not 'x'"):
+        make(lambda job: True, "x")
+
+
+def test_a_pattern_of_another_type_is_named_at_the_call():
+    with pytest.raises(TypeError, match="each of patterns must be a regular expression, not 5"):
+        excluding(5)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.page.urls import normalise, origin, web
+from trio_crawler.page.urls import is_web, normalise, origin
 from trio_crawler.policy.traps.sessions import without_session
 
 ID = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
@@ -123,7 +123,7 @@ NAMES = [
 
 def is_url(text: str) -> bool:
     try:
-        return web(normalise(text))
+        return is_web(normalise(text))
     except ValueError:
         return False
 

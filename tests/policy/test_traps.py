@@ -7,8 +7,8 @@ import random
 import re
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields
 from functools import cache
 from hashlib import sha1
 from time import process_time
@@ -17,14 +17,15 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from trio_crawler.model import Job, Reason
 from trio_crawler.page.read import read
-from trio_crawler.page.urls import normalise
+from trio_crawler.page.urls import authority, normalise
 from trio_crawler.policy.traps.paths import repeats
-from trio_crawler.policy.traps.query_order import Orders
+from trio_crawler.policy.traps.query_order import QueryOrder
 from trio_crawler.policy.traps.sessions import without_session
-from trio_crawler.policy.traps.watch import Traps, Watch
+from trio_crawler.policy.traps.watch import HostTraps, RecentUrls, Traps
 
 HTML = "text/html; charset=utf-8"
 ENDLESS = 20_000
@@ -45,6 +46,47 @@ Site = Callable[[str], "str | Moved | None"]
 """Answer a target, such as `/a?b=1`, with HTML, a redirect or nothing."""
 
 
+class Watch:
+    """The traps of all hosts of one crawl, as a crawl asks them."""
+
+    def __init__(self, traps: Traps) -> None:
+        self._traps = traps
+        self._by_digest = False
+        self._hosts: dict[str, HostTraps] = {}
+        self._recent = RecentUrls()
+
+    def host(self, url: str) -> HostTraps:
+        made = HostTraps(self._traps, by_digest=self._by_digest)
+        return self._hosts.setdefault(authority(url), made)
+
+    def rejection(self, job: Job) -> Reason | None:
+        if job.url in self._recent:
+            return None
+        reason = self.host(job.url).rejection(job)
+        if reason is None:
+            self._recent.add(job.url)
+        return reason
+
+    def saw(self, url: str, body: bytes, content_type: str) -> str | None:
+        return self.host(url).original(url, body, content_type)
+
+    def led(self, url: str, body: bytes, links: Iterable[str]) -> None:
+        self.host(url).record_links(url, body, links)
+
+    def recall(self, urls: Iterable[str]) -> None:
+        by_host: dict[str, list[str]] = {}
+        for url in urls:
+            self._recent.add(url)
+            by_host.setdefault(authority(url), []).append(url)
+        for found in by_host.values():
+            self.host(found[0]).restore(found)
+
+    def recall_copies(self, bodies: Iterable[tuple[str, bytes]]) -> None:
+        self._by_digest = True
+        for url, digest in bodies:
+            self.host(url).restore_body(url, digest)
+
+
 @dataclass
 class Walk:
     """What a crawl found: the targets that were pages, and why links were refused."""
@@ -60,9 +102,9 @@ class Walk:
         return [page for page in self.pages if page not in GOOD]
 
 
-def walk(site: Site, traps: Traps | None = DEFAULTS, most: int = ENDLESS) -> Walk:
+def walk(site: Site, traps: Traps = DEFAULTS, most: int = ENDLESS) -> Walk:
     """Crawl a site breadth first, until nothing is left or `most` URLs were asked for."""
-    found, watch = Walk(), traps and Watch(traps)
+    found, watch = Walk(), None if traps == Traps.off() else Watch(traps)
     waiting = [Job("http://h/")]
     seen = {"http://h/"}
     for job in growing(waiting, most):
@@ -70,7 +112,7 @@ def walk(site: Site, traps: Traps | None = DEFAULTS, most: int = ENDLESS) -> Wal
         for successor in ask(site, job, watch, found):
             if successor.url in seen or successor.redirects < 0:
                 continue
-            if watch and (reason := watch.refusal(successor)):
+            if watch and (reason := watch.rejection(successor)):
                 found.refused[reason] += 1
             else:
                 seen.add(successor.url)
@@ -95,7 +137,7 @@ def ask(site: Site, job: Job, watch: Watch | None, found: Walk) -> list[Job]:
         return []
     if isinstance(answer, Moved):
         url = normalise(answer.target, job.url)
-        return [replace(job, url=url, redirects=job.redirects - 1, referrer=job.url)]
+        return [structs.replace(job, url=url, redirects=job.redirects - 1, referrer=job.url)]
     found.pages.append(target)
     found.body = body = answer.encode()
     if watch and (copy := watch.saw(job.url, body, HTML)):
@@ -261,7 +303,7 @@ def test_a_trap_ends_and_the_good_pages_beside_it_are_all_found(trap, entry, tra
     ],
 )
 def test_without_a_watch_these_traps_have_no_end(trap, entry):
-    found = walk(beside_good_pages(trap, entry), traps=None, most=1_000)
+    found = walk(beside_good_pages(trap, entry), traps=Traps.off(), most=1_000)
     assert len(found.pages) == 1_000
 
 
@@ -304,22 +346,22 @@ def test_pages_that_link_to_themselves_in_any_order_gain_one_url_each():
 def test_another_value_or_one_more_of_the_same_is_another_query():
     watch = Watch(Traps())
     queries = ("a=1&b=2", "b=2", "a=1", "a=2&b=1", "a=1&b=2&b=2", "a=1&b=2&", "b=2?&a=1")
-    assert [watch.refusal(Job(f"http://h/?{query}")) for query in queries] == [None] * 7
-    assert watch.refusal(Job("http://h/?b=2&a=1")) == Reason.PERMUTED_QUERY
-    assert watch.refusal(Job("http://h/?b=2&b=2&a=1")) == Reason.PERMUTED_QUERY
-    assert watch.refusal(Job("http://h/x?b=2&a=1")) is None
-    assert watch.refusal(Job("http://g/?b=2&a=1")) is None
+    assert [watch.rejection(Job(f"http://h/?{query}")) for query in queries] == [None] * 7
+    assert watch.rejection(Job("http://h/?b=2&a=1")) == Reason.PERMUTED_QUERY
+    assert watch.rejection(Job("http://h/?b=2&b=2&a=1")) == Reason.PERMUTED_QUERY
+    assert watch.rejection(Job("http://h/x?b=2&a=1")) is None
+    assert watch.rejection(Job("http://g/?b=2&a=1")) is None
 
 
 def test_the_first_order_is_let_through_however_often_it_is_asked_about():
     watch = Watch(Traps())
     first, other = Job("http://h/?b=2&a=1"), Job("http://h/?a=1&b=2", referrer="http://h/")
-    answers = [watch.refusal(job) for job in (first, other, first, other, first)]
+    answers = [watch.rejection(job) for job in (first, other, first, other, first)]
     assert answers == [None, Reason.PERMUTED_QUERY] * 2 + [None]
 
 
 def test_the_first_order_is_known_for_as_long_as_the_crawl_lasts():
-    orders = Orders()
+    orders = QueryOrder()
     orders.keep("http://h/?b=2&a=1")
     assert not orders.refuses("http://h/?b=2&a=1", None)
     assert orders.refuses("http://h/?a=1&b=2", None)
@@ -331,9 +373,9 @@ def test_the_last_65_536_urls_are_known_again():
         f"http://h/{letters}" for letters in map("".join, itertools.product("abcdefgh", repeat=6))
     ]
     for url in urls[:65_536]:
-        assert watch.refusal(Job(url)) is None
-    assert watch.refusal(Job(urls[65_536])) == Reason.HOST_BUDGET
-    assert watch.refusal(Job(urls[0])) is None
+        assert watch.rejection(Job(url)) is None
+    assert watch.rejection(Job(urls[65_536])) == Reason.HOST_BUDGET
+    assert watch.rejection(Job(urls[0])) is None
 
 
 @pytest.mark.parametrize(
@@ -358,7 +400,7 @@ def test_the_last_65_536_urls_are_known_again():
     ],
 )
 def test_a_url_tells_by_itself_that_it_goes_nowhere(url, reason):
-    assert Watch(Traps()).refusal(Job(url)) == reason
+    assert Watch(Traps()).rejection(Job(url)) == reason
 
 
 @given(st.text("ab/", max_size=16), st.integers(1, 3))
@@ -370,35 +412,35 @@ def test_what_comes_too_often_in_a_row_is_what_a_regular_expression_finds(names,
 
 def test_hops_are_links_from_a_seed():
     watch = Watch(Traps())
-    assert watch.refusal(Job("http://h/a", depth=20)) is None
-    assert watch.refusal(Job("http://h/b", depth=21)) == Reason.TOO_MANY_HOPS
-    assert Watch(Traps(max_hops=0)).refusal(Job("http://h/b", depth=1)) == Reason.TOO_MANY_HOPS
+    assert watch.rejection(Job("http://h/a", depth=20)) is None
+    assert watch.rejection(Job("http://h/b", depth=21)) == Reason.TOO_MANY_HOPS
+    assert Watch(Traps(max_hops=0)).rejection(Job("http://h/b", depth=1)) == Reason.TOO_MANY_HOPS
 
 
 def test_each_url_is_counted_once():
     watch = Watch(Traps(per_pattern=3, per_host=5))
     for number in (1, 1, 2, 2, 1, 3):
-        assert watch.refusal(Job(f"http://h/{number}")) is None
-    assert watch.refusal(Job("http://h/4")) == Reason.PATTERN_BUDGET
-    assert watch.refusal(Job("http://h/a")) is None
-    assert watch.refusal(Job("http://h/3")) is None
-    assert watch.refusal(Job("http://h/b")) is None
-    assert watch.refusal(Job("http://h/c")) == Reason.HOST_BUDGET
-    assert watch.refusal(Job("http://h:81/c")) is None
-    assert watch.refusal(Job("http://h:81/3")) is None
+        assert watch.rejection(Job(f"http://h/{number}")) is None
+    assert watch.rejection(Job("http://h/4")) == Reason.PATTERN_BUDGET
+    assert watch.rejection(Job("http://h/a")) is None
+    assert watch.rejection(Job("http://h/3")) is None
+    assert watch.rejection(Job("http://h/b")) is None
+    assert watch.rejection(Job("http://h/c")) == Reason.HOST_BUDGET
+    assert watch.rejection(Job("http://h:81/c")) is None
+    assert watch.rejection(Job("http://h:81/3")) is None
 
 
 def test_a_refused_url_is_not_counted():
     watch = Watch(Traps(per_host=1))
-    assert watch.refusal(Job("http://h/a", depth=21)) == Reason.TOO_MANY_HOPS
-    assert watch.refusal(Job("http://h/b")) is None
+    assert watch.rejection(Job("http://h/a", depth=21)) == Reason.TOO_MANY_HOPS
+    assert watch.rejection(Job("http://h/b")) is None
 
 
 def barren_watch(pages: int, page: str = "", leads_to: str = "http://h/new/{}") -> Watch:
     """Watch 300 URLs of a pattern enter, and so many pages come, which lead to new ones."""
     watch = Watch(Traps(barren_numbers=200))
     for number in range(300):
-        assert watch.refusal(Job(f"http://h/new/{number}")) is None
+        assert watch.rejection(Job(f"http://h/new/{number}")) is None
     for number in range(pages):
         body = (page or f"<p>{number} items").encode()
         watch.led(f"http://h/new/{number}", body, [leads_to.format(number)])
@@ -409,13 +451,13 @@ NEXT = "http://h/new/300"
 
 
 def test_two_hundred_pages_that_lead_on_and_say_the_same_make_a_pattern_a_trap():
-    assert barren_watch(200).refusal(Job(NEXT)) is None
-    assert barren_watch(210).refusal(Job(NEXT)) == Reason.NOTHING_NEW
+    assert barren_watch(200).rejection(Job(NEXT)) is None
+    assert barren_watch(210).rejection(Job(NEXT)) == Reason.NOTHING_NEW
 
 
 @pytest.mark.parametrize("leads_to", ["http://h/other", "http://h/new/{}/x", "http://g/new/{}"])
 def test_pages_that_lead_to_none_of_their_own_kind_are_no_trap(leads_to):
-    assert barren_watch(300, leads_to=leads_to).refusal(Job(NEXT)) is None
+    assert barren_watch(300, leads_to=leads_to).rejection(Job(NEXT)) is None
 
 
 @pytest.mark.parametrize(
@@ -435,9 +477,9 @@ def test_by_default_only_dates_and_random_tokens_are_soon_a_trap(url, trap):
     watch = Watch(Traps())
     for number in range(300):
         here = url.format(number % 31)
-        watch.refusal(Job(url.format(number)))
+        watch.rejection(Job(url.format(number)))
         watch.led(here, f"<p>{number} items".encode(), [url.format(number)])
-    refused = watch.refusal(Job(url.format(999)))
+    refused = watch.rejection(Job(url.format(999)))
     assert refused == (Reason.NOTHING_NEW if trap else None)
 
 
@@ -445,11 +487,11 @@ def test_a_refused_pattern_stays_refused_and_others_are_as_before():
     watch = barren_watch(210)
     for number in range(210, 300):
         watch.led(f"http://h/new/{number}", words(number).encode(), [NEXT])
-    assert watch.refusal(Job(NEXT)) == Reason.NOTHING_NEW
-    assert watch.refusal(Job("http://h/new/299")) is None  # was let through before
-    assert watch.refusal(Job("http://h/new/a")) is None
-    assert watch.refusal(Job("http://h/a/300")) is None
-    assert watch.refusal(Job("http://g/new/300")) is None
+    assert watch.rejection(Job(NEXT)) == Reason.NOTHING_NEW
+    assert watch.rejection(Job("http://h/new/299")) is None  # was let through before
+    assert watch.rejection(Job("http://h/new/a")) is None
+    assert watch.rejection(Job("http://h/a/300")) is None
+    assert watch.rejection(Job("http://g/new/300")) is None
 
 
 TERMS = words("terms", 100)
@@ -540,10 +582,10 @@ jobs = st.builds(Job, urls, referrer=st.none() | urls)
 @given(st.lists(jobs), st.lists(jobs))
 def test_a_crawl_that_goes_on_refuses_what_it_would_have_refused_without_a_break(before, after):
     whole, resumed = Watch(NARROW), Watch(NARROW)
-    let_through = [job.url for job in before if whole.refusal(job) is None]
+    let_through = [job.url for job in before if whole.rejection(job) is None]
     resumed.recall(dict.fromkeys(let_through))
     for job in after:
-        assert resumed.refusal(job) == whole.refusal(job)
+        assert resumed.rejection(job) == whole.rejection(job)
 
 
 def test_what_is_recalled_in_parts_of_any_size_is_counted_once():
@@ -554,10 +596,10 @@ def test_what_is_recalled_in_parts_of_any_size_is_counted_once():
         while some := [f"http://h/{number}" for number in itertools.islice(numbers, part)]:
             watch.recall(some)
         watch.recall(f"http://h/{'x' * number}" for number in range(1, 10_000))
-        assert watch.refusal(Job("http://h/10000")) == budgets["http://h/1"]
-        assert watch.refusal(Job("http://h/y")) is None
-        assert watch.refusal(Job("http://h/z")) == budgets["http://h/a"]
-        assert watch.refusal(Job("http://h/9999")) is None
+        assert watch.rejection(Job("http://h/10000")) == budgets["http://h/1"]
+        assert watch.rejection(Job("http://h/y")) is None
+        assert watch.rejection(Job("http://h/z")) == budgets["http://h/a"]
+        assert watch.rejection(Job("http://h/9999")) is None
 
 
 paths = st.lists(
@@ -580,7 +622,7 @@ def test_many_urls_of_one_host_are_counted_as_each_of_them_would_be(before, afte
         apart.recall([host + path, "http://other/"])
     for path in after:
         job = Job(host + path)
-        assert together.refusal(job) == apart.refusal(job)
+        assert together.rejection(job) == apart.rejection(job)
 
 
 pages = st.tuples(
@@ -603,7 +645,7 @@ def test_a_barren_pattern_costs_each_run_a_hundred_pages_more():
     months = [f"http://h/{year}/{month}/" for year in range(2000, 2030) for month in range(1, 13)]
     watch.recall(months)
     came = 0
-    while watch.refusal(Job(f"http://h/2031/{came}/")) is None:
+    while watch.rejection(Job(f"http://h/2031/{came}/")) is None:
         came += 1
         watch.led(months[came], b"<p>Nothing planned", [f"http://h/2031/{came}/"])
     assert 100 < came <= 105
@@ -621,8 +663,46 @@ def test_a_million_urls_are_recalled_in_a_few_seconds(capsys):
     assert best < 6e-6
 
 
-@pytest.mark.parametrize("figure", [each.name for each in fields(Traps)])
+FLAGS = {"session_ids", "permuted_queries", "duplicates"}
+
+
+@pytest.mark.parametrize("figure", sorted({each.name for each in fields(Traps)} - FLAGS))
 def test_a_figure_that_cannot_be_meant_is_named(figure):
     for nonsense in (-1, math.nan, -math.inf):
         with pytest.raises(ValueError, match=f"^{figure} must be [01] or more, not {nonsense}$"):
             Traps(**{figure: nonsense})
+
+
+@pytest.mark.parametrize("flag", sorted(FLAGS))
+def test_a_flag_of_another_type_is_named(flag):
+    with pytest.raises(TypeError, match=f"^{flag} must be True or False, not 1$"):
+        Traps(**{flag: 1})
+
+
+def test_a_figure_of_another_type_is_named():
+    with pytest.raises(TypeError, match=r"^barren must be a number, not '5'$"):
+        Traps(barren="5")
+
+
+def test_copies_without_duplicates_would_have_no_effect_and_is_an_error():
+    with pytest.raises(ValueError, match="copies has no effect without duplicates"):
+        Traps(duplicates=False, copies=5)
+
+
+def test_without_permuted_queries_every_order_is_let_through():
+    watch = Watch(Traps(permuted_queries=False))
+    assert [watch.rejection(Job(f"http://h/?{query}")) for query in ("a&b", "b&a")] == [None, None]
+
+
+def test_without_duplicates_every_body_is_the_first():
+    watch = Watch(Traps(duplicates=False))
+    assert watch.saw("http://h/a", b"<p>", HTML) is None
+    assert watch.saw("http://h/b", b"<p>", HTML) is None
+
+
+def test_traps_that_are_off_let_everything_through():
+    watch = Watch(Traps.off())
+    for number in range(200):
+        url = f"http://h/{'a/' * 40}{number}?{'x' * 3000}"
+        assert watch.rejection(Job(url, depth=number)) is None
+        watch.led(url, b"<p>", [f"{url}{number}"])

@@ -82,7 +82,7 @@ def block(kind: str, data: bytes) -> bytes:
 
 
 def checks(data: bytes, tmp_path: Any) -> bool:
-    """Tell whether `warcio check` finds no fault."""
+    """Whether `warcio check` finds no fault."""
     from warcio.checker import Checker
 
     path = tmp_path / "checked.warc.gz"
@@ -101,7 +101,7 @@ def answer(
 
 
 async def asked(warc: Warc, response: Response | Fault, job: Job | None = None) -> None:
-    """Let a fetch under the archive's eyes answer so."""
+    """Make one request through the archive, with this response."""
 
     async def fetch(job: Job) -> Response | Fault:
         await trio.lowlevel.checkpoint()

@@ -9,9 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.model import Failure, Outcome, Page, Phase, Reason, Redirect, Refused, Skipped
-from trio_crawler.report.cells import record
-from trio_crawler.report.csv import COLUMNS, HEAD, row
+from trio_crawler.model import (
+    Failure,
+    Outcome,
+    Page,
+    Phase,
+    Reason,
+    Redirect,
+    RejectedLink,
+    Skipped,
+)
+from trio_crawler.report.csv import COLUMNS, CSV_HEAD, csv_row, encode_rows
 
 URL = "https://a.test/"
 PAGE = Page(
@@ -24,7 +32,7 @@ PAGE = Page(
     title="A, or B",
     seconds=0.0123456,
     links=("https://a.test/b", "https://a.test/c"),
-    refused=(Refused("https://b.test/", Reason.OTHER_SITE),),
+    rejected=(RejectedLink("https://b.test/", Reason.OTHER_SITE),),
     flaws=(Reason.BAD_CHARSET, Reason.TOO_MANY_LINKS),
     canonical="https://a.test/x",
     robots=("noindex", "nofollow"),
@@ -34,11 +42,11 @@ PAGE = Page(
 
 def read(outcome: Outcome) -> dict[str, str]:
     """Read a line back; what is empty is left out."""
-    (found,) = csv.DictReader(io.StringIO((HEAD + row(outcome)).decode(), newline=""))
+    (found,) = csv.DictReader(io.StringIO((CSV_HEAD + csv_row(outcome)).decode(), newline=""))
     return {name: text for name, text in found.items() if text}
 
 
-def test_a_page_is_told_in_its_columns() -> None:
+def test_a_page_fills_its_columns() -> None:
     assert read(PAGE) == {
         "kind": "page",
         "url": URL,
@@ -51,7 +59,7 @@ def test_a_page_is_told_in_its_columns() -> None:
         "tries": "1",
         "seconds": "0.012",
         "links": "2",
-        "refused": "1",
+        "rejected": "1",
         "canonical": "https://a.test/x",
         "robots": "noindex nofollow",
         "duplicate_of": "https://a.test/y",
@@ -71,7 +79,7 @@ ABOUT = {"depth": 2, "referrer": "https://a.test/r"}
     ("outcome", "told"),
     [
         (
-            Redirect(URL, 301, "https://b.test/", refused=Reason.OTHER_SITE, seconds=1, **ABOUT),
+            Redirect(URL, 301, "https://b.test/", rejected=Reason.OTHER_SITE, seconds=1, **ABOUT),
             {
                 "kind": "redirect",
                 "status": "301",
@@ -102,10 +110,10 @@ def test_the_other_kinds_have_the_columns_that_they_know(
 
 
 def test_lines_end_as_the_rfc_has_it_and_quotes_are_where_they_must_be() -> None:
-    assert row(replace(PAGE, title='say "A, B"')).endswith(b"\r\n")
-    assert b',"say ""A, B""",' in row(replace(PAGE, title='say "A, B"'))
-    assert HEAD.decode().removesuffix("\r\n").split(",") == list(COLUMNS)
-    assert b'"' not in row(replace(PAGE, title="plain"))
+    assert csv_row(replace(PAGE, title='say "A, B"')).endswith(b"\r\n")
+    assert b',"say ""A, B""",' in csv_row(replace(PAGE, title='say "A, B"'))
+    assert CSV_HEAD.decode().removesuffix("\r\n").split(",") == list(COLUMNS)
+    assert b'"' not in csv_row(replace(PAGE, title="plain"))
 
 
 @pytest.mark.parametrize("formula", ["=1+1", "+1", "-1", "@SUM(A1)", "\uff1d1", "=cmd|' /C'!A0"])
@@ -133,7 +141,7 @@ cells = st.none() | st.integers() | texts
 def test_any_record_is_one_line_with_as_many_cells_and_none_is_a_formula(
     found: list[str | int | None],
 ) -> None:
-    line = record(found).decode()
+    line = encode_rows([found]).decode()
     assert line.endswith("\r\n")
     assert len(line.splitlines()) == 1
     (read_back,) = csv.reader(io.StringIO(line, newline=""))

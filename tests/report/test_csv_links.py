@@ -12,24 +12,27 @@ from trio_crawler.model import (
     Page,
     Reason,
     Redirect,
-    Refused,
+    RejectedLink,
     Skipped,
 )
-from trio_crawler.report.links_csv import HEAD, rows
+from trio_crawler.report.csv import LINKS_HEAD, link_rows
 
 URL = "https://a.test/"
 LINKS = ("https://a.test/b", "https://a.test/c")
-REFUSED = (Refused("https://b.test/", Reason.OTHER_SITE), Refused("=1+1", Reason.BAD_URL))
+REFUSED = (
+    RejectedLink("https://b.test/", Reason.OTHER_SITE),
+    RejectedLink("=1+1", Reason.BAD_URL),
+)
 
 
 def read(outcome: Outcome) -> list[list[str]]:
-    lines = list(csv.reader(io.StringIO((HEAD + rows(outcome)).decode(), newline="")))
+    lines = list(csv.reader(io.StringIO((LINKS_HEAD + link_rows(outcome)).decode(), newline="")))
     assert lines[0] == ["page", "url", "kind", "text", "reason"]
     return lines[1:]
 
 
 def page(**more: object) -> Page:
-    return Page(URL, 200, httpx.Headers(), b"", links=LINKS, refused=REFUSED, **more)  # type: ignore[arg-type]
+    return Page(URL, 200, httpx.Headers(), b"", links=LINKS, rejected=REFUSED, **more)  # type: ignore[arg-type]
 
 
 def test_each_link_is_a_line_with_its_anchor_and_the_reason_of_its_refusal() -> None:
@@ -57,7 +60,7 @@ def test_without_anchors_kind_and_text_are_empty() -> None:
 
 
 def test_a_redirect_is_a_link_to_its_target() -> None:
-    assert read(Redirect(URL, 301, "https://b.test/", refused=Reason.OTHER_SITE)) == [
+    assert read(Redirect(URL, 301, "https://b.test/", rejected=Reason.OTHER_SITE)) == [
         [URL, "https://b.test/", "redirect", "", "other_site"]
     ]
     assert read(Redirect(URL, 301, "https://a.test/b")) == [

@@ -9,8 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.model import Failure, Outcome, Page, Phase, Reason, Redirect, Refused, Skipped
-from trio_crawler.report.jsonl import line
+from trio_crawler.model import (
+    Failure,
+    Outcome,
+    Page,
+    Phase,
+    Reason,
+    Redirect,
+    RejectedLink,
+    Skipped,
+)
+from trio_crawler.report.jsonl import to_jsonl
 
 URL = "https://a.test/"
 PAGE = Page(
@@ -23,7 +32,7 @@ PAGE = Page(
     title="A",
     seconds=0.0123456,
     links=("https://a.test/b",),
-    refused=(Refused("https://b.test/", Reason.OTHER_SITE),),
+    rejected=(RejectedLink("https://b.test/", Reason.OTHER_SITE),),
     flaws=(Reason.BAD_CHARSET,),
 )
 # A high surrogate followed by a low one spells one character, in JSON as in UTF-16.
@@ -42,24 +51,26 @@ outcomes: st.SearchStrategy[Outcome] = st.one_of(
         title=maybe,
         content_type=texts,
         links=st.lists(texts).map(tuple),
-        refused=st.lists(st.builds(Refused, texts, reasons)).map(tuple),
+        rejected=st.lists(st.builds(RejectedLink, texts, reasons)).map(tuple),
         seconds=st.floats(0, 1e6),
         canonical=maybe,
         robots=st.lists(texts).map(tuple),
         duplicate_of=maybe,
     ),
-    st.builds(Redirect, url=texts, status=st.just(301), target=texts, refused=st.none() | reasons),
+    st.builds(
+        Redirect, url=texts, status=st.just(301), target=texts, rejected=st.none() | reasons
+    ),
     st.builds(Failure, url=texts, reason=reasons, detail=texts, target=maybe, phase=phases),
     st.builds(Skipped, url=texts, reason=reasons, referrer=maybe),
 )
 
 
 def read(outcome: Outcome) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(line(outcome))
+    loaded: dict[str, Any] = json.loads(to_jsonl(outcome))
     return loaded
 
 
-def test_a_page_is_told_with_these_keys_in_this_order() -> None:
+def test_a_page_has_these_keys_in_this_order() -> None:
     expected = {
         "kind": "page",
         "url": URL,
@@ -73,7 +84,7 @@ def test_a_page_is_told_with_these_keys_in_this_order() -> None:
         "tries": 1,
         "seconds": 0.012,
         "links": ["https://a.test/b"],
-        "refused": [{"url": "https://b.test/", "reason": "other_site"}],
+        "rejected": [{"url": "https://b.test/", "reason": "other_site"}],
         "flaws": ["bad_charset"],
     }
     assert read(PAGE) == expected
@@ -86,7 +97,7 @@ def test_links_that_were_cut_off_are_counted_only_when_there_are_some() -> None:
     assert "links_beyond" not in read(PAGE)
 
 
-def test_what_a_page_says_of_itself_is_told_last_and_only_if_it_says_something() -> None:
+def test_hints_of_a_page_for_robots_come_last_and_only_if_there_are_any() -> None:
     said = {
         "canonical": "https://a.test/c",
         "robots": ["noindex"],
@@ -99,8 +110,8 @@ def test_what_a_page_says_of_itself_is_told_last_and_only_if_it_says_something()
     assert list(read(page)) == [*read(PAGE), *said]
 
 
-def test_redirects_failures_and_skipped_urls_are_told_with_their_reasons() -> None:
-    assert read(Redirect(URL, 301, "https://b.test/", refused=Reason.OTHER_SITE)) == {
+def test_redirects_failures_and_skipped_urls_have_their_reasons() -> None:
+    assert read(Redirect(URL, 301, "https://b.test/", rejected=Reason.OTHER_SITE)) == {
         "kind": "redirect",
         "url": URL,
         "status": 301,
@@ -132,7 +143,7 @@ def test_redirects_failures_and_skipped_urls_are_told_with_their_reasons() -> No
 
 
 @pytest.mark.parametrize("phase", Phase)
-def test_the_phase_of_a_failure_is_told_where_it_is_known(phase: Phase) -> None:
+def test_the_phase_of_a_failure_is_there_where_it_is_known(phase: Phase) -> None:
     told = read(Failure(URL, Reason.RESET, "d", phase=phase))
     assert told["phase"] == phase.value
     assert list(told)[:6] == ["kind", "url", "reason", "detail", "phase", "target"]
@@ -145,7 +156,7 @@ def test_a_redirect_whose_target_was_admitted_has_no_reason() -> None:
 
 @given(outcomes)
 def test_every_string_comes_back_from_one_line_without_control_bytes(outcome: Outcome) -> None:
-    encoded = line(outcome)
+    encoded = to_jsonl(outcome)
     assert encoded.endswith(b"\n")
     assert not any(byte < 0x20 or byte == 0x7F for byte in encoded[:-1])
     told = json.loads(encoded)
@@ -156,11 +167,11 @@ def test_every_string_comes_back_from_one_line_without_control_bytes(outcome: Ou
     if isinstance(outcome, Page):
         assert told["links"] == list(outcome.links)
         assert told.get("robots", []) == list(outcome.robots)
-        assert [tuple(each.values()) for each in told["refused"]] == list(outcome.refused)
+        assert [tuple(each.values()) for each in told["rejected"]] == list(outcome.rejected)
 
 
 def test_escapes_and_lone_surrogates_are_written_as_escapes() -> None:
     title = "\x1b]0;\u202e\x9b\ud800é"
     page = Page(URL, 200, httpx.Headers(), b"", title=title)
-    assert rb"\u001b]0;\u202e\u009b\ud800" in line(page)
+    assert rb"\u001b]0;\u202e\u009b\ud800" in to_jsonl(page)
     assert read(page)["title"] == title

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, Refused, Skipped
-from trio_crawler.report import edges
+from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, RejectedLink, Skipped
+from trio_crawler.report import links as module
 from trio_crawler.report.links import Broken, Links, Referrer
 
 HEADERS = httpx.Headers()
 
 
 def page(url: str, *links: str, status: int = 200, malformed: tuple[str, ...] = ()) -> Page:
-    refused = tuple(Refused(href, Reason.BAD_URL) for href in malformed)
-    return Page(url, status, HEADERS, b"", links=links, refused=refused)
+    refused = tuple(RejectedLink(href, Reason.BAD_URL) for href in malformed)
+    return Page(url, status, HEADERS, b"", links=links, rejected=refused)
 
 
 def broken(*outcomes: Outcome) -> list[Broken]:
@@ -35,7 +35,7 @@ def on(*pages: str) -> tuple[Referrer, ...]:
     return tuple(Referrer(each) for each in pages)
 
 
-def test_an_error_page_is_told_with_every_page_that_links_to_it() -> None:
+def test_an_error_page_is_listed_with_every_page_that_links_to_it() -> None:
     assert broken(
         page("b", "gone"), page("a", "b", "gone", "c"), page("gone", status=404), page("c")
     ) == [Broken("gone", "404", referrers=on("a", "b"))]
@@ -51,9 +51,9 @@ def test_every_status_from_400_on_is_broken(status: int) -> None:
     assert [each.why for each in broken(page("a", "b"), page("b", status=status))] == [str(status)]
 
 
-def test_a_failure_is_told_with_its_reason_and_its_detail() -> None:
-    assert broken(page("a", "b"), Failure("b", Reason.REFUSED, "nobody there")) == [
-        Broken("b", "refused", "nobody there", referrers=on("a"))
+def test_a_failure_is_listed_with_its_reason_and_its_detail() -> None:
+    assert broken(page("a", "b"), Failure("b", Reason.CONNECTION_REFUSED, "nobody there")) == [
+        Broken("b", "connection_refused", "nobody there", referrers=on("a"))
     ]
 
 
@@ -64,7 +64,7 @@ def test_a_chain_that_used_up_its_redirects_says_where_it_leads() -> None:
     assert [each.detail for each in broken(told)] == ["this one leads to b"]
 
 
-def test_a_link_to_a_redirect_that_ends_in_a_broken_page_is_told_with_the_way() -> None:
+def test_a_link_to_a_redirect_that_ends_in_a_broken_page_has_its_path() -> None:
     assert broken(
         page("p", "a"),
         page("q", "b"),
@@ -102,7 +102,7 @@ def test_what_was_skipped_or_led_out_of_scope_is_not_broken() -> None:
     assert (
         broken(
             page("p", "a", "b"),
-            Redirect("a", 301, "https://b.test/", refused=Reason.OTHER_SITE),
+            Redirect("a", 301, "https://b.test/", rejected=Reason.OTHER_SITE),
             Skipped("b", Reason.STOPPED),
         )
         == []
@@ -113,33 +113,33 @@ def test_a_redirect_whose_refused_target_came_by_another_way_is_as_broken_as_it(
     assert broken(
         page("p", "a"),
         page("q", "gone"),
-        Redirect("a", 301, "gone", refused=Reason.TOO_DEEP),
+        Redirect("a", 301, "gone", rejected=Reason.TOO_DEEP),
         page("gone", status=404),
     ) == [Broken("gone", "404", referrers=(Referrer("p", ("a",)), *on("q")))]
 
 
 @pytest.mark.parametrize("outcome", [page("b"), Skipped("b", Reason.STOPPED)])
-def test_who_links_to_what_is_sound_or_skipped_is_forgotten(
+def test_links_to_good_or_skipped_pages_are_dropped(
     outcome: Outcome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(edges, "_BLOCK", 4)
-    monkeypatch.setattr(edges, "_FREE", 0)
+    monkeypatch.setattr(module, "_BLOCK", 4)
+    monkeypatch.setattr(module, "_FREE_BLOCKS", 0)
     links = Links()
     for at in range(100):
         links.add(page(f"p{at}", "b"))
-    assert len(links._edges) == 100
+    assert len(links._graph) == 100
     links.add(outcome)
     for at in range(100, 400):
         links.add(page(f"p{at}", "b"))
-    assert len(links._edges) < 8
+    assert len(links._graph) < 8
 
 
 def test_a_redirect_to_something_that_is_no_url_is_broken() -> None:
-    found = broken(page("p", "a"), Redirect("a", 301, "http://[x", refused=Reason.BAD_URL))
+    found = broken(page("p", "a"), Redirect("a", 301, "http://[x", rejected=Reason.BAD_URL))
     assert found == [Broken("a", "bad_url", "-> http://[x", referrers=on("p"))]
 
 
-def test_a_malformed_href_is_broken_and_told_as_it_was_written() -> None:
+def test_a_malformed_href_is_broken_and_listed_as_it_is_written() -> None:
     assert broken(
         page("p", malformed=("http://[x", "http://[x")), page("q", malformed=("\ud800",))
     ) == [
@@ -148,7 +148,7 @@ def test_a_malformed_href_is_broken_and_told_as_it_was_written() -> None:
     ]
 
 
-def test_a_loop_of_redirects_is_told_once_with_its_members_and_all_who_lead_into_it() -> None:
+def test_a_loop_of_redirects_is_listed_once_with_its_members_and_all_its_referrers() -> None:
     assert broken(
         page("p", "c"),
         page("q", "tail"),
@@ -185,23 +185,23 @@ def test_a_broken_url_that_nothing_leads_to_is_a_seed() -> None:
     ]
 
 
-def test_a_seed_that_redirects_to_a_broken_page_is_told_beside_the_pages() -> None:
+def test_a_seed_that_redirects_to_a_broken_page_is_a_referrer_beside_the_pages() -> None:
     assert broken(page("p", "gone"), Redirect("s", 301, "gone"), page("gone", status=404)) == [
         Broken("gone", "404", referrers=(Referrer(None, ("s",)), *on("p")))
     ]
 
 
-def test_a_broken_seed_that_a_page_links_to_is_told_with_the_page() -> None:
+def test_a_broken_seed_that_a_page_links_to_is_listed_with_the_page() -> None:
     assert broken(page("p", "s"), page("s", status=404)) == [Broken("s", "404", referrers=on("p"))]
 
 
-def test_a_chain_of_ten_thousand_redirects_is_followed_and_told_in_short() -> None:
+def test_a_chain_of_ten_thousand_redirects_is_followed_and_shortened() -> None:
     hops = [Redirect(f"u{at:05}", 301, f"u{at + 1:05}") for at in range(10_000)]
     (found,) = broken(page("p", "u00000"), *hops, page("u10000", status=404))
     (referrer,) = found.referrers
     assert referrer.page == "p"
     assert referrer.via == tuple(f"u{at:05}" for at in range(10))
-    assert referrer.beyond == 9_990
+    assert referrer.omitted == 9_990
 
 
 def test_a_long_chain_linked_at_every_hop_costs_no_more_than_its_links() -> None:
@@ -282,19 +282,19 @@ def follow(by_url: dict[str, Outcome], url: str) -> frozenset[str] | None:
 
 
 @given(crawls(), st.integers(0, 3))
-def test_as_many_referrers_are_told_as_asked_for_and_the_rest_counted(
-    made: list[Outcome], most: int
+def test_referrers_are_listed_up_to_the_limit_and_the_rest_counted(
+    made: list[Outcome], limit: int
 ) -> None:
     links = Links()
     for outcome in made:
         links.add(outcome)
-    for some, whole in zip(links.broken(most), links.broken(), strict=True):
-        assert some.referrers == whole.referrers[:most]
-        assert len(some.referrers) + some.beyond == len(whole.referrers)
-        assert replace(some, referrers=(), beyond=0) == replace(whole, referrers=())
+    for some, whole in zip(links.broken(limit), links.broken(), strict=True):
+        assert some.referrers == whole.referrers[:limit]
+        assert len(some.referrers) + some.omitted == len(whole.referrers)
+        assert replace(some, referrers=(), omitted=0) == replace(whole, referrers=())
 
 
-def test_broken_links_by_the_hundred_thousand_are_told_in_short_within_32_mib() -> None:
+def test_a_hundred_thousand_broken_links_are_shortened_within_32_mib() -> None:
     links = Links()
     targets = [f"u{at:05}" for at in range(10_000)]
     for at in range(30):
@@ -307,7 +307,7 @@ def test_broken_links_by_the_hundred_thousand_are_told_in_short_within_32_mib() 
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert sum(len(each.referrers) + each.beyond for each in found) == 300_000
+    assert sum(len(each.referrers) + each.omitted for each in found) == 300_000
     assert peak < 32 << 20
 
 

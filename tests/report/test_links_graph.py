@@ -4,44 +4,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.report import edges as module
-from trio_crawler.report.edges import Edges
+from trio_crawler.report import links as module
+from trio_crawler.report.links import LinkGraph
 
 nodes = st.integers(0, 20)
 steps = st.lists(st.tuples(nodes, st.lists(nodes)) | nodes, max_size=60)
 
 
 @given(steps, st.sets(nodes), st.integers(1, 8), st.integers(0, 3))
-def test_no_edge_to_an_open_target_is_ever_lost(
+def test_no_link_to_a_target_that_is_needed_is_lost(
     taken: list[tuple[int, list[int]] | int], asked: set[int], block: int, free: int
 ) -> None:
-    edges, added, closed = Edges(), [], set()
+    graph, added, closed = LinkGraph(), [], set()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_BLOCK", block)
-        patch.setattr(module, "_FREE", free)
+        patch.setattr(module, "_FREE_BLOCKS", free)
         for step in taken:
             if isinstance(step, tuple):
-                edges.add(*step)
+                graph.add(*step)
                 added += [(step[0], target) for target in step[1]]
             else:
-                edges.close(step)
+                graph.drop_links_to(step)
                 closed.add(step)
     asked -= closed
-    assert sorted(edges.leading_to(asked)) == sorted(edge for edge in added if edge[1] in asked)
+    assert sorted(graph.links_to(asked)) == sorted(edge for edge in added if edge[1] in asked)
 
 
-def test_edges_to_closed_targets_are_dropped_as_new_ones_come() -> None:
-    edges = Edges()
+def test_links_to_dropped_targets_are_removed_as_new_links_are_added() -> None:
+    graph = LinkGraph()
     for source in range(1_000):
-        edges.add(source, range(1_000))
-    assert len(edges) == 1_000_000
+        graph.add(source, range(1_000))
+    assert len(graph) == 1_000_000
     for target in range(1_000):
-        edges.close(target)
+        graph.drop_links_to(target)
     for source in range(1_000):
-        edges.add(source, range(1_000))
-    assert len(edges) < 600_000
+        graph.add(source, range(1_000))
+    assert len(graph) < 600_000
 
 
-def test_nothing_is_asked_of_no_edges() -> None:
-    assert list(Edges().leading_to([])) == []
-    assert list(Edges().leading_to([3])) == []
+def test_an_empty_graph_has_no_links() -> None:
+    assert list(LinkGraph().links_to([])) == []
+    assert list(LinkGraph().links_to([3])) == []

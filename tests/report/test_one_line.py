@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from trio_crawler.model import Failure, Outcome, Page, Phase, Reason, Redirect, Skipped
-from trio_crawler.report import brief
+from trio_crawler.report import one_line
 
 URL = "https://a.test/"
 
@@ -30,10 +30,10 @@ def page(title: str | None = None, url: str = URL) -> Page:
         ),
         (Redirect(URL, 301, "https://a.test/b"), "301  https://a.test/ -> https://a.test/b"),
         (
-            Redirect(URL, 302, "https://b.test/", refused=Reason.OTHER_SITE),
+            Redirect(URL, 302, "https://b.test/", rejected=Reason.OTHER_SITE),
             "302  https://a.test/ -> https://b.test/ (other_site)",
         ),
-        (Failure(URL, Reason.REFUSED), "fail refused https://a.test/"),
+        (Failure(URL, Reason.CONNECTION_REFUSED), "fail connection_refused https://a.test/"),
         (Failure(URL, Reason.DNS, "no such host"), "fail dns https://a.test/: no such host"),
         (
             Failure(URL, Reason.RESET, "it hung up", phase=Phase.WAIT),
@@ -42,13 +42,13 @@ def page(title: str | None = None, url: str = URL) -> Page:
         (Skipped(URL, Reason.STOPPED), "skip stopped https://a.test/"),
     ],
 )
-def test_an_outcome_is_told_in_one_line(outcome: Outcome, told: str) -> None:
-    assert brief(outcome) == told
+def test_an_outcome_is_one_line(outcome: Outcome, told: str) -> None:
+    assert one_line(outcome) == told
 
 
 def test_a_title_is_cut_and_a_url_is_not() -> None:
     url = URL + "x" * 500
-    told = brief(page("t" * 500, url))
+    told = one_line(page("t" * 500, url))
     assert url in told
     assert told.endswith('"' + "t" * 79 + '…"')
 
@@ -67,6 +67,6 @@ def test_a_title_is_cut_and_a_url_is_not() -> None:
     ],
 )
 def test_no_escape_sequence_gets_into_the_line(outcome: Outcome) -> None:
-    told = brief(outcome)
+    told = one_line(outcome)
     assert "\x1b" not in told
     assert r"\x1b" in told

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trio_crawler.report.changes import changes
+from trio_crawler.report.sections import changes
 
 URL = "https://a.test/"
 
@@ -13,7 +13,7 @@ class Change(NamedTuple):
     detail: str = ""
 
 
-def test_each_kind_is_counted_and_listed_with_what_there_is_to_say() -> None:
+def test_each_kind_of_change_is_counted_and_listed_with_its_details() -> None:
     found = [
         Change(f"{URL}same", "unchanged"),
         Change(f"{URL}z", "new"),

@@ -15,13 +15,13 @@ from trio_crawler.model import (
     Page,
     Reason,
     Redirect,
-    Refused,
+    RejectedLink,
     Sitemap,
     Skipped,
     Statistics,
 )
 from trio_crawler.page.urls import seen_key
-from trio_crawler.report import Report
+from trio_crawler.report import CrawlFacts, Report
 
 SITE = "https://a.test"
 MAP = f"{SITE}/sitemap.xml"
@@ -66,17 +66,19 @@ def told(
         report.add(outcome)
     known = {seen_key(_url(path)): Listing(MAP) for path in listed}
     return report.text(
-        Statistics(),
-        1,
-        seeds=[SEED],
-        ended=ended,
-        sitemaps=sitemaps,
-        listing=lambda url: known.get(seen_key(url)),
+        CrawlFacts(
+            Statistics(),
+            1,
+            seeds=[SEED],
+            ended=ended,
+            sitemaps=sitemaps,
+            listing=lambda url: known.get(seen_key(url)),
+        )
     )
 
 
 def section(text: str, title: str) -> list[str]:
-    """Give the lines below a heading; none if it is not there."""
+    """Return the lines below a heading; none if it is not there."""
     for part in text.split("\n\n"):
         first, *lines = part.splitlines()
         if first.rpartition(" (")[0] == title:
@@ -141,7 +143,7 @@ def test_a_page_that_links_to_nothing_but_itself_stays_an_orphan() -> None:
     ],
 )
 def test_a_link_that_was_not_followed_is_a_link(reason: Reason) -> None:
-    home = replace(page("/"), refused=(Refused(f"{SITE}/a%7eb", reason),))
+    home = replace(page("/"), rejected=(RejectedLink(f"{SITE}/a%7eb", reason),))
     assert orphans([home, page("/a~b")], "/a~b") == []
 
 
@@ -165,13 +167,15 @@ def test_only_a_page_that_came_is_an_orphan(other: Outcome) -> None:
     assert "Orphans" not in told([page("/"), other], "/gone")
 
 
-def test_a_page_in_no_sitemap_is_no_orphan_whoever_led_to_it() -> None:
+def test_a_page_in_no_sitemap_is_no_orphan() -> None:
     folded = replace(page("/"), canonical=f"{SITE}/c", duplicate_of=f"{SITE}/c")
+    folded = replace(folded, folded_into=f"{SITE}/c")
     assert orphans([folded, page("/c")]) == []
 
 
 def test_the_canonical_page_of_a_folded_one_counts_as_linked() -> None:
     folded = replace(page("/"), canonical=f"{SITE}/c", duplicate_of=f"{SITE}/c")
+    folded = replace(folded, folded_into=f"{SITE}/c")
     assert orphans([folded, page("/c")], "/c") == []
     named = replace(page("/"), canonical=f"{SITE}/c")
     assert orphans([named, page("/c")], "/c") == ["/c"]
@@ -260,12 +264,12 @@ def test_without_a_sitemap_that_could_be_read_nothing_is_unlisted(kind: str) -> 
     assert "Unlisted (1)" in told([page("/")], sitemaps=(lost, READ))
 
 
-def test_without_sitemaps_nothing_is_said_of_them() -> None:
+def test_without_sitemaps_the_report_has_no_section_about_them() -> None:
     text = told([page("/"), page("/a")], "/a", sitemaps=())
     assert not any(word in text for word in ("itemap", "Orphans", "Unlisted"))
 
 
-def test_twenty_of_many_are_listed_unless_all_are_asked_for() -> None:
+def test_of_many_orphans_twenty_are_listed_or_with_full_all() -> None:
     paths = [f"/{number:04}" for number in range(1025)]
     for crawl, listed, title in (
         ([page("/"), *map(page, paths)], ["/", *paths], "Orphans"),
@@ -284,7 +288,7 @@ def test_a_crawl_that_ended_early_knows_them_only_so_far() -> None:
     assert "\nUnlisted so far (1)\n" in text
     for reason in (Reason.PAGE_BUDGET, Reason.TIME_BUDGET, Reason.STOPPED):
         assert "\nOrphans so far" in told([*crawl, Skipped("u", reason)], "/", "/lone")
-    refused = replace(page("/"), refused=(Refused(SITE, Reason.PAGE_BUDGET),))
+    refused = replace(page("/"), rejected=(RejectedLink(SITE, Reason.PAGE_BUDGET),))
     assert "\nOrphans so far" in told([refused, *crawl[1:]], "/", "/lone")
     assert "so far" not in told([*crawl, Skipped(SEED, Reason.ROBOTS)], "/", "/lone")
 
@@ -302,18 +306,21 @@ def test_sitemaps_are_counted_with_what_they_list() -> None:
     assert line in told([page("/")], "/", sitemaps=(one,)).splitlines()
 
 
-def test_what_a_sitemap_lists_and_may_not_is_counted_and_named_if_asked_why() -> None:
-    refused = (Refused(f"{SITE}/p", Reason.ROBOTS), Refused("https://b.test/", Reason.OTHER_SITE))
-    sitemaps = (Sitemap(f"{SITE}/s", "urlset", 3, 1, refused=refused),)
-    line = "Sitemaps: 1 sitemap, 3 entries, 1 of them new, 2 refused"
+def test_rejected_entries_of_a_sitemap_are_counted_and_with_why_listed() -> None:
+    refused = (
+        RejectedLink(f"{SITE}/p", Reason.ROBOTS),
+        RejectedLink("https://b.test/", Reason.OTHER_SITE),
+    )
+    sitemaps = (Sitemap(f"{SITE}/s", "urlset", 3, 1, rejected=refused),)
+    line = "Sitemaps: 1 sitemap, 3 entries, 1 of them new, 2 rejected"
     assert f"{line} (--why lists them)" in told([page("/")], "/", sitemaps=sitemaps).splitlines()
     report = Report(why=True)
     report.add(page("/"))
-    text = report.text(Statistics(), 1, seeds=[SEED], sitemaps=sitemaps)
+    text = report.text(CrawlFacts(Statistics(), 1, seeds=[SEED], sitemaps=sitemaps))
     assert f"{line}\n  other_site https://b.test/\n  robots {SITE}/p\n" in text
 
 
-def test_a_sitemap_with_flaws_is_named_with_what_is_wrong_and_who_names_it() -> None:
+def test_a_sitemap_with_flaws_is_listed_with_its_flaws_and_its_referrer() -> None:
     flaws = (Reason.BAD_SITEMAP, Reason.INCOMPLETE)
     broken = Sitemap(f"{SITE}/b", "urlset", 5, 5, flaws, "it ends in a tag", f"{SITE}/robots.txt")
     given_one = Sitemap(f"{SITE}/a", flaws=(Reason.BAD_STATUS,), detail="status 404")
@@ -333,7 +340,7 @@ Sitemaps: 4 sitemaps, 8 entries, 7 of them new
     assert expected in told([page("/")], "/", sitemaps=(silent, READ, broken, given_one))
 
 
-def test_of_many_broken_sitemaps_twenty_are_named_unless_all_are_asked_for() -> None:
+def test_of_many_broken_sitemaps_twenty_are_listed_or_with_full_all() -> None:
     flaws = (Reason.BAD_STATUS,)
     many = tuple(Sitemap(f"{SITE}/{number:02}", flaws=flaws) for number in range(25))
     short = told([page("/")], sitemaps=many)
@@ -342,7 +349,7 @@ def test_of_many_broken_sitemaps_twenty_are_named_unless_all_are_asked_for() -> 
     assert told([page("/")], sitemaps=many, full=True).count("  bad_status ") == 25
 
 
-def test_a_broken_page_that_only_a_sitemap_names_is_told_with_the_sitemap() -> None:
+def test_a_broken_page_that_only_a_sitemap_lists_has_the_sitemap_as_referrer() -> None:
     crawl: list[Outcome] = [
         page("/", status=500),
         page("/gone", status=404),

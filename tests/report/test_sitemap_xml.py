@@ -10,9 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, Skipped
-from trio_crawler.page.sitemap.read import read
+from trio_crawler.page.sitemap.read import parse_sitemap
 from trio_crawler.report import sitemap_xml
-from trio_crawler.report.sitemap_xml import entry, home, index, parts
+from trio_crawler.report.sitemap_xml import (
+    sitemap_entry,
+    sitemap_home,
+    sitemap_index,
+    sitemap_parts,
+)
 
 URL = "https://a.test/a"
 PAGE = Page(URL, 200, httpx.Headers(), b"", content_type="text/html; charset=utf-8")
@@ -27,19 +32,19 @@ def listed(lines: Iterable[bytes]) -> list[str]:
 
 
 def files(lines: Iterable[bytes]) -> list[bytes]:
-    return [b"".join(part) for part in parts(lines)]
+    return [b"".join(part) for part in sitemap_parts(lines)]
 
 
 def test_a_page_that_is_well_is_an_entry() -> None:
-    assert entry(PAGE) == b"<url><loc>https://a.test/a</loc></url>\n"
-    assert entry(replace(PAGE, status=204))
-    assert entry(replace(PAGE, content_type="application/xhtml+xml"))
-    assert entry(replace(PAGE, canonical=URL))
-    assert entry(replace(PAGE, robots=("nofollow", "noarchive")))
+    assert sitemap_entry(PAGE) == b"<url><loc>https://a.test/a</loc></url>\n"
+    assert sitemap_entry(replace(PAGE, status=204))
+    assert sitemap_entry(replace(PAGE, content_type="application/xhtml+xml"))
+    assert sitemap_entry(replace(PAGE, canonical=URL))
+    assert sitemap_entry(replace(PAGE, robots=("nofollow", "noarchive")))
 
 
 def test_a_page_that_was_not_modified_is_an_entry() -> None:
-    assert entry(replace(PAGE, status=304))
+    assert sitemap_entry(replace(PAGE, status=304))
 
 
 @pytest.mark.parametrize(
@@ -60,11 +65,11 @@ def test_a_page_that_was_not_modified_is_an_entry() -> None:
     ],
 )
 def test_nothing_else_is_an_entry(outcome: Outcome) -> None:
-    assert entry(outcome) == b""
+    assert sitemap_entry(outcome) == b""
 
 
 def test_the_longest_url_is_of_2047_characters() -> None:
-    assert entry(replace(PAGE, url="https://a.test/" + "x" * 2032))
+    assert sitemap_entry(replace(PAGE, url="https://a.test/" + "x" * 2032))
 
 
 @pytest.mark.parametrize(
@@ -75,44 +80,46 @@ def test_the_longest_url_is_of_2047_characters() -> None:
         "Sun Nov  6 08:49:37 1994",
     ],
 )
-def test_last_modified_is_told_as_w3c_writes_dates(header: str) -> None:
-    line = entry(replace(PAGE, headers=httpx.Headers({"Last-Modified": header})))
+def test_last_modified_is_a_date_in_the_format_of_w3c(header: str) -> None:
+    line = sitemap_entry(replace(PAGE, headers=httpx.Headers({"Last-Modified": header})))
     assert b"</loc><lastmod>1994-11-06T08:49:37Z</lastmod></url>" in line
 
 
 def test_a_date_that_is_none_is_left_out() -> None:
-    assert b"lastmod" not in entry(replace(PAGE, headers=httpx.Headers({"Last-Modified": "0"})))
+    assert b"lastmod" not in sitemap_entry(
+        replace(PAGE, headers=httpx.Headers({"Last-Modified": "0"}))
+    )
 
 
 def test_what_xml_has_a_meaning_for_is_escaped() -> None:
     url = "https://a.test/?a=1&b='2'&c=<\"3\">"
-    line = entry(replace(PAGE, url=url))
+    line = sitemap_entry(replace(PAGE, url=url))
     assert b"?a=1&amp;b=&apos;2&apos;&amp;c=&lt;&quot;3&quot;&gt;" in line
-    assert [listed(part) for part in parts([line])] == [[url]]
+    assert [listed(part) for part in sitemap_parts([line])] == [[url]]
 
 
 def test_few_pages_make_one_file_and_none_an_empty_one() -> None:
     urls = [f"https://a.test/{number}" for number in range(3)]
-    lines = [entry(replace(PAGE, url=url)) for url in urls]
+    lines = [sitemap_entry(replace(PAGE, url=url)) for url in urls]
     assert [listed([file]) for file in files([b"", *lines, b""])] == [urls]
     assert [listed([file]) for file in files([])] == [[]]
 
 
 def test_our_own_reader_finds_in_it_what_was_written() -> None:
-    (file,) = files([entry(PAGE), entry(replace(PAGE, url="https://a.test/?a&b"))])
-    found = read(file, "application/xml", "https://a.test/sitemap.xml")
+    (file,) = files([sitemap_entry(PAGE), sitemap_entry(replace(PAGE, url="https://a.test/?a&b"))])
+    found = parse_sitemap(file, "application/xml", "https://a.test/sitemap.xml")
     assert [each.url for each in found.entries] == [URL, "https://a.test/?a&b"]
 
 
 def test_a_file_has_50_000_urls_at_most() -> None:
-    line = entry(PAGE)
+    line = sitemap_entry(PAGE)
     counts = [file.count(b"<loc>") for file in files([line] * 100_001)]
     assert counts == [50_000, 50_000, 1]
     assert [file.count(b"<loc>") for file in files([line] * 50_000)] == [50_000]
 
 
 def test_a_file_has_50_mib_at_most() -> None:
-    lines = [entry(replace(PAGE, url="https://a.test/" + "x" * 2000))] * 49_999
+    lines = [sitemap_entry(replace(PAGE, url="https://a.test/" + "x" * 2000))] * 49_999
     found = files(lines)
     assert all(len(file) <= 50 * 1024 * 1024 for file in found)
     assert len(found) == 2
@@ -126,8 +133,8 @@ def test_every_entry_stands_once_and_in_order_wherever_files_end(
 ) -> None:
     lines = [b"<url>%d:%b</url>\n" % (number, b"x" * size) for number, size in enumerate(sizes)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sitemap_xml, "MOST_URLS", most)
-        patch.setattr(sitemap_xml, "MOST_BYTES", 300)
+        patch.setattr(sitemap_xml, "MAX_URLS", most)
+        patch.setattr(sitemap_xml, "MAX_BYTES", 300)
         found = files(lines)
     inner = [file.split(b"\n", 2)[2].removesuffix(b"</urlset>\n") for file in found]
     assert b"".join(inner) == b"".join(lines)
@@ -135,13 +142,18 @@ def test_every_entry_stands_once_and_in_order_wherever_files_end(
 
 
 def test_an_index_names_the_files() -> None:
-    root = ElementTree.fromstring(index(["https://a.test/s-1.xml", "https://a.test/s&2.xml"]))
+    root = ElementTree.fromstring(
+        sitemap_index(["https://a.test/s-1.xml", "https://a.test/s&2.xml"])
+    )
     assert root.tag == f"{SPACE}sitemapindex"
     named = [each.text for each in root.iterfind(f"{SPACE}sitemap/{SPACE}loc")]
     assert named == ["https://a.test/s-1.xml", "https://a.test/s&2.xml"]
 
 
 def test_the_home_of_an_entry_is_the_root_of_its_site() -> None:
-    assert home(entry(PAGE)) == "https://a.test/"
-    assert home(entry(replace(PAGE, url="http://[::1]:8080/a/b?c/d"))) == "http://[::1]:8080/"
-    assert home(b"") == ""
+    assert sitemap_home(sitemap_entry(PAGE)) == "https://a.test/"
+    assert (
+        sitemap_home(sitemap_entry(replace(PAGE, url="http://[::1]:8080/a/b?c/d")))
+        == "http://[::1]:8080/"
+    )
+    assert sitemap_home(b"") == ""

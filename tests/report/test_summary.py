@@ -4,22 +4,26 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, Refused, Skipped
-from trio_crawler.report.summary import Tally
+from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, RejectedLink, Skipped
+from trio_crawler.report.summary import FirstItems, Summary
 
 
 def page(
-    status: int = 200, content_type: str = "text/html", refused: tuple[Refused, ...] = ()
+    status: int = 200, content_type: str = "text/html", rejected: tuple[RejectedLink, ...] = ()
 ) -> Page:
-    return Page("u", status, httpx.Headers(), b"12345", content_type=content_type, refused=refused)
+    return Page(
+        "u", status, httpx.Headers(), b"12345", content_type=content_type, rejected=rejected
+    )
 
 
-def counted(*outcomes: Outcome, why: bool = False) -> Tally:
-    tally = Tally(why)
+def counted(*outcomes: Outcome, why: bool = False) -> Summary:
+    summary = Summary(why)
     for outcome in outcomes:
-        tally.add(outcome)
-    return tally
+        summary.add(outcome)
+    return summary
 
 
 @pytest.mark.parametrize(
@@ -34,8 +38,8 @@ def counted(*outcomes: Outcome, why: bool = False) -> Tally:
         (page(304), {"unchanged": 1}),
         (Redirect("u", 301, "v"), {"redirect": 1}),
         (
-            Redirect("u", 301, "v", refused=Reason.OTHER_SITE),
-            {"redirect": 1, "refused": 1, "refused_other_site": 1},
+            Redirect("u", 301, "v", rejected=Reason.OTHER_SITE),
+            {"redirect": 1, "rejected": 1, "rejected_other_site": 1},
         ),
         (Failure("u", Reason.DNS), {"fail": 1, "fail_dns": 1}),
         (Skipped("u", Reason.STOPPED), {"skipped": 1, "skipped_stopped": 1}),
@@ -58,36 +62,53 @@ def test_each_outcome_is_counted_under_the_keys_of_the_chapter(
         ("http://a/", ("noindex",), "http://a/", ["canonical", "duplicate", "noindex"]),
     ],
 )
-def test_what_pages_say_of_themselves_is_counted(
+def test_canonical_pages_noindex_and_duplicates_are_counted(
     canonical: str | None, robots: tuple[str, ...], duplicate_of: str | None, keys: list[str]
 ) -> None:
     about = {"canonical": canonical, "robots": robots, "duplicate_of": duplicate_of}
-    tally = counted(replace(page(), url="http://a/~", **about))
-    assert tally.counters == {"html": 1, "html_bytes": 5, **dict.fromkeys(keys, 1)}
-    assert tally.indexable == ([] if keys else ["http://a/~"])
+    summary = counted(replace(page(), url="http://a/~", **about))
+    assert summary.counters == {"html": 1, "html_bytes": 5, **dict.fromkeys(keys, 1)}
+    assert summary.indexable == ([] if keys else ["http://a/~"])
 
 
-def test_a_refused_link_counts_once_for_each_page_that_has_it() -> None:
-    refused = (Refused("x", Reason.EXCLUDED), Refused("y", Reason.OTHER_SITE))
-    tally = counted(page(refused=refused), page(refused=refused[:1]))
-    assert tally.counters["refused"] == 3
-    assert tally.counters["refused_excluded"] == 2
+def test_a_rejected_link_counts_once_for_each_page_that_has_it() -> None:
+    rejected = (RejectedLink("x", Reason.EXCLUDED), RejectedLink("y", Reason.OTHER_SITE))
+    summary = counted(page(rejected=rejected), page(rejected=rejected[:1]))
+    assert summary.counters["rejected"] == 3
+    assert summary.counters["rejected_excluded"] == 2
 
 
-def test_refused_urls_are_kept_only_when_somebody_asks_why() -> None:
-    refused = (Refused("x", Reason.EXCLUDED),)
-    assert counted(page(refused=refused)).refused == {}
-    assert counted(page(refused=refused), why=True).refused == {Reason.EXCLUDED: {"x": "u"}}
+def test_rejected_urls_are_kept_only_with_why() -> None:
+    rejected = (RejectedLink("x", Reason.EXCLUDED),)
+    assert counted(page(rejected=rejected)).rejected_urls == {}
+    found = counted(page(rejected=rejected), why=True).rejected_urls
+    assert found == {Reason.EXCLUDED: {"x": "u"}}
 
 
-def test_the_referrer_of_a_refused_url_does_not_depend_on_the_order() -> None:
+def test_the_referrer_of_a_rejected_url_does_not_depend_on_the_order() -> None:
     pages = [
-        Page(url, 200, httpx.Headers(), b"", refused=(Refused("x", Reason.EXCLUDED),))
+        Page(url, 200, httpx.Headers(), b"", rejected=(RejectedLink("x", Reason.EXCLUDED),))
         for url in ("a", "b")
     ]
-    assert counted(*pages, why=True).refused == counted(*reversed(pages), why=True).refused
+    found = counted(*pages, why=True).rejected_urls
+    assert found == counted(*reversed(pages), why=True).rejected_urls
 
 
 def test_the_five_slowest_pages_are_kept() -> None:
     pages = [Page(f"u{at}", 200, httpx.Headers(), b"", seconds=at) for at in range(9)]
     assert [url for _, url in counted(*pages).slowest.items] == ["u8", "u7", "u6", "u5", "u4"]
+
+
+items = st.lists(st.tuples(st.integers(), st.text()))
+
+
+@given(items, st.none() | st.integers(0, 5))
+def test_a_shortlist_keeps_the_least_in_order_and_counts_the_rest(
+    added: list[tuple[int, str]], most: int | None
+) -> None:
+    found: FirstItems[tuple[int, str]] = FirstItems(most)
+    for item in added:
+        found.add(item)
+    assert found.items == sorted(added)[:most]
+    assert found.total == len(added)
+    assert found.omitted == len(added) - len(found.items)

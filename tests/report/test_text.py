@@ -13,12 +13,12 @@ from trio_crawler.model import (
     Page,
     Reason,
     Redirect,
-    Refused,
+    RejectedLink,
     Skipped,
     Statistics,
 )
-from trio_crawler.net.wire import WireStatistics
-from trio_crawler.report import Report
+from trio_crawler.net.statistics import WireStatistics
+from trio_crawler.report import CrawlFacts, Report
 
 SITE = "https://a.test"
 SEEDS = [f"{SITE}/"]
@@ -45,16 +45,16 @@ def redirect(path: str, target: str, status: int = 301) -> Redirect:
 OUTCOMES: list[Outcome] = [
     replace(
         page("/", "/a", "/old", "/l1", "/away", "/down", size=2048, seconds=1.5),
-        refused=(
-            Refused("https://b.test/", Reason.OTHER_SITE),
-            Refused("http://[x", Reason.BAD_URL),
+        rejected=(
+            RejectedLink("https://b.test/", Reason.OTHER_SITE),
+            RejectedLink("http://[x", Reason.BAD_URL),
         ),
     ),
     replace(
         page("/a", "/", "/gone", "/slow", seconds=0.034),
-        refused=(
-            Refused("https://b.test/", Reason.OTHER_SITE),
-            Refused(f"{SITE}/no", Reason.EXCLUDED),
+        rejected=(
+            RejectedLink("https://b.test/", Reason.OTHER_SITE),
+            RejectedLink(f"{SITE}/no", Reason.EXCLUDED),
         ),
         flaws=(Reason.BAD_CHARSET, Reason.TOO_MANY_LINKS),
         links_beyond=1200,
@@ -63,7 +63,7 @@ OUTCOMES: list[Outcome] = [
     redirect("/old", "/gone"),
     redirect("/l1", "/l2", 302),
     redirect("/l2", "/l1", 302),
-    replace(redirect("/away", "", 302), target="https://b.test/x", refused=Reason.OTHER_SITE),
+    replace(redirect("/away", "", 302), target="https://b.test/x", rejected=Reason.OTHER_SITE),
     Failure(f"{SITE}/down", Reason.TIMEOUT, "no answer in 30 s"),
     Skipped(f"{SITE}/slow", Reason.STOPPED),
 ]
@@ -100,7 +100,7 @@ Slowest pages
      34 ms  https://a.test/a
      10 ms  https://a.test/gone
 
-Refused links: 1 excluded, 3 other_site (--why lists them)
+Rejected links: 1 excluded, 3 other_site (--why lists them)
 
 Skipped: 1 stopped
 
@@ -111,10 +111,10 @@ Skipped: 1 stopped
       2 html
   2,148 html_bytes (2.1 KiB)
       4 redirect
-      5 refused
-      1 refused_bad_url
-      1 refused_excluded
-      3 refused_other_site
+      5 rejected
+      1 rejected_bad_url
+      1 rejected_excluded
+      3 rejected_other_site
       1 skipped
       1 skipped_stopped
       1 status_404
@@ -133,11 +133,13 @@ def report_of(outcomes: list[Outcome], why: bool = False, full: bool = False) ->
 
 
 def told(outcomes: list[Outcome], why: bool = False, full: bool = False) -> str:
-    return report_of(outcomes, why, full).text(Statistics(), 10, seeds=SEEDS)
+    return report_of(outcomes, why, full).text(CrawlFacts(Statistics(), 10, seeds=SEEDS))
 
 
 def test_the_report_of_a_small_crawl_reads_like_this() -> None:
-    text = report_of(OUTCOMES).text(STATISTICS, 10, seeds=SEEDS, ended="stopped by Ctrl-C")
+    text = report_of(OUTCOMES).text(
+        CrawlFacts(STATISTICS, 10, seeds=SEEDS, ended="stopped by Ctrl-C")
+    )
     assert text == EXPECTED
 
 
@@ -147,9 +149,9 @@ def test_the_report_does_not_depend_on_the_order_of_the_outcomes() -> None:
         assert told(shuffled, why=True, full=True) == told(OUTCOMES, why=True, full=True)
 
 
-def test_why_lists_every_refused_url_by_reason_with_a_page_that_has_it() -> None:
+def test_why_lists_every_rejected_url_by_reason_with_a_page_that_has_it() -> None:
     section = """
-Refused (3)
+Rejected (3)
   excluded (1)
     https://a.test/no from https://a.test/a
   other_site (2)
@@ -160,9 +162,9 @@ Refused (3)
     assert "--why" not in told(OUTCOMES, why=True)
 
 
-def test_a_crawl_without_faults_is_told_by_its_slowest_pages_and_its_totals() -> None:
+def test_the_report_of_a_good_crawl_has_the_slowest_pages_and_the_totals() -> None:
     text = report_of([page("/")]).text(
-        Statistics(admitted=1, pages=1, seconds=0.5), 3, seeds=SEEDS
+        CrawlFacts(Statistics(admitted=1, pages=1, seconds=0.5), 3, seeds=SEEDS)
     )
     assert text == "\n".join(
         [
@@ -181,7 +183,7 @@ def test_a_crawl_without_faults_is_told_by_its_slowest_pages_and_its_totals() ->
 
 
 def test_a_crawl_without_any_outcome_has_a_report() -> None:
-    text = Report().text(Statistics(), 1, seeds=[])
+    text = Report().text(CrawlFacts(Statistics(), 1, seeds=[]))
     assert text == (
         "Finished 0 URLs in 0.000 s (0.0 URLs/s, workers=1)\n"
         "admitted 0 = 0 pages + 0 redirects + 0 failures + 0 skipped"
@@ -192,17 +194,17 @@ def test_thousands_are_separated_in_the_sum() -> None:
     statistics = Statistics(admitted=6138, pages=6000, redirects=100, failures=30, skipped=8)
     assert (
         Report()
-        .text(statistics, 1, seeds=[])
+        .text(CrawlFacts(statistics, 1, seeds=[]))
         .endswith("admitted 6,138 = 6,000 pages + 100 redirects + 30 failures + 8 skipped")
     )
 
 
 def test_hosts_whose_certificates_were_not_verified_are_named_below_the_heading() -> None:
-    text = Report().text(Statistics(), 1, seeds=SEEDS, insecure=["b.test", "\u202ec"])
+    text = Report().text(CrawlFacts(Statistics(), 1, seeds=SEEDS, insecure=["b.test", "\u202ec"]))
     assert text.startswith(
         "Crawl of https://a.test/\nCertificates not verified: b.test, \\u202ec\n\n"
     )
-    bare = Report().text(Statistics(), 1, seeds=[], insecure=["b.test"])
+    bare = Report().text(CrawlFacts(Statistics(), 1, seeds=[], insecure=["b.test"]))
     assert bare.startswith("Certificates not verified: b.test\n\n")
 
 
@@ -211,17 +213,17 @@ WIRE = WireStatistics(
 )
 
 
-def test_a_full_report_tells_of_the_connections_before_its_end() -> None:
+def test_a_full_report_counts_the_connections_before_its_end() -> None:
     line = "Connections: 1,200 made, 5 reused, 1 retried, 3 open; 1.9 MiB in, 1023 B out"
-    full = Report(full=True).text(Statistics(), 1, seeds=[], wire=WIRE)
+    full = Report(full=True).text(CrawlFacts(Statistics(), 1, seeds=[], wire=WIRE))
     assert full.startswith(f"{line}\n\nFinished 0 URLs")
-    assert "Connections" not in Report().text(Statistics(), 1, seeds=[], wire=WIRE)
-    assert "Connections" not in Report(full=True).text(Statistics(), 1, seeds=[])
+    assert "Connections" not in Report().text(CrawlFacts(Statistics(), 1, seeds=[], wire=WIRE))
+    assert "Connections" not in Report(full=True).text(CrawlFacts(Statistics(), 1, seeds=[]))
 
 
 @pytest.mark.parametrize(("retries", "line"), [(1, "1 time"), (1234, "1,234 times")])
-def test_how_often_something_was_tried_again_is_told(retries: int, line: str) -> None:
-    text = Report().text(Statistics(retries=retries), 1, seeds=[])
+def test_retries_are_counted_in_the_report(retries: int, line: str) -> None:
+    text = Report().text(CrawlFacts(Statistics(retries=retries), 1, seeds=[]))
     assert text.startswith(f"Tried again: {line}\nFinished")
 
 
@@ -232,13 +234,13 @@ LATE = Reason.TIME_BUDGET
     "late",
     [
         Skipped(f"{SITE}/x", LATE),
-        replace(page("/"), refused=(Refused(f"{SITE}/x", LATE),)),
-        replace(redirect("/old", "/x"), refused=LATE),
+        replace(page("/"), rejected=(RejectedLink(f"{SITE}/x", LATE),)),
+        replace(redirect("/old", "/x"), rejected=LATE),
     ],
 )
 def test_a_crawl_that_left_something_out_for_its_time_ended_early(late: Outcome) -> None:
     assert "\nEnded early: the time allowed was over\n" in told([late])
-    text = report_of([late]).text(Statistics(), 1, seeds=[], ended="stopped by Ctrl-C")
+    text = report_of([late]).text(CrawlFacts(Statistics(), 1, seeds=[], ended="stopped by Ctrl-C"))
     assert text.count("Ended early: ") == text.count("Ended early: stopped by Ctrl-C") == 1
 
 
@@ -255,7 +257,7 @@ def test_a_seed_that_redirects_to_a_broken_page_is_named() -> None:
     assert "      (seed) via https://a.test/ -> https://a.test/b\n" in text
 
 
-def test_of_many_referrers_ten_are_named_unless_all_are_asked_for() -> None:
+def test_of_many_referrers_ten_are_listed_or_with_full_all() -> None:
     outcomes: list[Outcome] = [page(f"/p{at:04}", "/gone") for at in range(1500)]
     outcomes.append(page("/gone", status=404))
     assert told(outcomes).count("      from ") == 10
@@ -264,7 +266,7 @@ def test_of_many_referrers_ten_are_named_unless_all_are_asked_for() -> None:
     assert " more" not in told(outcomes, full=True)
 
 
-def test_of_many_redirects_twenty_are_named_unless_all_are_asked_for() -> None:
+def test_of_many_redirects_twenty_are_listed_or_with_full_all() -> None:
     outcomes: list[Outcome] = [redirect(f"/r{at:04}", "/") for at in range(1030)]
     text = told(outcomes)
     assert "Redirects (1,030)\n" in text
@@ -273,7 +275,7 @@ def test_of_many_redirects_twenty_are_named_unless_all_are_asked_for() -> None:
     assert told(outcomes, full=True).count(" -> ") == 1030
 
 
-def test_of_many_duplicates_twenty_are_told_with_the_first_unless_all_are_asked_for() -> None:
+def test_of_many_duplicates_twenty_are_listed_with_their_first_or_with_full_all() -> None:
     pages: list[Outcome] = [
         replace(page(f"/{at:04}"), duplicate_of=f"{SITE}/first") for at in range(1025)
     ]
@@ -287,11 +289,11 @@ def test_of_many_duplicates_twenty_are_told_with_the_first_unless_all_are_asked_
 
 def test_a_page_that_did_not_change_is_no_error() -> None:
     report = report_of([page("/", status=304, size=0)])
-    assert (report.problems, report.nothing) == (0, False)
-    assert "\n  1 unchanged\n" in report.text(Statistics(), 1, seeds=[])
+    assert (report.problems, report.no_pages) == (0, False)
+    assert "\n  1 unchanged\n" in report.text(CrawlFacts(Statistics(), 1, seeds=[]))
 
 
-def test_a_long_loop_is_told_in_short_and_whole_when_all_is_asked_for() -> None:
+def test_a_long_loop_is_shortened_or_with_full_whole() -> None:
     outcomes: list[Outcome] = [redirect(f"/{at:03}", f"/{(at + 1) % 100:03}") for at in range(100)]
     chain = next(line for line in told(outcomes).splitlines() if line.startswith("      https"))
     assert chain.endswith("https://a.test/008 -> 91 more -> https://a.test/000")
@@ -299,22 +301,24 @@ def test_a_long_loop_is_told_in_short_and_whole_when_all_is_asked_for() -> None:
     assert longest.count(" -> ") == 100
 
 
-def test_a_long_way_to_a_broken_page_is_told_in_short() -> None:
+def test_a_long_path_to_a_broken_page_is_shortened() -> None:
     chain: list[Outcome] = [redirect(f"/{at:03}", f"/{at + 1:03}") for at in range(30)]
     text = told([page("/", "/000"), *chain, page("/030", status=404)])
     assert "https://a.test/009 -> 20 more\n" in text
 
 
 def test_a_seed_that_leads_to_another_site_is_explained_when_nothing_else_came() -> None:
-    away = Redirect(f"{SITE}/", 301, "https://b.test/", refused=Reason.OTHER_SITE)
+    away = Redirect(f"{SITE}/", 301, "https://b.test/", rejected=Reason.OTHER_SITE)
     hint = "https://a.test/ leads to https://b.test/, another site: crawl it by its own URL"
     assert told([away]).splitlines()[-1] == hint
     assert hint not in told([away, page("/b")])
-    assert "another site:" not in told([replace(away, refused=Reason.EXCLUDED)])
+    assert "another site:" not in told([replace(away, rejected=Reason.EXCLUDED)])
 
 
-def test_the_heading_counts_the_other_seeds_and_tells_no_password() -> None:
-    text = Report().text(Statistics(), 1, seeds=["https://me:secret@a.test/@x", "b", "c"])
+def test_the_heading_counts_the_other_seeds_and_has_no_password() -> None:
+    text = Report().text(
+        CrawlFacts(Statistics(), 1, seeds=["https://me:secret@a.test/@x", "b", "c"])
+    )
     assert text.startswith("Crawl of https://a.test/@x and 2 more seeds\n")
 
 
@@ -325,9 +329,9 @@ def test_the_heading_counts_the_other_seeds_and_tells_no_password() -> None:
         ([page("/", status=404)], 1),
         ([Failure("u", Reason.DNS)], 1),
         ([Redirect("u", 301, "u")], 1),
-        ([replace(page("/"), refused=(Refused("http://[", Reason.BAD_URL),))], 1),
+        ([replace(page("/"), rejected=(RejectedLink("http://[", Reason.BAD_URL),))], 1),
         ([Skipped("u", Reason.STOPPED)], 0),
-        ([Redirect("u", 301, "v", refused=Reason.OTHER_SITE)], 0),
+        ([Redirect("u", 301, "v", rejected=Reason.OTHER_SITE)], 0),
         (OUTCOMES, 4),
     ],
 )
@@ -335,10 +339,10 @@ def test_problems_counts_what_is_broken(outcomes: list[Outcome], problems: int) 
     assert report_of(outcomes).problems == problems
 
 
-def test_nothing_is_said_of_a_crawl_to_which_no_page_came() -> None:
-    assert report_of([]).nothing
-    assert report_of([Failure("u", Reason.DNS), Redirect("v", 301, "u")]).nothing
-    assert not report_of([page("/", status=404)]).nothing
+def test_a_report_says_whether_any_page_came() -> None:
+    assert report_of([]).no_pages
+    assert report_of([Failure("u", Reason.DNS), Redirect("v", 301, "u")]).no_pages
+    assert not report_of([page("/", status=404)]).no_pages
 
 
 def test_nothing_from_the_web_reaches_the_terminal_as_a_control_character() -> None:
@@ -348,24 +352,27 @@ def test_nothing_from_the_web_reaches_the_terminal_as_a_control_character() -> N
             page("/" + evil, "/g" + evil),
             flaws=(Reason.BAD_CHARSET,),
             duplicate_of=evil,
-            refused=(Refused(evil, Reason.BAD_URL), Refused("x" + evil, Reason.EXCLUDED)),
+            rejected=(
+                RejectedLink(evil, Reason.BAD_URL),
+                RejectedLink("x" + evil, Reason.EXCLUDED),
+            ),
         ),
         Failure(evil + "f", Reason.DNS, evil, target=evil),
         redirect("/g" + evil, "/h" + evil),
         Redirect("l" + evil, 301, "l" + evil),
-        Redirect("s" + evil, 301, evil, refused=Reason.OTHER_SITE),
+        Redirect("s" + evil, 301, evil, rejected=Reason.OTHER_SITE),
         page("/h" + evil, status=404),
     ]
     for why in (False, True):
         report = report_of(outcomes, why=why, full=True)
-        text = report.text(Statistics(), 1, seeds=[evil], ended=evil)
+        text = report.text(CrawlFacts(Statistics(), 1, seeds=[evil], ended=evil))
         assert not set("\x1b\u202e\ud800") & set(text)
         # Every line is one that the report began, not one that the web did.
         assert text.count("\n") == report_of(outcomes, why, True).text(
-            Statistics(), 1, seeds=["x"], ended="x"
+            CrawlFacts(Statistics(), 1, seeds=["x"], ended="x")
         ).count("\n")
         assert not [line for line in text.splitlines() if line.startswith("\\")]
-    away = [Redirect("s" + evil, 301, evil, refused=Reason.OTHER_SITE)]
+    away = [Redirect("s" + evil, 301, evil, rejected=Reason.OTHER_SITE)]
     assert not set("\x1b\u202e\ud800") & set(told([*away]))
 
 
@@ -403,6 +410,10 @@ def test_ten_thousand_good_pages_are_reported_within_16_mib() -> None:
 def test_a_crawl_with_a_directory_says_what_is_left_in_it(
     statistics: Statistics, line: str
 ) -> None:
-    told = report_of([]).text(statistics, 1, seeds=[], directory="the\x1bdir").splitlines()
+    told = (
+        report_of([])
+        .text(CrawlFacts(statistics, 1, seeds=[], directory="the\x1bdir"))
+        .splitlines()
+    )
     assert told[0].startswith(line)
     assert told[-1].startswith("admitted ")

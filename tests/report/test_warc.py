@@ -27,9 +27,19 @@ from report.archives import (
 from sites.raw import chunked, raw_server, redirect, reply
 
 from trio_crawler.crawler import Crawler
-from trio_crawler.model import Anchor, Failure, Fault, Job, Page, Purpose, Reason, Refused, Skipped
+from trio_crawler.model import (
+    Anchor,
+    Failure,
+    Fault,
+    Job,
+    Page,
+    Purpose,
+    Reason,
+    RejectedLink,
+    Skipped,
+)
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.recorder import LARGE, Exchange, Exchanges
+from trio_crawler.net.recorder import LARGE, Exchange, Recorder
 from trio_crawler.report.warc.archive import Warc
 from trio_crawler.testing import Web, html, robots
 
@@ -73,7 +83,7 @@ def test_an_outcome_of_an_earlier_run_has_no_records() -> None:
     assert warc.records(Skipped(URL, Reason.STOPPED)) == b""
 
 
-async def test_what_is_asked_besides_pages_comes_once_with_the_next_outcome() -> None:
+async def test_robots_txt_and_sitemaps_are_archived_once_with_the_next_outcome() -> None:
     warc = Warc()
     for path, purpose in (("robots.txt", Purpose.ROBOTS), ("map.xml", Purpose.SITEMAP)):
         await asked(warc, answer(body=path.encode()), Job(URL + path, purpose=purpose))
@@ -102,11 +112,11 @@ async def test_only_a_large_errand_is_encoded_in_a_thread() -> None:
         threads.append(threading.current_thread())
         return exchange.body[:1]
 
-    exchanges = Exchanges(encode)
+    exchanges = Recorder(encode)
     for letter, size in ((b"a", LARGE - 1), (b"b", LARGE)):
         sitemap = Job(URL + "map.xml", purpose=Purpose.SITEMAP)
-        await exchanges.keep(sitemap, answer(body=letter * size), 0.0)
-    assert exchanges.errands() == b"ab"
+        await exchanges.record(sitemap, answer(body=letter * size), 0.0)
+    assert exchanges.pop_encoded() == b"ab"
     assert [thread is threading.main_thread() for thread in threads] == [True, False]
 
 
@@ -188,12 +198,12 @@ async def test_a_crawl_over_sockets_is_archived_whole(tmp_path: Any) -> None:
 
 
 SITE = {
-    b"gzip": reply(200, {"Content-Encoding": "gzip"}, gzip.compress(b"zipped")),
+    b"gzip": reply(200, {"Content-Encoding": "gzip"}, gzip.compress(b"zipped", mtime=0)),
     b"chunked": reply(200, {"Transfer-Encoding": "chunked"}, chunked(b"a", b"bc")),
     b"empty": reply(200),
     b"bytes": reply(200, {"Content-Type": "image/x"}, bytes(range(256)) * 40),
     b"twin": reply(200, {"Content-Type": "image/x"}, bytes(range(256)) * 40),
-    b"error": reply(404, {"Content-Encoding": "gzip"}, gzip.compress(b"gone")),
+    b"error": reply(404, {"Content-Encoding": "gzip"}, gzip.compress(b"gone", mtime=0)),
     b"odd": b"HTTP/1.1 200 Fine\r\nX-Odd: \xff\xe9\r\nContent-Length: 3\r\n\r\nodd",
     b"none": reply(204),
     b"away": redirect("/gzip"),
@@ -255,10 +265,10 @@ def test_whatever_comes_is_archived_and_read_back(
 ) -> None:
     sent = b"GET / HTTP/1.1\r\n" + sent
     anchors = {link: Anchor("a", text) for link in links[::2]}
-    refused = tuple(Refused(link, Reason.BAD_URL) for link in links[1:])
+    refused = tuple(RejectedLink(link, Reason.BAD_URL) for link in links[1:])
 
     async def archive() -> bytes:
-        about = {"links": tuple(links[:1]), "refused": refused, "anchors": anchors}
+        about = {"links": tuple(links[:1]), "rejected": refused, "anchors": anchors}
         return await archived(answer(status, fields, body, sent), referrer=referrer, **about)
 
     data = trio.run(archive)

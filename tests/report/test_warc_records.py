@@ -21,8 +21,8 @@ from report.archives import (
     written,
 )
 
-from trio_crawler.model import Anchor, Job, Page, Purpose, Reason, Redirect, Refused
-from trio_crawler.net.fetch import ROBOTS_BYTES
+from trio_crawler.model import Anchor, Job, Page, Purpose, Reason, Redirect, RejectedLink
+from trio_crawler.net.fetcher import ROBOTS_BYTES
 from trio_crawler.report.warc.archive import Warc
 
 # The block of a response.
@@ -133,7 +133,7 @@ async def test_a_status_of_any_number_is_read_back(status: int, tmp_path: Any) -
 # What is not all there.
 
 
-async def test_the_body_of_a_redirect_that_was_not_read_is_said_to_be_cut() -> None:
+async def test_the_body_of_a_redirect_that_was_not_read_is_marked_as_truncated() -> None:
     warc = Warc()
     await asked(warc, answer(302, [(b"Location", b"/b"), (b"Content-Length", b"154")]))
     data = warc.records(Redirect(URL, 302, URL + "b"))
@@ -148,12 +148,12 @@ async def test_a_redirect_without_a_body_is_whole() -> None:
     assert "WARC-Truncated" not in only("response", data).fields
 
 
-async def test_the_body_of_an_error_that_was_not_decoded_is_said_to_be_cut() -> None:
+async def test_the_body_of_an_error_that_was_not_decoded_is_marked_as_truncated() -> None:
     data = await archived(answer(404, [(b"Content-Encoding", b"gzip")]))
     assert only("response", data).fields["WARC-Truncated"] == "unspecified"
 
 
-async def test_a_page_that_lost_its_body_at_the_end_of_the_crawl_is_said_to_be_cut() -> None:
+async def test_a_page_that_lost_its_body_at_the_end_of_the_crawl_is_marked_as_truncated() -> None:
     warc = Warc()
     response = answer(503, [], b"busy")
     await asked(warc, response)
@@ -229,18 +229,18 @@ async def test_the_records_of_an_exchange_name_each_other_and_the_time_it_began(
 # Metadata.
 
 
-async def test_metadata_tells_what_the_crawl_knows_of_a_page() -> None:
+async def test_metadata_of_a_page_has_its_referrer_depth_and_links() -> None:
     links = (URL + "a", URL + "b", URL + "c")
     refused = (
-        Refused("https://other.test/", Reason.OTHER_SITE),
-        Refused("http://[ bad", Reason.BAD_URL),
+        RejectedLink("https://other.test/", Reason.OTHER_SITE),
+        RejectedLink("http://[ bad", Reason.BAD_URL),
     )
     anchors = {
         URL + "a": Anchor("a", "Über\r\noutlink: x \ud800"),
         URL + "b": Anchor("area"),
     }
     about = {"depth": 2, "referrer": URL + "from", "seconds": 0.1234}
-    data = await archived(answer(), links=links, refused=refused, anchors=anchors, **about)
+    data = await archived(answer(), links=links, rejected=refused, anchors=anchors, **about)
     assert block("metadata", data).decode().split("\r\n") == [
         f"via: {URL}from",
         "hopsFromSeed: LL",
@@ -260,7 +260,7 @@ async def test_no_text_of_a_link_makes_a_line_of_its_own(odd: str) -> None:
     assert data == f"fetchTimeMs: 0\r\noutlink: {URL} L a/@href a via: b\r\n".encode()
 
 
-async def test_metadata_of_a_redirect_tells_where_it_leads() -> None:
+async def test_metadata_of_a_redirect_has_its_target() -> None:
     warc = Warc()
     await asked(warc, answer(302, [(b"Location", b"/b")]))
     data = warc.records(Redirect(URL, 302, URL + "b", seconds=1.0))

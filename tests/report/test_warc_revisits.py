@@ -44,7 +44,7 @@ async def test_an_identical_payload_is_a_revisit_of_the_first(tmp_path: Any) -> 
 
 async def test_a_payload_of_an_earlier_run_is_revisited() -> None:
     warc = Warc()
-    warc.recall([(URL + "old", sha1(b"same").digest(), 1_700_000_000.25)])
+    warc.restore([(URL + "old", sha1(b"same").digest(), 1_700_000_000.25)])
     fields = only("revisit", await archived(answer(body=b"same"), warc)).fields
     assert fields["WARC-Refers-To-Target-URI"] == URL + "old"
     assert fields["WARC-Refers-To-Date"] == "2023-11-14T22:13:20.250000Z"
@@ -52,20 +52,20 @@ async def test_a_payload_of_an_earlier_run_is_revisited() -> None:
 
 async def test_an_empty_payload_of_an_earlier_run_is_not_revisited() -> None:
     warc = Warc()
-    warc.recall([(URL + "old", sha1(b"").digest(), 1_700_000_000.0)])
+    warc.restore([(URL + "old", sha1(b"").digest(), 1_700_000_000.0)])
     assert only("response", await archived(answer(), warc)).body == b""
 
 
 async def test_the_first_of_the_payloads_of_earlier_runs_counts(monkeypatch: Any) -> None:
-    monkeypatch.setattr(warc_module, "MOST_REMEMBERED", 2)
+    monkeypatch.setattr(warc_module, "MAX_REMEMBERED", 2)
     warc = Warc()
     same, other = sha1(b"same").digest(), sha1(b"other").digest()
-    warc.recall([(URL + "1", same, 1.0), (URL + "2", other, 2.0), (URL + "3", same, 3.0)])
+    warc.restore([(URL + "1", same, 1.0), (URL + "2", other, 2.0), (URL + "3", same, 3.0)])
     fields = only("revisit", await archived(answer(body=b"same"), warc)).fields
     assert fields["WARC-Refers-To-Target-URI"] == URL + "1"
 
 
-async def test_a_payload_that_was_cut_is_nobodys_original() -> None:
+async def test_a_truncated_payload_is_no_original() -> None:
     warc = Warc()
     response = answer(503, [], b"busy")
     await asked(warc, response)
@@ -74,8 +74,8 @@ async def test_a_payload_that_was_cut_is_nobodys_original() -> None:
     assert only("response", data).body == b"busy"
 
 
-async def test_as_many_payloads_are_remembered_as_is_said(monkeypatch: Any) -> None:
-    monkeypatch.setattr(warc_module, "MOST_REMEMBERED", 3)
+async def test_as_many_payloads_are_remembered_as_promised(monkeypatch: Any) -> None:
+    monkeypatch.setattr(warc_module, "MAX_REMEMBERED", 3)
     warc = Warc()
     for number in range(7):
         await archived(answer(body=b"%d" % number), warc, url=f"{URL}{number}")
@@ -100,5 +100,5 @@ async def test_a_304_to_a_conditional_request_is_a_revisit(tmp_path: Any) -> Non
     assert checks(data, tmp_path)
 
 
-async def test_a_304_that_nobody_asked_for_is_a_response() -> None:
+async def test_a_304_to_an_unconditional_request_is_a_response() -> None:
     assert only("response", await archived(answer(304))).status == 304

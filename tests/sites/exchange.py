@@ -20,8 +20,7 @@ from sites.raw import Handler, Request, raw_server, reply
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.wire import WireStatistics
-from trio_crawler.policy.limits import Limits
+from trio_crawler.net.statistics import WireStatistics
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -98,9 +97,8 @@ async def meet(
             await stream.aclose()
         behaved.set()
 
-    limits = Limits(max_bytes=max_bytes, timeout=deadline)
     async with raw_server(site) as server:
-        fetch = HttpFetch(limits=limits, seeds=[server.url])
+        fetch = HttpFetch(max_bytes=max_bytes, timeout=deadline, seeds=[server.url])
         async with fetch:
             started = trio.current_time()
             answer = await fetch(Job(server.url + "first"))
@@ -112,7 +110,7 @@ async def meet(
             after = await fetch(Job(server.url + "next"))
             wire = _wire(fetch)
     assert _wire(fetch).open == 0
-    _check(answer, after, spent, limits)
+    _check(answer, after, spent, max_bytes)
     assert seconds <= deadline + 1, f"the deadline was {deadline} s, it took {seconds}"
     assert server.targets.count("/next") == 1, server.targets
     assert server.connections == wire.made, "the client counts its connections"
@@ -135,11 +133,11 @@ def _wire(fetch: HttpFetch) -> WireStatistics:
 
 
 def _check(
-    answer: Response | Fault, after: Response | Fault, spent: WireStatistics, limits: Limits
+    answer: Response | Fault, after: Response | Fault, spent: WireStatistics, max_bytes: int
 ) -> None:
     assert isinstance(after, Response), f"the next page was lost: {after}"
     assert (after.status, after.body) == (200, NEXT), "an answer came to another request"
-    assert spent.bytes_in <= limits.max_bytes + 256 * KIB, f"took {spent.bytes_in} bytes"
+    assert spent.bytes_in <= max_bytes + 256 * KIB, f"took {spent.bytes_in} bytes"
     assert spent.open == spent.idle <= 1, "a connection is neither idle nor closed"
     if isinstance(answer, Fault):
         assert answer.detail
@@ -147,4 +145,4 @@ def _check(
         assert len(answer.detail) < 300
         assert spent.open == 0 or answer.phase is Phase.READ
     else:
-        assert len(answer.body) <= limits.max_bytes
+        assert len(answer.body) <= max_bytes

@@ -16,10 +16,10 @@ from typing import Any, TypeAlias, TypeVar
 from trio_crawler.model import Fault
 from trio_crawler.net.connection import Connection
 from trio_crawler.net.decode import Body
-from trio_crawler.net.errors import Faulty
+from trio_crawler.net.errors import FetchError
 from trio_crawler.net.head import Fields, content_codings
 from trio_crawler.net.progress import Progress
-from trio_crawler.net.wire import AROUND
+from trio_crawler.net.wire import FRAMING_BYTES
 
 Told: TypeAlias = tuple[int, Fields, bytes] | Fault
 
@@ -72,7 +72,7 @@ def hear(pieces: Iterable[bytes], limit: int = 64 * 1024) -> Heard:
     stream = Pieces(pieces)
     connection = Connection(("http", "h.test", 80), stream)
     told = _told(connection, limit)
-    kept = connection.reusable and not connection.is_spoilt()
+    kept = connection.reusable and not connection.is_stale()
     return Heard(told, kept, stream.received)
 
 
@@ -87,10 +87,10 @@ def at_once(work: Coroutine[Any, Any, _T]) -> _T:
 
 
 def _told(connection: Connection, limit: int) -> Told:
-    most = limit + AROUND
+    most = limit + FRAMING_BYTES
     try:
         head = at_once(connection.ask(b"GET / HTTP/1.1\r\n\r\n", Progress("h.test"), most))
-    except Faulty as error:
+    except FetchError as error:
         connection.close()
         return error.fault
     try:
@@ -98,7 +98,7 @@ def _told(connection: Connection, limit: int) -> Told:
         while piece := at_once(connection.read()):
             body.feed(piece)
         return head.status, head.fields, body.finish()
-    except Faulty as error:
+    except FetchError as error:
         # As the wire does it: what is left is here already, or the connection is of no use.
         connection.drain()
         return error.fault

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 import trio
 
-from trio_crawler import Crawler, Fault, Fetch, Job, Outcome, Purpose, Response
+from trio_crawler import Crawler, Fault, Fetch, Job, Outcome, Response
+from trio_crawler.model import Purpose
 from trio_crawler.testing import html
 
 HOME = "http://site.test/"
@@ -16,6 +17,11 @@ ROBOTS = HOME + "robots.txt"
 
 Answer: TypeAlias = Response | Fault
 Site: TypeAlias = dict[str, Answer | Callable[[Job], Answer]]
+
+
+def everything(job: Job) -> bool:
+    """Admit every URL: the whole web, as far as the links lead."""
+    return True
 
 
 class Log:

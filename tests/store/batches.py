@@ -17,11 +17,12 @@ from trio_crawler.model import (
     Phase,
     Reason,
     Redirect,
-    Refused,
+    RejectedLink,
     Skipped,
 )
-from trio_crawler.store.batch import Batch
+from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
+from trio_crawler.store.writer import Batch
 
 SITE = "https://a.test/"
 NOW = 1_790_000_000.0
@@ -35,7 +36,7 @@ def page(path: str = "", **about: Any) -> Page:
 
 
 def stored(outcome: Outcome) -> Outcome:
-    """Say what comes back of an outcome."""
+    """Return the outcome that is read back."""
     if not isinstance(outcome, Page):
         return outcome
     kept = [(key, outcome.headers.get(key)) for key in ("content-type", "etag", "last-modified")]
@@ -54,7 +55,7 @@ def batch(outcomes: Iterable[Outcome], first: int = 1, **about: Any) -> Batch:
 
 
 def admitted(paths: Iterable[str], first: int = 1) -> Batch:
-    """Admit URLs of this site, which wait then."""
+    """Admit URLs of this site, which then wait."""
     rows = [(n, SITE + path, "page", 0, 10, None, None) for n, path in enumerate(paths, first)]
     return Batch(admitted=rows)
 
@@ -63,7 +64,7 @@ def walk(directory: Any, outcomes: Iterable[Outcome], refresh: bool = False) -> 
     """Make one walk with these outcomes, and end it."""
     with Store.open(directory, refresh=refresh) as store:
         store.write(batch(outcomes, store.last_number() + 1))
-        store.end("finished", [], 1.0)
+        store.end(End.FINISHED, [], 1.0)
 
 
 # Whatever a page can hold: lone surrogates, NULs, control characters, letters of every script.
@@ -75,7 +76,7 @@ maybe = st.none() | texts
 reasons = st.sampled_from(Reason)
 counts = st.integers(0, 2**70)
 seconds = st.floats(0, 1e9)
-refused = st.builds(Refused, texts, reasons)
+refused = st.builds(RejectedLink, texts, reasons)
 anchors = st.builds(Anchor, st.sampled_from(["a", "area"]), texts)
 values = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=20)
 headers = st.fixed_dictionaries(
@@ -103,7 +104,7 @@ def pages(draw: st.DrawFn) -> Page:
         title=draw(maybe),
         links=tuple(links),
         links_beyond=draw(counts),
-        refused=tuple(others),
+        rejected=tuple(others),
         flaws=tuple(draw(st.lists(reasons, max_size=3))),
         canonical=draw(maybe),
         robots=tuple(draw(st.lists(texts, max_size=3))),
@@ -120,7 +121,7 @@ _way: dict[str, st.SearchStrategy[Any]] = {
 _tried = _way | {"tries": counts, "seconds": seconds}
 outcomes: st.SearchStrategy[Outcome] = st.one_of(
     pages(),
-    st.builds(Redirect, **_tried, status=counts, target=texts, refused=st.none() | reasons),
+    st.builds(Redirect, **_tried, status=counts, target=texts, rejected=st.none() | reasons),
     st.builds(
         Failure,
         **_tried,

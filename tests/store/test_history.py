@@ -14,14 +14,14 @@ from trio_crawler.model import (
     Outcome,
     Reason,
     Redirect,
-    Refused,
+    RejectedLink,
     Skipped,
 )
-from trio_crawler.store.batch import Batch
 from trio_crawler.store.changes import Change
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.history import History
 from trio_crawler.store.store import Store
+from trio_crawler.store.writer import Batch
 
 
 def changed(directory, before: list[Outcome], now: list[Outcome]) -> list[Change]:
@@ -76,13 +76,13 @@ def test_a_change_is_what_an_owner_understands_by_it(tmp_path, before, now, kind
     assert one(tmp_path, before, now) == (kind, detail)
 
 
-def test_of_what_was_asked_for_in_neither_walk_nothing_is_said(tmp_path):
+def test_a_url_that_neither_walk_requested_has_no_change(tmp_path):
     skipped = Skipped(URL, Reason.ROBOTS)
     assert changed(tmp_path, [skipped], [skipped]) == []
     assert changed(tmp_path / "b", [page("a", status=404)], [skipped]) == []
 
 
-def test_what_is_met_for_the_first_time_is_new_even_if_it_is_broken(tmp_path):
+def test_a_url_that_is_found_for_the_first_time_is_new_even_if_it_is_broken(tmp_path):
     now = [page("a"), page("b"), page("c", status=404), Failure(SITE + "d", Reason.RESET)]
     assert changed(tmp_path, [page("a")], now) == [
         (SITE + "a", "unchanged", ""),
@@ -92,11 +92,11 @@ def test_what_is_met_for_the_first_time_is_new_even_if_it_is_broken(tmp_path):
     ]
 
 
-def test_what_is_not_met_any_more_is_gone_and_the_detail_tells_why(tmp_path):
-    refused = (Refused(SITE + "r", Reason.EXCLUDED),)
+def test_a_url_that_is_not_found_any_more_is_gone_and_the_detail_says_why(tmp_path):
+    refused = (RejectedLink(SITE + "r", Reason.EXCLUDED),)
     now: list[Outcome] = [
-        page("", refused=refused, anchors={SITE + "r": Anchor("a", "R")}),
-        Redirect(SITE + "way", 301, SITE + "t", refused=Reason.ROBOTS),
+        page("", rejected=refused, anchors={SITE + "r": Anchor("a", "R")}),
+        Redirect(SITE + "way", 301, SITE + "t", rejected=Reason.ROBOTS),
     ]
     before = [page(""), page("r"), page("t"), page("u"), page("v", status=404)]
     found = changed(tmp_path, before, [*now])
@@ -110,7 +110,7 @@ def test_what_is_not_met_any_more_is_gone_and_the_detail_tells_why(tmp_path):
     }
 
 
-def test_of_a_walk_that_goes_on_only_what_has_ended_is_compared(tmp_path):
+def test_an_unfinished_walk_is_compared_by_the_urls_that_have_an_outcome(tmp_path):
     walk(tmp_path, [page("a"), page("b"), page("c")])
     with Store.open(tmp_path, refresh=True) as store:
         store.write(batch([page("a")], 4))
@@ -141,12 +141,14 @@ def test_a_directory_without_a_crawl_is_refused_and_left_empty(tmp_path):
     for directory in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(StoreError) as refused:
             History(directory)
-        assert str(refused.value) == (f"{directory}: there is no crawl in it: give its directory")
+        assert str(refused.value) == (
+            f"{directory}: there is no crawl in it: give the directory of a crawl"
+        )
     (tmp_path / "crawl.sqlite").touch()
     with pytest.raises(StoreError, match="no crawl has begun in it"):
         History(tmp_path)
     (tmp_path / "crawl.sqlite").write_bytes(b"a text" * 100)
-    with pytest.raises(StoreError, match="it is not a database of a crawl"):
+    with pytest.raises(StoreError, match="it is not the database of a crawl"):
         History(tmp_path)
 
 
@@ -180,10 +182,10 @@ BROKEN = SITE + "gone"
 def ask(tmp_path: Path) -> Iterator[Callable[[str], list[tuple[object, ...]]]]:
     """Crawl a site twice and not quite; give what asks the database."""
     anchors = {BROKEN: Anchor("a", "Old news"), "https://b.test/": Anchor("area", "B")}
-    refused = (Refused("https://b.test/", Reason.OTHER_SITE),)
+    refused = (RejectedLink("https://b.test/", Reason.OTHER_SITE),)
     made: list[Outcome] = [
         page(
-            "", links=(BROKEN, SITE + "r"), refused=refused, anchors=anchors, robots=("noindex",)
+            "", links=(BROKEN, SITE + "r"), rejected=refused, anchors=anchors, robots=("noindex",)
         ),
         page("gone", status=404, depth=1, referrer=SITE),
         Redirect(SITE + "r", 301, SITE, 1, SITE),
@@ -200,16 +202,16 @@ def ask(tmp_path: Path) -> Iterator[Callable[[str], list[tuple[object, ...]]]]:
     connection.close()
 
 
-def test_the_view_of_links_tells_where_each_stands_and_where_it_leads(ask):
+def test_the_view_of_links_has_the_page_and_the_target_of_each_link(ask):
     assert ask(
         "SELECT page, links.url, text FROM links JOIN pages USING (walk, url) "
         "WHERE status >= 400 AND links.newest"
     ) == [(SITE, BROKEN, "Old news")]
-    assert ask("SELECT url, kind, text, refused FROM links WHERE refused NOT NULL") == [
+    assert ask("SELECT url, kind, text, rejected FROM links WHERE rejected NOT NULL") == [
         ("https://b.test/", "area", "B", "other_site")
     ]
     assert ask(f"SELECT page, kind FROM links WHERE url = '{SITE}'") == [(SITE + "plain", None)]
-    assert ask("SELECT count(*) FROM links WHERE newest AND refused IS NULL") == [(3,)]
+    assert ask("SELECT count(*) FROM links WHERE newest AND rejected IS NULL") == [(3,)]
 
 
 def test_there_is_a_view_for_each_way_in_which_a_url_ends_and_one_for_those_that_wait(ask):

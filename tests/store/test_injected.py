@@ -15,6 +15,7 @@ from store.batches import SITE, batch, page
 
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.history import History
+from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
 
 FILE_CALLS = ("open", "fstat", "pwrite", "fsync", "ftruncate")
@@ -64,20 +65,26 @@ class Faults:
         return lambda *given, **named: connect(*given, **named, factory=Faulty)
 
 
+def sqlite_error(message: str, code: int) -> sqlite3.Error:
+    error = sqlite3.OperationalError(message)
+    error.sqlite_errorcode = code
+    return error
+
+
 def session(directory: Path) -> None:
     with Store.open(directory, meaning={"urls": [SITE]}) as store:
         stream = store.stream(directory / "x", lambda outcome: outcome.url.encode() + b"\n")
         number = store.last_number() + 1
         made = [page(str(number)), page(str(number + 1))]
         store.write(batch(made, number, writes=[(stream, made)]))
-        store.end("finished", [], 1.0)
+        store.end(End.FINISHED, [], 1.0)
 
 
 @pytest.mark.parametrize(
     "error",
     [
-        sqlite3.OperationalError("disk I/O error"),
-        sqlite3.OperationalError("database or disk is full"),
+        sqlite_error("disk I/O error", sqlite3.SQLITE_IOERR),
+        sqlite_error("database or disk is full", sqlite3.SQLITE_FULL),
         OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
     ],
 )

@@ -12,10 +12,10 @@ from tempfile import gettempdir
 import pytest
 from store.batches import SITE, admitted, batch, page, walk
 
-from trio_crawler.store.batch import Batch
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.history import History
 from trio_crawler.store.store import Store
+from trio_crawler.store.writer import Batch
 
 NAME = "crawl.sqlite"
 
@@ -31,10 +31,10 @@ def refusal(directory) -> str:
 def works(directory) -> None:
     """Open it, write to it, and read what was there before."""
     with Store.open(directory) as store:
-        before = len(list(store.outcomes()))
+        before = len(list(store.walk.outcomes()))
         number = store.last_number() + 1
         store.write(batch([page(str(number))], number))
-        assert len(list(store.outcomes())) == before + 1
+        assert len(list(store.walk.outcomes())) == before + 1
 
 
 def test_a_directory_is_made_with_its_parents(tmp_path):
@@ -55,9 +55,9 @@ def test_a_file_in_place_of_the_directory_is_refused(tmp_path):
     (tmp_path / "file").write_bytes(b"mine")
     assert (
         refusal(tmp_path / "file")
-        == "DIR: a file is there, where a directory should be: give another path"
+        == "DIR: there is a file where a directory should be: give another path"
     )
-    assert refusal(tmp_path / "file" / "in").startswith("DIR: a file is there, where a")
+    assert refusal(tmp_path / "file" / "in").startswith("DIR: there is a file where a")
     assert (tmp_path / "file").read_bytes() == b"mine"
 
 
@@ -83,7 +83,7 @@ def test_a_directory_in_place_of_the_lock_is_refused(tmp_path):
 def test_what_is_no_database_is_refused_and_left_as_it_is(tmp_path, content):
     (tmp_path / NAME).write_bytes(content)
     assert refusal(tmp_path) == (
-        f"DIR/{NAME}: it is not a database of a crawl (file is not a database): "
+        f"DIR/{NAME}: it is not the database of a crawl (file is not a database): "
         "give another directory, or move the file away"
     )
     assert (tmp_path / NAME).read_bytes() == content
@@ -106,16 +106,16 @@ def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path, 
 def test_a_database_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path):
     works(tmp_path)
     with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
     connection.close()
     assert refusal(tmp_path) == (
-        f"DIR/{NAME}: a newer version of trio_crawler made it (format 2, this one knows 1): "
+        f"DIR/{NAME}: a newer version of trio_crawler made it (format 3, this one knows 2): "
         "use that version, or give another directory"
     )
     with pytest.raises(StoreError, match="a newer version"):
         History(tmp_path)
     with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
-        connection.execute("PRAGMA user_version = 1")
+        connection.execute("PRAGMA user_version = 2")
     connection.close()
     works(tmp_path)
 
@@ -129,12 +129,12 @@ def test_a_damaged_database_is_refused(tmp_path):
 
 
 def test_a_database_that_another_program_has_locked_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("trio_crawler.store.database.PATIENCE", 0.0)
+    monkeypatch.setattr("trio_crawler.store.opening.BUSY_TIMEOUT", 0.0)
     works(tmp_path)
     other = sqlite3.connect(tmp_path / NAME, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     assert refusal(tmp_path) == (
-        f"DIR/{NAME}: another program has it locked (database is locked): "
+        f"DIR/{NAME}: another program has locked it (database is locked): "
         "close that program, then start the crawl again: it goes on where it stopped"
     )
     other.close()
@@ -145,7 +145,7 @@ def test_a_full_disk_is_one_line_and_afterwards_all_is_there(tmp_path):
     with Store.open(tmp_path) as store:
         store.write(batch([page("a")]))
         (pages,) = store._database.row("PRAGMA page_count")
-        store._database.do(f"PRAGMA max_page_count = {pages}")
+        store._database.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError) as refused:
             store.write(batch([page(str(n), title="x" * 9_000) for n in range(9)], 2))
         assert str(refused.value) == (
@@ -153,7 +153,7 @@ def test_a_full_disk_is_one_line_and_afterwards_all_is_there(tmp_path):
             "free some space, then start the crawl again: it goes on where it stopped"
         )
     with Store.open(tmp_path) as store:
-        assert [outcome.url for outcome in store.outcomes()] == [SITE + "a"]
+        assert [outcome.url for outcome in store.walk.outcomes()] == [SITE + "a"]
         assert store._database.row("PRAGMA integrity_check") == ("ok",)
     works(tmp_path)
 
@@ -179,25 +179,31 @@ def test_a_full_disk_under_a_stream_is_one_line_and_afterwards_all_is_there(tmp_
             "free some space, then start the crawl again: it goes on where it stopped"
         )
         assert path.read_bytes() == page("a").url.encode()
-        assert len(list(store.outcomes())) == 1
+        assert len(list(store.walk.outcomes())) == 1
     works(tmp_path / "crawl")
 
 
 @pytest.mark.parametrize(
-    ("message", "line"),
+    ("code", "line"),
     [
-        ("disk I/O error", "the disk fails to read or write it"),
-        ("database or disk is full", "the disk is full"),
-        ("database is locked", "another program has it locked"),
-        ("attempt to write a readonly database", "it cannot be written"),
-        ("unable to open database file", "it cannot be opened"),
-        ("database disk image is malformed", "it is damaged"),
-        ("something new", "something new: check the file"),
+        (sqlite3.SQLITE_IOERR_WRITE, "the disk fails to read or write it"),
+        (sqlite3.SQLITE_FULL, "the disk is full"),
+        (sqlite3.SQLITE_BUSY, "another program has locked it"),
+        (sqlite3.SQLITE_LOCKED, "it is locked"),
+        (sqlite3.SQLITE_READONLY, "it cannot be written"),
+        (sqlite3.SQLITE_CANTOPEN, "it cannot be opened"),
+        (sqlite3.SQLITE_CORRUPT, "it is damaged"),
+        (sqlite3.SQLITE_NOTADB, "it is not the database of a crawl"),
+        (sqlite3.SQLITE_INTERNAL, "something new: check the file"),
+        (None, "something new: check the file"),
     ],
 )
-def test_each_fault_of_the_database_is_one_line(tmp_path, monkeypatch, message, line):
+def test_each_error_of_the_database_is_one_line_by_its_code(tmp_path, monkeypatch, code, line):
     def fails(*_: object, **__: object) -> None:
-        raise sqlite3.OperationalError(message)
+        error = sqlite3.OperationalError("something new")
+        if code is not None:
+            error.sqlite_errorcode = code
+        raise error
 
     with monkeypatch.context() as patch:
         patch.setattr(sqlite3, "connect", fails)
@@ -307,11 +313,11 @@ def test_a_crawl_that_is_killed_while_it_writes_keeps_all_that_was_written(tmp_p
         with Store.open(tmp_path) as store:
             store.stream(tmp_path / "x", lambda _: b"")
             assert store._database.row("PRAGMA integrity_check") == ("ok",)
-            assert store.counts().pages == len(found)
+            assert store.statistics().pages == len(found)
         assert (tmp_path / "x").read_text().split() == found
 
 
-def test_a_kill_before_the_first_transaction_leaves_what_can_be_opened(tmp_path):
+def test_a_directory_can_be_opened_after_a_kill_before_the_first_transaction(tmp_path):
     # The file is there, and nothing in it.
     (tmp_path / NAME).touch()
     works(tmp_path)
@@ -348,4 +354,4 @@ def test_urls_that_wait_survive_a_run_without_a_close(tmp_path):
             (copy / path.name).write_bytes(path.read_bytes())
     store.close()
     with Store.open(copy) as other:
-        assert [row[1] for row in next(other.waiting())] == [SITE + "a", SITE + "b"]
+        assert [row[1] for row in next(other.walk.waiting())] == [SITE + "a", SITE + "b"]

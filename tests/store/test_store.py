@@ -11,28 +11,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from store.batches import NOW, SITE, admitted, batch, outcomes, page, stored, texts, walk
 
+from trio_crawler import store as store_room
 from trio_crawler.model import (
     Anchor,
     Failure,
     Fault,
     Listing,
     Page,
+    Phase,
     Reason,
     Redirect,
-    Refused,
+    RejectedLink,
     Response,
     Sitemap,
     Skipped,
 )
 from trio_crawler.policy.politeness import HostStatistics
-from trio_crawler.store.batch import Batch
 from trio_crawler.store.errors import DifferentCrawl, StoreError
 from trio_crawler.store.history import History
+from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
+from trio_crawler.store.writer import Batch
 
 ONE_OF_EACH = [
-    page(links=(SITE + "b",), refused=(Refused("https://b.test/", Reason.OTHER_SITE),)),
-    Redirect(SITE + "b", 301, SITE + "c", 1, SITE, refused=Reason.ROBOTS),
+    page(links=(SITE + "b",), rejected=(RejectedLink("https://b.test/", Reason.OTHER_SITE),)),
+    Redirect(SITE + "b", 301, SITE + "c", 1, SITE, rejected=Reason.ROBOTS),
     Failure(SITE + "c", Reason.TIMEOUT, "30 s were over", 1, SITE),
     Skipped(SITE + "d", Reason.ROBOTS, 1, SITE),
 ]
@@ -44,7 +47,7 @@ def test_every_outcome_comes_back_as_it_was(made):
     with tempfile.TemporaryDirectory() as directory:
         with Store.open(directory) as store:
             store.write(batch(made))
-            assert list(store.outcomes()) == [stored(outcome) for outcome in made]
+            assert list(store.walk.outcomes()) == [stored(outcome) for outcome in made]
         connection = sqlite3.connect(Path(directory) / "crawl.sqlite")
         for view in ("pages", "links", "redirects", "failures", "skipped", "waiting"):
             connection.execute(f"SELECT * FROM {view}").fetchall()
@@ -57,17 +60,17 @@ def test_outcomes_come_in_the_order_of_admission_over_many_numbers(tmp_path):
         changed = batch(made)
         changed.settled.reverse()
         store.write(changed)
-        assert [outcome.url for outcome in store.outcomes()] == [one.url for one in made]
+        assert [outcome.url for outcome in store.walk.outcomes()] == [one.url for one in made]
 
 
 def test_the_counts_are_those_of_the_outcomes(tmp_path):
     with Store.open(tmp_path) as store:
         store.write(batch(ONE_OF_EACH, retries=3))
         store.write(admitted("ef", 5))
-        found = store.counts()
+        found = store.statistics()
     assert (found.admitted, found.waiting, found.retries) == (6, 2, 3)
     assert (found.pages, found.redirects, found.failures, found.skipped) == (1, 1, 1, 1)
-    assert (found.refused, found.bytes, found.in_flight) == (2, 3, 0)
+    assert (found.rejected, found.bytes, found.in_flight) == (2, 3, 0)
 
 
 def test_what_waits_comes_back_with_its_tries_in_the_next_run(tmp_path):
@@ -77,32 +80,33 @@ def test_what_waits_comes_back_with_its_tries_in_the_next_run(tmp_path):
         assert not store.resumed
         store.write(Batch(admitted=[row, sitemap], tried=[(1, 2)]))
     with Store.open(tmp_path) as store:
-        assert (store.run, store.walk, store.resumed, store.last_number()) == (2, 1, True, 2)
-        assert list(store.waiting()) == [[(*row, 2), (*sitemap, 0)]]
-        assert list(store.urls()) == [[(1, SITE, 7)]]
-        assert store.sitemap_urls() == [SITE + "sitemap.xml"]
+        assert (store.run, store.walk.number) == (2, 1)
+        assert (store.resumed, store.last_number()) == (True, 2)
+        assert list(store.walk.waiting()) == [[(*row, 2), (*sitemap, 0)]]
+        assert list(store.walk.urls()) == [[(1, SITE, 7)]]
+        assert store.walk.sitemap_urls() == [SITE + "sitemap.xml"]
 
 
 def test_what_waits_can_be_read_while_other_urls_end(tmp_path):
     with Store.open(tmp_path) as store:
         store.write(admitted(map(str, range(12_000))))
-        portions = store.waiting()
+        portions = store.walk.waiting()
         first = next(portions)
         store.write(Batch(settled=[(12_000, NOW, page("11999"))]))
         numbers = [row[0] for portion in (first, *portions) for row in portion]
     assert numbers == list(range(1, 12_000))
 
 
-def test_a_fuller_path_is_kept_by_number_or_by_url(tmp_path):
+def test_a_redirect_budget_that_is_raised_after_admission_is_stored(tmp_path):
     with Store.open(tmp_path) as store:
         store.write(
             Batch(admitted=[(n, SITE + str(n), "page", 0, 3, None, None) for n in (1, 2, 3)])
         )
-        store.write(Batch(fuller=[(9, 1), (8, SITE + "2")]))
-        assert [redirects for _, _, redirects in next(store.urls())] == [9, 8, 3]
+        store.write(Batch(raised_redirects=[(9, 1), (8, 2)]))
+        assert [redirects for _, _, redirects in next(store.walk.urls())] == [9, 8, 3]
 
 
-def test_redirects_after_redirects_are_told(tmp_path):
+def test_redirects_after_redirects_are_found(tmp_path):
     ways = [
         Redirect(SITE + "a", 301, SITE + "b"),
         Redirect(SITE + "b", 301, SITE + "c"),
@@ -114,10 +118,10 @@ def test_redirects_after_redirects_are_told(tmp_path):
         lefts = zip(made.admitted, (2, 1, 0, 0), strict=True)
         made.admitted = [(*row[:4], left, *row[5:]) for row, left in lefts]
         store.write(made)
-        assert list(store.hops()) == [(SITE + "b", SITE + "c"), (SITE + "c", SITE + "d")]
+        assert list(store.walk.hops()) == [(SITE + "b", SITE + "c"), (SITE + "c", SITE + "d")]
 
 
-def test_the_digests_of_bodies_are_told_and_those_of_good_html_pages_apart(tmp_path):
+def test_the_digests_of_all_bodies_or_of_good_html_pages_are_found(tmp_path):
     made = [
         page("a", body=b"a"),
         page("b", body=b"b", status=404),
@@ -128,16 +132,16 @@ def test_the_digests_of_bodies_are_told_and_those_of_good_html_pages_apart(tmp_p
         store.write(batch(made))
         # The SHA-1 of "a".
         digest = bytes.fromhex("86f7e437faa5a7fce15d1ddcb9eaeaea377667b8")
-        assert list(store.bodies(originals=True)) == [[(SITE + "a", digest, NOW + 1)]]
-        ((first, *others),) = store.bodies()
+        assert list(store.walk.bodies(originals=True)) == [[(SITE + "a", digest, NOW + 1)]]
+        ((first, *others),) = store.walk.bodies()
         assert first == (SITE + "a", digest, NOW + 1)
         assert [url for url, _, _ in others] == [SITE + "b", SITE + "c"]
 
 
 @given(texts, texts)
 @settings(max_examples=15, deadline=None)
-def test_sitemaps_and_what_they_say_come_back(detail, href):
-    refused = (Refused(href, Reason.BAD_URL),)
+def test_sitemaps_and_their_entries_are_read_back(detail, href):
+    refused = (RejectedLink(href, Reason.BAD_URL),)
     flaws = (Reason.BAD_SITEMAP,)
     read = Sitemap(SITE + "s.xml", "urlset", 3, 2, flaws, detail, SITE + "robots.txt", refused)
     unread = Sitemap(SITE + "other.xml", detail="not asked for")
@@ -147,9 +151,9 @@ def test_sitemaps_and_what_they_say_come_back(detail, href):
         row = (1, SITE + "s.xml", "sitemap", 0, 10, None, None)
         store.write(Batch(admitted=[row], sitemaps=[(1, read, [(SITE, said)])]))
         store.write(Batch(sitemaps=[(0, unread, [(SITE, again)])]))
-        assert store.sitemaps() == [read, unread]
-        assert store.listings() == {SITE: said}
-        assert list(store.waiting()) == []
+        assert store.walk.sitemaps() == [read, unread]
+        assert store.walk.listings() == {SITE: said}
+        assert list(store.walk.waiting()) == []
 
 
 def test_the_last_answer_for_a_robots_txt_comes_back(tmp_path):
@@ -170,13 +174,13 @@ def test_a_batch_that_fails_counts_for_nothing_and_is_the_last(tmp_path):
         other.execute("PRAGMA journal_mode")
         store._database._connection.execute("PRAGMA busy_timeout = 0")
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match=r"another program has it locked.*close that") as one:
+        with pytest.raises(StoreError, match=r"another program has locked it.*close that") as one:
             store.write(batch([page("b")], 2))
         other.close()
         with pytest.raises(StoreError) as two:
             store.write(batch([page("c")], 3))
         assert two.value is one.value
-        assert [outcome.url for outcome in store.outcomes()] == [SITE + "a"]
+        assert [outcome.url for outcome in store.walk.outcomes()] == [SITE + "a"]
 
 
 def test_an_outcome_twice_is_a_bug_of_the_caller_and_changes_nothing(tmp_path):
@@ -184,28 +188,34 @@ def test_an_outcome_twice_is_a_bug_of_the_caller_and_changes_nothing(tmp_path):
         store.write(batch([page("a")]))
         with pytest.raises(sqlite3.IntegrityError):
             store.write(Batch(settled=[(1, NOW, page("a"))]))
-        assert len(list(store.outcomes())) == 1
+        assert len(list(store.walk.outcomes())) == 1
 
 
-def test_a_run_tells_when_and_how_it_went(tmp_path):
+GONE = Fault(Reason.DNS, "no such name: \udcff")
+REFUSED = Fault(Reason.CONNECTION_REFUSED, "", Phase.CONNECT)
+
+
+def test_a_run_has_its_times_and_the_way_it_ended(tmp_path):
     hosts = [
-        HostStatistics("https", "a.test", 1, 2, 3, 0.5, 1.5, 0.1, 4, None),
-        HostStatistics("https", "b.test", 0, 0, 4, 0.0, 0.0, 0.0, 3, Reason.HOST_GIVEN_UP),
-        HostStatistics("http", "c.test", 0, 0, 4, 0, 0, 0, 3, Fault(Reason.DNS, "no such name")),
+        HostStatistics("a.test", 1, 2, 3, 0.5, 1.5, 0.1, 4, {}),
+        HostStatistics("b.test", 0, 0, 4, 0.0, 0.0, 0.0, 3, {"https": Reason.HOST_GIVEN_UP}),
+        HostStatistics("c.test", 0, 0, 4, 0, 0, 0, 3, {"http": GONE, "https": REFUSED}),
     ]
     with Store.open(tmp_path, settings={"workers": 7}) as store:
         store.write(batch([page("a")], retries=1))
-        store.end("stopped", hosts, 2.5)
+        store.end(End.STOPPED, hosts, 2.5)
     with Store.open(tmp_path) as store:
         store.write(Batch(retries=1))
-        assert store.counts().seconds == 2.5
+        assert store.statistics().seconds == 2.5
         with History(tmp_path) as history:
             first, second = history.runs
-            assert (first.how, first.seconds, first.workers, first.walk) == ("stopped", 2.5, 7, 1)
+            assert first.how is End.STOPPED
+            assert (first.seconds, first.workers, first.walk) == (2.5, 7, 1)
             assert first.ended is not None
             assert first.started <= first.ended <= second.started
-            assert (second.ended, second.workers, second.settings) == (None, None, {})
-            assert history.hosts() == hosts
+            assert (second.ended, second.how, second.workers) == (None, None, None)
+            assert second.settings == {}
+            assert history.hosts() == {host.name: host for host in hosts}
             assert history.statistics().retries == 2
 
 
@@ -223,44 +233,44 @@ def test_another_meaning_is_refused_and_every_difference_named(tmp_path):
         Store.open(tmp_path, meaning={"newer": 2})
 
 
-def test_a_refresh_of_what_is_not_finished_is_refused(tmp_path):
+def test_a_refresh_of_an_unfinished_walk_is_refused(tmp_path):
     with Store.open(tmp_path) as store:
         store.write(admitted("a"))
-        store.end("stopped", [], 1.0)
-    with pytest.raises(StoreError, match="not finished: let it go on without --refresh first"):
+        store.end(End.STOPPED, [], 1.0)
+    with pytest.raises(StoreError, match="not finished: let it finish without --refresh first"):
         Store.open(tmp_path, refresh=True)
 
 
 def test_a_refresh_of_nothing_is_the_first_walk(tmp_path):
     with Store.open(tmp_path, refresh=True) as store:
-        assert store.walk == 1
+        assert store.walk.number == 1
     with Store.open(tmp_path, refresh=True) as store:
-        assert store.walk == 1
+        assert store.walk.number == 1
 
 
 def test_a_refresh_begins_a_walk_and_goes_on_with_it_until_it_has_ended(tmp_path):
     walk(tmp_path, [page("a")])
     with Store.open(tmp_path, refresh=True) as store:
-        assert (store.walk, store.resumed, store.last_number()) == (2, False, 1)
-        assert (list(store.urls()), store.counts().admitted) == ([], 0)
+        assert (store.walk.number, store.resumed, store.last_number()) == (2, False, 1)
+        assert (list(store.walk.urls()), store.statistics().admitted) == ([], 0)
         store.write(admitted("a", 2))
     for refresh in (True, False):
         with Store.open(tmp_path, refresh=refresh) as store:
-            assert (store.walk, store.resumed) == (2, True)
+            assert (store.walk.number, store.resumed) == (2, True)
     with Store.open(tmp_path) as store:
         store.write(Batch(settled=[(2, NOW, page("a"))]))
     with Store.open(tmp_path, refresh=True) as store:
-        assert store.walk == 3
+        assert store.walk.number == 3
 
 
 def test_an_unchanged_page_stands_for_the_one_with_content_through_all_walks(tmp_path):
     anchors = {SITE + "b": Anchor("a", "B")}
     links = {"links": (SITE + "b",), "anchors": anchors, "title": "A", "robots": ("noindex",)}
-    bad = (Refused("http://[", Reason.BAD_URL), Refused(SITE + "n", Reason.REL_NOFOLLOW))
-    walk(tmp_path, [page("a", headers=httpx.Headers({"etag": '"1"'}), refused=bad, **links)])
+    bad = (RejectedLink("http://[", Reason.BAD_URL), RejectedLink(SITE + "n", Reason.REL_NOFOLLOW))
+    walk(tmp_path, [page("a", headers=httpx.Headers({"etag": '"1"'}), rejected=bad, **links)])
     for number in (2, 3):
         with Store.open(tmp_path, refresh=True) as store:
-            ((url, of, validator),) = store.validators()
+            ((url, of, validator),) = store.walk.validators()
             assert (url, of, validator) == (SITE + "a", 1, ('"1"', None))
             facts = store.facts(of)
             assert facts is not None
@@ -278,7 +288,7 @@ def test_an_unchanged_page_stands_for_the_one_with_content_through_all_walks(tmp
     assert len({digest for _, digest in rows}) == 1
 
 
-def test_the_last_good_page_tells_by_what_to_ask(tmp_path):
+def test_the_validators_are_those_of_the_last_good_page(tmp_path):
     def version(tag: str, status: int = 200) -> Page:
         return page("a", status=status, headers=httpx.Headers({"etag": tag}))
 
@@ -286,13 +296,13 @@ def test_the_last_good_page_tells_by_what_to_ask(tmp_path):
     walk(tmp_path, [version("2")], refresh=True)
     walk(tmp_path, [version("3", 404)], refresh=True)
     with Store.open(tmp_path, refresh=True) as store:
-        assert [(of, tag) for _, of, (tag, _) in store.validators()] == [(2, "2")]
+        assert [(of, tag) for _, of, (tag, _) in store.walk.validators()] == [(2, "2")]
 
 
-def test_a_page_without_validators_is_not_asked_for_by_them(tmp_path):
+def test_a_page_without_validators_has_none(tmp_path):
     walk(tmp_path, [page("a")])
     with Store.open(tmp_path, refresh=True) as store:
-        assert list(store.validators()) == []
+        assert list(store.walk.validators()) == []
         assert store.facts(7) is None
 
 
@@ -302,3 +312,10 @@ def test_closing_leaves_one_file_and_may_be_done_twice(tmp_path):
     store.close()
     store.close()
     assert sorted(file.name for file in tmp_path.iterdir()) == ["crawl.sqlite", "lock"]
+
+
+def test_the_room_exports_its_public_names():
+    for name in store_room.__all__:
+        assert getattr(store_room, name).__name__ == name
+    with pytest.raises(AttributeError, match=r"No trio_crawler\.store attribute Shelf"):
+        store_room.Shelf  # noqa: B018

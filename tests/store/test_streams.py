@@ -10,9 +10,10 @@ import pytest
 from store.batches import SITE, batch, page
 
 from trio_crawler.model import Outcome
-from trio_crawler.store.batch import Batch
 from trio_crawler.store.errors import InUse, StoreError
+from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
+from trio_crawler.store.writer import Batch
 
 
 def record(outcome: Outcome) -> bytes:
@@ -37,7 +38,7 @@ def test_records_come_once_behind_the_head_over_many_runs(tmp_path):
     for number, name in enumerate("abc", 1):
         with Store.open(tmp_path / "crawl") as store:
             stream = store.stream(path, record, head)
-            assert stream.fresh == (number == 1)
+            assert stream.is_new == (number == 1)
             write(store, stream, number, name)
     assert path.read_bytes() == b"head\n" + lines("a", "b", "c")
 
@@ -70,7 +71,7 @@ from store.test_streams import Store, record, write
 store = Store.open(sys.argv[1])
 stream = store.stream(Path(sys.argv[1], "pages.jsonl"), record)
 write(store, stream, 1, "a")
-Store._enter = lambda *_: os.kill(os.getpid(), 9)
+Store._write_rows = lambda *_: os.kill(os.getpid(), 9)
 write(store, stream, 2, "b")
 """
 
@@ -82,7 +83,7 @@ def test_a_kill_between_the_file_and_the_transaction_writes_nothing_twice(tmp_pa
     assert killed.returncode == -9
     assert path.read_bytes() == lines("a", "b")
     with Store.open(tmp_path) as store:
-        assert [outcome.url for outcome in store.outcomes()] == [SITE + "a"]
+        assert [outcome.url for outcome in store.walk.outcomes()] == [SITE + "a"]
         write(store, store.stream(path, record), 2, "b")
     assert path.read_bytes() == lines("a", "b")
 
@@ -105,7 +106,7 @@ def test_a_bug_in_an_encoder_comes_out_and_nothing_is_written(tmp_path):
         stream = store.stream(tmp_path / "x", fails)
         with pytest.raises(KeyError):
             write(store, stream, 1, "a")
-        assert list(store.outcomes()) == []
+        assert list(store.walk.outcomes()) == []
 
 
 def test_a_stream_that_the_database_could_not_take_note_of_gets_nothing(tmp_path):
@@ -126,7 +127,7 @@ def test_a_stream_that_the_database_could_not_take_note_of_gets_nothing(tmp_path
 
 
 @pytest.mark.parametrize("size", [0, 5])
-def test_a_file_that_somebody_cut_is_refused(tmp_path, size):
+def test_a_file_that_was_cut_is_refused(tmp_path, size):
     path = tmp_path / "pages.jsonl"
     with Store.open(tmp_path) as store:
         write(store, store.stream(path, record), 1, "a")
@@ -135,8 +136,8 @@ def test_a_file_that_somebody_cut_is_refused(tmp_path, size):
         with pytest.raises(StoreError) as refused:
             store.stream(path, record)
         assert str(refused.value) == (
-            f"{path}: it holds {size} bytes, not 17, though the crawl wrote it: "
-            "put it back, or give another path"
+            f"{path}: it has {size} bytes, not 17, although the crawl wrote it: "
+            "restore it, or give another path"
         )
         assert path.stat().st_size == size
 
@@ -147,7 +148,7 @@ def test_a_file_that_is_gone_is_refused_and_not_made_anew(tmp_path):
         write(store, store.stream(path, record), 1, "a")
     path.unlink()
     with Store.open(tmp_path) as store:
-        with pytest.raises(StoreError, match=r"pages\.jsonl: it is gone.*: put it back, or give"):
+        with pytest.raises(StoreError, match=r"pages\.jsonl: it is gone.*: restore it, or give"):
             store.stream(path, record)
         assert not path.exists()
 
@@ -159,9 +160,9 @@ def test_a_file_that_is_removed_or_cut_while_it_is_written_is_noticed(tmp_path, 
         stream = store.stream(path, record)
         write(store, stream, 1, "a")
         change(path)
-        with pytest.raises(StoreError, match="somebody removed or cut it"):
+        with pytest.raises(StoreError, match="it was removed or cut during the crawl"):
             write(store, stream, 2, "b")
-        assert len(list(store.outcomes())) == 1
+        assert len(list(store.walk.outcomes())) == 1
     assert not path.exists() or path.stat().st_size == 3
 
 
@@ -211,22 +212,21 @@ def test_a_directory_that_moved_knows_the_streams_inside_it(tmp_path):
     (tmp_path / "one").rename(tmp_path / "two")
     with Store.open(tmp_path / "two") as store:
         stream = store.stream(tmp_path / "two" / "x", record)
-        assert (stream.fresh, stream.committed) == (False, 17)
+        assert (stream.is_new, stream.committed) == (False, 17)
 
 
-def test_a_stream_gives_what_was_added_but_not_what_is_unsettled(tmp_path):
+def test_a_stream_returns_the_outcomes_that_were_added_once(tmp_path):
     with Store.open(tmp_path) as store:
         stream = store.stream(tmp_path / "x", record)
         first, second = page("a"), page("b")
         stream.add(first)
         stream.add(second)
-        assert stream.take(unsettled={second.url}) == [first]
-        assert stream.take() == [second]
-        assert stream.take() == []
+        assert stream.pop() == [first, second]
+        assert stream.pop() == []
 
 
 def assert_refused(directory: Path, path: Path, why: str) -> None:
-    """Find that a crawl does not take a file for its stream, and leaves it as it is."""
+    """Assert that a crawl refuses a file for its stream and leaves it unchanged."""
     before = path.read_bytes()
     with Store.open(directory) as store, pytest.raises(StoreError, match=why):
         store.stream(path, record)
@@ -236,7 +236,9 @@ def assert_refused(directory: Path, path: Path, why: str) -> None:
 def test_a_file_that_is_there_already_is_not_touched(tmp_path):
     (tmp_path / "x").write_bytes(b"precious")
     assert_refused(
-        tmp_path / "crawl", tmp_path / "x", "it is there already, and not of this crawl: move it"
+        tmp_path / "crawl",
+        tmp_path / "x",
+        "it exists already, and does not belong to this crawl: move it",
     )
 
 
@@ -247,7 +249,7 @@ def test_a_directory_that_moved_with_the_streams_beside_it_knows_them(tmp_path):
     (tmp_path / "one").rename(tmp_path / "two")
     with Store.open(tmp_path / "two" / "crawl") as store:
         stream = store.stream(tmp_path / "two" / "x", record)
-        assert (stream.fresh, stream.committed) == (False, 17)
+        assert (stream.is_new, stream.committed) == (False, 17)
 
 
 def test_a_directory_that_moved_away_from_its_streams_leaves_them_alone(tmp_path):
@@ -255,43 +257,43 @@ def test_a_directory_that_moved_away_from_its_streams_leaves_them_alone(tmp_path
         write(store, store.stream(tmp_path / "x", record), 1, "a")
     (tmp_path / "deeper").mkdir()
     (tmp_path / "crawl").rename(tmp_path / "deeper" / "crawl")
-    assert_refused(tmp_path / "deeper" / "crawl", tmp_path / "x", "it is there already")
+    assert_refused(tmp_path / "deeper" / "crawl", tmp_path / "x", "it exists already")
 
 
 @pytest.mark.parametrize("other", [b"another crawl's records\n" * 9, b"{}" * 5_000])
-def test_a_file_that_holds_something_else_by_now_is_refused_and_unharmed(tmp_path, other):
+def test_a_file_with_other_content_is_refused_and_unharmed(tmp_path, other):
     with Store.open(tmp_path / "crawl") as store:
         write(store, store.stream(tmp_path / "x", record), 1, "a")
     (tmp_path / "x").write_bytes(other)
     assert_refused(
-        tmp_path / "crawl", tmp_path / "x", "it holds something else, though the crawl wrote it"
+        tmp_path / "crawl", tmp_path / "x", "it has other content, although the crawl wrote it"
     )
 
 
-def test_what_a_killed_run_has_left_in_a_new_file_is_cut_off(tmp_path):
+def test_bytes_that_a_killed_run_left_in_a_new_file_are_cut_off(tmp_path):
     with Store.open(tmp_path / "crawl") as store:
         store.stream(tmp_path / "x", record)
     (tmp_path / "x").write_bytes(b"torn")
     with Store.open(tmp_path / "crawl") as store:
-        assert store.stream(tmp_path / "x", record).fresh
+        assert store.stream(tmp_path / "x", record).is_new
     assert (tmp_path / "x").read_bytes() == b""
 
 
-def test_what_stands_behind_the_records_of_a_run_that_ended_in_order_is_not_cut_off(tmp_path):
+def test_bytes_after_the_records_of_a_run_that_ended_are_not_cut_off(tmp_path):
     with Store.open(tmp_path / "crawl") as store:
         write(store, store.stream(tmp_path / "x", record), 1, "a")
-        store.end("stopped", [], 1.0)
+        store.end(End.STOPPED, [], 1.0)
     with (tmp_path / "x").open("ab") as file:
         file.write(b"precious")
     assert_refused(
-        tmp_path / "crawl", tmp_path / "x", "it holds 25 bytes, not 17, though the crawl wrote it"
+        tmp_path / "crawl", tmp_path / "x", "it has 25 bytes, not 17, although the crawl wrote it"
     )
 
 
 def test_a_file_that_never_got_a_record_may_belong_to_another_crawl_by_now(tmp_path):
     with Store.open(tmp_path / "one") as store:
         store.stream(tmp_path / "x", record)
-        store.end("stopped", [], 1.0)
+        store.end(End.STOPPED, [], 1.0)
     with Store.open(tmp_path / "two") as store:
         write(store, store.stream(tmp_path / "x", record), 1, "a")
-    assert_refused(tmp_path / "one", tmp_path / "x", "not 0, though")
+    assert_refused(tmp_path / "one", tmp_path / "x", "not 0, although")

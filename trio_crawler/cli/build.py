@@ -10,14 +10,14 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from trio_crawler import (
-    Admits,
-    CookieStore,
     Crawler,
     Fetch,
     HttpFetch,
     Limits,
     Order,
     Politeness,
+    Scope,
+    Sitemaps,
     Traps,
     all_of,
     breadth_first,
@@ -27,9 +27,10 @@ from trio_crawler import (
     including,
     report,
     same_site,
-    under,
+    with_prefix,
 )
 from trio_crawler.cli.main import Options
+from trio_crawler.net import CookieStore
 
 _ORDERS = {"breadth": breadth_first, "depth": depth_first, "sitemap": by_sitemap}
 
@@ -59,19 +60,20 @@ class Plan:
 def planned(options: Options) -> Plan:
     """Plan the crawl that the options want.
 
-    Raises ValueError for options that cannot be meant or do not go together.
+    Raises ValueError for options that cannot be meant or do not go together, or that need another
+    version of a package.
     """
     _make_room(options.max_tasks)
     limits, politeness, order = _limits(options), _politeness(options), _ORDERS[options.order]
     insecure = tuple(map(_host, options.insecure_host))
-    fetch = _fetch(options, limits, insecure)
+    fetch = _fetch(options, insecure)
     make = partial(
         Crawler,
         options.urls,
         scope=_scope(options),
         limits=limits,
         politeness=politeness,
-        traps=None if options.no_traps else Traps(),
+        traps=Traps.off() if options.no_traps else None,
         sitemaps=_sitemaps(options),
         order=order,
         fold_canonical=options.canonical,
@@ -79,7 +81,7 @@ def planned(options: Options) -> Plan:
         workers=options.max_tasks,
     )
     # What is wrong with all that together shows here.
-    seeds = tuple(make(fetch=fetch).seeds)
+    seeds = tuple(make(fetch=fetch).plan.seeds)
     warc = _warc(options.warc, seeds)
     asks: Fetch = warc.recording(fetch) if warc else fetch
     return Plan(seeds, insecure, limits, politeness, order, fetch, asks, warc, make)
@@ -96,7 +98,6 @@ def _limits(options: Options) -> Limits:
         max_seconds=options.max_time or math.inf,
         max_redirects=options.max_redirect,
         max_tries=options.max_tries,
-        timeout=options.timeout,
     )
 
 
@@ -112,36 +113,40 @@ def _politeness(options: Options) -> Politeness:
     )
 
 
-def _sitemaps(options: Options) -> list[str] | None:
-    """Give the sitemaps to read besides those of robots.txt; None for none at all."""
+def _sitemaps(options: Options) -> Sitemaps:
+    """Return which sitemaps are read."""
     if options.no_sitemaps and options.sitemap:
         raise ValueError("use --sitemap or --no-sitemaps, not both")
     paths = [word for word in options.sitemap if word.startswith("/")]
     urls = [word for word in options.sitemap if not word.startswith("/")]
     try:
-        known = Crawler(urls).seeds
+        known = Crawler(urls).plan.seeds
     except ValueError as error:
-        raise ValueError(f"--sitemap: {error}") from None
+        raise ValueError(str(error).replace("seeds", "--sitemap", 1)) from None
     found = [*known, *(f"{origin}{path}" for origin in _origins(options) for path in paths)]
-    return None if options.no_sitemaps else found
+    return Sitemaps(follow=not options.no_sitemaps, also=found)
 
 
-def _fetch(options: Options, limits: Limits, insecure: Sequence[str]) -> HttpFetch:
-    make = partial(HttpFetch, limits=limits)
-    if options.user_agent is not None:
-        make = partial(make, user_agent=options.user_agent)
-    return make(
-        contact=options.contact,
-        seeds=Crawler(options.urls).seeds,
-        headers=_headers(options),
-        auth=options.auth,
-        cookies=CookieStore() if options.cookies else None,
-        allow_private=options.allow_private,
-        insecure_hosts=insecure,
-        http2=options.http2,
-        proxy=options.proxy,
-        trust_env=options.trust_env,
-    )
+def _fetch(options: Options, insecure: Sequence[str]) -> HttpFetch:
+    if options.proxy and options.trust_env:
+        raise ValueError("use --proxy or --trust-env, not both")
+    try:
+        return HttpFetch(
+            seeds=options.urls,
+            user_agent=options.user_agent,
+            contact=options.contact,
+            headers=_headers(options),
+            auth=options.auth,
+            cookies=CookieStore() if options.cookies else None,
+            timeout=options.timeout,
+            allow_private=options.allow_private,
+            insecure_hosts=insecure,
+            http2=options.http2,
+            proxy=options.proxy,
+            trust_env=options.trust_env,
+        )
+    except ImportError as error:
+        raise ValueError(str(error)) from None
 
 
 def _headers(options: Options) -> list[tuple[str, str]]:
@@ -155,10 +160,10 @@ def _headers(options: Options) -> list[tuple[str, str]]:
     return [*options.header, *cookies]
 
 
-def _scope(options: Options) -> Admits:
+def _scope(options: Options) -> Scope:
     filters = [same_site(options.urls, lenient=not options.strict)]
     if options.under:
-        filters.append(under(*_prefixes(options)))
+        filters.append(with_prefix(*_prefixes(options)))
     if options.include:
         filters.append(including(*options.include))
     return all_of(*filters, excluding(*options.exclude))
@@ -173,14 +178,14 @@ def _prefixes(options: Options) -> list[str]:
 
 def _origins(options: Options) -> list[str]:
     """Give the origins of the URLs to crawl, each once."""
-    parts = map(urlsplit, Crawler(options.urls).seeds)
+    parts = map(urlsplit, Crawler(options.urls).plan.seeds)
     return list(dict.fromkeys(f"{part.scheme}://{part.netloc}" for part in parts))
 
 
 def _host(host: str) -> str:
     """Write a host as normalised URLs have it. Raises ValueError for what is none."""
     bare = host.strip("[]")
-    (seed,) = Crawler([f"https://[{bare}]/" if ":" in bare else f"https://{bare}/"]).seeds
+    (seed,) = Crawler([f"https://[{bare}]/" if ":" in bare else f"https://{bare}/"]).plan.seeds
     return urlsplit(seed).hostname or ""
 
 

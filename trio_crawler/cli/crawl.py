@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 import trio
 
-from trio_crawler import Crawler, Report, WireStatistics, brief
+from trio_crawler import Crawler, report
 from trio_crawler.cli.build import Plan, planned
 from trio_crawler.cli.exit import close, complain, guarded
 from trio_crawler.cli.exports import Export, exports, plain
@@ -20,6 +20,8 @@ from trio_crawler.cli.outputs import exported
 from trio_crawler.cli.signals import Ending
 from trio_crawler.cli.sink import is_plain
 from trio_crawler.cli.terminal import Screen
+from trio_crawler.net import WireStatistics
+from trio_crawler.report import Report, one_line
 
 if TYPE_CHECKING:
     from trio_crawler.cli.directory import Keep
@@ -145,7 +147,7 @@ class _Crawling:
             async for outcome in outcomes:
                 self._report.add(outcome)
                 if self._options.level > NORMAL:
-                    self._screen.say(brief(outcome))
+                    self._screen.say(one_line(outcome))
                 if keep is not None:
                     keep.add(outcome)
                 for export in self._files.live:
@@ -176,20 +178,21 @@ class _Crawling:
         for export in self._files.late:
             if not export.whole and not export.error:
                 complain(f"{export.path} is not written: 'report {options.output}' can do that")
-        text = self._report.text(
+        facts = report.CrawlFacts(
             crawler.statistics(),
             options.max_tasks,
-            seeds=crawler.seeds,
+            seeds=crawler.plan.seeds,
             ended=self._ending.phrase,
             insecure=self._plan.insecure_hosts,
             wire=self._wire,
-            politeness=crawler.politeness,
-            hosts=crawler.hosts(),
+            politeness=crawler.plan.politeness,
+            hosts=crawler.hosts,
             sitemaps=crawler.sitemaps(),
             listing=crawler.listing,
             directory=options.output or "",
             spent=options.max_pages is not None and _spent(crawler) >= options.max_pages,
         )
+        text = self._report.text(facts)
         told = "\n\n".join(filter(None, (text, self._changes)))
         return close(self._report, told, self._files.all, self._ending.signal)
 

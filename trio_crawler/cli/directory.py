@@ -6,21 +6,14 @@ from collections.abc import Mapping
 
 import trio
 
-from trio_crawler import (
-    History,
-    Outcome,
-    Report,
-    SqliteFrontier,
-    StoreError,
-    Stream,
-    line,
-    report,
-)
+from trio_crawler import History, Outcome, SqliteFrontier, StoreError, report
 from trio_crawler.cli.build import Plan
 from trio_crawler.cli.main import Options
 from trio_crawler.cli.outputs import STANDARD_OUTPUT, exported
 from trio_crawler.cli.settings import meaning, place, settings
 from trio_crawler.cli.sink import is_plain
+from trio_crawler.report import Report, to_jsonl
+from trio_crawler.store import Stream
 
 _PORTION = 64
 """Stored outcomes between two checkpoints."""
@@ -40,7 +33,7 @@ class Keep:
         self._options = options
         self._streams: list[Stream] = []
         if options.jsonl is not None and is_plain(options.jsonl):
-            self._streams.append(frontier.stream(options.jsonl, line, self._lines))
+            self._streams.append(frontier.stream(options.jsonl, to_jsonl, self._lines))
         self._warc = warc
         self._archive: Stream | None = None
         if options.warc is not None and warc is not None:
@@ -53,7 +46,7 @@ class Keep:
 
     def _lines(self) -> bytes:
         # At once: what is written in part would not be new any more.
-        return b"".join(map(line, self.frontier.outcomes()))
+        return b"".join(map(to_jsonl, self.frontier.outcomes()))
 
     async def recall(self, told: Report) -> None:
         """Tell what earlier runs of the walk have settled, and the archive what it holds."""
@@ -61,7 +54,7 @@ class Keep:
             if number % _PORTION == 0:
                 await trio.lowlevel.checkpoint()
             told.add(outcome)
-        if self._archive is not None and not self._archive.fresh:
+        if self._archive is not None and not self._archive.is_new:
             await trio.to_thread.run_sync(self._recall_archive)
 
     def _recall_archive(self) -> None:
@@ -70,7 +63,7 @@ class Keep:
             runs = [run for run in history.runs if run.walk == history.walks]
         # What a run without the archive has fetched is not in it.
         if self._warc is not None and all(run.settings.get("warc") == archive for run in runs):
-            self._warc.recall(self.frontier.bodies())
+            self._warc.restore(self.frontier.bodies())
 
     def add(self, outcome: Outcome) -> None:
         """Write an outcome to the streams, once it is settled."""
@@ -82,9 +75,6 @@ def frontier_of(options: Options, plan: Plan, directory: str) -> SqliteFrontier:
     """Make the frontier that keeps the crawl in a directory."""
     return SqliteFrontier(
         directory,
-        plan.limits,
-        plan.politeness,
-        order=plan.order,
         meaning=meaning(options, plan),
         refresh=options.refresh,
         settings=settings(options, plan, directory),

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from trio_crawler import DifferentCrawl, InUse, Report, StoreError
+from trio_crawler import StoreError
 from trio_crawler.cli.exports import Export
 from trio_crawler.cli.main import WRONG_USAGE
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.told import tell
+from trio_crawler.report import Report
+from trio_crawler.store import DifferentCrawl, InUse
 
 CLOSED_PIPE = 128 + signal.SIGPIPE
 _FAULT, _NOTHING = 1, 3
@@ -60,7 +62,7 @@ def close(report: Report, text: str, exports: Sequence[Export], stopped: int = 0
     printed = _printed(text, sys.stderr if piped else sys.stdout)
     if stopped:
         return 128 + stopped
-    if report.nothing:
+    if report.no_pages:
         return _NOTHING
     whole = printed and all(export.whole for export in exports)
     return _FAULT if report.problems or errors or not whole else 0

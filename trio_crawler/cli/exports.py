@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from trio_crawler import Outcome, line, report
+from trio_crawler import Outcome, report
 from trio_crawler.cli.drafts import Draft, Drafted, Plain, Sitemaps
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.sink import Sink
+from trio_crawler.report import to_jsonl
 
 
 class Export:
@@ -61,7 +62,7 @@ class Export:
 
 
 _FORMS: dict[str, tuple[Callable[[Outcome], bytes], bytes]] = {
-    "--jsonl": (line, b""),
+    "--jsonl": (to_jsonl, b""),
     "--csv": (report.csv_row, report.CSV_HEAD),
     "--links": (report.link_rows, report.LINKS_HEAD),
     "--sitemap-xml": (report.sitemap_entry, b""),
@@ -81,7 +82,7 @@ def exports(files: Mapping[str, str | None], *, whole: bool = True) -> Iterator[
 
 def plain(
     path: str,
-    encode: Callable[[Outcome], bytes] = line,
+    encode: Callable[[Outcome], bytes] = to_jsonl,
     head: bytes = b"",
     **more: Any,
 ) -> Export:

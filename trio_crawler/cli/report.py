@@ -9,7 +9,7 @@ from typing import Any
 
 import trio
 
-from trio_crawler import History, Report, report
+from trio_crawler import History, report, store
 from trio_crawler.cli.directory import leave_alone
 from trio_crawler.cli.exit import close, complain, guarded
 from trio_crawler.cli.exports import Export, exports
@@ -17,11 +17,12 @@ from trio_crawler.cli.main import WRONG_USAGE
 from trio_crawler.cli.outputs import exported
 from trio_crawler.cli.retold import Retold
 from trio_crawler.cli.settings import politeness_of
+from trio_crawler.report import Report
 
 _PORTION = 64
 """Outcomes between two looks at whether somebody still wants them."""
 
-_EARLY = ("stopped", "cut short")
+_EARLY = (store.End.STOPPED, store.End.CUT_SHORT)
 _NO_CHANGES = "There was one walk only: --refresh makes another, and tells what has changed"
 
 
@@ -75,8 +76,8 @@ def _retell(options: Retold) -> int:
 def _text(history: History, told: Report, options: Retold) -> str:
     runs = [run for run in history.runs if run.walk == history.walks]
     settings: dict[str, Any] = dict(runs[-1].settings) if runs else {}
-    how = runs[-1].how if runs else ""
-    return told.text(
+    how = runs[-1].how if runs else None
+    facts = report.CrawlFacts(
         history.statistics(),
         (runs[-1].workers if runs else None) or 0,
         seeds=settings.get("seeds", ()),
@@ -87,5 +88,6 @@ def _text(history: History, told: Report, options: Retold) -> str:
         sitemaps=history.sitemaps(),
         listing=history.listing,
         directory=options.directory,
-        spent=how == "spent",
+        spent=how is store.End.SPENT,
     )
+    return told.text(facts)

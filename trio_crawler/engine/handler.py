@@ -1,55 +1,85 @@
-"""Tries: what is asked for once more, and by which answer a URL ends that is not."""
+"""Handlers: what becomes of a job, one handler for each purpose, and what these have in common."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Awaitable
 from datetime import UTC, datetime
+from typing import Protocol
 
-from trio_crawler.engine.counters import Tally
-from trio_crawler.engine.rules import Admission
-from trio_crawler.model import Fault, Job, Purpose, Response
-from trio_crawler.policy.limits import Limits
-from trio_crawler.policy.retry import delay_after, passing
+import trio
+from msgspec.structs import replace
+
+from trio_crawler.frontier.settlement import Settlement
+from trio_crawler.model import REDIRECTS, Attempt, Fault, Fetch, Job, Phase, Reason, Response
+from trio_crawler.page.urls import normalise, without_userinfo
+from trio_crawler.policy.plan import Plan
+from trio_crawler.policy.retry import LEAST_BAD, delay_after, may_pass
 
 
-class Tries:
-    """Decide which answers are the last, and keep those that were not, without their bodies.
+class Handler(Protocol):
+    """Turn the attempts at the jobs of one purpose into settlements."""
 
-    With a `lasting` frontier the end of a run is not the end of a URL's tries.
+    def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
+        """Return how a job ends that is not fetched: by its last attempt, if there was one."""
+
+    def delay(self, attempt: Attempt) -> float | None:
+        """Return the seconds until the next try; None if this attempt is the last."""
+
+    async def settled(self, attempt: Attempt) -> Settlement:
+        """Return how a job ends with its last attempt."""
+
+
+async def asked(ask: Fetch, job: Job) -> Attempt:
+    """Fetch a job once.
+
+    Raises TypeError, with the name of the fetch and the URL, if it returns no answer.
     """
-
-    def __init__(self, limits: Limits, admission: Admission, tally: Tally, lasting: bool) -> None:
-        self._limits = limits
-        self._admission = admission
-        self._tally = tally
-        self._lasting = lasting
-        self._last: dict[str, tuple[Response | Fault, float]] = {}
-
-    def delay(self, job: Job, answer: Response | Fault) -> float | None:
-        """Return the seconds until the next try; None when this answer is the last."""
-        if job.purpose in (Purpose.ROBOTS, Purpose.PROBE) or not passing(answer, job.tries):
-            # When it is time to ask for a robots.txt again, is for its host to say.
-            return None
-        if job.tries >= self._limits.max_tries or (self._admission.over() and not self._lasting):
-            return None
-        delay = delay_after(answer, job.tries, datetime.now(UTC))
-        # What would come after the end of the crawl is not waited for.
-        in_time = self._tally.seconds + delay < self._limits.max_seconds
-        return delay if in_time or self._lasting else None
-
-    def keep(self, job: Job, answer: Response | Fault, seconds: float) -> None:
-        """Keep an answer, which took so long, until the next one."""
-        # Any number of URLs may wait for their next try.
-        bare = replace(answer, body=b"") if isinstance(answer, Response) else answer
-        self._last[job.url] = bare, seconds
-
-    def last(self, job: Job) -> tuple[Response | Fault, float] | None:
-        """Take the last answer that a URL had, if it had one and waited to be tried again."""
-        return self._last.pop(job.url, None)
+    job = replace(job, tries=job.tries + 1)
+    started = trio.current_time()
+    coming = ask(job)
+    if not isinstance(coming, Awaitable):
+        raise TypeError(_no_answer(ask, job, coming, "make it an async function"))
+    answer = await coming
+    if not isinstance(answer, Response | Fault):
+        raise TypeError(_no_answer(ask, job, answer, "return a Response or a Fault"))
+    return Attempt(job, answer, trio.current_time() - started)
 
 
-def tried(job: Job) -> Job:
-    """Count one more try of a job."""
-    # Not dataclasses.replace, which takes ten times as long.
-    about = (job.purpose, job.priority, job.validator)
-    return Job(job.url, job.depth, job.redirects, job.referrer, job.tries + 1, *about)
+def _no_answer(ask: Fetch, job: Job, got: object, advice: str) -> str:
+    name = getattr(ask, "__qualname__", None) or repr(ask)
+    return f"the fetch {name} returned {got!r} for {job.url}: {advice}"
+
+
+def retry_delay(plan: Plan, attempt: Attempt) -> float | None:
+    """Return the seconds until the next try of a page or a sitemap; None if there is none."""
+    job, answer = attempt.job, attempt.answer
+    if isinstance(answer, Response) and answer.status < LEAST_BAD:
+        return None
+    if job.tries >= plan.limits.max_tries or not may_pass(answer, job.tries):
+        return None
+    return delay_after(answer, job.tries, datetime.now(UTC), plan.chance(job.url, job.tries))
+
+
+def is_redirect(response: Response) -> bool:
+    """Whether a response sends the client elsewhere; 300 does if it names a location."""
+    status = response.status
+    return status in REDIRECTS and (status != 300 or "location" in response.headers)
+
+
+def redirect_target(job: Job, response: Response) -> str | Fault:
+    """Return the URL that a redirect names, or the fault of a redirect that names none."""
+    # Header bytes are decoded as browsers do it: UTF-8, else one character a byte.
+    raw = dict(reversed([(name.lower(), value) for name, value in response.headers.raw]))
+    if b"location" not in raw:
+        detail = f"status {response.status} without a Location header"
+        return Fault(Reason.BAD_LOCATION, detail, Phase.READ)
+    try:
+        written = raw[b"location"].decode()
+    except UnicodeDecodeError:
+        written = raw[b"location"].decode("latin-1")
+    try:
+        return normalise(written, job.url)
+    except ValueError:
+        # Without the userinfo first: a text that is cut short may end before its "@".
+        detail = f"Location is not a URL: {without_userinfo(written)[:200]!r}"
+        return Fault(Reason.BAD_LOCATION, detail, Phase.READ)

@@ -1,92 +1,112 @@
-"""Errands: what is asked for besides pages, and what comes of it."""
+"""Robots: what an answer for a robots.txt, or for a probe, means for its host."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import replace as replace_fields
 
 import trio
+from msgspec.structs import replace
 
-from trio_crawler.engine.pages import is_redirect, location
-from trio_crawler.engine.sitemaps import LARGE, Sitemaps
+from trio_crawler.engine.handler import is_redirect, redirect_target
+from trio_crawler.engine.sitemaps import LARGE, SitemapHandler
 from trio_crawler.frontier.protocol import Frontier
-from trio_crawler.model import Fault, Job, Phase, Purpose, Reason, Response
-from trio_crawler.page.urls import origin, web
+from trio_crawler.frontier.settlement import (
+    ProbeAnswered,
+    RobotsMissing,
+    RobotsMoved,
+    RobotsRenewed,
+    RobotsRules,
+    Settlement,
+)
+from trio_crawler.model import Answer, Attempt, Fault, Job, Phase, Purpose, Reason, Response
+from trio_crawler.page.urls import is_web
 from trio_crawler.policy.conditional import validator_of
-from trio_crawler.policy.host_state import troubled
-from trio_crawler.policy.robots.store import Robots, Rules, interpret
+from trio_crawler.policy.plan import Plan
+from trio_crawler.policy.robots.rules import Rules
+from trio_crawler.policy.robots.store import FRESH, interpret, is_lasting
 
 _A_WHILE = 600.0
 _ABOUT_THE_HOST = (Phase.RESOLVE, Phase.CONNECT, Phase.TLS)
 
 
-class Errands:
-    """Take what comes for errands: robots.txt files, probes, and `sitemaps`."""
+class RobotsHandler:
+    """Turn the attempts at robots.txt files into rules (RFC 9309)."""
 
-    def __init__(self, frontier: Frontier, robots: Robots, sitemaps: Sitemaps) -> None:
+    def __init__(self, plan: Plan, frontier: Frontier, sitemaps: SitemapHandler) -> None:
+        self._token = plan.agent
         self._frontier = frontier
-        self._robots = robots
         self._sitemaps = sitemaps
 
-    async def done(self, job: Job, answer: Response | Fault) -> None:
-        """Take what came for an errand."""
-        if job.purpose is Purpose.PROBE:
-            self._frontier.learned(job.url, answer if troubled(answer) else None)
-        elif job.purpose is Purpose.SITEMAP:
-            await self._sitemaps.done(job, answer, _target(job, answer))
-        else:
-            await self._robots_done(job, answer, _target(job, answer))
+    def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
+        """Return how a robots.txt ends whose redirect leads to a host that was given up."""
+        return Settlement(job, learned=RobotsMissing(job.referrer or job.url, _fault(why)))
 
-    async def dropped(self, job: Job) -> None:
-        """Take note that an errand came to nothing: the crawl is ending, or its host given up."""
-        why = job.refused
-        if job.purpose is Purpose.SITEMAP:
-            await self._sitemaps.dropped(job)
-        elif why is not None:
-            trouble = why if isinstance(why, Fault) else Fault(Reason.UNREACHABLE, str(why))
-            self._frontier.learned(job.referrer or job.url, trouble)
-
-    async def _robots_done(self, job: Job, answer: Response | Fault, target: str | None) -> None:
-        asked = job.referrer or job.url
-        if target and job.redirects > 0:
-            left = job.redirects - 1
-            hop = replace(job, url=target, redirects=left, referrer=asked, validator=None)
-            await self._frontier.hop(hop)
-            return
-        known = isinstance(answer, Response) and answer.status == 304 and job.validator is not None
-        rules = None if known else await self._rules(answer)
-        if rules is not None:
-            await self._keep(asked, rules, answer)
-        elif known:
-            self._robots.renew(origin(asked), trio.current_time())
-        elif self._robots.is_old(origin(asked), trio.current_time()):
-            # Its old rules may hold while it cannot be had (RFC 9309, 2.4).
-            self._robots.renew(origin(asked), trio.current_time(), _A_WHILE)
-        else:
-            self._frontier.learned(asked, _unavailable(answer))
-            return
-        self._frontier.learned(asked, None)
-
-    async def _keep(self, asked: str, rules: Rules, answer: Response | Fault) -> None:
-        validator = validator_of(answer.headers) if isinstance(answer, Response) else None
-        self._robots.store(origin(asked), rules, trio.current_time(), validator)
-        await self._sitemaps.named(rules.sitemaps, asked)
-
-    async def _rules(self, answer: Response | Fault) -> Rules | None:
-        if isinstance(answer, Fault) or len(answer.body) < LARGE:
-            return interpret(answer, self._robots.token)
-        return await trio.to_thread.run_sync(interpret, answer, self._robots.token)
-
-
-def _target(job: Job, answer: Response | Fault) -> str | None:
-    """Return where an errand was redirected to, if anybody can be asked there."""
-    if isinstance(answer, Fault) or not is_redirect(answer):
+    def delay(self, attempt: Attempt) -> float | None:
+        """Return None: its host decides when a robots.txt is asked for again."""
         return None
-    target = location(job, answer)
-    return target if isinstance(target, str) and web(target) else None
+
+    async def settled(self, attempt: Attempt) -> Settlement:
+        """Return how a robots.txt ends."""
+        job, answer = attempt.job, attempt.answer
+        asked = job.referrer or job.url
+        if (hop := _hop(job, answer)) is not None:
+            moved = replace(hop, referrer=asked, validator=None)
+            return Settlement(job, learned=RobotsMoved(moved))
+        if isinstance(answer, Response) and answer.status == 304 and job.validator is not None:
+            return Settlement(job, learned=RobotsRenewed(asked, FRESH))
+        rules = await self._rules(answer)
+        if rules is not None:
+            named, rejected = self._sitemaps.named(rules.sitemaps, asked)
+            validator, kept = None, None
+            if isinstance(answer, Response):
+                validator = validator_of(answer.headers)
+                kept = answer if is_lasting(answer) else None
+            learned = RobotsRules(asked, rules, validator, kept, rejected)
+            return Settlement(job, successors=named, learned=learned)
+        known = self._frontier.hosts.origin(asked).robots
+        if known is not None and not known.is_fresh(trio.current_time()):
+            # The old rules may hold while the file cannot be fetched (RFC 9309, 2.4).
+            return Settlement(job, learned=RobotsRenewed(asked, _A_WHILE))
+        return Settlement(job, learned=RobotsMissing(asked, _unavailable(answer)))
+
+    async def _rules(self, answer: Answer) -> Rules | None:
+        if isinstance(answer, Fault) or len(answer.body) < LARGE:
+            return interpret(answer, self._token)
+        return await trio.to_thread.run_sync(interpret, answer, self._token)
 
 
-def _unavailable(answer: Response | Fault) -> Response | Fault:
-    """Say what kept robots.txt away, in words that fit each URL of its host."""
+class ProbeHandler:
+    """Turn the attempts at pages that came before into what they say about their host."""
+
+    def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
+        """Return how a probe ends that is not fetched."""
+        return Settlement(job, learned=ProbeAnswered(job.url, _fault(why)))
+
+    def delay(self, attempt: Attempt) -> float | None:
+        """Return None: a host decides when it is probed again."""
+        return None
+
+    async def settled(self, attempt: Attempt) -> Settlement:
+        """Return how a probe ends."""
+        return Settlement(attempt.job, learned=ProbeAnswered(attempt.job.url, attempt.answer))
+
+
+def _hop(job: Job, answer: Answer) -> Job | None:
+    """Return the job for the target of a redirect, if there is one that may be followed."""
+    if isinstance(answer, Fault) or not is_redirect(answer) or job.redirects <= 0:
+        return None
+    target = redirect_target(job, answer)
+    if isinstance(target, Fault) or not is_web(target):
+        return None
+    return replace(job, url=target, redirects=job.redirects - 1)
+
+
+def _fault(why: Reason | Fault) -> Fault:
+    return why if isinstance(why, Fault) else Fault(Reason.UNREACHABLE, str(why))
+
+
+def _unavailable(answer: Answer) -> Answer:
+    """Return the answer of a robots.txt as the fault of each URL of its host."""
     if isinstance(answer, Response) or answer.phase in _ABOUT_THE_HOST:
         return answer
-    return replace(answer, detail=f"robots.txt: {answer.detail}")
+    return replace_fields(answer, about=Purpose.ROBOTS)

@@ -1,98 +1,83 @@
-"""Admission: which URLs become part of a crawl, and whether it takes any more."""
+"""Rules: which of the URLs that were found are admitted."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Sequence
 
-from trio_crawler.engine.counters import Tally
+from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.model import Job, Reason
-from trio_crawler.page.urls import normalise, web, without_userinfo
-from trio_crawler.policy.limits import Limits
-from trio_crawler.policy.robots.store import Robots
-from trio_crawler.policy.scope import Admits
-from trio_crawler.policy.traps.watch import Traps, Watch
+from trio_crawler.page.urls import is_web
+from trio_crawler.policy.plan import Plan
+from trio_crawler.policy.scope import rejection
+from trio_crawler.policy.traps.sessions import without_session
+from trio_crawler.policy.traps.watch import RecentUrls, Traps
 
 
-class Admission:
-    """Judge URLs by everything that was asked for: scope, limits, robots.txt and traps.
+class Rules:
+    """Judge URLs by the scope, the limits, robots.txt and the traps of one crawl."""
 
-    What a `lasting` frontier keeps is admitted also when the crawl takes no more: it will wait.
-    """
+    def __init__(self, plan: Plan, frontier: Frontier) -> None:
+        self._frontier = frontier
+        self._scope = plan.scope
+        self._max_depth = plan.limits.max_depth
+        self._obey = plan.politeness.robots
+        self._traps = plan.traps != Traps.off()
+        self._cut_sessions = plan.traps.session_ids
+        self._recent = RecentUrls()
 
-    def __init__(
-        self,
-        scope: Admits,
-        limits: Limits,
-        robots: Robots,
-        watch: Watch | None,
-        tally: Tally,
-        *,
-        lasting: bool = False,
-    ) -> None:
-        self._lasting = lasting
-        self.stopped: Reason | None = None
-        self._scope = scope
-        self._limits = limits
-        self._max_depth = limits.max_depth
-        # The clock takes longer than all else that is asked here of most links.
-        self._ends = min(limits.max_pages, limits.max_seconds) < math.inf
-        self._robots = robots
-        self._watch = watch
-        self._tally = tally
+    def restore(self, urls: Sequence[str]) -> None:
+        """Remember URLs that earlier runs let through: they are not counted again."""
+        self._recent.update(urls)
+
+    def rejection(self, job: Job) -> Reason | None:
+        """Return why a job that was found is rejected; None if it is admitted, and counted."""
+        return self.outside(job) or self.trapped(job)
 
     def outside(self, job: Job) -> Reason | None:
-        """Say why a job lies outside of what may be crawled, whoever links to it."""
-        if not web(job.url):
+        """Return why a job lies outside of the crawl, whatever page links to it."""
+        if not is_web(job.url):
             return Reason.OTHER_SCHEME
         if job.depth > self._max_depth:
             return Reason.TOO_DEEP
-        return self._scope(job) or self._robots.refusal(job.url)
+        return rejection(self._scope, job) or self.disallowed(job.url)
 
-    def refusal(self, job: Job) -> Reason | None:
-        """Say why a job that was found is not admitted; None when it is, which traps count."""
-        return self.outside(job) or self.trapped(job)
+    def disallowed(self, url: str) -> Reason | None:
+        """Return why robots.txt forbids a URL; None if it does not, or is not known yet."""
+        origin = self._frontier.hosts.known(url) if self._obey else None
+        return None if origin is None else origin.rejection(url)
 
     def trapped(self, job: Job) -> Reason | None:
-        """Say why a job that is not outside is not admitted all the same."""
-        reason = None if self._watch is None else self._watch.refusal(job)
-        return reason or (None if self._lasting else self.over())
+        """Return why a job that is not outside is rejected all the same.
 
-    def over(self) -> Reason | None:
-        """Say why nothing more is asked for; None while the crawl goes on."""
-        if self.stopped or not self._ends:
-            return self.stopped
-        if self._tally.spent >= self._limits.max_pages:
-            return Reason.PAGE_BUDGET
-        return Reason.TIME_BUDGET if self._tally.seconds >= self._limits.max_seconds else None
+        A job that is let through is counted, once.
+        """
+        hosts = self._frontier.hosts
+        if self._traps and job.url not in self._recent:
+            if reason := hosts.traps(job.url).rejection(job):
+                return reason
+            self._recent.add(job.url)
+        return hosts.ended
 
+    def without_session(self, url: str) -> str:
+        """Return a URL without session ids; the very same string if there are none."""
+        return without_session(url) if self._cut_sessions else url
 
-def watch_for(traps: Traps | None, limits: Limits) -> Watch | None:
-    """Watch for traps; who says how deep to go, means it."""
-    if traps is None:
-        return None
-    deep = limits.max_depth < math.inf
-    return Watch(replace(traps, max_hops=math.inf) if deep else traps)
+    def original(
+        self, url: str, body: bytes, content_type: str, digest: bytes | None
+    ) -> str | None:
+        """Record a good page; return the first URL with this body, if its links need no following.
 
+        `digest` is the SHA-1 of a body that is not here.
+        """
+        if not self._traps:
+            return None
+        traps = self._frontier.hosts.traps(url)
+        if digest is None:
+            return traps.original(url, body, content_type)
+        return traps.original_by_digest(url, digest, content_type)
 
-def seeds_of(urls: Iterable[str], name: str) -> tuple[str, ...]:
-    """Normalise the URLs to begin with.
-
-    Raises ValueError, naming it, for what is no http or https URL, and TypeError for a str.
-    """
-    if isinstance(urls, str):
-        raise TypeError(f"{name} must be several URLs: write [{without_userinfo(urls)!r}]")
-    return tuple(dict.fromkeys(_seed(url) for url in urls))
-
-
-def _seed(url: str) -> str:
-    if not isinstance(url, str):
-        raise TypeError(f"a URL must be a str, not {url!r}")
-    try:
-        seed = normalise(url)
-    except ValueError:
-        raise ValueError(f"not a URL: {without_userinfo(url)!r}") from None
-    if not web(seed):
-        raise ValueError(f"not an http or https URL: {without_userinfo(url)!r}")
-    return seed
+    def record_links(self, url: str, body: bytes, links: list[Job]) -> None:
+        """Record the new URLs that an HTML page links to: its own pattern may be a trap."""
+        if self._traps:
+            traps = self._frontier.hosts.traps(url)
+            traps.record_links(url, body, [job.url for job in links])

@@ -1,214 +1,256 @@
-"""Sitemaps: which of them are asked for, and what they mean for a crawl."""
+"""Sitemaps: which of them are fetched, and what they mean for a crawl."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace as replace_fields
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import trio
+from msgspec.structs import replace
 
+from trio_crawler.engine.handler import is_redirect, redirect_target, retry_delay
+from trio_crawler.engine.rules import Rules
 from trio_crawler.frontier.protocol import Frontier
+from trio_crawler.frontier.settlement import Settlement, SitemapRead
 from trio_crawler.model import (
+    Answer,
+    Attempt,
     Fault,
     Job,
     Listing,
     Purpose,
     Reason,
-    Refused,
-    Response,
+    RejectedLink,
     Sitemap,
 )
-from trio_crawler.page.urls import authority, normalise, seen_key
-from trio_crawler.policy.limits import Limits
-from trio_crawler.policy.robots.store import Robots, named_itself
+from trio_crawler.page.gunzip import GZIP
+from trio_crawler.page.urls import authority, is_web, normalise, seen_key
+from trio_crawler.policy.plan import Plan
+from trio_crawler.policy.robots.store import is_self_named
 
-# Where it is needed it is imported late: most crawls come upon no sitemap, and it costs 15 ms.
+# Imported late where it is needed: most crawls meet no sitemap, and it costs 15 ms.
 if TYPE_CHECKING:
-    from trio_crawler.page.sitemap import read as sitemap
+    from trio_crawler.page.sitemap.read import ParsedSitemap, SitemapEntry
 
 LARGE = 64 * 1024
-"""Bytes from which on a file is read in a thread, as is one that is packed."""
+"""Bytes from which on a file is read in a thread, as is one that is compressed."""
 
-MOST_LEVELS = 3
+MAX_LEVELS = 3
 """Indexes above a sitemap; the protocol has one."""
 
-MOST_SITEMAPS = 10_000
-"""Sitemaps of one host that are asked for."""
+MAX_SITEMAPS = 10_000
+"""Sitemaps of one host that are fetched, and records of sitemaps that are not."""
 
-_GZIP = b"\x1f\x8b"
 # Entries that are admitted at once, before others have their turn.
 _CHUNK = 50
-_MOST_REFUSED = 1_000
-_NOT_ASKED = "not asked for: "
+_MAX_REJECTED = 1_000
 
 
-class Sitemaps:
-    """Learn from sitemaps; `admits` judges what they name.
+class SitemapHandler:
+    """Turn the attempts at sitemaps into the URLs that they list.
 
-    `records` holds what came of each, `listings` what they say of the URLs that belong to the
-    crawl, by their seen key. With `follow` those that robots.txt names are asked for.
+    `records` holds what came of each sitemap, `listings` what they say of the URLs that belong to
+    the crawl, by their seen key.
     """
 
     def __init__(
         self,
+        plan: Plan,
         frontier: Frontier,
-        robots: Robots,
-        limits: Limits,
-        admits: Callable[[Job], Reason | None],
-        follow: bool,
+        rules: Rules,
+        *,
+        max_sitemaps: int = MAX_SITEMAPS,
     ) -> None:
         self.records: list[Sitemap] = []
         self.listings: dict[str, Listing] = {}
-        # What is said by the sitemap that is being read, of URLs of which nothing was said before.
-        self._fresh: dict[str, Listing] = {}
+        self._plan = plan
         self._frontier = frontier
-        self._robots = robots
-        self._limits = limits
-        self._admits = admits
-        self._follow = follow
+        self._rules = rules
         self._asked: defaultdict[str, set[str]] = defaultdict(set)
-        self._refused: set[str] = set()
+        self._rejected: set[str] = set()
+        self._max_sitemaps = max_sitemaps
 
-    def job(self, url: str, referrer: str | None = None, level: int = 0) -> Job:
-        """Make the job that asks for a sitemap, named by `referrer` after so many indexes."""
-        most = self._limits.max_redirects
-        return Job(normalise(url), level, most, referrer, purpose=Purpose.SITEMAP)
-
-    async def named(self, urls: Iterable[str], robots: str) -> None:
-        """Ask for the sitemaps that a robots.txt names."""
-        if self._follow:
-            await self._add(urls, robots, 0)
-
-    def recall(self, records: Iterable[Sitemap], listings: Mapping[str, Listing]) -> None:
-        """Take over what earlier runs have learned."""
+    def restore(self, records: Iterable[Sitemap], listings: Mapping[str, Listing]) -> None:
+        """Begin with what earlier runs have learned."""
         for record in records:
             self.records.append(record)
-            if record.detail.startswith(_NOT_ASKED):
-                self._refused.add(record.url)
-            else:
+            if record.fetched:
                 self._asked[authority(record.url)].add(record.url)
+            else:
+                self._rejected.add(record.url)
         self.listings.update(listings)
 
-    async def dropped(self, job: Job) -> None:
-        """Take note that a sitemap was not asked for: the crawl is ending, or it was refused."""
-        record = None if job.refused is None else self._tell(job, _unread(job.refused))
-        await self._frontier.finish(job, record, {})
+    def named(self, urls: Iterable[str], robots: str) -> tuple[list[Job], tuple[Sitemap, ...]]:
+        """Return the jobs for the sitemaps that a robots.txt names, and those not fetched."""
+        if not self._plan.sitemaps.follow:
+            return [], ()
+        return self._jobs(urls, robots, 0)
 
-    async def done(self, job: Job, answer: Response | Fault, target: str | None) -> None:
-        """Take what came for a sitemap, or where it was redirected to."""
-        self._fresh = {}
-        if target and job.redirects > 0:
-            record = await self._redirect(job, target)
-        else:
-            record = await self._learn(job, await self._read(job, answer))
-        await self._frontier.finish(job, record, self._fresh)
+    def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
+        """Return how a sitemap ends that is not fetched."""
+        record = self._record_blocked(job, why)
+        return Settlement(job, learned=SitemapRead(record))
 
-    async def _redirect(self, job: Job, target: str) -> Sitemap | None:
+    def delay(self, attempt: Attempt) -> float | None:
+        """Return the seconds until the next try; None if this attempt is the last."""
+        return retry_delay(self._plan, attempt)
+
+    async def settled(self, attempt: Attempt) -> Settlement:
+        """Return how a sitemap ends; its URLs are admitted before."""
+        job, answer = attempt.job, attempt.answer
+        if self._frontier.hosts.ended is not None:
+            return Settlement(job, learned=SitemapRead(None))
+        target = None
+        if not isinstance(answer, Fault) and is_redirect(answer) and job.redirects > 0:
+            target = redirect_target(job, answer)
+        if isinstance(target, str) and is_web(target):
+            return await self._redirect(job, target)
+        return await self._learn(job, await self._read(job, answer))
+
+    async def _redirect(self, job: Job, target: str) -> Settlement:
         left = job.redirects - 1
         hop = replace(job, url=target, redirects=left, referrer=job.url, tries=0)
-        if not self._may_ask(hop, job.url) or await self._frontier.add([hop]):
-            return None
+        reason = self._reason(hop, job.url)
+        if reason is not None:
+            return Settlement(job, learned=SitemapRead(None, {}, self._reject(hop, reason)))
+        if await self._frontier.add([hop]):
+            return Settlement(job, learned=SitemapRead(None))
         detail = f"redirects to {target}, which was asked for already"
-        return self._tell(job, _unread(Fault(Reason.BAD_SITEMAP, detail)))
+        record = self._record(job, _unread(Fault(Reason.BAD_SITEMAP, detail)))
+        return Settlement(job, learned=SitemapRead(record))
 
-    async def _learn(self, job: Job, found: sitemap.Map) -> Sitemap:
-        refused: list[Refused] = []
-        admitted = await self._admit(job, found.entries, refused)
-        if found.sitemaps and job.depth >= MOST_LEVELS:
-            found = replace(found, flaws=(*found.flaws, Reason.TOO_MANY_LEVELS))
+    async def _learn(self, job: Job, found: ParsedSitemap) -> Settlement:
+        rejected: list[RejectedLink] = []
+        listings: dict[str, Listing] = {}
+        admitted = await self._admit(job, found.entries, rejected, listings)
+        successors: list[Job] = []
+        not_fetched: tuple[Sitemap, ...] = ()
+        if found.sitemaps and job.depth >= MAX_LEVELS:
+            found = replace_fields(found, flaws=(*found.flaws, Reason.TOO_MANY_LEVELS))
         else:
-            await self._add(found.sitemaps, job.url, job.depth + 1)
-        return self._tell(job, found, admitted, refused)
+            successors, not_fetched = self._jobs(found.sitemaps, job.url, job.depth + 1)
+        record = self._record(job, found, admitted, rejected)
+        return Settlement(
+            job, successors=successors, learned=SitemapRead(record, listings, not_fetched)
+        )
 
-    async def _add(self, urls: Iterable[str], referrer: str, level: int) -> None:
-        jobs = [self.job(url, referrer, level) for url in urls]
-        await self._frontier.add([job for job in jobs if self._may_ask(job, referrer)])
+    def _jobs(
+        self, urls: Iterable[str], referrer: str, level: int
+    ) -> tuple[list[Job], tuple[Sitemap, ...]]:
+        """Return the jobs for the sitemaps that `referrer` names, and those not fetched."""
+        redirects = self._plan.limits.max_redirects
+        jobs: list[Job] = []
+        rejected: list[Sitemap] = []
+        for url in urls:
+            job = Job(normalise(url), level, redirects, referrer, purpose=Purpose.SITEMAP)
+            reason = self._reason(job, referrer)
+            if reason is None:
+                jobs.append(job)
+            else:
+                rejected += self._reject(job, reason)
+        return jobs, tuple(rejected)
 
-    def _may_ask(self, job: Job, named_by: str) -> bool:
-        """Tell whether a sitemap may be asked for.
+    def _reason(self, job: Job, named_by: str) -> Reason | None:
+        """Return why a sitemap is not fetched; None if it is.
 
-        It must be of the host that names it, or admitted as a page would be. What robots.txt
-        itself names, it also allows.
+        It must be of the host that names it, or admitted as a page would be. A sitemap that
+        robots.txt itself names is allowed by it.
         """
         host = authority(job.url)
         asked = self._asked[host]
-        if len(asked) >= MOST_SITEMAPS and job.url not in asked:
+        if len(asked) >= self._max_sitemaps and job.url not in asked:
             reason: Reason | None = Reason.HOST_BUDGET
         elif host == authority(named_by):
-            reason = None if named_itself(job) else self._robots.refusal(job.url)
+            reason = None if is_self_named(job) else self._rules.disallowed(job.url)
         else:
-            reason = self._admits(job)
+            reason = self._rules.rejection(job)
         if reason is None:
             # A robots.txt that is read again names them again.
             asked.add(job.url)
-        else:
-            self._refuse(job, reason)
-        return reason is None
+        return reason
 
-    def _refuse(self, job: Job, reason: Reason) -> None:
+    def _reject(self, job: Job, reason: Reason) -> tuple[Sitemap, ...]:
         # A robots.txt may be read again and again, and name thousands.
-        if job.url not in self._refused and len(self._refused) < MOST_SITEMAPS:
-            self._refused.add(job.url)
-            self._frontier.note(self._tell(job, _unread(reason)))
+        if job.url in self._rejected or len(self._rejected) >= self._max_sitemaps:
+            return ()
+        self._rejected.add(job.url)
+        return (self._record_blocked(job, reason),)
 
-    def _tell(
-        self, job: Job, found: sitemap.Map, admitted: int = 0, refused: Iterable[Refused] = ()
+    def _record(
+        self,
+        job: Job,
+        found: ParsedSitemap,
+        admitted: int = 0,
+        rejected: Iterable[RejectedLink] = (),
     ) -> Sitemap:
         named = len(found.entries) + len(found.sitemaps) + found.beyond
         about = (found.kind, named, admitted, found.flaws, found.detail, job.referrer)
-        record = Sitemap(job.url, *about, tuple(refused))
+        record = Sitemap(job.url, *about, tuple(rejected))
         self.records.append(record)
         return record
 
-    async def _read(self, job: Job, answer: Response | Fault) -> sitemap.Map:
+    def _record_blocked(self, job: Job, why: Reason | Fault) -> Sitemap:
+        reason, detail = (why.reason, why.detail) if isinstance(why, Fault) else (why, "")
+        record = Sitemap(
+            job.url, flaws=(reason,), detail=detail, referrer=job.referrer, fetched=False
+        )
+        self.records.append(record)
+        return record
+
+    async def _read(self, job: Job, answer: Answer) -> ParsedSitemap:
         if isinstance(answer, Fault):
             return _unread(answer)
         if not 200 <= answer.status < 300:
             return _unread(Fault(Reason.BAD_STATUS, f"status {answer.status}"))
-        from trio_crawler.page.sitemap import read as sitemap
+        from trio_crawler.page.sitemap.read import parse_sitemap
 
         media = answer.headers.get("content-type", "")
-        reading = partial(sitemap.read, answer.body, media, job.url)
-        if len(answer.body) < LARGE and not answer.body.startswith(_GZIP):
+        reading = partial(parse_sitemap, answer.body, media, job.url)
+        if len(answer.body) < LARGE and not answer.body.startswith(GZIP):
             return reading()
         return await trio.to_thread.run_sync(reading)
 
     async def _admit(
-        self, job: Job, entries: Sequence[sitemap.Entry], refused: list[Refused]
+        self,
+        job: Job,
+        entries: Sequence[SitemapEntry],
+        rejected: list[RejectedLink],
+        listings: dict[str, Listing],
     ) -> int:
         admitted = 0
         rest = iter(entries)
         while chunk := list(islice(rest, _CHUNK)):
-            admitted += await self._frontier.add(self._judged(job, chunk, refused))
+            jobs = list(self._judged(job, chunk, rejected, listings))
+            admitted += await self._frontier.add(jobs)
         return admitted
 
     def _judged(
-        self, job: Job, entries: Sequence[sitemap.Entry], refused: list[Refused]
-    ) -> list[Job]:
-        """Make jobs of what is new and admitted among some entries, and keep their listings."""
-        known = self._frontier.knows([entry.url for entry in entries])
-        jobs = []
-        for entry in entries:
-            url, last_modified, priority = entry
-            found = Job(url, 1, self._limits.max_redirects, job.url, priority=priority)
+        self,
+        job: Job,
+        entries: Sequence[SitemapEntry],
+        rejected: list[RejectedLink],
+        listings: dict[str, Listing],
+    ) -> Iterator[Job]:
+        """Yield the jobs of the entries that are new and admitted, and keep their listings."""
+        known = self._frontier.known([entry.url for entry in entries])
+        for url, last_modified, priority in entries:
+            found = Job(url, 1, self._plan.limits.max_redirects, job.url, priority=priority)
             if url not in known:
-                if reason := self._admits(found):
-                    refused += [Refused(url, reason)] if len(refused) < _MOST_REFUSED else []
+                if reason := self._rules.rejection(found):
+                    if len(rejected) < _MAX_REJECTED:
+                        rejected.append(RejectedLink(url, reason))
                     continue
-                jobs.append(found)
+                yield found
             if (key := seen_key(url)) not in self.listings:
                 listing = Listing(job.url, last_modified, priority)
-                self.listings[key] = self._fresh[key] = listing
-        return jobs
+                self.listings[key] = listings[key] = listing
 
 
-def _unread(why: Reason | Fault) -> sitemap.Map:
-    from trio_crawler.page.sitemap import read as sitemap
+def _unread(why: Fault) -> ParsedSitemap:
+    from trio_crawler.page.sitemap.read import ParsedSitemap
 
-    if isinstance(why, Fault):
-        return sitemap.Map(flaws=(why.reason,), detail=why.detail)
-    return sitemap.Map(flaws=(why,), detail=f"{_NOT_ASKED}{why}")
+    return ParsedSitemap(flaws=(why.reason,), detail=why.detail)

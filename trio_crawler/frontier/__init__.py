@@ -1,1 +1,51 @@
-"""What is still to be fetched, what was seen, and when the crawl is over."""
+"""The frontier: which URLs a crawl has seen, which wait, and when it is over.
+
+All that a frontier of one's own needs: the protocol `Frontier`, the records that it deals in, and
+the parts that all frontiers share. `Hosts` says which job is next and when; `Join` counts the jobs
+that are not settled; `Seen` decides which URLs are new.
+"""
+
+from trio_crawler.frontier.join import Join, JoinStatistics
+from trio_crawler.frontier.protocol import Frontier, FrontierStatistics, Past
+from trio_crawler.frontier.queues import Queue
+from trio_crawler.frontier.scheduler import Hosts, JobChannel
+from trio_crawler.frontier.seen import Seen, Urls
+from trio_crawler.frontier.settlement import (
+    Learned,
+    ProbeAnswered,
+    RobotsMissing,
+    RobotsMoved,
+    RobotsRenewed,
+    RobotsRules,
+    Settlement,
+    SitemapRead,
+)
+from trio_crawler.model import Attempt
+from trio_crawler.page.urls import seen_key
+from trio_crawler.policy.plan import Plan
+from trio_crawler.policy.politeness import HostStatistics
+
+__all__ = [
+    "Attempt",
+    "Frontier",
+    "FrontierStatistics",
+    "HostStatistics",
+    "Hosts",
+    "JobChannel",
+    "Join",
+    "JoinStatistics",
+    "Learned",
+    "Past",
+    "Plan",
+    "ProbeAnswered",
+    "Queue",
+    "RobotsMissing",
+    "RobotsMoved",
+    "RobotsRenewed",
+    "RobotsRules",
+    "Seen",
+    "Settlement",
+    "SitemapRead",
+    "Urls",
+    "seen_key",
+]

@@ -1,300 +1,400 @@
-"""Turns: which job may start now, among the jobs of many hosts."""
+"""The host scheduler: which host has its turn, and which of its jobs may start. No clock here.
+
+All decisions are synchronous, with the time as an argument, and take O(log n) steps for n hosts.
+"""
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import partial
 
-from trio_crawler.frontier.origin import Host
-from trio_crawler.frontier.queues import Line, Order, breadth_first, line
-from trio_crawler.frontier.rota import Rota
-from trio_crawler.model import Fault, Job, Purpose, Reason, Response
-from trio_crawler.page.urls import origin
-from trio_crawler.policy.host_state import Load, Manners, troubled
-from trio_crawler.policy.politeness import HostStatistics, Politeness
-from trio_crawler.policy.retry import PASSING
-from trio_crawler.policy.robots.store import MOST_REDIRECTS, Robots, named_itself
+from msgspec.structs import replace
 
-_ROBOTS = "/robots.txt"
-# A server that answers with 429 or 5xx is there, and may yet come to itself.
+from trio_crawler.frontier.origin import Host, Origin
+from trio_crawler.frontier.queues import Queue, make_queue
+from trio_crawler.frontier.settlement import (
+    Learned,
+    ProbeAnswered,
+    RobotsMissing,
+    RobotsMoved,
+    RobotsRenewed,
+    RobotsRules,
+    SitemapRead,
+)
+from trio_crawler.model import Answer, Attempt, Fault, Job, Purpose, Reason, Response
+from trio_crawler.policy.host_state import Chances, HostLoad, HostState, State
+from trio_crawler.policy.plan import Plan
+from trio_crawler.policy.retry import LEAST_BAD, PASSING, blames_host
+from trio_crawler.policy.robots.store import (
+    PATH,
+    KnownRules,
+    LongFiles,
+    is_self_named,
+)
+from trio_crawler.policy.traps.watch import HostTraps
+
+# A server that answers with 429 or 5xx is there, and may yet recover.
 _MORE_TRIES = 2
-# Seconds; and a host, its twin, and another one.
-_MOMENT, _LATELY = 10.0, 3
+# Seconds.
+_MOMENT = 10.0
+_FEW = 64
 
 
-class Turns:
-    """Let each host have its turn, as soon and as often as its manners and robots.txt allow.
+class HostHeap:
+    """Origins in the order of their turns.
 
-    Of the hosts that may be asked now the one with the fewest requests in flight comes first,
-    then the one that has waited longest: a host that waits with none in flight gets its turn
-    before any other gets two. All decisions are synchronous, with `now` as an argument, and take
-    O(log n) steps for n hosts; a host takes less than 1 KiB beside its jobs. `lines`, if it is
-    given, makes what a host's pages wait in; if not, they come out by `order`, from memory.
+    Of the origins that may be asked now the one with the fewest requests in flight comes first,
+    then the one that has waited longest. An origin has at most one valid entry; the entries that
+    it left are passed over, and removed before they are half of all. `wakes` is the time at which
+    the next origin will have rested, or earlier.
     """
 
-    def __init__(
-        self,
-        politeness: Politeness | None = None,
-        *,
-        order: Order = breadth_first,
-        lines: Callable[[], Line] | None = None,
-        max_tries: int = 4,
-    ) -> None:
-        self._politeness = politeness or Politeness()
-        self._line = lines or partial(line, order)
-        self._tries = max_tries
-        self._hosts: dict[str, Host] = {}
-        self._rota = Rota()
-        self._flying = 0
-        # When the last few hosts answered last, in that order.
-        self._lately: dict[str, float] = {}
-        # When some host answered well, and when one that had before was not to be reached.
-        self._good = self._gone = -math.inf
+    __slots__ = ("_number", "_ready", "_resting", "_stale", "wakes")
+
+    def __init__(self) -> None:
+        self._ready: list[tuple[int, int, Origin]] = []
+        self._resting: list[tuple[float, int, Origin]] = []
+        self._number = 0
+        self._stale = 0
+        self.wakes = math.inf
+
+    def place(self, origin: Origin, free: float, now: float) -> None:
+        """Give an origin its place, and no other: it may be asked from `free` on."""
+        if len(self._ready) == 1:
+            _, number, only = self._ready[0]
+            if only is origin and origin.ticket == number and free <= now:
+                # No other origin waits to be before it, as in nearly every crawl of one site.
+                return
+            self._ready[0] = (only.host.load.in_flight, number, only)
+        self.remove(origin)
+        self._number = origin.ticket = self._number + 1
+        if free <= now:
+            heapq.heappush(self._ready, (origin.host.load.in_flight, self._number, origin))
+        else:
+            heapq.heappush(self._resting, (free, self._number, origin))
+            self.wakes = self._resting[0][0]
+        if self._stale > _FEW + (len(self._ready) + len(self._resting)) // 2:
+            self._sweep()
+
+    def remove(self, origin: Origin) -> None:
+        """Remove an origin's place, if it has one."""
+        if origin.ticket:
+            self._stale += 1
+            origin.ticket = 0
+
+    def pop(self) -> Origin | None:
+        """Remove and return the origin that has its turn."""
+        while self._ready:
+            _, number, origin = heapq.heappop(self._ready)
+            if origin.ticket == number:
+                origin.ticket = 0
+                return origin
+            self._stale -= 1
+        return None
+
+    def pop_rested(self, now: float) -> Origin | None:
+        """Remove and return an origin that has rested; it is to be placed anew."""
+        while self.wakes <= now:
+            _, number, origin = heapq.heappop(self._resting)
+            self.wakes = self._resting[0][0] if self._resting else math.inf
+            if origin.ticket == number:
+                origin.ticket = 0
+                return origin
+            self._stale -= 1
+        return None
+
+    def _sweep(self) -> None:
+        # Each entry is removed once, so that is no more work than to push it was.
+        self._ready = [entry for entry in self._ready if entry[1] == entry[2].ticket]
+        self._resting = [entry for entry in self._resting if entry[1] == entry[2].ticket]
+        heapq.heapify(self._ready)
+        heapq.heapify(self._resting)
+        self.wakes = self._resting[0][0] if self._resting else math.inf
+        self._stale = 0
+
+
+class HostScheduler:
+    """Give each host its turn, as soon and as often as its state and its robots.txt allow.
+
+    A host without a request in flight has its turn before any other has two. A host takes less
+    than 1 KiB besides its jobs. `queue` makes the queue of an origin's pages; without it they come
+    by the plan's order, from memory.
+    """
+
+    def __init__(self, plan: Plan, queue: Callable[[], Queue] | None = None) -> None:
+        self._plan = plan
+        self._obey = plan.politeness.robots
+        self._tries = plan.limits.max_tries
+        self._make_queue = queue or (lambda: make_queue(plan.order))
+        self.by_digest = False
+        self._origins: dict[str, Origin] = {}
+        self._heap = HostHeap()
+        self._long_files = LongFiles()
+        self._in_flight = 0
         self._waiting = 0
-        # A sitemap takes up to 50 MiB, so one at a time is asked for and read. These wait for it.
-        self._parked: deque[Host] = deque()
+        # When the last two hosts answered last, in that order.
+        self._recent: dict[str, float] = {}
+        # When some host answered well, and when one that had before could not be reached.
+        self._good = self._gone = -math.inf
+        # A sitemap takes up to 50 MiB, so one at a time is fetched and read. These wait for it.
+        self._parked: deque[Origin] = deque()
         self._sitemap_out = False
-        self._rush: deque[Job] | None = None
-        self._rushed_for: Reason | None = None
-        self.robots = Robots("*", obey=False)
 
     def __len__(self) -> int:
         return self._waiting
 
     def __repr__(self) -> str:
-        return f"<Turns: {self._waiting} jobs of {len(self._hosts)} hosts>"
+        return f"<HostScheduler: {self._waiting} jobs of {len(list(self.hosts()))} hosts>"
+
+    @property
+    def wakes(self) -> float:
+        """The time at which the next host will have rested, or earlier."""
+        return self._heap.wakes
 
     def put(self, job: Job, now: float) -> None:
         """Let a job wait for its turn."""
         self._waiting += 1
-        if self._rush is not None:
-            self._rush.append(job)
-            return
-        host = self._host(job.url)
-        host.put(job)
-        if not host.ticket:
-            self._offer(host, now)
-
-    def sitemap_done(self, now: float) -> None:
-        """Note that the sitemap which was taken takes no more memory."""
-        self._sitemap_out = False
-        ready = False
-        while self._parked and not ready:
-            host = self._parked.popleft()
-            host.parked = False
-            if not host.ticket:
-                self._offer(host, now)
-            # One that rests must not keep the others waiting.
-            ready = host.manners.room and host.manners.free <= now
+        origin = self.origin(job.url)
+        origin.put(job)
+        if not origin.ticket:
+            self._place(origin, now)
 
     def next(self, now: float, *, last: bool = False) -> Job | None:
-        """Take the job that is to start now; None when none may.
+        """Remove and return the job that is to start now; None if none may.
 
-        A job that is `refused` is not to be asked for, and is not answered. The `last` free worker
-        is not for a host that has all the others, if another one has answered a moment ago: its
-        next URL may be found any time.
+        A job that is `blocked` is not to be fetched, and no answer is recorded for it. The `last`
+        free worker is not for a host that has all the others, if another host has answered a
+        moment ago: its next URL may be found any time.
         """
-        if self._rush is not None:
-            return self._rushed()
-        if self._rota.wakes <= now:
+        if self._heap.wakes <= now:
             self.wake(now)
-        while (host := self._rota.pop()) is not None:
-            if last and self._has_all(host) and self._another(host, now):
-                self._offer(host, now)
+        while (origin := self._heap.pop()) is not None:
+            if last and self._has_all_but_one(origin.host, now):
+                self._place(origin, now)
                 return None
-            if not (self._sitemap_out and self._parks(host)):
-                return self._take(host, now)
+            if not (self._sitemap_out and self._parks(origin)):
+                return self._take(origin, now)
         return None
-
-    def _parks(self, host: Host) -> bool:
-        """Let a host's sitemap wait for another one; tell whether it has nothing else."""
-        if host.sitemaps and host.first is host.sitemaps:
-            host.parked = True
-            self._parked.append(host)
-        return host.first is None
-
-    def _note(self, host: Host, now: float) -> None:
-        self._lately.pop(host.name, None)
-        self._lately[host.name] = now
-        if len(self._lately) > _LATELY:
-            del self._lately[next(iter(self._lately))]
-
-    def _has_all(self, host: Host) -> bool:
-        return 0 < self._flying == host.manners.load.flying
-
-    def _another(self, host: Host, now: float) -> bool:
-        """Tell whether another host has answered a moment ago."""
-        names = (self._hosts[name] for name in reversed(self._lately))
-        other = next((each for each in names if each not in (host, host.twin)), None)
-        return other is not None and now - self._lately[other.name] < _MOMENT
-
-    @property
-    def wakes(self) -> float:
-        """Return when the next host will have rested, or earlier."""
-        return self._rota.wakes
 
     def wake(self, now: float) -> float:
         """Let the hosts that have rested take part again; return when the next one will."""
-        while (host := self._rota.rested(now)) is not None:
-            self._offer(host, now)
-        return self._rota.wakes
+        while (origin := self._heap.pop_rested(now)) is not None:
+            self._place(origin, now)
+        return self._heap.wakes
 
-    def answered(
-        self, job: Job, answer: Response | Fault, seconds: float, now: float, *, asked: float = 0.0
-    ) -> None:
-        """Note what came, after so many seconds, for a job that was taken and not refused.
+    def answered(self, attempt: Attempt, now: float, *, asked: float = 0.0) -> None:
+        """Record the answer to a job that was not blocked: its place is free again.
 
         Its host rests as long as it asked for (Retry-After), in seconds from now.
         """
-        host = self._host(job.url)
-        host.manners.land(now + asked)
-        self._flying -= 1
-        self._note(host, now)
-        # Whether the answer to an errand is good news, `learned` will tell.
-        if job.purpose in (Purpose.PAGE, Purpose.SITEMAP):
-            self._judge(host, job, answer, seconds, now)
-        self._offer_both(host, now)
+        job, answer = attempt.job, attempt.answer
+        origin = self.origin(job.url)
+        origin.state.finish(now + asked)
+        self._in_flight -= 1
+        self._recent.pop(origin.host.name, None)
+        self._recent[origin.host.name] = now
+        if len(self._recent) > 2:
+            del self._recent[next(iter(self._recent))]
+        # Whether the answer for a robots.txt or a probe is good, `learn` will be told.
+        if job.purpose is Purpose.PAGE or job.purpose is Purpose.SITEMAP:
+            self._judge(origin, job, answer, attempt.seconds, now)
+        self._place_all(origin, now)
 
-    def learned(self, url: str, trouble: Response | Fault | None, now: float) -> None:
-        """Note what came of asking for this robots.txt, or page: an answer, or only trouble."""
-        host = self._host(url)
-        proven = host.asking is Purpose.PROBE
-        host.asking = None
-        manners = host.manners
-        manners.load.delay = max(self.robots.delay(url), manners.load.delay)
-        if trouble is None:
-            manners.vouch(proven=proven)
-            self._good = now
-        else:
-            reason = Reason.HOST_GIVEN_UP if manners.alive else Reason.ROBOTS_UNAVAILABLE
-            manners.fail(now, now, adaptive=self._politeness.adaptive, errand=True)
-            self._give_up(host, trouble, reason, now, self._robots_tries(trouble))
-        self._offer_both(host, now)
+    def learn(self, learned: Learned, now: float) -> None:
+        """Take over what a settlement says about a host."""
+        if isinstance(learned, SitemapRead):
+            return
+        if isinstance(learned, RobotsMoved):
+            self.put(learned.job, now)
+            return
+        origin = self.origin(learned.url)
+        origin.asking = None
+        match learned:
+            case RobotsMissing(answer=answer):
+                self._miss(origin, answer, now)
+            case ProbeAnswered(answer=answer) if blames_host(answer):
+                self._miss(origin, answer, now, probe=True)
+            case ProbeAnswered():
+                origin.state.probe_ok()
+                self._good = now
+            case RobotsRules(rules=rules, validator=validator):
+                self.store_rules(origin, KnownRules(rules, now, validator))
+                origin.state.robots_ok()
+                self._good = now
+            case RobotsRenewed(seconds=seconds):
+                # Rules that were forgotten meanwhile stay so.
+                if origin.robots is not None:
+                    origin.robots = origin.robots.renewed(now, seconds)
+                origin.state.robots_ok()
+                self._good = now
+        self._place_all(origin, now)
 
-    def hurry(self, reason: Reason | None = None) -> None:
-        """Let everything out at once, unasked, and refused for a `reason`: the crawl is ending."""
-        if self._rush is None:
-            self._rushed_for = reason
-            self._rush = deque()
-            for host in self._hosts.values():
-                self._rush.extend(host.empty())
-            self._waiting = len(self._rush)
+    def sitemap_done(self, now: float) -> None:
+        """Record that the sitemap which was taken takes no more memory."""
+        self._sitemap_out = False
+        ready = False
+        while self._parked and not ready:
+            origin = self._parked.popleft()
+            origin.parked = False
+            if not origin.ticket:
+                self._place(origin, now)
+            # A host that rests must not keep the others waiting.
+            ready = origin.state.has_room and origin.state.free <= now
 
-    def hosts(self, now: float) -> Iterator[HostStatistics]:
-        """Tell of each host, in the order in which they were met."""
-        return (host.statistics(now) for host in self._hosts.values())
+    def empty(self) -> Iterator[Job]:
+        """Remove and yield all jobs that wait, but for the redirects of a robots.txt."""
+        for origin in self._origins.values():
+            self._heap.remove(origin)
+            yield from origin.empty()
+        self._waiting = 0
 
-    def _host(self, url: str) -> Host:
-        name = origin(url)
-        host = self._hosts.get(name)
-        return self._new_host(name) if host is None else host
+    def known(self, url: str) -> Origin | None:
+        """Return the origin of a normalised http(s) URL, if it was met."""
+        return self._origins.get(url[: url.index("/", 8)])
 
-    def _new_host(self, name: str) -> Host:
-        scheme, rest = name.split(":", 1)
-        twin = self._hosts.get(("http:" if scheme == "https" else "https:") + rest)
-        load = Load(self._politeness) if twin is None else twin.manners.load
-        host = Host(name, self._line(), Manners(self._politeness, load), twin)
+    def origin(self, url: str) -> Origin:
+        """Return the origin of a normalised http(s) URL, made if need be."""
+        name = url[: url.index("/", 8)]
+        origin = self._origins.get(name)
+        return self._new_origin(name) if origin is None else origin
+
+    def host(self, name: str) -> Origin | None:
+        """Return an origin of the host of this name (with its port), if the host was met."""
+        http = self._origins.get("http://" + name)
+        return self._origins.get("https://" + name) if http is None else http
+
+    def hosts(self) -> Iterator[Origin]:
+        """Yield an origin of each host, in the order in which they were met."""
+        done = set[Host]()
+        for origin in self._origins.values():
+            if origin.twin is None:
+                yield origin
+            elif origin.host not in done:
+                done.add(origin.host)
+                yield origin
+
+    def traps(self, url: str) -> HostTraps:
+        """Return what the host of a URL has shown of URLs without end."""
+        host = self.origin(url).host
+        if host.traps is None:
+            host.traps = HostTraps(self._plan.traps, by_digest=self.by_digest)
+        return host.traps
+
+    def store_rules(self, origin: Origin, known: KnownRules) -> None:
+        """Store the rules of an origin's robots.txt."""
+        rules = self._long_files.accepted(origin.name, known.rules)
+        origin.robots = known if rules is known.rules else replace(known, rules=rules)
+        if self._obey:
+            load = origin.host.load
+            load.delay = max(rules.delay, load.delay)
+        for name in self._long_files.add(origin.name, rules):
+            self._origins[name].robots = None
+
+    def _new_origin(self, name: str) -> Origin:
+        politeness = self._plan.politeness
+        _, _, authority = name.partition("://")
+        twin = self.host(authority)
+        host = Host(authority, HostLoad(politeness)) if twin is None else twin.host
+        origin = Origin(name, host, self._make_queue(), HostState(politeness, host.load))
         if twin is not None:
-            twin.twin = host
-        # What is known by now is from an earlier run, in which it was there.
-        host.manners.alive = self.robots.knows(name)
-        load.delay = max(self.robots.delay(name + "/"), load.delay)
-        return self._hosts.setdefault(name, host)
+            origin.twin, twin.twin = twin, origin
+        self._origins[name] = origin
+        return origin
 
-    def _offer_both(self, host: Host, now: float) -> None:
-        # The twin first: it has waited longer.
-        if host.twin is not None:
-            self._offer(host.twin, now)
-        self._offer(host, now)
+    def _place_all(self, origin: Origin, now: float) -> None:
+        """Give a host its places, by both schemes: they share the load."""
+        if origin.twin is not None:
+            # First, for it has waited longer.
+            self._place(origin.twin, now)
+        self._place(origin, now)
 
-    def _offer(self, host: Host, now: float) -> None:
-        """Give a host its place, if it has anything to ask for."""
-        manners = host.manners
-        # A line is asked for its length by a call, so not twice.
-        if host.first is None or not (manners.room or manners.given_up):
-            self._rota.remove(host)
+    def _place(self, origin: Origin, now: float) -> None:
+        """Give an origin its place, if it has anything to ask for."""
+        state = origin.state
+        if origin.first is None or not (origin.given_up or state.has_room):
+            self._heap.remove(origin)
         else:
-            self._rota.place(host, -math.inf if manners.given_up else manners.free, now)
+            self._heap.place(origin, -math.inf if origin.given_up else state.free, now)
 
-    def _take(self, host: Host, now: float) -> Job:
-        first = host.first
-        assert first is not None, "a host without jobs has no ticket"  # noqa: S101 - said once, for mypy
-        refused = host.manners.given_up
-        job = None if refused else self._errand(host, first.peek(), now)
+    def _parks(self, origin: Origin) -> bool:
+        """Let an origin's sitemap wait for another one; return whether it has nothing else."""
+        if origin.sitemaps and origin.first is origin.sitemaps:
+            origin.parked = True
+            self._parked.append(origin)
+        return origin.first is None
+
+    def _has_all_but_one(self, host: Host, now: float) -> bool:
+        """Whether a host has all requests in flight, and another one has answered a moment ago."""
+        if not 0 < self._in_flight == host.load.in_flight:
+            return False
+        other = next((name for name in reversed(self._recent) if name != host.name), None)
+        return other is not None and now - self._recent[other] < _MOMENT
+
+    def _take(self, origin: Origin, now: float) -> Job:
+        first = origin.first
+        assert first is not None, "an origin without jobs has no ticket"  # noqa: S101 - for mypy
+        blocked = origin.given_up
+        job = None if blocked else origin.before(first.peek(), now, obey=self._obey)
         if job is None:
             self._waiting -= 1
             job = first.pop()
-            host.sated = job.purpose is Purpose.SITEMAP
-            self._sitemap_out = self._sitemap_out or host.sated
-            # What robots.txt itself names, it also allows.
-            judged = not named_itself(job) if host.sated else job.purpose is Purpose.PAGE
-            if judged and not refused:
-                refused = self.robots.refusal(job.url, host.name)
-        if not refused:
-            host.manners.start(now)
-            self._flying += 1
-        self._offer_both(host, now)
-        return replace(job, refused=refused) if refused else job
+            origin.sated = job.purpose is Purpose.SITEMAP
+            self._sitemap_out = self._sitemap_out or origin.sated
+            # A sitemap that robots.txt itself names is allowed by it.
+            judged = not is_self_named(job) if origin.sated else job.purpose is Purpose.PAGE
+            if judged and not blocked and self._obey:
+                blocked = origin.rejection(job.url)
+        else:
+            origin.asking = job.purpose
+        if blocked:
+            job = replace(job, blocked=blocked)
+        else:
+            origin.state.start(now)
+            self._in_flight += 1
+        self._place_all(origin, now)
+        return job
 
-    def _errand(self, host: Host, job: Job, now: float) -> Job | None:
-        """Return what must be asked for before this job: robots.txt, or a sign of life."""
-        if job.purpose is Purpose.ROBOTS:
-            return None
-        url = self.robots.before(job.url, now, host.name)
-        if url is None:
-            if not host.manners.failures:
-                return None
-            if host.good and host.manners.unproven:
-                host.asking = Purpose.PROBE
-                return Job(host.good, purpose=Purpose.PROBE)
-            if not host.manners.doubtful(job.tries):
-                return None
-            url = origin(job.url) + _ROBOTS
-        host.asking = Purpose.ROBOTS
-        validator = self.robots.validator(origin(url))
-        return Job(url, 0, MOST_REDIRECTS, purpose=Purpose.ROBOTS, validator=validator)
-
-    def _rushed(self) -> Job | None:
-        if not self._rush:
-            return None
-        self._waiting -= 1
-        job = self._rush.popleft()
-        return replace(job, refused=self._rushed_for) if self._rushed_for else job
-
-    def _robots_tries(self, trouble: Response | Fault) -> int:
-        if isinstance(trouble, Response):
-            return self._tries + _MORE_TRIES
-        if trouble.reason is Reason.TIMEOUT:
-            return min(self._tries, 2)
-        return self._tries if trouble.reason in PASSING else 1
-
-    def _judge(
-        self, host: Host, job: Job, answer: Response | Fault, seconds: float, now: float
-    ) -> None:
-        adaptive = self._politeness.adaptive
-        if troubled(answer):
-            host.manners.fail(now - seconds, now, adaptive=adaptive)
-            self._give_up(host, answer, Reason.HOST_GIVEN_UP, now, self._tries)
-        elif isinstance(answer, Response):
-            host.manners.succeed(seconds, now, adaptive=adaptive)
+    def _judge(self, origin: Origin, job: Job, answer: Answer, seconds: float, now: float) -> None:
+        state = origin.state
+        if isinstance(answer, Response) and (answer.status < LEAST_BAD or not blames_host(answer)):
+            state.page_ok(seconds, now)
             self._good = now
-            # What a proxy may answer for a server that is away proves nothing.
-            if job.purpose is Purpose.PAGE and not job.url.endswith(_ROBOTS):
-                host.good = job.url
+            # A robots.txt that a proxy answers for a server which is away proves nothing.
+            if job.purpose is Purpose.PAGE and not job.url.endswith(PATH):
+                state.good = job.url
+        elif blames_host(answer):
+            chances = self._chances(origin, answer, now)
+            state.page_bad(now - seconds, now, self._tries, chances)
+            self._give_up_if_lost(origin, answer, Reason.HOST_GIVEN_UP)
 
-    def _give_up(
-        self, host: Host, answer: Response | Fault, reason: Reason, now: float, tries: int
-    ) -> None:
-        manners = host.manners
-        if manners.alive and isinstance(answer, Fault):
+    def _miss(self, origin: Origin, answer: Answer, now: float, *, probe: bool = False) -> None:
+        """Record a robots.txt, or a probe, that brought no good answer."""
+        state = origin.state
+        reason = Reason.HOST_GIVEN_UP if state.answered else Reason.ROBOTS_UNAVAILABLE
+        record = state.probe_bad if probe else state.robots_bad
+        record(now, self._robots_tries(answer), self._chances(origin, answer, now))
+        self._give_up_if_lost(origin, answer, reason)
+
+    def _robots_tries(self, answer: Answer) -> int:
+        if isinstance(answer, Response):
+            return self._tries + _MORE_TRIES
+        if answer.reason is Reason.TIMEOUT:
+            return min(self._tries, 2)
+        return self._tries if answer.reason in PASSING else 1
+
+    def _chances(self, origin: Origin, answer: Answer, now: float) -> Chances:
+        if origin.state.answered and isinstance(answer, Fault):
             self._gone = now
+        jitter = self._plan.chance(origin.name, origin.state.failures)
         # If hosts that were there are away, too, it may be our own network.
-        chance = self._gone > self._good
-        patience = self._politeness.patience
-        if manners.given_up or not manners.is_lost(now, patience, tries, chance=chance):
-            return
-        # Where nobody was ever reached, that is what each of its URLs would come to.
-        manners.given_up = reason if isinstance(answer, Response) or manners.alive else answer
+        return Chances(jitter, network_down=self._gone > self._good)
+
+    def _give_up_if_lost(self, origin: Origin, answer: Answer, reason: Reason) -> None:
+        if origin.state.state is State.GIVEN_UP and origin.given_up is None:
+            if isinstance(answer, Fault) and not origin.state.answered:
+                # No URL ever got an answer: this is how each of them would end.
+                origin.given_up = answer
+            else:
+                origin.given_up = reason

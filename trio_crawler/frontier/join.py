@@ -1,6 +1,4 @@
-"""The counting join: knows when the last unit of work is done."""
-
-from __future__ import annotations
+"""The counting join: it knows when the last unit of work is done."""
 
 from dataclasses import dataclass
 
@@ -9,7 +7,9 @@ import trio
 
 @dataclass(frozen=True, slots=True)
 class JoinStatistics:
-    """Count the units not yet done, and the tasks that wait for none to be left."""
+    """The count of units that are not done, and of the tasks that wait for none to be left."""
+
+    __module__ = "trio_crawler.frontier"
 
     unfinished: int
     tasks_waiting: int
@@ -23,6 +23,8 @@ class Join:
     and only when nothing can follow.
     """
 
+    __module__ = "trio_crawler.frontier"
+
     __slots__ = ("_unfinished", "_zero")
 
     def __init__(self) -> None:
@@ -35,7 +37,7 @@ class Join:
     def add(self, n: int = 1) -> None:
         """Count `n` more units in.
 
-        Raises RuntimeError after zero was reached: whoever waited has already gone on.
+        Raises RuntimeError after zero was reached: the tasks that waited have already gone on.
         Raises ValueError if `n` is negative.
         """
         if n < 0:
@@ -52,10 +54,20 @@ class Join:
         if not self._unfinished:
             self._zero.set()
 
+    @property
+    def unfinished(self) -> int:
+        """How many units are not done."""
+        return self._unfinished
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every unit is done, so that no more can be counted in."""
+        return not self._unfinished
+
     async def wait(self) -> None:
         """Wait until every unit is done."""
         await self._zero.wait()
 
     def statistics(self) -> JoinStatistics:
-        """Tell the count at this moment."""
+        """Return the counts at this moment."""
         return JoinStatistics(self._unfinished, self._zero.statistics().tasks_waiting)

@@ -1,4 +1,4 @@
-"""The ledger: what has changed since the last transaction, and how it gets into the store."""
+"""The journal: what has changed since the last transaction, and how it gets into the store."""
 
 from __future__ import annotations
 
@@ -11,39 +11,40 @@ import trio
 
 from trio_crawler.model import Outcome, Page
 from trio_crawler.policy.politeness import HostStatistics
-from trio_crawler.store.batch import Batch
+from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
 from trio_crawler.store.streams import Stream
+from trio_crawler.store.writer import Batch
 
 PAUSE = 0.02
-"""Seconds that a change waits for others, if nobody waits for it."""
+"""Seconds to wait for more changes before a batch is written, unless a worker waits for it."""
 
-MOST_BYTES = 16 * 1024 * 1024
+MAX_BYTES = 16 * 1024 * 1024
 """Bytes of pages that may wait to be written."""
 
 _T = TypeVar("_T")
 
 
-class Ledger:
+class Journal:
     """Gather changes in `batch`, and write them: in a thread, one batch at a time.
 
-    `at_risk` counts the URLs that were handed out and whose end is not written yet: these would be
-    asked for again after a kill. No more than `most` of them may be, which is for the caller to
-    see to, and to say.
+    `at_risk` counts the URLs that workers were given and whose end is not written yet: after a
+    kill these would be fetched again. The caller sets `max_at_risk`, and hands out no more when
+    the journal is `full`.
     """
 
     def __init__(self, make: Callable[[], Store]) -> None:
         self.batch = Batch()
         self.streams: list[Stream] = []
         self.at_risk = 0
-        self.most = 0
+        self.max_at_risk = 0
         self._make = make
         self._opened: Store | None = None
         self._thread = trio.CapacityLimiter(1)
         self._broken = False
         self._ended = 0
         self._bytes = 0
-        self._noted = trio.Event()
+        self._recorded = trio.Event()
         self._urgent = trio.Event()
         self._written = trio.Event()
 
@@ -58,7 +59,7 @@ class Ledger:
         """Open the store. Raises StoreError."""
         self._opened = await trio.to_thread.run_sync(self._make)
 
-    async def close(self, how: str, hosts: Iterable[HostStatistics], seconds: float) -> None:
+    async def close(self, how: End, hosts: Iterable[HostStatistics], seconds: float) -> None:
         """Write what is left and how the run ends, and close the store. Raises StoreError.
 
         The hosts are gone through in the thread.
@@ -74,30 +75,30 @@ class Ledger:
 
     @property
     def full(self) -> bool:
-        """Tell whether no more URLs may be handed out."""
-        return self.at_risk >= self.most
+        """Whether no more URLs may be handed out."""
+        return self.at_risk >= self.max_at_risk
 
-    def note(self) -> None:
-        """Say that something was added to the batch."""
-        if not self._noted.is_set():
-            self._noted.set()
+    def record(self) -> None:
+        """Record that something was added to the batch."""
+        if not self._recorded.is_set():
+            self._recorded.set()
 
     def settle(self, number: int, outcome: Outcome) -> None:
-        """Note how a URL has ended, and what the streams were told of it."""
+        """Record how a URL has ended, and its records in the streams."""
         self.batch.settled.append((number, time.time(), outcome))
         for stream in self.streams:
-            # Now: what they are told later is of another outcome.
-            self.batch.writes.append((stream, stream.take()))
+            # Now: the records that are added later belong to another outcome.
+            self.batch.writes.append((stream, stream.pop()))
         if isinstance(outcome, Page):
             self._bytes += len(outcome.body)
         self.end()
 
     def end(self) -> None:
-        """Say that with the batch one of the URLs at risk is so no more."""
+        """Record that with the batch one URL less is at risk."""
         self._ended += 1
-        self.note()
+        self.record()
         # Each transaction has its price, so as many as can be wait for one; the others go on.
-        if self._ended * 4 >= self.most * 3 or self._ended == self.at_risk:
+        if self._ended * 4 >= self.max_at_risk * 3 or self._ended == self.at_risk:
             self.hurry()
 
     def hurry(self) -> None:
@@ -106,19 +107,19 @@ class Ledger:
             self._urgent.set()
 
     async def room(self) -> None:
-        """Wait while too much is to be written; else no checkpoint."""
-        while self._bytes > MOST_BYTES:
+        """Wait while too many bytes wait to be written; else no checkpoint."""
+        while self._bytes > MAX_BYTES:
             self.hurry()
             await self._written.wait()
 
     async def ask(self, question: Callable[[], _T]) -> _T:
-        """Have a question to the store answered in the thread, between two batches."""
+        """Call a function of the store in the thread, between two batches."""
         return await trio.to_thread.run_sync(question, limiter=self._thread)
 
     async def keep_writing(self, written: Callable[[], None]) -> None:
         """Write batch after batch; `written` is called after each."""
         while True:
-            await self._noted.wait()
+            await self._recorded.wait()
             with trio.move_on_after(PAUSE):
                 await self._urgent.wait()
             await self.write()
@@ -130,7 +131,7 @@ class Ledger:
             return
         batch, ended, size = self.batch, self._ended, self._bytes
         self.batch, self._ended = Batch(), 0
-        self._noted, self._urgent = trio.Event(), trio.Event()
+        self._recorded, self._urgent = trio.Event(), trio.Event()
         self._broken = True
         # It takes no longer than a transaction, and nothing of the batch must be lost.
         with trio.CancelScope(shield=True):

@@ -1,194 +1,134 @@
 """The frontier in memory."""
 
-from __future__ import annotations
-
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import trio
 
-from trio_crawler.frontier.jobs import Jobs
 from trio_crawler.frontier.join import Join
 from trio_crawler.frontier.protocol import FrontierStatistics, Past
-from trio_crawler.frontier.queues import Order, breadth_first
-from trio_crawler.frontier.scheduler import Dispatch
+from trio_crawler.frontier.scheduler import Hosts, JobChannel
 from trio_crawler.frontier.seen import Seen
-from trio_crawler.model import (
-    Fault,
-    Job,
-    Listing,
-    Outcome,
-    Page,
-    Purpose,
-    Reason,
-    Response,
-    Sitemap,
-)
-from trio_crawler.page.read import Facts
-from trio_crawler.policy.limits import Limits
-from trio_crawler.policy.politeness import HostStatistics, Politeness
-from trio_crawler.policy.robots.store import Robots
+from trio_crawler.frontier.settlement import Settlement
+from trio_crawler.model import Attempt, Job, Purpose, Reason
+from trio_crawler.policy.plan import Plan
 
 
 class MemoryFrontier:
     """Keep the frontier of one crawl in memory.
 
     It has no bound: every consumer of URLs also produces them, so a bounded channel would
-    deadlock. What bounds it is what the scope admits.
+    deadlock. The scope, the limits and the traps of the plan bound it.
     """
 
-    lasting = False
+    __module__ = "trio_crawler"
 
-    def __init__(
-        self,
-        limits: Limits | None = None,
-        politeness: Politeness | None = None,
-        *,
-        order: Order = breadth_first,
-    ) -> None:
-        limits = limits or Limits()
-        self._dispatch = Dispatch(limits, politeness, order=order)
+    hosts: Hosts
+
+    def __init__(self) -> None:
+        self.seen = Seen()
         self._join = Join()
-        self.seen = Seen(limits.max_redirects)
         self._sitemaps: set[str] = set()
-        self._admitted = 0
-        self._began = False
+        self._plan: Plan | None = None
 
     def __repr__(self) -> str:
         figures = self.statistics()
         return f"<MemoryFrontier: {figures.admitted} admitted, {figures.unsettled} unsettled>"
 
     @property
-    def jobs(self) -> Jobs:
-        """Receive jobs here; it ends when every admitted URL is settled."""
-        return self._dispatch.jobs
+    def jobs(self) -> JobChannel:
+        """Where the workers receive their jobs; it ends when every admitted URL is settled."""
+        return self.hosts.jobs
 
-    def knows(self, urls: Collection[str]) -> set[str]:
-        """Tell which of `urls` were admitted so that no path to them can call for more."""
-        return self.seen.knows(urls)
+    async def open(self, plan: Plan) -> Past | None:
+        """Begin a crawl of this plan; no earlier run has left anything.
 
-    async def past(self) -> Past | None:
-        """Return None: there was no earlier run."""
-        await trio.lowlevel.checkpoint()
-        return None
-
-    async def facts(self, url: str) -> Facts | None:
-        """Return None: nothing is known of earlier walks."""
-        await trio.lowlevel.checkpoint()
-        return None
-
-    async def run(
-        self, seeds: Iterable[Job], robots: Robots | None = None, workers: int = 10
-    ) -> None:
-        """Admit the seeds and release jobs as they fall due; return when all are settled.
-
-        Closing the channel is what ends the workers' loops. Raises RuntimeError when called
-        again: a frontier serves one crawl.
+        Raises RuntimeError when called again: a frontier serves one crawl.
         """
-        if self._began:
+        if self._plan is not None:
             raise RuntimeError("a frontier serves one crawl: make another MemoryFrontier")
-        self._began = True
-        if robots is not None:
-            self._dispatch.obey(robots)
+        self._plan = plan
+        self.seen = Seen(plan.limits.max_redirects)
+        self.hosts = Hosts(plan, end=self.end)
+        await trio.lowlevel.checkpoint()
+        return None
+
+    async def run(self) -> None:
+        """Admit the first jobs of the plan; return when every admitted URL is settled.
+
+        The channel is closed then, which ends the loops of the workers.
+        """
+        if self._plan is None:
+            raise RuntimeError("open the frontier first: await frontier.open(plan)")
         try:
-            self._admit(seeds)
+            self._admit(self._plan.first_jobs())
             self._join.done()
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._dispatch.keep_time)
+                nursery.start_soon(self.hosts.keep_time)
                 await self._join.wait()
                 nursery.cancel_scope.cancel("every admitted URL has its outcome")
         finally:
-            self.jobs.end()
+            self.hosts.jobs.end()
 
-    def answered(self, job: Job, answer: Response | Fault, seconds: float) -> None:
-        """Note what came for a job, after so many seconds: its host may be asked again."""
-        self._dispatch.answered(job, answer, seconds)
-
-    def learned(self, url: str, trouble: Response | Fault | None) -> None:
-        """Note that `robots` knows what this robots.txt says, or what trouble there was."""
-        self._dispatch.learned(url, trouble)
-
-    async def hop(self, job: Job) -> None:
-        """Ask for what a robots.txt was redirected to."""
-        await trio.lowlevel.checkpoint_if_cancelled()
-        self._dispatch.hop(job)
+    def known(self, urls: Collection[str]) -> set[str]:
+        """Return those of `urls` that were admitted so that no path to them calls for more."""
+        return self.seen.known(urls)
 
     async def add(self, jobs: Sequence[Job]) -> int:
-        """Admit what is unseen among pages and sitemaps found elsewhere; return how many were."""
+        """Admit the new ones among pages and sitemaps; return how many were new."""
         await trio.lowlevel.checkpoint_if_cancelled()
-        # A robots.txt may still be read when the crawl has been stopped and all URLs are settled.
-        admitted = self._admit(jobs) if self._join.statistics().unfinished else 0
+        admitted = self._admit(jobs)
         await trio.lowlevel.cancel_shielded_checkpoint()
         return admitted
 
-    async def settle(self, outcome: Outcome, successors: Sequence[Job]) -> None:
-        """Admit the unseen successors, then count the outcome's URL out, in one atomic step."""
-        # No more of a checkpoint: whoever settles waits for the next outcome anyway.
+    async def settle(self, settlement: Settlement) -> None:
+        """Admit the new successors, then count the job out, in one atomic step."""
+        # No more of a checkpoint: the caller waits for the next outcome anyway.
         await trio.lowlevel.checkpoint_if_cancelled()
-        self._settle(outcome, successors)
+        counts = self.hosts.settled(settlement)
+        # A page that has ended may let others go that are held.
+        if settlement.successors or self.hosts.held:
+            self._admit(self.seen.successors(settlement))
+        if counts:
+            self._join.done()
 
-    def _settle(self, outcome: Outcome, successors: Sequence[Job]) -> None:
-        self._dispatch.settle(outcome)
-        if not isinstance(outcome, Page):
-            successors = followed(self.seen, outcome, successors)
-        if self._dispatch.gate.spent:
-            self.hurry(Reason.PAGE_BUDGET)
-        self._admit(successors)
-        self._join.done()
-
-    async def finish(
-        self, job: Job, sitemap: Sitemap | None, listings: Mapping[str, Listing]
-    ) -> None:
-        """Count a sitemap out."""
+    async def retry(self, attempt: Attempt, seconds: float) -> None:
+        """Let a job that was fetched come again, after so many seconds or later."""
         await trio.lowlevel.checkpoint_if_cancelled()
-        self._dispatch.sitemap_done()
-        self._join.done()
+        self.hosts.retry(attempt, seconds)
+        await trio.lowlevel.cancel_shielded_checkpoint()
 
-    def note(self, sitemap: Sitemap) -> None:
-        """Keep nothing: what was noted is known as long as the crawl."""
+    def end(self, reason: Reason) -> None:
+        """Block every job that waits: the crawl is ending, for this reason."""
+        self.hosts.end(reason)
+
+    def statistics(self) -> FrontierStatistics:
+        """Return the counts at this moment."""
+        if self._plan is None:
+            return FrontierStatistics()
+        return FrontierStatistics(
+            admitted=len(self.seen),
+            waiting=self.hosts.waiting,
+            unsettled=self._join.unfinished,
+            ready=self.hosts.ready,
+            held=self.hosts.held,
+            delayed=self.hosts.delayed,
+            retries=self.hosts.retries,
+        )
 
     def _admit(self, jobs: Iterable[Job]) -> int:
-        fresh = [job for job in map(self._fresh, jobs) if job is not None]
+        if self._join.is_over:
+            # A robots.txt may still be read when the crawl has ended.
+            return 0
+        fresh = [found for job in jobs if (found := self._new(job)) is not None]
         self._join.add(len(fresh))
-        self._dispatch.admit(fresh)
+        self.hosts.admit(fresh)
         return len(fresh)
 
-    def _fresh(self, job: Job) -> Job | None:
-        """Return what is new of a job, and remember it."""
+    def _new(self, job: Job) -> Job | None:
+        """Return the part of a job that is new, and remember it."""
         if job.purpose is Purpose.PAGE:
-            fresh = self.seen.admit(job)
-            self._admitted += fresh is not None
-            return fresh
+            return self.seen.admit(job)
         if job.url in self._sitemaps:
             return None
         self._sitemaps.add(job.url)
         return job
-
-    async def retry(self, job: Job, seconds: float) -> None:
-        """Put back a job that was taken; it comes again after `seconds`, or later."""
-        await trio.lowlevel.checkpoint_if_cancelled()
-        self._dispatch.retry(job, seconds)
-        await trio.lowlevel.cancel_shielded_checkpoint()
-
-    def hurry(self, reason: Reason | None = None) -> None:
-        """Release all jobs at once, refused for a `reason`: the crawl is ending."""
-        self._dispatch.hurry(reason)
-
-    def statistics(self) -> FrontierStatistics:
-        """Tell the counts at this moment."""
-        return FrontierStatistics(
-            admitted=self._admitted,
-            unsettled=self._join.statistics().unfinished,
-            ready=self._dispatch.ready,
-            held=len(self._dispatch.gate),
-            delayed=self._dispatch.delayed,
-        )
-
-    def hosts(self) -> list[HostStatistics]:
-        """Tell of each host at this moment."""
-        return list(self._dispatch.hosts())
-
-
-def followed(seen: Seen, outcome: Outcome, successors: Iterable[Job]) -> list[Job]:
-    """Give what a URL led to the redirects of the fullest path to it; a link starts a new one."""
-    url = outcome.url
-    return [seen.follow(url, job) if job.referrer == url else job for job in successors]

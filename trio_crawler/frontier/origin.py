@@ -1,97 +1,142 @@
-"""Hosts: what waits for one host, and what it bears."""
+"""The records of hosts: what a crawl has learned of each, and what waits for it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trio_crawler.frontier.queues import Fifo, Line
-from trio_crawler.model import Job, Purpose
-from trio_crawler.policy.host_state import Manners
+from trio_crawler.frontier.queues import FifoQueue, Queue
+from trio_crawler.model import Fault, Job, Purpose, Reason
+from trio_crawler.policy.host_state import HostLoad, HostState, State
 from trio_crawler.policy.politeness import HostStatistics
+from trio_crawler.policy.robots.store import MAX_REDIRECTS, PATH, KnownRules
+from trio_crawler.policy.traps.watch import HostTraps
 
 
 class Host:
-    """Hold a host's jobs by one scheme, its manners, and its place among the others."""
+    """One host: all that a crawl has learned of it, by http and https together.
+
+    `name` is the host with its port. `load` is what the host bears, `traps` what it has shown of
+    URLs without end, None as long as it has shown nothing.
+    """
+
+    __slots__ = ("load", "name", "traps")
+
+    def __init__(self, name: str, load: HostLoad) -> None:
+        self.name = name
+        self.load = load
+        self.traps: HostTraps | None = None
+
+
+class Origin:
+    """One host by one scheme: its jobs, its state, its robots.txt, its place among the others."""
 
     __slots__ = (
         "asking",
-        "good",
+        "given_up",
         "hops",
-        "line",
-        "manners",
+        "host",
         "name",
         "parked",
+        "queue",
+        "robots",
         "sated",
         "sitemaps",
+        "state",
         "ticket",
         "twin",
     )
 
-    def __init__(self, name: str, line: Line, manners: Manners, twin: Host | None) -> None:
+    def __init__(self, name: str, host: Host, queue: Queue, state: HostState) -> None:
         self.name = name
-        self.line = line
-        self.manners = manners
-        # The same host by the other scheme, if that was met: they share the load.
-        self.twin = twin
-        # Most hosts never have any of these two.
-        self.sitemaps: Fifo | None = None
-        # Whether its next sitemap waits for that of another host.
+        self.host = host
+        # The same host by the other scheme, if it was met.
+        self.twin: Origin | None = None
+        self.state = state
+        self.queue = queue
+        # Most hosts never have any of these two. Redirects of a robots.txt lead to `hops`.
+        self.sitemaps: FifoQueue | None = None
+        self.hops: FifoQueue | None = None
+        # Whether the next sitemap waits for that of another host.
         self.parked = False
-        # Whether a sitemap came last: then a page is next, or enough of them starve all pages.
+        # Whether the last job was a sitemap: then a page is next, so that sitemaps starve no page.
         self.sated = False
-        # Where robots.txt files of other hosts, or its own, were redirected to.
-        self.hops: Fifo | None = None
-        # What is asked for to know whether it may be asked: until that has answered nothing is.
+        self.robots: KnownRules | None = None
+        # A robots.txt or a probe that is in flight: nothing else is asked for meanwhile.
         self.asking: Purpose | None = None
-        # The last page that came.
-        self.good: str | None = None
-        # The number of its only valid entry in one of the two heaps.
+        self.given_up: Reason | Fault | None = None
+        # The number of its only valid entry in the heap.
         self.ticket = 0
 
     def __len__(self) -> int:
-        return sum(len(line) for line in (self.line, self.sitemaps, self.hops) if line)
+        return sum(len(queue) for queue in (self.queue, self.sitemaps, self.hops) if queue)
 
     @property
-    def first(self) -> Line | None:
-        """Return where its next job stands, if one may be asked for."""
-        if self.hops or self.asking:
+    def scheme(self) -> str:
+        """http or https."""
+        return self.name.partition(":")[0]
+
+    @property
+    def first(self) -> Queue | None:
+        """The queue of the next job; None if there is none, or none may be asked for."""
+        if self.asking or self.hops:
             return self.hops or None
-        # A sitemap is worth more than any page: it names them.
-        if self.sitemaps and not self.parked and not (self.sated and self.line):
+        # A sitemap is worth more than any page: it names pages.
+        if self.sitemaps and not self.parked and not (self.sated and self.queue):
             return self.sitemaps
-        return self.line or None
+        return self.queue or None
 
     def put(self, job: Job) -> None:
         """Let a job wait."""
         if job.purpose is Purpose.PAGE:
-            self.line.put(job)
+            self.queue.put(job)
         elif job.purpose is Purpose.SITEMAP:
-            self.sitemaps = self.sitemaps or Fifo()
+            self.sitemaps = self.sitemaps or FifoQueue()
             self.sitemaps.put(job)
         else:
-            self.hops = self.hops or Fifo()
+            self.hops = self.hops or FifoQueue()
             self.hops.put(job)
 
     def empty(self) -> Iterator[Job]:
-        """Take all that belongs to the crawl's account, which the hops of a robots.txt do not."""
-        for line in (self.sitemaps, self.line):
-            while line:
-                yield line.pop()
+        """Remove and yield all that is admitted, which the redirects of a robots.txt are not."""
+        for queue in (self.sitemaps, self.queue):
+            while queue:
+                yield queue.pop()
+
+    def before(self, job: Job, now: float, *, obey: bool) -> Job | None:
+        """Return the job that must be answered before this one: robots.txt, or a probe."""
+        if job.purpose is Purpose.ROBOTS:
+            return None
+        if obey and not (self.robots and self.robots.is_fresh(now)) and job.url != self._file:
+            purpose: Purpose | None = Purpose.ROBOTS
+        else:
+            purpose = None if self.state.state is State.WELL else self.state.proof(job.tries, now)
+        if purpose is Purpose.PROBE and self.state.good is not None:
+            return Job(self.state.good, purpose=purpose)
+        if purpose is Purpose.ROBOTS:
+            validator = self.robots.validator if self.robots else None
+            return Job(self._file, 0, MAX_REDIRECTS, purpose=purpose, validator=validator)
+        return None
+
+    @property
+    def _file(self) -> str:
+        return self.name + PATH
+
+    def rejection(self, url: str) -> Reason | None:
+        """Return why robots.txt refuses a URL; None if it does not, or is not known."""
+        return None if self.robots is None or self.robots.rules.allows(url) else Reason.ROBOTS
 
     def statistics(self, now: float) -> HostStatistics:
-        """Tell of the host at this moment."""
-        manners = self.manners
-        load = manners.load
-        scheme, _, name = self.name.partition("://")
+        """Return the counts of the host at this moment, by both schemes."""
+        both = [self] if self.twin is None else [self, self.twin]
+        load, states = self.host.load, [origin.state for origin in both]
         return HostStatistics(
-            scheme=scheme,
-            host=name,
-            waiting=len(self),
-            flying=load.flying,
-            limit=manners.limit,
+            name=self.host.name,
+            waiting=sum(map(len, both)),
+            in_flight=load.in_flight,
+            limit=max(state.limit for state in states),
             delay=load.delay,
-            rest=max(manners.free - now, 0.0),
+            rest=max(min(state.free for state in states) - now, 0.0),
             latency=load.latency,
-            failures=manners.failures,
-            given_up=manners.given_up,
+            failures=max(state.failures for state in states),
+            given_up={each.scheme: each.given_up for each in both if each.given_up is not None},
         )

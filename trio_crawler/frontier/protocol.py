@@ -1,51 +1,54 @@
-"""What every frontier must do."""
+"""The protocol of a frontier, and the records that it deals in."""
 
-from __future__ import annotations
+# Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
+# this module.
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
 
-from trio_crawler.frontier.jobs import Jobs
-from trio_crawler.model import (
-    Fault,
-    Job,
-    Listing,
-    Outcome,
-    Reason,
-    Response,
-    Sitemap,
-    Statistics,
-)
+import trio
+
+from trio_crawler.frontier.scheduler import Hosts
+from trio_crawler.frontier.settlement import Settlement
+from trio_crawler.model import Attempt, Job, Listing, Outcome, Reason, Sitemap, Statistics
 from trio_crawler.page.read import Facts
-from trio_crawler.policy.politeness import HostStatistics
-from trio_crawler.policy.robots.store import Robots
+from trio_crawler.policy.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
 class FrontierStatistics:
-    """Count a frontier at one moment.
+    """The counts of a frontier at one moment.
 
-    `unsettled` jobs are waiting, delayed or with a worker. Of these `ready` wait for the turn of
-    their host, `held` for a level or the page budget, `delayed` to be tried again.
+    `admitted` counts pages, in all runs; `waiting` those that are neither settled nor with a
+    worker. `unsettled` counts the pages and sitemaps that are not settled. Of the jobs that wait,
+    `ready` wait for the turn of their host, `held` for their level or the page budget, `delayed`
+    for their next try. `retries` counts the retries of this run.
     """
 
-    admitted: int
-    unsettled: int
-    ready: int
-    held: int
-    delayed: int
+    __module__ = "trio_crawler.frontier"
+
+    admitted: int = 0
+    waiting: int = 0
+    unsettled: int = 0
+    ready: int = 0
+    held: int = 0
+    delayed: int = 0
+    retries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Hold what earlier runs of the same crawl have left.
+    """What earlier runs of the same crawl have left.
 
-    `urls` gives the URLs of all pages that were admitted, in portions; `bodies` the URL and the
-    SHA-1 of each HTML page that came and is no duplicate; `outcomes` what was settled, the pages
-    without bodies. Each may be gone through once, in any thread but not in two at a time.
+    `urls` yields the URLs of all pages that were admitted, in portions; `bodies` the URL and the
+    SHA-1 of each HTML page that came and was no duplicate; `outcomes` the outcomes that were
+    settled, the pages without bodies. Each may be iterated over once, in any thread, but not two
+    at the same time. `facts` returns what a page said for which a 304 comes now, if that is known.
     """
+
+    __module__ = "trio_crawler.frontier"
 
     statistics: Statistics
     sitemaps: Sequence[Sitemap]
@@ -53,86 +56,62 @@ class Past:
     urls: Iterable[Sequence[str]]
     bodies: Iterable[tuple[str, bytes]]
     outcomes: Iterable[Outcome]
+    facts: Callable[[str], Awaitable[Facts | None]]
 
 
 class Frontier(Protocol):
-    """Keep what is to be fetched; every URL admitted comes out of `jobs` once.
+    """Where the seen URLs, the waiting jobs and the counts of one crawl are kept.
 
-    A crawl calls `past` and then `run` once. For each job it took it calls `answered` when it has
-    asked for it, and then `settle` once, or `retry` to get the job again later. `jobs` ends by
-    itself when every admitted URL is settled.
+    A crawler calls `open` and then `run`, once. Its workers receive from `jobs`. For each job that
+    is not blocked the crawler calls `hosts.answered`, and then `settle`, or `retry` to get the job
+    again later; for a blocked job it calls `settle` alone. `add`, `settle` and `retry` are atomic:
+    they change everything or nothing, and a cancellation changes nothing.
 
-    Jobs for sitemaps, robots.txt and probes come out of `jobs` too. For a sitemap there is
-    `finish` in place of `settle`, for the others `learned` (or `hop`, where a robots.txt was
-    redirected to).
+    What is admitted (pages and sitemaps) is counted in before its parent is counted out, and once.
+    The jobs that `hosts` makes itself (robots.txt, probes) are neither counted nor remembered:
+    `hosts.settled` returns whether a settlement counts.
+
+    At an early end a frontier in memory blocks what waits, so that each URL gets its outcome; one
+    that lasts keeps it for a later run.
     """
 
     @property
-    def lasting(self) -> bool:
-        """Tell whether another crawl can go on with what waits when this one is ended early.
-
-        Then nothing is skipped for such an end: `jobs` ends, and what waits stays.
-        """
+    def jobs(self) -> trio.abc.ReceiveChannel[Job]:
+        """Where the workers receive their jobs; it ends when the crawl is over."""
 
     @property
-    def jobs(self) -> Jobs:
-        """Receive jobs here; any number of workers may. One that is `refused` is not asked for."""
+    def hosts(self) -> Hosts:
+        """The records of the hosts, and the order of their turns."""
 
-    def knows(self, urls: Collection[str]) -> AbstractSet[str]:
-        """Tell which of `urls` need no judging: they were admitted before. May leave some out."""
+    async def open(self, plan: Plan) -> Past | None:
+        """Begin a crawl of this plan; return what earlier runs of it have left, if any.
 
-    async def past(self) -> Past | None:
-        """Return what earlier runs have left, if there were any."""
-
-    async def facts(self, url: str) -> Facts | None:
-        """Return what a page said that has not changed since an earlier walk, if it is known."""
-
-    async def run(self, seeds: Iterable[Job], robots: Robots, workers: int) -> None:
-        """Admit the seeds and release jobs as they fall due; return when all are settled.
-
-        So many workers take jobs.
+        Raises RuntimeError when called again: a frontier serves one crawl.
         """
 
-    def answered(self, job: Job, answer: Response | Fault, seconds: float) -> None:
-        """Note what came for a job, after so many seconds: its host may be asked again."""
+    async def run(self) -> None:
+        """Admit the first jobs of the plan; return when the crawl is over."""
 
-    def learned(self, url: str, trouble: Response | Fault | None) -> None:
-        """Note that `robots` knows what this robots.txt says, or what trouble there was.
-
-        The same for a page that was asked for as a probe.
-        """
-
-    async def hop(self, job: Job) -> None:
-        """Ask for what a robots.txt was redirected to."""
+    def known(self, urls: Collection[str]) -> AbstractSet[str]:
+        """Return those of `urls` that were admitted and need no judging. May leave some out."""
 
     async def add(self, jobs: Sequence[Job]) -> int:
-        """Admit what is unseen among pages and sitemaps found elsewhere; return how many were."""
+        """Admit the new ones among pages and sitemaps; return how many were new.
 
-    async def settle(self, outcome: Outcome, successors: Sequence[Job]) -> None:
-        """Admit the unseen successors, then count the outcome's URL out, in one atomic step."""
-
-    async def finish(
-        self, job: Job, sitemap: Sitemap | None, listings: Mapping[str, Listing]
-    ) -> None:
-        """Count a sitemap out: what came of it, and what it says of URLs, by their seen keys.
-
-        None is for one that led elsewhere, or was dropped.
+        When the crawl is over nothing is admitted.
         """
 
-    def note(self, sitemap: Sitemap) -> None:
-        """Keep that a sitemap is not asked for, and why."""
+    async def settle(self, settlement: Settlement) -> None:
+        """Admit the new successors, then count the job out, in one atomic step."""
 
-    async def retry(self, job: Job, seconds: float) -> None:
-        """Put back a job that was taken; it comes again after `seconds`, or later."""
+    async def retry(self, attempt: Attempt, seconds: float) -> None:
+        """Let a job that was fetched come again, after so many seconds or later."""
 
-    def hurry(self, reason: Reason | None = None) -> None:
-        """Release all jobs at once, refused for a `reason`: the crawl is ending.
-
-        A lasting frontier keeps them instead, and ends when nothing is in flight.
-        """
+    def end(self, reason: Reason) -> None:
+        """Fetch nothing more: the crawl is ending, for this reason."""
 
     def statistics(self) -> FrontierStatistics:
-        """Tell the counts at this moment."""
+        """Return the counts at this moment."""
 
-    def hosts(self) -> list[HostStatistics]:
-        """Tell of each host at this moment."""
+
+Frontier.__module__ = "trio_crawler"

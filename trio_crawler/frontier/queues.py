@@ -1,33 +1,13 @@
-"""Lines: the waiting jobs of one host, in the order in which they come out."""
-
-from __future__ import annotations
+"""Queues: the waiting jobs of one host, in the order in which they come out."""
 
 import heapq
-from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from trio_crawler.model import Job
-
-Order: TypeAlias = Callable[[Job], Any]
-"""Rank a job: of those that may start the one with the least rank does, the oldest of several."""
+from trio_crawler.policy.order import Order, breadth_first
 
 
-def breadth_first(job: Job) -> float:
-    """Rank by the links followed from a seed: good pages come before deep ones."""
-    return job.depth
-
-
-def depth_first(job: Job) -> float:
-    """Rank the deepest first: a crawl then goes along one branch to its end."""
-    return -job.depth
-
-
-def by_sitemap(job: Job) -> tuple[float, int]:
-    """Rank by the priority that a sitemap gives (0.5 where it gives none), then by depth."""
-    return (-0.5 if job.priority is None else -job.priority), job.depth
-
-
-class Line(Protocol):
+class Queue(Protocol):
     """Keep jobs in order."""
 
     def put(self, job: Job) -> None:
@@ -37,13 +17,16 @@ class Line(Protocol):
         """Return the job that comes next; there must be one."""
 
     def pop(self) -> Job:
-        """Take the job that comes next; there must be one."""
+        """Remove and return the job that comes next; there must be one."""
 
     def __len__(self) -> int: ...
 
 
-class Fifo:
-    """Keep jobs as they came; an empty one takes 150 bytes, where a deque takes 700."""
+Queue.__module__ = "trio_crawler.frontier"
+
+
+class FifoQueue:
+    """Jobs in the order in which they came; an empty queue takes 150 bytes, a deque 700."""
 
     __slots__ = ("_first", "_jobs")
 
@@ -64,7 +47,7 @@ class Fifo:
         return job
 
     def pop(self) -> Job:
-        """Take the oldest job."""
+        """Remove and return the oldest job."""
         job: Job = self._jobs[self._first]
         self._jobs[self._first] = None
         self._first += 1
@@ -75,8 +58,8 @@ class Fifo:
         return job
 
 
-class Ranked:
-    """Keep jobs by rank, those of the same rank as they came."""
+class PriorityQueue:
+    """Jobs by rank; those of the same rank as they came."""
 
     __slots__ = ("_jobs", "_number", "_order")
 
@@ -98,10 +81,10 @@ class Ranked:
         return self._jobs[0][2]
 
     def pop(self) -> Job:
-        """Take the job of the least rank."""
+        """Remove and return the job of the least rank."""
         return heapq.heappop(self._jobs)[2]
 
 
-def line(order: Order) -> Line:
-    """Make a line. Links are found breadth first anyway, so that order needs no ranks."""
-    return Fifo() if order is breadth_first else Ranked(order)
+def make_queue(order: Order) -> Queue:
+    """Return an empty queue. Links are found breadth first anyway, so that needs no ranks."""
+    return FifoQueue() if order is breadth_first else PriorityQueue(order)

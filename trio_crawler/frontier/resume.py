@@ -1,86 +1,53 @@
-"""Revival: what earlier runs have left in a crawl directory, as a frontier needs it."""
+"""Resume: what earlier runs have left in a crawl directory, as a frontier needs it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
-import trio
+from msgspec.structs import replace
 
-from trio_crawler.frontier.filed import Filed
-from trio_crawler.frontier.journal import Ledger
 from trio_crawler.frontier.protocol import Past
-from trio_crawler.model import Job, Purpose, Response, Validator
+from trio_crawler.model import Job, Purpose, Validator
+from trio_crawler.page.read import Facts
 from trio_crawler.policy.conditional import validator_of
-from trio_crawler.policy.robots.store import Robots, interpret
+from trio_crawler.policy.robots.store import KnownRules, interpret
 from trio_crawler.store.store import Store
 
-_TOO_MANY_REQUESTS = 429
-# Jobs that are admitted at once, before others have their turn.
-_TURN = 500
 
-
-def past_of(store: Store) -> Past:
-    """Say what earlier runs of this walk have left, for those who judge URLs."""
+def past_of(store: Store, facts: Callable[[str], Awaitable[Facts | None]]) -> Past:
+    """Return what earlier runs of this walk have left; `facts` answers for their pages."""
+    walk = store.walk
     return Past(
-        statistics=store.counts(),
-        sitemaps=store.sitemaps(),
-        listings=store.listings(),
-        urls=([url for _, url, _ in rows] for rows in store.urls()),
-        bodies=((url, digest) for rows in store.bodies(originals=True) for url, digest, _ in rows),
-        outcomes=store.outcomes(),
+        statistics=store.statistics(),
+        sitemaps=walk.sitemaps(),
+        listings=walk.listings(),
+        urls=([url for _, url, _ in rows] for rows in walk.urls()),
+        bodies=((url, digest) for rows in walk.bodies(originals=True) for url, digest, _ in rows),
+        outcomes=walk.outcomes(),
+        facts=facts,
     )
 
 
-def waiting(
-    number: int,
-    url: str,
-    purpose: str,
-    depth: int,
-    redirects: int,
-    referrer: str | None,
-    priority: float | None,
-    tries: int,
-) -> Filed:
-    """Make the job of a row that waits."""
-    about = (Purpose(purpose), priority, None, None)
-    return Filed(url, depth, redirects, referrer, tries, *about, number)
+def known_rules(
+    store: Store, token: str, now: float, today: float
+) -> Iterator[tuple[str, KnownRules]]:
+    """Yield the origins whose rules an earlier run of this walk read, and those rules.
 
-
-async def revive(ledger: Ledger, admit: Callable[[Sequence[Filed]], object]) -> None:
-    """Admit what waits, in portions."""
-    portions = ledger.store.waiting()
-    while rows := await ledger.ask(partial(next, portions, None)):
-        for start in range(0, len(rows), _TURN):
-            admit([waiting(*row) for row in rows[start : start + _TURN]])
-            await trio.lowlevel.checkpoint()
-
-
-def lasts(answer: Response) -> bool:
-    """Tell whether what a robots.txt answered needs no asking again in a later run."""
-    status = answer.status
-    return 200 <= status < 300 or (400 <= status < 500 and status != _TOO_MANY_REQUESTS)
-
-
-def recall_robots(robots: Robots, store: Store, now: float, today: float) -> None:
-    """Let the rules of an earlier run hold on for the rest of their time.
-
-    Those of an earlier walk do not: a walk goes by the rules of its own time, and reads the
+    Rules of an earlier walk do not hold: a walk goes by the rules of its own time, and reads the
     sitemaps again that these name. `now` and `today` are the same moment, by the clock of the
-    crawl and by that of the answers. Many files take long, so it is for a thread.
+    crawl and by that of the answers. Many files take long, so this is for a thread.
     """
-    began = store.began()
+    began = store.walk.began()
     for origin, at, answer in store.robots():
-        rules = interpret(answer, robots.token) if at >= began else None
+        rules = interpret(answer, token) if at >= began else None
         if rules is not None:
             # A clock that was set back must not make them last for longer.
             age = max(today - at, 0.0)
-            robots.store(origin, rules, now - age, validator_of(answer.headers))
+            yield origin, KnownRules(rules, now - age, validator_of(answer.headers))
 
 
-class Earlier:
-    """Remember which pages came in an earlier walk, and by what they can be asked for again.
+class EarlierPages:
+    """The pages that came in an earlier walk, and the validators to ask for them again.
 
     ▶ It keeps no more than a page needs: some 230 bytes, with both validators.
     """
@@ -91,8 +58,8 @@ class Earlier:
         # By the hash of the URL, as the seen keys are; the validators are latin-1.
         self._pages: dict[int, tuple[int, bytes]] = {}
 
-    def learn(self, pages: Iterable[tuple[str, int, Validator]]) -> None:
-        """Take in URLs, the numbers of their pages and what these were told apart by."""
+    def add(self, pages: Iterable[tuple[str, int, Validator]]) -> None:
+        """Add URLs, the numbers of their pages, and their validators."""
         for url, number, (etag, modified) in pages:
             packed = f"{etag or ''}\n{modified or ''}".encode("latin-1")
             self._pages[hash(url)] = number, packed
@@ -102,10 +69,10 @@ class Earlier:
         known = self._pages.get(hash(url))
         return None if known is None else known[0]
 
-    def conditional(self, job: Filed) -> Job:
-        """Return a job that asks only for what has changed, if there is anything to ask by."""
+    def conditional(self, job: Job) -> Job:
+        """Return a job that asks only for changes, if there is anything to ask by."""
         known = self._pages.get(hash(job.url)) if self._pages else None
-        if known is None or job.purpose is not Purpose.PAGE or job.refused is not None:
+        if known is None or job.purpose is not Purpose.PAGE or job.blocked is not None:
             return job
         etag, _, modified = known[1].decode("latin-1").partition("\n")
         return replace(job, validator=Validator(etag or None, modified or None))

@@ -1,17 +1,17 @@
 """The seen set: which URLs were admitted, and with how many redirects left."""
 
-from __future__ import annotations
-
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
-from trio_crawler.model import Job
+from msgspec.structs import replace
+
+from trio_crawler.frontier.settlement import Settlement
+from trio_crawler.model import Failure, Job, Redirect
 from trio_crawler.page.urls import seen_key
 
 
 class Urls(Protocol):
-    """Keep a set of URLs, as a set of str does."""
+    """A set of URLs, as a set of str is one."""
 
     def add(self, url: str, /) -> None:
         """Add a URL."""
@@ -27,30 +27,35 @@ class Urls(Protocol):
     def __len__(self) -> int: ...
 
 
+Urls.__module__ = "trio_crawler.frontier"
+
+
 class Seen:
     """Decide which job, if any, a job still calls for.
 
-    A URL first met at the end of a redirect chain has few redirects left. Met again on a
-    fuller path it must not be fetched twice, nor may its own redirect stay cut. So for URLs
-    admitted with less than the full budget it is kept how much they had and where they led;
-    a fuller path walks along these hops and goes on where the first one ran out.
+    A URL first met at the end of a redirect chain has few redirects left. Met again on a fuller
+    path it must not be fetched twice, nor may its own redirect stay cut. So for URLs that were
+    admitted with less than the full budget it is kept how much they had and where they led; a
+    fuller path walks along these hops and goes on where the first one ran out.
 
     `done` keeps the URLs that no path can call for any more; a set of str if it is not given.
 
-    For a frontier that lasts: `fuller` collects (redirects, number) where a fuller path was found
-    to a URL that `note` had told the number of; whoever files that clears the list.
+    For a frontier that lasts: `raised` collects (redirects, number) where a fuller path was found
+    to a URL of which `number` was told the number; the frontier stores and clears the list.
     """
 
-    __slots__ = ("_done", "_full", "_hops", "_left", "_numbers", "fuller")
+    __module__ = "trio_crawler.frontier"
 
-    def __init__(self, max_redirects: int, done: Urls | None = None) -> None:
+    __slots__ = ("_done", "_full", "_hops", "_left", "_numbers", "raised")
+
+    def __init__(self, max_redirects: int = 10, done: Urls | None = None) -> None:
         self._full = max_redirects
         # A key is in one of the two: in the first when no path can call for anything more.
         self._done: Urls = set() if done is None else done
         self._left: dict[str, int] = {}
         self._hops: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
-        self.fuller: list[tuple[int, int]] = []
+        self.raised: list[tuple[int, int]] = []
 
     def __len__(self) -> int:
         return len(self._done) + len(self._left)
@@ -59,33 +64,31 @@ class Seen:
         key = seen_key(url)
         return key in self._done or key in self._left
 
-    def knows(self, urls: Collection[str]) -> set[str]:
-        """Tell to which of `urls` no path can call for anything more."""
+    def known(self, urls: Collection[str]) -> set[str]:
+        """Return those of `urls` to which no path can call for anything more."""
         # Nearly all links of nearly all pages are known, under the very spelling that is their
         # key: one step in C finds these, at a quarter of what asking for each would cost.
         known = self._done.intersection(urls)
-        escaped = [url for url in urls if "%" in url]
-        known.update(url for url in escaped if seen_key(url) in self._done)
+        if "%" in "".join(urls):
+            known.update([url for url in urls if "%" in url and seen_key(url) in self._done])
         return known
 
     def admit(self, job: Job) -> Job | None:
         """Return what to fetch for `job`: itself, the target of a chain cut short, or nothing."""
         while True:
-            key = seen_key(job.url)
+            key = seen_key(job.url) if "%" in job.url else job.url
             if key in self._done:
                 return None
             if key not in self._left:
-                return self._first(key, job)
+                break
             if job.redirects <= self._left[key]:
                 return None
             self._left[key] = job.redirects
             if key in self._numbers:
-                self.fuller.append((job.redirects, self._numbers[key]))
+                self.raised.append((job.redirects, self._numbers[key]))
             if key not in self._hops:
                 return None
             job = replace(job, url=self._hops[key], redirects=job.redirects - 1, referrer=job.url)
-
-    def _first(self, key: str, job: Job) -> Job | None:
         if job.redirects < 0:
             return None
         if job.redirects < self._full:
@@ -94,17 +97,30 @@ class Seen:
             self._done.add(key)
         return job
 
-    def note(self, url: str, number: int) -> None:
-        """Note under which number a URL was filed when it was admitted.
+    def number(self, url: str, number: int) -> None:
+        """Record the number under which a URL was stored when it was admitted.
 
-        To be called for those with less than the full budget, at least.
+        To be called for URLs with less than the full budget, at least.
         """
         key = seen_key(url)
         if key in self._left:
             self._numbers[key] = number
 
+    def successors(self, settlement: Settlement) -> Sequence[Job]:
+        """Return the successors of a settlement, with the redirects that they may still follow.
+
+        The target of a redirect gets those of the fullest path to the URL that led there; a link
+        starts anew.
+        """
+        if not isinstance(settlement.outcome, Redirect | Failure):
+            return settlement.successors
+        url = settlement.job.url
+        return [
+            self.follow(url, job) if job.referrer == url else job for job in settlement.successors
+        ]
+
     def follow(self, url: str, job: Job) -> Job:
-        """Note that `url` led to `job`; give it the redirects of the fullest path to `url`."""
+        """Record that `url` led to `job`; return it with the redirects of the fullest path."""
         key = seen_key(url)
         if key not in self._left:
             return job
@@ -112,7 +128,7 @@ class Seen:
         return replace(job, redirects=max(job.redirects, self._left[key] - 1))
 
     def restore(self, rows: Iterable[tuple[int, str, int]]) -> None:
-        """Take in URLs that were admitted before: number, URL, and redirects left."""
+        """Add URLs that were admitted before: number, URL, and redirects left."""
         self._done.update(self._restored(rows))
 
     def _restored(self, rows: Iterable[tuple[int, str, int]]) -> Iterator[str]:
@@ -126,7 +142,7 @@ class Seen:
                 self._numbers[key] = number
 
     def restore_hops(self, hops: Iterable[tuple[str, str]]) -> None:
-        """Take in where URLs led: each with its target. To be called when all are restored."""
+        """Add where URLs led: each with its target. To be called when all are restored."""
         for url, target in hops:
             key = seen_key(url)
             if key in self._left:

@@ -1,103 +1,107 @@
 """The frontier that lasts: all decisions in memory, each change of them in a crawl directory.
 
-▶ SQLite that tells what was seen costs a core of its own. So what was seen is known in memory, as
-64-bit keys, and only what is new and what is finished is written: in a thread, by one transaction
-for all that has come meanwhile.
+▶ A SQLite that knows the seen URLs costs a core of its own. So the seen URLs are known in memory,
+as 64-bit keys, and only what is new and what has ended is written: in a thread, by one transaction
+for all changes that came meanwhile.
 """
 
-from __future__ import annotations
-
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import trio
+from msgspec.structs import replace
 
-from trio_crawler.frontier.disk_queue import Spill, SpillFile
-from trio_crawler.frontier.filed import Filed
-from trio_crawler.frontier.jobs import Jobs
+from trio_crawler.arguments import check_flag, check_function, check_kind
+from trio_crawler.frontier.disk_queue import DiskQueue, DiskQueueFile
 from trio_crawler.frontier.join import Join
-from trio_crawler.frontier.journal import Ledger
+from trio_crawler.frontier.journal import Journal
 from trio_crawler.frontier.protocol import FrontierStatistics, Past
-from trio_crawler.frontier.queues import Line, Order, breadth_first, line
-from trio_crawler.frontier.resume import past_of, recall_robots, revive
-from trio_crawler.frontier.scheduler import Dispatch
-from trio_crawler.frontier.url_index import Register
-from trio_crawler.model import Fault, Job, Listing, Outcome, Purpose, Reason, Response, Sitemap
+from trio_crawler.frontier.resume import known_rules, past_of
+from trio_crawler.frontier.scheduler import Hosts, JobChannel
+from trio_crawler.frontier.settlement import Settlement
+from trio_crawler.frontier.url_index import StoredJob, UrlIndex
+from trio_crawler.model import Attempt, Job, Outcome, Purpose, Reason
 from trio_crawler.page.read import Facts
-from trio_crawler.policy.limits import Limits
-from trio_crawler.policy.politeness import HostStatistics, Politeness
-from trio_crawler.policy.robots.store import Robots
+from trio_crawler.policy.order import breadth_first
+from trio_crawler.policy.plan import Plan
+from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
 from trio_crawler.store.streams import Stream
+
+# Stored jobs that are admitted at once, before others have their turn.
+_TURN = 500
 
 
 class SqliteFrontier:
     """Keep the frontier of a crawl in a directory, so that a later run can go on with it.
 
     An async context manager: entering opens the directory, makes it if need be, and keeps others
-    out until it is left. Whatever ends the process: nothing that was settled before is lost, and
-    no more URLs than the crawler has workers are asked for again. What is told by `stream` is
-    written together with the outcomes.
+    out until it is left. However the process ends, no settled outcome is lost, and no more URLs
+    are fetched again than the crawler has workers. The records of a `stream` are written together
+    with the outcomes.
 
-    When a crawl is ended early, what waits is not skipped but stays. `refresh` walks a site again
-    whose walk has ended, asking by the validators that it knows. `meaning` says what the crawl
-    is about (anything JSON can hold, by name): a directory with another meaning is refused.
-    `settings` are kept with the run, for readers.
+    When a crawl is ended early, the URLs that wait are not skipped but stay. `refresh` walks a
+    site again whose walk has ended, asking by the validators that are stored. `meaning` holds what
+    makes it this crawl and no other (by name, anything that JSON can hold): a directory with
+    another meaning is refused. `settings` are kept with the run, for readers.
 
-    Beyond some 50,000 URLs wait on disk, if `order` is breadth first; any other order keeps all
-    in memory.
+    Beyond some 50,000 waiting URLs the others are on disk, if the order is breadth first; any
+    other order keeps all in memory.
 
     Raises StoreError, on entering or out of the crawl, when the directory cannot be used: its text
-    is one line that says why and what to do. DifferentCrawl is one for another `meaning`.
+    is one line that says why and what to do. DifferentCrawl is one for another `meaning`. Raises
+    TypeError, naming it, for an argument that makes no sense.
     """
 
-    lasting = True
+    __module__ = "trio_crawler"
+
+    hosts: Hosts
 
     def __init__(
         self,
         directory: str | Path,
-        limits: Limits | None = None,
-        politeness: Politeness | None = None,
         *,
-        order: Order = breadth_first,
         meaning: Mapping[str, Any] | None = None,
         refresh: bool = False,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
+        check_kind("directory", directory, (str, Path), "a path")
+        check_flag("refresh", refresh)
+        for name, given in (("meaning", meaning), ("settings", settings)):
+            check_kind(name, given, (Mapping, type(None)), "a mapping of what JSON can hold")
         self.directory = Path(directory)
-        limits = limits or Limits()
-        self._spilled = SpillFile(self.directory)
-        lines: Callable[[], Line] = partial(Spill, self._spilled)
-        if order is not breadth_first:
-            lines = partial(line, order)
-        self._dispatch = Dispatch(limits, politeness, lines=lines, take=self._take)
-        store = partial(Store.open, meaning=meaning, refresh=refresh, settings=settings)
-        self._ledger = Ledger(partial(store, self.directory))
-        self._register = Register(limits.max_redirects, self._ledger)
+        self._file = DiskQueueFile(self.directory)
+        opened = partial(Store.open, meaning=meaning, refresh=refresh, settings=settings)
+        self._journal = Journal(partial(opened, self.directory))
+        self._index = UrlIndex(10, self._journal)
         self._join = Join()
+        self._plan: Plan | None = None
         self._ending = False
         self._over = trio.Event()
         self._since = 0.0
+        # Pages that are not restored yet, and those that are left for a later run.
+        self._stored = self._left = 0
 
-    async def __aenter__(self) -> SqliteFrontier:
-        await self._ledger.open()
+    async def __aenter__(self) -> Self:
+        await self._journal.open()
         self._since = trio.current_time()
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        self._spilled.close()
+        self._file.close()
         seconds = trio.current_time() - self._since
-        await self._ledger.close(self._how, self._dispatch.hosts(), seconds)  # noqa: ASYNC102 - it shields itself
+        hosts = [] if self._plan is None else self.hosts.statistics().values()
+        await self._journal.close(self._how, hosts, seconds)  # noqa: ASYNC102 - it shields itself
 
     @property
-    def _how(self) -> str:
+    def _how(self) -> End:
         if not self._over.is_set():
-            return "cut short"
-        early = "spent" if self._dispatch.gate.spent else "stopped"
-        return early if self._join.statistics().unfinished else "finished"
+            return End.CUT_SHORT
+        early = End.SPENT if self.hosts.is_spent else End.STOPPED
+        return early if self._join.unfinished else End.FINISHED
 
     def __repr__(self) -> str:
         name, now = str(self.directory), self.statistics()
@@ -113,182 +117,192 @@ class SqliteFrontier:
         """Open a file that holds a record of each outcome, once, however often a run is killed.
 
         The record of an outcome given to its `add` is written when the outcome is settled:
-        `encode` is called in a thread. What a killed run has left half written is cut off. `head`
-        gives what a new file begins with, `rest` what else came up by each transaction. To be
-        called before the crawl begins.
+        `encode` is called in a thread. A record that a killed run has left half written is
+        removed. `head` returns the beginning of a new file, `rest` the bytes that each transaction
+        adds besides. To be called before the crawl begins.
         """
-        stream = self._ledger.store.stream(str(path), encode, head, rest)
-        self._ledger.streams.append(stream)
+        check_kind("path", path, (str, Path), "a path")
+        for name, function in (("encode", encode), ("head", head), ("rest", rest)):
+            if function is not bytes:
+                check_function(name, function, "a function that returns bytes")
+        stream = self._journal.store.stream(str(path), encode, head, rest)
+        self._journal.streams.append(stream)
         return stream
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Give what this walk has settled so far, the pages without bodies.
+        """Yield the outcomes that this walk has settled so far, the pages without bodies.
 
-        Not while the crawl runs: that has the database for itself.
+        Not while the crawl runs: it has the database for itself.
         """
-        return self._ledger.store.outcomes()
+        return self._journal.store.walk.outcomes()
 
     def bodies(self) -> Iterator[tuple[str, bytes, float]]:
-        """Give the URL, the SHA-1 and the Unix time of each body that came; as `outcomes`."""
-        return (row for rows in self._ledger.store.bodies() for row in rows)
+        """Yield the URL, the SHA-1 and the Unix time of each body that came; as `outcomes`."""
+        return (row for rows in self._journal.store.walk.bodies() for row in rows)
 
     @property
-    def jobs(self) -> Jobs:
-        """Receive jobs here; it ends when every admitted URL is settled, or the crawl is ended."""
-        return self._dispatch.jobs
+    def jobs(self) -> JobChannel:
+        """Where the workers receive their jobs; it ends when all is settled, or the crawl ends."""
+        return self.hosts.jobs
 
-    def knows(self, urls: Collection[str]) -> set[str]:
-        """Tell which of `urls` were admitted so that no path to them can call for more."""
-        return self._register.knows(urls)
+    async def open(self, plan: Plan) -> Past | None:
+        """Begin a crawl of this plan; return what earlier runs of this walk have left, if any.
 
-    async def past(self) -> Past | None:
-        """Return what earlier runs of this walk have left; None in the first."""
-        if self._ledger.store.resumed or self._ledger.store.walk > 1:
-            past = await self._ledger.ask(partial(past_of, self._ledger.store))
-            # Until `run` knows each of them.
-            self._register.admitted = past.statistics.admitted
-            self._dispatch.gate.recall(past.statistics.pages + past.statistics.failures)
-            return past
-        await trio.lowlevel.checkpoint()
-        return None
-
-    async def facts(self, url: str) -> Facts | None:
-        """Return what a page said in the last walk in which it came."""
-        number = self._register.earlier(url)
-        if number is None:
+        Raises RuntimeError when called again, and when the frontier was not entered.
+        """
+        store = self._journal.store
+        if self._plan is not None:
+            raise RuntimeError("a frontier serves one crawl: open its directory again")
+        self._plan = plan
+        self._index = UrlIndex(plan.limits.max_redirects, self._journal)
+        on_disk = plan.order is breadth_first
+        queue = partial(DiskQueue, self._file) if on_disk else None
+        self.hosts = Hosts(plan, end=self.end, queue=queue, choose=self._choose)
+        self._journal.max_at_risk = plan.workers
+        if not (store.resumed or store.walk.number > 1):
             await trio.lowlevel.checkpoint()
             return None
-        return await self._ledger.ask(partial(self._ledger.store.facts, number))
+        past = await self._journal.ask(partial(past_of, store, self._facts))
+        # Until `run` knows each of them.
+        self._index.admitted = past.statistics.admitted
+        self._stored = past.statistics.waiting
+        self.hosts.spend(past.statistics.pages + past.statistics.failures)
+        return past
 
-    async def run(self, seeds: Iterable[Job], robots: Robots, workers: int) -> None:
-        """Go on where the last run ended, or admit the seeds; return when all are settled.
+    async def run(self) -> None:
+        """Go on where the last run ended; return when all is settled, or the crawl was ended.
 
-        Returns also when the crawl was ended and nothing is in flight any more. By then all is
-        written. Raises StoreError when something could not be, and RuntimeError when called again.
+        By then all is written. Raises StoreError when something could not be.
         """
-        if self._ledger.most:
-            raise RuntimeError("a frontier serves one crawl: open its directory again")
-        self._ledger.most = workers
-        self._dispatch.obey(robots)
+        if self._plan is None:
+            raise RuntimeError("open the frontier first: await frontier.open(plan)")
         try:
-            await self._recall(robots)
-            self._admit(self._register.enter(seeds))
+            await self._restore(self._plan)
+            self._admit(self._index.enter(self._plan.first_jobs()))
             self._join.done()
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._dispatch.keep_time)
-                nursery.start_soon(self._ledger.keep_writing, self._written)
+                nursery.start_soon(self.hosts.keep_time)
+                nursery.start_soon(self._journal.keep_writing, self._written)
                 self._written()
                 await self._over.wait()
                 nursery.cancel_scope.cancel("every admitted URL has its outcome, or waits")
-            await self._ledger.write()
+            await self._journal.write()
         finally:
-            self.jobs.end()
+            self.hosts.jobs.end()
 
-    async def _recall(self, robots: Robots) -> None:
+    def known(self, urls: Collection[str]) -> set[str]:
+        """Return those of `urls` that were admitted so that no path to them calls for more."""
+        return self._index.known(urls)
+
+    async def add(self, jobs: Sequence[Job]) -> int:
+        """Admit the new ones among pages and sitemaps; return how many were new."""
+        # Before and not after: the settlement that comes next is in the same batch.
+        await trio.lowlevel.checkpoint()
+        return 0 if self._join.is_over else self._admit(self._index.enter(jobs))
+
+    async def settle(self, settlement: Settlement) -> None:
+        """Admit the new successors, then count the job out, in one atomic step.
+
+        A checkpoint only where too many bytes wait to be written. It is written a little later, as
+        one transaction.
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        await self._journal.room()
+        counts = self.hosts.settled(settlement)
+        if self._join.is_over:
+            # A robots.txt may still be read when the crawl has ended.
+            settlement = replace(settlement, successors=())
+        self._admit(self._index.settle(settlement))
+        if counts:
+            self._join.done()
+
+    async def retry(self, attempt: Attempt, seconds: float) -> None:
+        """Let a job that was fetched come again, after so many seconds, or in a later run."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        stored = self._index.take_back(attempt.job)
+        if self._ending or trio.current_time() + seconds >= self.hosts.deadline:
+            self._left += stored.purpose is Purpose.PAGE
+            self.hosts.drop(attempt)
+        else:
+            self.hosts.retry(replace(attempt, job=stored), seconds)
+        await trio.lowlevel.cancel_shielded_checkpoint()
+
+    def end(self, reason: Reason) -> None:
+        """Hand out nothing more: the crawl is ending, and the waiting URLs are for a later run."""
+        self._ending = True
+        self._journal.record()
+        self._journal.hurry()
+
+    def statistics(self) -> FrontierStatistics:
+        """Return the counts at this moment."""
+        if self._plan is None:
+            return FrontierStatistics()
+        return FrontierStatistics(
+            admitted=self._index.admitted,
+            waiting=self._stored + self.hosts.waiting + self._left,
+            unsettled=self._join.unfinished,
+            ready=self.hosts.ready,
+            held=self.hosts.held,
+            delayed=self.hosts.delayed,
+            retries=self.hosts.retries,
+        )
+
+    async def _facts(self, url: str) -> Facts | None:
+        """Return what a page said in the last walk in which it came."""
+        number = self._index.earlier(url)
+        if number is None:
+            return None
+        return await self._journal.ask(partial(self._journal.store.facts, number))
+
+    async def _restore(self, plan: Plan) -> None:
         """Take over what earlier runs have left."""
-        store = self._ledger.store
-        await self._ledger.ask(partial(self._register.recall, store))
+        store = self._journal.store
+        await self._journal.ask(partial(self._index.restore, store))
         clocks = trio.current_time(), time.time()
-        await self._ledger.ask(partial(recall_robots, robots, store, *clocks))
-        if self._dispatch.gate.spent:
-            self.hurry()
-        await revive(self._ledger, self._admit)
-        self._dispatch.gate.recalled()
+        found = partial(known_rules, store, plan.agent, *clocks)
+        for origin, rules in await self._journal.ask(lambda: list(found())):
+            self.hosts.restore_rules(f"{origin}/", rules)
+        if self.hosts.is_spent:
+            self.end(Reason.PAGE_BUDGET)
+        portions = store.walk.waiting()
+        while rows := await self._journal.ask(partial(next, portions, None)):
+            for start in range(0, len(rows), _TURN):
+                jobs = [_stored_job(*row) for row in rows[start : start + _TURN]]
+                self._stored -= sum(job.purpose is Purpose.PAGE for job in jobs)
+                self._admit(jobs)
+                await trio.lowlevel.checkpoint()
+        self.hosts.restored()
+
+    def _admit(self, fresh: Sequence[StoredJob]) -> int:
+        self._join.add(len(fresh))
+        self.hosts.admit(fresh)
+        return len(fresh)
 
     def _written(self) -> None:
         """Go on after a transaction."""
-        ended = self._ending or not self._join.statistics().unfinished
-        if ended and not self._ledger.at_risk:
+        ended = self._ending or self._join.is_over
+        if ended and not self._journal.at_risk:
             self._over.set()
-        self._dispatch.hand_out()
+        self.jobs.hand_out()
 
-    def _take(self, last: bool) -> Job | None:
+    def _choose(self, last: bool) -> Job | None:
         """Choose a job, if one more may be at risk."""
-        if self._ending or self._ledger.full:
+        if self._ending or self._journal.full:
             return None
-        job = self._dispatch.choose(last)
-        return self._register.hand_out(job) if isinstance(job, Filed) else job
+        job = self.hosts.next_job(last)
+        return self._index.hand_out(job) if isinstance(job, StoredJob) else job
 
-    def answered(self, job: Job, answer: Response | Fault, seconds: float) -> None:
-        """Note what came for a job, after so many seconds: its host may be asked again."""
-        if job.purpose is Purpose.ROBOTS and isinstance(answer, Response):
-            self._register.keep_robots(job.referrer or job.url, answer)
-        self._dispatch.answered(job, answer, seconds)
 
-    def learned(self, url: str, trouble: Response | Fault | None) -> None:
-        """Note that `robots` knows what this robots.txt says, or what trouble there was."""
-        self._register.learned(url, known=trouble is None)
-        self._dispatch.learned(url, trouble)
-
-    async def hop(self, job: Job) -> None:
-        """Ask for what a robots.txt was redirected to."""
-        await trio.lowlevel.checkpoint_if_cancelled()
-        self._dispatch.hop(job)
-
-    async def add(self, jobs: Sequence[Job]) -> int:
-        """Admit what is unseen among pages and sitemaps found elsewhere; return how many were."""
-        # Before and not after: what is settled, finished or learned next is in the same batch.
-        await trio.lowlevel.checkpoint()
-        if not self._join.statistics().unfinished:
-            return 0
-        return self._admit(self._register.enter(jobs))
-
-    def _admit(self, fresh: Sequence[Filed]) -> int:
-        self._join.add(len(fresh))
-        self._dispatch.admit(fresh)
-        return len(fresh)
-
-    async def settle(self, outcome: Outcome, successors: Sequence[Job]) -> None:
-        """Admit the unseen successors, then count the outcome's URL out, in one atomic step.
-
-        A checkpoint only where too much waits to be written. It is written a little later, as one
-        transaction.
-        """
-        await trio.lowlevel.checkpoint_if_cancelled()
-        await self._ledger.room()
-        self._dispatch.settle(outcome)
-        if self._dispatch.gate.spent:
-            self.hurry()
-        self._admit(self._register.settle(outcome, successors))
-        self._join.done()
-
-    async def finish(
-        self, job: Job, sitemap: Sitemap | None, listings: Mapping[str, Listing]
-    ) -> None:
-        """Count a sitemap out."""
-        await trio.lowlevel.checkpoint_if_cancelled()
-        self._register.finish(job, sitemap, listings)
-        self._dispatch.sitemap_done()
-        self._join.done()
-
-    def note(self, sitemap: Sitemap) -> None:
-        """Keep that a sitemap is not asked for, and why."""
-        self._register.note(sitemap)
-
-    async def retry(self, job: Job, seconds: float) -> None:
-        """Put back a job that was taken; it comes again after `seconds`, or in a later run."""
-        await trio.lowlevel.checkpoint_if_cancelled()
-        waits = self._register.take_back(job)
-        if not self._ending:
-            self._dispatch.retry(waits, seconds)
-        await trio.lowlevel.cancel_shielded_checkpoint()
-
-    def hurry(self, reason: Reason | None = None) -> None:
-        """Hand out nothing more: the crawl is ending, and what waits is for a later run."""
-        self._ending = True
-        self._ledger.note()
-        self._ledger.hurry()
-
-    def statistics(self) -> FrontierStatistics:
-        """Tell the counts at this moment."""
-        return FrontierStatistics(
-            admitted=self._register.admitted,
-            unsettled=self._join.statistics().unfinished,
-            ready=self._dispatch.ready,
-            held=len(self._dispatch.gate),
-            delayed=self._dispatch.delayed,
-        )
-
-    def hosts(self) -> list[HostStatistics]:
-        """Tell of each host at this moment."""
-        return list(self._dispatch.hosts())
+def _stored_job(
+    number: int,
+    url: str,
+    purpose: str,
+    depth: int,
+    redirects: int,
+    referrer: str | None,
+    priority: float | None,
+    tries: int,
+) -> StoredJob:
+    """Return the job of a row that waits."""
+    about = (Purpose(purpose), priority, None, None)
+    return StoredJob(url, depth, redirects, referrer, tries, *about, number)

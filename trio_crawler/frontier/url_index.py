@@ -1,62 +1,82 @@
-"""The register: which URLs a lasting crawl knows, each under its number in the database."""
+"""The URL index: which URLs a lasting crawl knows, each under its number in the database."""
 
-from __future__ import annotations
+# The annotations are objects, not strings: the fields of StoredJob are decoded by them.
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
-from trio_crawler.frontier.filed import Filed
-from trio_crawler.frontier.journal import Ledger
-from trio_crawler.frontier.memory import followed
-from trio_crawler.frontier.resume import Earlier, lasts
+from trio_crawler.frontier.journal import Journal
+from trio_crawler.frontier.resume import EarlierPages
 from trio_crawler.frontier.seen import Seen
-from trio_crawler.frontier.url_set import Keys
-from trio_crawler.model import Job, Listing, Outcome, Page, Purpose, Response, Sitemap
+from trio_crawler.frontier.settlement import RobotsRules, Settlement, SitemapRead
+from trio_crawler.frontier.url_set import UrlSet
+from trio_crawler.model import Job, Purpose
 from trio_crawler.page.urls import origin
 from trio_crawler.store.store import Store
 
 
-class Register:
-    """Number the URLs that are new, know those that are out, and have each change written."""
+class StoredJob(Job, frozen=True, array_like=True):
+    """A job, and the number under which its URL is stored."""
 
-    def __init__(self, max_redirects: int, ledger: Ledger) -> None:
+    number: int = 0
+
+    @classmethod
+    def of(cls, job: Job, number: int) -> "StoredJob":
+        """Return a job as it is stored."""
+        return cls(
+            job.url,
+            job.depth,
+            job.redirects,
+            job.referrer,
+            job.tries,
+            job.purpose,
+            job.priority,
+            job.validator,
+            job.blocked,
+            number,
+        )
+
+
+class UrlIndex:
+    """Number the new URLs, know those that workers have, and journal each change."""
+
+    def __init__(self, max_redirects: int, journal: Journal) -> None:
         self._max_redirects = max_redirects
-        self.seen = Seen(max_redirects, Keys())
+        self.seen = Seen(max_redirects, UrlSet())
         self.admitted = 0
-        self._ledger = ledger
+        self._journal = journal
         self._sitemaps: set[str] = set()
-        self._out: dict[tuple[Purpose, str], Filed] = {}
-        self._earlier = Earlier()
-        self._robots: dict[str, Response] = {}
+        self._out: dict[tuple[Purpose, str], StoredJob] = {}
+        self._earlier = EarlierPages()
         self._number = 0
 
-    def knows(self, urls: Collection[str]) -> set[str]:
-        """Tell which of `urls` were admitted so that no path to them can call for more."""
-        return self.seen.knows(urls)
+    def known(self, urls: Collection[str]) -> set[str]:
+        """Return those of `urls` that were admitted so that no path to them calls for more."""
+        return self.seen.known(urls)
 
-    def recall(self, store: Store) -> None:
+    def restore(self, store: Store) -> None:
         """Take over what earlier runs have left; of a million URLs in some two seconds."""
         self._number = store.last_number()
         # Room for as many from the beginning saves a third of the time.
-        self.seen = Seen(self._max_redirects, Keys(self.admitted))
+        self.seen = Seen(self._max_redirects, UrlSet(self.admitted))
         admitted = 0
-        for rows in store.urls():
+        for rows in store.walk.urls():
             admitted += len(rows)
             self.seen.restore(rows)
         self.admitted = admitted
-        self.seen.restore_hops(store.hops())
-        self._sitemaps.update(store.sitemap_urls())
-        self._earlier.learn(store.validators())
+        self.seen.restore_hops(store.walk.hops())
+        self._sitemaps.update(store.walk.sitemap_urls())
+        self._earlier.add(store.walk.validators())
 
-    def enter(self, jobs: Iterable[Job]) -> list[Filed]:
-        """Return what is new of these jobs, each under a number of its own."""
-        fresh = [self._file(job) for job in map(self._fresh, jobs) if job is not None]
-        if self.seen.fuller:
-            self._ledger.batch.fuller.extend(self.seen.fuller)
-            self.seen.fuller.clear()
+    def enter(self, jobs: Iterable[Job]) -> list[StoredJob]:
+        """Return the new ones of these jobs, each under a number of its own."""
+        fresh = [self._store(new) for job in jobs if (new := self._new(job)) is not None]
+        if self.seen.raised:
+            self._journal.batch.raised_redirects.extend(self.seen.raised)
+            self.seen.raised.clear()
         return fresh
 
-    def _fresh(self, job: Job) -> Job | None:
+    def _new(self, job: Job) -> Job | None:
         if job.purpose is Purpose.PAGE:
             found = self.seen.admit(job)
             self.admitted += found is not None
@@ -66,61 +86,50 @@ class Register:
         self._sitemaps.add(job.url)
         return job
 
-    def _file(self, job: Job) -> Filed:
+    def _store(self, job: Job) -> StoredJob:
         self._number += 1
-        self.seen.note(job.url, self._number)
+        self.seen.number(job.url, self._number)
         about = (job.depth, job.redirects, job.referrer, job.priority)
-        self._ledger.batch.admitted.append((self._number, job.url, job.purpose.value, *about))
-        self._ledger.note()
-        return Filed.of(job, self._number)
+        self._journal.batch.admitted.append((self._number, job.url, job.purpose.value, *about))
+        self._journal.record()
+        return StoredJob.of(job, self._number)
 
-    def hand_out(self, job: Filed) -> Job:
-        """Note that a job goes to a worker; in a later walk it asks for what has changed."""
+    def hand_out(self, job: StoredJob) -> Job:
+        """Record that a worker gets a job; in a later walk it asks for changes only."""
         self._out[job.purpose, job.url] = job
-        self._ledger.at_risk += 1
+        self._journal.at_risk += 1
         return self._earlier.conditional(job)
 
-    def settle(self, outcome: Outcome, successors: Iterable[Job]) -> list[Filed]:
-        """Note how a URL ended; return what is new of the jobs that follow from it."""
-        job = self._out.pop((Purpose.PAGE, outcome.url))
-        if not isinstance(outcome, Page):
-            successors = followed(self.seen, outcome, successors)
-        fresh = self.enter(successors)
-        self._ledger.settle(job.number, outcome)
-        return fresh
-
-    def finish(self, job: Job, sitemap: Sitemap | None, listings: Mapping[str, Listing]) -> None:
-        """Note what came of a sitemap."""
-        number = self._out.pop((Purpose.SITEMAP, job.url)).number
-        self._ledger.batch.sitemaps.append((number, sitemap, list(listings.items())))
-        self._ledger.end()
-
-    def note(self, sitemap: Sitemap) -> None:
-        """Note that a sitemap is not asked for, and why."""
-        self._ledger.batch.sitemaps.append((0, sitemap, []))
-        self._ledger.note()
-
-    def keep_robots(self, url: str, answer: Response) -> None:
-        """Keep what came for a robots.txt until its rules, and its sitemaps, are known."""
-        if lasts(answer):
-            self._robots[origin(url)] = answer
-
-    def learned(self, url: str, *, known: bool) -> None:
-        """Note what came for a robots.txt if its rules are known now."""
-        answer = self._robots.pop(origin(url), None)
-        if answer is not None and known:
-            # The sitemaps that it names are in the batch, or written.
-            self._ledger.batch.robots.append((origin(url), time.time(), answer))
-            self._ledger.note()
-
-    def take_back(self, job: Job) -> Filed:
-        """Note that a job which was out waits again; return it under its number."""
+    def take_back(self, job: Job) -> StoredJob:
+        """Record that a job which a worker had waits again; return it under its number."""
         before = self._out.pop((job.purpose, job.url))
-        batch = self._ledger.batch
+        batch = self._journal.batch
         batch.tried.append((before.number, job.tries))
         batch.retries += job.tries > before.tries
-        self._ledger.end()
-        return Filed.of(job, before.number)
+        self._journal.end()
+        return StoredJob.of(job, before.number)
+
+    def settle(self, settlement: Settlement) -> list[StoredJob]:
+        """Record how a job ended; return the new ones of the jobs that follow from it."""
+        job, learned = settlement.job, settlement.learned
+        fresh = self.enter(self.seen.successors(settlement))
+        if settlement.outcome is not None:
+            number = self._out.pop((job.purpose, job.url)).number
+            self._journal.settle(number, settlement.outcome)
+        elif isinstance(learned, SitemapRead):
+            number = self._out.pop((job.purpose, job.url)).number
+            listings = list(learned.listings.items())
+            self._journal.batch.sitemaps.append((number, learned.sitemap, listings))
+            self._journal.end()
+        if isinstance(learned, RobotsRules) and learned.answer is not None:
+            # The sitemaps that it names are in the batch, or written.
+            entry = origin(learned.url), time.time(), learned.answer
+            self._journal.batch.robots.append(entry)
+            self._journal.record()
+        if isinstance(learned, RobotsRules | SitemapRead) and learned.rejected:
+            self._journal.batch.sitemaps += [(0, sitemap, []) for sitemap in learned.rejected]
+            self._journal.record()
+        return fresh
 
     def earlier(self, url: str) -> int | None:
         """Return the number of the page that came from a URL in an earlier walk."""

@@ -1,4 +1,4 @@
-"""Keys: which URLs of very many were met, in a few bytes for each."""
+"""A set of very many URLs, in a few bytes for each."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _RECENT, _LONGEST = 32_768, 256
 _pack = Struct("<q").pack
 
 
-class Keys:
-    """Keep a set of URLs as 64-bit keys, in 14 bytes for each.
+class UrlSet:
+    """A set of URLs, kept as 64-bit keys in 14 bytes for each.
 
     Two URLs may have one key, and then the second is taken for the first: in a set of 10,000,000
     that happens with a chance of 3 in 1,000,000. A key is Python's hash of a str, which is salted
-    anew in each process: nobody can know which URLs share one, and a key means nothing to another
+    anew in each process: no site can know which URLs share one, and a key means nothing to another
     process. With a PYTHONHASHSEED that is known, such as 0, a site can name two URLs of its own
     that share one (to find them takes 2**32 hashes), so that only one of them is fetched; to hide
     a certain URL of somebody else takes 2**64.

@@ -1,8 +1,7 @@
-"""Addresses: which ones a crawl may connect to."""
+"""Addresses: the policy that decides which addresses a crawl may connect to."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from ipaddress import (
@@ -15,14 +14,16 @@ from ipaddress import (
 )
 from typing import NamedTuple, TypeAlias
 
+from trio_crawler.page.urls import host
+
 Address: TypeAlias = IPv4Address | IPv6Address
 Block: TypeAlias = IPv4Network | IPv6Network
 
 _CACHED = 4096
 
 # The IANA special-purpose address registries (RFC 6890, RFC 8190) and those of multicast; the
-# first match counts. `ipaddress.is_global` is no help: it lets multicast and ::127.0.0.1 through,
-# and what it says of other blocks depends on the patch version of Python.
+# first match counts. `ipaddress.is_global` does not serve: it calls multicast and ::127.0.0.1
+# global, and its value for other blocks depends on the patch version of Python.
 _METADATA = "a cloud metadata address"
 _V4: tuple[tuple[IPv4Network, str], ...] = tuple(
     (IPv4Network(network), kind)
@@ -69,9 +70,9 @@ _V6: tuple[tuple[IPv6Network, str], ...] = tuple(
         ("2001::/23", "a reserved address"),  # RFC 2928: IETF protocol assignments
     )
 )
-# RFC 4291, 2.5.4: all that was ever given out for use by anyone.
+# RFC 4291, 2.5.4: the only block of global unicast that was ever allocated.
 _UNICAST = IPv6Network("2000::/3")
-# The networks that lead to an IPv4 address, and the bits that follow it.
+# The networks whose addresses embed an IPv4 address, and the number of bits that follow it.
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _CARRIERS = (
     (_MAPPED, 0),  # RFC 4291, 2.5.5.2
@@ -80,47 +81,48 @@ _CARRIERS = (
 )
 
 
-class _Judged(NamedTuple):
-    """What an address is: `kind` is None for a public one, `forms` are what a user may open."""
+class _Judgement(NamedTuple):
+    """The kind of an address, None for a public one, and the `forms` that a user may open."""
 
     kind: str | None
     forms: tuple[Address, ...] = ()
 
 
 class AddressPolicy:
-    """Decide to which addresses a crawl may connect: the public ones, and those that are opened.
+    """The addresses a crawl may connect to: the public ones, and those that are opened.
 
     A seed whose host is an address opens exactly that address. A seed whose host is a name opens
-    what its first lookup gave, so that a name that changes later leads nowhere new. `allowed`
-    are addresses and networks ("10.0.0.0/8"), valid for IPv4-mapped addresses too.
+    the addresses of its first lookup, so that a later change of the name opens no other.
+    `allow_private` has addresses and networks ("10.0.0.0/8"), which also open the IPv4-mapped
+    addresses of the same. Seeds are normalised URLs.
 
-    Raises ValueError, naming it, for an entry of `allowed` that is neither.
+    Raises ValueError, which names the entry, for one of `allow_private` that is neither.
     """
 
-    def __init__(self, seeds: Iterable[str] = (), allowed: Iterable[str] = ()) -> None:
-        hosts = {_host(seed) for seed in seeds}
+    def __init__(self, seeds: Iterable[str] = (), allow_private: Iterable[str] = ()) -> None:
+        hosts = {bare(host(seed)) for seed in seeds}
         parsed = {host: parse_address(host) for host in hosts}
         self._opened: set[Address] = {found for found in parsed.values() if found is not None}
         self._names = {host for host, found in parsed.items() if found is None}
-        self._unlearnt = set(self._names)
-        self._allowed = tuple(map(_block, allowed))
+        self._not_looked_up = set(self._names)
+        self._allowed = tuple(map(_block, allow_private))
 
     def __repr__(self) -> str:
         opened, allowed = len(self._opened), len(self._allowed)
         return f"<AddressPolicy: {opened} addresses opened, {allowed} networks allowed>"
 
-    def learn(self, host: str, addresses: Sequence[str]) -> None:
-        """Take what a lookup of `host` gave: the first one for a seed's name opens it."""
-        if addresses and host in self._unlearnt:
-            self._unlearnt.remove(host)
+    def record(self, host: str, addresses: Sequence[str]) -> None:
+        """Open the addresses of the first lookup of `host`, if that is a seed's name."""
+        if addresses and host in self._not_looked_up:
+            self._not_looked_up.remove(host)
             for kind, forms in map(_judge, addresses):
                 if kind is not None:
                     self._opened.update(forms[:1])
 
-    def refusal(self, host: str, address: str) -> str | None:
-        """Say in a sentence why `address`, found for `host`, is not connected to; None if it is.
+    def block_reason(self, host: str, address: str) -> str | None:
+        """Return a sentence why `address`, found for `host`, is blocked; None if it is not.
 
-        `address` may be in brackets. What is not an address at all is refused.
+        `address` may be in brackets. Anything but an address is blocked.
         """
         kind, forms = _judge(address)
         if kind is None or self._is_opened(forms):
@@ -139,7 +141,7 @@ class AddressPolicy:
 
 
 def parse_address(host: str) -> Address | None:
-    """Return the address that a host is, in brackets or not; None if it is a name."""
+    """Parse a host that is an address, in brackets or not. Returns None for a name."""
     try:
         return ip_address(bare(host))
     except ValueError:
@@ -152,18 +154,18 @@ def bare(host: str) -> str:
 
 
 @lru_cache(maxsize=_CACHED)
-def _judge(address: str) -> _Judged:
+def _judge(address: str) -> _Judgement:
     found = parse_address(address)
     if found is None:
-        return _Judged("not an address")
+        return _Judgement("not an address")
     if isinstance(found, IPv4Address):
-        return _Judged(_kind_v4(found), (found,))
+        return _Judgement(_kind_v4(found), (found,))
     if found.scope_id is not None:
-        # It names one of this machine's own interfaces, and no URL can have it.
-        return _Judged("an address with a scope, which is never connected to")
+        # It names an interface of this machine, and no URL can have it.
+        return _Judgement("an address with a scope, which is never connected to")
     if found in _MAPPED:
-        return _Judged(_kind_v6(found), (found, _inner(found, 0)))
-    return _Judged(_kind_v6(found), (found,))
+        return _Judgement(_kind_v6(found), (found, _inner(found, 0)))
+    return _Judgement(_kind_v6(found), (found,))
 
 
 def _kind_v4(address: IPv4Address) -> str | None:
@@ -192,23 +194,16 @@ def _subject(host: str, address: str) -> str:
     return f"{host} leads to {address},"
 
 
-def _host(url: str) -> str:
-    """Return the host of a normalised URL, without brackets."""
-    authority = re.split("[/?#]", url.partition("://")[2], maxsplit=1)[0]
-    host = authority.rpartition("@")[2]
-    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-
-
 def _block(entry: str) -> Block:
     try:
         if "%" in entry:
             raise ValueError(entry)
         network = ip_network(entry, strict=False)
     except ValueError:
-        why = f"not an address or a network such as 10.0.0.0/8: {entry!r}"
-        raise ValueError(why) from None
+        wanted = "an address or a network such as 10.0.0.0/8"
+        raise ValueError(f"each of allow_private must be {wanted}, not {entry!r}") from None
     try:
         return ip_network(entry)
     except ValueError:
-        why = f"{entry} has host bits set; the network is {network}"
-        raise ValueError(why) from None
+        wanted = f"a network without host bits, such as {network}"
+        raise ValueError(f"each of allow_private must be {wanted}, not {entry!r}") from None

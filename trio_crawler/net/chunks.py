@@ -1,22 +1,22 @@
-"""Chunks: the body out of a chunked message, read by llhttp."""
+"""ChunkDecoder: the body of a chunked message, decoded by llhttp."""
 
 from __future__ import annotations
 
 import httptools
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.errors import Faulty
-from trio_crawler.net.head import MOST_BYTES, MOST_LINES
+from trio_crawler.net.errors import FetchError
+from trio_crawler.net.head import MAX_HEAD_BYTES, MAX_HEAD_LINES
 
 _HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 _END = b"\r\n\r\n"
 
 
-class Chunks:
-    """Take a chunked body as it comes, give what is in it (RFC 9112, 7.1).
+class ChunkDecoder:
+    """A decoder of one chunked body (RFC 9112, 7.1).
 
-    `ended` after the last chunk and the trailers, which are dropped; `clean` says that no byte
-    came behind them.
+    `ended` is set after the last chunk and the trailers, which are dropped. `clean` is False if
+    any byte came behind them.
     """
 
     __slots__ = ("_idle", "_parser", "_pieces", "_tail", "_trailers", "clean", "ended")
@@ -29,39 +29,39 @@ class Chunks:
         self._idle = 0
         self._trailers = -1
         self._parser = httptools.HttpResponseParser(self)
-        # Servers that write a size before they know it leave room for its digits; curl, h11 and
-        # the browsers pass over it.
+        # Servers that write a size before they know it leave spaces for its digits; curl, h11
+        # and the browsers skip them.
         self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
         self._parser.feed_data(_HEAD)
 
     def feed(self, data: bytes) -> bytes:
-        """Return what `data` holds of the body. Raises Faulty(BAD_REPLY)."""
+        """Return the bytes of the body in `data`. Raises FetchError(BAD_REPLY)."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
-            # Behind the end anything may come; it is not ours to read.
+            # Bytes behind the end belong to no answer, whatever they are.
             if not self.ended:
                 raise _bad(f"the chunks of the body are damaged: {error}") from None
             self.clean = False
         if self.ended:
-            self._look_behind(data)
-        self._bound(data)
+            self._check_tail(data)
+        self._check_framing(data)
         pieces, self._pieces = self._pieces, []
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def _look_behind(self, data: bytes) -> None:
-        """See the line ends that llhttp skips between messages: no body ends in more than two."""
+    def _check_tail(self, data: bytes) -> None:
+        """Detect the line ends that llhttp skips between messages: a body ends in two at most."""
         tail = (self._tail + data)[-5:]
         if not tail.endswith(_END) or tail[0] in _END:
             self.clean = False
 
-    def _bound(self, data: bytes) -> None:
-        """Bound what comes without being body: chunk extensions, trailers."""
+    def _check_framing(self, data: bytes) -> None:
+        """Bound the bytes that are not body: chunk extensions, trailers."""
         self._tail = (self._tail + data[-5:])[-5:]
         self._idle = 0 if self._pieces else self._idle + len(data)
-        if self._idle > MOST_BYTES or self._trailers > MOST_LINES:
+        if self._idle > MAX_HEAD_BYTES or self._trailers > MAX_HEAD_LINES:
             self.clean = False
-            raise _bad("the chunks of the body have too much around them")
+            raise _bad("the chunks of the body have too many bytes of extensions or trailers")
 
     def on_body(self, piece: bytes) -> None:
         """Collect a piece (httptools calls this)."""
@@ -69,17 +69,17 @@ class Chunks:
             self._pieces.append(piece)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Count a trailer; the first is the Transfer-Encoding of our own making."""
+        """Count a trailer (httptools calls this); the first is the field of `_HEAD`."""
         self._trailers += not self.ended
 
     def on_message_begin(self) -> None:
-        """Notice an answer behind the end."""
+        """Record that another answer follows the end (httptools calls this)."""
         self.clean = not self.ended
 
     def on_message_complete(self) -> None:
-        """Notice the end."""
+        """Record the end (httptools calls this)."""
         self.ended = True
 
 
-def _bad(detail: str) -> Faulty:
-    return Faulty(Reason.BAD_REPLY, detail, Phase.READ)
+def _bad(detail: str) -> FetchError:
+    return FetchError(Reason.BAD_REPLY, detail, Phase.READ)

@@ -1,4 +1,4 @@
-"""Connection: one socket to one origin, one request and its answer at a time."""
+"""Connection: one socket to one origin, for one request and its response at a time."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import ssl
 from typing import TypeAlias
 
 from trio_crawler.model import Fault, Phase, Reason
-from trio_crawler.net.chunks import Chunks
-from trio_crawler.net.errors import Faulty, broken, socket_fault
+from trio_crawler.net.chunks import ChunkDecoder
+from trio_crawler.net.errors import FetchError, connection_lost, socket_fault
 from trio_crawler.net.head import (
-    MOST_BYTES,
-    MOST_INTERIM,
-    MOST_LINES,
+    MAX_HEAD_BYTES,
+    MAX_HEAD_LINES,
+    MAX_INTERIM_HEADS,
     Head,
-    bad,
+    bad_reply,
     check_start,
     end_of_head,
     parse,
@@ -24,16 +24,17 @@ from trio_crawler.net.stream import Stream
 Origin: TypeAlias = tuple[str, str, int]
 """Scheme, host (an IPv6 address without brackets) and port."""
 
-PORTS = {"http": 80, "https": 443}
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Connection:
-    """Ask over a stream, which it owns, and tell whether it can be asked again.
+    """One request and its response at a time, over a stream that the connection owns.
 
-    `ask`, then `read` until it gives no bytes: then, and only if `reusable`, `ask` again. At
-    most `most` bytes are taken from the socket for one answer, give or take 64 KiB.
+    Call `ask`, then `read` until it returns no bytes; after that, and only if the connection is
+    `reusable`, `ask` again. At most `max_bytes` bytes, give or take 64 KiB, are received for one
+    response.
 
-    Raises Faulty.
+    Raises FetchError.
     """
 
     __slots__ = (
@@ -42,9 +43,9 @@ class Connection:
         "_chunks",
         "_head",
         "_left",
-        "_most",
+        "_max_bytes",
         "_progress",
-        "_untouched",
+        "_unanswered",
         "asked",
         "origin",
         "reusable",
@@ -61,18 +62,18 @@ class Connection:
         self._progress = Progress("")
         self._buffer = b""
         self._before = 0
-        self._untouched = True
-        self._most = 0
+        self._unanswered = True
+        self._max_bytes = 0
         self._left: int | None = 0
-        self._chunks: Chunks | None = None
+        self._chunks: ChunkDecoder | None = None
 
-    def is_spoilt(self) -> bool:
-        """Tell whether an idle connection was closed by the server, or sent to unasked."""
+    def is_stale(self) -> bool:
+        """Whether the server has closed an idle connection, or sent bytes unasked."""
         return not self.stream.is_quiet()
 
-    def is_untouched(self) -> bool:
-        """Tell whether not one byte has come of the answer."""
-        return self._untouched
+    def is_unanswered(self) -> bool:
+        """Whether no byte of the response has come."""
+        return self._unanswered
 
     def close(self) -> None:
         """Close the socket; nothing is sent."""
@@ -80,15 +81,15 @@ class Connection:
         self.stream.close()
 
     async def ask(
-        self, request: bytes, progress: Progress, most: int, *, bodiless: bool = False
+        self, request: bytes, progress: Progress, max_bytes: int, *, bodiless: bool = False
     ) -> Head:
-        """Send a request and return the head of its answer; interim answers are passed over."""
+        """Send a request and return the head of its response; interim responses are skipped."""
         self.reusable = False
         self.asked += 1
         self._progress = progress
         self._before = self.stream.received
-        self._untouched = True
-        self._most = most
+        self._unanswered = True
+        self._max_bytes = max_bytes
         progress.phase = Phase.SEND
         try:
             await self.stream.send(request)
@@ -112,65 +113,65 @@ class Connection:
                 return b""
             data = await self._receive()
             if not data:
-                self._cut_off()
+                self._check_end()
                 return b""
             self._buffer = data
 
     def drain(self) -> None:
-        """Read what is left of a body if it has come already; a body not read spoils the rest."""
+        """Read the rest of a body if all of it has come: then the connection can be reused."""
         try:
             while self._take():
                 pass
-        except Faulty:
+        except FetchError:
             return
         if self._is_over():
             self._end()
 
     async def _final_head(self, bodiless: bool) -> Head:
         spent = lines = 0
-        for _ in range(MOST_INTERIM + 1):
-            raw = await self._raw_head(MOST_BYTES - spent)
+        for _ in range(MAX_INTERIM_HEADS + 1):
+            raw = await self._raw_head(MAX_HEAD_BYTES - spent)
             head = parse(raw, bodiless=bodiless)
             spent += len(raw)
             lines += len(head.fields)
-            if lines > MOST_LINES:
-                raise bad(f"the answer has more than {MOST_LINES} header lines")
+            if lines > MAX_HEAD_LINES:
+                raise bad_reply(f"the answer has more than {MAX_HEAD_LINES} header lines")
             if head.status >= 200:
                 return head
             if head.status == 101:
-                raise bad("the server changes to a protocol that was not asked for")
-        raise bad(f"the answer begins with more than {MOST_INTERIM} interim answers")
+                raise bad_reply("the server changes to a protocol that was not asked for")
+        raise bad_reply(f"the answer begins with more than {MAX_INTERIM_HEADS} interim answers")
 
-    async def _raw_head(self, most: int) -> bytes:
-        looked = 0
+    async def _raw_head(self, max_bytes: int) -> bytes:
+        searched = 0
         end = end_of_head(self._buffer) if self._buffer else None
         if end is None:
             check_start(self._buffer)
         while end is None:
-            # An empty line that is cut in two begins at most three bytes before the end.
-            looked = max(0, len(self._buffer) - 3)
+            # An empty line that is split begins at most three bytes before the end.
+            searched = max(0, len(self._buffer) - 3)
             data = await self._receive()
             if not data:
                 raise self._no_answer()
-            # Not counted at the socket: TLS says farewell in bytes that are of no answer.
-            self._untouched = False
+            # Not counted at the socket: the closing bytes of TLS belong to no response.
+            self._unanswered = False
             self._buffer = self._buffer + data if self._buffer else data
-            if (end := end_of_head(self._buffer, looked)) is None:
+            if (end := end_of_head(self._buffer, searched)) is None:
                 check_start(self._buffer)
-                if len(self._buffer) > most:
+                if len(self._buffer) > max_bytes:
                     break
-        if end is None or end.end() > most:
-            raise bad(f"the header of the answer has more than {MOST_BYTES} bytes")
+        if end is None or end.end() > max_bytes:
+            raise bad_reply(f"the header of the answer has more than {MAX_HEAD_BYTES} bytes")
         head, self._buffer = self._buffer[: end.end()], self._buffer[end.end() :]
         return head
 
     def _begin(self, head: Head) -> None:
         self._left = head.length
-        self._chunks = Chunks() if head.chunked else None
+        self._chunks = ChunkDecoder() if head.chunked else None
         self._head = head
 
     def _take(self) -> bytes:
-        """Return what the buffer holds of the body."""
+        """Return the bytes of the body that are in the buffer, and drop them there."""
         data, self._buffer = self._buffer, b""
         if not data:
             return b""
@@ -191,36 +192,36 @@ class Connection:
 
     def _end(self) -> None:
         clean = not self._buffer if self._chunks is None else self._chunks.clean
-        self.reusable = clean and self._head.keep
+        self.reusable = clean and self._head.keep_alive
 
-    def _cut_off(self) -> None:
-        """Judge the end of the connection: only a body of no stated length may end with it."""
+    def _check_end(self) -> None:
+        """Refuse the end of the connection, except for a body without a stated length."""
         if self._chunks is not None or self._left is not None:
-            raise Faulty(Reason.INCOMPLETE, self._short(), Phase.READ)
+            raise FetchError(Reason.INCOMPLETE, self._shortfall(), Phase.READ)
 
-    def _short(self) -> str:
+    def _shortfall(self) -> str:
         received = self._progress.received or 0
         if self._left is None:
             return f"the body was cut off after {received} bytes"
         return f"{received} of {received + self._left} bytes of the body came"
 
     async def _receive(self) -> bytes:
-        if self.stream.received - self._before > self._most:
-            detail = f"more than {self._most} bytes were sent for one answer"
-            raise Faulty(Reason.TOO_LARGE, detail, self._progress.phase)
+        if self.stream.received - self._before > self._max_bytes:
+            detail = f"more than {self._max_bytes} bytes were sent for one answer"
+            raise FetchError(Reason.TOO_LARGE, detail, self._progress.phase)
         try:
             return await self.stream.receive()
         except ssl.SSLEOFError as error:
-            # RFC 9112, 9.8: without the closing word, what came may not be all.
+            # RFC 9112, 9.8: without the closing alert of TLS the body may be incomplete.
             if self._progress.phase is not Phase.READ:
                 raise self._no_answer() from error
-            raise Faulty(Reason.INCOMPLETE, self._short(), Phase.READ) from error
+            raise FetchError(Reason.INCOMPLETE, self._shortfall(), Phase.READ) from error
         except OSError as error:
             raise self._fault(error) from error
 
-    def _no_answer(self) -> Faulty:
-        return Faulty(Reason.RESET, broken(self._progress.peer, None), Phase.WAIT)
+    def _no_answer(self) -> FetchError:
+        return FetchError(Reason.RESET, connection_lost(self._progress.server, None), Phase.WAIT)
 
-    def _fault(self, error: OSError) -> Faulty:
+    def _fault(self, error: OSError) -> FetchError:
         fault: Fault = socket_fault(error, self._progress)
-        return Faulty(fault.reason, fault.detail, fault.phase)
+        return FetchError(fault.reason, fault.detail, fault.phase)

@@ -1,4 +1,4 @@
-"""CookieStore: what the hosts of a crawl ask to be told again."""
+"""CookieStore: the cookies of the hosts of a crawl."""
 
 from __future__ import annotations
 
@@ -7,25 +7,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
-from typing import NamedTuple
 
 import httpx
 import trio
 
-from trio_crawler.page.urls import host
-from trio_crawler.policy.http_dates import moment
+from trio_crawler.arguments import check_function
+from trio_crawler.net.statistics import CookieStatistics
+from trio_crawler.page import urls
+from trio_crawler.policy.http_dates import parse_http_date
 
-MOST_COOKIES = 50
-MOST_BYTES = 8 * 1024
-"""Bytes of names, values and paths that one host may have kept."""
-MOST_HOSTS = 10_000
-MOST_IN_ALL = 64 * 1024 * 1024
+MAX_COOKIES = 50
+"""Cookies that one host may have."""
+
+MAX_BYTES = 8 * 1024
+"""Bytes of names, values and paths that one host may have."""
+
+MAX_HOSTS = 10_000
+"""Hosts that may have cookies."""
+
+MAX_TOTAL_BYTES = 64 * 1024 * 1024
 """Bytes of memory, roughly, that all cookies together may take."""
 
-# RFC 6265bis, 5.6: a longer cookie is refused, a longer attribute is as if it were not there.
-_MOST_PAIR = 4096
-_MOST_ATTRIBUTE = 1024
-_MOST_SECONDS = 400 * 86_400
+# RFC 6265bis, 5.6: a longer cookie is rejected, a longer attribute is ignored.
+_MAX_PAIR = 4096
+_MAX_ATTRIBUTE = 1024
+_MAX_SECONDS = 400 * 86_400
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _MAX_AGE = re.compile("-?[0-9]+")
@@ -34,16 +40,9 @@ _BLANK = " \t"
 _OVERHEAD = 350
 
 
-class CookieStatistics(NamedTuple):
-    """Count a store: the hosts that have cookies, and the cookies."""
-
-    hosts: int
-    cookies: int
-
-
 @dataclass(frozen=True, slots=True)
 class _Cookie:
-    """One cookie; `ends` is on the store's clock, `born` its place in the order of creation."""
+    """One cookie: `ends` by the clock of the store, `born` its place in the order of creation."""
 
     name: str
     value: str
@@ -58,7 +57,7 @@ class _Cookie:
 
 
 class _Jar:
-    """Hold the cookies of one host by name and path; those not set for longest come first."""
+    """The cookies of one host by name and path; the one not set for longest comes first."""
 
     __slots__ = ("cookies", "size")
 
@@ -67,40 +66,45 @@ class _Jar:
         self.size = 0
 
     def put(self, cookie: _Cookie) -> None:
-        """Keep a cookie in the place of the one it replaces, the oldest going if need be."""
+        """Store a cookie instead of an older one; evict the oldest ones beyond the bounds."""
         self.drop((cookie.name, cookie.path))
         self.cookies[cookie.name, cookie.path] = cookie
         self.size += cookie.size
-        while len(self.cookies) > MOST_COOKIES or self.size > MOST_BYTES:
+        while len(self.cookies) > MAX_COOKIES or self.size > MAX_BYTES:
             self.drop(next(iter(self.cookies)))
 
     def drop(self, key: tuple[str, str]) -> None:
-        """Forget the cookie under this key, if there is one."""
+        """Remove the cookie under a key, if there is one."""
         if cookie := self.cookies.pop(key, None):
             self.size -= cookie.size
 
     @property
     def weight(self) -> int:
-        """Return roughly how many bytes of memory the cookies take."""
+        """The rough number of bytes of memory that the cookies take."""
         return self.size + _OVERHEAD * len(self.cookies)
 
     def expire(self, now: float) -> None:
-        """Forget what has ended."""
+        """Remove the cookies that have expired."""
         for cookie in [cookie for cookie in self.cookies.values() if cookie.ends <= now]:
             self.drop((cookie.name, cookie.path))
 
 
 class CookieStore:
-    """Keep the cookies of a crawl by RFC 6265 and its successor draft (6265bis), in memory.
+    """The cookies of a crawl, in memory, by RFC 6265 and its successor draft (6265bis).
 
-    Stricter than both in one point: a cookie goes back to exactly the host that set it, on any
-    port, whatever its Domain says. A Domain that the host is not in makes the cookie refused,
-    one that it is in changes nothing, so no list of public suffixes is needed.
+    It is stricter than both in one point: a cookie is sent only to the host that set it, on any
+    port, whatever its Domain is. A cookie with a Domain that does not include its host is
+    rejected. So no list of public suffixes is needed.
 
-    A host has at most 50 cookies and 8 KiB, 10,000 hosts have any, and all take 64 MiB at most:
-    the ones not set for longest are forgotten first. URLs are normalised http or https ones.
-    `clock` gives seconds from any start, `today` the time on the wall, by which Expires is read.
+    A host may have 50 cookies and 8 KiB, 10,000 hosts may have cookies, and all of them take
+    64 MiB at most: those not set for longest are evicted first. URLs are normalised http or https
+    URLs. Cookies expire by `clock`, which returns seconds from any start; Expires is compared
+    with `today`, which returns the current datetime with a time zone.
+
+    Raises TypeError, which names the argument, for a clock or calendar that is no function.
     """
+
+    __module__ = "trio_crawler.net"
 
     def __init__(
         self,
@@ -108,6 +112,8 @@ class CookieStore:
         clock: Callable[[], float] = trio.current_time,
         today: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        check_function("clock", clock, "a function that returns seconds")
+        check_function("today", today, "a function that returns a datetime")
         self._jars: dict[str, _Jar] = {}
         self._clock = clock
         self._today = today
@@ -119,20 +125,20 @@ class CookieStore:
         return f"<CookieStore: {figures.cookies} cookies of {figures.hosts} hosts>"
 
     def statistics(self) -> CookieStatistics:
-        """Count what is kept at this moment, ended or not."""
+        """Count the cookies at this moment, expired or not."""
         cookies = sum(len(jar.cookies) for jar in self._jars.values())
         return CookieStatistics(len(self._jars), cookies)
 
     def cookies_for(self, url: str) -> str | None:
-        """Give the value of the Cookie header for a URL; None when there is nothing to send.
+        """Return the value of the Cookie header for a URL, or None if it has no cookies.
 
-        Longer paths come first, then what was created first (RFC 6265, 5.4). A character stands
-        for a byte, as in Latin-1: encoded so, a cookie goes back as it came.
+        Longer paths come first, then older cookies (RFC 6265, 5.4). Encoded in Latin-1, the value
+        has the bytes of the cookies as they were set.
         """
-        jar = self._jars.get(host(url)) if self._jars else None
+        jar = self._jars.get(urls.host(url)) if self._jars else None
         if jar is None:
             return None
-        now, secure, path = self._clock(), url.startswith("https:"), _path(url)
+        now, secure, path = self._clock(), url.startswith("https:"), urls.path(url)
         sent = [
             cookie
             for cookie in jar.cookies.values()
@@ -142,41 +148,41 @@ class CookieStore:
         return "; ".join(f"{cookie.name}={cookie.value}" for cookie in sent) or None
 
     def store(self, url: str, headers: httpx.Headers) -> None:
-        """Take in every Set-Cookie field of an answer from a URL; what breaks a rule is left."""
+        """Store the cookies of a response from a URL; those that break a rule are rejected."""
         fields = [value for name, value in headers.raw if name.lower() == b"set-cookie"]
         for field in fields:
             if not _CONTROL.search(field):
-                self._store(url, _Said(field.decode("latin-1")))
+                self._store(url, _SetCookie(field.decode("latin-1")))
 
-    def _store(self, url: str, said: _Said) -> None:
-        name = host(url)
+    def _store(self, url: str, parsed: _SetCookie) -> None:
+        name = urls.host(url)
         jar = self._jars.pop(name, None) or _Jar()
         now, before = self._clock(), jar.weight
         jar.expire(now)
-        if _permitted(url, said):
-            self._put(jar, url, said, now)
+        if _permitted(url, parsed):
+            self._put(jar, url, parsed, now)
         if jar.cookies:
-            # At the end of the dict again: the first host is the one not heard of for longest.
+            # At the end of the dict again: the first host is the one not set for longest.
             self._jars[name] = jar
         self._weight += jar.weight - before
-        while len(self._jars) > MOST_HOSTS or self._weight > MOST_IN_ALL:
+        while len(self._jars) > MAX_HOSTS or self._weight > MAX_TOTAL_BYTES:
             self._weight -= self._jars.pop(next(iter(self._jars))).weight
 
-    def _put(self, jar: _Jar, url: str, said: _Said, now: float) -> None:
-        path = said.path or _directory(_path(url))
-        if len(path) > _MOST_ATTRIBUTE or _before_a_secure_one(jar, url, said.name, path):
+    def _put(self, jar: _Jar, url: str, parsed: _SetCookie, now: float) -> None:
+        path = parsed.path or _directory(urls.path(url))
+        if len(path) > _MAX_ATTRIBUTE or _hides_secure_cookie(jar, url, parsed.name, path):
             return
-        known = jar.cookies.get((said.name, path))
+        known = jar.cookies.get((parsed.name, path))
         born = known.born if known else next(self._births)
-        ends = now + said.seconds(self._today)
+        ends = now + parsed.seconds(self._today)
         if ends <= now:
-            jar.drop((said.name, path))
+            jar.drop((parsed.name, path))
         else:
-            jar.put(_Cookie(said.name, said.value, path, said.secure, ends, born))
+            jar.put(_Cookie(parsed.name, parsed.value, path, parsed.secure, ends, born))
 
 
-class _Said:
-    """Take one Set-Cookie field apart (RFC 6265, 5.2); of an attribute the last one counts."""
+class _SetCookie:
+    """A parsed Set-Cookie field (RFC 6265, 5.2); the last one of repeated attributes counts."""
 
     __slots__ = ("domain", "expires", "max_age", "name", "path", "secure", "value")
 
@@ -191,11 +197,11 @@ class _Said:
         self.max_age: int | None = None
         self.expires: datetime | None = None
         for attribute in attributes:
-            key, _, what = (part.strip(_BLANK) for part in attribute.partition("="))
-            if len(what) <= _MOST_ATTRIBUTE:
-                self._heed(key.lower(), what)
+            key, _, value = (part.strip(_BLANK) for part in attribute.partition("="))
+            if len(value) <= _MAX_ATTRIBUTE:
+                self._parse(key.lower(), value)
 
-    def _heed(self, attribute: str, value: str) -> None:
+    def _parse(self, attribute: str, value: str) -> None:
         match attribute:
             case "domain":
                 self.domain = value.removeprefix(".").lower()
@@ -206,62 +212,57 @@ class _Said:
             case "max-age" if _MAX_AGE.fullmatch(value):
                 self.max_age = int(value)
             case "expires":
-                self.expires = moment(value) or self.expires
+                self.expires = parse_http_date(value) or self.expires
 
     def seconds(self, today: Callable[[], datetime]) -> float:
-        """Return how long it is to be kept: Max-Age before Expires; infinite without either."""
+        """Return its lifetime in seconds: Max-Age before Expires; infinite without either."""
         if self.max_age is not None:
-            return max(0, min(self.max_age, _MOST_SECONDS))
+            return max(0, min(self.max_age, _MAX_SECONDS))
         if self.expires is not None:
-            return min((self.expires - today()).total_seconds(), _MOST_SECONDS)
+            return min((self.expires - today()).total_seconds(), _MAX_SECONDS)
         return float("inf")
 
 
-def _permitted(url: str, said: _Said) -> bool:
-    if not said.name or len(said.name) + len(said.value) > _MOST_PAIR:
+def _permitted(url: str, parsed: _SetCookie) -> bool:
+    if not parsed.name or len(parsed.name) + len(parsed.value) > _MAX_PAIR:
         return False
-    if said.domain and not _within(host(url), said.domain):
+    if parsed.domain and not _within(urls.host(url), parsed.domain):
         return False
-    if said.secure and not url.startswith("https:"):
+    if parsed.secure and not url.startswith("https:"):
         return False
-    return _worthy(said)
+    return _prefix_permits(parsed)
 
 
-def _worthy(said: _Said) -> bool:
-    """Tell whether a cookie may have its prefix (RFC 6265bis, 4.1.3)."""
-    name = said.name.lower()
+def _prefix_permits(parsed: _SetCookie) -> bool:
+    """Whether a cookie may have the prefix of its name (RFC 6265bis, 4.1.3)."""
+    name = parsed.name.lower()
     if name.startswith("__host-"):
-        return said.secure and not said.domain and said.path == "/"
-    return said.secure or not name.startswith("__secure-")
+        return parsed.secure and not parsed.domain and parsed.path == "/"
+    return parsed.secure or not name.startswith("__secure-")
 
 
 def _within(host: str, domain: str) -> bool:
-    """Tell whether a host domain-matches (RFC 6265, 5.1.3); an address matches only itself."""
+    """Whether a host domain-matches (RFC 6265, 5.1.3); an address matches only itself."""
     # In the URL Standard a host whose last part is a number is an address.
     address = host.rpartition(".")[2].isdigit()
     return host == domain or (not address and host.endswith("." + domain))
 
 
-def _before_a_secure_one(jar: _Jar, url: str, name: str, path: str) -> bool:
-    """Tell whether what came in the clear would take the place of a secure cookie."""
+def _hides_secure_cookie(jar: _Jar, url: str, name: str, path: str) -> bool:
+    """Whether a cookie that came without TLS would be sent instead of a secure one."""
     return not url.startswith("https:") and any(
         cookie.secure and cookie.name == name and _covers(cookie.path, path)
         for cookie in jar.cookies.values()
     )
 
 
-def _path(url: str) -> str:
-    start = url.index("/", url.index("//") + 2)
-    return url[start:].partition("?")[0]
-
-
 def _directory(path: str) -> str:
-    """Return the default path of a URL's path (RFC 6265, 5.1.4)."""
+    """Return the default path of a cookie for the path of a URL (RFC 6265, 5.1.4)."""
     return path[: path.rindex("/")] or "/"
 
 
-def _covers(path: str, asked: str) -> bool:
-    """Tell whether a request's path matches a cookie's (RFC 6265, 5.1.4)."""
-    if not asked.startswith(path):
+def _covers(path: str, requested: str) -> bool:
+    """Whether the path of a request matches that of a cookie (RFC 6265, 5.1.4)."""
+    if not requested.startswith(path):
         return False
-    return len(asked) == len(path) or path.endswith("/") or asked[len(path)] == "/"
+    return len(requested) == len(path) or path.endswith("/") or requested[len(path)] == "/"

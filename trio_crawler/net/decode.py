@@ -1,10 +1,9 @@
-"""Body: what came for one URL, decoded as it comes, and bounded all the way."""
+"""Body: the bytes of one response, decoded in bounded steps, and the slots for decoding."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
 from math import inf
 from time import thread_time
@@ -12,52 +11,51 @@ from time import thread_time
 import trio
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.errors import Faulty
+from trio_crawler.net.errors import FetchError
 from trio_crawler.net.inflate import Coding
 
 OFFERED = "gzip, deflate, br, zstd"
-"""The value of Accept-Encoding: only what can be decoded in bounded steps."""
+"""The value of Accept-Encoding: only codings that can be decoded in bounded steps."""
 
-MOST_CODINGS = 2
-MOST_SECONDS = 1.0
+MAX_CODINGS = 2
+MAX_SECONDS = 1.0
 """CPU seconds one body may take to decode: a tenth is enough for 10 MiB of any real page."""
 
-TURN = 0.001
-"""CPU seconds after which `Body.decode` lets others run."""
+SLICE_SECONDS = 0.001
+"""CPU seconds of decoding after which other tasks run."""
 
-SMALL = 256 * 1024
-"""Encoded bytes of a body that is first tried apart from the long ones."""
+SMALL_BYTES = 256 * 1024
+"""Encoded bytes up to which a body is first tried apart from the long ones."""
 
-QUICK = 0.01
+QUICK_SECONDS = 0.01
 """CPU seconds of such a try; almost any real page takes less."""
 
 _ALIASES = {"x-gzip": "gzip", "x-deflate": "deflate"}
 _KNOWN = frozenset({"gzip", "deflate", "br", "zstd", *_ALIASES})
-# A few pieces are joined at the end, or one given as it is; of many small ones the objects
-# would take more memory than the bytes.
+# A few pieces are joined at the end, or one is returned as it is; the objects of many small ones
+# would take more memory than their bytes.
 _FEW = 16
 _BLOCK = 16 * 1024
-# What is being decoded counts twice for a moment, and stored blocks are longer by their headers.
+# A block that is being decoded counts twice for a moment, and stored blocks have headers.
 _SPARE = 64 * 1024
 
 
 class Body:
-    """Collect one body: at most `limit` bytes as sent, at each coding, and in the end.
+    """The body of one response: at most `limit` bytes as sent, after each coding, and decoded.
 
-    `codings` are content codings in the order they were applied (RFC 9110, 8.4): gzip, deflate,
-    br or zstd, two at most; `encoded` says whether there are any. Such a body is decoded once
-    it is here: a server that stops in the middle would else keep the window of the decoder (16
-    MiB of brotli's) beside all that was decoded. `whole` sees to it that two bodies at most have
-    windows. `spent` counts the CPU seconds of the decoding.
+    `codings` are content codings in the order in which they were applied (RFC 9110, 8.4): gzip,
+    deflate, br or zstd, two at most. Such a body is decoded once all of it has come: otherwise a
+    server that stops in the middle would hold the window of the decoder (16 MiB for brotli)
+    beside the decoded bytes. `DecodeSlots` bounds the number of windows to two. `cpu_seconds`
+    is the time that the decoding has taken.
 
-    With `cut` a longer body is no fault: its first `limit` bytes are given, or what there is of
-    it when `full` is set; it sets itself when no more is wanted.
+    With `truncate` a longer body is no fault: the first `limit` bytes are returned. Such a body
+    sets `full` when it needs no more bytes; a caller that sets `full` ends the body early.
 
-    Holds `limit` bytes and 64 KiB at most if chunks are not longer than that, besides the window
-    and an eighth that is reserved but not touched.
+    The memory is `limit` bytes and 64 KiB at most if chunks are not longer than that, besides the
+    window and an eighth that is reserved but not touched.
 
-    Raises Faulty from the constructor, `feed`, `decode` and `finish`; such a body is of no more
-    use.
+    The constructor, `feed`, `decode` and `finish` raise FetchError; the body is then of no use.
     """
 
     __slots__ = (
@@ -65,7 +63,6 @@ class Body:
         "_blocks",
         "_buffer",
         "_codings",
-        "_cut",
         "_done",
         "_left",
         "_limit",
@@ -75,16 +72,17 @@ class Body:
         "_size",
         "_stages",
         "_tail",
+        "_truncate",
+        "cpu_seconds",
         "full",
-        "spent",
     )
 
-    def __init__(self, limit: int, codings: Sequence[str] = (), cut: bool = False) -> None:
+    def __init__(self, limit: int, codings: Sequence[str] = (), truncate: bool = False) -> None:
         self._limit = limit
         self._codings = codings
-        self._cut = cut
-        # Noise is longer when it is coded.
-        self._room = limit + _SPARE if cut and codings else limit
+        self._truncate = truncate
+        # Random bytes grow when they are encoded.
+        self._room = limit + _SPARE if truncate and codings else limit
         self._received = 0
         self._size = 0
         self._pieces: list[bytes] = []
@@ -97,21 +95,21 @@ class Body:
             self._left = 0
             self._begun = self._done = False
         self.full = False
-        self.spent = 0.0
+        self.cpu_seconds = 0.0
 
     @property
     def encoded(self) -> bool:
-        """Whether what was fed is to be decoded."""
+        """Whether the body has codings."""
         return bool(self._stages)
 
     @property
     def size(self) -> int:
-        """How many bytes were fed."""
+        """The number of bytes that were fed."""
         return self._received
 
     def copy(self) -> Body:
-        """Return a body that was fed the same, of an encoded one that is not yet decoded."""
-        copy = Body(self._limit, self._codings, self._cut)
+        """Return an encoded body that was fed the same; this one must not be decoded yet."""
+        copy = Body(self._limit, self._codings, self._truncate)
         copy.full = self.full
         copy._received = self._received
         copy._left = self._left
@@ -120,63 +118,64 @@ class Body:
         return copy
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes as they were sent."""
+        """Add the next bytes as they were sent."""
         room = self._room - self._received
         self._received += len(chunk)
-        if self._cut:
+        if self._truncate:
             chunk, self.full = chunk[: max(room, 0)], len(chunk) >= room
         elif len(chunk) > room:
             raise _too_large(f"the body has more than {self._limit} bytes")
         if self._stages:
             self._store(chunk)
         else:
-            self._keep(chunk)
+            self._append(chunk)
 
-    def decode(self) -> Iterator[None]:
-        """Decode what was fed, once its last byte was, stopping after every millisecond of work.
+    def decode(
+        self,
+        *,
+        slice_seconds: float = SLICE_SECONDS,
+        max_seconds: float = MAX_SECONDS,
+        clock: Callable[[], float] = thread_time,
+    ) -> Iterator[None]:
+        """Decode the body after its last byte was fed, and yield after each slice of work.
 
-        A call of a coding's library, which may take 5 ms (of brotli with its largest window: 50),
-        is not divided.
+        A single call of a coding's library is not divided: it may take 5 ms (50 for brotli with
+        its largest window). More than `max_seconds` in all are a fault.
 
-        Raises RuntimeError when it was begun before and left.
+        Raises RuntimeError if an earlier call was left before its end.
         """
         if not self._stages or self._done:
             return
         if self._begun:
             raise RuntimeError("the decoding of this body was left before its end")
         self._begun = True
-        pieces: Iterable[bytes] = self._encoded()
-        for stage in self._stages:
-            pieces = stage.undo(pieces)
-        if self._cut:
-            pieces = self._beginning(pieces)
-        began = thread_time()
-        for piece in pieces:
-            self._keep(piece)
-            turn = thread_time() - began
-            _check_time(self.spent + turn)
-            if turn > TURN:
-                self.spent += turn
+        began = clock()
+        for piece in self._decoded_pieces():
+            self._append(piece)
+            seconds = clock() - began
+            _check_time(self.cpu_seconds + seconds, max_seconds)
+            if seconds > slice_seconds:
+                self.cpu_seconds += seconds
                 yield
-                began = thread_time()
+                began = clock()
         if not self.full:
             for stage in reversed(self._stages):
                 stage.finish()
         self._done = True
 
     def finish(self) -> bytes:
-        """Return the decoded body, once its last byte was fed; decode it if that was not done."""
+        """Return the decoded body after its last byte was fed; decode it if `decode` has not."""
         for _ in self.decode():
             pass
         if self._buffer is not None:
             return self._buffer.getvalue()
-        # One piece is given as it is.
+        # A single piece is returned as it is.
         return b"".join(self._pieces)
 
     def _store(self, chunk: bytes) -> None:
         self._left += len(chunk)
         start, tail = 0, self._tail
-        # Blocks are of one size, so that the libraries see the same however the bytes came.
+        # Blocks have one size, so that the result does not depend on how the bytes came.
         while start < len(chunk):
             end = start + _BLOCK - len(tail)
             tail += chunk[start:end]
@@ -185,8 +184,14 @@ class Body:
                 self._blocks.append(bytes(tail))
                 tail.clear()
 
-    def _encoded(self) -> Iterator[bytes]:
-        """Give what was stored, forgetting it."""
+    def _decoded_pieces(self) -> Iterable[bytes]:
+        pieces: Iterable[bytes] = self._stored()
+        for stage in self._stages:
+            pieces = stage.undo(pieces)
+        return self._truncated(pieces) if self._truncate else pieces
+
+    def _stored(self) -> Iterator[bytes]:
+        """Yield the blocks that were stored, and drop them."""
         self._blocks.append(bytes(self._tail))
         self._tail.clear()
         while self._blocks:
@@ -194,8 +199,8 @@ class Body:
             yield block
             self._left -= len(block)
 
-    def _beginning(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Give what is to be kept; it is less if what lies between two codings is too long."""
+    def _truncated(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield up to `limit` bytes; fewer if the bytes between two codings are too many."""
         try:
             for piece in pieces:
                 yield piece[: self._limit - self._size]
@@ -203,17 +208,17 @@ class Body:
                     break
             else:
                 return
-        except Faulty as error:
+        except FetchError as error:
             if error.fault.reason is not Reason.TOO_LARGE:
                 raise
         self.full = True
 
-    def _keep(self, piece: bytes) -> None:
+    def _append(self, piece: bytes) -> None:
         if not piece:
             return
         self._size += len(piece)
-        if self._stages and not self._cut and self._size + self._left > self._limit + _SPARE:
-            # No coding makes a body longer than it was: what is left would pass the limit.
+        if self._stages and not self._truncate and self._size + self._left > self._limit + _SPARE:
+            # No coding shrinks while it is decoded: the bytes that are left would pass the limit.
             raise _too_large(f"the decoded body has more than {self._limit} bytes")
         pieces = self._pieces
         if self._buffer is not None:
@@ -221,78 +226,87 @@ class Body:
         elif not pieces or (len(pieces) < _FEW and self._size <= self._limit // 2):
             pieces.append(piece)
         else:
-            self._pour(piece)
+            self._use_buffer(piece)
 
-    def _pour(self, piece: bytes) -> None:
-        """Go over to a buffer, which gives its bytes away without a second copy."""
+    def _use_buffer(self, piece: bytes) -> None:
+        """Move the pieces to a buffer, which returns its bytes without a second copy."""
         self._buffer = BytesIO()
         self._buffer.writelines(self._pieces)
         self._buffer.write(piece)
         self._pieces.clear()
 
 
-@dataclass(frozen=True, slots=True)
-class Turns:
-    """Bound the memory of all who decode: one body at a time is tried, and one is a long one."""
+class DecodeSlots:
+    """Bound the memory of concurrent decoding: one body at a time is tried, and one is long.
 
-    quick: trio.Lock = field(default_factory=trio.Lock)
-    long: trio.Lock = field(default_factory=trio.Lock)
-
-
-async def whole(body: Body, turns: Turns) -> bytes:
-    """Return what `body.finish` does, after its last byte was fed, letting others run meanwhile.
-
-    Everyone who decodes shares `turns`: two bodies at most have a window. A small body does not
-    wait for those that take long: it is tried for `QUICK` seconds, and what was tried in vain is
-    thrown away. Without anything to decode, or for little of it, there is no checkpoint.
-
-    Raises Faulty.
+    All fetches that share the slots have at most two decoder windows together. A body of at most
+    `small_bytes` does not wait for long ones: it is tried for `quick_seconds` of CPU time first,
+    and then decoded anew among the long ones. Other tasks run after each `slice_seconds`.
     """
-    if not body.encoded:
-        return body.finish()
-    if body.size <= SMALL:
-        tried = await _decoded(body.copy(), turns.quick, QUICK)
-        if tried is not None:
-            return tried
-    decoded = await _decoded(body, turns.long, inf)
-    assert decoded is not None  # noqa: S101 - nothing cut it short
-    return decoded
+
+    def __init__(
+        self,
+        *,
+        small_bytes: int = SMALL_BYTES,
+        quick_seconds: float = QUICK_SECONDS,
+        slice_seconds: float = SLICE_SECONDS,
+    ) -> None:
+        self.quick = trio.Lock()
+        self.long = trio.Lock()
+        self._small_bytes = small_bytes
+        self._quick_seconds = quick_seconds
+        self._slice_seconds = slice_seconds
+
+    async def decode(self, body: Body) -> bytes:
+        """Return the decoded body, whose last byte was fed. Raises FetchError.
+
+        There is no checkpoint for a body without codings, nor for a small one that is decoded
+        in one slice while the slot is free.
+        """
+        if not body.encoded:
+            return body.finish()
+        if body.size <= self._small_bytes:
+            decoded = await self._decode(body.copy(), self.quick, self._quick_seconds)
+            if decoded is not None:
+                return decoded
+        decoded = await self._decode(body, self.long, inf)
+        assert decoded is not None  # noqa: S101 - there was no bound on its time
+        return decoded
+
+    async def _decode(self, body: Body, slot: trio.Lock, seconds: float) -> bytes | None:
+        """Decode a body in a slot; return None if that takes more CPU seconds."""
+        try:
+            slot.acquire_nowait()
+        except trio.WouldBlock:
+            await slot.acquire()
+        try:
+            for _ in body.decode(slice_seconds=self._slice_seconds):
+                if body.cpu_seconds > seconds:
+                    return None
+                await trio.lowlevel.checkpoint()
+            return body.finish()
+        finally:
+            slot.release()
 
 
-async def _decoded(body: Body, turn: trio.Lock, seconds: float) -> bytes | None:
-    """Decode a body in its turn; None if that takes longer than these CPU seconds."""
-    try:
-        turn.acquire_nowait()
-    except trio.WouldBlock:
-        await turn.acquire()
-    try:
-        for _ in body.decode():
-            if body.spent > seconds:
-                return None
-            await trio.lowlevel.checkpoint()
-        return body.finish()
-    finally:
-        turn.release()
+def _too_large(detail: str) -> FetchError:
+    return FetchError(Reason.TOO_LARGE, detail, Phase.READ)
 
 
-def _too_large(detail: str) -> Faulty:
-    return Faulty(Reason.TOO_LARGE, detail, Phase.READ)
+def _bad(detail: str) -> FetchError:
+    return FetchError(Reason.BAD_REPLY, detail, Phase.READ)
 
 
-def _bad(detail: str) -> Faulty:
-    return Faulty(Reason.BAD_REPLY, detail, Phase.READ)
-
-
-def _check_time(spent: float) -> None:
-    if spent > MOST_SECONDS:
-        raise _bad(f"the body takes more than {MOST_SECONDS:g} CPU seconds to decode")
+def _check_time(seconds: float, most: float) -> None:
+    if seconds > most:
+        raise _bad(f"the body takes more than {most:g} CPU seconds to decode")
 
 
 def _stages(codings: Sequence[str], limit: int) -> tuple[Coding, ...]:
-    if len(codings) > MOST_CODINGS:
-        raise _bad(f"the body has {len(codings)} content codings; {MOST_CODINGS} are the limit")
+    if len(codings) > MAX_CODINGS:
+        raise _bad(f"the body has {len(codings)} content codings; {MAX_CODINGS} are the limit")
     for coding in codings:
         if coding not in _KNOWN:
             raise _bad(f"the body has a content coding that was not offered: {coding[:40]!a}")
-    # The last one applied is the first to be undone.
+    # The coding that was applied last is undone first.
     return tuple(Coding(_ALIASES.get(coding, coding), limit) for coding in reversed(codings))

@@ -1,4 +1,4 @@
-"""Dial: a connected socket to a host, at an address that may be connected to."""
+"""Dial: connect to a host, at an address that the policy allows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ import trio
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.addresses import AddressPolicy, parse_address
-from trio_crawler.net.errors import Faulty, connect_fault
+from trio_crawler.net.errors import FetchError, connect_fault
 from trio_crawler.net.progress import Progress
-from trio_crawler.net.resolve import Resolve, Resolver, peer
+from trio_crawler.net.resolve import Resolve, Resolver, server_name
 
 STAGGER = 0.25
 """Seconds between the starts of two attempts (RFC 8305, 5: 250 ms are recommended)."""
 
-MOST_ADDRESSES = 16
-"""How many addresses of one host are tried; a name may have thousands, all of them a victim's."""
+MAX_ADDRESSES = 16
+"""Addresses of one host that are tried; a name may have thousands, all of them of a victim."""
+
+# Windows has a number of its own for it.
+_IN_PROGRESS = (errno.EINPROGRESS, getattr(errno, "WSAEWOULDBLOCK", errno.EINPROGRESS))
 
 Connect: TypeAlias = Callable[[str, int], Awaitable[socket.socket]]
 
@@ -37,7 +40,7 @@ async def connect(address: str, port: int) -> socket.socket:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         number = sock.connect_ex((address, port))
-        if number == errno.EINPROGRESS:
+        if number in _IN_PROGRESS:
             await trio.lowlevel.wait_writable(sock)
             number = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         else:
@@ -51,10 +54,10 @@ async def connect(address: str, port: int) -> socket.socket:
 
 
 class Dialer:
-    """Connect to hosts: what a name leads to is judged, and what was judged is connected to.
+    """Connect to hosts; every address is checked by the policy before it is connected to.
 
-    Of several addresses the first that answers is taken (RFC 8305): `stagger` seconds after an
-    attempt, or as soon as one has failed, the next one starts.
+    Of several addresses the first one that answers is used (RFC 8305): `stagger` seconds after
+    an attempt has started, or as soon as one has failed, the next one starts.
     """
 
     def __init__(
@@ -73,34 +76,34 @@ class Dialer:
     async def __call__(self, host: str, port: int, progress: Progress) -> socket.socket:
         """Return a connected, non-blocking socket; the caller closes it.
 
-        `host` is a name or an address, in brackets or not. Raises Faulty; OSError only if it is
-        none of the network.
+        `host` is a name or an address, in brackets or not. Raises FetchError; an OSError only if
+        it is not one of the network.
         """
         addresses = await self.addresses(host, port, progress)
         sock, errors = await self._first(addresses, port)
         if sock is None:
-            raise _telling(errors, peer(host, port))
+            raise _fetch_error(errors, server_name(host, port))
         return sock
 
     async def addresses(self, host: str, port: int, progress: Progress) -> list[str]:
-        """Return where to connect for a host: one address or more, in order. Raises Faulty."""
+        """Return the addresses to try for a host, at least one. Raises FetchError."""
         progress.phase = Phase.RESOLVE
         found = await self._resolve(host, port)
         progress.phase = Phase.CONNECT
-        return _interleaved(self._allowed(host, found))[:MOST_ADDRESSES]
+        return _interleaved(self._allowed(host, found))[:MAX_ADDRESSES]
 
     def check_literal(self, host: str) -> None:
-        """Judge a host that is an address itself. Raises Faulty(BLOCKED_ADDRESS)."""
+        """Raise FetchError(BLOCKED_ADDRESS) for a host that is an address and is blocked."""
         if parse_address(host) is not None:
             self._allowed(host, [host.strip("[]")])
 
     def _allowed(self, host: str, found: Sequence[str]) -> list[str]:
-        self._policy.learn(host, found)
-        refusals = {address: self._policy.refusal(host, address) for address in found}
-        allowed = [address for address in found if refusals[address] is None]
+        self._policy.record(host, found)
+        reasons = {address: self._policy.block_reason(host, address) for address in found}
+        allowed = [address for address in found if reasons[address] is None]
         if not allowed:
-            detail = next(filter(None, refusals.values()), f"{host} has no address")
-            raise Faulty(Reason.BLOCKED_ADDRESS, detail, Phase.CONNECT)
+            detail = next(filter(None, reasons.values()), f"{host} has no address")
+            raise FetchError(Reason.BLOCKED_ADDRESS, detail, Phase.CONNECT)
         return allowed
 
     async def _first(
@@ -117,7 +120,7 @@ class Dialer:
 async def _race(
     addresses: Sequence[str], port: int, connect: Connect, stagger: float
 ) -> tuple[socket.socket | None, list[OSError]]:
-    """Start one attempt after the other until one succeeds; all others are closed."""
+    """Start attempts one after the other until one succeeds; close all others."""
     winner: list[socket.socket] = []
     errors: list[OSError] = []
     failed = trio.Event()
@@ -130,7 +133,7 @@ async def _race(
             failed.set()
             return
         if winner:
-            # Both were woken at once.
+            # Another attempt succeeded at the same moment.
             sock.close()
         else:
             winner.append(sock)
@@ -151,17 +154,17 @@ async def _race(
 
 
 def _interleaved(addresses: Sequence[str]) -> list[str]:
-    """Take turns between the families, the first address's first (RFC 8305, 4)."""
+    """Alternate between the families, that of the first address first (RFC 8305, 4)."""
     is_v6 = ":" in addresses[0]
     first = [address for address in addresses if (":" in address) is is_v6]
     other = [address for address in addresses if (":" in address) is not is_v6]
-    turns = chain.from_iterable(zip_longest(first, other))
-    return [address for address in turns if address is not None]
+    alternating = chain.from_iterable(zip_longest(first, other))
+    return [address for address in alternating if address is not None]
 
 
-def _telling(errors: Sequence[OSError], peer: str) -> Faulty:
-    """Return the fault of the error that tells most. Raises the first if none is known."""
-    fault = connect_fault(errors, peer)
+def _fetch_error(errors: Sequence[OSError], server: str) -> FetchError:
+    """Return the error that explains most. Raises the first one if none is of the network."""
+    fault = connect_fault(errors, server)
     if fault is None:
         raise errors[0]
-    return Faulty(fault.reason, fault.detail, Phase.CONNECT)
+    return FetchError(fault.reason, fault.detail, Phase.CONNECT)

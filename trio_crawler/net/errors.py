@@ -1,4 +1,4 @@
-"""Faults: what the exceptions of httpx, ssl and the sockets say, in one sentence each."""
+"""Errors: the fault that ends a fetch, and what errors of sockets and of TLS mean."""
 
 from __future__ import annotations
 
@@ -8,198 +8,138 @@ import socket
 import ssl
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-
-import httpx
+from types import ModuleType
 
 from trio_crawler.model import Fault, Phase, Reason
 from trio_crawler.net.progress import Progress
 
 OUT_OF_SOCKETS = "out of file descriptors: use fewer workers, or raise `ulimit -n`"
 
-_NO_SOCKETS = (errno.EMFILE, errno.ENFILE)
-_UNREACHABLE = (
-    errno.EHOSTUNREACH,
-    errno.ENETUNREACH,
-    errno.EHOSTDOWN,
-    errno.ENETDOWN,
-    errno.EADDRNOTAVAIL,
-    errno.EAFNOSUPPORT,
-    getattr(errno, "ENONET", errno.EHOSTUNREACH),
+
+def _numbers(module: ModuleType, *names: str) -> tuple[int, ...]:
+    """Return those of these constants that this platform has."""
+    return tuple(getattr(module, name) for name in names if hasattr(module, name))
+
+
+_NO_SOCKETS = _numbers(errno, "EMFILE", "ENFILE")
+_UNREACHABLE = _numbers(
+    errno,
+    *("EHOSTUNREACH", "ENETUNREACH", "EHOSTDOWN", "ENETDOWN"),
+    *("EADDRNOTAVAIL", "EAFNOSUPPORT", "ENONET"),
 )
-# Firewalls and routes make these, also those of others: an ICMPv6 "administratively prohibited"
-# arrives as EACCES (RFC 4443, 3.1), a source route that failed as EOPNOTSUPP. Files make them too.
-_PROHIBITED = (
-    errno.EACCES,
-    errno.EPERM,
-    errno.EINVAL,
-    errno.EMSGSIZE,
-    errno.ENOPROTOOPT,
-    errno.EOPNOTSUPP,
-    errno.EPROTO,
+# Firewalls and routers cause these, also distant ones: an ICMPv6 "administratively prohibited"
+# arrives as EACCES (RFC 4443, 3.1), a failed source route as EOPNOTSUPP. Files cause them too.
+_PROHIBITED = _numbers(
+    errno,
+    *("EACCES", "EPERM", "EINVAL", "EMSGSIZE", "ENOPROTOOPT", "EOPNOTSUPP", "EPROTO"),
 )
-# In the order of what they tell: of several addresses that failed, the most telling one counts.
+# Ordered by how much they explain: of several addresses that failed, the first reason here counts.
 _CONNECTING = {
     **dict.fromkeys(_NO_SOCKETS, Reason.NO_SOCKETS),
-    errno.ECONNREFUSED: Reason.REFUSED,
-    errno.ECONNRESET: Reason.RESET,
-    errno.ECONNABORTED: Reason.RESET,
-    errno.EPIPE: Reason.RESET,
-    errno.ETIMEDOUT: Reason.CONNECT_TIMEOUT,
+    **dict.fromkeys(_numbers(errno, "ECONNREFUSED"), Reason.CONNECTION_REFUSED),
+    **dict.fromkeys(_numbers(errno, "ECONNRESET", "ECONNABORTED", "EPIPE"), Reason.RESET),
+    **dict.fromkeys(_numbers(errno, "ETIMEDOUT"), Reason.CONNECT_TIMEOUT),
     **dict.fromkeys((*_UNREACHABLE, *_PROHIBITED), Reason.UNREACHABLE),
 }
-_NO_SUCH_NAME = (socket.EAI_NONAME, socket.EAI_NODATA, socket.EAI_FAIL)
-_ENDED = ("disconnected", "ConnectionTerminated", "ConnectionState.CLOSED")
+_NO_SUCH_NAME = _numbers(socket, "EAI_NONAME", "EAI_NODATA", "EAI_FAIL")
 _EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
-# What OpenSSL says when the first bytes are no record of TLS.
+# The reason that OpenSSL gives when the first bytes are no record of TLS.
 _NO_RECORD = "WRONG_VERSION_NUMBER"
 
 
-class Faulty(Exception):
-    """Carry the fault that ends a fetch; it never leaves `net`."""
+class FetchError(Exception):
+    """The fault that ends a fetch; it never leaves `net`."""
 
     def __init__(self, reason: Reason, detail: str, phase: Phase | None = None) -> None:
         super().__init__(detail)
         self.fault = Fault(reason, detail, phase)
 
 
-def fault_of(error: httpx.TransportError | OSError, peer: str, received: int | None) -> Fault:
-    """Say what an exception means for a URL on `peer` (`host` or `host:port`).
-
-    `received` counts the bytes of the body that had come, None when no answer had come.
-
-    Raises the exception itself when it is none of the network: a missing file, for example.
-    """
-    if isinstance(error, httpx.ConnectTimeout):
-        return Fault(Reason.CONNECT_TIMEOUT, f"{peer} did not accept a connection in time")
-    if isinstance(error, httpx.TimeoutException):
-        return Fault(Reason.TIMEOUT, f"{peer} kept the HTTP client waiting past its own timeout")
-    if isinstance(error, httpx.ProtocolError):
-        return _protocol(error, peer, received)
-    if isinstance(error, httpx.UnsupportedProtocol):
-        return Fault(Reason.BAD_URL, clip(str(error)))
-    fault = _tls(error, peer, received) or _dns(error, peer)
-    if fault:
-        return fault
-    if isinstance(error, httpx.NetworkError) and not isinstance(error, httpx.ConnectError):
-        return Fault(Reason.RESET, broken(peer, received))
-    return _connecting(error, peer, received)
-
-
 def socket_fault(error: OSError, progress: Progress) -> Fault:
-    """Say what went wrong at a socket of our own, whatever it was."""
-    peer, phase = progress.peer, progress.phase
-    if fault := _tls(error, peer, progress.received):
+    """Return the fault of any error at a socket of the wire."""
+    server, phase = progress.server, progress.phase
+    if fault := tls_fault(error, server, progress.received):
         return replace(fault, phase=phase)
     if error.errno in _NO_SOCKETS:
         return Fault(Reason.NO_SOCKETS, OUT_OF_SOCKETS, phase)
     if phase in (Phase.RESOLVE, Phase.CONNECT):
         why = os.strerror(error.errno) if error.errno else str(error)
-        return Fault(Reason.UNREACHABLE, f"{peer} cannot be reached: {clip(why)}", phase)
-    return Fault(Reason.RESET, broken(peer, progress.received), phase)
+        return Fault(Reason.UNREACHABLE, f"{server} cannot be reached: {one_line(why)}", phase)
+    return Fault(Reason.RESET, connection_lost(server, progress.received), phase)
 
 
-def name_fault(error: OSError, peer: str) -> Fault:
-    """Say why the name of `peer` could not be looked up."""
+def name_fault(error: OSError, server: str) -> Fault:
+    """Return the fault of a failed lookup of the name of `server`."""
     if not isinstance(error, socket.gaierror):
         if error.errno in _NO_SOCKETS:
             return Fault(Reason.NO_SOCKETS, OUT_OF_SOCKETS)
     elif error.errno in _NO_SUCH_NAME:
-        return Fault(Reason.DNS, f"the name of {peer} is not known")
+        return Fault(Reason.DNS, f"the name of {server} is not known")
     why = error.strerror or (os.strerror(error.errno) if error.errno else "unknown error")
-    return Fault(Reason.DNS, f"the name of {peer} cannot be looked up: {clip(why)}")
+    return Fault(Reason.DNS, f"the name of {server} cannot be looked up: {one_line(why)}")
 
 
 def connect_fault(
-    errors: Iterable[BaseException], peer: str, received: int | None = None
+    errors: Iterable[BaseException], server: str, received: int | None = None
 ) -> Fault | None:
-    """Say what the most telling of several errors means; None if none is of the network."""
+    """Return the fault of the error that explains most; None if none is one of the network."""
     numbers = [error.errno for error in errors if isinstance(error, OSError) and error.errno]
     for number, reason in _CONNECTING.items():
         if number in numbers:
-            return Fault(reason, _sentence(reason, number, peer, received))
+            return Fault(reason, _sentence(reason, number, server, received))
     return None
 
 
-def _protocol(error: httpx.ProtocolError, peer: str, received: int | None) -> Fault:
-    text = str(error)
-    # The words are h11's, h2's and httpcore's; a test of each keeps them true.
-    if received is not None and "peer closed connection" in text:
-        return Fault(Reason.INCOMPLETE, f"the body was cut off after {received} bytes")
-    # A server may end an HTTP/2 connection at any time (RFC 9113, 6.8), with requests under way:
-    # nginx does so after 1,000.
-    if any(words in text for words in _ENDED):
-        return Fault(Reason.RESET, broken(peer, received))
-    return Fault(Reason.BAD_REPLY, f"{peer} does not answer in valid HTTP: {clip(text)}")
+def may_be_a_file(error: Exception) -> bool:
+    """Whether an error has a number that files cause as well as the network."""
+    return isinstance(error, OSError) and error.errno in _PROHIBITED
 
 
-def _tls(error: Exception, peer: str, received: int | None) -> Fault | None:
-    for link in _chain(error):
+def tls_fault(error: Exception, server: str, received: int | None) -> Fault | None:
+    """Return the fault of an error of TLS, or of one that an error of TLS has caused."""
+    for link in chain(error):
         if isinstance(link, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-            return Fault(Reason.RESET, f"{peer} closed the connection in the middle of TLS")
+            return Fault(Reason.RESET, f"{server} closed the connection in the middle of TLS")
         if isinstance(link, ssl.SSLCertVerificationError):
-            return Fault(Reason.TLS, _certificate(link, peer))
+            return Fault(Reason.TLS, _certificate(link, server))
         if isinstance(link, ssl.SSLError):
             # Only OpenSSL's own errors have a reason; those made in Python have not.
-            what = getattr(link, "reason", None) or link.strerror or "unknown error"
-            if what == _NO_RECORD and received is None:
-                return Fault(Reason.TLS, f"{peer} does not speak TLS on this port")
-            what = what.replace("_", " ").lower()
-            return Fault(Reason.TLS, f"no secure connection to {peer}: {clip(what)}")
+            why = getattr(link, "reason", None) or link.strerror or "unknown error"
+            if why == _NO_RECORD and received is None:
+                return Fault(Reason.TLS, f"{server} does not speak TLS on this port")
+            why = why.replace("_", " ").lower()
+            return Fault(Reason.TLS, f"no secure connection to {server}: {one_line(why)}")
     return None
 
 
-def _certificate(error: ssl.SSLCertVerificationError, peer: str) -> str:
+def _certificate(error: ssl.SSLCertVerificationError, server: str) -> str:
     if getattr(error, "verify_code", None) == _EXPIRED:
-        return f"the certificate of {peer} has expired"
+        return f"the certificate of {server} has expired"
     why = getattr(error, "verify_message", None) or str(error)
-    return f"the certificate of {peer} cannot be trusted: {clip(why)}"
+    return f"the certificate of {server} cannot be trusted: {one_line(why)}"
 
 
-def _dns(error: Exception, peer: str) -> Fault | None:
-    for link in _chain(error):
-        if isinstance(link, socket.gaierror):
-            return name_fault(link, peer)
-    return None
-
-
-def _connecting(error: httpx.TransportError | OSError, peer: str, received: int | None) -> Fault:
-    may_be_a_file = isinstance(error, OSError) and error.errno in _PROHIBITED
-    fault = None if may_be_a_file else connect_fault(_chain(error), peer, received)
-    if fault:
-        return fault
-    if isinstance(error, OSError):
-        if isinstance(error, ConnectionError):
-            return Fault(Reason.RESET, broken(peer, received))
-        if isinstance(error, TimeoutError):
-            return Fault(Reason.CONNECT_TIMEOUT, f"{peer} did not accept a connection in time")
-        raise error
-    numbers = (link.errno for link in _chain(error) if isinstance(link, OSError) and link.errno)
-    number = next(numbers, None)
-    why = os.strerror(number) if number else str(error) or type(error).__name__
-    return Fault(Reason.UNREACHABLE, f"{peer} cannot be reached: {clip(why)}")
-
-
-def _sentence(reason: Reason, number: int, peer: str, received: int | None) -> str:
+def _sentence(reason: Reason, number: int, server: str, received: int | None) -> str:
     if reason is Reason.NO_SOCKETS:
         return OUT_OF_SOCKETS
-    if reason is Reason.REFUSED:
-        return f"{peer} refused the connection"
+    if reason is Reason.CONNECTION_REFUSED:
+        return f"{server} refused the connection"
     if reason is Reason.RESET:
-        return broken(peer, received)
+        return connection_lost(server, received)
     if reason is Reason.CONNECT_TIMEOUT:
-        return f"{peer} did not accept a connection in time"
-    return f"{peer} cannot be reached: {os.strerror(number)}"
+        return f"{server} did not accept a connection in time"
+    return f"{server} cannot be reached: {os.strerror(number)}"
 
 
-def broken(peer: str, received: int | None) -> str:
-    """Say that a connection was lost, before the answer (None) or in the body."""
+def connection_lost(server: str, received: int | None) -> str:
+    """Describe a lost connection: before the response if `received` is None, else in the body."""
     if received is None:
-        return f"{peer} closed the connection before it had answered"
-    return f"{peer} broke the connection after {received} bytes of the body"
+        return f"{server} closed the connection before it had answered"
+    return f"{server} broke the connection after {received} bytes of the body"
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Give an exception and all it came from, the nearest first, groups opened.
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and all that caused it, the nearest first; groups are opened.
 
     httpcore raises `from None`, which hides the cause but leaves it as the context.
     """
@@ -212,7 +152,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
                 links.append(origin)
 
 
-def clip(text: str) -> str:
-    """Keep what fits a line, without the control characters a server may have put in."""
-    shown = text if text.isprintable() else ascii(text)[1:-1]
-    return shown if len(shown) <= 160 else shown[:157] + "..."
+def one_line(text: str) -> str:
+    """Return text of at most 160 characters, control characters of a server escaped."""
+    printable = text if text.isprintable() else ascii(text)[1:-1]
+    return printable if len(printable) <= 160 else printable[:157] + "..."

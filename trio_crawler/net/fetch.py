@@ -1,281 +1,195 @@
-"""HttpFetch: ask for one URL, once, and say what came of it."""
+"""HttpFetch: fetch URLs over the wire of this package, or by HTTP/2 or a proxy."""
 
 from __future__ import annotations
 
 import ssl
 from collections.abc import Iterable
-from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import httpx
-import trio
 
-from trio_crawler.model import Fault, Job, Phase, Purpose, Reason, Response
-from trio_crawler.net.decode import Body, Turns, whole
-from trio_crawler.net.direct import Direct
-from trio_crawler.net.errors import Faulty
-from trio_crawler.net.head import Fields, Head, content_codings
-from trio_crawler.net.httpx.adapter import Outside
-from trio_crawler.net.httpx.http2 import Relay, Relayed
+from trio_crawler.arguments import check_flag
+from trio_crawler.net.connection import DEFAULT_PORTS, Connection, Origin
+from trio_crawler.net.fetcher import TIMEOUT, Fetcher, Network
+from trio_crawler.net.head import Fields, Head
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import (
     DEFAULT_USER_AGENT,
     Headers,
     Requests,
-    defaults_for,
-    seeds_of,
-    several,
-    user_agent_of,
+    Target,
+    default_fields,
+    is_target,
+    merged,
 )
+from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.net.tls import Security
-from trio_crawler.net.wire import Wire, WireStatistics
-from trio_crawler.policy.conditional import conditions_of
-from trio_crawler.policy.limits import MAX_BYTES, Limits
-from trio_crawler.policy.robots.parse import MOST_BYTES as ROBOTS_BYTES
+from trio_crawler.net.wire import MAX_BYTES, Wire
+from trio_crawler.page.urls import web_urls
 
 if TYPE_CHECKING:
     from trio_crawler.net.cookies import CookieStore
 
-__all__ = [
-    "DEFAULT_USER_AGENT",
-    "ROBOTS_BYTES",
-    "SITEMAP_BYTES",
-    "FetchStatistics",
-    "HttpFetch",
-]
+__all__ = ["DEFAULT_USER_AGENT", "HttpFetch", "WireAdapter", "origin_of"]
 
-SITEMAP_BYTES = 50 * 1024 * 1024
-"""What a sitemap may have (sitemaps.org), unless the limits say otherwise."""
-
-_REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
-# Where the deadline met a fetch that had not reached its server: a packet may have been lost.
-_UNREACHED = {
-    Phase.RESOLVE: Reason.DNS,
-    Phase.CONNECT: Reason.CONNECT_TIMEOUT,
-    Phase.TLS: Reason.CONNECT_TIMEOUT,
-}
+_MAX_SITES = 10_000
+_AFTER_SCHEME = len("https://")
 
 
-@dataclass(frozen=True, slots=True)
-class FetchStatistics:
-    """Count what was asked and what came: `bytes` are those of bodies, as they were sent.
+class HttpFetch(Fetcher):
+    """Fetch a URL with one GET request, over HTTP/1.1 by default.
 
-    `wire` is None when the transport or the client is the caller's.
+    `timeout` (seconds) is the deadline of one fetch, from the lookup of the name to the end of
+    the decoding. `max_bytes` bounds the body, both as sent and as decoded: a longer one is a
+    `TOO_LARGE` fault. `job.purpose` changes the bound: a robots.txt is truncated after 500 KiB;
+    a sitemap may have 50 MiB, or `max_bytes` if that is more, or less than its default.
+    Redirects are returned, not followed, and their bodies are not read. The body of an error
+    response (400 and up) is not decoded: it is empty if it was encoded, and for a robots.txt or
+    a sitemap. With `job.validator` the request is conditional; a 304 has an empty body.
+
+    Every server is sent `user_agent`, an attribute of the fetch, and `contact`, an e-mail
+    address, in From. `headers` and `auth` (user, password) are sent only to the origins of
+    `seeds`. `cookies` stores and sends cookies; without a `CookieStore` none are stored.
+
+    Only public addresses are connected to, those of `seeds`, and those in `allow_private`
+    (`10.0.0.0/8`, `192.168.1.7`). Certificates are verified against the list of the certifi
+    package, or by `tls`, except those of `insecure_hosts` (names or addresses, without a port).
+
+    With `http2` an https server is asked by HTTP/2 if it supports that. `proxy` is the URL of a
+    proxy for all requests; `trust_env` uses the proxies of HTTP_PROXY, HTTPS_PROXY, ALL_PROXY
+    and NO_PROXY instead. A proxy looks names up itself and may connect anywhere: then only an
+    address that stands in a URL is checked.
+
+    The caller closes the fetch, by `async with` or `aclose`.
+
+    Raises TypeError or ValueError, which names the argument, for one that cannot be used or that
+    would have no effect. Raises ImportError for `http2`, `proxy` and `trust_env` if they were not
+    tried with the installed version of httpx, httpcore or h2.
     """
 
-    requests: int = 0
-    bytes: int = 0
-    wire: WireStatistics | None = None
-
-
-class _Terms(NamedTuple):
-    """Say what is read of an answer: `most` bytes of its body, the rest is `cut` off or a fault.
-
-    Without `errors` the body of an error is not read at all.
-    """
-
-    most: int
-    cut: bool = False
-    errors: bool = True
-
-
-class Source(Protocol):
-    """Give the body of one answer, piece by piece, and no bytes at its end."""
-
-    async def read(self) -> bytes:
-        """Return the next bytes."""
-
-
-class Network(Protocol):
-    """Ask for one URL; what `ask` gives is read to its end or not, and then released."""
-
-    async def ask(
-        self, url: str, progress: Progress, most: int, added: Fields | None
-    ) -> tuple[Any, Head, bytes]:
-        """Return a Source of the answer's body, the answer's head, and that of the request.
-
-        Bodies of `most` bytes have to come whole; `added` fields are for this request only.
-        """
-
-    async def release(self, answer: Any) -> None:
-        """Take an answer back."""
-
-
-class HttpFetch:
-    """Ask for a URL with GET, within `limits.timeout` and `limits.max_bytes`.
-
-    The body of a redirect is not read; that of an error (400 and up) is not decoded, and given
-    as empty if it was encoded.
-
-    `job.purpose` makes a difference: of a robots.txt `ROBOTS_BYTES` are given and the rest is cut
-    off, whatever the limits say; a sitemap may have `SITEMAP_BYTES`, or `limits.max_bytes` if
-    that is more, or less than its default. The body of an error is not read for either. With
-    `job.validator` the request is conditional; a 304 comes with an empty body.
-
-    Everybody is told the `user_agent`, which can be read here, and, in From, an e-mail address to
-    write to: `contact`.
-    `headers` and `auth` (user, password) go only to the origins of `seeds`, and only the seeds'
-    own private addresses may be connected to, besides those that `allow_private` lists
-    (`10.0.0.0/8`, `192.168.1.7`). Cookies are kept if there is a `CookieStore` for them.
-    Certificates are verified, against the list of the certifi package or by `tls`, except those
-    of `insecure_hosts`. `http2`, a `proxy` (URL) and, with `trust_env`, those of the usual
-    environment variables go by httpx's own transport; a proxy connects to what it likes.
-
-    A `transport` or a client that is passed in replaces all of that but the headers and the
-    cookies, and stays the caller's to close; a client adds its headers, cookies, authentication
-    and timeouts, and gets one response hook, which acts on these requests only. What is made
-    here is closed by `aclose` or at the end of `async with`.
-
-    Raises ValueError, naming it, for what cannot be meant, and TypeError for a single str where
-    several are.
-    """
+    __module__ = "trio_crawler"
 
     def __init__(
         self,
-        transport: httpx.AsyncBaseTransport | httpx.AsyncClient | None = None,
         *,
-        limits: Limits = Limits(),  # noqa: B008 - it is frozen
-        user_agent: str = DEFAULT_USER_AGENT,
+        seeds: Iterable[str | httpx.URL] = (),
+        user_agent: str | None = None,
         contact: str | None = None,
-        seeds: Iterable[str] = (),
         headers: Headers = (),
         auth: tuple[str, str] | None = None,
         cookies: CookieStore | None = None,
+        timeout: float = TIMEOUT,
+        max_bytes: int = MAX_BYTES,
         allow_private: Iterable[str] = (),
         insecure_hosts: Iterable[str] = (),
         tls: ssl.SSLContext | None = None,
         http2: bool = False,
-        proxy: str | None = None,
+        proxy: str | httpx.URL | None = None,
         trust_env: bool = False,
     ) -> None:
-        seeds = seeds_of(seeds)
-        client = transport if isinstance(transport, httpx.AsyncClient) else None
-        defaults = defaults_for(user_agent, client, contact)
-        self.user_agent = user_agent_of(defaults, client)
+        seeds = web_urls("seeds", seeds)
+        defaults = default_fields(user_agent, contact)
         requests = Requests(defaults, seeds=seeds, headers=headers, auth=auth, cookies=cookies)
-        self._own: Wire | Relay | None = None
-        if transport is None:
-            security = Security(tls, several(insecure_hosts, "insecure_hosts"))
-            wire = Wire(seeds=seeds, allow_private=allow_private, security=security)
-            self._own = transport = wire
-            if http2 or proxy or trust_env:
-                transport = Relay(wire, security, http2=http2, proxy=proxy, trust_env=trust_env)
-                self._own = transport
-        self._network = _network(requests, transport)
-        self._cookies = cookies
-        self._limits = limits
-        self._terms = _terms_within(limits.max_bytes)
-        self._turns = Turns()
-        self._asked = 0
-        self._bytes = 0
-
-    async def __aenter__(self) -> HttpFetch:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        """Close the connections, if they are this object's own."""
-        if self._own is not None:
-            await self._own.aclose()
-
-    def __repr__(self) -> str:
-        return f"<HttpFetch: {self._asked} requests, {self._bytes} bytes>"
-
-    def statistics(self) -> FetchStatistics:
-        """Count the requests and bytes up to this moment."""
-        wire = None if self._own is None else self._own.statistics()
-        return FetchStatistics(self._asked, self._bytes, wire)
-
-    async def __call__(self, job: Job) -> Response | Fault:
-        """Ask for `job.url`; what the network does wrong comes back as a Fault.
-
-        Anything else is a bug, of this package or of the caller's transport, and is raised.
-        """
-        progress = Progress("")
-        try:
-            # Not move_on_after, which takes 4 us more.
-            with trio.CancelScope(deadline=trio.current_time() + self._limits.timeout):
-                return await self._ask(job, progress)
-        except Faulty as error:
-            self._asked -= error.fault.reason is Reason.BAD_URL
-            return error.fault
-        limit = f"the limit of {self._limits.timeout:g} seconds"
-        reason = _UNREACHED.get(progress.phase, Reason.TIMEOUT)
-        return Fault(reason, f"{limit} was over while {progress}", progress.phase)
-
-    async def _ask(self, job: Job, progress: Progress) -> Response | Fault:
-        self._asked += 1
-        network, terms = self._network, self._terms[job.purpose]
-        conditions = conditions_of(job.validator) if job.validator else None
-        answer, head, sent = await network.ask(job.url, progress, terms.most, conditions)
-        try:
-            return await self._answer(job.url, answer, head, sent, progress, terms)
-        finally:
-            await network.release(answer)  # noqa: ASYNC102 - it shields itself where it waits
-
-    async def _answer(
-        self,
-        url: str,
-        answer: Source,
-        head: Head,
-        sent: bytes,
-        progress: Progress,
-        terms: _Terms,
-    ) -> Response:
-        headers, status = httpx.Headers(head.fields), head.status
-        if self._cookies is not None:
-            self._cookies.store(url, headers)
-        if status >= 400 and not terms.errors:
-            return Response(status, headers, request=sent)
-        if status in _REDIRECTS and "location" in headers:
-            return Response(status, headers, request=sent)
-        if head.length is not None and head.length > terms.most and not terms.cut:
-            detail = f"the body has {head.length} bytes; {terms.most} are the limit"
-            raise Faulty(Reason.TOO_LARGE, detail, Phase.READ)
-        body = await self._body(answer, head, progress, terms)
-        return Response(status, headers, body, sent)
-
-    async def _body(self, answer: Source, head: Head, progress: Progress, terms: _Terms) -> bytes:
-        coded = content_codings(head.encoding) if head.encoding and head.length != 0 else []
-        body = Body(terms.most, coded if head.status < 400 else (), terms.cut)
-        try:
-            while not body.full and (piece := await answer.read()):
-                self._bytes += len(piece)
-                body.feed(piece)
-        except Faulty as error:
-            # What an answer may have in all was used up by what is around the body.
-            if not terms.cut or error.fault.reason is not Reason.TOO_LARGE:
-                raise
-            body.full = True
-        progress.decoding = True
-        decoded = await whole(body, self._turns)
-        unread = head.status == 304 or (coded and head.status >= 400)
-        return b"" if unread else decoded
-
-
-def _terms_within(max_bytes: int) -> dict[Purpose, _Terms]:
-    # A limit that was lowered counts for sitemaps too, and one that is above the protocol's.
-    sitemap = max_bytes if max_bytes < MAX_BYTES else max(max_bytes, SITEMAP_BYTES)
-    return {
-        **dict.fromkeys(Purpose, _Terms(max_bytes)),
-        Purpose.ROBOTS: _Terms(ROBOTS_BYTES, cut=True, errors=False),
-        Purpose.SITEMAP: _Terms(sitemap, errors=False),
-    }
+        security = Security(tls, insecure_hosts)
+        wire = Wire(seeds=seeds, allow_private=allow_private, security=security)
+        check_flag("http2", http2)
+        check_flag("trust_env", trust_env)
+        super().__init__(
+            _network(requests, wire, security, http2, proxy, trust_env),
+            user_agent=DEFAULT_USER_AGENT if user_agent is None else user_agent,
+            cookies=cookies,
+            timeout=timeout,
+            max_bytes=max_bytes,
+        )
 
 
 def _network(
-    requests: Requests, transport: httpx.AsyncBaseTransport | httpx.AsyncClient
+    requests: Requests,
+    wire: Wire,
+    security: Security,
+    http2: bool,
+    proxy: str | httpx.URL | None,
+    trust_env: bool,
 ) -> Network:
-    if isinstance(transport, Wire):
-        return Direct(requests, transport)
-    if isinstance(transport, Relay):
-        return Relayed(requests, transport)
-    return Outside(requests, transport)
+    if not http2 and proxy is None and not trust_env:
+        return WireAdapter(requests, wire)
+    # Imported only here: httpcore takes 60 ms.
+    from trio_crawler.net.httpx.http2 import Http2OrProxy
+
+    return Http2OrProxy(requests, wire, security, http2=http2, proxy=proxy, trust_env=trust_env)
+
+
+class _Site(NamedTuple):
+    """The parts that all requests to one origin have in common."""
+
+    origin: Origin
+    server: str
+    fields: Fields
+    lines: bytes
+
+
+class WireAdapter:
+    """The wire as a Network: requests are sent with no httpx in between."""
+
+    def __init__(self, requests: Requests, wire: Wire) -> None:
+        self.wire = wire
+        self._requests = requests
+        self._sites: dict[str, _Site] = {}
+
+    async def ask(
+        self, url: str, progress: Progress, max_bytes: int, added: Fields | None = None
+    ) -> tuple[Connection, Head, bytes]:
+        """Send a GET request; see `Network.ask`. Raises FetchError."""
+        cut = url.find("/", _AFTER_SCHEME)
+        site, target = self._sites.get(url[:cut]), url[cut:]
+        if site is None or not is_target(target):
+            site, target = self._site(Target.of(url))
+        progress.server = site.server
+        lines = self._lines(url, site, added)
+        request = b"GET %b HTTP/1.1\r\n%b\r\n" % (target.encode(), lines)
+        return *await self.wire.ask(site.origin, request, progress, max_bytes), request
+
+    async def release(self, connection: Connection) -> None:
+        """Keep the connection if its body was read, else close it."""
+        self.wire.release(connection)
+
+    def statistics(self) -> WireStatistics:
+        """Count the connections and bytes of the wire."""
+        return self.wire.statistics()
+
+    async def aclose(self) -> None:
+        """Close the wire."""
+        await self.wire.aclose()
+
+    def _lines(self, url: str, site: _Site, added: Fields | None) -> bytes:
+        if self._requests.cookies is None and not added:
+            return site.lines
+        fields = self._requests.with_cookies(url, site.fields)
+        return _lines(merged(fields, added) if added else fields)
+
+    def _site(self, target: Target) -> tuple[_Site, str]:
+        if len(self._sites) >= _MAX_SITES:
+            self._sites.clear()
+        fields = self._requests.fields(target)
+        site = _Site(origin_of(target), target.authority, fields, _lines(fields))
+        self._sites[target.origin] = site
+        return site, target.target
+
+
+def origin_of(target: Target) -> Origin:
+    """Return the scheme, host and port to connect to for a URL."""
+    scheme, _, _ = target.origin.partition(":")
+    host, port = _host_and_port(target.authority)
+    return scheme, host, port or DEFAULT_PORTS[scheme]
+
+
+def _host_and_port(authority: str) -> tuple[str, int | None]:
+    if authority.startswith("["):
+        host, _, port = authority[1:].partition("]")
+        return host, int(port[1:]) if port else None
+    host, _, port = authority.partition(":")
+    return host, int(port) if port else None
+
+
+def _lines(fields: Fields) -> bytes:
+    return b"".join(b"%b: %b\r\n" % field for field in fields)

@@ -1,8 +1,8 @@
-"""Head: the status line and fields of one answer, and what they say about the body's end.
+"""Head: the status line and header fields of one response, and where they end its body.
 
-httptools reads chunked bodies (`chunks.py`) but not heads: it refuses what browsers read (folded
-lines, a length said twice, lines that end in a bare LF), it does not tell where a head ends, and
-it is no faster: 4.8 us a head against 4.5 us here.
+httptools decodes chunked bodies (`chunks.py`) but does not parse heads: it refuses heads that
+browsers accept (folded lines, a repeated length, lines that end in a bare LF), it does not report
+where a head ends, and it is no faster: 4.8 us a head against 4.5 us here.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.errors import Faulty
+from trio_crawler.net.errors import FetchError
 
-MOST_LINES = 256
-MOST_BYTES = 64 * 1024
-MOST_INTERIM = 8
+MAX_HEAD_LINES = 256
+MAX_HEAD_BYTES = 64 * 1024
+MAX_INTERIM_HEADS = 8
 
 Fields: TypeAlias = list[tuple[bytes, bytes]]
 
@@ -27,23 +27,23 @@ end_of_head = re.compile(rb"\n\r?\n").search
 _START = re.compile(rb"HTTP/1\.([0-9]) ([1-9][0-9][0-9])(?: ([^\r\n\0]*))?\r?\n")
 _NAME = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _is_name = re.compile(_NAME).fullmatch
-# What is left of a folded line (RFC 9112, 5.2) belongs to the value.
+# The continuation of a folded line (RFC 9112, 5.2) belongs to the value.
 _VALUE = rb"[^\r\n\0]*+(?:\r?\n[ \t][^\r\n\0]*+)*+"
 _LOOSE = re.compile(rb"(%s)[ \t]*+:(%s)\r?\n" % (_NAME, _VALUE))
 _LINE = re.compile(rb"[^\r\n\0]*+\r?\n")
 _LENGTH = re.compile(rb"[0-9]{1,19}")
 WITHOUT_BODY = frozenset({204, 304})
-# Bytes: more than almost any head has.
+# Bytes; almost every head has fewer.
 _USUAL = 4 * 1024
-_TELLING = frozenset({b"content-length", b"transfer-encoding", b"connection", b"content-encoding"})
+_FRAMING = frozenset({b"content-length", b"transfer-encoding", b"connection", b"content-encoding"})
 
 
 class Head(NamedTuple):
-    """Hold one head, and the framing that follows from it (RFC 9112, 6.3).
+    """One head, and the framing of the body that follows from it (RFC 9112, 6.3).
 
-    `length` is the body's, None if it is chunked or ends with the connection. `keep` says that
-    another request may follow; it is False in any doubt about where the body ends. `encoding`
-    lists the content codings.
+    `length` is that of the body, None if it is chunked or ends with the connection. `keep_alive`
+    says that another request may follow; it is False in any doubt about the end of the body.
+    `encoding` lists the content codings.
     """
 
     status: int
@@ -52,48 +52,50 @@ class Head(NamedTuple):
     fields: Fields
     length: int | None
     chunked: bool
-    keep: bool
+    keep_alive: bool
     encoding: bytes
 
 
 def parse(head: bytes, *, bodiless: bool = False) -> Head:
-    """Read a head, from the status line to the empty line; `bodiless` for an answer to HEAD.
+    """Parse a head, from the status line to the empty line; `bodiless` for a response to HEAD.
 
-    Raises Faulty(BAD_REPLY).
+    Raises FetchError(BAD_REPLY).
     """
     start = _START.match(head)
     if start is None:
-        raise bad(f"the answer begins with {_shown(head)}, which is not HTTP/1.1")
+        raise bad_reply(f"the answer begins with {_shown(head)}, which is not HTTP/1.1")
     minor, status = int(start[1]), int(start[2])
-    # The names of a long head are not kept: a thousand of 60 KiB would be.
+    # The names of a long head are not cached: a thousand of 60 KiB would be.
     lower = _lower if len(head) <= _USUAL else _lowered
     fields, plain = _fields(head, start.end(), lower)
-    if len(fields) > MOST_LINES:
-        raise bad(f"the answer has more than {MOST_LINES} header lines")
-    telling = [field for field in fields if lower(field[0]) in _TELLING]
-    length, chunked, keep, encoding = _framing(telling, minor)
+    if len(fields) > MAX_HEAD_LINES:
+        raise bad_reply(f"the answer has more than {MAX_HEAD_LINES} header lines")
+    framing_fields = [field for field in fields if lower(field[0]) in _FRAMING]
+    length, chunked, keep_alive, encoding = _framing(framing_fields, minor)
     if bodiless or status in WITHOUT_BODY or status < 200:
-        # RFC 9110, 8.6: a 204 states no length; a body that it announces may still come.
-        keep = keep and not (status == 204 and (length or chunked))
+        # RFC 9110, 8.6: a 204 states no length; if it does, a body may still come.
+        keep_alive = keep_alive and not (status == 204 and (length or chunked))
         length, chunked = 0, False
     elif length is None and not chunked:
-        keep = False
-    return Head(status, start[3] or b"", minor, fields, length, chunked, keep and plain, encoding)
+        keep_alive = False
+    return Head(
+        status, start[3] or b"", minor, fields, length, chunked, keep_alive and plain, encoding
+    )
 
 
 def check_start(begun: bytes) -> None:
-    """Refuse at once what cannot become a head, instead of waiting for its end."""
+    """Raise FetchError at once for bytes that cannot begin a head."""
     if not b"HTTP/1.".startswith(begun[:7]):
-        raise bad(f"the answer begins with {_shown(begun)}, which is not HTTP/1.1")
+        raise bad_reply(f"the answer begins with {_shown(begun)}, which is not HTTP/1.1")
 
 
-def bad(detail: str) -> Faulty:
-    """Return the fault of an answer that is not HTTP."""
-    return Faulty(Reason.BAD_REPLY, detail, Phase.WAIT)
+def bad_reply(detail: str) -> FetchError:
+    """Return the error of a response that is not valid HTTP."""
+    return FetchError(Reason.BAD_REPLY, detail, Phase.WAIT)
 
 
 def _fields(head: bytes, start: int, lower: Callable[[bytes], bytes]) -> tuple[Fields, bool]:
-    """Return the fields, and whether they are written as RFC 9112 has it."""
+    """Return the fields, and whether they are spelt strictly by RFC 9112."""
     lines = head.split(b"\r\n")
     # Besides the line ends there is no CR, LF or NUL; a folded line has no name.
     plain = len(head) - len(head.translate(None, b"\r\n\0")) == 2 * len(lines) - 2
@@ -106,21 +108,21 @@ def _fields(head: bytes, start: int, lower: Callable[[bytes], bytes]) -> tuple[F
 
 
 def _lowered(name: bytes) -> bytes:
-    """Return a field's name in lower case, none if it cannot be one."""
+    """Return the name of a field in lower case; empty if it is no token."""
     return name.lower() if _is_name(name) else b""
 
 
-# Servers use but a few names.
+# Servers use few names.
 _lower = lru_cache(1024)(_lowered)
 
 
 def _loose_fields(head: bytes, start: int) -> Fields:
-    """Read what browsers read: folded lines, a space before the colon; no colon, no field."""
+    """Parse as browsers do: with folded lines and spaces before colons, without other lines."""
     fields: Fields = []
     while start < len(head):
         match = _LOOSE.match(head, start) or _LINE.match(head, start)
         if match is None:
-            raise bad("a header line has a control character in it")
+            raise bad_reply("a header line has a control character in it")
         if match.re is _LOOSE:
             parts = (part.strip(b" \t") for part in match[2].splitlines())
             fields.append((match[1], b" ".join(parts)))
@@ -129,7 +131,7 @@ def _loose_fields(head: bytes, start: int) -> Fields:
 
 
 def content_length(fields: Fields) -> int | None:
-    """Return the length that the fields state, if they do. Raises Faulty(BAD_REPLY)."""
+    """Return the Content-Length, None if there is none. Raises FetchError(BAD_REPLY)."""
     length: bytes | None = None
     for name, value in fields:
         if name.lower() == b"content-length":
@@ -138,7 +140,7 @@ def content_length(fields: Fields) -> int | None:
 
 
 def content_codings(encoding: bytes) -> list[str]:
-    """Return the content codings in the order they were applied, without `identity`."""
+    """Return the content codings in the order in which they were applied, without `identity`."""
     listed = encoding.decode("latin-1").lower().split(",")
     return [coding for name in listed if (coding := name.strip()) not in ("", "identity")]
 
@@ -148,10 +150,10 @@ def content_encoding(fields: Fields) -> bytes:
     return b",".join(value for name, value in fields if name.lower() == b"content-encoding")
 
 
-def _framing(telling: Fields, minor: int) -> tuple[int | None, bool, bool, bytes]:
+def _framing(framing_fields: Fields, minor: int) -> tuple[int | None, bool, bool, bytes]:
     length: bytes | None = None
     codings = options = encoding = b""
-    for name, value in telling:
+    for name, value in framing_fields:
         match _lower(name):
             case b"content-length":
                 length = _one_length(length, value)
@@ -161,11 +163,11 @@ def _framing(telling: Fields, minor: int) -> tuple[int | None, bool, bool, bytes
                 options = _joined(options, value)
             case _:
                 encoding = _joined(encoding, value)
-    keep, chunked = _keeps(options, minor), _is_chunked(codings)
+    keep_alive, chunked = _is_kept_alive(options, minor), _is_chunked(codings)
     if codings:
-        # Chunks count and not the length; who sent both is not to be trusted any further.
-        keep = keep and length is None and minor > 0
-    return (None if chunked or length is None else int(length)), chunked, keep, encoding
+        # The chunks count, not the length; after both, the connection is not reused.
+        keep_alive = keep_alive and length is None and minor > 0
+    return (None if chunked or length is None else int(length)), chunked, keep_alive, encoding
 
 
 def _joined(values: bytes, value: bytes) -> bytes:
@@ -173,29 +175,31 @@ def _joined(values: bytes, value: bytes) -> bytes:
 
 
 @lru_cache(64)
-def _keeps(options: bytes, minor: int) -> bool:
+def _is_kept_alive(options: bytes, minor: int) -> bool:
     named = {option.strip(b" \t") for option in options.lower().split(b",")}
     return b"close" not in named and (minor > 0 or b"keep-alive" in named)
 
 
 def _one_length(known: bytes | None, value: bytes) -> bytes:
-    """Accept the same length said several times (RFC 9110, 8.6), nothing else."""
+    """Return the length; a repetition of the same one is allowed (RFC 9110, 8.6)."""
     if known is None and _LENGTH.fullmatch(value):
         return value
     figures = [figure.strip(b" \t") for figure in value.split(b",")]
     if not all(map(_LENGTH.fullmatch, figures)):
-        raise bad(f"the Content-Length is not a number: {_shown(value)}")
+        raise bad_reply(f"the Content-Length is not a number: {_shown(value)}")
     if len({int(figure) for figure in (known or figures[0], *figures)}) > 1:
-        raise bad("the answer has two different lengths")
+        raise bad_reply("the answer has two different lengths")
     return figures[0]
 
 
 def _is_chunked(codings: bytes) -> bool:
-    """Tell whether the body is chunked; other transfer codings were not offered."""
+    """Whether the body is chunked. Raises FetchError for other transfer codings."""
     named = [coding.strip(b" \t").lower() for coding in codings.split(b",")]
     named = [coding for coding in named if coding not in (b"", b"identity")]
     if named and named != [b"chunked"]:
-        raise bad(f"the answer has a transfer coding that was not offered: {_shown(codings)}")
+        raise bad_reply(
+            f"the answer has a transfer coding that was not offered: {_shown(codings)}"
+        )
     return bool(named)
 
 

@@ -1,34 +1,34 @@
-"""Coding: one content coding undone in small steps, bounded in bytes and in members."""
+"""Coding: the decoder of one content coding, in small steps, bounded in bytes and members."""
 
 from __future__ import annotations
 
 import sys
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.errors import Faulty
+from trio_crawler.net.errors import FetchError
+from trio_crawler.page.gunzip import DEFLATE_WINDOW, GZIP, GZIP_WINDOW, ZLIB_WINDOW, ZlibStream
 
-MOST_MEMBERS = 10_000
+MAX_MEMBERS = 10_000
 STEP = 64 * 1024
-# The dearest bytes (of brotli's context maps, for one byte of output) take a microsecond each,
-# so a slice cannot hold the loop for long. Each member copies what is left of its slice: a short
-# one keeps many members linear, too.
+# The most expensive bytes (brotli's context maps, for one byte of output) take a microsecond each,
+# so a slice cannot hold the loop for long. Each member copies the rest of its slice: with short
+# slices many members take linear time, too.
 SLICE = 4 * 1024
-# brotli gives up to 32,752 bytes for any smaller limit, and 98,272 for 64 KiB.
+# brotli returns up to 32,752 bytes for any smaller limit, and 98,272 for 64 KiB.
 _BROTLI_STEP = 16 * 1024
-# RFC 9659: 8 MiB, more is not to be sent. Chromium refuses it as well.
+# RFC 9659: a server must not need more than 8 MiB. Chromium refuses more, too.
 _ZSTD_WINDOW_LOG = 23
 
 
 class Coding:
-    """Undo one coding: `gzip`, `deflate`, `br` or `zstd`, giving at most `limit` bytes.
+    """A decoder of `gzip`, `deflate`, `br` or `zstd` that returns at most `limit` bytes.
 
-    gzip may have several members (RFC 1952, 2.2) and zstd several frames (RFC 8878, 3.1), of
-    which skippable ones say nothing.
+    gzip may have several members (RFC 1952, 2.2), and zstd several frames (RFC 8878, 3.1);
+    skippable frames have no content.
 
-    Raises Faulty from `undo`, while it is iterated, and from `finish`.
+    Raises FetchError from `undo`, while it is iterated, and from `finish`.
     """
 
     def __init__(self, name: str, limit: int) -> None:
@@ -38,14 +38,14 @@ class Coding:
         self._members = 0
         self._begin = _BEGINNINGS[name]
         self._engine: _Engine | None = None
-        # The bytes of a member's start that do not yet tell what it is.
+        # The first bytes of a member, until there are enough to recognise its format.
         self._held = b""
         self._over = False
 
     def undo(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Give what the pieces hold, in steps of 64 KiB at most, some of them empty.
+        """Yield the decoded bytes, in steps of 64 KiB at most, some of them empty.
 
-        Between two steps the machine does no more than one call of each coding's library.
+        Each step takes at most one call of each coding's library.
         """
         for piece in pieces:
             if not piece:
@@ -54,11 +54,11 @@ class Coding:
                 yield from self._undo(self._held + piece[start : start + SLICE])
 
     def finish(self) -> None:
-        """Check that the end was seen; no bytes at all are an empty body, as browsers have it."""
+        """Raise FetchError if the end is missing; no bytes are an empty body, as in browsers."""
         begun = self._engine is not None or (self._held and not self._members)
         if begun or self._held == b"\x1f":
-            detail = f"the {self._name} body ends before its end"
-            raise Faulty(Reason.INCOMPLETE, detail, Phase.READ)
+            detail = f"the {self._name} body is cut off before its end"
+            raise FetchError(Reason.INCOMPLETE, detail, Phase.READ)
 
     def _undo(self, data: bytes) -> Iterator[bytes]:
         self._held = b""
@@ -75,7 +75,7 @@ class Coding:
             yield piece
 
     def _next(self, data: bytes) -> _Engine | None:
-        """Begin a member; None if the data are too short to tell, or follow the last one."""
+        """Begin a member. Returns None for too few bytes, and for those behind the last member."""
         if len(data) < 2 and self._name in ("gzip", "deflate"):
             self._held = data
             return None
@@ -83,22 +83,22 @@ class Coding:
             self._over = True
             return None
         self._members += 1
-        if self._members > MOST_MEMBERS:
-            raise self._bad(f"the {self._name} body has more than {MOST_MEMBERS} members")
+        if self._members > MAX_MEMBERS:
+            raise self._bad(f"the {self._name} body has more than {MAX_MEMBERS} members")
         return self._begin(data)
 
     def _ends(self, data: bytes) -> bool:
-        """Judge what follows a whole stream.
+        """Whether bytes behind a whole stream end the body.
 
-        Behind gzip and deflate it is padding and says nothing, as browsers have it. Behind zstd
-        only a frame may stand: curl and Chromium hand all of it to the library, which refuses
-        anything else. Behind br Chromium ignores what comes; curl refuses it, and so do we:
-        the library tells nobody where the stream ended.
+        Behind gzip and deflate they are padding and are ignored, as in browsers. Behind zstd
+        only another frame is valid: curl and Chromium pass all bytes to the library, which
+        refuses others. Behind br Chromium ignores them and curl refuses them; here they are
+        refused, as the library does not report where the stream ended.
         """
         if self._name == "gzip":
-            return data[:2] != _GZIP
+            return data[:2] != GZIP
         if self._name == "br":
-            raise self._bad("the br body goes on behind its end")
+            raise self._bad("the br body has bytes behind its end")
         return self._name == "deflate"
 
     def _step(self, engine: _Engine, data: bytes) -> bytes:
@@ -109,16 +109,16 @@ class Coding:
         self._size += len(piece)
         if self._size > self._limit:
             detail = f"the decoded body has more than {self._limit} bytes"
-            raise Faulty(Reason.TOO_LARGE, detail, Phase.READ)
+            raise FetchError(Reason.TOO_LARGE, detail, Phase.READ)
         return piece
 
-    def _bad(self, detail: str) -> Faulty:
-        return Faulty(Reason.BAD_REPLY, detail, Phase.READ)
+    def _bad(self, detail: str) -> FetchError:
+        return FetchError(Reason.BAD_REPLY, detail, Phase.READ)
 
 
 class _Engine(Protocol):
-    """One member. After a step: is it `over`, is there `more` without further data, and which
-    of the data are the `rest`: to be given again, or what follows the end."""
+    """One member. After a step `over` says whether it has ended, `more` whether there is output
+    without further data, and `rest` has the data to pass again, or those behind the end."""
 
     error: type[Exception]
     more: bool
@@ -128,27 +128,9 @@ class _Engine(Protocol):
     def step(self, data: bytes) -> bytes: ...
 
 
-class _Zlib:
-    error: type[Exception] = zlib.error
-
-    def __init__(self, window: int) -> None:
-        self._engine = zlib.decompressobj(window)
-        self.more = self.over = False
-        self.rest = b""
-
-    def step(self, data: bytes) -> bytes:
-        engine = self._engine
-        piece = engine.decompress(data, STEP)
-        self.over = engine.eof
-        self.rest = engine.unused_data if self.over else engine.unconsumed_tail
-        # A full step may leave output inside zlib although all input is taken.
-        self.more = not self.over and len(piece) == STEP
-        return piece
-
-
 class _Zstd:
     def __init__(self) -> None:
-        # Imported here, as brotli is: few sites send it, and the first request should not wait.
+        # Imported here, as brotli is: few sites send it, and the first request need not wait.
         if sys.version_info >= (3, 14):
             from compression import zstd
         else:
@@ -187,20 +169,17 @@ class _Brotli:
         return piece
 
 
-_GZIP = b"\x1f\x8b"
-
-
 def _gzip(data: bytes) -> _Engine:
-    if data[:2] != _GZIP:
-        raise Faulty(Reason.BAD_REPLY, "the body is said to be gzip and is not", Phase.READ)
-    return _Zlib(16 + zlib.MAX_WBITS)
+    if data[:2] != GZIP:
+        raise FetchError(Reason.BAD_REPLY, "the body is labelled gzip and is not gzip", Phase.READ)
+    return ZlibStream(GZIP_WINDOW, STEP)
 
 
 def _deflate(data: bytes) -> _Engine:
     # RFC 9110 8.4.1.2 means the zlib format (RFC 1950, 2.2: method 8, a multiple of 31); many
     # servers send a bare deflate stream, which no encoder begins in such a way.
     wrapped = data[0] & 0x0F == 8 and data[0] >> 4 <= 7 and int.from_bytes(data[:2]) % 31 == 0
-    return _Zlib(zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS)
+    return ZlibStream(ZLIB_WINDOW if wrapped else DEFLATE_WINDOW, STEP)
 
 
 _BEGINNINGS: dict[str, Callable[[bytes], _Engine]] = {

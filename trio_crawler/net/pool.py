@@ -1,7 +1,7 @@
-"""Pool: idle connections, kept while they can be trusted. Nothing queues here.
+"""Pool: idle connections. Nothing queues here.
 
-httpx's own pool looks at every connection for every request, and a request cancelled while it
-queues there takes its place away for good (encode/httpcore#1093).
+httpx's own pool looks at every connection for every request, and a request that is cancelled
+while it queues there occupies its place for good (encode/httpcore#1093).
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from trio_crawler.net.connection import Connection, Origin
 
 
 class Pool:
-    """Keep at most `most` idle connections; they are not used after `seconds`.
+    """At most `max_idle` idle connections, which are not reused after `keepalive` seconds.
 
-    Those, whatever their origin, are closed when a connection is taken or put. Of an origin's
-    connections the one used last goes out first, as the likeliest to be alive. `close` is what
-    closes the others. Sync throughout.
+    Connections that are too old, whatever their origin, are closed by `close` when a connection
+    is popped or pushed. The connection of an origin that was used last is popped first, as it is
+    the likeliest to be alive. Nothing here waits.
     """
 
-    def __init__(self, most: int, seconds: float, close: Callable[[Connection], None]) -> None:
-        self._most = most
-        self._seconds = seconds
+    def __init__(
+        self, max_idle: int, keepalive: float, close: Callable[[Connection], None]
+    ) -> None:
+        self._max_idle = max_idle
+        self._keepalive = keepalive
         self._close = close
         self._stacks: dict[Origin, list[Connection]] = {}
         # The same connections, the one idle for longest first (a dict used as an ordered set).
@@ -35,43 +37,43 @@ class Pool:
     def __iter__(self) -> Iterator[Connection]:
         return iter(self._ages)
 
-    def take(self, origin: Origin) -> Connection | None:
-        """Take a connection that was quiet until now, if there is one."""
-        self._drop_late()
+    def pop(self, origin: Origin) -> Connection | None:
+        """Return an idle connection that the server has not closed or sent to; None without."""
+        self._drop_expired()
         while stack := self._stacks.get(origin):
             connection = stack.pop()
             del self._ages[connection]
             if not stack:
                 del self._stacks[origin]
-            if not connection.is_spoilt():
+            if not connection.is_stale():
                 return connection
             self._close(connection)
         return None
 
-    def put(self, connection: Connection) -> None:
-        """Keep a connection; those that are too old, or too many, are closed."""
+    def push(self, connection: Connection) -> None:
+        """Store a connection; connections that are too old, or too many, are closed."""
         connection.since = trio.current_time()
         self._ages[connection] = None
         self._stacks.setdefault(connection.origin, []).append(connection)
-        self._drop_late()
-        while len(self._ages) > self._most:
+        self._drop_expired()
+        while len(self._ages) > self._max_idle:
             self.drop_oldest()
 
     def drop_oldest(self) -> bool:
-        """Close the connection that is idle for longest; tell whether there was one."""
+        """Close the connection that is idle for longest. Returns False if there is none."""
         connection = next(iter(self._ages), None)
         if connection is None:
             return False
         del self._ages[connection]
         stack = self._stacks[connection.origin]
-        # It is the first of its stack, as all are in the order of their age.
+        # It is the first of its stack, as each stack is in the order of age.
         stack.remove(connection)
         if not stack:
             del self._stacks[connection.origin]
         self._close(connection)
         return True
 
-    def _drop_late(self) -> None:
-        began = trio.current_time() - self._seconds
-        while self._ages and next(iter(self._ages)).since < began:
+    def _drop_expired(self) -> None:
+        oldest = trio.current_time() - self._keepalive
+        while self._ages and next(iter(self._ages)).since < oldest:
             self.drop_oldest()

@@ -1,4 +1,4 @@
-"""Progress: how far one fetch has come, for the sentence that says where it ended."""
+"""Progress: how far one fetch has come, for the detail of its fault."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from trio_crawler.model import Phase
 
 
 class Progress:
-    """Note the phase of a fetch of `peer` (`host` or `host:port`), and the bytes of its body.
+    """The phase of a fetch from `server` (`host` or `host:port`), and the bytes of its body.
 
-    `received` is None until the answer's head has come; `decoding` is set when the whole body
-    has, and the server is no longer waited for.
+    `received` is None until the head of the response has come. `decoding` is set when the whole
+    body has come, and the fetch no longer waits for the server.
     """
 
-    __slots__ = ("decoding", "peer", "phase", "received")
+    __slots__ = ("decoding", "phase", "received", "server")
 
-    def __init__(self, peer: str) -> None:
-        self.peer = peer
+    def __init__(self, server: str) -> None:
+        self.server = server
         self.phase = Phase.RESOLVE
         self.received: int | None = None
         self.decoding = False
 
     def __str__(self) -> str:
-        """Say what is going on."""
-        peer = self.peer
+        """Describe what the fetch is doing."""
+        server = self.server
         if self.decoding:
-            return f"decoding the body of {peer}, in turn with others"
+            return f"decoding the body of {server}, in turn with others"
         if self.phase is Phase.READ:
-            return f"reading the body of {peer}, after {self.received or 0} bytes"
+            return f"reading the body of {server}, after {self.received or 0} bytes"
         doing = {
             Phase.RESOLVE: "looking up the name of",
             Phase.CONNECT: "connecting to",
             Phase.TLS: "securing the connection to",
             Phase.SEND: "sending the request to",
         }
-        return f"{doing.get(self.phase, 'waiting for the answer of')} {peer}"
+        return f"{doing.get(self.phase, 'waiting for the answer of')} {server}"

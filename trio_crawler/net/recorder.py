@@ -1,4 +1,4 @@
-"""Exchanges: what was asked and what came, kept until it is archived."""
+"""Recorder: requests and responses, recorded until they are archived."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ from typing import NamedTuple
 import httpx
 import trio
 
-from trio_crawler.model import Fault, Fetch, Job, Purpose, Response
+from trio_crawler.model import REDIRECTS, Fault, Fetch, Job, Purpose, Response
 
 LARGE = 64 * 1024
-"""Bytes of a body from which on an errand's exchange is encoded in a thread."""
-
-_OF_REDIRECTS = range(300, 400)
+"""Bytes of a body from which on a robots.txt or sitemap is encoded in a thread."""
 
 
 class Exchange(NamedTuple):
-    """Hold a request and its answer; `began` is a Unix time.
+    """A request and its response; `began` is a Unix time.
 
-    `request` is the head of the request, `body` what came, with `size` bytes. Of a page the body
-    is not kept, as its outcome has it.
+    `request` is the head of the request. `body` is that of the response, `size` its bytes. The
+    body of a page is left out, as the outcome has it.
     """
 
     url: str
@@ -35,42 +33,42 @@ class Exchange(NamedTuple):
     body: bytes
 
 
-class Exchanges:
-    """Keep the last exchange of each URL until it is taken, and those of errands, encoded.
+class Recorder:
+    """The last exchange of each page until it is popped, and all others, encoded.
 
-    `encode` makes bytes of an errand's exchange (a robots.txt, a sitemap) when it comes, in a
-    thread if it is large: many of them may come before the next outcome does. It gets all of
-    them, also those of which another try follows; of pages only the last try counts. Probes, which
-    ask only whether a host is still there, are not kept.
+    `encode` turns the exchange of a robots.txt or sitemap into bytes as soon as it has come, in
+    a thread if it is large: many may come before the next outcome. It gets every attempt at
+    these; of a page only the last attempt counts. Probes, which only ask whether a host is still
+    there, are not recorded.
 
-    `take`, `drop` and `errands` may be called in other threads than the crawl's.
+    `pop`, `pop_encoded` and `len` may be called in other threads than the crawl's.
     """
 
     def __init__(self, encode: Callable[[Exchange], bytes]) -> None:
         self._encode = encode
         self._pages: dict[str, Exchange] = {}
-        self._errands: deque[bytes] = deque()
+        self._encoded: deque[bytes] = deque()
 
     def __len__(self) -> int:
-        return len(self._pages) + len(self._errands)
+        return len(self._pages) + len(self._encoded)
 
     def __repr__(self) -> str:
-        return f"<Exchanges: {len(self._pages)} of pages, {len(self._errands)} of errands>"
+        return f"<Recorder: {len(self._pages)} pages, {len(self._encoded)} others>"
 
-    def take(self, url: str) -> Exchange | None:
-        """Give the last exchange of a page's URL away, if one is kept."""
+    def pop(self, url: str) -> Exchange | None:
+        """Remove and return the last exchange of a page, None if there is none."""
         return self._pages.pop(url, None)
 
-    def errands(self) -> bytes:
-        """Give away what was encoded since the last time."""
+    def pop_encoded(self) -> bytes:
+        """Remove and return the encoded exchanges since the last call."""
         pieces = []
         # One at a time, as the crawl may add more meanwhile.
-        while self._errands:
-            pieces.append(self._errands.popleft())
+        while self._encoded:
+            pieces.append(self._encoded.popleft())
         return b"".join(pieces)
 
-    async def keep(self, job: Job, answer: Response | Fault, began: float) -> None:
-        """Keep what came for a job; a Fault only ends what is kept of its URL's earlier tries."""
+    async def record(self, job: Job, answer: Response | Fault, began: float) -> None:
+        """Record the answer to a job; a Fault drops the exchange of the page's last attempt."""
         if job.purpose is Purpose.PAGE:
             if isinstance(answer, Fault):
                 self._pages.pop(job.url, None)
@@ -78,41 +76,41 @@ class Exchanges:
                 self._pages[job.url] = _of_page(job, answer, began)
         elif job.purpose is not Purpose.PROBE and isinstance(answer, Response):
             exchange = _exchange(job, answer, began, answer.body)
-            self._errands.append(await self._encoded(exchange))
+            self._encoded.append(await self._to_bytes(exchange))
 
-    async def _encoded(self, exchange: Exchange) -> bytes:
+    async def _to_bytes(self, exchange: Exchange) -> bytes:
         if exchange.size < LARGE:
             return self._encode(exchange)
         return await trio.to_thread.run_sync(self._encode, exchange)
 
 
-class Recording:
-    """Ask by `fetch`, and keep what was asked and answered."""
+class RecordingFetch:
+    """A fetch that calls another one, and records each request and response."""
 
-    def __init__(self, fetch: Fetch, exchanges: Exchanges) -> None:
+    def __init__(self, fetch: Fetch, recorder: Recorder) -> None:
         self._fetch = fetch
-        self._exchanges = exchanges
+        self._recorder = recorder
 
     def __repr__(self) -> str:
-        return f"<Recording of {self._fetch!r}>"
+        return f"<RecordingFetch of {self._fetch!r}>"
 
     @property
     def user_agent(self) -> str:
-        """Return what everybody is told. Raises AttributeError if the fetch does not say."""
+        """The User-Agent of the other fetch. Raises AttributeError if it has none."""
         agent: str = self._fetch.user_agent  # type: ignore[attr-defined]
         return agent
 
     async def __call__(self, job: Job) -> Response | Fault:
-        """Ask for one URL, once."""
+        """Fetch one URL, and record the answer."""
         began = time.time()
         answer = await self._fetch(job)
-        await self._exchanges.keep(job, answer, began)
+        await self._recorder.record(job, answer, began)
         return answer
 
 
 def _of_page(job: Job, answer: Response, began: float) -> Exchange:
-    # A redirect that says nowhere to go ends as a failure, which has no body.
-    body = answer.body if answer.status in _OF_REDIRECTS else b""
+    # A redirect without a target ends as a failure, which has no body.
+    body = answer.body if answer.status in REDIRECTS else b""
     return _exchange(job, answer, began, body)
 
 

@@ -1,36 +1,34 @@
-"""Requests: what is sent for a URL, and to whom the caller's own headers go."""
+"""Requests: the header fields that are sent for a URL, and to which origins the caller's go."""
 
 from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
-
-import httpx
+from collections.abc import Container, Iterable, Mapping
+from typing import NamedTuple, TypeAlias
 
 from trio_crawler._version import __version__
+from trio_crawler.arguments import check_kind, several
 from trio_crawler.model import Reason
+from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.decode import OFFERED
-from trio_crawler.net.errors import Faulty
+from trio_crawler.net.errors import FetchError
 from trio_crawler.net.head import Fields
-from trio_crawler.page.urls import normalise, origin, without_userinfo
-
-if TYPE_CHECKING:
-    from trio_crawler.net.cookies import CookieStore
+from trio_crawler.page.urls import origin
 
 DEFAULT_USER_AGENT = f"trio_crawler/{__version__} (+https://pypi.org/project/trio-crawler/)"
 
-Headers: TypeAlias = Mapping[str, str] | Sequence[tuple[str, str]]
+Headers: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
 
 _ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8"
 # RFC 9110: 5.6.2 (token) and 5.5 (field values).
 is_token = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
 has_control = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]").search
+# The addresses of RFC 5322 that From may have (RFC 9110, 10.1.2), checked roughly.
 _is_mailbox = re.compile(r"[!-?A-~]+@[!-?A-~]+").fullmatch
-# What a request line may carry of a URL, from the first slash on (RFC 9112, 3.2.1).
+# The part of a URL that a request line may carry, from the first slash on (RFC 9112, 3.2.1).
 is_target = re.compile(r"/[\x21-\x22\x24-\x7e]*").fullmatch
-# These say where a request goes and where it ends.
+# These decide where a request goes and where it ends.
 _OURS = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 _URL = re.compile(
     r"(https?://((?:\[[0-9a-f:.]+\]|[^/?#@:\[\]\s]+)(?::[0-9]+)?))([/?][\x21-\x22\x24-\x7e]*)?(?:#.*)?"
@@ -38,7 +36,7 @@ _URL = re.compile(
 
 
 class Target(NamedTuple):
-    """Hold a URL in the parts that a request needs; `origin` is as the URL spells it."""
+    """The parts of a URL that a request needs; `origin` is as the URL spells it."""
 
     origin: str
     authority: str
@@ -46,28 +44,28 @@ class Target(NamedTuple):
 
     @classmethod
     def of(cls, url: str) -> Target:
-        """Take an http or https URL apart; what it says is to be sent byte for byte.
+        """Split an http or https URL; its path and query are sent byte for byte.
 
-        Raises Faulty(BAD_URL) for what is not one as the WHATWG URL Standard serialises it, or
-        has a user name in it.
+        Raises FetchError(BAD_URL) for anything but a URL as the WHATWG URL Standard serialises it,
+        and for one with a user name.
         """
         parts = _URL.fullmatch(url)
         if parts is None or not url.isascii():
             raise bad_url("not an absolute http or https URL in its normal form")
         origin, authority, target = parts.groups("/")
-        _check(authority)
+        _check_authority(authority)
         return cls(origin, authority, target if target.startswith("/") else "/" + target)
 
 
 class Requests:
-    """Say what is sent for a URL, and what only to the `seeds`.
+    """The header fields of every request, and those that only the `seeds` get.
 
-    `headers` and `auth` (user, password) go only to the origins of `seeds`, which are normalised;
-    they come before the defaults. `defaults` are sent to all, and `cookies`, if there is a store,
-    to whom they belong.
+    `headers` and `auth` (user, password) are sent only to the origins of `seeds`, which are
+    normalised; they replace fields of the same names among the `defaults`, which are sent to
+    all. `cookies` are sent to the hosts that set them.
 
-    Raises ValueError, naming it, for a header that cannot be meant, and for headers that would
-    go to nobody.
+    Raises TypeError or ValueError, which names the argument and shows no value that may be a
+    secret, for headers and credentials that cannot be sent, and for any without seeds.
     """
 
     def __init__(
@@ -79,17 +77,22 @@ class Requests:
         auth: tuple[str, str] | None = None,
         cookies: CookieStore | None = None,
     ) -> None:
-        own = fields_of(headers)
-        if auth is not None:
-            if isinstance(auth, str) or len(auth) != 2:
-                raise TypeError("auth must be a user and a password: write (user, password)")
-            own.append((b"Authorization", _basic(*auth)))
+        self.own = _own_fields(headers, auth)
         self._origins = frozenset(map(origin, seeds))
-        if own and not self._origins:
-            raise ValueError("headers and auth go only to the seeds' origins: name the seeds")
+        if self.own and not self._origins:
+            raise ValueError(
+                "headers and auth are sent only to the origins of the seeds: name the seeds"
+            )
+        if cookies is not None:
+            check_kind("cookies", cookies, CookieStore, "a CookieStore")
         self.cookies = cookies
         self._fields = defaults
-        self._fields_and_own = merged(defaults, own)
+        self._fields_and_own = merged(defaults, self.own)
+
+    @property
+    def authorizes(self) -> bool:
+        """Whether the seeds get an Authorization field."""
+        return _has_authorization(self.own)
 
     def fields(self, target: Target) -> Fields:
         """Return the fields for a URL without its cookies, Host first."""
@@ -98,47 +101,22 @@ class Requests:
         return [host, *(self._fields_and_own if own else self._fields)]
 
     def with_cookies(self, url: str, fields: Fields) -> Fields:
-        """Add the store's cookies to the fields for a URL."""
-        kept = self.cookies and self.cookies.cookies_for(url)
-        if not kept:
+        """Return the fields for a URL together with the cookies that are stored for it."""
+        stored = self.cookies and self.cookies.cookies_for(url)
+        if not stored:
             return fields
         own = [value for name, value in fields if name.lower() == b"cookie"]
         others = [field for field in fields if field[0].lower() != b"cookie"]
-        return [*others, (b"Cookie", b"; ".join([*own, kept.encode("latin-1")]))]
+        return [*others, (b"Cookie", b"; ".join([*own, stored.encode("latin-1")]))]
 
 
-def seeds_of(seeds: Iterable[str]) -> tuple[str, ...]:
-    """Normalise seeds.
-
-    Raises TypeError for a str, and ValueError, naming it, for what is no http or https URL.
-    """
-    return tuple(map(_seed, several(seeds, "seeds")))
+def bad_url(why: str) -> FetchError:
+    """Return the fault of a URL that no request can be made for."""
+    return FetchError(Reason.BAD_URL, f"this URL cannot be asked for: {why}")
 
 
-def _seed(url: str) -> str:
-    try:
-        seed = normalise(url)
-    except ValueError:
-        seed = ""
-    if not seed.startswith(("http://", "https://")):
-        raise ValueError(f"not an http or https URL: {without_userinfo(url)!r}")
-    return seed
-
-
-def several(values: Iterable[str], name: str) -> tuple[str, ...]:
-    """Take several strings. Raises TypeError for a single one, whose letters would be taken."""
-    if isinstance(values, str):
-        raise TypeError(f"{name} must be several strings: write [{values!r}]")
-    return tuple(values)
-
-
-def bad_url(why: str) -> Faulty:
-    """Return the fault of a URL that nobody can be asked for."""
-    return Faulty(Reason.BAD_URL, f"this URL cannot be asked for: {why}")
-
-
-def _check(authority: str) -> None:
-    """Refuse what Python's resolver raises for, where it should not find it."""
+def _check_authority(authority: str) -> None:
+    """Refuse a host or port that Python's resolver raises unexpected exceptions for."""
     name, _, port = authority.rpartition("]")[2].partition(":")
     if len(port) > 5 or (port and int(port) > 65535):
         raise bad_url("the port is above 65535")
@@ -148,76 +126,114 @@ def _check(authority: str) -> None:
         raise bad_url("a part of the host name is empty or has over 63 characters")
 
 
-def defaults_for(
-    user_agent: str, client: httpx.AsyncClient | None = None, contact: str | None = None
+def default_fields(
+    user_agent: str | None, contact: str | None, *, replaced: Container[str] = ()
 ) -> Fields:
-    """Return what is sent to everybody.
+    """Return the fields that every server is sent, without the default ones that are `replaced`.
 
-    A client's own User-Agent and Accept, if they are not httpx's, come before the defaults; a
-    `user_agent` that is not the default, and a `contact`, come before everything.
-
-    Raises ValueError, naming it, for a `user_agent` or a `contact` that cannot be meant.
+    Raises TypeError or ValueError, which names the argument, for a `user_agent` or a `contact`
+    that cannot be sent.
     """
-    if not user_agent.strip():
-        raise ValueError("user_agent is empty: say who asks")
-    defaults = {"User-Agent": user_agent, "Accept": _ACCEPT, "Accept-Encoding": OFFERED}
+    fields = {}
+    if user_agent is not None:
+        fields["User-Agent"] = check_user_agent(user_agent)
+    elif "User-Agent" not in replaced:
+        fields["User-Agent"] = DEFAULT_USER_AGENT
+    if "Accept" not in replaced:
+        fields["Accept"] = _ACCEPT
+    fields["Accept-Encoding"] = OFFERED
     if contact is not None:
-        defaults["From"] = _mailbox(contact)
-    if client is not None:
-        plain = {"User-Agent": f"python-httpx/{httpx.__version__}", "Accept": "*/*"}
-        if user_agent != DEFAULT_USER_AGENT:
-            del plain["User-Agent"]
-        for name, value in plain.items():
-            if client.headers.get(name, value) != value:
-                del defaults[name]
-    return fields_of(defaults)
+        fields["From"] = check_mailbox("contact", contact)
+    return [(name.encode(), value.strip(" \t").encode()) for name, value in fields.items()]
 
 
-def user_agent_of(defaults: Fields, client: httpx.AsyncClient | None) -> str:
-    """Return the User-Agent that everybody is told: the client's if it is not of the defaults."""
-    for name, value in defaults:
-        if name == b"User-Agent":
-            return value.decode()
-    return "" if client is None else client.headers.get("user-agent", "")
+def check_user_agent(user_agent: str) -> str:
+    """Return one line of text. Raises TypeError or ValueError for anything else."""
+    check_kind("user_agent", user_agent, str, "a string")
+    if not user_agent.strip() or not _is_text(user_agent):
+        wanted = "one line of text that names the crawler"
+        raise ValueError(f"user_agent must be {wanted}, not {user_agent!a}")
+    return user_agent
 
 
-def _mailbox(contact: str) -> str:
-    """Accept an address that From can hold (RFC 9110, 10.1.2), without judging it further."""
-    if not _is_mailbox(contact):
-        raise ValueError(f"contact is not an e-mail address: {contact!r}")
-    return contact
+def check_mailbox(name: str, address: str) -> str:
+    """Return an e-mail address that From can hold. Raises TypeError or ValueError for no such."""
+    check_kind(name, address, str, "an e-mail address as a string")
+    if not _is_mailbox(address):
+        raise ValueError(
+            f"{name} must be an e-mail address such as me@example.org, not {address!a}"
+        )
+    return address
+
+
+def _own_fields(headers: Headers, auth: tuple[str, str] | None) -> Fields:
+    own = fields_of(headers)
+    if auth is None:
+        return own
+    if _has_authorization(own):
+        raise ValueError("auth and a header Authorization exclude each other: give one of them")
+    return [*own, (b"Authorization", _basic(auth))]
+
+
+def _has_authorization(fields: Fields) -> bool:
+    return any(name.lower() == b"authorization" for name, _ in fields)
 
 
 def fields_of(headers: Headers) -> Fields:
-    """Encode headers. Raises ValueError, naming it, for one that cannot be meant."""
-    if isinstance(headers, str):
-        raise TypeError("headers must be a mapping or pairs, not a str")
+    """Encode headers. Raises TypeError or ValueError, which names the header, never its value."""
+    wanted = "headers must be a mapping or pairs of strings"
+    if isinstance(headers, str | bytes):
+        raise TypeError(f"{wanted}, not a {type(headers).__name__}")
     pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return [_field(name, value) for name, value in pairs]
+    fields = []
+    for pair in several("headers", pairs, "pairs of strings"):
+        if not _is_pair(pair):
+            raise TypeError(f"{wanted}, and one of them is not a pair of strings")
+        fields.append(_field(*pair))
+    return fields
+
+
+def _is_pair(value: object) -> bool:
+    return (
+        isinstance(value, tuple | list)
+        and len(value) == 2
+        and all(isinstance(part, str) for part in value)
+    )
 
 
 def _field(name: str, value: str) -> tuple[bytes, bytes]:
     # A value may be a credential: the messages show names only.
     if not is_token(name):
-        raise ValueError(f"not a header name: {name!r}")
+        raise ValueError(f"headers: a header needs a name such as X-Token, not {name!a}")
     if name.lower() in _OURS:
-        raise ValueError(f"the header {name} is for the crawler to set")
-    if has_control(value):
-        raise ValueError(f"the value of the header {name} has control characters in it")
+        raise ValueError(f"headers: the header {name} is set by the crawler itself")
+    if not _is_text(value):
+        raise ValueError(f"headers: the value of the header {name} must be one line of text")
+    return name.encode(), value.strip(" \t").encode()
+
+
+def _is_text(value: str) -> bool:
+    """Whether a header can carry a value: it has no control character and no lone surrogate."""
     try:
-        return name.encode(), value.strip(" \t").encode()
+        value.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"the value of the header {name} is not Unicode text") from None
+        return False
+    return not has_control(value)
 
 
 def merged(defaults: Fields, own: Fields) -> Fields:
-    """Put fields in the place of those that have the same names."""
+    """Return the default fields, replaced by those of the same names, and all others."""
     named = {name.lower() for name, _ in own}
     return [field for field in defaults if field[0].lower() not in named] + own
 
 
-def _basic(user: str, password: str) -> bytes:
-    """Write credentials as RFC 7617 has it, in UTF-8."""
+def _basic(auth: tuple[str, str]) -> bytes:
+    """Encode credentials in UTF-8 (RFC 7617). The messages show none of them."""
+    if not _is_pair(auth):
+        raise TypeError("auth must be a user and a password: write (user, password)")
+    user, password = auth
     if ":" in user:
-        raise ValueError("a user name for HTTP authentication cannot have a colon in it")
+        raise ValueError("auth must have a user without a colon (RFC 7617, 2)")
+    if not _is_text(user) or not _is_text(password):
+        raise ValueError("auth must be text without control characters (RFC 7617, 2)")
     return b"Basic " + b64encode(f"{user}:{password}".encode())

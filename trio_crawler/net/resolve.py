@@ -1,4 +1,4 @@
-"""Resolve: the addresses of a host, asked of the system once a minute at most."""
+"""Resolve: the addresses of a host, looked up by the system at most once a minute."""
 
 from __future__ import annotations
 
@@ -11,127 +11,139 @@ import trio
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.addresses import bare, parse_address
-from trio_crawler.net.errors import Faulty, name_fault
+from trio_crawler.net.errors import FetchError, name_fault
 
-KEPT = 60.0
-"""Seconds for which the addresses of a name are kept."""
+CACHE_SECONDS = 60.0
+"""Seconds for which the addresses of a name are cached."""
 
-MOST_NAMES = 10_000
-MOST_THREADS = 32
+MAX_NAMES = 10_000
+"""Names that are cached; the oldest one is evicted first."""
+
+MAX_THREADS = 32
+"""Lookups that run at once."""
 
 LookUp: TypeAlias = Callable[[bytes], Sequence[str]]
 
 
 class Resolve(Protocol):
-    """Return the addresses of a host, the preferred one first.
+    """An async function of a host and a port that returns addresses, the preferred one first.
 
-    Raises Faulty in the phase RESOLVE. Any async function of a host and a port will do.
+    It raises FetchError in the phase RESOLVE.
     """
 
     def __call__(self, host: str, port: int, /) -> Awaitable[Sequence[str]]: ...
 
 
 def look_up(name: bytes) -> Sequence[str]:
-    """Ask the system for the addresses of a name, and block until it knows. Raises OSError."""
+    """Return the addresses of a name, as the system knows them. Blocks. Raises OSError."""
     try:
-        # Not AI_ADDRCONFIG: it would hide ::1 on a machine whose only IPv6 address that is. Bytes,
-        # for the host is as it goes over the wire: the codec for `str` takes quadratic time.
+        # Not AI_ADDRCONFIG: it would hide ::1 on a machine with no other IPv6 address. Bytes,
+        # as the host is encoded already: the codec for `str` takes quadratic time.
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except OSError:
-        # Without a descriptor glibc cannot read /etc/hosts, and says that there is no such name.
-        socket.socket(socket.AF_UNIX).close()
+        # Without a descriptor glibc cannot read /etc/hosts, and reports an unknown name: this
+        # raises the OSError that is true.
+        socket.socket(getattr(socket, "AF_UNIX", socket.AF_INET)).close()
         raise
     return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 @dataclass(slots=True, eq=False)
-class _Flight:
-    """One lookup and who waits for it; neither addresses nor error if it was cancelled."""
+class _Lookup:
+    """A lookup in flight, with neither addresses nor error after it was cancelled."""
 
-    landed: trio.Event = field(default_factory=trio.Event)
+    done: trio.Event = field(default_factory=trio.Event)
     addresses: Sequence[str] = ()
     error: OSError | None = None
 
 
 class Resolver:
-    """Look names up in threads of its own, 32 at most, and keep what they gave for a minute.
+    """Look names up in threads, and cache their addresses.
 
-    Serves one Trio run. A host that is an address already takes no thread. Many who ask for one
-    name at once cause one lookup; failures are not kept. A lookup that nobody waits for any more
-    keeps its thread, out of the 32, until the system gives up.
+    Serves one Trio run. Concurrent calls for one name share one lookup; failures are not
+    cached. A host that is an address takes no thread. A lookup that every caller has cancelled
+    keeps its thread, one of `max_threads`, until the system gives up.
     """
 
-    def __init__(self, look_up: LookUp = look_up) -> None:
+    def __init__(
+        self,
+        look_up: LookUp = look_up,
+        *,
+        cache_seconds: float = CACHE_SECONDS,
+        max_names: int = MAX_NAMES,
+        max_threads: int = MAX_THREADS,
+    ) -> None:
         self._look_up = look_up
-        self._kept: dict[str, tuple[float, Sequence[str]]] = {}
-        self._flights: dict[str, _Flight] = {}
-        self._limiter: trio.CapacityLimiter | None = None
+        self._cache_seconds = cache_seconds
+        self._max_names = max_names
+        self._cache: dict[str, tuple[float, Sequence[str]]] = {}
+        self._lookups: dict[str, _Lookup] = {}
+        self._limiter = trio.CapacityLimiter(max_threads)
 
     def __repr__(self) -> str:
-        return f"<Resolver: {len(self._kept)} names kept, {len(self._flights)} being looked up>"
+        return f"<Resolver: {len(self._cache)} names cached, {len(self._lookups)} lookups>"
 
     async def __call__(self, host: str, port: int, /) -> Sequence[str]:
         """Return the addresses of a host, without brackets, in the system's order.
 
-        Raises Faulty if there are none or they cannot be had.
+        Raises FetchError if the host has none or they cannot be looked up.
         """
         if (known := self._known(host)) is not None:
             await trio.lowlevel.checkpoint()
             return known
-        flight = await self._flown(host, _name(host, peer(host, port)))
-        if flight.error is not None:
-            raise _faulty(flight.error, peer(host, port)) from flight.error
-        return flight.addresses
+        lookup = await self._joined(host, _name(host, server_name(host, port)))
+        if lookup.error is not None:
+            raise _fetch_error(lookup.error, server_name(host, port)) from lookup.error
+        return lookup.addresses
 
     def _known(self, host: str) -> Sequence[str] | None:
-        if host in self._kept:
-            until, addresses = self._kept[host]
+        if host in self._cache:
+            until, addresses = self._cache[host]
             if trio.current_time() < until:
                 return addresses
-            del self._kept[host]
+            del self._cache[host]
             return None
         return (bare(host),) if parse_address(host) else None
 
-    async def _flown(self, host: str, name: bytes) -> _Flight:
-        """Join the lookup that is under way; start one if there is none, or it is given up."""
-        while flight := self._flights.get(host):
-            await flight.landed.wait()
-            if flight.addresses or flight.error is not None:
-                return flight
-        flight = self._flights[host] = _Flight()
+    async def _joined(self, host: str, name: bytes) -> _Lookup:
+        """Wait for the lookup in flight; start one if there is none, or it was cancelled."""
+        while lookup := self._lookups.get(host):
+            await lookup.done.wait()
+            if lookup.addresses or lookup.error is not None:
+                return lookup
+        lookup = self._lookups[host] = _Lookup()
         try:
-            flight.addresses = await self._ask(name)
-            self._keep(host, flight.addresses)
+            lookup.addresses = await self._ask(name)
+            self._store(host, lookup.addresses)
         except OSError as error:
-            flight.error = error
+            lookup.error = error
         finally:
-            del self._flights[host]
-            flight.landed.set()
-        return flight
+            del self._lookups[host]
+            lookup.done.set()
+        return lookup
 
     async def _ask(self, name: bytes) -> Sequence[str]:
-        self._limiter = self._limiter or trio.CapacityLimiter(MOST_THREADS)
         addresses = await trio.to_thread.run_sync(
             self._look_up, name, abandon_on_cancel=True, limiter=self._limiter
         )
         if not addresses:
-            raise socket.gaierror(socket.EAI_NODATA, "no addresses")
+            raise socket.gaierror(socket.EAI_NONAME, "no addresses")
         return addresses
 
-    def _keep(self, host: str, addresses: Sequence[str]) -> None:
-        self._kept[host] = (trio.current_time() + KEPT, addresses)
-        if len(self._kept) > MOST_NAMES:
-            del self._kept[next(iter(self._kept))]
+    def _store(self, host: str, addresses: Sequence[str]) -> None:
+        self._cache[host] = (trio.current_time() + self._cache_seconds, addresses)
+        if len(self._cache) > self._max_names:
+            del self._cache[next(iter(self._cache))]
 
 
-def peer(host: str, port: int) -> str:
-    """Name a host for a sentence, with the port unless it is that of http or https."""
+def server_name(host: str, port: int) -> str:
+    """Return a server as messages name it: without the port of http or https."""
     name = f"[{host}]" if ":" in host and not host.startswith("[") else host
     return name if port in (80, 443) else f"{name}:{port}"
 
 
-def _name(host: str, peer: str) -> bytes:
-    """Return a name as it is asked for, once it is sure to be one (RFC 1035, 2.3.4)."""
+def _name(host: str, server: str) -> bytes:
+    """Encode a host for the lookup. Raises FetchError if it is no name (RFC 1035, 2.3.4)."""
     labels = host.removesuffix(".").split(".")
     if not host.isascii() or not host.isprintable():
         why = "it is not in printable ASCII"
@@ -139,9 +151,10 @@ def _name(host: str, peer: str) -> bytes:
         why = "a part of it is empty or has over 63 characters"
     else:
         return host.encode("ascii")
-    raise Faulty(Reason.DNS, f"the name of {peer} cannot be looked up: {why}", Phase.RESOLVE)
+    detail = f"the name of {server} cannot be looked up: {why}"
+    raise FetchError(Reason.DNS, detail, Phase.RESOLVE)
 
 
-def _faulty(error: OSError, peer: str) -> Faulty:
-    fault = name_fault(error, peer)
-    return Faulty(fault.reason, fault.detail, Phase.RESOLVE)
+def _fetch_error(error: OSError, server: str) -> FetchError:
+    fault = name_fault(error, server)
+    return FetchError(fault.reason, fault.detail, Phase.RESOLVE)

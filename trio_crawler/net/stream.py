@@ -1,7 +1,7 @@
-"""Streams: a connected socket, plain or behind TLS, of which every byte is accounted for.
+"""Streams: a connected socket, plain or with TLS, that counts every byte.
 
 ▶ Parked in `trio.SocketStream.receive_some` a task costs 46 us, in `wait_readable` and `recv`
-29 us. `trio.SSLStream` keeps bytes that came behind an answer out of sight; here they are seen.
+29 us. `trio.SSLStream` hides bytes that came behind a response; here they can be detected.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import select
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Protocol, TypeVar
 
@@ -19,24 +19,24 @@ import trio
 from trio.lowlevel import notify_closing, wait_readable, wait_writable
 
 STEP = 64 * 1024
-"""Bytes that are read at once, at most."""
+"""The most bytes of one read."""
 
 _T = TypeVar("_T")
 
-# So often a read may find bytes waiting before other tasks, and a deadline, get their turn.
-_MOST_AT_ONCE = 16
+# Reads that may find bytes waiting before other tasks run and a deadline can end the fetch.
+_MAX_READS = 16
 
 
 class Stream(Protocol):
-    """Send and receive; raises OSError, of which ssl.SSLError is one."""
+    """A connected socket. `send` and `receive` raise OSError, such as ssl.SSLError."""
 
     @property
     def received(self) -> int:
-        """Count the bytes that came over the socket."""
+        """The number of bytes that came over the socket."""
 
     @property
     def sent(self) -> int:
-        """Count the bytes that went over the socket."""
+        """The number of bytes that went over the socket."""
 
     async def send(self, data: bytes) -> None:
         """Send all of `data`."""
@@ -45,21 +45,20 @@ class Stream(Protocol):
         """Return the next bytes, 64 KiB at most, or none at the end."""
 
     def is_quiet(self) -> bool:
-        """Tell whether nothing has come that was not received, and no end either."""
+        """Whether neither bytes nor an end have come that were not received yet."""
 
     def close(self) -> None:
-        """Close the socket; nothing is sent."""
+        """Close the socket without sending anything."""
 
 
 class PlainStream:
-    """Speak over a connected, non-blocking socket, which it owns."""
+    """A stream over a connected, non-blocking socket, which it owns."""
 
     __slots__ = ("_poll", "_ready", "_socket", "received", "sent")
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
-        self._poll = select.poll()
-        self._poll.register(connected, select.POLLIN)
+        self._poll = _poll(connected)
         self._ready = 0
         self.received = 0
         self.sent = 0
@@ -74,8 +73,8 @@ class PlainStream:
                 count = 0
             self.sent += count
             if count == len(rest):
-                # The answer takes its time: it would be in vain to look at once.
-                self._ready = _MOST_AT_ONCE
+                # The response takes some time: a read at once would find nothing.
+                self._ready = _MAX_READS
                 return
             rest = rest[count:]
             try:
@@ -84,9 +83,9 @@ class PlainStream:
                 raise _closed() from error
 
     async def receive(self) -> bytes:
-        """Return the next bytes, none at the end; a checkpoint unless they are there already."""
+        """Return the next bytes, none at the end; a checkpoint unless they have come already."""
         while True:
-            if self._ready >= _MOST_AT_ONCE:
+            if self._ready >= _MAX_READS:
                 self._ready = 0
                 try:
                     await wait_readable(self._socket)
@@ -95,30 +94,30 @@ class PlainStream:
             try:
                 data = self._socket.recv(STEP)
             except BlockingIOError:
-                self._ready = _MOST_AT_ONCE
+                self._ready = _MAX_READS
                 continue
             self._ready += 1
             self.received += len(data)
             return data
 
     def is_quiet(self) -> bool:
-        """Tell whether nothing has come that was not received, and no end either."""
+        """Whether neither bytes nor an end have come that were not received yet."""
         # 0.5 us; a look by recv(MSG_PEEK) takes 2.7 us, most of it for the exception.
-        return not self._poll.poll(0)
+        return not self._poll(0)
 
     def close(self) -> None:
-        """Close the socket; whoever waits for it gets an OSError, and later callers as well."""
+        """Close the socket; tasks that wait for it, and later calls, get an OSError."""
         if self._socket.fileno() >= 0:
             notify_closing(self._socket)
-            # The descriptor is gone whatever close() says.
+            # The descriptor is closed even if close() fails.
             with suppress(OSError):
                 self._socket.close()
-        # What is closed can be received from, in vain, but not waited for.
+        # The next receive must fail at once: a closed socket cannot be waited for.
         self._ready = 0
 
 
 class TlsStream:
-    """Speak TLS over a plain stream, which it owns; call `handshake` first."""
+    """A TLS stream over a plain one, which it owns; call `handshake` first."""
 
     __slots__ = ("_incoming", "_machine", "_outgoing", "_plain")
 
@@ -130,16 +129,16 @@ class TlsStream:
 
     @property
     def received(self) -> int:
-        """Count the bytes that came over the socket."""
+        """The number of bytes that came over the socket."""
         return self._plain.received
 
     @property
     def sent(self) -> int:
-        """Count the bytes that went over the socket."""
+        """The number of bytes that went over the socket."""
         return self._plain.sent
 
     async def handshake(self) -> None:
-        """Agree with the server on the keys, and check its certificate."""
+        """Do the handshake, which verifies the certificate of the server."""
         await self._drive(self._machine.do_handshake)
         await self._flush()
 
@@ -151,8 +150,8 @@ class TlsStream:
     async def receive(self) -> bytes:
         """Return the next bytes, or none at the end.
 
-        Raises ssl.SSLEOFError when the connection ends without the server's word that this is
-        the end (RFC 8446, 6.1): what it sent may have been cut.
+        Raises ssl.SSLEOFError if the connection ends without the closing alert of the server
+        (RFC 8446, 6.1): its data may be incomplete.
         """
         try:
             return await self._drive(lambda: self._machine.read(STEP))
@@ -160,13 +159,13 @@ class TlsStream:
             return b""
 
     def is_quiet(self) -> bool:
-        """Tell whether nothing has come that was not received, and no end either."""
+        """Whether neither bytes nor an end have come that were not received yet."""
         return (
             not self._machine.pending() and not self._incoming.pending and self._plain.is_quiet()
         )
 
     def close(self) -> None:
-        """Close the socket; no closing word is sent, as nothing more is expected."""
+        """Close the socket without a closing alert, as no more data is expected."""
         self._plain.close()
 
     async def _drive(self, step: Callable[[], _T]) -> _T:
@@ -175,7 +174,7 @@ class TlsStream:
             try:
                 return step()
             except ssl.SSLWantReadError:
-                # Nothing is awaited here: what is raised then would seem to come of TLS.
+                # Not awaited here: an exception then would have this one as its context.
                 pass
             await self._flush()
             await self._more()
@@ -191,6 +190,16 @@ class TlsStream:
             raise ssl.SSLEOFError(ssl.SSL_ERROR_EOF, "the connection has ended")
         else:
             self._incoming.write_eof()
+
+
+def _poll(connected: socket.socket) -> Callable[[float], Iterable[object]]:
+    """Return a function that waits so long for something to read, and returns it if there is."""
+    if not hasattr(select, "poll"):
+        # Windows.
+        return lambda seconds: select.select([connected], [], [], seconds)[0]
+    poll = select.poll()
+    poll.register(connected, select.POLLIN)
+    return poll.poll
 
 
 def _closed() -> OSError:

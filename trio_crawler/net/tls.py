@@ -1,35 +1,52 @@
-"""TLS: whom a server's certificate must convince, and for which hosts it need not."""
+"""TLS: which certificates are accepted, and for which hosts none is verified."""
 
-from __future__ import annotations
-
+import re
 import ssl
 from collections.abc import Iterable
+from contextlib import suppress
 
 import certifi
 
+from trio_crawler.arguments import check_kind, several_strings
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.errors import Faulty
+from trio_crawler.net.errors import FetchError
 from trio_crawler.net.stream import PlainStream, TlsStream
+from trio_crawler.page.urls import host, normalise
+
+_NO_HOST = re.compile(r"[@?#/\\*\s]")
 
 
 class Security:
-    """Make secure streams: certificates are verified, except those of `insecure_hosts`.
+    """The certificates that are accepted: verified ones, and any of `insecure_hosts`.
 
-    They are verified by `context` or, without one, against the list of the certifi package,
-    which is the same on every machine. Reading it takes 30 ms: it is read when first needed.
+    They are verified by `tls`, a context for clients, or else against the list of the certifi
+    package, which is the same on every machine. Reading it takes 30 ms, and is delayed until it
+    is needed. `insecure_hosts` are names or addresses, without a port.
+
+    Raises TypeError or ValueError, which names the argument, for one that cannot be used or that
+    would have no effect.
     """
 
+    __module__ = "trio_crawler.net"
+
     def __init__(
-        self, context: ssl.SSLContext | None = None, insecure_hosts: Iterable[str] = ()
+        self, tls: ssl.SSLContext | None = None, insecure_hosts: Iterable[str] = ()
     ) -> None:
-        self._verifying = context
+        if tls is not None:
+            _check_context(tls)
+        hosts = several_strings("insecure_hosts", insecure_hosts)
+        if hosts and tls is not None and tls.verify_mode is ssl.CERT_NONE:
+            raise ValueError(
+                "insecure_hosts would have no effect: tls verifies the certificate of no host"
+            )
+        self._verifying = tls
         self._trusting: ssl.SSLContext | None = None
-        self._insecure = frozenset(host.strip("[]").lower() for host in insecure_hosts)
+        self._insecure = frozenset(map(_host, hosts))
 
     async def secure(self, plain: PlainStream, host: str) -> TlsStream:
-        """Shake hands with `host`; the stream is closed if that fails.
+        """Return a TLS stream to `host` after the handshake; `plain` is closed if that fails.
 
-        Raises OSError (ssl.SSLError is one) and Faulty for a name that no certificate can have.
+        Raises OSError (such as ssl.SSLError), and FetchError for a name that cannot be certified.
         """
         try:
             stream = self._wrapped(plain, host)
@@ -45,16 +62,42 @@ class Security:
         try:
             return TlsStream(plain, self.context(host), name)
         except ValueError:
-            detail = f"no certificate can be made out for {host}"
-            raise Faulty(Reason.TLS, detail, Phase.TLS) from None
+            raise uncertifiable(host) from None
 
     def context(self, host: str) -> ssl.SSLContext:
-        """Return what judges the certificate of `host`."""
+        """Return the context that verifies the certificate of `host`, or accepts any."""
         if host in self._insecure:
             self._trusting = self._trusting or _trusting()
             return self._trusting
         self._verifying = self._verifying or _verifying()
         return self._verifying
+
+
+def uncertifiable(host: str) -> FetchError:
+    """Return the error of a host whose name OpenSSL cannot verify."""
+    return FetchError(Reason.TLS, f"no certificate can be valid for the name {host}", Phase.TLS)
+
+
+def _check_context(tls: ssl.SSLContext) -> None:
+    check_kind("tls", tls, ssl.SSLContext, "an ssl.SSLContext")
+    if tls.protocol is ssl.PROTOCOL_TLS_SERVER:
+        raise ValueError(
+            "tls must be a context for clients, such as ssl.create_default_context() returns, "
+            "not one of PROTOCOL_TLS_SERVER"
+        )
+
+
+def _host(name: str) -> str:
+    """Return a host as origins have it. Raises ValueError for anything else."""
+    bare = name.removeprefix("[").removesuffix("]")
+    found = ""
+    if bare and not _NO_HOST.search(bare):
+        with suppress(ValueError):
+            found = host(normalise(f"https://[{bare}]/" if ":" in bare else f"https://{bare}/"))
+    if not found:
+        wanted = "a host such as test.example.org or ::1, without scheme, port and path"
+        raise ValueError(f"each of insecure_hosts must be {wanted}, not {name!r}")
+    return found.strip("[]")
 
 
 def _verifying() -> ssl.SSLContext:

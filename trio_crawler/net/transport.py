@@ -1,4 +1,4 @@
-"""Bridge: httpx's requests, responses and exceptions on one side, the wire's on the other."""
+"""Transport: httpx's requests, responses and exceptions, converted for the wire."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import httpx
 import trio
 
 from trio_crawler.model import Fault, Phase, Reason
-from trio_crawler.net.connection import PORTS, Connection, Origin
-from trio_crawler.net.errors import Faulty
+from trio_crawler.net.connection import DEFAULT_PORTS, Connection, Origin
+from trio_crawler.net.errors import FetchError
 from trio_crawler.net.head import Head
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import has_control, is_token
@@ -24,25 +24,25 @@ _ERRORS: dict[Reason, type[httpx.TransportError]] = {
     Reason.BAD_REPLY: httpx.RemoteProtocolError,
     Reason.INCOMPLETE: httpx.RemoteProtocolError,
 }
-# RFC 9112, 3.2, as far as it matters where a target ends.
+# RFC 9112, 3.2: the characters that do not end a target.
 _is_target = re.compile(rb"[\x21-\x7e]+").fullmatch
 _CONNECTING = (Phase.RESOLVE, Phase.CONNECT, Phase.TLS)
 
 
 class BodyStream(httpx.AsyncByteStream):
-    """Give a body's bytes as they come; the connection is released at the end, or by `aclose`."""
+    """The body of a response; its connection is released at the end, or by `aclose`."""
 
     def __init__(
         self,
         connection: Connection,
         release: Callable[[Connection], None],
         progress: Progress,
-        patience: float,
+        timeout: float,
     ) -> None:
         self._connection: Connection | None = connection
         self._release = release
         self._progress = progress
-        self._patience = patience
+        self._timeout = timeout
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -52,7 +52,7 @@ class BodyStream(httpx.AsyncByteStream):
             raise StopAsyncIteration
         piece = b""
         try:
-            with translated(self._progress, self._patience):
+            with translated(self._progress, self._timeout):
                 piece = await self._connection.read()
         finally:
             if not piece:
@@ -62,7 +62,7 @@ class BodyStream(httpx.AsyncByteStream):
         return piece
 
     async def aclose(self) -> None:
-        """Release the connection; a body that was not read to its end ends it."""
+        """Release the connection; it is closed if the body was not read to its end."""
         self._end()
 
     def _end(self) -> None:
@@ -73,15 +73,15 @@ class BodyStream(httpx.AsyncByteStream):
 
 @contextmanager
 def translated(progress: Progress, seconds: float = inf) -> Iterator[None]:
-    """Turn a fault into the exception that httpx has for it, and so the end of `seconds`."""
+    """Raise httpx's exceptions for a FetchError, and for a timeout after `seconds`."""
     try:
         with trio.fail_after(seconds):
             yield
-    except Faulty as error:
+    except FetchError as error:
         raise _error_for(error.fault)(str(error)) from error
     except trio.TooSlowError as error:
         kind = httpx.ConnectTimeout if progress.phase in _CONNECTING else httpx.ReadTimeout
-        raise kind(f"{seconds:g} seconds were over while {progress}") from error
+        raise kind(f"the limit of {seconds:g} seconds was over while {progress}") from error
 
 
 def _error_for(fault: Fault) -> type[httpx.TransportError]:
@@ -91,17 +91,17 @@ def _error_for(fault: Fault) -> type[httpx.TransportError]:
 
 
 def origin_of(request: httpx.Request) -> Origin:
-    """Say whom to ask. Raises httpx.UnsupportedProtocol for anything but http and https."""
+    """Return the origin of a request. Raises httpx.UnsupportedProtocol if it is not http(s)."""
     url = request.url
-    if url.scheme not in PORTS:
+    if url.scheme not in DEFAULT_PORTS:
         raise httpx.UnsupportedProtocol(f"the wire speaks http and https, not {url.scheme!r}")
-    return url.scheme, url.raw_host.decode("ascii"), url.port or PORTS[url.scheme]
+    return url.scheme, url.raw_host.decode("ascii"), url.port or DEFAULT_PORTS[url.scheme]
 
 
-async def written(request: httpx.Request) -> bytes:
-    """Write a request out, body and all.
+async def serialise(request: httpx.Request) -> bytes:
+    """Return the bytes of a request, its body included.
 
-    Raises httpx.LocalProtocolError for what would be read as something else than it is.
+    Raises httpx.LocalProtocolError for a request that a server would read as another one.
     """
     _check(request, _target(request))
     if not isinstance(request.stream, httpx.AsyncByteStream):
@@ -114,7 +114,7 @@ async def written(request: httpx.Request) -> bytes:
 
 
 def head_of(request: httpx.Request) -> bytes:
-    """Write the head of a request, from its first line to the empty one, as HTTP/1.1 has it."""
+    """Return the head of a request in HTTP/1.1, from its first line to the empty one."""
     lines = [b"%s %s HTTP/1.1\r\n" % (request.method.encode(), _target(request))]
     lines += [b"%s: %s\r\n" % field for field in request.headers.raw]
     return b"".join([*lines, b"\r\n"])
@@ -126,7 +126,7 @@ def _target(request: httpx.Request) -> bytes:
 
 
 def _check(request: httpx.Request, target: bytes) -> None:
-    # httpx takes anything. A value may be a credential: the messages show names only.
+    # httpx checks nothing. A value may be a credential: the messages show names only.
     if not is_token(request.method):
         raise httpx.LocalProtocolError(f"not a method: {request.method!r}")
     if not _is_target(target):
@@ -136,20 +136,20 @@ def _check(request: httpx.Request, target: bytes) -> None:
         if not is_token(name):
             raise httpx.LocalProtocolError(f"not a header name: {name!r}")
         if has_control(value.decode("latin-1")):
-            what = f"the value of the header {name}"
-            raise httpx.LocalProtocolError(f"{what} has control characters in it")
+            subject = f"the value of the header {name}"
+            raise httpx.LocalProtocolError(f"{subject} has control characters in it")
 
 
-def patience(request: httpx.Request) -> tuple[float, float]:
-    """Return how long a head may take, and each wait for a piece of the body, in seconds."""
-    timeouts = request.extensions.get("timeout", {})
-    connect, read = (timeouts.get(name) for name in ("connect", "read"))
+def timeouts(request: httpx.Request) -> tuple[float, float]:
+    """Return the seconds until the head must come, and those of each wait for the body."""
+    given = request.extensions.get("timeout", {})
+    connect, read = (given.get(name) for name in ("connect", "read"))
     wait = inf if read is None else float(read)
     return (inf if connect is None else connect + wait), wait
 
 
 def response(head: Head, body: BodyStream) -> httpx.Response:
-    """Give an answer the form of httpx; its body is still to be read."""
+    """Return a response of httpx whose body is not read yet."""
     extensions = {
         "http_version": b"HTTP/1.%d" % head.minor,
         "reason_phrase": head.phrase,

@@ -1,70 +1,74 @@
 """Wire: HTTP/1.1 over Trio, one request at a time on a connection, as an httpx transport.
 
 ▶ CPU seconds for 1,000 pages of a real site: stock httpx 3.9, such a wire behind httpx's
-Request and Response 0.65, by itself 0.52. So `HttpFetch` calls `ask`; everyone else may pass
-the wire to an httpx.AsyncClient.
+Request and Response 0.65, by itself 0.52. So `HttpFetch` calls `ask`; every other caller may
+pass the wire to an httpx.AsyncClient.
 """
 
-from __future__ import annotations
-
-import resource
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass
+from importlib import import_module
 
 import httpx
 
+from trio_crawler.arguments import (
+    check_function,
+    check_kind,
+    check_number,
+    check_whole,
+    several_strings,
+)
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net import transport as bridge
 from trio_crawler.net.addresses import AddressPolicy
 from trio_crawler.net.connection import Connection, Origin
 from trio_crawler.net.dial import Dialer
-from trio_crawler.net.errors import Faulty, socket_fault
+from trio_crawler.net.errors import FetchError, socket_fault
 from trio_crawler.net.head import Head
 from trio_crawler.net.pool import Pool
 from trio_crawler.net.progress import Progress
-from trio_crawler.net.request import seeds_of, several
 from trio_crawler.net.resolve import Resolve
+from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.net.stream import PlainStream, Stream
 from trio_crawler.net.tls import Security
-from trio_crawler.policy.limits import MAX_BYTES
+from trio_crawler.net.transport import (
+    BodyStream,
+    origin_of,
+    response,
+    serialise,
+    timeouts,
+    translated,
+)
+from trio_crawler.page.urls import web_urls
 
-MOST_IDLE = 1_000
-AROUND = 128 * 1024
-"""Bytes an answer may have besides its body: the heads, and what chunks need."""
+MAX_BYTES = 10 * 1024 * 1024
+"""Bytes that a body may have by default."""
 
+MAX_IDLE = 1_000
+"""Idle connections that a wire keeps by default, if the process may have so many."""
 
-@dataclass(frozen=True, slots=True)
-class WireStatistics:
-    """Count a wire's connections and bytes.
-
-    `open` now, `idle` of these, ever `made`, requests that `reused` one, requests `retried`
-    because a connection that was kept had died. Bytes are those of the sockets.
-    """
-
-    open: int = 0
-    idle: int = 0
-    made: int = 0
-    reused: int = 0
-    retried: int = 0
-    bytes_in: int = 0
-    bytes_out: int = 0
+FRAMING_BYTES = 128 * 1024
+"""Bytes that a response may have besides its body: heads, and the framing of chunks."""
 
 
 class Wire(httpx.AsyncBaseTransport):
-    """Send requests over HTTP/1.1, as many connections as there are requests under way.
+    """An httpx transport that speaks HTTP/1.1, with one connection for each request in flight.
 
-    Idle connections, at most `max_idle` of them (None: 1,000, or a quarter of the file
-    descriptors the process may have), are not used after `keepalive` seconds; they are closed
-    when another request begins or ends. Private addresses are refused when
-    connecting, unless a seed names them or `allow_private` does. A body may have `max_bytes` as
-    it is sent. Where httpx sets timeouts, connect and read together bound the time to the head.
-    Use it as an async context manager or call `aclose`, which ends the requests under way too.
+    `max_idle` idle connections are kept at most (default: 1,000, or a quarter of the file
+    descriptors that the process may have), and not reused after `keepalive` seconds; expired ones
+    are closed when another request begins or ends. Only public addresses are connected to, those
+    of the `seeds`, and those in `allow_private` (`10.0.0.0/8`, `192.168.1.7`). `security` verifies
+    certificates, `resolve` looks names up. A body may have `max_bytes` bytes as sent. Of httpx's
+    timeouts, connect and read together bound the seconds until the head has come, read each wait
+    for more of the body.
 
-    A response's stream must be read to its end or closed. Raises what httpx transports raise,
-    RuntimeError once closed, and at once TypeError for a single str where several are meant, and
-    ValueError, naming it, for what cannot be meant.
+    The stream of a response must be read to its end or closed. The caller closes the wire, by
+    `async with` or `aclose`; that also ends the requests in flight.
+
+    Raises the exceptions of httpx transports, and RuntimeError after `aclose`. The constructor
+    raises TypeError or ValueError, which names the argument, for one that cannot be used.
     """
+
+    __module__ = "trio_crawler.net"
 
     def __init__(
         self,
@@ -77,13 +81,20 @@ class Wire(httpx.AsyncBaseTransport):
         keepalive: float = 30.0,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        if (max_idle is not None and max_idle < 0) or not keepalive >= 0:
-            raise ValueError(f"not 0 or more: max_idle={max_idle}, keepalive={keepalive}")
-        allowed = several(allow_private, "allow_private")
-        self.dial = Dialer(AddressPolicy(seeds_of(seeds), allowed), resolve)
+        if security is not None:
+            check_kind("security", security, Security, "a Security")
+        if resolve is not None:
+            check_function("resolve", resolve, "an async function of a host and a port")
+        if max_idle is not None:
+            check_whole("max_idle", max_idle)
+        check_number("keepalive", keepalive)
+        check_whole("max_bytes", max_bytes, least=1)
+        seeds = web_urls("seeds", seeds)
+        allowed = several_strings("allow_private", allow_private)
+        self.dial = Dialer(AddressPolicy(seeds, allowed), resolve)
         self._security = security or Security()
-        most = _most_idle() if max_idle is None else max_idle
-        self._pool = Pool(most, keepalive, self._close)
+        idle = _default_max_idle() if max_idle is None else max_idle
+        self._pool = Pool(idle, keepalive, self._close)
         self._busy: set[Connection] = set()
         self._max_bytes = max_bytes
         self._made = self._reused = self._retried = 0
@@ -94,7 +105,7 @@ class Wire(httpx.AsyncBaseTransport):
         return f"<Wire: {len(self._busy)} connections busy, {len(self._pool)} idle>"
 
     def statistics(self) -> WireStatistics:
-        """Count at this moment."""
+        """Return the counts at this moment."""
         alive = [*self._busy, *self._pool]
         return WireStatistics(
             open=len(alive),
@@ -107,22 +118,21 @@ class Wire(httpx.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; the response's body is still to be read."""
-        origin = bridge.origin_of(request)
-        written = await bridge.written(request)
+        """Send a request, and return its response before the body is read."""
+        origin = origin_of(request)
+        sent = await serialise(request)
         progress = Progress(origin[1])
-        for_head, for_piece = bridge.patience(request)
-        with bridge.translated(progress, for_head):
+        for_head, for_piece = timeouts(request)
+        with translated(progress, for_head):
             connection, head = await self.ask(
                 origin,
-                written,
+                sent,
                 progress,
                 self._max_bytes,
                 bodiless=request.method == "HEAD",
-                twice=request.method in ("GET", "HEAD"),
+                retry=request.method in ("GET", "HEAD"),
             )
-        body = bridge.BodyStream(connection, self.release, progress, for_piece)
-        return bridge.response(head, body)
+        return response(head, BodyStream(connection, self.release, progress, for_piece))
 
     async def ask(
         self,
@@ -132,30 +142,32 @@ class Wire(httpx.AsyncBaseTransport):
         max_bytes: int,
         *,
         bodiless: bool = False,
-        twice: bool = True,
+        retry: bool = True,
     ) -> tuple[Connection, Head]:
-        """Send the bytes of a request; `read` the body from the connection, then `release` it.
+        """Send the bytes of a request, and return its connection and the head of its response.
 
-        With `twice` a request goes out again, at once and on a new connection, when a kept one
-        turns out to have died (RFC 9112, 9.3.1). Raises Faulty.
+        The caller reads the body from the connection, then calls `release`. With `retry` the
+        request is sent again, at once and on a new connection, if the server had closed the
+        connection that was reused (RFC 9112, 9.3.1). Raises FetchError, and RuntimeError after
+        `aclose`.
         """
         if self._closed:
-            raise RuntimeError("this wire is closed")
-        most = max_bytes + AROUND
-        connection = self._pool.take(origin)
+            raise RuntimeError("this Wire is closed, and cannot send any more")
+        limit = max_bytes + FRAMING_BYTES
+        connection = self._pool.pop(origin)
         if connection is not None:
             self._reused += 1
             try:
-                return connection, await self._ask(connection, request, progress, most, bodiless)
-            except Faulty as error:
-                if not twice or not _had_died(connection, error):
+                return connection, await self._ask(connection, request, progress, limit, bodiless)
+            except FetchError as error:
+                if not retry or not _was_closed(connection, error):
                     raise
             self._retried += 1
         connection = await self._connect(origin, progress)
-        return connection, await self._ask(connection, request, progress, most, bodiless)
+        return connection, await self._ask(connection, request, progress, limit, bodiless)
 
     def release(self, connection: Connection) -> None:
-        """Keep a connection whose answer was read to its end, close any other."""
+        """Keep a connection whose response was read to its end; close any other."""
         if connection not in self._busy:
             # `aclose` has closed it.
             return
@@ -163,12 +175,12 @@ class Wire(httpx.AsyncBaseTransport):
         if not connection.reusable:
             connection.drain()
         if connection.reusable and not self._closed:
-            self._pool.put(connection)
+            self._pool.push(connection)
         else:
             self._close(connection)
 
     async def aclose(self) -> None:
-        """Close every connection, busy ones too."""
+        """Close every connection, also those of requests in flight."""
         self._closed = True
         for connection in list(self._busy):
             self._drop(connection)
@@ -176,11 +188,16 @@ class Wire(httpx.AsyncBaseTransport):
             pass
 
     async def _ask(
-        self, connection: Connection, request: bytes, progress: Progress, most: int, bodiless: bool
+        self,
+        connection: Connection,
+        request: bytes,
+        progress: Progress,
+        limit: int,
+        bodiless: bool,
     ) -> Head:
         self._busy.add(connection)
         try:
-            return await connection.ask(request, progress, most, bodiless=bodiless)
+            return await connection.ask(request, progress, limit, bodiless=bodiless)
         except BaseException:
             self._drop(connection)
             raise
@@ -190,7 +207,7 @@ class Wire(httpx.AsyncBaseTransport):
             stream = await self._stream(origin, progress)
         except OSError as error:
             fault = socket_fault(error, progress)
-            raise Faulty(fault.reason, fault.detail, fault.phase) from error
+            raise FetchError(fault.reason, fault.detail, fault.phase) from error
         self._made += 1
         if self._closed:
             stream.close()
@@ -198,18 +215,18 @@ class Wire(httpx.AsyncBaseTransport):
 
     async def _stream(self, origin: Origin, progress: Progress) -> Stream:
         scheme, host, port = origin
-        stream = PlainStream(await self._dialled(host, port, progress))
+        stream = PlainStream(await self._connected(host, port, progress))
         if scheme == "http":
             return stream
         progress.phase = Phase.TLS
         return await self._security.secure(stream, host)
 
-    async def _dialled(self, host: str, port: int, progress: Progress) -> socket.socket:
+    async def _connected(self, host: str, port: int, progress: Progress) -> socket.socket:
         while True:
             try:
                 return await self.dial(host, port, progress)
-            except Faulty as error:
-                # An idle connection is worth less than the one that is needed now.
+            except FetchError as error:
+                # An idle connection gives its file descriptor to the one that is needed now.
                 if error.fault.reason is not Reason.NO_SOCKETS or not self._pool.drop_oldest():
                     raise
 
@@ -224,10 +241,16 @@ class Wire(httpx.AsyncBaseTransport):
         connection.close()
 
 
-def _had_died(connection: Connection, error: Faulty) -> bool:
-    return error.fault.reason is Reason.RESET and connection.is_untouched()
+def _was_closed(connection: Connection, error: FetchError) -> bool:
+    return error.fault.reason is Reason.RESET and connection.is_unanswered()
 
 
-def _most_idle() -> int:
+def _default_max_idle() -> int:
+    """Return 1,000, or a quarter of the file descriptors this process may have."""
+    try:
+        resource = import_module("resource")
+    except ImportError:
+        # Windows has no such limit.
+        return MAX_IDLE
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST_IDLE if soft == resource.RLIM_INFINITY else max(1, min(MOST_IDLE, soft // 4))
+    return MAX_IDLE if soft == resource.RLIM_INFINITY else max(1, min(MAX_IDLE, soft // 4))

@@ -1,14 +1,15 @@
-"""Which encoding a body is in, by the WHATWG Encoding and HTML Standards, and its text.
+"""Detect the encoding of a body (WHATWG Encoding and HTML Standards) and decode it.
 
-A page's own words only ever choose from the standard's label table (`webencodings`). They
-never name a Python codec: `rot13`, `zlib`, `utf-7` or `punycode` would let a page raise
-whatever it likes, or burn a minute.
+A page can only choose an encoding from the standard's table of labels (`webencodings`), never a
+Python codec: with `rot13`, `zlib`, `utf-7` or `punycode` a page could raise any error, or take a
+minute to decode.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Callable
 from functools import cache, lru_cache
 
 import webencodings
@@ -19,67 +20,113 @@ _MULTI_BYTE = frozenset(
     | {"utf-16be", "utf-16le", "utf-8"}
 )
 _PRESCAN_BYTES = 1024
+# Headers and beginnings of pages that are cached: those of one site are mostly the same.
+_MAX_CACHED = 64
 
+# The parameter of a Content-Type header: charset=utf-8 or charset="utf-8", even without the second
+# quote.
 _HEADER = re.compile(
-    r"""(?:^|[;,\s])charset\s*=\s*(?:"([^"]*)|'([^']*)|([^\s;,"']+))""", re.IGNORECASE
+    r"""
+    (?: ^ | [;,\s] ) charset \s* = \s*
+    (?: "(?P<double> [^"]* ) | '(?P<single> [^']* ) | (?P<bare> [^\s;,"']+ ) )
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
-_SPACE = rb"[\t\n\f\r ]"
-# A comment, a meta, another tag, or something bogus that ends at the first ">"
-# (HTML Standard 13.2.3.2, "prescan a byte stream").
+# What a "<" begins (HTML Standard 13.2.3.2, "prescan a byte stream"):
+#
+#   text                        captured   it is
+#   <!-->  <!--->  <!--…-->                a comment
+#   <meta                       meta       a meta tag; its attributes follow
+#   <p  </p                     tag        any other tag; its attributes follow
+#   <!…>  <?…>  </1>                       a bogus comment, which ends at the first ">"
 _PRESCAN = re.compile(
-    rb"<(?:!--(?:-?>|[\s\S]*?-->)|(meta)(?=[\t\n\f\r /])|/?[a-z][^\t\n\f\r >]*+|[!/?][^>]*+>)",
-    re.IGNORECASE,
+    rb"""
+    <
+    (?: !-- (?: -?> | [\s\S]*?--> )
+    |   (?P<meta> meta ) (?= [\t\n\f\r /] )
+    |   (?P<tag> /? [a-z] [^\t\n\f\r >]*+ )
+    |   [!/?] [^>]*+ >
+    )
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
 _ATTRIBUTE = re.compile(
-    rb"[\t\n\f\r /]*+([^\t\n\f\r />][^\t\n\f\r />=]*+)"
-    rb"(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+"
-    rb"""(?:"([^"]*+)"|'([^']*+)'|([^\t\n\f\r >"'][^\t\n\f\r >]*+)|(?=>))"""
-    rb"|(?![\t\n\f\r ]*+=))"
+    rb"""
+    [\t\n\f\r /]*+
+    (?P<name> [^\t\n\f\r />] [^\t\n\f\r />=]*+ )
+    (?: [\t\n\f\r ]*+ = [\t\n\f\r ]*+
+        (?: "(?P<double> [^"]*+ )"
+        |   '(?P<single> [^']*+ )'
+        |   (?P<bare> [^\t\n\f\r >"'] [^\t\n\f\r >]*+ )
+        |   (?=>)
+        )
+    |   (?! [\t\n\f\r ]*+ = )
+    )
+    """,
+    re.VERBOSE,
 )
-# White space and text, declarations, tags: the simple ones, each with its end.
+# Nothing but text, declarations and tags of a simple form, each with its end:
+#
+#   text  <!doctype html>  <?xml version="1.0"?>  <meta charset=utf-8>  <p class="c">  </p>  <br/>
 _CLOSED = re.compile(
-    rb"""(?:[^<>]*+<(?:[!?](?!--)[^<>]*+|/?[a-z][a-z0-9]*+"""
-    rb"""(?:[\t\n\f\r ]++[a-z:-]++(?:="[^"<>]*+"|=[a-z0-9-]++)?+)*+[\t\n\f\r ]*+/?+)>)*+""",
-    re.IGNORECASE,
+    rb"""
+    (?: [^<>]*+
+        <
+        (?: [!?] (?!--) [^<>]*+
+        |   /? [a-z][a-z0-9]*+
+            (?: [\t\n\f\r ]++ [a-z:-]++ (?: ="[^"<>]*+" | =[a-z0-9-]++ )?+ )*+
+            [\t\n\f\r ]*+ /?+
+        )
+        >
+    )*+
+    """,
+    re.IGNORECASE | re.VERBOSE,
 ).fullmatch
+# In the content of a meta element: text/html; charset=utf-8.
 _IN_CONTENT = re.compile(
-    rb"charset"
-    + _SPACE
-    + rb"*+="
-    + _SPACE
-    + rb"""*+(?:"([^"]*+)"|'([^']*+)'|([^\t\n\f\r ;"']++))""",
-    re.IGNORECASE,
+    rb"""
+    charset [\t\n\f\r ]*+ = [\t\n\f\r ]*+
+    (?: "(?P<double> [^"]*+ )" | '(?P<single> [^']*+ )' | (?P<bare> [^\t\n\f\r ;"']++ ) )
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
+# <?xml version="1.0" encoding="utf-8"
 _XML_DECLARATION = re.compile(
-    rb"""<\?xml[^>]*?[\t\n\f\r ]encoding[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^">]*)"|'([^'>]*)')"""
+    rb"""
+    <\?xml [^>]*? [\t\n\f\r ] encoding [\t\n\f\r ]* = [\t\n\f\r ]*
+    (?: "(?P<double> [^">]* )" | '(?P<single> [^'>]* )' )
+    """,
+    re.VERBOSE,
 )
 
 
-def decide(body: bytes, content_type: str, *, markup: bool) -> str:
-    """Decide a body's encoding; the answer is a name of the WHATWG Encoding Standard.
+def detect(body: bytes, content_type: str, *, markup: bool) -> str:
+    """Return the encoding of a body: a name of the WHATWG Encoding Standard.
 
-    In this order: byte order mark, the `charset` of the Content-Type header, for markup what
-    the first 1,024 bytes declare (a meta element or an XML declaration), UTF-8 if the body
-    fits it, else windows-1252. Labels the standard does not know do not count.
+    The first of these counts: the byte order mark; the `charset` of the Content-Type header; for
+    markup, the declaration in the first 1,024 bytes (a meta element or an XML declaration); UTF-8
+    if the body is valid UTF-8; windows-1252. Labels that the standard does not list are ignored.
     """
+    for bom, encoding in _BOMS:
+        if body.startswith(bom):
+            return encoding
     return (
-        _by_bom(body)
-        or _by_header(content_type)
+        _by_header(content_type)
         or (_by_markup(body[:_PRESCAN_BYTES]) if markup else None)
         or ("utf-8" if _fits_utf_8(body) else "windows-1252")
     )
 
 
 def decode(body: bytes, encoding: str) -> tuple[str, bool]:
-    """Decode a body by an encoding from `decide`, without its byte order mark.
+    """Decode a body with an encoding from `detect`, and drop its byte order mark.
 
-    Returns the text and whether every byte had a meaning; where one had none stands U+FFFD.
+    Returns the text and whether the body was valid. U+FFFD replaces invalid bytes.
     """
     for bom, name in _BOMS:
         if encoding == name and body.startswith(bom):
             body = body[len(bom) :]
     if encoding == "replacement":
-        # Encodings known only from attacks on browsers: the standard reads nothing in them.
+        # Encodings known only from attacks on browsers: the standard decodes nothing.
         return ("\ufffd", False) if body else ("", True)
     if encoding not in _MULTI_BYTE:
         text = codecs.charmap_decode(body, "strict", _single_byte(encoding))[0]
@@ -91,36 +138,44 @@ def decode(body: bytes, encoding: str) -> tuple[str, bool]:
         return body.decode(codec, "replace"), False
 
 
-def _by_bom(body: bytes) -> str | None:
-    return next((name for bom, name in _BOMS if body.startswith(bom)), None)
+def chunk_decoder(encoding: str) -> Callable[[bytes], str]:
+    """Return a function that decodes one chunk of a body after another.
+
+    A character may be divided between chunks. U+FFFD replaces invalid bytes. A byte order mark
+    is decoded like any other character.
+    """
+    if encoding not in _MULTI_BYTE:
+        return lambda chunk: decode(chunk, encoding)[0]
+    decoder = _codec(encoding).incrementaldecoder("replace")
+    return lambda chunk: str(decoder.decode(chunk))
 
 
+@lru_cache(_MAX_CACHED)
 def _by_header(content_type: str) -> str | None:
     match = _HEADER.search(content_type)
-    return None if match is None else _name(match[match.lastindex or 0])
+    return None if match is None else _name(match[match.lastgroup or 0])
 
 
 def _by_markup(head: bytes) -> str | None:
-    # An encoding of two bytes a character cannot have been read as ASCII: the standard
-    # recognises its "<?x" instead.
+    # A declaration in UTF-16 cannot be read as ASCII: the standard recognises its "<?x" instead.
     if head.startswith(b"<\0?\0x\0"):
         return "utf-16le"
     if head.startswith(b"\0<\0?\0x"):
         return "utf-16be"
     declaration = _XML_DECLARATION.match(head)
     return _by_meta(head) or (
-        None if declaration is None else _declared(declaration[declaration.lastindex or 0])
+        None if declaration is None else _declared(declaration[declaration.lastgroup or 0])
     )
 
 
 def _by_meta(head: bytes) -> str | None:
-    # As far as the first declaration the pages of a site are often the same, byte for byte.
+    # Up to the first declaration, the pages of one site are often the same, byte for byte.
     return _by_beginning(head[: head.find(b">", head.find(b"charset")) + 1]) or _prescan(head)
 
 
-@lru_cache(64)
+@lru_cache(_MAX_CACHED)
 def _by_beginning(beginning: bytes) -> str | None:
-    # What follows must not change what this means, as the end of a comment or value would.
+    # In an open comment or value, the rest of the page would decide what the beginning means.
     return _prescan(beginning) if _CLOSED(beginning) else None
 
 
@@ -128,37 +183,41 @@ def _prescan(head: bytes) -> str | None:
     at = 0
     while (tag := _PRESCAN.search(head, at)) is not None:
         at = tag.end()
-        if tag[0].startswith((b"<!", b"<?")) or not (tag[1] or tag[0].strip(b"</")[:1].isalpha()):
+        if tag.lastgroup is None:
             continue
         attributes, at = _attributes(head, at)
-        if tag[1] and (encoding := _of_meta(attributes)) is not None:
+        if tag["meta"] and (encoding := _in_meta(attributes)) is not None:
             return encoding
     return None
 
 
 def _attributes(head: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
-    """Read the attributes that begin at a place; the first of a name counts."""
+    """Return the attributes that begin at a position, and where they end.
+
+    The first attribute of each name counts.
+    """
     found: dict[bytes, bytes] = {}
     while (match := _ATTRIBUTE.match(head, at)) is not None:
-        found.setdefault(match[1].lower(), match[2] or match[3] or match[4] or b"")
+        name, double, single, bare = match.group("name", "double", "single", "bare")
+        found.setdefault(name.lower(), double or single or bare or b"")
         at = match.end()
     return found, at
 
 
-def _of_meta(attributes: dict[bytes, bytes]) -> str | None:
+def _in_meta(attributes: dict[bytes, bytes]) -> str | None:
     if b"charset" in attributes:
         return _declared(attributes[b"charset"])
     if attributes.get(b"http-equiv", b"").lower() != b"content-type":
         return None
     match = _IN_CONTENT.search(attributes.get(b"content", b""))
-    return None if match is None else _declared(match[match.lastindex or 0])
+    return None if match is None else _declared(match[match.lastgroup or 0])
 
 
 def _declared(label: bytes) -> str | None:
-    """Name the encoding a page declares for itself.
+    """Return the encoding for a label that a page declares.
 
-    Whoever could read the declaration as ASCII was not reading UTF-16, and the standard
-    takes x-user-defined for windows-1252.
+    A declaration that can be read as ASCII is not in UTF-16. The standard decodes x-user-defined
+    as windows-1252.
     """
     name = _name(label.decode("latin-1"))
     if name in ("utf-16le", "utf-16be"):
@@ -180,6 +239,7 @@ def _fits_utf_8(body: bytes) -> bool:
     return True
 
 
+@cache
 def _codec(encoding: str) -> codecs.CodecInfo:
     found = webencodings.lookup(encoding)
     if found is None:
@@ -189,10 +249,10 @@ def _codec(encoding: str) -> codecs.CodecInfo:
 
 @cache
 def _single_byte(encoding: str) -> str:
-    """Give the 256 characters of a single-byte encoding.
+    """Return the 256 characters of a single-byte encoding.
 
-    Python leaves bytes 80 to 9F undefined where the standard has the C1 controls, and takes
-    4 s for 10 MiB of undefined bytes, where a full table takes 0.02 s.
+    The standard decodes the bytes 80 to 9F that Python leaves undefined as C1 controls. Python
+    needs 4 s for 10 MiB of undefined bytes, and 0.02 s with a table that defines all.
     """
     characters = _codec(encoding).decode(bytes(range(256)), "replace")[0]
     return "".join(

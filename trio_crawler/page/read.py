@@ -1,44 +1,38 @@
-"""The page room: bytes come in, facts go out.
-
-Everything here is pure and synchronous, needs time linear in the size of the body, and raises
-nothing whatever a page contains. `read` gives the facts of one body; `urls` spells URLs and
-answers about them; `charset`, `media`, `entities`, `tidy`, `scan`, `html`, `anchors` and `hints`
-are the steps of `read`.
-"""
+"""Read the body of a page: its media type, encoding, title, links and head metadata."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from trio_crawler.model import Anchor, Reason
 from trio_crawler.page import charset, media, urls
-from trio_crawler.page.html import head as hints
-from trio_crawler.page.html import read as html
 from trio_crawler.page.html.anchors import by_url
+from trio_crawler.page.html.head import HeadMetadata, parse_head, single_canonical
+from trio_crawler.page.html.read import ParsedHtml, parse_html
 
 __all__ = ["Facts", "read"]
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Hold what one body says about itself.
+    """The facts about one page that its headers and its body contain.
 
-    `content_type` is the media type, lower case and without parameters, sniffed when the
-    header says nothing and "" when that fails too; `charset` a name of the WHATWG Encoding
-    Standard, "" for what is not text. `links` are distinct absolute URLs of any scheme in
-    document order, `malformed` the hrefs that are no URLs, `beyond` counts the links that
-    `max_links` left unread; in a large page those that are written alike count each time.
-
-    `nofollow` are those of `links` to which only links with rel=nofollow lead; they stand at the
-    end of `links`. `canonical` is the http(s) URL, normalised, that the rel=canonical of the head
-    name; None when they contradict each other. `meta_robots` are the distinct contents of the
-    head's meta elements for robots, as they are written.
-
-    `anchors`, if they were asked for, has for each URL of `links` and each href of `malformed` the
-    first anchor with a text, else the first; one that is followed comes before one that is not.
-
-    `digest` is the SHA-1 of a body that is not at hand, if the facts are told of such a one.
+    - `content_type`: the media type, in lower case and without parameters; sniffed if the header
+      names none, and "" if sniffing fails, too.
+    - `charset`: a name of the WHATWG Encoding Standard; "" if the body is not text.
+    - `links`: distinct absolute URLs of any scheme, in document order.
+    - `malformed`: the distinct hrefs that are not URLs.
+    - `beyond`: the number of links that were not read because of `max_links`. In a large page,
+      links with the same href count each time.
+    - `nofollow`: the URLs of `links` that only links with rel=nofollow lead to. They are the last
+      ones of `links`.
+    - `canonical`: the http(s) URL, normalised, that the rel=canonical links of the head name; None
+      if there is none, or if they name several.
+    - `meta_robots`: the distinct contents of the head's meta elements for robots, as written.
+    - `anchors`: if requested, one anchor for each URL of `links` and each href of `malformed`: the
+      first with a text, else the first; links without rel=nofollow are preferred.
+    - `digest`: the SHA-1 of the body, if the body itself is unavailable (after a 304).
     """
 
     content_type: str
@@ -65,31 +59,40 @@ def read(
     agent: str = "",
     anchors: bool = False,
 ) -> Facts:
-    """Read a body that came from `url` (normalised) under a raw Content-Type header.
+    """Read the body of a response from `url` (normalised) with a raw Content-Type header.
 
-    HTML and XHTML are read for their title, links and head; other text only gets its charset.
-    With `follow` false, as for error pages, nothing is read but the charset. A meta element is
-    for robots if its name is robots or, when given, the `agent` (a product token, any case).
-    The `anchors` of links are read if asked for.
+    The title, the links and the head are read from HTML and XHTML only, and not if `follow` is
+    false (as for error pages). The charset is detected for all text. A meta element is for robots
+    if its name is "robots" or the `agent`, a product token in any case. The anchors of links are
+    read only with `anchors`.
     """
     kind = media.media_type(content_type, body)
-    if not media.textual(kind):
+    markup = kind in media.MARKUP
+    if not (markup or media.is_text(kind)):
         return Facts(kind)
-    markup = kind in (media.HTML, media.XHTML) or kind in media.XML
-    encoding = charset.decide(body, content_type, markup=markup)
+    encoding = charset.detect(body, content_type, markup=markup)
     if not (markup and follow):
         return Facts(kind, encoding)
     text, clean = charset.decode(body, encoding)
     if kind in media.XML and not media.has_html_root(text):
         return Facts(kind, encoding)
     xml = kind != media.HTML
-    page = html.read(text, url, xml=xml, most=max_links, anchors=anchors)
-    said = hints.read(text, agent=agent, xml=xml)
-    return _facts(kind, encoding, clean, _within(max_links, page), said)
+    page = parse_html(text, url, xml=xml, max_links=max_links, anchors=anchors)
+    if len(page.hrefs) + len(page.nofollow_hrefs) > max_links:
+        page = _limited(page, max_links)
+    return _facts(kind, encoding, clean, page, parse_head(text, agent=agent, xml=xml))
 
 
-def _facts(kind: str, encoding: str, clean: bool, page: html.Markup, said: hints.Hints) -> Facts:
-    links, nofollow, malformed, found = _resolve(page)
+def _facts(kind: str, encoding: str, clean: bool, page: ParsedHtml, head: HeadMetadata) -> Facts:
+    resolved, malformed = urls.resolve(page.hrefs, page.base)
+    links = dict.fromkeys(resolved.values())
+    nofollow: frozenset[str] = frozenset()
+    if page.nofollow_hrefs:
+        more, bad = urls.resolve(page.nofollow_hrefs, page.base)
+        nofollow = frozenset(more.values()).difference(links)
+        links |= dict.fromkeys(more.values())
+        resolved |= more
+        malformed = list(dict.fromkeys(malformed + bad))
     flaws = () if clean else (Reason.BAD_CHARSET,)
     return Facts(
         kind,
@@ -100,48 +103,20 @@ def _facts(kind: str, encoding: str, clean: bool, page: html.Markup, said: hints
         page.beyond,
         (*flaws, Reason.TOO_MANY_LINKS) if page.beyond else flaws,
         nofollow,
-        hints.one_canonical(said.canonicals, page.base) if said.canonicals else None,
-        said.robots,
-        found,
+        single_canonical(head.canonicals, page.base) if head.canonicals else None,
+        head.robots,
+        {} if page.anchors is None else by_url(page.anchors, resolved, malformed),
     )
 
 
-def _within(most: int, page: html.Markup) -> html.Markup:
-    """Cut the hrefs at a limit, and count those that are cut."""
-    hrefs, unfollowed = page.hrefs, page.unfollowed
-    if len(hrefs) + len(unfollowed) <= most:
-        return page
-    # Those beyond the limit are counted as they are written: resolving a million of them would
-    # take seconds.
-    hrefs, unfollowed = _distinct(hrefs), _distinct(unfollowed)
-    beyond = page.beyond + max(0, len(hrefs) + len(unfollowed) - most)
-    hrefs = hrefs[:most]
-    unfollowed = unfollowed[: most - len(hrefs)]
-    return page._replace(hrefs=hrefs, unfollowed=unfollowed, beyond=beyond)
-
-
-def _resolve(
-    page: html.Markup,
-) -> tuple[Collection[str], frozenset[str], list[str], Mapping[str, Anchor]]:
-    """Resolve both kinds of hrefs.
-
-    Returns the URLs, those that are never followed, what is no URL, and the anchors of all.
-    """
-    leads, malformed = _leads(page, page.hrefs)
-    links = dict.fromkeys(leads.values())
-    nofollow: frozenset[str] = frozenset()
-    if page.unfollowed:
-        more, bad = _leads(page, page.unfollowed)
-        nofollow = frozenset(more.values()).difference(links)
-        links |= dict.fromkeys(more.values())
-        leads |= more
-        malformed = list(dict.fromkeys(malformed + bad))
-    found = {} if page.anchors is None else by_url(page.anchors, leads, malformed)
-    return links, nofollow, malformed, found
-
-
-def _leads(page: html.Markup, hrefs: list[str]) -> tuple[dict[str, str], list[str]]:
-    return urls.leads(urls.plain(hrefs, page.base) if page.anchors is None else hrefs, page.base)
+def _limited(page: ParsedHtml, max_links: int) -> ParsedHtml:
+    """Return the page with at most `max_links` hrefs, and the others counted."""
+    # The others are counted by href, not by URL: to resolve a million hrefs would take seconds.
+    hrefs, nofollow_hrefs = _distinct(page.hrefs), _distinct(page.nofollow_hrefs)
+    beyond = page.beyond + max(0, len(hrefs) + len(nofollow_hrefs) - max_links)
+    hrefs = hrefs[:max_links]
+    nofollow_hrefs = nofollow_hrefs[: max_links - len(hrefs)]
+    return page._replace(hrefs=hrefs, nofollow_hrefs=nofollow_hrefs, beyond=beyond)
 
 
 def _distinct(hrefs: list[str]) -> list[str]:

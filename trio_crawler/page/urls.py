@@ -1,7 +1,7 @@
-"""URLs by the WHATWG URL Standard: one spelling for each, and cheap answers about it.
+"""Normalise and resolve URLs by the WHATWG URL Standard, and cut parts out of them.
 
-A normalised URL is what `normalise` returns: the standard's `href` without fragment and
-userinfo. Everything here that asks for one relies on that spelling and does not check it.
+A normalised URL is a result of `normalise`: the standard's `href` without fragment and userinfo.
+Functions that expect a normalised URL rely on this spelling and do not check it.
 """
 
 from __future__ import annotations
@@ -11,226 +11,284 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 
 import ada_url
+import httpx
+
+from trio_crawler.arguments import check_kind, several
+
+WEB = ("http://", "https://")
+"""The beginnings of http and https URLs."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _BARE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
-# What a browser would skip before a host, then all to its "@". Behind a colon that no port follows
-# an unescaped "/" may be of a password: there the last "@" counts.
+# The userinfo of a text that may be a URL, with its "@", and `before` it all that a browser skips:
+#
+#   http://  user:password@     up to the last "@" before a "/", "?" or "#"
+#   http://  user:pass/word@    if no port follows the colon, an unescaped "/" may belong to the
+#                               password: up to the last "@" of the text
 _USERINFO = re.compile(
-    r"((?:[^:/?#\\@]*+:)?+[\x00-\x20/\\]*+)"
-    r"(?:[^/?#\\]*@|(?!\[)[^/?#\\@:]*+:(?![0-9]*(?:[/?#\\]|$)).*@)",
-    re.DOTALL,
+    r"""
+    (?P<before> (?: [^:/?#\\@]*+ : )?+ [\x00-\x20/\\]*+ )
+    (?: [^/?#\\]* @
+    |   (?!\[) [^/?#\\@:]*+ : (?! [0-9]* (?: [/?#\\] | $ ) ) .* @
+    )
+    """,
+    re.DOTALL | re.VERBOSE,
 )
+# A position behind "http://" and "https://" that is not behind the host: a host is never empty.
+_AFTER_SCHEME = len("https://")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
-# What the fast path accepts is what the standard leaves exactly as it stands: no percent sign
-# (%2e is a dot), no backslash, tab or space, no colon in a path (it might end a scheme), and
-# no segment that begins with a dot.
+# A link that can be joined by hand, since the standard leaves it exactly as it is: no percent sign
+# (%2e is a dot), no backslash, tab or space, no colon in a path (it might end a scheme), and no
+# segment that begins with a dot.
+#
+#   start     rest              joined to
+#   /         a/b.html?c=d      the root of the site
+#   ../../    a/b.html?c=d      a directory above that of the page
+#             a/b.html?c=d      the directory of the page
+#   ?         c=d               the page itself
 _SEGMENT = r"[\w~!$&()*+,;=@-][\w~!$&()*+,;=@.-]*+"
-_PATH = rf"{_SEGMENT}(?:/{_SEGMENT})*+/?+"
-_QUERY = r"\?[\w~!$&()*+,;=@.:/?\[\]-]*+"
-_PLAIN = re.compile(rf"(/|(?:\.\./)++|\?|(?=[^?]))((?:{_PATH})?+(?:{_QUERY})?+)", re.ASCII)
+_SIMPLE = re.compile(
+    rf"""
+    (?P<start> / | (?: \.\./ )++ | \? | (?= [^?] ) )
+    (?P<rest>
+        (?: {_SEGMENT} (?: / {_SEGMENT} )*+ /?+ )?+
+        (?: \? [\w~!$&()*+,;=@.:/?\[\]-]*+ )?+
+    )
+    """,
+    re.ASCII | re.VERBOSE,
+)
 
-# Links and URLs longer than this together are not kept: so all that is kept of directories takes
-# some 30 MiB at most, whatever the links are.
-_DIRECTORIES, _LINKS_KEPT, _LONGEST_KEPT = 64, 1_024, 256
+# A link and its URL that are longer than this together are not cached. So the caches of all
+# directories take some 30 MiB at most, whatever the links are.
+_MAX_DIRECTORIES, _MAX_CACHED_LINKS, _MAX_CACHED_CHARACTERS = 64, 1_024, 256
 
 
-def normalise(url: str, base: str | None = None) -> str:
-    """Spell a URL as the WHATWG URL Standard does, without fragment and userinfo.
+def normalise(url: str | httpx.URL, base: str | httpx.URL | None = None) -> str:
+    """Return a URL as the WHATWG URL Standard spells it, without fragment and userinfo.
 
-    Any scheme will do; `url` may be relative when there is a base. Raises ValueError, and
-    nothing else, when the standard finds no URL in it.
+    Any scheme is accepted. `url` may be relative if there is a `base`. Raises ValueError if the
+    standard cannot parse the URL, and TypeError for anything but a str or httpx.URL.
     """
+    if type(url) is not str:
+        url = _text("url", url)
+    if base is not None and type(base) is not str:
+        base = _text("base", base)
     try:
         href = ada_url.URL(url, base).href
     except UnicodeEncodeError:
         # The standard works on scalar values: a lone surrogate counts as U+FFFD.
-        href = ada_url.URL(_scalar(url), None if base is None else _scalar(base)).href
-    return _without_userinfo(_without_fragment(href))
+        href = ada_url.URL(
+            _replace_surrogates(url), None if base is None else _replace_surrogates(base)
+        ).href
+    if "#" in href:
+        # A fragment protects the spaces at the end of an opaque path; without it they go too.
+        href = href[: href.index("#")].rstrip(" ")
+    return _without_userinfo(href) if "@" in href else href
 
 
-def resolve(hrefs: Iterable[str], base: str) -> tuple[list[str], list[str]]:
-    """Resolve a page's hrefs against a normalised base.
+def web_urls(name: str, urls: Iterable[str | httpx.URL]) -> tuple[str, ...]:
+    """Return distinct http and https URLs, normalised; `name` is the name of the argument.
 
-    Returns the distinct URLs in the order of their first appearance, and the distinct hrefs
-    (without fragment) that are no URLs.
+    Raises ValueError if one is not such a URL, and TypeError for a single str and for anything but
+    a str or httpx.URL. The messages show no password.
     """
-    found, malformed = leads(plain(hrefs, base), base)
-    return list(dict.fromkeys(found.values())), malformed
+    if isinstance(urls, str):
+        raise TypeError(f"{name} must be several URLs: write [{without_userinfo(urls)!r}]")
+    return tuple(dict.fromkeys(_web_url(name, url) for url in several(name, urls, "URLs")))
 
 
-def leads(hrefs: Iterable[str], base: str) -> tuple[dict[str, str], list[str]]:
-    """Tell where hrefs that are `plain` lead, and which of them (without fragment) are no URLs.
+def _web_url(name: str, url: str | httpx.URL) -> str:
+    text = _text(f"each of {name}", url)
+    try:
+        found = normalise(text)
+    except ValueError:
+        found = ""
+    if not is_web(found):
+        raise ValueError(f"{name}: not an http or https URL: {without_userinfo(text)!r}")
+    return found
 
-    Resolving was the largest single layer of a crawl: `urljoin` and `urldefrag` cost 15 us a
-    link of a real page, ada for each link 4.2, ada after cutting fragments and duplicates
-    1.6. The common relative link is therefore joined by hand; a test proves that this never
-    differs from ada, which does all the rest. And where the links of a directory's pages led is
-    remembered for the next of its pages: with that it is 0.25 us a link.
+
+def _text(name: str, url: object) -> str:
+    check_kind(name, url, (str, httpx.URL), "a URL as a str or httpx.URL")
+    return str(url)
+
+
+def resolve(hrefs: Iterable[str], base: str) -> tuple[dict[str, str], list[str]]:
+    """Resolve hrefs that come from `without_fragments`.
+
+    Returns the normalised URL of each href, and the distinct malformed hrefs.
+
+    To resolve links was the largest single part of a crawl. `urljoin` and `urldefrag` take 15 us
+    for a link of a real page, ada 4.2 us, and ada without fragments and duplicates 1.6 us. So the
+    common relative link is joined by hand, and ada does the rest; a test proves that the results
+    never differ. The URLs of the links of a directory's pages are cached for its next pages, which
+    makes it 0.25 us a link.
     """
     distinct = dict.fromkeys(hrefs)
-    if not web(base):
-        return _each(distinct, partial(normalise, base=base))
-    directory = _directory(_without_name(base))
-    known, join = directory.known.get, directory.join
+    if not base.startswith(WEB):
+        return _resolve_each(distinct, partial(normalise, base=base))
+    cache = _link_cache(directory(base))
+    known, join = cache.urls.get, cache.join
     try:
         return {href: known(href) or join(href, base) for href in distinct}, []
     except ValueError:
-        return _each(distinct, lambda href: known(href) or join(href, base))
+        return _resolve_each(distinct, lambda href: known(href) or join(href, base))
 
 
-def _each(hrefs: Iterable[str], lead: Callable[[str], str]) -> tuple[dict[str, str], list[str]]:
+def _resolve_each(
+    hrefs: Iterable[str], resolve_one: Callable[[str], str]
+) -> tuple[dict[str, str], list[str]]:
     found: dict[str, str] = {}
     malformed: dict[str, None] = {}
     for href in hrefs:
         try:
-            found[href] = lead(href)
+            found[href] = resolve_one(href)
         except ValueError:
             malformed[href.partition("#")[0]] = None
     return found, list(malformed)
 
 
-def plain(hrefs: Iterable[str], base: str) -> list[str]:
-    """Cut from hrefs what makes no difference, their fragments, if the base is of http(s)."""
-    if not web(base):
+def without_fragments(hrefs: Iterable[str], base: str) -> list[str]:
+    """Return hrefs without their fragments, or as they are if the base is not an http(s) URL."""
+    if not base.startswith(WEB):
         return list(hrefs)
-    # The test for what stands before the "#" is that of `_cut`; a call costs more than both.
+    # Most hrefs need no call of `_cut_fragment`, which would cost more than all the rest.
     return [
-        href if (at := href.find("#")) < 0 else href[:at] if href[at - 1] > " " else _cut(href)
+        href
+        if (at := href.find("#")) < 0
+        else href[:at]
+        if href[at - 1] > " "
+        else _cut_fragment(href)
         for href in hrefs
     ]
 
 
-def _cut(href: str) -> str:
-    """Cut the fragment, but keep its sign behind what would be stripped at the end of a URL."""
+def _cut_fragment(href: str) -> str:
+    """Return a href without its fragment, but with "#" if white space comes before it.
+
+    Without the "#", the white space would be stripped as the end of the URL.
+    """
     plain = href[: href.index("#")]
     return plain + "#" if plain and plain[-1] <= " " else plain
 
 
 def seen_key(url: str) -> str:
-    """Give the one key under which a normalised http(s) URL is remembered.
+    """Return the key under which a normalised http(s) URL counts as seen.
 
-    Percent-encoded unreserved characters are decoded, the other encodings upper-cased
-    (RFC 3986, 2.3 and 6.2.2); the order of a query is kept.
+    Unreserved characters are percent-decoded, other escapes are put in upper case (RFC 3986, 2.3
+    and 6.2.2), and the order of the query does not change.
     """
     if "%" not in url:
         return url
     if _BARE_PERCENT.search(url):
         # Decoding next to a stray "%" could make a new escape: "%2%65" would become "%2e".
         return _ESCAPE.sub(lambda escape: escape[0].upper(), url)
-    return _ESCAPE.sub(_simplest, url)
+    return _ESCAPE.sub(_decode_unreserved, url)
 
 
 def without_userinfo(text: str) -> str:
-    """Cut user and password out of text that need not be a URL, so that it can be shown."""
+    """Return a text without user and password, to be shown; it need not be a URL."""
     found = _USERINFO.match(text) if "@" in text else None
-    return found[1] + text[found.end() :] if found else text
+    return found["before"] + text[found.end() :] if found else text
 
 
-def scheme(url: str) -> str:
-    """Give the scheme of a normalised URL, lower case, without the colon."""
-    return url[: url.index(":")]
-
-
-def web(url: str) -> bool:
-    """Tell whether a normalised URL is one of http or https."""
-    return url.startswith(("http://", "https://"))
+def is_web(url: str) -> bool:
+    """Whether a normalised URL has the scheme http or https."""
+    return url.startswith(WEB)
 
 
 def origin(url: str) -> str:
-    """Give `scheme://host[:port]` of a normalised http(s) URL."""
-    return url[: url.index("/", url.index("//") + 2)]
+    """Return `scheme://host[:port]` of a normalised http(s) URL."""
+    return url[: url.index("/", _AFTER_SCHEME)]
 
 
 def authority(url: str) -> str:
-    """Give `host[:port]` of a normalised http(s) URL; the usual port is not written."""
+    """Return `host[:port]` of a normalised http(s) URL; a default port is left out."""
     start = url.index("//") + 2
     return url[start : url.index("/", start)]
 
 
 def host(url: str) -> str:
-    """Give the host of a normalised http(s) URL, without the port; IPv6 keeps its brackets."""
+    """Return the host of a normalised http(s) URL without the port; IPv6 keeps its brackets."""
     name = authority(url)
     if name[-1] == "]":
         return name
     return name.rpartition(":")[0] if ":" in name else name
 
 
-def _without_name(base: str) -> str:
-    page = base.partition("?")[0]
-    return page[: page.rindex("/") + 1]
+def path(url: str) -> str:
+    """Return the path of a normalised http(s) URL, without the query; it begins with a slash."""
+    start, end = url.index("/", _AFTER_SCHEME), url.find("?")
+    return url[start:] if end < 0 else url[start:end]
 
 
-@lru_cache(_DIRECTORIES)
-def _directory(path: str) -> _Directory:
-    return _Directory(path)
+def directory(url: str) -> str:
+    """Return a normalised http(s) URL as far as the last slash of its path."""
+    end = url.find("?")
+    return url[: url.rindex("/", 0, end if end >= 0 else None) + 1]
 
 
-class _Directory:
-    """Hold where the links of the pages in one directory lead, as far as it is `known`."""
+class _LinkCache:
+    """A cache of the URLs that the links of one directory's pages resolve to."""
 
-    __slots__ = ("_origin", "_path", "_root", "known")
+    __slots__ = ("_directory", "_root", "urls")
 
-    def __init__(self, path: str) -> None:
-        self._origin = origin(path)
-        self._path = path
-        self._root = self._origin + "/"
-        self.known: dict[str, str] = {}
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._root = directory[: directory.index("/", _AFTER_SCHEME) + 1]
+        self.urls: dict[str, str] = {}
 
     def join(self, href: str, base: str) -> str:
-        """Join a link without a fragment; raises ValueError when it is no URL."""
-        match = _PLAIN.fullmatch(href)
+        """Resolve and cache a href without a fragment; raises ValueError if it is malformed."""
+        match = _SIMPLE.fullmatch(href)
         if match is None:
-            return self._join_the_rest(href, base)
-        start, rest = match.groups()
+            return self._join_other(href, base)
+        start, rest = match.group("start", "rest")
+        if not start:
+            return self._store(href, self._directory + rest)
+        if start == "/":
+            return self._store(href, self._root + rest)
         if start == "?":
             return base.partition("?")[0] + href
-        return self._keep(href, self._start(start) + rest if start else self._path + rest)
+        return self._store(href, self._above(len(start) // len("../")) + rest)
 
-    def _join_the_rest(self, href: str, base: str) -> str:
+    def _join_other(self, href: str, base: str) -> str:
         if not href:
             return base
-        if not href.startswith(("http://", "https://", "mailto:")):
+        if not href.startswith((*WEB, "mailto:")):
             return normalise(href, base)
-        if href.startswith(self._root) and _PLAIN.fullmatch(href, len(self._origin)):
-            return self._keep(href, href)
-        return self._keep(href, normalise(href))
+        if href.startswith(self._root) and _SIMPLE.fullmatch(href, len(self._root) - 1):
+            return self._store(href, href)
+        return self._store(href, normalise(href))
 
-    def _keep(self, href: str, url: str) -> str:
-        # Only what means the same on every page of the directory may come here.
-        if len(href) + len(url) <= _LONGEST_KEPT:
-            if len(self.known) >= _LINKS_KEPT:
-                self.known.clear()
-            self.known[href] = url
+    def _store(self, href: str, url: str) -> str:
+        # Only for hrefs that resolve to the same URL on every page of the directory.
+        if len(href) + len(url) <= _MAX_CACHED_CHARACTERS:
+            if len(self.urls) >= _MAX_CACHED_LINKS:
+                self.urls.clear()
+            self.urls[href] = url
         return url
 
-    def _start(self, start: str) -> str:
-        if start == "/":
-            return self._root
-        end, root = len(self._path), len(self._root)
-        for _ in range(len(start) // len("../")):
+    def _above(self, levels: int) -> str:
+        """Return the directory some levels above this one; above the root, the root."""
+        end, root = len(self._directory), len(self._root)
+        for _ in range(levels):
             if end == root:
                 break
-            end = self._path.rindex("/", 0, end - 1) + 1
-        return self._path[:end]
+            end = self._directory.rindex("/", 0, end - 1) + 1
+        return self._directory[:end]
 
 
-def _scalar(text: str) -> str:
+_link_cache = lru_cache(_MAX_DIRECTORIES)(_LinkCache)
+
+
+def _replace_surrogates(text: str) -> str:
     return _SURROGATES.sub("\ufffd", text)
 
 
-def _without_fragment(href: str) -> str:
-    if "#" not in href:
-        return href
-    # A fragment protects the spaces at the end of an opaque path; without it they go too.
-    return href[: href.index("#")].rstrip(" ")
-
-
 def _without_userinfo(href: str) -> str:
-    if "@" not in href:
-        return href
     start = href.index(":") + 3
     if href[start - 2 : start] != "//":
         return href
@@ -238,6 +296,10 @@ def _without_userinfo(href: str) -> str:
     return href[:start] + href[start + authority.rfind("@") + 1 :]
 
 
-def _simplest(escape: re.Match[str]) -> str:
+def _decode_unreserved(escape: re.Match[str]) -> str:
     character = chr(int(escape[0][1:], 16))
     return character if character in _UNRESERVED else escape[0].upper()
+
+
+normalise.__module__ = "trio_crawler"
+seen_key.__module__ = "trio_crawler.frontier"

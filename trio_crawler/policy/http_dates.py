@@ -1,4 +1,4 @@
-"""Dates: the moments that header fields name, read as leniently as browsers read them."""
+"""Dates in header fields, parsed as leniently as browsers parse them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _KINDS = {
 }
 
 
-def moment(text: str) -> datetime | None:
-    """Read a date by the rules for cookies (RFC 6265, 5.1.1), always as UTC; None if it is none.
+def parse_http_date(text: str) -> datetime | None:
+    """Parse a date by the rules for cookies (RFC 6265, 5.1.1), as UTC; return None if it is none.
 
-    All three forms of HTTP (RFC 9110, 5.6.7) are among what these rules understand.
+    These rules accept all three forms of HTTP (RFC 9110, 5.6.7), and more.
     """
     found = _parts(text.lower())
     if len(found) < len(_KINDS):
@@ -34,7 +34,7 @@ def moment(text: str) -> datetime | None:
 
 
 def _parts(text: str) -> dict[str, tuple[str, ...]]:
-    """Find for each word the first kind that is still missing and that it can be."""
+    """Return the parts of a date: each word is the first kind that is missing and that fits."""
     found: dict[str, tuple[str, ...]] = {}
     for word in _DELIMITERS.split(text):
         for kind, pattern in _KINDS.items():

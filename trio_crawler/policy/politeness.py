@@ -1,34 +1,35 @@
 """Politeness: how gently a crawl treats each host."""
 
-from __future__ import annotations
-
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from trio_crawler.arguments import check_flag, check_kind, check_number, check_whole
 from trio_crawler.model import Fault, Reason
 
 
 @dataclass(frozen=True, slots=True)
 class Politeness:
-    """Say how gently a crawl treats each host; a host is a name or an address, and a port.
+    """How gently a crawl treats each host; a host is a name or an address, and a port.
 
-    `per_host` is how many requests to it are in flight at most. Four leave room for others: a
-    browser opens six connections to a host for one visitor, and the smallest pool in wide use,
-    that of PHP-FPM as it is delivered, answers five requests at once.
+    At most `per_host` requests to a host are in flight. Four leave room for others: a browser
+    opens six connections to a host for one visitor, and the smallest pool in wide use, that of
+    PHP-FPM as it is delivered, answers five requests at once.
 
-    `delay` is the least time from one start to the next, in seconds; a crawl-delay in robots.txt
-    makes it longer. With `adaptive` the limit begins at `per_host` and follows the time that
-    answers take: one more with each round that is as quick as ever, half as many after a slow one
-    or a failure, 64 at most.
+    `delay` is the least number of seconds between two starts; a crawl-delay in robots.txt makes it
+    longer. With `adaptive` the limit begins at `per_host` and follows the time that answers take:
+    one more with each round that is as quick as before, half as many after a slow answer or a
+    failure, 64 at most.
 
-    `patience` (seconds) is how long a host that has answered before may fail, without any good
-    answer, until it is given up; one that never answered is given up after `Limits.max_tries`.
-    `robots` and `nofollow` say whether robots.txt, and what pages, headers and links say of not
-    following, are obeyed. `agent` is the product token that robots.txt is read for, or a
-    User-Agent that begins with it; None takes that of the fetch.
+    `patience` is how many seconds a host that has answered before may fail, without any good
+    answer, until it is given up; a host that never answered is given up after `Limits.max_tries`.
+    `robots` says whether robots.txt is obeyed, `nofollow` whether rel=nofollow, robots meta
+    elements and X-Robots-Tag are. `agent` is the product token that robots.txt is read for, or a
+    User-Agent that begins with it; None stands for that of the fetch.
 
-    Raises ValueError, naming it, for a figure that cannot be meant.
+    Raises TypeError and ValueError, naming it, for an argument that makes no sense.
     """
+
+    __module__ = "trio_crawler"
 
     per_host: int = 4
     delay: float = 0.0
@@ -39,31 +40,33 @@ class Politeness:
     agent: str | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.per_host < math.inf:
-            raise ValueError(f"per_host must be 1 or more, not {self.per_host}")
+        check_whole("per_host", self.per_host, least=1)
         for name in ("delay", "patience"):
-            figure = getattr(self, name)
-            if not 0 <= figure < math.inf:
-                raise ValueError(f"{name} must be 0 or more seconds, not {figure}")
+            check_number(name, getattr(self, name), finite=True)
+        for name in ("adaptive", "robots", "nofollow"):
+            check_flag(name, getattr(self, name))
+        if self.agent is not None:
+            check_kind("agent", self.agent, str, "a str")
 
 
 @dataclass(frozen=True, slots=True)
 class HostStatistics:
-    """Tell of one host at one moment, as far as it is asked by `scheme`.
+    """One host at one moment: a name or an address, with its port, by http and https together.
 
-    `waiting` URLs wait for their turn, `flying` requests are under way, of `limit` at most.
-    `delay` is the least time between starts, `rest` the seconds until the next may start,
-    `latency` what an answer takes, smoothed (all in seconds). `failures` came in a row;
-    `given_up` says why it is not asked any more.
+    `waiting` jobs wait for their turn, `in_flight` requests have no answer yet, of `limit` at
+    most. `delay` is the least time between two starts, `rest` the time until the next may start,
+    `latency` the time that an answer takes, smoothed (all in seconds). `failures` came in a row.
+    `given_up` has the reason, by scheme, why no more is requested.
     """
 
-    scheme: str
-    host: str
+    __module__ = "trio_crawler.frontier"
+
+    name: str
     waiting: int
-    flying: int
+    in_flight: int
     limit: int
     delay: float
     rest: float
     latency: float
     failures: int
-    given_up: Reason | Fault | None
+    given_up: Mapping[str, Reason | Fault]

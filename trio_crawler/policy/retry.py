@@ -1,20 +1,19 @@
-"""Retry: which answers are tried again, and after how long."""
+"""Retries: which answers are retried, and after how long. Time and chance are arguments."""
 
 from __future__ import annotations
 
-import random
 import re
 from datetime import datetime
 
 import httpx
 
-from trio_crawler.model import Fault, Phase, Reason, Response
-from trio_crawler.policy.http_dates import moment
+from trio_crawler.model import Answer, Fault, Phase, Reason, Response
+from trio_crawler.policy.http_dates import parse_http_date
 
 PASSING = frozenset(
     {
         Reason.DNS,
-        Reason.REFUSED,
+        Reason.CONNECTION_REFUSED,
         Reason.UNREACHABLE,
         Reason.NO_SOCKETS,
         Reason.CONNECT_TIMEOUT,
@@ -24,74 +23,88 @@ PASSING = frozenset(
 )
 """The faults that may be over at the next try."""
 
-_SILENT = (Phase.SEND, Phase.WAIT)
-_NOT_OF_THE_HOST = (501, 505)
-
 PASSING_STATUSES = frozenset({429, 502, 503, 504})
 """The statuses that speak of this moment, not of this URL (RFC 6585, 4; RFC 9110, 15.6)."""
 
+LEAST_BAD = 429
+"""No status below this one is retried, or blamed on the host."""
+
 FIRST_DELAY = 0.5
-LONGEST_DELAY = 300.0
-"""Seconds that a URL waits at most for its next try, whoever asked for it."""
+"""Seconds before the first retry, and of a host's first rest; each next one is twice as long."""
 
-_MEANT = 86_400
-"""Seconds: whoever asks for more than a day did not mean this crawl."""
+MAX_DELAY = 300.0
+"""Seconds that a URL waits at most for its next try, whatever the server asks for."""
 
+# The faults and statuses that blame the host, and not only the URL.
+_OF_THE_HOST = (PASSING - {Reason.INCOMPLETE, Reason.NO_SOCKETS}) | {Reason.TIMEOUT}
+_NOT_OF_THE_HOST = (501, 505)
+_SILENT = (Phase.SEND, Phase.WAIT)
+
+# Seconds: a Retry-After of more than a day is not meant for a crawl.
+_MAX_MEANT = 86_400
 # RFC 9110, 10.2.3: digits and nothing else.
 _SECONDS = re.compile("[0-9]{1,10}")
 
 
-def passing(answer: Response | Fault, tries: int = 1) -> bool:
-    """Tell whether the answer to try number `tries` may be another one at the next.
+def may_pass(answer: Answer, tries: int = 1) -> bool:
+    """Whether the next try may be answered otherwise than try number `tries` was.
 
-    What mostly is the URL's own fault, but is all that is seen of a host in trouble, is asked for
-    once more: 500 and the like, and a time-out before the first byte.
+    An answer that is mostly the URL's own fault, but is all that shows of a host in trouble, is
+    retried once: 500 and the like, and a timeout before the first byte.
     """
     if isinstance(answer, Fault):
         silent = answer.reason is Reason.TIMEOUT and answer.phase in _SILENT
         return answer.reason in PASSING or (silent and tries < 2)
-    return answer.status in PASSING_STATUSES or (failing(answer.status) and tries < 2)
+    if answer.status < LEAST_BAD:
+        return False
+    return answer.status in PASSING_STATUSES or (tries < 2 and _blames_host(answer.status))
 
 
-def failing(status: int) -> bool:
-    """Tell whether a status may say that the host, and not only the URL, is in trouble."""
+def blames_host(answer: Answer) -> bool:
+    """Whether an answer may say that the host, and not only the URL, is in trouble."""
+    if isinstance(answer, Fault):
+        return answer.reason in _OF_THE_HOST and answer.phase is not Phase.READ
+    return answer.status >= LEAST_BAD and _blames_host(answer.status)
+
+
+def _blames_host(status: int) -> bool:
     return status in PASSING_STATUSES or (status >= 500 and status not in _NOT_OF_THE_HOST)
 
 
-def delay_after(answer: Response | Fault, tries: int, now: datetime) -> float:
+def delay_after(answer: Answer, tries: int, now: datetime, jitter: float) -> float:
     """Return the seconds from the answer to try number `tries` until the next try.
 
-    They are what the server asks for by Retry-After, and never less than `delay_before`.
+    That is what the server asks for by Retry-After, and at least 0.5, 1, 2, ... seconds, halved
+    by a `jitter` in [0, 1).
     """
     asked = retry_after(answer.headers, now) if isinstance(answer, Response) else None
-    return max(asked or 0.0, delay_before(tries))
+    return max(asked or 0.0, backoff(tries, MAX_DELAY, jitter))
 
 
-def delay_before(tries: int, *, jitter: float | None = None) -> float:
-    """Return the seconds to wait after `tries` failed attempts: 0.5, 1, 2, ... halved at random.
+def backoff(row: int, longest: float, jitter: float) -> float:
+    """Return the seconds to wait after so many failures in a row: 0.5, 1, 2, ... `longest`.
 
-    They are never more than 300. `jitter` in [0, 1) stands for the chance; workers that failed
+    A `jitter` of 0 halves them, one of almost 1 leaves them whole: tasks and hosts that failed
     together come back apart.
     """
-    chance = random.random() if jitter is None else jitter  # noqa: S311 - no secret in it
-    whole = min(FIRST_DELAY * 2 ** min(tries - 1, 10), LONGEST_DELAY)
-    return float(whole * (0.5 + chance / 2))
+    whole = min(FIRST_DELAY * 2.0 ** min(row - 1, 10), longest)
+    return float(whole * (0.5 + jitter / 2))
 
 
 def retry_after(headers: httpx.Headers, now: datetime) -> float | None:
-    """Return the seconds that Retry-After asks for (RFC 9110, 10.2.3), None if it does not.
+    """Return the seconds that Retry-After asks for (RFC 9110, 10.2.3); None if there are none.
 
-    More than 300 count as 300; more than a day, and what is neither a number of seconds nor a
-    date, is nonsense and as if it were not there. A date that has passed asks for 0 seconds. Of
-    several fields the longest counts. `now` must know its time zone.
+    More than 300 count as 300. A time of more than a day, and a value that is neither a number of
+    seconds nor a date, are ignored. A date that has passed asks for 0 seconds. Of several fields
+    the longest counts. `now` must know its time zone.
     """
     asked = (_asked(value.strip(" \t"), now) for value in headers.get_list("retry-after"))
-    meant = [seconds for seconds in asked if seconds is not None and seconds <= _MEANT]
-    return min(max(meant), LONGEST_DELAY) if meant else None
+    meant = [seconds for seconds in asked if seconds is not None and seconds <= _MAX_MEANT]
+    return min(max(meant), MAX_DELAY) if meant else None
 
 
 def _asked(value: str, now: datetime) -> float | None:
     if _SECONDS.fullmatch(value):
         return float(value)
-    date = moment(value)
+    date = parse_http_date(value)
     return None if date is None else max((date - now).total_seconds(), 0.0)

@@ -1,114 +1,154 @@
-"""Scope: which URLs belong to a crawl. A filter is a function; filters compose."""
+"""Scopes: which URLs belong to a crawl. A scope is a function; scopes compose."""
 
-from __future__ import annotations
+# Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
+# this module.
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+import httpx
+
+from trio_crawler.arguments import check_flag, check_function, check_kind
 from trio_crawler.model import Job, Reason
-from trio_crawler.page.urls import host, normalise, without_userinfo
+from trio_crawler.page.urls import host, web_urls
 
 if TYPE_CHECKING:
     import tldextract
 
-Admits: TypeAlias = Callable[[Job], Reason | None]
-"""Judge a job: None admits it, a reason refuses it. Must be quick and must not wait."""
-
 Pattern: TypeAlias = str | re.Pattern[str]
 
 
-def same_site(seeds: Iterable[str], *, lenient: bool = False) -> Admits:
-    """Admit the hosts of the seeds, on any port, by http or https.
+class Scope(Protocol):
+    """Decide whether a URL belongs to a crawl: any `(job) -> bool | Reason`.
+
+    True admits the job, False rejects it as `Reason.EXCLUDED`, a `Reason` rejects it for that
+    reason. Called for each new link, redirect and sitemap entry, but not for seeds; must be quick
+    and must not block. Anything else that it returns is a TypeError with its name and the URL.
+    """
+
+    def __call__(self, job: Job, /) -> bool | Reason: ...
+
+
+Scope.__module__ = "trio_crawler"
+
+
+def same_site(seeds: Iterable[str | httpx.URL], *, lenient: bool = False) -> Scope:
+    """Return a scope of the hosts of the seeds, on any port, by http or https.
 
     Strict: the same host, with or without one leading `www.`. Lenient: the same registrable
     domain by the public suffix list (https://publicsuffix.org/), so `a.example.co.uk` goes with
     `www.example.co.uk` and not with `other.co.uk`. IP addresses match only themselves.
+
+    Raises TypeError and ValueError, naming it, for a seed that is not an http or https URL.
     """
-    if isinstance(seeds, str):
-        raise TypeError(f"seeds must be several URLs: write [{without_userinfo(seeds)!r}]")
+    check_flag("lenient", lenient)
     site_of = _registrable if lenient else _without_www
-    sites = frozenset(site_of(host(_prefix(seed))) for seed in seeds)
+    sites = frozenset(site_of(host(seed)) for seed in web_urls("seeds", seeds))
     site = cache(site_of) if lenient else site_of
 
-    def same_site(job: Job) -> Reason | None:
-        return None if site(host(job.url)) in sites else Reason.OTHER_SITE
+    def same_site(job: Job) -> bool | Reason:
+        return site(host(job.url)) in sites or Reason.OTHER_SITE
 
     return same_site
 
 
-def under(*prefixes: str) -> Admits:
-    """Admit URLs that begin with one of the prefixes, such as `https://example.org/docs/`.
+def with_prefix(*prefixes: str | httpx.URL) -> Scope:
+    """Return a scope of the URLs with one of these prefixes, such as `https://e.org/docs/`.
 
-    Raises ValueError, naming the prefix, for one that is not a URL.
+    Raises TypeError and ValueError, naming it, for a prefix that is not an http or https URL.
     """
-    wanted = tuple(_prefix(prefix) for prefix in prefixes)
+    wanted = web_urls("prefixes", prefixes)
 
-    def under(job: Job) -> Reason | None:
-        return None if job.url.startswith(wanted) else Reason.NOT_INCLUDED
+    def with_prefix(job: Job) -> bool | Reason:
+        return job.url.startswith(wanted) or Reason.NOT_INCLUDED
 
-    return under
-
-
-def including(*patterns: Pattern) -> Admits:
-    """Admit URLs in which one of the regular expressions is found (`re.search`).
-
-    Raises ValueError, naming the pattern, for one that does not compile.
-    """
-    found = _finder(patterns)
-    return lambda job: None if found(job.url) else Reason.NOT_INCLUDED
+    return with_prefix
 
 
-def excluding(*patterns: Pattern) -> Admits:
-    """Refuse URLs in which one of the regular expressions is found (`re.search`).
+def including(*patterns: Pattern) -> Scope:
+    """Return a scope of the URLs in which one of the regular expressions is found (`re.search`).
 
-    Raises ValueError, naming the pattern, for one that does not compile.
+    Raises TypeError and ValueError, naming it, for a pattern that is no regular expression.
     """
     found = _finder(patterns)
-    return lambda job: Reason.EXCLUDED if found(job.url) else None
+
+    def including(job: Job) -> bool | Reason:
+        return found(job.url) or Reason.NOT_INCLUDED
+
+    return including
 
 
-def all_of(*filters: Admits) -> Admits:
-    """Admit what every filter admits; the first refusal gives the reason."""
+def excluding(*patterns: Pattern) -> Scope:
+    """Return a scope of the URLs in which none of the regular expressions is found (`re.search`).
 
-    def all_of(job: Job) -> Reason | None:
-        return next((reason for admits in filters if (reason := admits(job))), None)
+    Raises TypeError and ValueError, naming it, for a pattern that is no regular expression.
+    """
+    found = _finder(patterns)
+
+    def excluding(job: Job) -> bool | Reason:
+        return Reason.EXCLUDED if found(job.url) else True
+
+    return excluding
+
+
+def all_of(*scopes: Scope) -> Scope:
+    """Return a scope of what every one of these admits; the first rejection gives the reason."""
+    for scope in scopes:
+        check_function("each of scopes", scope, "a function of a job")
+
+    def all_of(job: Job) -> bool | Reason:
+        for scope in scopes:
+            if (verdict := scope(job)) is not True:
+                return verdict
+        return True
 
     return all_of
 
 
-def any_of(*filters: Admits) -> Admits:
-    """Admit what at least one filter admits; of several refusals the last gives the reason."""
+def any_of(*scopes: Scope) -> Scope:
+    """Return a scope of what at least one of these admits; the last rejection gives the reason."""
+    for scope in scopes:
+        check_function("each of scopes", scope, "a function of a job")
 
-    def any_of(job: Job) -> Reason | None:
-        reason: Reason | None = Reason.NOT_INCLUDED
-        for admits in filters:
-            if (reason := admits(job)) is None:
-                return None
-        return reason
+    def any_of(job: Job) -> bool | Reason:
+        verdict: bool | Reason = Reason.NOT_INCLUDED
+        for scope in scopes:
+            if (verdict := scope(job)) is True:
+                return True
+        return verdict
 
     return any_of
 
 
-def everything(job: Job) -> Reason | None:
-    """Admit every URL: the whole web, as far as the links lead."""
-    return None
+def rejection(scope: Scope, job: Job) -> Reason | None:
+    """Return why a scope rejects a job; None if it admits the job.
+
+    Raises TypeError, with the name of the scope and the URL, for any other verdict than True,
+    False and a Reason.
+    """
+    verdict = scope(job)
+    if verdict is True:
+        return None
+    if isinstance(verdict, Reason):
+        return verdict
+    if verdict is False:
+        return Reason.EXCLUDED
+    name = getattr(scope, "__qualname__", None) or repr(scope)
+    raise TypeError(
+        f"the scope {name} returned {verdict!r} for {job.url}: "
+        "return True to admit it, False or a Reason to reject it"
+    )
 
 
-def _finder(patterns: Collection[Pattern]) -> Callable[[str], bool]:
+def _finder(patterns: Iterable[Pattern]) -> Callable[[str], bool]:
     compiled = [_compiled(pattern) for pattern in patterns]
     return lambda url: any(pattern.search(url) for pattern in compiled)
 
 
-def _prefix(prefix: str) -> str:
-    try:
-        return normalise(prefix)
-    except ValueError:
-        raise ValueError(f"not a URL to begin with: {without_userinfo(prefix)!r}") from None
-
-
 def _compiled(pattern: Pattern) -> re.Pattern[str]:
+    check_kind("each of patterns", pattern, (str, re.Pattern), "a regular expression")
     try:
         return re.compile(pattern)
     except re.error as error:
@@ -124,7 +164,7 @@ def _registrable(host: str) -> str:
 
 
 @cache
-def _suffixes() -> tldextract.TLDExtract:
+def _suffixes() -> "tldextract.TLDExtract":
     # The list that tldextract carries: nothing is fetched and nothing is written to disk.
     # Imported late because it costs 0.15 s, and only the lenient rule needs it.
     import tldextract
@@ -132,3 +172,7 @@ def _suffixes() -> tldextract.TLDExtract:
     return tldextract.TLDExtract(
         suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True
     )
+
+
+for _function in (same_site, with_prefix, including, excluding, all_of, any_of):
+    _function.__module__ = "trio_crawler"

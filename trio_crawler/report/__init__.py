@@ -1,33 +1,52 @@
-"""Outcomes in, text out: the report of a crawl for people, and exports for programs."""
+"""Outcomes in, text or bytes out: the report of a crawl for people, and exports for programs.
 
-from trio_crawler.report.brief import brief
-from trio_crawler.report.changes import changes
-from trio_crawler.report.csv import HEAD as CSV_HEAD
-from trio_crawler.report.csv import row as csv_row
-from trio_crawler.report.jsonl import line
-from trio_crawler.report.links_csv import HEAD as LINKS_HEAD
-from trio_crawler.report.links_csv import rows as link_rows
-from trio_crawler.report.sitemap_xml import entry as sitemap_entry
-from trio_crawler.report.sitemap_xml import home as sitemap_home
-from trio_crawler.report.sitemap_xml import index as sitemap_index
-from trio_crawler.report.sitemap_xml import parts as sitemap_parts
-from trio_crawler.report.text import Report
+Public are `Report` with `CrawlFacts`; `one_line` for a single outcome; `to_jsonl`; `csv_row` with
+`CSV_HEAD`, and `link_rows` with `LINKS_HEAD`; `Warc`; `sitemap_entry`, `sitemap_parts`,
+`sitemap_home` and `sitemap_index`; `changes`; `visible`. None of them opens a file.
+"""
+
+from trio_crawler.report.csv import CSV_HEAD, LINKS_HEAD, csv_row, link_rows
+from trio_crawler.report.facts import CrawlFacts
+from trio_crawler.report.jsonl import to_jsonl
+from trio_crawler.report.sections import changes
+from trio_crawler.report.sitemap_xml import (
+    sitemap_entry,
+    sitemap_home,
+    sitemap_index,
+    sitemap_parts,
+)
+from trio_crawler.report.text import Report, one_line
 from trio_crawler.report.visible import visible
 from trio_crawler.report.warc.archive import Warc
 
 __all__ = [
     "CSV_HEAD",
     "LINKS_HEAD",
+    "CrawlFacts",
     "Report",
     "Warc",
-    "brief",
     "changes",
     "csv_row",
-    "line",
     "link_rows",
+    "one_line",
     "sitemap_entry",
     "sitemap_home",
     "sitemap_index",
     "sitemap_parts",
+    "to_jsonl",
     "visible",
 ]
+
+for _function in (
+    changes,
+    csv_row,
+    link_rows,
+    one_line,
+    sitemap_entry,
+    sitemap_home,
+    sitemap_index,
+    sitemap_parts,
+    to_jsonl,
+    visible,
+):
+    _function.__module__ = __name__

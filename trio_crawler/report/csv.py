@@ -1,11 +1,42 @@
-"""Outcomes as CSV: one line for each URL, for spreadsheets."""
+"""Outcomes and links as CSV, for spreadsheets: one line for each URL, or for each link."""
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+import csv
+from collections.abc import Iterable, Iterator
+from io import StringIO
+from typing import Any, TypeAlias, assert_never
 
-from trio_crawler.model import Failure, Outcome, Page, Redirect, Skipped
-from trio_crawler.report.cells import Cell, record
+from trio_crawler.arguments import check_kind
+from trio_crawler.model import Anchor, Failure, Outcome, Page, Redirect, Skipped
+from trio_crawler.report.visible import visible
+
+Cell: TypeAlias = "str | int | float | None"
+
+# A spreadsheet reads text that begins with one of these as a formula, also in the wide forms of
+# East Asia.
+_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+
+
+def encode_rows(rows: Iterable[Iterable[Cell]]) -> bytes:
+    r"""Encode rows as CSV (RFC 4180), in UTF-8 without a byte order mark; None is empty.
+
+    Text that a spreadsheet would calculate, because it begins with `=`, `+`, `-` or `@`, gets a
+    single quote before it. Control characters and line ends are escaped (see `visible`), so that
+    each row is one line. JSON Lines have every text unchanged.
+    """
+    text = StringIO()
+    # RFC 4180, section 2: CRLF, commas, quotes only where they are needed, and then doubled.
+    csv.writer(text).writerows(
+        [_safe(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
+    )
+    return text.getvalue().encode()
+
+
+def _safe(text: str) -> str:
+    escaped = visible(text)
+    return f"'{escaped}" if escaped.startswith(_FORMULA) else escaped
+
 
 COLUMNS = (
     "kind",
@@ -23,66 +54,102 @@ COLUMNS = (
     "tries",
     "seconds",
     "links",
-    "refused",
+    "rejected",
     "canonical",
     "robots",
     "duplicate_of",
     "flaws",
     "phase",
+    "about",
+    "folded_into",
 )
-HEAD = record(COLUMNS)
-"""The line of the columns' names."""
+CSV_HEAD = encode_rows([COLUMNS])
+"""The line with the names of the columns of `csv_row`."""
 
 
-def row(outcome: Outcome) -> bytes:
-    """Encode one outcome as a line of CSV, with the columns of `CSV_HEAD`.
+def csv_row(outcome: Outcome) -> bytes:
+    """Return one outcome as a line of CSV, with the columns of `CSV_HEAD`.
 
-    `kind` is page, redirect, failure or skipped; what a kind has not is empty. `size` is in
-    bytes, `seconds` to the millisecond; `links` counts the distinct links inside the scope,
-    `refused` those outside it. Several robots directives or flaws are parted by spaces. `target`
-    is where a redirect leads to, `reason` why that was not admitted, or why a URL has no page.
+    `kind` is page, redirect, failure or skipped; a column that does not apply to a kind is empty.
+    `size` is in bytes, `seconds` are rounded to the millisecond; `links` counts the distinct links
+    inside the scope, `rejected` the rejected ones. Several robots directives or flaws are
+    separated by spaces. `target` is the target of a redirect; `reason` says why the target was
+    not admitted, or why a URL has no page; `about` is "robots" if it was robots.txt that failed.
+    `folded_into` is the canonical URL that was crawled in place of a page.
     """
-    told = _told(outcome)
-    return record(map(told.get, COLUMNS))
+    check_kind("outcome", outcome, Outcome, "an outcome")
+    cells = _cells(outcome)
+    return encode_rows([map(cells.get, COLUMNS)])
 
 
-def _told(outcome: Outcome) -> dict[str, Cell]:
+def _cells(outcome: Outcome) -> dict[str, Cell]:
     match outcome:
         case Page():
             return _page(outcome)
         case Redirect():
-            about = {"status": outcome.status, "reason": outcome.refused}
-            return _way(outcome, "redirect", target=outcome.target, **about)
+            about = {"status": outcome.status, "reason": outcome.rejected}
+            return _with_common("redirect", outcome, target=outcome.target, **about)
         case Failure():
-            why = {"reason": outcome.reason, "detail": outcome.detail, "phase": outcome.phase}
-            return _way(outcome, "failure", target=outcome.target, **why)
+            why: dict[str, Cell] = {"reason": outcome.reason, "detail": outcome.detail}
+            why |= {"phase": outcome.phase, "about": outcome.about}
+            return _with_common("failure", outcome, target=outcome.target, **why)
         case Skipped():
-            return _way(outcome, "skipped", reason=outcome.reason)
+            return _with_common("skipped", outcome, reason=outcome.reason)
         case _:
             assert_never(outcome)
 
 
 def _page(page: Page) -> dict[str, Cell]:
-    return _way(
-        page,
+    return _with_common(
         "page",
+        page,
         status=page.status,
         content_type=page.content_type,
         charset=page.charset,
         title=page.title,
         size=page.size,
         links=len(page.links),
-        refused=len(page.refused),
+        rejected=len(page.rejected),
         canonical=page.canonical,
         robots=" ".join(page.robots),
         duplicate_of=page.duplicate_of,
         flaws=" ".join(page.flaws),
+        folded_into=page.folded_into,
     )
 
 
-def _way(outcome: Outcome, kind: str, **more: Any) -> dict[str, Cell]:
-    told = {"kind": kind, "url": outcome.url, **more}
-    told |= {"depth": outcome.depth, "referrer": outcome.referrer}
+def _with_common(kind: str, outcome: Outcome, **more: Any) -> dict[str, Cell]:
+    cells = {"kind": kind, "url": outcome.url, **more}
+    cells |= {"depth": outcome.depth, "referrer": outcome.referrer}
     if not isinstance(outcome, Skipped):
-        told |= {"tries": outcome.tries, "seconds": round(outcome.seconds, 3)}
-    return told
+        cells |= {"tries": outcome.tries, "seconds": round(outcome.seconds, 3)}
+    return cells
+
+
+LINKS_HEAD = encode_rows([("page", "url", "kind", "text", "reason")])
+"""The line with the names of the columns of `link_rows`."""
+
+_UNKNOWN = Anchor("", "")
+
+
+def link_rows(outcome: Outcome) -> bytes:
+    """Return the links of one outcome as lines of CSV; b"" if it has none.
+
+    `page` leads to `url` by an element called `kind` ("a", "area"), whose first anchor shows
+    `text`; both are empty if the crawl did not keep anchors. `reason` says why a link was
+    rejected, and is empty for a link inside the scope; those links come first. A redirect is a
+    line too, with the kind "redirect".
+    """
+    check_kind("outcome", outcome, Outcome, "an outcome")
+    return encode_rows(_links(outcome))
+
+
+def _links(outcome: Outcome) -> Iterator[tuple[Cell, ...]]:
+    if isinstance(outcome, Redirect):
+        yield outcome.url, outcome.target, "redirect", "", outcome.rejected
+    elif isinstance(outcome, Page):
+        anchor = outcome.anchors.get
+        for url in outcome.links:
+            yield outcome.url, url, *anchor(url, _UNKNOWN), None
+        for url, reason in outcome.rejected:
+            yield outcome.url, url, *anchor(url, _UNKNOWN), reason

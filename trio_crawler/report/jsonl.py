@@ -7,34 +7,38 @@ from typing import Any, assert_never
 
 import msgspec
 
-from trio_crawler.model import Failure, Outcome, Page, Redirect, Refused, Skipped
+from trio_crawler.arguments import check_kind
+from trio_crawler.model import Failure, Outcome, Page, Redirect, RejectedLink, Skipped
 from trio_crawler.report.visible import json_visible
 
 _encoder = msgspec.json.Encoder()
 
 
-def line(outcome: Outcome) -> bytes:
-    r"""Encode one outcome as a JSON object and a newline.
+def to_jsonl(outcome: Outcome) -> bytes:
+    r"""Return one outcome as a JSON object and a newline.
 
-    The keys, in this order; a key is always there unless it says otherwise:
+    The keys, in this order; a key is always present unless noted:
 
     - every kind: `kind` ("page", "redirect", "failure", "skipped"), `url`;
     - page: `status`, `content_type`, `charset`, `title` (or null), `size` (bytes of the body),
       `depth`, `referrer` (or null), `tries`, `seconds` (to the millisecond), `links` (URLs, in
-      document order), `links_beyond` (only when links were cut off), `refused` (objects with
-      `url` and `reason`), `flaws` (reasons), and only where there is something to say
-      `canonical` (the URL it calls its own), `robots` (what it asks of robots, such as "noindex")
-      and `duplicate_of` (the first URL with the same body, or the canonical one it was folded to);
+      document order), `links_beyond` (only if links were cut off), `rejected` (objects with
+      `url` and `reason`), `flaws` (reasons), and only if they have a value: `canonical` (the
+      URL that the page names as its own), `robots` (directives for robots, such as "noindex"),
+      `duplicate_of` (the first URL with the same body, or the canonical one) and `folded_into`
+      (the canonical URL that was crawled in place of this page);
     - redirect: `status`, `target`, `reason` (why the target was not admitted, or null),
       `depth`, `referrer`, `tries`, `seconds`;
-    - failure: `reason`, `detail`, `phase` (only when it is known how far the last try had come),
-      `target` (or null), `depth`, `referrer`, `tries`, `seconds`;
+    - failure: `reason`, `detail`, `phase` (only if it is known how far the last try came),
+      `about` ("robots", only if it was robots.txt that failed), `target` (or null),
+      `depth`, `referrer`, `tries`, `seconds`;
     - skipped: `reason`, `depth`, `referrer`.
 
-    The line is UTF-8 and holds no control or direction character but its newline: those are
-    written as ``\uXXXX``, and so are lone surrogates (two that spell a character together come
-    back as that character). Bodies and headers are left out.
+    The line is UTF-8 and has no control or direction character except its newline: those are
+    written as ``\uXXXX``, and so are lone surrogates (two surrogates that form a character
+    together are read back as that character). Bodies and headers are left out.
     """
+    check_kind("outcome", outcome, Outcome, "an outcome")
     record = _record(outcome)
     try:
         encoded = _encoder.encode(record)
@@ -67,18 +71,19 @@ def _page(page: Page) -> dict[str, Any]:
         "charset": page.charset,
         "title": page.title,
         "size": page.size,
-        **_way(page),
+        **_request_fields(page),
         "links": page.links,
     }
     if page.links_beyond:
         record["links_beyond"] = page.links_beyond
-    record |= {"refused": [_refused(link) for link in page.refused], "flaws": page.flaws}
-    said = {
+    record |= {"rejected": [_rejected(link) for link in page.rejected], "flaws": page.flaws}
+    optional = {
         "canonical": page.canonical,
         "robots": page.robots,
         "duplicate_of": page.duplicate_of,
+        "folded_into": page.folded_into,
     }
-    return record | {key: value for key, value in said.items() if value}
+    return record | {key: value for key, value in optional.items() if value}
 
 
 def _redirect(redirect: Redirect) -> dict[str, Any]:
@@ -87,8 +92,8 @@ def _redirect(redirect: Redirect) -> dict[str, Any]:
         "url": redirect.url,
         "status": redirect.status,
         "target": redirect.target,
-        "reason": redirect.refused,
-        **_way(redirect),
+        "reason": redirect.rejected,
+        **_request_fields(redirect),
     }
 
 
@@ -101,7 +106,9 @@ def _failure(failure: Failure) -> dict[str, Any]:
     }
     if failure.phase:
         record["phase"] = failure.phase
-    return record | {"target": failure.target, **_way(failure)}
+    if failure.about:
+        record["about"] = failure.about
+    return record | {"target": failure.target, **_request_fields(failure)}
 
 
 def _skipped(skipped: Skipped) -> dict[str, Any]:
@@ -114,7 +121,7 @@ def _skipped(skipped: Skipped) -> dict[str, Any]:
     }
 
 
-def _way(outcome: Page | Redirect | Failure) -> dict[str, Any]:
+def _request_fields(outcome: Page | Redirect | Failure) -> dict[str, Any]:
     return {
         "depth": outcome.depth,
         "referrer": outcome.referrer,
@@ -123,5 +130,5 @@ def _way(outcome: Page | Redirect | Failure) -> dict[str, Any]:
     }
 
 
-def _refused(link: Refused) -> dict[str, str]:
+def _rejected(link: RejectedLink) -> dict[str, str]:
     return {"url": link.url, "reason": link.reason}

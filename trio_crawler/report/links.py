@@ -1,50 +1,73 @@
-"""Who links to what: every broken link with the pages that lead to it, and what no page links to.
+"""The links of a crawl: broken links with their referrers, and good pages without a link to them.
 
 URLs are numbered (about 60 bytes each beside the string) and a link is a pair of numbers. Most
-links turn out to be sound, and then nobody asks where they came from: those are dropped.
+targets turn out to be good, and then their referrers are never needed: those links are dropped.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
-from itertools import count
+from itertools import chain, compress, count, repeat
 from typing import NamedTuple, TypeAlias
 
-from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, Skipped
-from trio_crawler.report.edges import Edges
-from trio_crawler.report.indexable import is_well
-from trio_crawler.report.unlinked import Unlinked
+from trio_crawler.model import (
+    Failure,
+    Outcome,
+    Page,
+    Purpose,
+    Reason,
+    Redirect,
+    RejectedLink,
+    Skipped,
+)
+from trio_crawler.page.urls import seen_key
+from trio_crawler.report.summary import is_good
 
 LOOP = "redirect loop"
 
-_HOPS_TOLD = 10
+_MAX_HOPS_LISTED = 10
+_BLOCK = 16_384
+_FREE_BLOCKS = 32
+
+# The rejected links with these reasons exist on the page although they were not followed; a
+# sitemap may list the same URL. A tuple: comparing a Reason is faster than hashing it.
+_EXISTING = (
+    Reason.REL_NOFOLLOW,
+    Reason.META_NOFOLLOW,
+    Reason.HEADER_NOFOLLOW,
+    Reason.DUPLICATE,
+    Reason.TOO_DEEP,
+)
+
+# The sources and the targets of some links, side by side.
+_Pairs: TypeAlias = "tuple[array[int], array[int]]"
 
 
 class Referrer(NamedTuple):
-    """Name a page that leads to a broken URL, and the redirects between the two.
+    """A page that leads to a broken URL, and the redirects between the two.
 
     `page` is None when a seed leads there, and the URL of a sitemap when only that does. `via`
-    begins with what the page links to and ends before the broken URL; of a long chain it holds
-    the first 10, and `beyond` counts the rest.
+    begins with the URL that the page links to and ends before the broken URL; it has the first
+    10 URLs of a long chain, and `omitted` counts the others.
     """
 
     page: str | None
     via: tuple[str, ...] = ()
-    beyond: int = 0
+    omitted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A URL that gives no good page, and who leads to it.
+    """A URL that gives no good page, and its referrers.
 
-    `why` is the status (from 400 on), the reason of a failure, "bad_url" for an href that is
-    no URL, or "redirect loop"; a loop is told once, by the least of its URLs, and `loop` holds
-    them all from that one on. `referrers` has each page once, by its shortest way, seeds first;
-    `beyond` counts those that are left out.
+    `why` is the status (400 or more), the reason of a failure, "bad_url" for an href that is no
+    URL, or "redirect loop"; a loop is listed once, under the smallest of its URLs, and `loop`
+    has all of them from that one on. `referrers` has each page once, by its shortest path, seeds
+    first; `omitted` counts the referrers that are left out.
     """
 
     url: str
@@ -52,187 +75,186 @@ class Broken:
     detail: str = ""
     loop: tuple[str, ...] = ()
     referrers: tuple[Referrer, ...] = ()
-    beyond: int = 0
+    omitted: int = 0
 
 
-class _End(NamedTuple):
+class _BrokenEnd(NamedTuple):
     why: str
     detail: str = ""
     loop: tuple[int, ...] = ()
 
 
-class _Way(NamedTuple):
-    """The end that a URL leads to, by so many redirects."""
+class _Path(NamedTuple):
+    """The broken end that a URL leads to, and the number of redirects on the way."""
 
     hops: int
     end: int
 
 
-# The pages that lead to an end, and what each of them links to, side by side.
-_Pairs: TypeAlias = "tuple[array[int], array[int]]"
-
-
 class Links:
-    """Gather the links of a crawl, outcome by outcome, in any order."""
+    """The links of a crawl, collected outcome by outcome, in any order."""
 
     def __init__(self) -> None:
-        self._ids: defaultdict[str, int] = defaultdict(count().__next__)
-        self._edges = Edges()
-        self._next: dict[int, int] = {}
-        self._ends: dict[int, _End] = {}
-        self._unlinked = Unlinked(self._ids, self._next)
+        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        self._graph = LinkGraph()
+        self._redirects: dict[int, int] = {}
+        self._ends: dict[int, _BrokenEnd] = {}
+        self._unlinked = UnlinkedPages(self._numbers, self._redirects)
 
     def __repr__(self) -> str:
-        urls, links, ends = len(self._ids), len(self._edges), len(self._ends)
+        urls, links, ends = len(self._numbers), len(self._graph), len(self._ends)
         return f"<Links urls={urls} links={links} broken={ends}>"
 
     def add(self, outcome: Outcome) -> None:
-        """Take in one outcome; each URL has one."""
+        """Record one outcome; each URL has one."""
         match outcome:
             case Page():
                 self._add_page(outcome)
             case Redirect():
                 self._add_redirect(outcome)
             case Failure():
-                self._ends[self._ids[outcome.url]] = _End(outcome.reason, _detail(outcome))
+                number = self._numbers[outcome.url]
+                self._ends[number] = _BrokenEnd(outcome.reason, _detail(outcome))
             case Skipped():
-                self._edges.close(self._ids[outcome.url])
+                self._graph.drop_links_to(self._numbers[outcome.url])
 
     @property
     def problems(self) -> int:
-        """Count what `broken` would list, without looking for who links to it."""
+        """The number of broken URLs that `broken` would list, found without their referrers."""
         return len(self._ends) + len(self._loops())
 
-    def orphans(self, seeds: Iterable[str]) -> Iterable[str]:
-        """Give the good pages (2xx, 304) that are no seed and that no page links to, in any order.
+    def unlinked(self, seeds: Iterable[str]) -> Iterable[str]:
+        """Return the good pages (2xx, 304) that are no seed and have no link, in any order.
 
-        What a linked URL or a seed redirects to counts as linked. A page's link to itself does
-        not count; one that was not followed for the sake of nofollow, of depth, or because the
-        page is a duplicate, does.
+        The target of a redirect from a linked URL or from a seed counts as linked. A page's link
+        to itself does not count. A link counts even if it was not followed because of nofollow,
+        of its depth, or because the page is a duplicate.
         """
-        return self._unlinked.pages(seeds)
+        return self._unlinked.find(seeds)
 
     def broken(
-        self, most: int | None = None, source: Callable[[str], str | None] = lambda url: None
+        self, limit: int | None = None, source: Callable[[str], str | None] = lambda url: None
     ) -> list[Broken]:
-        """List what is broken, sorted by URL, each with its first `most` referrers or with all.
+        """Return all broken URLs, sorted, each with its first `limit` referrers or with all.
 
-        `source` tells of a URL to which no page links which sitemap it is from; None for a seed.
+        `source` returns the sitemap that lists a URL without links; None for a seed.
 
-        Broken are pages with a status from 400 on, failures, loops of redirects, and hrefs
-        that are no URL. A redirect that leads to one of these is not listed itself: the pages
-        that link to it are, under the end it leads to. What was skipped, or leads out of the
-        scope, is not broken.
+        Broken are pages with a status of 400 or more, failures, loops of redirects, and hrefs
+        that are no URL. A redirect that leads to one of these is not listed itself: its referrers
+        are, under the end that it leads to. Skipped URLs, and redirects that leave the scope, are
+        not broken.
         """
-        ends = self._ends | {loop[0]: _End(LOOP, "", loop) for loop in self._loops()}
-        teller = _Teller(list(self._ids), self._next, _ways(ends, self._next), source)
-        pairs = teller.gather(self._edges)
-        found = (teller.broken(node, end, pairs[node], most) for node, end in ends.items())
+        ends = self._ends | {loop[0]: _BrokenEnd(LOOP, "", loop) for loop in self._loops()}
+        paths = _paths(ends, self._redirects)
+        finder = _ReferrerFinder(list(self._numbers), self._redirects, paths, source)
+        pairs = finder.group_links(self._graph)
+        found = (finder.broken(node, end, pairs[node], limit) for node, end in ends.items())
         return sorted(found, key=lambda broken: broken.url)
 
     def _add_page(self, page: Page) -> None:
-        me = self._unlinked.meet(page.url, is_well(page), page.referrer is None)
+        number = self._unlinked.record(page.url, is_good(page), page.referrer is None)
         if page.status < 400:
-            self._edges.close(me)
+            self._graph.drop_links_to(number)
         else:
-            self._ends[me] = _End(str(page.status))
-        targets = array("I", [*map(self._ids.__getitem__, page.links)])
-        if page.canonical is not None and page.canonical == page.duplicate_of:
-            # It was folded: its canonical page was asked for as if it were linked.
-            targets.append(self._ids[page.canonical])
-        self._edges.add(me, targets)
-        self._unlinked.link(me, targets, page.refused)
-        malformed = [href for href, reason in page.refused if reason is Reason.BAD_URL]
+            self._ends[number] = _BrokenEnd(str(page.status))
+        targets = array("I", [*map(self._numbers.__getitem__, page.links)])
+        if page.folded_into is not None:
+            # The crawl requested the canonical page as if this page linked to it.
+            targets.append(self._numbers[page.folded_into])
+        self._graph.add(number, targets)
+        self._unlinked.record_links(number, targets, page.rejected)
+        malformed = [href for href, reason in page.rejected if reason is Reason.BAD_URL]
         if malformed:
-            ids = [self._ids[href] for href in malformed]
-            self._edges.add(me, ids)
-            self._ends.update(dict.fromkeys(ids, _End(Reason.BAD_URL)))
+            ids = [self._numbers[href] for href in malformed]
+            self._graph.add(number, ids)
+            self._ends.update(dict.fromkeys(ids, _BrokenEnd(Reason.BAD_URL)))
 
     def _add_redirect(self, redirect: Redirect) -> None:
-        me = self._unlinked.meet(redirect.url, seed=redirect.referrer is None)
-        if redirect.refused is Reason.BAD_URL:
-            self._ends[me] = _End(Reason.BAD_URL, f"-> {redirect.target}")
+        number = self._unlinked.record(redirect.url, seed=redirect.referrer is None)
+        if redirect.rejected is Reason.BAD_URL:
+            self._ends[number] = _BrokenEnd(Reason.BAD_URL, f"-> {redirect.target}")
         else:
-            # A target that was refused has no outcome, and so no fault, unless another way to
-            # it was admitted. A fragment is for the browser: what was asked for has none.
-            self._next[me] = self._unlinked.meet(redirect.target.partition("#")[0])
+            # A rejected target has no outcome, so it is not broken, unless it was admitted by
+            # another path. Requests have no fragment.
+            target = redirect.target.partition("#")[0]
+            self._redirects[number] = self._unlinked.record(target)
 
     def _loops(self) -> list[tuple[int, ...]]:
-        """Find the cycles among the redirects, each from its least URL on."""
+        """Find the cycles among the redirects, each from its smallest URL on."""
         loops = []
-        met: dict[int, int] = {}
-        for start in self._next:
-            walk = []
+        visited: dict[int, int] = {}
+        for start in self._redirects:
+            path = []
             node = start
-            while node in self._next and node not in met:
-                met[node] = start
-                walk.append(node)
-                node = self._next[node]
-            if walk and met.get(node) == start:
-                loops.append(walk[walk.index(node) :])
-        return self._turn(loops)
+            while node in self._redirects and node not in visited:
+                visited[node] = start
+                path.append(node)
+                node = self._redirects[node]
+            if path and visited.get(node) == start:
+                loops.append(path[path.index(node) :])
+        return self._from_smallest(loops)
 
-    def _turn(self, loops: list[list[int]]) -> list[tuple[int, ...]]:
+    def _from_smallest(self, loops: list[list[int]]) -> list[tuple[int, ...]]:
         if not loops:
             return []
-        urls = list(self._ids)
-        leasts = [loop.index(min(loop, key=urls.__getitem__)) for loop in loops]
-        return [(*loop[at:], *loop[:at]) for loop, at in zip(loops, leasts, strict=True)]
+        urls = list(self._numbers)
+        firsts = [loop.index(min(loop, key=urls.__getitem__)) for loop in loops]
+        return [(*loop[at:], *loop[:at]) for loop, at in zip(loops, firsts, strict=True)]
 
 
-class _Teller:
-    """Put names to numbers, and say by which way each page leads to an end."""
+class _ReferrerFinder:
+    """Find the pages that lead to a broken end, each with its shortest path."""
 
     def __init__(
         self,
         urls: list[str],
-        onward: Mapping[int, int],
-        ways: dict[int, _Way],
+        redirects: Mapping[int, int],
+        paths: dict[int, _Path],
         source: Callable[[str], str | None],
     ) -> None:
         self._urls = urls
         self._source = source
-        self._next = onward
-        self._ways = ways
+        self._redirects = redirects
+        self._paths = paths
         self._seeds: defaultdict[int, list[int]] = defaultdict(list)
 
-    def gather(self, edges: Edges) -> dict[int, _Pairs]:
-        """Sort the edges by the end they lead to; what no edge leads to must be a seed."""
-        ways = self._ways
-        pairs: dict[int, _Pairs] = {way.end: (array("I"), array("I")) for way in ways.values()}
-        unlinked = set(ways)
-        for source, target in edges.leading_to(ways):
+    def group_links(self, graph: LinkGraph) -> dict[int, _Pairs]:
+        """Group links by the end that they lead to; a URL without any link must be a seed."""
+        paths = self._paths
+        pairs: dict[int, _Pairs] = {path.end: (array("I"), array("I")) for path in paths.values()}
+        unlinked = set(paths)
+        for source, target in graph.links_to(paths):
             unlinked.discard(target)
-            sources, targets = pairs[ways[target].end]
+            sources, targets = pairs[paths[target].end]
             sources.append(source)
             targets.append(target)
         self._find_seeds(unlinked, pairs)
         return pairs
 
-    def broken(self, node: int, end: _End, pairs: _Pairs, most: int | None) -> Broken:
-        """Tell one end, with as many referrers as are asked for."""
+    def broken(self, node: int, end: _BrokenEnd, pairs: _Pairs, limit: int | None) -> Broken:
+        """Describe one broken end, with up to `limit` referrers."""
         urls = self._urls
         started = sorted(self._seeds[node], key=urls.__getitem__)
         seeds = [(self._source(urls[start]), start) for start in started]
         pages = self._shortest(pairs)
         total = len(seeds) + len(pages)
-        left = max((total if most is None else most) - len(seeds), 0)
+        left = max((total if limit is None else limit) - len(seeds), 0)
         first = nsmallest(left, pages, key=urls.__getitem__)
-        told = [*seeds, *((urls[page], pages[page]) for page in first)][:most]
-        referrers = tuple(self._referrer(page, target) for page, target in told)
+        listed = [*seeds, *((urls[page], pages[page]) for page in first)][:limit]
+        referrers = tuple(self._referrer(page, target) for page, target in listed)
         loop = tuple(urls[each] for each in end.loop)
-        return Broken(urls[node], end.why, end.detail, loop, referrers, total - len(told))
+        return Broken(urls[node], end.why, end.detail, loop, referrers, total - len(listed))
 
     def _find_seeds(self, unlinked: set[int], pairs: dict[int, _Pairs]) -> None:
-        for seed in unlinked.difference(self._next.values()):
-            self._seeds[self._ways[seed].end].append(seed)
-        # In a loop every URL is a target: one that nothing leads to was begun by a seed.
+        for seed in unlinked.difference(self._redirects.values()):
+            self._seeds[self._paths[seed].end].append(seed)
+        # In a loop every URL is a target: a loop without a link to it began with a seed.
         for end, (sources, _) in pairs.items():
             if not sources and not self._seeds[end]:
                 self._seeds[end].append(end)
 
     def _shortest(self, pairs: _Pairs) -> dict[int, int]:
-        """Choose for each page the link with the fewest redirects, then the least URL."""
+        """Choose for each page the link with the fewest redirects, then the smallest URL."""
         chosen: dict[int, int] = {}
         for source, target in zip(*pairs, strict=True):
             known = chosen.setdefault(source, target)
@@ -241,42 +263,172 @@ class _Teller:
         return chosen
 
     def _rank(self, target: int) -> tuple[int, str]:
-        return self._ways[target].hops, self._urls[target]
+        return self._paths[target].hops, self._urls[target]
 
     def _referrer(self, page: str | None, target: int) -> Referrer:
-        hops = self._ways[target].hops
+        hops = self._paths[target].hops
         via = []
-        for _ in range(min(hops, _HOPS_TOLD)):
+        for _ in range(min(hops, _MAX_HOPS_LISTED)):
             via.append(self._urls[target])
-            target = self._next[target]
+            target = self._redirects[target]
         return Referrer(page, tuple(via), hops - len(via))
 
 
-def _ways(ends: Iterable[int], onward: Mapping[int, int]) -> dict[int, _Way]:
-    """Tell of every URL that leads to an end, by redirects or by none, which one and how far.
+def _paths(ends: Iterable[int], redirects: Mapping[int, int]) -> dict[int, _Path]:
+    """Return the path of every URL that leads to an end, directly or by redirects.
 
     A redirect has one target, so a URL leads to one end at most.
     """
-    before = _backward(onward)
-    ways = {end: _Way(0, end) for end in ends}
-    reached = list(ways)
-    for node in reached:  # grows as it goes
-        hops, end = ways[node]
-        fresh = [redirect for redirect in before.get(node, ()) if redirect not in ways]
-        ways.update(dict.fromkeys(fresh, _Way(hops + 1, end)))
-        reached.extend(fresh)
-    return ways
+    sources = _sources(redirects)
+    paths = {end: _Path(0, end) for end in ends}
+    reached = list(paths)
+    for node in reached:  # It grows during the loop.
+        hops, end = paths[node]
+        new = [redirect for redirect in sources.get(node, ()) if redirect not in paths]
+        paths.update(dict.fromkeys(new, _Path(hops + 1, end)))
+        reached.extend(new)
+    return paths
 
 
-def _backward(onward: Mapping[int, int]) -> dict[int, list[int]]:
-    before: dict[int, list[int]] = {}
-    for redirect, target in onward.items():
-        before.setdefault(target, []).append(redirect)
-    return before
+def _sources(redirects: Mapping[int, int]) -> dict[int, list[int]]:
+    sources: dict[int, list[int]] = {}
+    for redirect, target in redirects.items():
+        sources.setdefault(target, []).append(redirect)
+    return sources
 
 
 def _detail(failure: Failure) -> str:
-    target = failure.target
-    if not target or target in failure.detail:
-        return failure.detail
-    return f"{failure.detail} -> {target}".lstrip()
+    if failure.about is Purpose.ROBOTS:
+        return f"robots.txt: {failure.detail}" if failure.detail else "robots.txt"
+    # The detail of a redirect too many names its target.
+    return failure.detail or (f"-> {failure.target}" if failure.target else "")
+
+
+class LinkGraph:
+    """Links as (source, target) pairs at 8 bytes each; links to dropped targets are removed.
+
+    From 4 MiB on, each block that has filled up makes one or two of the oldest blocks be
+    searched for such links. The work is bounded, so no call takes longer in a larger graph.
+    """
+
+    def __init__(self) -> None:
+        self._sources = array("I")
+        self._targets = array("I")
+        self._blocks: deque[_Pairs] = deque()
+        # One byte a target, 0 for a dropped one; targets beyond its end are not dropped.
+        self._needed = bytearray()
+
+    def __len__(self) -> int:
+        return len(self._targets) + sum(len(targets) for _, targets in self._blocks)
+
+    def add(self, source: int, targets: Iterable[int]) -> None:
+        """Add a link from the source to each target."""
+        before = len(self._targets)
+        self._targets.extend(targets)
+        self._sources.extend(array("I", [source]) * (len(self._targets) - before))
+        if len(self._targets) >= _BLOCK:
+            self._end_block()
+
+    def drop_links_to(self, target: int) -> None:
+        """Remove, sooner or later, every link to this target: they will not be needed."""
+        self._cover(target)
+        self._needed[target] = 0
+
+    def links_to(self, targets: Collection[int]) -> Iterator[tuple[int, int]]:
+        """Yield the links to any of these targets; none of them may have been dropped."""
+        wanted = bytearray(max(targets, default=-1) + 1)
+        for target in targets:
+            wanted[target] = 1
+        size = len(wanted)
+        for sources, ends in chain(self._blocks, [(self._sources, self._targets)]):
+            hits = (end < size and wanted[end] for end in ends)
+            yield from compress(zip(sources, ends, strict=True), hits)
+
+    def _cover(self, target: int) -> None:
+        if target >= len(self._needed):
+            self._needed.extend(repeat(1, target + 1 - len(self._needed)))
+
+    def _end_block(self) -> None:
+        self._cover(max(self._targets))
+        self._blocks.append((self._sources, self._targets))
+        self._sources, self._targets = array("I"), array("I")
+        # After a block that became much smaller one more is searched, so that old blocks run out.
+        for _ in range(min(2, len(self._blocks) - _FREE_BLOCKS)):
+            sources, targets = self._without_dropped(*self._blocks.popleft())
+            if len(targets) > _BLOCK // 2:
+                self._blocks.append((sources, targets))
+                return
+            self._sources.extend(sources)
+            self._targets.extend(targets)
+
+    def _without_dropped(self, sources: array[int], targets: array[int]) -> _Pairs:
+        needed = [self._needed[target] for target in targets]
+        return array("I", compress(sources, needed)), array("I", compress(targets, needed))
+
+
+class UnlinkedPages:
+    """The URLs that were first met otherwise than by a link: few of them, in most crawls.
+
+    `numbers` maps each URL to its number, in the order of their first mention; `redirects` maps
+    the number of a redirect to that of its target. Both belong to the caller, and grow.
+    """
+
+    def __init__(self, numbers: defaultdict[str, int], redirects: Mapping[int, int]) -> None:
+        self._numbers = numbers
+        self._redirects = redirects
+        self._unlinked: set[int] = set()
+        self._good: set[int] = set()
+        # Hashes, because such URLs can be many and are hardly ever needed.
+        self._rejected: set[int] = set()
+
+    def record(self, url: str, good: bool = False, seed: bool = False) -> int:
+        """Record the URL of an outcome, or the target of a redirect; return its number."""
+        known = len(self._numbers)
+        number = self._numbers[url]
+        if number == known and not seed:
+            self._unlinked.add(number)
+        if good and number in self._unlinked:
+            self._good.add(number)
+        return number
+
+    def record_links(
+        self, page: int, targets: Iterable[int], rejected: Iterable[RejectedLink]
+    ) -> None:
+        """Record the links of a page, and the rejected ones among them."""
+        if self._unlinked:
+            own = page in self._unlinked
+            self._unlinked.difference_update(targets)
+            if own:
+                self._unlinked.add(page)
+        for url, why in rejected:
+            if why in _EXISTING:
+                self._rejected.add(hash(seen_key(url)))
+
+    def find(self, seeds: Iterable[str]) -> Iterator[str]:
+        """Yield the good pages that neither a page nor a seed leads to."""
+        urls = list(self._numbers)
+        unlinked = self._without_reachable(seeds)
+        # A link may spell an escape in another way than the outcome does.
+        linked = self._rejected | {
+            hash(seen_key(url))
+            for number, url in enumerate(urls)
+            if "%" in url and number not in unlinked
+        }
+        for number in unlinked & self._good:
+            key = seen_key(urls[number])
+            same = self._numbers.get(key, number)
+            if same in unlinked and hash(key) not in linked:
+                yield urls[number]
+
+    def _without_reachable(self, seeds: Iterable[str]) -> set[int]:
+        """Leave out the seeds, and the targets of redirects from seeds or from linked URLs."""
+        unlinked = self._unlinked.difference(
+            self._numbers[seed] for seed in seeds if seed in self._numbers
+        )
+        for number in self._redirects:
+            while number not in unlinked and number in self._redirects:
+                number = self._redirects[number]
+                if number not in unlinked:
+                    break
+                unlinked.discard(number)
+        return unlinked

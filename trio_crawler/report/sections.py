@@ -1,45 +1,53 @@
-"""The sections of the report: each a heading and its lines, or nothing when it is empty."""
+"""The sections of the report: each is a heading and its lines, or no line if it is empty."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from heapq import nsmallest
 from typing import TYPE_CHECKING
 
-from trio_crawler.model import Reason, Statistics
-from trio_crawler.page.urls import without_userinfo
+from trio_crawler.arguments import check_flag, check_iterable, check_number
+from trio_crawler.model import Listing, Reason, Sitemap, Statistics
+from trio_crawler.net.statistics import WireStatistics
+from trio_crawler.page.urls import authority, without_userinfo
 from trio_crawler.report.links import Broken, Referrer
-from trio_crawler.report.shortlist import Shortlist
-from trio_crawler.report.summary import Tally
-from trio_crawler.report.units import count, duration, size
-from trio_crawler.report.visible import visible
+from trio_crawler.report.summary import FirstItems, Summary
+from trio_crawler.report.visible import count, duration, size, visible
 
 if TYPE_CHECKING:
-    from trio_crawler.net.wire import WireStatistics
-    from trio_crawler.policy.politeness import Politeness
+    from trio_crawler.policy.politeness import HostStatistics, Politeness
+    from trio_crawler.report.facts import CrawlFacts
+    from trio_crawler.store.changes import Change
 
-_FEW = 10
+_MAX_LOOP = 10
+_MAX_HOSTS = 20
+_MAX_HINTS = 5
+_MAX_CHANGES = 20
+_CHANGES = ("new", "changed", "gone")
+_IGNORE_ROBOTS = "(--ignore-robots crawls anyway)"
 
 
-def section(title: str, total: int, lines: Iterable[str], beyond: int) -> list[str]:
-    """Write a heading with the number of things and a line for each; nothing for none."""
+def section(title: str, total: int, lines: Iterable[str], omitted: int) -> list[str]:
+    """Return a heading with the total, the lines, and how many are omitted; nothing for 0."""
     if not total:
         return []
-    rest = [f"  and {count(beyond)} more, use -v to list all"] if beyond else []
+    rest = [f"  and {count(omitted)} more, use -v to list all"] if omitted else []
     return [f"{title} ({count(total)})", *(f"  {line}" for line in lines), *rest]
 
 
-def heading(
-    seeds: Sequence[str], insecure: Sequence[str], politeness: Politeness | None
-) -> list[str]:
-    """Say which crawl this is, by its first seed, whom it trusted without proof, what it ignored.
+def heading(facts: CrawlFacts) -> list[str]:
+    """Name the crawl by its first seed, its unverified hosts, and the rules that it ignored.
 
-    A password in a seed is not told.
+    A password in a seed is left out.
     """
-    lines = [f"Certificates not verified: {', '.join(map(visible, insecure))}"] if insecure else []
-    if politeness and not politeness.robots:
+    seeds, insecure = facts.seeds, ", ".join(map(visible, facts.insecure))
+    lines = [f"Certificates not verified: {insecure}"] if insecure else []
+    if facts.politeness and not facts.politeness.robots:
         lines.append("robots.txt ignored")
-    if politeness and not politeness.nofollow:
+    if facts.politeness and not facts.politeness.nofollow:
         lines.append("nofollow ignored")
     if not seeds:
         return lines
@@ -47,8 +55,11 @@ def heading(
     return [f"Crawl of {visible(without_userinfo(seeds[0]))}{more}", *lines]
 
 
+# Problems.
+
+
 def broken_links(found: Sequence[Broken], full: bool) -> list[str]:
-    """List broken links, each with the pages that lead to it."""
+    """List broken links, each with its referrers."""
     lines = [f"Broken links ({count(len(found))})"] if found else []
     for broken in found:
         lines.append(f"  {broken.why} {visible(broken.url)}")
@@ -57,48 +68,175 @@ def broken_links(found: Sequence[Broken], full: bool) -> list[str]:
         if broken.detail:
             lines.append(f"      {visible(broken.detail)}")
         lines += (f"      {_referrer(each)}" for each in broken.referrers)
-        if broken.beyond:
-            lines.append(f"      and {count(broken.beyond)} more")
+        if broken.omitted:
+            lines.append(f"      and {count(broken.omitted)} more")
     return lines
 
 
-def redirects(found: Shortlist[tuple[str, int, str, str]]) -> list[str]:
+def _referrer(referrer: Referrer) -> str:
+    where = "(seed)" if referrer.page is None else f"from {visible(referrer.page)}"
+    if not referrer.via:
+        return where
+    rest = f" -> {count(referrer.omitted)} more" if referrer.omitted else ""
+    return f"{where} via {' -> '.join(map(visible, referrer.via))}{rest}"
+
+
+def _chain(urls: Sequence[str], full: bool) -> str:
+    if full or len(urls) <= _MAX_LOOP:
+        return " -> ".join(map(visible, urls))
+    ends = [*urls[: _MAX_LOOP - 1], f"{count(len(urls) - _MAX_LOOP)} more", urls[-1]]
+    return " -> ".join(map(visible, ends))
+
+
+def hosts_given_up(summary: Summary, limit: int | None) -> list[str]:
+    """List the hosts that were given up, each with the number of URLs not requested there."""
+    found: FirstItems[tuple[str, str, int]] = FirstItems(limit)
+    for (origin, reason), number in summary.given_up.items():
+        found.add((origin, reason, number))
+    lines = (
+        f"{visible(origin)}: {reason}, {count(number, 'URL')} not asked for"
+        for origin, reason, number in found.items
+    )
+    return section("Hosts given up", found.total, lines, found.omitted)
+
+
+def redirects(found: FirstItems[tuple[str, int, str, str]]) -> list[str]:
     """List redirects with their targets."""
     lines = (
         f"{status} {visible(url)} -> {visible(target)}" + (f" ({reason})" if reason else "")
         for url, status, target, reason in found.items
     )
-    return section("Redirects", found.total, lines, found.beyond)
+    return section("Redirects", found.total, lines, found.omitted)
 
 
-def flaws(found: Shortlist[tuple[str, str]]) -> list[str]:
-    """List the pages that could not be read as they should be, with what is wrong."""
+def flaws(found: FirstItems[tuple[str, str]]) -> list[str]:
+    """List the pages that have flaws, with the flaws."""
     lines = (f"{reasons} {visible(url)}" for url, reasons in found.items)
-    return section("Flaws", found.total, lines, found.beyond)
+    return section("Flaws", found.total, lines, found.omitted)
 
 
-def duplicates(found: Shortlist[tuple[str, str]]) -> list[str]:
+def duplicates(found: FirstItems[tuple[str, str]]) -> list[str]:
     """List the pages that are a duplicate of another one."""
     lines = (f"{visible(url)} = {visible(first)}" for url, first in found.items)
-    return section("Duplicates", found.total, lines, found.beyond)
+    return section("Duplicates", found.total, lines, found.omitted)
 
 
-def slowest(found: Shortlist[tuple[float, str]]) -> list[str]:
+# Sitemaps.
+
+
+def sitemaps(found: Sequence[Sitemap], limit: int | None, why: bool = False) -> list[str]:
+    """Count the sitemaps and their entries, and name the sitemaps that could not be read whole.
+
+    With `why` the rejected entries are listed, too.
+    """
+    if not found:
+        return []
+    # The entries of an index are sitemaps.
+    pages = [sitemap for sitemap in found if sitemap.kind != "index"]
+    number = sum(sitemap.entries for sitemap in pages)
+    entries = f"{count(number)} {'entry' if number == 1 else 'entries'}"
+    new = f"{count(sum(sitemap.admitted for sitemap in pages))} of them new"
+    rejected = sorted({(each.reason, each.url) for sitemap in pages for each in sitemap.rejected})
+    beside = f", {count(len(rejected))} rejected" if rejected else ""
+    hint = " (--why lists them)" if rejected and not why else ""
+    lines = [f"Sitemaps: {count(len(found), 'sitemap')}, {entries}, {new}{beside}{hint}"]
+    if why:
+        lines += [f"  {reason} {visible(url)}" for reason, url in rejected]
+    flawed = sorted((sitemap for sitemap in found if sitemap.flaws), key=_url)
+    for sitemap in flawed[:limit]:
+        lines += _flawed_sitemap(sitemap)
+    omitted = len(flawed) - len(flawed[:limit])
+    return lines + ([f"  and {count(omitted)} more, use -v to list all"] if omitted else [])
+
+
+def _url(sitemap: Sitemap) -> str:
+    return sitemap.url
+
+
+def _flawed_sitemap(sitemap: Sitemap) -> list[str]:
+    source = "(given)" if sitemap.referrer is None else f"from {visible(sitemap.referrer)}"
+    detail = [visible(sitemap.detail)] if sitemap.detail else []
+    if not sitemap.fetched:
+        detail.insert(0, "not asked for")
+    flaws = ", ".join(sitemap.flaws)
+    lines = (f"      {line}" for line in (*detail, source))
+    return [f"  {flaws} {visible(sitemap.url)}", *lines]
+
+
+def orphans(
+    unlinked: Iterable[str],
+    listing: Callable[[str], Listing | None],
+    limit: int | None,
+    early: bool,
+) -> list[str]:
+    """List the unlinked pages that a sitemap lists; `early` marks the list as incomplete."""
+    return _urls("Orphans", (url for url in unlinked if listing(url)), limit, early)
+
+
+def unlisted(
+    pages: Sequence[str],
+    sitemaps: Sequence[Sitemap],
+    listing: Callable[[str], Listing | None],
+    limit: int | None,
+    early: bool,
+) -> list[str]:
+    """List the pages that no sitemap lists, although their host has a sitemap."""
+    found = [page for page in pages if not listing(page)]
+    hosts = {authority(sitemap.url) for sitemap in sitemaps if sitemap.kind not in ("", "index")}
+    if len(found) < len(pages):
+        # The sitemap of a host may be on another host.
+        hosts.update(authority(page) for page in pages if listing(page))
+    return _urls("Unlisted", (page for page in found if authority(page) in hosts), limit, early)
+
+
+def _urls(title: str, urls: Iterable[str], limit: int | None, early: bool) -> list[str]:
+    found: FirstItems[tuple[str]] = FirstItems(limit)
+    for url in urls:
+        found.add((url,))
+    lines = (visible(url) for (url,) in found.items)
+    return section(f"{title} so far" if early else title, found.total, lines, found.omitted)
+
+
+# Figures.
+
+
+def slowest(found: FirstItems[tuple[float, str]]) -> list[str]:
     """List the slowest pages, the slowest first."""
     lines = [f"  {duration(-minus):>8}  {visible(url)}" for minus, url in found.items]
     return ["Slowest pages", *lines] if lines else []
 
 
-def refused(tally: Tally, why: bool) -> list[str]:
-    """Count the links that were not admitted, or list each with a URL that leads to it.
+def host_speeds(facts: CrawlFacts) -> list[str]:
+    """List the slowest hosts with their latency and limit, if the crawl depended on these.
 
-    Those that are no URL are among the broken links already.
+    It did if limits were adaptive, or if a host has a delay.
+    """
+    adaptive = facts.politeness is not None and facts.politeness.adaptive
+    asked = [host for host in facts.hosts.values() if host.latency]
+    if not asked or not (adaptive or any(host.delay for host in asked)):
+        return []
+    slowest = nsmallest(_MAX_HOSTS, asked, key=lambda host: (-host.latency, host.name))
+    omitted = len(asked) - len(slowest)
+    lines = [f"Hosts ({count(len(asked))})", *map(_host_speed, slowest)]
+    return [*lines, f"  and {count(omitted)} more, which are quicker"] if omitted else lines
+
+
+def _host_speed(host: HostStatistics) -> str:
+    delay = f", delay {host.delay:g} s" if host.delay else ""
+    return f"  {visible(host.name)}: {duration(host.latency)}, limit {host.limit}{delay}"
+
+
+def rejected(summary: Summary, why: bool) -> list[str]:
+    """Count the rejected links by reason, or list each with a URL that leads to it.
+
+    Links that are no URL are left out: they are among the broken links.
     """
     if not why:
-        counts = _counts(tally.counters, "refused", leave_out=Reason.BAD_URL)
-        return [f"Refused links: {counts} (--why lists them)"] if counts else []
-    groups = {key: tally.refused[key] for key in tally.refused if key is not Reason.BAD_URL}
-    lines = [f"Refused ({count(sum(map(len, groups.values())))})"] if groups else []
+        counts = _counts(summary.rejected, leave_out=Reason.BAD_URL)
+        return [f"Rejected links: {counts} (--why lists them)"] if counts else []
+    urls = summary.rejected_urls
+    groups = {reason: urls[reason] for reason in urls if reason is not Reason.BAD_URL}
+    lines = [f"Rejected ({count(sum(map(len, groups.values())))})"] if groups else []
     for reason in sorted(groups):
         lines.append(f"  {reason} ({count(len(groups[reason]))})")
         lines += (
@@ -108,14 +246,18 @@ def refused(tally: Tally, why: bool) -> list[str]:
     return lines
 
 
-def skipped(counters: Counter[str]) -> list[str]:
-    """Count by reason what was admitted and never asked for."""
-    counts = _counts(counters, "skipped")
-    return [f"Skipped: {counts}"] if counts else []
+def skipped(summary: Summary) -> list[str]:
+    """Count by reason the URLs that were admitted and never requested."""
+    return [f"Skipped: {_counts(summary.skipped)}"] if summary.skipped else []
+
+
+def _counts(reasons: Counter[Reason], leave_out: Reason | None = None) -> str:
+    listed = sorted(reason for reason in reasons if reason is not leave_out)
+    return ", ".join(f"{count(reasons[reason])} {reason}" for reason in listed)
 
 
 def totals(counters: Counter[str]) -> list[str]:
-    """List the counters by name; sizes also in a unit that can be read."""
+    """List the counters by name; large sizes also in a binary unit."""
     width = max((len(count(number)) for number in counters.values()), default=0)
     return [
         f"  {count(number):>{width}} {key}"
@@ -124,47 +266,39 @@ def totals(counters: Counter[str]) -> list[str]:
     ]
 
 
+def _is_large(key: str, number: int) -> bool:
+    return key.endswith("_bytes") and number >= 1024
+
+
 def connections(wire: WireStatistics) -> list[str]:
-    """Say what went over the wire."""
+    """Count the connections and the bytes that went over the network."""
     ways = {"made": wire.made, "reused": wire.reused, "retried": wire.retried, "open": wire.open}
     counts = ", ".join(f"{count(number)} {name}" for name, number in ways.items())
     return [f"Connections: {counts}; {size(wire.bytes_in)} in, {size(wire.bytes_out)} out"]
 
 
-def finish(
-    statistics: Statistics,
-    workers: int,
-    ended: str,
-    politeness: Politeness | None,
-    directory: str = "",
-    spent: bool = False,
-) -> list[str]:
-    """Say how long it took, what is left, and that every URL admitted is accounted for."""
+# The end.
+
+
+def finish(facts: CrawlFacts, ended: str) -> list[str]:
+    """Say how long the crawl took, what is left, and that every admitted URL is accounted for."""
+    statistics = facts.statistics
     done = statistics.pages + statistics.redirects + statistics.failures
     rate = done / statistics.seconds if statistics.seconds > 0 else 0.0
     lines = [f"Ended early: {visible(ended)}"] if ended else []
-    if directory:
-        lines.append(_left(statistics.waiting + statistics.in_flight, visible(directory), spent))
+    if facts.directory:
+        left = statistics.waiting + statistics.in_flight
+        lines.append(_next_run(left, visible(facts.directory), facts.spent))
     if statistics.retries:
         lines.append(f"Tried again: {count(statistics.retries, 'time')}")
     lines.append(
         f"Finished {count(done, 'URL')} in {statistics.seconds:,.3f} s"
-        f" ({rate:,.1f} URLs/s, workers={workers}{_per_host(politeness)})"
+        f" ({rate:,.1f} URLs/s, workers={facts.workers}{_per_host(facts.politeness)})"
     )
     return [*lines, f"admitted {count(statistics.admitted)} = {_account(statistics)}"]
 
 
-def hints(tally: Tally) -> list[str]:
-    """Say what to do when no page came, and a redirect to another site is the cause."""
-    if tally.pages:
-        return []
-    return [
-        f"{visible(url)} leads to {visible(target)}, another site: crawl it by its own URL"
-        for url, target in tally.away.items
-    ]
-
-
-def _left(waiting: int, directory: str, spent: bool) -> str:
+def _next_run(waiting: int, directory: str, spent: bool) -> str:
     if not waiting:
         return f"The crawl in {directory} is complete now: --refresh walks through the site again"
     wait = "waits" if waiting == 1 else "wait"
@@ -178,32 +312,6 @@ def _per_host(politeness: Politeness | None) -> str:
     return f", per host {politeness.per_host}" + (", adaptive" if politeness.adaptive else "")
 
 
-def _referrer(referrer: Referrer) -> str:
-    where = "(seed)" if referrer.page is None else f"from {visible(referrer.page)}"
-    if not referrer.via:
-        return where
-    rest = f" -> {count(referrer.beyond)} more" if referrer.beyond else ""
-    return f"{where} via {' -> '.join(map(visible, referrer.via))}{rest}"
-
-
-def _chain(urls: Sequence[str], full: bool) -> str:
-    if full or len(urls) <= _FEW:
-        return " -> ".join(map(visible, urls))
-    ends = [*urls[: _FEW - 1], f"{count(len(urls) - _FEW)} more", urls[-1]]
-    return " -> ".join(map(visible, ends))
-
-
-def _counts(counters: Counter[str], kind: str, leave_out: str = "") -> str:
-    keys = sorted(key for key in counters if key.startswith(f"{kind}_"))
-    reasons = {key: key.removeprefix(f"{kind}_") for key in keys}
-    shown = (key for key in keys if reasons[key] != leave_out)
-    return ", ".join(f"{count(counters[key])} {reasons[key]}" for key in shown)
-
-
-def _is_large(key: str, number: int) -> bool:
-    return key.endswith("_bytes") and number >= 1024
-
-
 def _account(statistics: Statistics) -> str:
     terms = [
         count(statistics.pages, "page"),
@@ -214,3 +322,66 @@ def _account(statistics: Statistics) -> str:
     rest = {"in flight": statistics.in_flight, "waiting": statistics.waiting}
     terms += (f"{count(number)} {name}" for name, number in rest.items() if number)
     return " + ".join(terms)
+
+
+def hints(summary: Summary, facts: CrawlFacts) -> list[str]:
+    """Advise what to do if the crawl found no page, or robots.txt restricts or slows it."""
+    return [*_redirect_hints(summary), *_robots_hints(summary, facts)]
+
+
+def _redirect_hints(summary: Summary) -> list[str]:
+    if summary.pages:
+        return []
+    return [
+        f"{visible(url)} leads to {visible(target)}, another site: crawl it by its own URL"
+        for url, target in summary.off_site.items
+    ]
+
+
+def _robots_hints(summary: Summary, facts: CrawlFacts) -> list[str]:
+    lost = sorted(summary.robots_unavailable.items())[:_MAX_HINTS]
+    lines = [f"robots.txt of {visible(o)}/ could not be had: {visible(why)}" for o, why in lost]
+    if not summary.pages:
+        blocked = sorted(summary.robots_blocked)[:_MAX_HINTS]
+        lines += (f"robots.txt of {visible(o)}/ allows nothing of what is wanted" for o in blocked)
+    least = facts.politeness.delay if facts.politeness else math.inf
+    delays = {(host.name, host.delay) for host in facts.hosts.values() if host.delay > least}
+    lines += (
+        f"robots.txt of {visible(host)} wants {delay:g} s from request to request"
+        for host, delay in sorted(delays)[:_MAX_HINTS]
+    )
+    return [f"{line} {_IGNORE_ROBOTS}" for line in lines]
+
+
+# Walks.
+
+
+def changes(found: Iterable[Change], since: float | None, full: bool = False) -> str:
+    """Return a text that counts all changes and lists the new, changed and gone URLs, sorted.
+
+    `since` is when the earlier walk began, in seconds of Unix time. The first 20 URLs of each kind
+    are listed, with `full` all of them. Text from the web is escaped (see `visible`). There is no
+    line end after the last line.
+    """
+    check_iterable("found", found, "changes")
+    check_flag("full", full)
+    if since is not None:
+        check_number("since", since, least=-math.inf)
+    limit = None if full else _MAX_CHANGES
+    lists: dict[str, FirstItems[tuple[str, str]]] = {kind: FirstItems(limit) for kind in _CHANGES}
+    unchanged = 0
+    for change in found:
+        if change.kind in lists:
+            lists[change.kind].add((change.url, change.detail))
+        else:
+            unchanged += 1
+    counts = ", ".join(f"{count(lists[kind].total)} {kind}" for kind in _CHANGES)
+    lines = [f"Changes since {_date(since)}: {counts}, {count(unchanged)} unchanged"]
+    for kind, listed in lists.items():
+        urls = (visible(f"{url} ({why})" if why else url) for url, why in listed.items)
+        lines += section(kind.capitalize(), listed.total, urls, listed.omitted)
+    return "\n".join(lines)
+
+
+def _date(since: float | None) -> str:
+    return f"{datetime.fromtimestamp(since, UTC):%Y-%m-%d %H:%M} UTC" if since else "the last walk"

@@ -2,81 +2,168 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter
 from collections.abc import Iterable
+from typing import Generic, TypeVar
 
-from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, Refused, Skipped
-from trio_crawler.page.urls import origin
-from trio_crawler.report.indexable import NOT_MODIFIED, is_elsewhere, is_html, is_indexable
-from trio_crawler.report.shortlist import Shortlist
+from trio_crawler.model import (
+    Failure,
+    Outcome,
+    Page,
+    Purpose,
+    Reason,
+    Redirect,
+    RejectedLink,
+    Skipped,
+)
+from trio_crawler.page.urls import origin, seen_key
 
-_LISTED = 20
-_SLOWEST = 5
-_HINTS = 5
-_LOST = frozenset({Reason.HOST_GIVEN_UP, Reason.ROBOTS_UNAVAILABLE})
-_CUT = (Reason.PAGE_BUDGET, Reason.TIME_BUDGET, Reason.STOPPED)
-# How a fault begins that kept robots.txt away, and with it every URL of the origin.
-_OF_ROBOTS = "robots.txt: "
-_NO_ROBOTS = "the server is busy or out of order"
+_MAX_LISTED = 20
+_MAX_SLOWEST = 5
+_MAX_OFF_SITE = 5
+_HTML = ("text/html", "application/xhtml+xml")
+_NOT_MODIFIED = 304
+_HOST_LOST = frozenset({Reason.HOST_GIVEN_UP, Reason.ROBOTS_UNAVAILABLE})
+_EARLY = (Reason.PAGE_BUDGET, Reason.TIME_BUDGET, Reason.STOPPED)
+_ROBOTS_ERROR = "the server is busy or out of order"
 
 
-class Tally:
-    """Count outcomes under the chapter's keys, and keep what the report lists.
+def is_good(page: Page) -> bool:
+    """Whether the status is 2xx, or 304 in a refresh: the page is as it was before."""
+    return page.ok or page.status == _NOT_MODIFIED
 
-    `counters` has `fail`, `fail_<reason>`, `redirect`, `html`, `html_bytes`, `other`,
-    `other_bytes`, `unchanged`, `error`, `error_bytes`, `status_<code>`, `skipped`,
-    `skipped_<reason>`, `refused` and `refused_<reason>` (a refused URL counts once for each page
-    it is on). A status of 2xx is `html` or `other` by its type, 304 is `unchanged`; every other
-    page is an `error`. `duplicate`, `noindex` and `canonical` count the pages that are one, ask
-    not to be indexed, and name another page as their canonical one; `indexable` are the URLs of
-    the html pages that do none of that.
 
-    `redirects` holds (url, status, target, reason of refusal or ""), `flaws` (url, reasons),
-    `duplicates` (url, url of the first), `slowest` (minus seconds, url), `away` the first
-    redirects that left the site. With `full` the first three hold all there were; with `why`
-    `refused` holds every refused URL under its reason, with the least of the URLs that lead to it.
+def is_html(page: Page) -> bool:
+    """Whether the Content-Type of a page is that of HTML."""
+    return page.content_type.partition(";")[0].strip().lower() in _HTML
 
-    `given_up` counts by origin and reason what was not asked for after a host was given up.
-    `robots_lost` says for each origin why its robots.txt could not be had; `barred` are the
-    origins whose robots.txt forbade what a seed, a redirect or another host leads to.
+
+def has_other_canonical(page: Page) -> bool:
+    """Whether a page names another page as its canonical one."""
+    return bool(page.canonical) and seen_key(page.canonical or "") != seen_key(page.url)
+
+
+def is_indexable(page: Page) -> bool:
+    """Whether a search engine is meant to list a page.
+
+    It is good HTML, no duplicate, has no "noindex" and names no other page as canonical.
+    """
+    if not is_html(page) or not is_good(page):
+        return False
+    return not (page.duplicate_of or "noindex" in page.robots or has_other_canonical(page))
+
+
+# Tuples of strings and numbers: they can be compared.
+T = TypeVar("T", bound="tuple[str | float, ...]")
+
+
+class FirstItems(Generic[T]):
+    """The first items in sorted order, up to a limit; all others are only counted.
+
+    With the limit None every item is kept. The order of the calls of `add` does not matter.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        self.total = 0
+        self._limit = limit
+        self._items: list[T] = []
+
+    def __repr__(self) -> str:
+        return f"<FirstItems {len(self._items)} of {self.total}>"
+
+    def add(self, item: T) -> None:
+        """Count an item, and keep it if it is among the first."""
+        self.total += 1
+        if self._limit is None:
+            self._items.append(item)
+        elif len(self._items) < self._limit:
+            insort(self._items, item)
+        elif self._items and item < self._items[-1]:
+            self._items.pop()
+            insort(self._items, item)
+
+    @property
+    def items(self) -> list[T]:
+        """The items that were kept, sorted."""
+        return sorted(self._items)
+
+    @property
+    def omitted(self) -> int:
+        """The number of items that were not kept."""
+        return self.total - len(self._items)
+
+
+class Summary:
+    """The counts of a crawl, under the chapter's keys, and the outcomes that the report lists.
+
+    `failed`, `skipped` and `rejected` count by reason; a rejected URL counts once for each page
+    that links to it. `counters` has `fail`, `fail_<reason>`, `redirect`, `html`, `html_bytes`,
+    `other`, `other_bytes`, `unchanged`, `error`, `error_bytes`, `status_<code>`, `skipped`,
+    `skipped_<reason>`, `rejected` and `rejected_<reason>`. A status of 2xx is `html` or `other` by
+    its type, 304 is `unchanged`; every other page is an `error`. `duplicate`, `noindex` and
+    `canonical` count the pages that are a duplicate, have "noindex", or name another page as their
+    canonical one; `indexable` has the URLs of the good HTML pages that do none of these.
+
+    `redirects` has (url, status, target, why the target was rejected or ""), `flaws` (url,
+    reasons), `duplicates` (url, url of the first), `slowest` (minus seconds, url), `off_site`
+    (url, target) of the first redirects that lead to another site. With `full` the first three
+    are complete; with `why` `rejected_urls` has every rejected URL under its reason, with the
+    smallest of the URLs that lead to it.
+
+    `given_up` counts, by origin and reason, the URLs that were not requested because their host
+    was given up. `robots_unavailable` has for each origin why its robots.txt could not be
+    fetched; `robots_blocked` has the origins whose robots.txt forbids a seed, or a URL that a
+    redirect or another host leads to.
     """
 
     def __init__(self, why: bool = False, full: bool = False) -> None:
-        most = None if full else _LISTED
+        limit = None if full else _MAX_LISTED
         self.pages = 0
-        self.counters: Counter[str] = Counter()
-        self.redirects: Shortlist[tuple[str, int, str, str]] = Shortlist(most)
-        self.flaws: Shortlist[tuple[str, str]] = Shortlist(most)
-        self.duplicates: Shortlist[tuple[str, str]] = Shortlist(most)
-        self.slowest: Shortlist[tuple[float, str]] = Shortlist(_SLOWEST)
-        self.away: Shortlist[tuple[str, str]] = Shortlist(_HINTS)
-        self.refused: dict[Reason, dict[str, str]] = {}
+        self.failed: Counter[Reason] = Counter()
+        self.skipped: Counter[Reason] = Counter()
+        self.rejected: Counter[Reason] = Counter()
+        self.redirects: FirstItems[tuple[str, int, str, str]] = FirstItems(limit)
+        self.flaws: FirstItems[tuple[str, str]] = FirstItems(limit)
+        self.duplicates: FirstItems[tuple[str, str]] = FirstItems(limit)
+        self.slowest: FirstItems[tuple[float, str]] = FirstItems(_MAX_SLOWEST)
+        self.off_site: FirstItems[tuple[str, str]] = FirstItems(_MAX_OFF_SITE)
+        self.rejected_urls: dict[Reason, dict[str, str]] = {}
         self.indexable: list[str] = []
         self.given_up: Counter[tuple[str, str]] = Counter()
-        self.robots_lost: dict[str, str] = {}
-        self.barred: set[str] = set()
+        self.robots_unavailable: dict[str, str] = {}
+        self.robots_blocked: set[str] = set()
         self._why = why
+        self._counters: Counter[str] = Counter()
 
     def __repr__(self) -> str:
-        return f"<Tally {dict(self.counters)}>"
+        return f"<Summary {dict(self.counters)}>"
 
     @property
-    def ended(self) -> str:
-        """Say in a phrase why the crawl stopped early, as far as outcomes tell."""
-        over = Reason.TIME_BUDGET
-        late = self.counters[f"skipped_{over}"] + self.counters[f"refused_{over}"]
-        return "the time allowed was over" if late else ""
+    def counters(self) -> Counter[str]:
+        """All counts under the chapter's keys."""
+        counters = self._counters.copy()
+        by_kind = {"fail": self.failed, "skipped": self.skipped, "rejected": self.rejected}
+        for kind, reasons in by_kind.items():
+            if reasons:
+                counters[kind] = reasons.total()
+            counters.update({f"{kind}_{reason}": number for reason, number in reasons.items()})
+        return counters
 
     @property
-    def cut(self) -> bool:
-        """Tell whether the crawl left something out for its budgets, or was stopped."""
-        kinds = ("skipped", "refused")
-        return any(self.counters[f"{kind}_{reason}"] for kind in kinds for reason in _CUT)
+    def out_of_time(self) -> bool:
+        """Whether URLs were left out because the time allowed was over."""
+        return Reason.TIME_BUDGET in self.skipped or Reason.TIME_BUDGET in self.rejected
 
     @property
-    def lost(self) -> int:
-        """Count the hosts that were given up with URLs that are skipped, not failed."""
-        return sum(reason in _LOST for _, reason in self.given_up)
+    def incomplete(self) -> bool:
+        """Whether URLs were left out because a budget was used up or the crawl was stopped."""
+        return any(reason in self.skipped or reason in self.rejected for reason in _EARLY)
+
+    @property
+    def hosts_lost(self) -> int:
+        """The number of hosts that were given up and whose URLs are skipped, not failed."""
+        return sum(reason in _HOST_LOST for _, reason in self.given_up)
 
     def add(self, outcome: Outcome) -> None:
         """Count one outcome."""
@@ -90,75 +177,70 @@ class Tally:
             case Skipped():
                 self._add_skipped(outcome)
 
-    def _count(self, kind: str, reason: Reason) -> None:
-        self.counters[kind] += 1
-        self.counters[f"{kind}_{reason}"] += 1
-
     def _add_page(self, page: Page) -> None:
         self.pages += 1
         kind = _kind(page)
-        self.counters[kind] += 1
+        self._counters[kind] += 1
         if kind != "unchanged":
-            self.counters[f"{kind}_bytes"] += page.size
+            self._counters[f"{kind}_bytes"] += page.size
         if kind == "error":
-            self.counters[f"status_{page.status}"] += 1
-        self._add_hints(page)
+            self._counters[f"status_{page.status}"] += 1
+        self._add_indexing(page)
         self.slowest.add((-page.seconds, page.url))
         if page.flaws:
             self.flaws.add((page.url, _flaws(page)))
-        self._add_refused(page.url, page.refused)
+        self._add_rejected(page.url, page.rejected)
 
-    def _add_hints(self, page: Page) -> None:
-        """Count what a page says of itself and of others."""
+    def _add_indexing(self, page: Page) -> None:
+        """Count whether a search engine may list the page, or why not."""
         if page.duplicate_of:
-            self.counters["duplicate"] += 1
+            self._counters["duplicate"] += 1
             self.duplicates.add((page.url, page.duplicate_of))
         if "noindex" in page.robots:
-            self.counters["noindex"] += 1
-        if is_elsewhere(page):
-            self.counters["canonical"] += 1
+            self._counters["noindex"] += 1
+        if has_other_canonical(page):
+            self._counters["canonical"] += 1
         if is_indexable(page):
             self.indexable.append(page.url)
 
     def _add_failure(self, failure: Failure) -> None:
-        self._count("fail", failure.reason)
+        self.failed[failure.reason] += 1
         if not failure.tries:
             self.given_up[origin(failure.url), failure.reason] += 1
-            if failure.detail.startswith(_OF_ROBOTS):
-                why = failure.detail.removeprefix(_OF_ROBOTS)
-                self.robots_lost[origin(failure.url)] = why or failure.reason
+            if failure.about is Purpose.ROBOTS:
+                self.robots_unavailable[origin(failure.url)] = failure.detail or failure.reason
 
     def _add_skipped(self, skipped: Skipped) -> None:
-        self._count("skipped", skipped.reason)
-        if skipped.reason in _LOST:
+        self.skipped[skipped.reason] += 1
+        if skipped.reason in _HOST_LOST:
             self.given_up[origin(skipped.url), skipped.reason] += 1
         if skipped.reason is Reason.ROBOTS_UNAVAILABLE:
-            self.robots_lost[origin(skipped.url)] = _NO_ROBOTS
+            self.robots_unavailable[origin(skipped.url)] = _ROBOTS_ERROR
         elif skipped.reason is Reason.ROBOTS:
-            self.barred.add(origin(skipped.url))
+            self.robots_blocked.add(origin(skipped.url))
 
     def _add_redirect(self, redirect: Redirect) -> None:
-        self.counters["redirect"] += 1
-        reason = redirect.refused
+        self._counters["redirect"] += 1
+        reason = redirect.rejected
         self.redirects.add((redirect.url, redirect.status, redirect.target, reason or ""))
         if reason is None:
             return
-        self._add_refused(redirect.url, (Refused(redirect.target, reason),))
+        self._add_rejected(redirect.url, (RejectedLink(redirect.target, reason),))
         if reason is Reason.ROBOTS:
-            self.barred.add(origin(redirect.target))
+            self.robots_blocked.add(origin(redirect.target))
         elif reason is Reason.OTHER_SITE:
-            self.away.add((redirect.url, redirect.target))
+            self.off_site.add((redirect.url, redirect.target))
 
-    def _add_refused(self, referrer: str, links: Iterable[Refused]) -> None:
+    def _add_rejected(self, referrer: str, links: Iterable[RejectedLink]) -> None:
         for url, reason in links:
-            self._count("refused", reason)
+            self.rejected[reason] += 1
             if self._why:
-                known = self.refused.setdefault(reason, {})
+                known = self.rejected_urls.setdefault(reason, {})
                 known[url] = min(referrer, known.get(url, referrer))
 
 
 def _kind(page: Page) -> str:
-    if page.status == NOT_MODIFIED:
+    if page.status == _NOT_MODIFIED:
         return "unchanged"
     if not page.ok:
         return "error"

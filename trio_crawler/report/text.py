@@ -1,154 +1,161 @@
-"""The report of a crawl, for a terminal or a file."""
+"""Text for people: the report of a crawl, and one line for each outcome."""
 
-from __future__ import annotations
+from collections.abc import Callable
+from typing import assert_never
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
-
-from trio_crawler.model import Outcome, Sitemap, Statistics
-from trio_crawler.report import hosts as of_hosts
+from trio_crawler.arguments import check_flag, check_kind
+from trio_crawler.model import Failure, Outcome, Page, Redirect, Skipped
 from trio_crawler.report import sections
-from trio_crawler.report import sitemaps as of_sitemaps
+from trio_crawler.report.facts import CrawlFacts
 from trio_crawler.report.links import Links
-from trio_crawler.report.sitemaps import Listings
-from trio_crawler.report.summary import Tally
+from trio_crawler.report.summary import Summary
+from trio_crawler.report.visible import duration, size, visible
 
-if TYPE_CHECKING:
-    from trio_crawler.net.wire import WireStatistics
-    from trio_crawler.policy.politeness import HostStatistics, Politeness
-
-_REFERRERS = 10
-_LISTED = 20
+_MAX_REFERRERS = 10
+_MAX_LISTED = 20
+_MAX_TITLE = 80
+_OUT_OF_TIME = "the time allowed was over"
 
 
 class Report:
-    """Gather the outcomes of a crawl, in any order, and tell them as text.
+    """A report about the outcomes of a crawl, as text; the outcomes come in any order.
 
-    With `why` every refused URL is listed; with `full` so are all redirects, flaws, duplicates,
-    referrers, and what sitemaps and links do not have in common, of which otherwise only the first
-    are. It keeps no outcome and no body.
+    With `why` it lists every rejected URL. With `full` it lists all redirects, flaws, duplicates,
+    referrers, orphans and unlisted pages; without, the first of each. It keeps no outcome and no
+    body.
     """
 
+    __module__ = "trio_crawler.report"
+
     def __init__(self, why: bool = False, full: bool = False) -> None:
+        check_flag("why", why)
+        check_flag("full", full)
         self._why = why
         self._full = full
-        self._most = None if full else _REFERRERS
-        self._listed = None if full else _LISTED
+        self._max_referrers = None if full else _MAX_REFERRERS
+        self._max_listed = None if full else _MAX_LISTED
         self._links = Links()
-        self._tally = Tally(why, full)
+        self._summary = Summary(why, full)
 
     def __repr__(self) -> str:
-        return f"<Report pages={self._tally.pages} {self._links!r}>"
+        return f"<Report pages={self._summary.pages} {self._links!r}>"
 
     def add(self, outcome: Outcome) -> None:
-        """Take in one outcome; each URL has one."""
+        """Record one outcome; each URL has one."""
+        check_kind("outcome", outcome, Outcome, "an outcome")
         self._links.add(outcome)
-        self._tally.add(outcome)
+        self._summary.add(outcome)
 
     @property
     def problems(self) -> int:
-        """Count the broken links and the hosts that were given up.
+        """The number of broken links and of hosts that were given up.
 
         Broken are error statuses, failures, redirect loops and malformed hrefs.
         """
-        return self._links.problems + self._tally.lost
+        return self._links.problems + self._summary.hosts_lost
 
     @property
-    def nothing(self) -> bool:
-        """Tell whether no page came at all, not even one with an error status."""
-        return self._tally.pages == 0
+    def no_pages(self) -> bool:
+        """Whether no page was fetched, not even one with an error status."""
+        return self._summary.pages == 0
 
-    def text(
-        self,
-        statistics: Statistics,
-        workers: int,
-        *,
-        seeds: Sequence[str],
-        ended: str = "",
-        insecure: Sequence[str] = (),
-        wire: WireStatistics | None = None,
-        politeness: Politeness | None = None,
-        hosts: Sequence[HostStatistics] = (),
-        sitemaps: Sequence[Sitemap] = (),
-        listing: Listings | None = None,
-        directory: str = "",
-        spent: bool = False,
-    ) -> str:
-        """Write the report, without a line end after its last line.
+    def text(self, facts: CrawlFacts) -> str:
+        """Return the report, without a line end after its last line.
 
-        `ended` says in a phrase why a crawl stopped early; that its time was over is known from
-        the outcomes. `insecure` are the hosts whose certificates were not verified. `politeness`,
-        `hosts`, `sitemaps` and `listing` are what the crawler has under these names; `directory`
-        keeps what waits, if the crawl has one, and the page budget may be `spent`. A full report
-        tells of the connections too, if `wire` counts them, and of the slowest hosts. What came
-        from the web is escaped (see `visible`), URLs are never cut, and the order does not depend
-        on the crawl's.
+        With `full` it includes the slowest hosts and, if `facts` has them, the connections. Text
+        from the web is escaped (see `visible`), URLs are never cut, and the order of the lines
+        does not depend on the order of the outcomes.
         """
-        tally = self._tally
-        ended = ended or tally.ended
+        check_kind("facts", facts, CrawlFacts, "a CrawlFacts")
+        ended = facts.ended or (_OUT_OF_TIME if self._summary.out_of_time else "")
         parts = (
-            sections.heading(seeds, insecure, politeness),
-            *self._faults(seeds, listing),
-            *self._coverage(seeds, sitemaps, listing, bool(ended)),
-            *self._figures(hosts, politeness, wire),
-            sections.finish(statistics, workers, ended, politeness, directory, spent),
-            [*sections.hints(tally), *of_hosts.hints(tally, hosts, politeness)],
+            sections.heading(facts),
+            *self._problems(facts),
+            *self._coverage(facts, early=bool(ended)),
+            *self._figures(facts),
+            sections.finish(facts, ended),
+            sections.hints(self._summary, facts),
         )
         return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
-    def _faults(self, seeds: Sequence[str], listing: Listings | None) -> list[list[str]]:
-        """Tell what is broken, and what is not as it should be."""
-        tally = self._tally
-        broken = self._links.broken(self._most, _source(seeds, listing))
+    def _problems(self, facts: CrawlFacts) -> list[list[str]]:
+        """List what is broken, and what is not as it should be."""
+        summary = self._summary
+        broken = self._links.broken(self._max_referrers, _source(facts))
         return [
             sections.broken_links(broken, self._full),
-            of_hosts.given_up(tally, self._listed),
-            sections.redirects(tally.redirects),
-            sections.flaws(tally.flaws),
-            sections.duplicates(tally.duplicates),
+            sections.hosts_given_up(summary, self._max_listed),
+            sections.redirects(summary.redirects),
+            sections.flaws(summary.flaws),
+            sections.duplicates(summary.duplicates),
         ]
 
-    def _figures(
-        self,
-        hosts: Sequence[HostStatistics],
-        politeness: Politeness | None,
-        wire: WireStatistics | None,
-    ) -> list[list[str]]:
-        """Tell what was slow, what was left out, and the totals."""
-        tally = self._tally
-        return [
-            sections.slowest(tally.slowest),
-            of_hosts.speeds(hosts, politeness) if self._full else [],
-            sections.refused(tally, self._why),
-            sections.skipped(tally.counters),
-            sections.totals(tally.counters),
-            sections.connections(wire) if wire and self._full else [],
-        ]
-
-    def _coverage(
-        self,
-        seeds: Sequence[str],
-        sitemaps: Sequence[Sitemap],
-        listing: Listings | None,
-        early: bool,
-    ) -> list[list[str]]:
-        """Tell of the sitemaps, and of what they and the links do not have in common."""
-        most, tally = self._listed, self._tally
-        told = [of_sitemaps.summary(sitemaps, most, self._why)]
+    def _coverage(self, facts: CrawlFacts, *, early: bool) -> list[list[str]]:
+        """List the sitemaps, and the pages that only sitemaps or only links lead to."""
+        limit, sitemaps, listing = self._max_listed, facts.sitemaps, facts.listing
+        parts = [sections.sitemaps(sitemaps, limit, self._why)]
         if sitemaps and listing:
-            early = early or tally.cut
-            orphans = self._links.orphans(seeds)
-            told.append(of_sitemaps.orphans(orphans, listing, most, early))
-            told.append(of_sitemaps.unlisted(tally.indexable, sitemaps, listing, most, early))
-        return told
+            early = early or self._summary.incomplete
+            unlinked, pages = self._links.unlinked(facts.seeds), self._summary.indexable
+            parts.append(sections.orphans(unlinked, listing, limit, early))
+            parts.append(sections.unlisted(pages, sitemaps, listing, limit, early))
+        return parts
+
+    def _figures(self, facts: CrawlFacts) -> list[list[str]]:
+        """List what was slow, what was left out, and the totals."""
+        summary = self._summary
+        return [
+            sections.slowest(summary.slowest),
+            sections.host_speeds(facts) if self._full else [],
+            sections.rejected(summary, self._why),
+            sections.skipped(summary),
+            sections.totals(summary.counters),
+            sections.connections(facts.wire) if facts.wire and self._full else [],
+        ]
 
 
-def _source(seeds: Sequence[str], listing: Listings | None) -> Callable[[str], str | None]:
-    """Tell which sitemap a URL is from that no page links to."""
-    known = frozenset(seeds)
+def _source(facts: CrawlFacts) -> Callable[[str], str | None]:
+    """Return a function that finds the sitemap of a URL without links; None for a seed."""
+    seeds, listing = frozenset(facts.seeds), facts.listing
 
     def source(url: str) -> str | None:
-        found = listing(url) if listing and url not in known else None
+        found = listing(url) if listing and url not in seeds else None
         return found.sitemap if found else None
 
     return source
+
+
+def one_line(outcome: Outcome) -> str:
+    """Return one outcome as one line of text, without characters that a terminal obeys.
+
+    URLs are complete; a title is cut after 80 characters.
+    """
+    check_kind("outcome", outcome, Outcome, "an outcome")
+    match outcome:
+        case Page():
+            return _page(outcome)
+        case Redirect(url=url, status=status, target=target, rejected=rejected):
+            why = f" ({rejected})" if rejected else ""
+            return f"{status}  {visible(url)} -> {visible(target)}{why}"
+        case Failure(url=url, reason=reason, detail=detail, phase=phase):
+            why = f"{reason} ({phase})" if phase else reason
+            return f"fail {why} {visible(url)}" + (f": {visible(detail)}" if detail else "")
+        case Skipped(url=url, reason=reason):
+            return f"skip {reason} {visible(url)}"
+        case _:
+            assert_never(outcome)
+
+
+def _page(page: Page) -> str:
+    taken = f"{size(page.size):>10} {duration(page.seconds):>8}"
+    line = f"{page.status}  {taken}  {visible(page.url)}{_title(page)}"
+    if "noindex" in page.robots:
+        line += " (noindex)"
+    return f"{line} (same as {visible(page.duplicate_of)})" if page.duplicate_of else line
+
+
+def _title(page: Page) -> str:
+    if not page.title:
+        return ""
+    title = page.title if len(page.title) <= _MAX_TITLE else page.title[: _MAX_TITLE - 1] + "…"
+    return f'  "{visible(title)}"'

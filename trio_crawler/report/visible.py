@@ -1,8 +1,10 @@
-"""Make hidden characters visible, so that no page can steer a terminal or forge a line."""
+"""Text that is safe to show in a terminal, and numbers in the form that people read."""
 
 from __future__ import annotations
 
 import re
+
+from trio_crawler.arguments import check_kind
 
 # In this order: C0; DEL and C1; the soft hyphen; the Arabic letter mark; the Mongolian vowel
 # separator; zero-width characters and direction marks; line and paragraph separators with the
@@ -15,20 +17,21 @@ _HIDDEN = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""Escape what a terminal could obey or a reader be fooled by, as ``\x1b`` or ``\u202e``.
+    r"""Escape characters that a terminal obeys or that mislead a reader: ``\x1b``, ``\u202e``.
 
-    Tabs and line ends are escaped too: what comes out is one line, and can be encoded as UTF-8.
-    Letters of every script and emoji stay. It is made for eyes: a backslash that was there
-    before stays as it is, so the way back is not unique.
+    Tabs and line ends are escaped too: the result is one line, and UTF-8 can encode it. Letters
+    of every script and emoji stay. A backslash in `text` stays as it is, so the original text
+    cannot always be recovered from the result.
     """
-    # Every hidden character is one that Python calls unprintable: a test goes through them all.
+    check_kind("text", text, str, "a string")
+    # Python calls every hidden character unprintable: a test checks all of them.
     return text if text.isprintable() else _HIDDEN.sub(_escape, text)
 
 
 def json_visible(encoded: bytes) -> bytes:
-    r"""Write the same characters as `\uXXXX` in one JSON text, which then means what it meant.
+    r"""Escape the same characters in a JSON text as `\uXXXX`; the text keeps its meaning.
 
-    The text is UTF-8 and compact (white space between its tokens would be escaped as well).
+    The text is UTF-8 and compact: white space between its tokens would be escaped as well.
     """
     if encoded.isascii() and b"\x7f" not in encoded:
         return encoded
@@ -43,6 +46,33 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def _escape_json(match: re.Match[str]) -> str:
-    # RFC 8259, section 7: what lies beyond U+FFFF is written as its two UTF-16 surrogates.
+    # RFC 8259, section 7: a character beyond U+FFFF is written as its two UTF-16 surrogates.
     units = match[0].encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def count(number: int, noun: str = "") -> str:
+    """Render a number with thousands separators, and a noun in the matching number: `1 page`."""
+    if not noun:
+        return f"{number:,}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def size(octets: int) -> str:
+    """Render a number of bytes in binary units: `532 B`, `12.3 KiB`."""
+    if octets < 1024:
+        return f"{octets} B"
+    amount = octets / 1024
+    for unit in ("KiB", "MiB", "GiB"):
+        # Not 1,024: an amount that would be rounded up to 1024.0 belongs to the next unit.
+        if amount < 1023.95:
+            return f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:,.1f} TiB"
+
+
+def duration(seconds: float) -> str:
+    """Render seconds as `34 ms`, `1.23 s` or `1,234 s`."""
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.2f} s" if seconds < 99.995 else f"{seconds:,.0f} s"

@@ -1,7 +1,16 @@
-"""The store: all of a crawl directory that is synchronous.
+"""The store: the crawl directory, read and written synchronously.
 
-`store` is what a crawl writes with, `history` what everybody else reads with. `schema` documents
-the tables and views of `crawl.sqlite`. `rows` turns outcomes into rows and back, `walk` reads one
-walk, `streams` are the files that hold each record exactly once; `database`, `lock` and `faults`
-are what these stand on.
+Public are `Run`, `End` and `Change`, the records that a `trio_crawler.History` returns; `Stream`,
+a file that holds each record once; and `DifferentCrawl` and `InUse`, two kinds of
+`trio_crawler.StoreError`. `schema` documents the tables and views of `crawl.sqlite`.
+
+A frontier writes with `store.Store`; everything else stands below it: `writer` writes a batch as
+rows, `rows` converts outcomes to rows and back, `walk` reads one walk (a pass through the site),
+`runs` begins and ends runs, `changes` compares two walks, `streams` are the files of records,
+`migration` updates older formats, `opening` opens the `database`, and `files` locks it.
 """
+
+import lazy_loader
+
+# A crawl without a directory needs the errors, but no SQLite.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

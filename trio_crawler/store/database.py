@@ -1,26 +1,21 @@
-"""The database file of a crawl directory, and what is done with it."""
+"""The database file of a crawl directory, and the statements that are run on it."""
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from trio_crawler.store import schema
-from trio_crawler.store.errors import StoreError
-from trio_crawler.store.faults import of_database, of_file, shown
-
-NAME = "crawl.sqlite"
-PATIENCE = 5.0
-"""Seconds that another program's lock is waited for."""
+from trio_crawler.store.errors import database_error, printable
 
 Row: TypeAlias = tuple[Any, ...]
 
 
 class Database:
-    """Ask and change one database; what fails raises StoreError.
+    """A connection to the database of a crawl directory; its errors are raised as StoreError.
 
     One thread at a time may use it.
     """
@@ -28,144 +23,81 @@ class Database:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
+        self._temporary: Path | None = None
+        self._closed = False
 
     @contextmanager
-    def translated(self) -> Iterator[None]:
-        """Raise StoreError for what SQLite says is wrong; a statement of ours that is, stays."""
+    def store_errors(self) -> Iterator[None]:
+        """Raise StoreError for an error of SQLite; a bug in our statements stays as it is.
+
+        Raises RuntimeError if the connection is closed.
+        """
+        if self._closed:
+            raise RuntimeError(f"{printable(self.path)}: it is closed: open the directory again")
         try:
             yield
         except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
             raise
         except sqlite3.Error as error:
-            raise of_database(self.path, error) from error
+            raise database_error(self.path, error) from error
 
     def rows(self, sql: str, *values: Any) -> list[Row]:
-        """Return all rows that a question is answered by."""
-        with self.translated():
+        """Return all rows of a query."""
+        with self.store_errors():
             return self._connection.execute(sql, values).fetchall()
 
     def row(self, sql: str, *values: Any) -> Row:
-        """Return the one row that a question is answered by."""
+        """Return the only row of a query."""
         row: Row = self.rows(sql, *values)[0]
         return row
 
-    def stream(self, sql: str, *values: Any) -> Iterator[list[Row]]:
-        """Give the rows in portions, all of the state in which they are at the first one."""
-        with self.translated():
+    def portions(self, sql: str, *values: Any) -> Iterator[list[Row]]:
+        """Yield the rows of a query in portions, all from the state at the first portion."""
+        with self.store_errors():
             cursor = self._connection.execute(sql, values)
         while True:
-            with self.translated():
+            with self.store_errors():
                 portion = cursor.fetchmany(1_000)
             if not portion:
                 return
             yield portion
 
-    def do(self, sql: str, *values: Any) -> None:
-        """Change something."""
-        with self.translated():
+    def execute(self, sql: str, *values: Any) -> None:
+        """Run a statement that returns no rows."""
+        with self.store_errors():
             self._connection.execute(sql, values)
 
-    def many(self, sql: str, rows: Iterable[Row]) -> None:
-        """Change something for each of some rows."""
-        with self.translated():
+    def execute_many(self, sql: str, rows: Iterable[Row]) -> None:
+        """Run a statement once for each row of values."""
+        with self.store_errors():
             self._connection.executemany(sql, rows)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Make one transaction of the block: all of it counts, or nothing."""
-        self.do("BEGIN IMMEDIATE")
+        """Make the block one transaction: all of its changes are committed, or none."""
+        self.execute("BEGIN IMMEDIATE")
         try:
             yield
-            self.do("COMMIT")
+            self.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):
                 self._connection.rollback()
             raise
 
+    def remove_on_close(self, directory: Path) -> None:
+        """Remove a directory when the connection is closed."""
+        self._temporary = directory
+
     def close(self) -> None:
-        """Close it; may be called again. What cannot be written now is found at the next open."""
+        """Close the connection; may be called again.
+
+        Errors are ignored: the next opening recovers from the log what could not be written.
+        """
+        self._closed = True
         with suppress(sqlite3.Error):
-            # The last one to close does this too, but somebody may be reading.
+            # The last connection that closes does this too, but a reader may have another one.
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         with suppress(sqlite3.Error):
             self._connection.close()
-
-
-def opened(directory: Path) -> Database:
-    """Open the database of a directory to write, made if there is none. Raises StoreError."""
-    path = directory / NAME
-    refuse_other_than_file(path)
-    with _translated(path):
-        connection = sqlite3.connect(
-            path,
-            timeout=PATIENCE,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=200,
-        )
-    database = Database(path, connection)
-    try:
-        _prepare(database)
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
-def _prepare(database: Database) -> None:
-    # Before anything is written: it may be somebody else's.
-    new = not checked(database)
-    if new:
-        database.do(f"PRAGMA page_size = {schema.PAGE_SIZE}")
-    database.do("PRAGMA journal_mode = WAL")
-    for pragma in schema.PRAGMAS:
-        database.do(pragma)
-    if new:
-        with database.transaction():
-            for statement in schema.STATEMENTS:
-                database.do(statement)
-
-
-def checked(database: Database) -> bool:
-    """Tell whether a database holds a crawl; False if it holds nothing at all.
-
-    Raises StoreError if it holds anything else.
-    """
-    name = shown(database.path)
-    (application,) = database.row("PRAGMA application_id")
-    (version,) = database.row("PRAGMA user_version")
-    (tables,) = database.row("SELECT count(*) FROM sqlite_master")
-    if not (application or version or tables):
-        return False
-    if application != schema.APPLICATION:
-        raise StoreError(
-            f"{name}: it is the database of another program: "
-            "give another directory, or move the file away"
-        )
-    if version > schema.VERSION:
-        raise StoreError(
-            f"{name}: a newer version of trio_crawler made it (format {version}, "
-            f"this one knows {schema.VERSION}): use that version, or give another directory"
-        )
-    return True
-
-
-def refuse_other_than_file(path: Path) -> None:
-    """Raise StoreError for a directory."""
-    with _translated(path):
-        directory = path.is_dir()
-    if directory:
-        raise StoreError(
-            f"{shown(path)}: it is a directory, where the database of a crawl should be: "
-            "move it away, or give another directory"
-        )
-
-
-@contextmanager
-def _translated(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise of_database(path, error) from error
-    except OSError as error:
-        raise of_file(path, error) from error
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)

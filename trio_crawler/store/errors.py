@@ -1,21 +1,109 @@
-"""What can be wrong with a crawl directory."""
+"""The errors of a crawl directory, each with one line that says what is wrong and what to do."""
 
 from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlite3
 
 
 class StoreError(Exception):
     """A crawl directory cannot be used.
 
-    Its text is one line for people: which file, what is wrong with it, and what to do.
+    The text is one line for people: the file, what is wrong with it, and what to do.
     """
+
+    __module__ = "trio_crawler"
 
 
 class DifferentCrawl(StoreError):
-    """A crawl directory holds a crawl that means something else.
+    """A crawl directory holds a crawl with another meaning.
 
-    Its text names each option that differs, with both values.
+    The text names each option that differs, with both values.
     """
+
+    __module__ = "trio_crawler.store"
 
 
 class InUse(StoreError):
     """Another crawl is using the directory, or the file of a stream."""
+
+    __module__ = "trio_crawler.store"
+
+
+_GO_ON = "then start the crawl again: it goes on where it stopped"
+
+# By SQLite's primary result code (sqlite.org/rescode.html): what is wrong, and what to do. The
+# numbers, because importing sqlite3 takes time that a crawl without a directory does not need.
+_DATABASE = {
+    5: ("another program has locked it", f"close that program, {_GO_ON}"),
+    6: ("it is locked", f"close the program that uses it, {_GO_ON}"),
+    8: ("it cannot be written", f"make the file and its directory writable, {_GO_ON}"),
+    10: ("the disk fails to read or write it", f"check the disk, {_GO_ON}"),
+    11: (
+        "it is damaged",
+        "restore a copy of its directory, or delete the directory to start anew",
+    ),
+    13: ("the disk is full", f"free some space, {_GO_ON}"),
+    14: (
+        "it cannot be opened",
+        f"make the file and its directory readable and writable, {_GO_ON}",
+    ),
+    26: (
+        "it is not the database of a crawl",
+        "give another directory, or move the file away",
+    ),
+}
+_FILE = {
+    errno.ENOSPC: f"free some space, {_GO_ON}",
+    errno.EDQUOT: f"free some space, {_GO_ON}",
+    errno.EFBIG: f"allow larger files, {_GO_ON}",
+    errno.EACCES: "make it writable, or give another path",
+    errno.EPERM: "make it writable, or give another path",
+    errno.EROFS: "make it writable, or give another path",
+    errno.EISDIR: "it must be a plain file: move it away, or give another path",
+    errno.ENOTDIR: "give another path",
+    errno.EEXIST: "give another path",
+    errno.ENOENT: "give another path",
+    errno.EIO: f"check the disk, {_GO_ON}",
+}
+
+
+def database_error(path: Path, error: sqlite3.Error) -> StoreError:
+    """Return the StoreError for an error of a database."""
+    # An error of the module sqlite3 itself has no code.
+    known = _DATABASE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+    if known is None:
+        return StoreError(f"{printable(path)}: {error}: check the file and its disk, {_GO_ON}")
+    wrong, remedy = known
+    return StoreError(f"{printable(path)}: {wrong} ({error}): {remedy}")
+
+
+def file_error(path: Path, error: OSError) -> StoreError:
+    """Return the StoreError for an error of a file or a directory."""
+    wrong = error.strerror or str(error)
+    if error.errno in (errno.EEXIST, errno.ENOTDIR):
+        wrong = "there is a file where a directory should be"
+    remedy = _FILE.get(error.errno or 0, f"check the file and its disk, {_GO_ON}")
+    return StoreError(f"{printable(path)}: {wrong}: {remedy}")
+
+
+@contextmanager
+def file_errors(path: Path) -> Iterator[None]:
+    """Raise StoreError for an OSError of the block."""
+    try:
+        yield
+    except OSError as error:
+        raise file_error(path, error) from error
+
+
+def printable(path: Path | str) -> str:
+    """Return a path as one line that can be encoded, whatever characters it contains."""
+    text = os.fspath(path)
+    return text if text.isprintable() else ascii(text)[1:-1]

@@ -1,61 +1,198 @@
-"""The lock of a crawl directory: one crawl at a time."""
+"""Files on every system: exclusive locks, and reads and writes at a place.
+
+POSIX has `fcntl` and positioned reads and writes; Windows has `msvcrt`; elsewhere a second file is
+the lock. Nothing here needs a module or a function that only some systems have.
+"""
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import os
+from contextlib import ExitStack, suppress
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from trio_crawler.store.errors import InUse
-from trio_crawler.store.faults import of_file, of_files, shown
+from trio_crawler.store.errors import InUse, StoreError, file_error, file_errors, printable
+
+
+def _optional(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
+
+
+_fcntl, _msvcrt = _optional("fcntl"), _optional("msvcrt")
 
 NAME = "lock"
+_SUFFIX = ".held"
+LOCK_FILES = (NAME, NAME + _SUFFIX)
+"""The names of the files that lock a directory; only systems without locks have the second."""
+
+# Windows locks bytes, and no other process can read a locked byte: this one few files have.
+_WINDOWS_BYTE = 2**31 - 2
+_FLAGS = os.O_RDWR
+for _name in ("O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK", "O_BINARY"):
+    _FLAGS |= getattr(os, _name, 0)
+
+
+def open_file(path: Path, *, create: bool) -> int:
+    """Open a file to read and to write, without waiting for the reader of a pipe.
+
+    Raises OSError.
+    """
+    return os.open(path, _FLAGS | (os.O_CREAT if create else 0), 0o666)
+
+
+def read_at(file: int, size: int, place: int) -> bytes:
+    """Return up to `size` bytes from a place on."""
+    if hasattr(os, "pread"):
+        return os.pread(file, size, place)
+    os.lseek(file, place, os.SEEK_SET)
+    return os.read(file, size)
+
+
+def write_at(file: int, data: memoryview | bytes, place: int) -> int:
+    """Write data from a place on; return how many bytes were written."""
+    if hasattr(os, "pwrite"):
+        return os.pwrite(file, data, place)
+    os.lseek(file, place, os.SEEK_SET)
+    return os.write(file, data)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names of new files durable, where a directory can be opened."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+class FileLock:
+    """An exclusive lock on an open file, until `release` or the end of the process.
+
+    Raises BlockingIOError if the file is locked already, OSError if it cannot be locked. On a
+    system without locks the lock is a second file, `PATH.held`, with the process ID. A process
+    that was killed leaves it behind; StoreError then says so, and that it must be deleted.
+    """
+
+    def __init__(self, file: int, path: Path) -> None:
+        self._file = file
+        self._second = path.with_name(path.name + _SUFFIX)
+        if _fcntl is not None:
+            _fcntl.flock(file, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+        elif _msvcrt is not None:
+            self._windows(_msvcrt.LK_NBLCK)
+        else:
+            _make_lock_file(self._second)
+
+    def release(self) -> None:
+        """Release the lock; call it before the file is closed."""
+        with suppress(OSError):
+            if _fcntl is not None:
+                _fcntl.flock(self._file, _fcntl.LOCK_UN)
+            elif _msvcrt is not None:
+                self._windows(_msvcrt.LK_UNLCK)
+            else:
+                os.unlink(self._second)
+
+    def _windows(self, how: int) -> None:
+        os.lseek(self._file, _WINDOWS_BYTE, os.SEEK_SET)
+        try:
+            _msvcrt.locking(self._file, how, 1)
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EDEADLK):
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
+            raise
+
+
+def _make_lock_file(path: Path) -> None:
+    """Create a file that is a lock; raise BlockingIOError or StoreError if it exists."""
+    try:
+        file = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666)
+    except FileExistsError as error:
+        with file_errors(path):
+            process = path.read_bytes().strip()
+        if not process.isdigit():
+            raise StoreError(
+                f"{printable(path)}: it is a lock that names no process: "
+                "delete it if no other crawl is running"
+            ) from error
+        if not _is_running(int(process)):
+            raise StoreError(
+                f"{printable(path)}: it is the lock of process {process.decode()}, which is not "
+                "running any more: delete it, then start the crawl again"
+            ) from error
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
+    try:
+        os.write(file, b"%d\n" % os.getpid())
+    finally:
+        os.close(file)
+
+
+def _is_running(process: int) -> bool:
+    """Whether a process is running; True where that cannot be found out."""
+    # On Windows os.kill would end the process.
+    if os.name != "posix" or not hasattr(os, "kill"):
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 class Lock:
-    """Hold a directory for this process, until `release` or the end of the process.
+    """An exclusive lock on a directory, until `release` or the end of the process.
 
-    The file stays: whoever removed it could remove that of the next one. It holds the number of
-    the process. Raises InUse, naming that process, when another one has the directory.
+    The lock file has the process ID. It is never removed: removing it could remove the file of
+    the next process. Raises InUse, which names the process, if another one has the directory.
     """
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / NAME
-        with of_files(self._path):
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            self._take(directory)
-        except BaseException:
-            os.close(self._file)
-            raise
-        self._held = True
+        with file_errors(self._path):
+            self._file = open_file(self._path, create=True)
+        with ExitStack() as on_error:
+            on_error.callback(os.close, self._file)
+            self._lock = self._acquire(directory)
+            on_error.callback(self._lock.release)
+            with file_errors(self._path):
+                os.ftruncate(self._file, 0)
+                write_at(self._file, b"%d\n" % os.getpid(), 0)
+            on_error.pop_all()
+        self._locked = True
 
-    def _take(self, directory: Path) -> None:
+    def _acquire(self, directory: Path) -> FileLock:
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return FileLock(self._file, self._path)
         except BlockingIOError as error:
             raise InUse(
-                f"{shown(directory)}: another crawl is using it{self._holder()}: "
+                f"{printable(directory)}: another crawl is using it{self._holder()}: "
                 "wait for its end, or give another directory"
             ) from error
         except OSError as error:
-            raise of_file(self._path, error) from error
-        with of_files(self._path):
-            os.ftruncate(self._file, 0)
-            os.pwrite(self._file, b"%d\n" % os.getpid(), 0)
+            raise file_error(self._path, error) from error
 
     def _holder(self) -> str:
-        number = os.pread(self._file, 20, 0).strip()
+        number = read_at(self._file, 20, 0).strip()
         return f" (process {number.decode()})" if number.isdigit() else ""
 
     @property
-    def gone(self) -> bool:
-        """Tell whether the file was removed; a directory that was moved still has it."""
-        with of_files(self._path):
+    def removed(self) -> bool:
+        """Whether the lock file was removed; a directory that was moved still has it."""
+        with file_errors(self._path):
             return not os.fstat(self._file).st_nlink
 
     def release(self) -> None:
-        """Let others have the directory; may be called again."""
-        if self._held:
-            self._held = False
+        """Release the directory; may be called again."""
+        if self._locked:
+            self._locked = False
+            self._lock.release()
             os.close(self._file)

@@ -1,45 +1,48 @@
-"""The history: a crawl directory for those who read it."""
-
-from __future__ import annotations
+"""Read a crawl directory: its runs and walks, their outcomes, and what has changed."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from trio_crawler.arguments import check_kind, check_path, check_whole
 from trio_crawler.model import Listing, Outcome, Sitemap, Statistics
 from trio_crawler.page.urls import seen_key
 from trio_crawler.policy.politeness import HostStatistics
-from trio_crawler.store import runs
-from trio_crawler.store.changes import Change, changes
-from trio_crawler.store.errors import StoreError
-from trio_crawler.store.faults import shown
-from trio_crawler.store.opening import opened_to_read
-from trio_crawler.store.runs import Run as Run
-from trio_crawler.store.shelf import owns
+from trio_crawler.store.changes import Change, compare_walks
+from trio_crawler.store.errors import StoreError, printable
+from trio_crawler.store.opening import open_to_read
+from trio_crawler.store.runs import Run, read_hosts, read_meaning, read_runs
+from trio_crawler.store.streams import is_own_file
 from trio_crawler.store.walk import Walk
 
 
 class History:
-    """Read a crawl directory, also while a crawl writes to it; `with` closes it.
+    """The contents of a crawl directory, also while a crawl writes to it; `with` closes it.
 
-    Nothing of the crawl is changed, and the directory may be read only. A walk is one way through
-    the site, the first is 1; where none is named, the last is meant. One thread at a time may use
-    it. Everything raises StoreError, if only for a directory without a crawl.
+    A walk is one pass through the site; the first is 1. Methods with `walk=None` read the last
+    walk. Nothing in the directory is changed, and it may be read-only. One thread at a time may
+    use a History.
+
+    Creating it raises StoreError if the directory has no crawl; every method raises StoreError if
+    the directory cannot be read.
     """
 
-    def __init__(self, directory: str | Path) -> None:
-        self._directory = Path(directory)
-        self._database = opened_to_read(self._directory)
+    __module__ = "trio_crawler"
 
-    def __enter__(self) -> History:
+    def __init__(self, directory: str | Path) -> None:
+        check_path("directory", directory)
+        self._directory = Path(directory)
+        self._database = open_to_read(self._directory)
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<History of {shown(self._directory)}>"
+        return f"<History of {printable(self._directory)}>"
 
     def close(self) -> None:
         """Close it; may be called again."""
@@ -47,59 +50,64 @@ class History:
 
     @property
     def runs(self) -> list[Run]:
-        """Return all runs, of all walks."""
-        return runs.runs_of(self._database)
+        """All runs of all walks, the first run first."""
+        return read_runs(self._database)
 
     @property
     def walks(self) -> int:
-        """Return how many walks there are, with the one that may not be finished."""
+        """The number of walks, including one that is not finished."""
         (last,) = self._database.row("SELECT max(walk) FROM walks")
         return last or 0
 
     @property
     def meaning(self) -> Mapping[str, Any]:
-        """Return the options that make this crawl what it is."""
-        return runs.meaning_of(self._database)
+        """The options that define this crawl: a run with other values is refused."""
+        return read_meaning(self._database)
 
     def owns(self, path: str | Path) -> bool:
-        """Tell whether a file is the crawl's own: its database, its lock, or a stream of it."""
-        return owns(self._directory, self._database, path)
+        """Whether a file belongs to the crawl: its database, its lock, or one of its streams."""
+        check_path("path", path)
+        return is_own_file(self._directory, self._database, path)
 
     def outcomes(self, walk: int | None = None) -> Iterator[Outcome]:
-        """Give the outcomes in the order of admission, the pages without bodies."""
+        """Yield the outcomes of a walk in the order of admission, pages without their bodies."""
         return self._walk(walk).outcomes()
 
     def statistics(self, walk: int | None = None) -> Statistics:
-        """Count a walk, over all its runs."""
+        """Return the statistics of a walk, over all its runs."""
         return self._walk(walk).statistics()
 
     def sitemaps(self, walk: int | None = None) -> list[Sitemap]:
-        """Return what came of the sitemaps."""
+        """Return the sitemaps of a walk, in the order in which they were read."""
         return self._walk(walk).sitemaps()
 
     def listing(self, url: str, walk: int | None = None) -> Listing | None:
-        """Return what the sitemaps say of a URL of an outcome."""
+        """Return the sitemap entry of a URL that has an outcome, or None."""
+        check_kind("url", url, str, "a URL as a str")
         return self._walk(walk).listing(seen_key(url))
 
-    def hosts(self) -> list[HostStatistics]:
-        """Return the hosts as the last run that came to its end has left them."""
-        return runs.hosts_of(self._database)
+    def hosts(self) -> Mapping[str, HostStatistics]:
+        """Return the hosts by name at the end of the last run that was not killed."""
+        return read_hosts(self._database)
 
     def changes(self) -> Iterator[Change]:
-        """Compare the last walk with the one before; nothing comes if there is none.
+        """Yield the changes from the walk before to the last one; none if there is one walk.
 
-        Of a walk that is not finished only what has ended is compared.
+        If the last walk is not finished, only the URLs that have an outcome are compared.
         """
-        now = self.walks
-        if now > 1:
-            # Of its own: it takes a temporary table.
-            with closing(opened_to_read(self._directory)) as database:
-                yield from changes(database, now - 1, now)
+        last = self.walks
+        if last > 1:
+            # A connection of its own, because it creates a temporary table.
+            with closing(open_to_read(self._directory)) as database:
+                yield from compare_walks(database, last - 1, last)
 
     def _walk(self, walk: int | None) -> Walk:
         last = self.walks
         if walk is None:
             walk = last
-        if not 1 <= walk <= last:
-            raise StoreError(f"{shown(self._directory)}: it has {last} walks, and no walk {walk}")
+        check_whole("walk", walk, least=1)
+        if walk > last:
+            raise StoreError(
+                f"{printable(self._directory)}: it has {last} walks, and no walk {walk}"
+            )
         return Walk(self._database, walk)

@@ -1,4 +1,4 @@
-"""The reader: the database of a crawl directory opened without changing anything."""
+"""Open the database of a crawl directory: to write to it, or to read it without any change."""
 
 from __future__ import annotations
 
@@ -6,16 +6,28 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from trio_crawler.store.database import NAME, PATIENCE, Database, checked, refuse_other_than_file
-from trio_crawler.store.errors import StoreError
-from trio_crawler.store.faults import of_database, of_files, shown
+from trio_crawler.store import schema
+from trio_crawler.store.database import Database
+from trio_crawler.store.errors import (
+    StoreError,
+    database_error,
+    file_error,
+    file_errors,
+    printable,
+)
+from trio_crawler.store.migration import migrate
+
+NAME = "crawl.sqlite"
+BUSY_TIMEOUT = 5.0
+"""Seconds to wait while another program has locked the database."""
 
 # The directory cannot be written, or its disk is full.
-_LOCKED_OUT = frozenset(
+_NOT_WRITABLE = frozenset(
     {
         sqlite3.SQLITE_CANTOPEN,
         sqlite3.SQLITE_FULL,
@@ -25,44 +37,140 @@ _LOCKED_OUT = frozenset(
 )
 
 
-def opened_to_read(directory: Path) -> Database:
-    """Open the database of a directory to read. Raises StoreError."""
+def open_to_write(directory: Path) -> Database:
+    """Open the database of a directory, which is made or migrated if need be.
+
+    Raises StoreError.
+    """
     path = directory / NAME
-    refuse_other_than_file(path)
-    with of_files(path):
-        there = path.exists()
-    if not there:
-        raise StoreError(f"{shown(directory)}: there is no crawl in it: give its directory")
-    database = _first_that_reads(path)
+    refuse_directory(path)
+    with _store_errors(path):
+        connection = sqlite3.connect(
+            path,
+            timeout=BUSY_TIMEOUT,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=200,
+        )
+    database = Database(path, connection)
     try:
-        if not checked(database) or not database.row("SELECT count(*) FROM walks")[0]:
-            raise StoreError(f"{shown(directory)}: no crawl has begun in it: give its directory")
+        _prepare(database)
     except BaseException:
         database.close()
         raise
     return database
 
 
-def _first_that_reads(path: Path) -> Database:
-    try:
-        return _connected(path, "mode=ro")
-    except sqlite3.Error as error:
-        if not _locked_out(error):
-            raise of_database(path, error) from error
-    try:
-        # A log needs an index beside it, which cannot be made in a directory that is read only.
-        return _copied(path) if _has_log(path) else _connected(path, "immutable=1")
-    except sqlite3.Error as error:
-        raise of_database(path, error) from error
+def _prepare(database: Database) -> None:
+    # Before anything is written: the file may belong to another program.
+    version = read_version(database)
+    if not version:
+        database.execute(f"PRAGMA page_size = {schema.PAGE_SIZE}")
+    database.execute("PRAGMA journal_mode = WAL")
+    for pragma in schema.PRAGMAS:
+        database.execute(pragma)
+    if version == schema.VERSION:
+        return
+    with database.transaction():
+        if version:
+            migrate(database, version)
+        else:
+            for statement in schema.STATEMENTS:
+                database.execute(statement)
 
 
-def _locked_out(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED_OUT
+def read_version(database: Database) -> int:
+    """Return the format of a crawl's database; 0 if the database is empty.
+
+    Raises StoreError for the database of another program, or of a newer format.
+    """
+    name = printable(database.path)
+    (application,) = database.row("PRAGMA application_id")
+    (version,) = database.row("PRAGMA user_version")
+    (tables,) = database.row("SELECT count(*) FROM sqlite_master")
+    if not (application or version or tables):
+        return 0
+    if application != schema.APPLICATION:
+        raise StoreError(
+            f"{name}: it is the database of another program: "
+            "give another directory, or move the file away"
+        )
+    if version > schema.VERSION:
+        raise StoreError(
+            f"{name}: a newer version of trio_crawler made it (format {version}, "
+            f"this one knows {schema.VERSION}): use that version, or give another directory"
+        )
+    return int(version)
+
+
+def refuse_directory(path: Path) -> None:
+    """Raise StoreError if the path of the database is a directory."""
+    with _store_errors(path):
+        directory = path.is_dir()
+    if directory:
+        raise StoreError(
+            f"{printable(path)}: it is a directory, where the database of a crawl should be: "
+            "move it away, or give another directory"
+        )
+
+
+@contextmanager
+def _store_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise database_error(path, error) from error
+    except OSError as error:
+        raise file_error(path, error) from error
+
+
+def open_to_read(directory: Path) -> Database:
+    """Open the database of a directory without changing the directory. Raises StoreError."""
+    path = directory / NAME
+    refuse_directory(path)
+    with file_errors(path):
+        exists = path.exists()
+    if not exists:
+        raise StoreError(
+            f"{printable(directory)}: there is no crawl in it: give the directory of a crawl"
+        )
+    database = _connect_to_read(path)
+    try:
+        version = read_version(database)
+        if not version or not database.row("SELECT count(*) FROM walks")[0]:
+            raise StoreError(
+                f"{printable(directory)}: no crawl has begun in it: give the directory of a crawl"
+            )
+        if version < schema.VERSION:
+            # The next run of the crawl migrates the directory itself.
+            database.close()
+            database = _open_copy(path)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _connect_to_read(path: Path) -> Database:
+    try:
+        return _connect(path, "mode=ro")
+    except sqlite3.Error as error:
+        if not _is_not_writable(error):
+            raise database_error(path, error) from error
+    try:
+        # A log needs an index beside it, which cannot be made in a read-only directory.
+        return _open_copy(path) if _has_log(path) else _connect(path, "immutable=1")
+    except sqlite3.Error as error:
+        raise database_error(path, error) from error
+
+
+def _is_not_writable(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_WRITABLE
 
 
 def _has_log(path: Path) -> bool:
     log = _log(path)
-    with of_files(log):
+    with file_errors(log):
         return log.exists() and log.stat().st_size > 0
 
 
@@ -70,22 +178,37 @@ def _log(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
-def _copied(path: Path) -> Database:
-    """Open a copy with its log; nobody writes to it, for nobody can."""
-    with tempfile.TemporaryDirectory(prefix="trio_crawler-") as directory:
-        copy = Path(directory) / path.name
-        with of_files(path):
+def _open_copy(path: Path) -> Database:
+    """Open a copy of a database and its log, migrated to the present format.
+
+    No crawl may be writing to the database.
+    """
+    directory = Path(tempfile.mkdtemp(prefix="trio_crawler-"))
+    with ExitStack() as on_error:
+        on_error.callback(shutil.rmtree, directory, ignore_errors=True)
+        copy = directory / path.name
+        with file_errors(path):
             shutil.copyfile(path, copy)
-            shutil.copyfile(_log(path), _log(copy))
-        # What is open stays there when its name is gone.
-        return _connected(copy, "mode=rw")
+            if _log(path).exists():
+                shutil.copyfile(_log(path), _log(copy))
+        database = _connect(copy, "mode=rw")
+        on_error.callback(database.close)
+        if (version := read_version(database)) < schema.VERSION:
+            with database.transaction():
+                migrate(database, version)
+        on_error.pop_all()
+    # On POSIX an open file stays readable without its name; Windows refuses to remove it.
+    shutil.rmtree(directory, ignore_errors=True)
+    if directory.exists():
+        database.remove_on_close(directory)
+    return database
 
 
-def _connected(path: Path, how: str) -> Database:
+def _connect(path: Path, how: str) -> Database:
     connection = sqlite3.connect(
         f"file:{quote(os.fsencode(path.absolute()))}?{how}",
         uri=True,
-        timeout=PATIENCE,
+        timeout=BUSY_TIMEOUT,
         isolation_level=None,
         check_same_thread=False,
     )

@@ -1,8 +1,8 @@
-"""Rows: what a table keeps of an outcome, and the outcome that comes back from it.
+"""Convert outcomes to the values of a row, and rows back to outcomes.
 
-Everything comes back as it was, but a page's body, of which the size and the SHA-1 are kept, and
-its headers, of which Content-Type, ETag and Last-Modified are, and anchors of what is neither in
-its links nor refused. URL, depth and referrer are those of the URL's own row.
+An outcome is read back unchanged, with three exceptions: of a page's body only the size and the
+SHA-1 are stored, of its headers only Content-Type, ETag and Last-Modified, and of its anchors only
+those of its links and of its rejected links. URL, depth and referrer are in the URL's own row.
 """
 
 from __future__ import annotations
@@ -22,52 +22,54 @@ from trio_crawler.model import (
     Failure,
     Page,
     Phase,
+    Purpose,
     Reason,
     Redirect,
-    Refused,
+    RejectedLink,
     Skipped,
 )
 from trio_crawler.policy.conditional import LONGEST
 
 Values: TypeAlias = tuple[Any, ...]
-Dumps: TypeAlias = Callable[[Any], str]
+EncodeJson: TypeAlias = Callable[[Any], str]
 
 PAGE = (
-    "fetched, status, size, tries, seconds, refused, links_beyond, same_as, digest, content_type, "
-    "charset, title, media, etag, last_modified, canonical, duplicate_of, robots, flaws"
+    "fetched, status, size, tries, seconds, rejected, links_beyond, same_as, digest, "
+    "content_type, charset, title, media, etag, last_modified, canonical, duplicate_of, robots, "
+    "flaws, folded_into"
 )
-REDIRECT = "fetched, status, target, refused, tries, seconds"
-FAILURE = "fetched, reason, detail, target, phase, tries, seconds"
+REDIRECT = "fetched, status, target, rejected, tries, seconds"
+FAILURE = "fetched, reason, detail, target, phase, tries, seconds, about"
 
-_KEPT = (b"content-type", b"etag", b"last-modified")
-_SIZES = frozenset(map(len, _KEPT))
+_HEADERS = (b"content-type", b"etag", b"last-modified")
+_HEADER_SIZES = frozenset(map(len, _HEADERS))
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_MOST = 2**63 - 1
+_MAX_INTEGER = 2**63 - 1
 _encoder = msgspec.json.Encoder()
 
 
-def fast(value: Any) -> str:
-    """Write JSON. Raises UnicodeEncodeError for a lone surrogate."""
+def to_json(value: Any) -> str:
+    """Return a value as JSON. Raises UnicodeEncodeError for a lone surrogate."""
     return _encoder.encode(value).decode()
 
 
-careful: Dumps = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
-"""Write JSON with whatever characters there are; slower."""
+any_to_json: EncodeJson = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+"""Return a value as JSON, also with lone surrogates; slower."""
 
 
-def of_page(
-    page: Page, fetched: float, same_as: int | None, digest: bytes | None, dumps: Dumps
+def page_values(
+    page: Page, fetched: float, same_as: int | None, digest: bytes | None, encode: EncodeJson
 ) -> Values:
-    """Give the values of PAGE, then the links and the refused ones."""
-    media, etag, last_modified = _fields(page.headers)
-    links, refused = page.links, page.refused
+    """Return the values of the columns PAGE, then the links and the rejected links."""
+    media, etag, last_modified = _stored_headers(page.headers)
+    links, rejected = page.links, page.rejected
     return (
         fetched,
         page.status,
         page.size,
         page.tries,
         page.seconds,
-        len(refused),
+        len(rejected),
         page.links_beyond,
         same_as,
         digest,
@@ -79,57 +81,58 @@ def of_page(
         last_modified,
         page.canonical,
         page.duplicate_of,
-        dumps(page.robots) if page.robots else None,
-        dumps(page.flaws) if page.flaws else None,
-        dumps(_anchored(page)) if links else None,
-        dumps(_anchored_refused(page)) if refused else None,
+        encode(page.robots) if page.robots else None,
+        encode(page.flaws) if page.flaws else None,
+        page.folded_into,
+        encode(_with_anchors(page)) if links else None,
+        encode(_rejected_with_anchors(page)) if rejected else None,
     )
 
 
-def digest_of(page: Page) -> bytes | None:
-    """Give the SHA-1 of a body; None if it is empty."""
+def body_digest(page: Page) -> bytes | None:
+    """Return the SHA-1 of a body; None if it is empty."""
     return hashlib.sha1(page.body, usedforsecurity=False).digest() if page.body else None
 
 
-def _fields(headers: httpx.Headers) -> list[str | None]:
-    """Give Content-Type, ETag and Last-Modified; what came twice, or is long, is no use."""
+def _stored_headers(headers: httpx.Headers) -> list[str | None]:
+    """Return Content-Type, ETag and Last-Modified; None for one that is repeated or too long."""
     found: dict[bytes, str | None] = {}
-    # The raw bytes: httpx guesses an encoding.
+    # The raw bytes, because httpx guesses an encoding.
     for key, value in headers.raw:
-        if len(key) in _SIZES:
+        if len(key) in _HEADER_SIZES:
             name = key.lower()
             once = name not in found and len(value) <= LONGEST
             found[name] = value.decode("latin-1") if once else None
-    return [found.get(name) for name in _KEPT]
+    return [found.get(name) for name in _HEADERS]
 
 
-def _anchored(page: Page) -> Sequence[Any]:
+def _with_anchors(page: Page) -> Sequence[Any]:
     if not page.anchors:
         return page.links
     return list(zip(page.links, map(page.anchors.get, page.links), strict=True))
 
 
-def _anchored_refused(page: Page) -> Sequence[Any]:
+def _rejected_with_anchors(page: Page) -> Sequence[Any]:
     if not page.anchors:
-        return page.refused
+        return page.rejected
     anchor = page.anchors.get
-    return [(url, reason, anchor(url)) for url, reason in page.refused]
+    return [(url, reason, anchor(url)) for url, reason in page.rejected]
 
 
-def of_redirect(redirect: Redirect, fetched: float) -> Values:
-    """Give the values of REDIRECT."""
+def redirect_values(redirect: Redirect, fetched: float) -> Values:
+    """Return the values of the columns REDIRECT."""
     return (
         fetched,
         redirect.status,
         redirect.target,
-        redirect.refused,
+        redirect.rejected,
         redirect.tries,
         redirect.seconds,
     )
 
 
-def of_failure(failure: Failure, fetched: float) -> Values:
-    """Give the values of FAILURE."""
+def failure_values(failure: Failure, fetched: float) -> Values:
+    """Return the values of the columns FAILURE."""
     return (
         fetched,
         failure.reason,
@@ -138,52 +141,56 @@ def of_failure(failure: Failure, fetched: float) -> Values:
         failure.phase,
         failure.tries,
         failure.seconds,
+        failure.about,
     )
 
 
-def storable(values: Values) -> tuple[Values, bytes | None]:
-    """Give values that SQLite can hold, and, if these differ, all but the bytes as they were."""
-    held = tuple(map(near, values))
-    if held == values:
+def split_exact(values: Values) -> tuple[Values, bytes | None]:
+    """Return values that columns can hold, and the originals for `exact` if they differ.
+
+    The originals are a JSON list with null in place of bytes.
+    """
+    columns = tuple(map(column_value, values))
+    if columns == values:
         return values, None
-    plain = [None if isinstance(value, bytes) else value for value in values]
-    return held, careful(plain).encode("utf-8", "surrogatepass")
+    originals = [None if isinstance(value, bytes) else value for value in values]
+    return columns, any_to_json(originals).encode("utf-8", "surrogatepass")
 
 
-def near(value: Any) -> Any:
-    """Give what SQLite can hold of a value."""
+def column_value(value: Any) -> Any:
+    """Return the nearest value that a column can hold: without surrogates, of 64 bits."""
     if isinstance(value, str):
         return _SURROGATES.sub("\ufffd", value)
     if isinstance(value, int):
-        return max(-_MOST, min(value, _MOST))
+        return max(-_MAX_INTEGER, min(value, _MAX_INTEGER))
     return value
 
 
-def exactly(values: Values, exact: bytes | None) -> Values:
-    """Give the values as they were before `storable`."""
+def merge_exact(columns: Values, exact: bytes | None) -> Values:
+    """Return the values as they were before `split_exact`."""
     if exact is None:
-        return values
-    were = json.loads(exact.decode("utf-8", "surrogatepass"))
-    pairs = zip(values, were, strict=True)
-    return tuple([held if was is None else was for held, was in pairs])
+        return columns
+    originals = json.loads(exact.decode("utf-8", "surrogatepass"))
+    pairs = zip(columns, originals, strict=True)
+    return tuple([column if original is None else original for column, original in pairs])
 
 
-_URLS = msgspec.json.Decoder(list[str])
+_STRINGS = msgspec.json.Decoder(list[str])
 _LINKS = msgspec.json.Decoder(list[tuple[str, Anchor | None]])
-_REFUSED = msgspec.json.Decoder(list[Refused])
+_REJECTED = msgspec.json.Decoder(list[RejectedLink])
 _ANCHORED = msgspec.json.Decoder(list[tuple[str, Reason, Anchor | None]])
 
 
 def page(url: str, depth: int, referrer: str | None, values: Values) -> Page:
-    """Make the page of which `of_page` gave the values."""
+    """Return the page whose values `page_values` returned."""
     (_, status, size, tries, seconds, _, beyond, _, _, content_type, charset) = values[:11]
     title, media, etag, last_modified, canonical, duplicate_of, robots, flaws = values[11:19]
-    links, anchors = _links(values[19])
-    refused, more = _refused(values[20])
+    links, anchors = _links(values[20])
+    rejected, more = _rejected(values[21])
     return Page(
         url,
         status,
-        headers_of(media, etag, last_modified),
+        _headers(media, etag, last_modified),
         b"",
         depth=depth,
         referrer=referrer,
@@ -194,29 +201,30 @@ def page(url: str, depth: int, referrer: str | None, values: Values) -> Page:
         title=title,
         links=links,
         links_beyond=beyond,
-        refused=refused,
-        flaws=tuple(map(Reason, words(flaws))),
+        rejected=rejected,
+        flaws=tuple(map(Reason, parse_strings(flaws))),
         canonical=canonical,
-        robots=tuple(words(robots)),
+        robots=tuple(parse_strings(robots)),
         duplicate_of=duplicate_of,
         anchors=more | anchors,
         body_size=size,
+        folded_into=values[19],
     )
 
 
-def headers_of(media: str | None, etag: str | None, last_modified: str | None) -> httpx.Headers:
-    """Make headers of what is kept of them."""
+def _headers(media: str | None, etag: str | None, last_modified: str | None) -> httpx.Headers:
+    """Return the headers that were stored."""
     named = ((b"Content-Type", media), (b"ETag", etag), (b"Last-Modified", last_modified))
     return httpx.Headers([(key, value.encode("latin-1")) for key, value in named if value])
 
 
-def words(text: str | None) -> list[str]:
-    """Read a JSON list of strings; NULL is an empty one."""
-    return [] if text is None else read(_URLS, text)
+def parse_strings(text: str | None) -> list[str]:
+    """Return the strings of a JSON list; none for NULL."""
+    return [] if text is None else parse_json(_STRINGS, text)
 
 
-def read(decoder: msgspec.json.Decoder[Any], text: str) -> Any:
-    """Read JSON that may hold lone surrogates."""
+def parse_json(decoder: msgspec.json.Decoder[Any], text: str) -> Any:
+    """Return the value of JSON text, which may contain lone surrogates."""
     try:
         return decoder.decode(text)
     except UnicodeEncodeError:
@@ -227,42 +235,43 @@ def _links(text: str | None) -> tuple[tuple[str, ...], dict[str, Anchor]]:
     if text is None:
         return (), {}
     if not text.startswith("[["):
-        return tuple(read(_URLS, text)), {}
-    pairs = read(_LINKS, text)
-    return tuple([url for url, _ in pairs]), _named(pairs)
+        return tuple(parse_json(_STRINGS, text)), {}
+    pairs = parse_json(_LINKS, text)
+    return tuple([url for url, _ in pairs]), _anchors(pairs)
 
 
-def _refused(text: str | None) -> tuple[tuple[Refused, ...], dict[str, Anchor]]:
+def _rejected(text: str | None) -> tuple[tuple[RejectedLink, ...], dict[str, Anchor]]:
     if text is None:
         return (), {}
     try:
-        found = read(_ANCHORED, text)
+        found = parse_json(_ANCHORED, text)
     except msgspec.ValidationError:
-        return tuple(read(_REFUSED, text)), {}
+        return tuple(parse_json(_REJECTED, text)), {}
     return (
-        tuple([Refused(url, reason) for url, reason, _ in found]),
-        _named((url, anchor) for url, _, anchor in found),
+        tuple([RejectedLink(url, reason) for url, reason, _ in found]),
+        _anchors((url, anchor) for url, _, anchor in found),
     )
 
 
-def _named(pairs: Iterable[tuple[str, Anchor | None]]) -> dict[str, Anchor]:
+def _anchors(pairs: Iterable[tuple[str, Anchor | None]]) -> dict[str, Anchor]:
     return {url: anchor for url, anchor in pairs if anchor is not None}
 
 
 def redirect(url: str, depth: int, referrer: str | None, values: Values) -> Redirect:
-    """Make the redirect of which `of_redirect` gave the values."""
-    _, status, target, refused, tries, seconds = values
-    reason = None if refused is None else Reason(refused)
+    """Return the redirect whose values `redirect_values` returned."""
+    _, status, target, rejected, tries, seconds = values
+    reason = None if rejected is None else Reason(rejected)
     return Redirect(url, status, target, depth, referrer, tries, seconds, reason)
 
 
 def failure(url: str, depth: int, referrer: str | None, values: Values) -> Failure:
-    """Make the failure of which `of_failure` gave the values."""
-    _, reason, detail, target, phase, tries, seconds = values
-    way = (depth, referrer, tries, seconds)
-    return Failure(url, Reason(reason), detail, *way, target, Phase(phase) if phase else None)
+    """Return the failure whose values `failure_values` returned."""
+    _, reason, detail, target, phase, tries, seconds, about = values
+    request = (depth, referrer, tries, seconds)
+    failed = (Phase(phase) if phase else None, Purpose(about) if about else None)
+    return Failure(url, Reason(reason), detail, *request, target, *failed)
 
 
 def skipped(url: str, depth: int, referrer: str | None, values: Values) -> Skipped:
-    """Make the outcome of a URL that was not asked for."""
+    """Return the outcome of a URL that was not requested."""
     return Skipped(url, Reason(values[0]), depth, referrer)

@@ -2,39 +2,53 @@
 
 # ruff: noqa: S608 - all names that are put into SQL are our own.
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
-from trio_crawler.model import Fault, Reason
+from trio_crawler.model import Fault, Phase, Purpose, Reason
 from trio_crawler.policy.politeness import HostStatistics
-from trio_crawler.reasons import Phase
-from trio_crawler.store import rows
 from trio_crawler.store.database import Database, Row
-from trio_crawler.store.errors import DifferentCrawl, StoreError
-from trio_crawler.store.faults import shown
+from trio_crawler.store.errors import DifferentCrawl, StoreError, printable
 from trio_crawler.store.walk import Walk
+
+
+class End(StrEnum):
+    """How a run ended; the column `how` of the table `runs` has the value.
+
+    `FINISHED`: every URL has its outcome. `STOPPED`: `Crawler.stop` was called (by the command on
+    Ctrl-C), or the time was up. `SPENT`: the page budget was used up. `CUT_SHORT`: an exception or
+    a cancellation ended the crawl.
+    """
+
+    __module__ = "trio_crawler.store"
+
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    SPENT = "spent"
+    CUT_SHORT = "cut short"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Tell of one start of a crawl.
+    """One start of a crawl.
 
-    The times are seconds since 1970. `ended` is None for a run that was killed or still goes on;
-    `seconds` is how long it took, as far as is known, and `how` it ended. `workers` is None if
-    the settings do not tell.
+    `started` and `ended` are seconds since 1970, `seconds` is the known duration. `ended` and
+    `how` are None for a run that was killed or is still running. `workers` is None if the settings
+    do not say.
     """
+
+    __module__ = "trio_crawler.store"
 
     number: int
     walk: int
     started: float
     ended: float | None
     seconds: float
-    how: str
+    how: End | None
     workers: int | None
     settings: Mapping[str, Any]
 
@@ -45,14 +59,14 @@ def begin(
     refresh: bool,
     settings: Mapping[str, Any] | None,
 ) -> tuple[int, int]:
-    """Begin a run, and a walk if it takes one; return the walk and the run.
+    """Begin a run, and a walk if need be; return the numbers of the walk and of the run.
 
-    Raises StoreError if the last walk has to be ended first, DifferentCrawl if the stored meaning
-    is another one.
+    Raises StoreError if the last walk must be finished first, and DifferentCrawl if another
+    meaning is stored.
     """
     with database.transaction():
-        _compare(database, meaning or {})
-        walk = _walk(database, refresh)
+        _check_meaning(database, meaning or {})
+        walk = _choose_walk(database, refresh)
         ((run,),) = database.rows(
             "INSERT INTO runs (walk, started, seconds, how, retries, settings) "
             "VALUES (?, ?, 0, '', 0, ?) RETURNING run",
@@ -63,7 +77,7 @@ def begin(
     return walk, run
 
 
-def _walk(database: Database, refresh: bool) -> int:
+def _choose_walk(database: Database, refresh: bool) -> int:
     (last,) = database.row("SELECT max(walk) FROM walks")
     if last is None:
         return _begin_walk(database, 1)
@@ -71,12 +85,12 @@ def _walk(database: Database, refresh: bool) -> int:
         return int(last)
     walk = Walk(database, last)
     ended = database.rows("SELECT 1 FROM runs WHERE walk = ? AND ended NOT NULL LIMIT 1", last)
-    if not walk.waits and (walk.begun or ended):
+    if not walk.unfinished and (walk.begun or ended):
         return _begin_walk(database, last + 1)
     if last == 1 and walk.begun:
         raise StoreError(
-            f"{shown(database.path.parent)}: the crawl there is not finished: "
-            "let it go on without --refresh first"
+            f"{printable(database.path.parent)}: the crawl there is not finished: "
+            "let it finish without --refresh first"
         )
     return int(last)
 
@@ -84,86 +98,97 @@ def _walk(database: Database, refresh: bool) -> int:
 def _begin_walk(database: Database, walk: int) -> int:
     (number,) = database.row("SELECT coalesce(max(number), 0) FROM urls")
     sql = "INSERT INTO walks (walk, first, started) VALUES (?, ?, ?)"
-    database.do(sql, walk, number + 1, time.time())
+    database.execute(sql, walk, number + 1, time.time())
     return walk
 
 
-def _compare(database: Database, meaning: Mapping[str, Any]) -> None:
+def _check_meaning(database: Database, meaning: Mapping[str, Any]) -> None:
     try:
         given = json.loads(json.dumps(dict(meaning)))
     except TypeError as error:
-        raise TypeError(f"meaning must be what JSON can hold: {error}") from None
-    stored = meaning_of(database)
+        raise TypeError(f"meaning must have values that JSON can represent: {error}") from None
+    stored = read_meaning(database)
     differ = [key for key in given if key in stored and given[key] != stored[key]]
     if differ:
         named = "; ".join(
             f"{key} was {_json(stored[key])}, now it is {_json(given[key])}" for key in differ
         )
         raise DifferentCrawl(
-            f"{shown(database.path.parent)}: it holds another crawl ({named}): "
+            f"{printable(database.path.parent)}: it holds another crawl ({named}): "
             "give another directory, or delete this one to start anew"
         )
     merged = _json({**stored, **given})
-    database.do("INSERT OR REPLACE INTO crawl (key, value) VALUES ('meaning', ?)", merged)
+    database.execute("INSERT OR REPLACE INTO crawl (key, value) VALUES ('meaning', ?)", merged)
 
 
-def meaning_of(database: Database) -> dict[str, Any]:
-    """Give the options that a crawl was made with."""
+def read_meaning(database: Database) -> dict[str, Any]:
+    """Return the options that define the crawl."""
     found = database.rows("SELECT value FROM crawl WHERE key = 'meaning'")
     stored: dict[str, Any] = json.loads(found[0][0]) if found else {}
     return stored
 
 
 def end(
-    database: Database, run: int, how: str, hosts: Iterable[HostStatistics], seconds: float
+    database: Database, run: int, how: End, hosts: Iterable[HostStatistics], seconds: float
 ) -> None:
-    """Note the end of a run, and how it leaves the hosts."""
-    marks = ", ".join("?" * 12)
+    """Record the end of a run, and the statistics of the hosts at that moment."""
+    marks = ", ".join("?" * 9)
     with database.transaction():
-        database.do(
+        database.execute(
             "UPDATE runs SET ended = ?, how = ?, seconds = ? WHERE run = ?",
             time.time(),
-            rows.near(how),
+            how,
             seconds,
             run,
         )
-        database.do("DELETE FROM hosts")
-        database.many(f"INSERT INTO hosts VALUES ({marks})", map(_host_row, hosts))
+        database.execute("DELETE FROM hosts")
+        database.execute_many(f"INSERT INTO hosts VALUES ({marks})", map(_host_row, hosts))
+
+
+_FAULT_FIELDS = ("reason", "detail", "phase", "about")
 
 
 def _host_row(host: HostStatistics) -> Row:
-    about = (host.scheme, host.host, host.waiting, host.flying, host.limit, host.delay)
-    given_up: tuple[str | None, ...] = (None, None, None)
-    if isinstance(host.given_up, Fault):
-        fault = host.given_up
-        given_up = (fault.reason, rows.near(fault.detail), fault.phase)
-    elif host.given_up is not None:
-        given_up = (host.given_up, None, None)
-    return (*about, host.rest, host.latency, host.failures, *given_up)
+    given_up = {scheme: _fault_fields(why) for scheme, why in host.given_up.items()}
+    about = (host.name, host.waiting, host.in_flight, host.limit, host.delay, host.rest)
+    return (*about, host.latency, host.failures, json.dumps(given_up) if given_up else None)
 
 
-def hosts_of(database: Database) -> list[HostStatistics]:
-    """Give the hosts as the last run that ended has left them."""
+def _fault_fields(why: Reason | Fault) -> dict[str, str | None]:
+    if isinstance(why, Fault):
+        fields = (why.reason, why.detail, why.phase, why.about)
+        return dict(zip(_FAULT_FIELDS, fields, strict=True))
+    return {"reason": why}
+
+
+def read_hosts(database: Database) -> dict[str, HostStatistics]:
+    """Return the hosts by name at the end of the last run that was not killed."""
     found = database.rows("SELECT * FROM hosts ORDER BY rowid")
-    return [_host(*row) for row in found]
+    return {row[0]: _host(*row) for row in found}
 
 
 def _host(*row: Any) -> HostStatistics:
-    scheme, host, waiting, flying, most, delay, rest, latency, failures, *why = row
-    about = (scheme, host, waiting, flying, most, delay, rest, latency, failures)
-    return HostStatistics(*about, _given_up(*why))
+    name, waiting, in_flight, limit, delay, rest, latency, failures, given_up = row
+    about = (name, waiting, in_flight, limit, delay, rest, latency, failures)
+    return HostStatistics(*about, _given_up(given_up))
 
 
-def _given_up(reason: str | None, detail: str | None, phase: str | None) -> Reason | Fault | None:
-    if reason is None:
-        return None
+def _given_up(text: str | None) -> dict[str, Reason | Fault]:
+    found = json.loads(text) if text else {}
+    return {scheme: _reason_or_fault(**fields) for scheme, fields in found.items()}
+
+
+def _reason_or_fault(
+    reason: str, detail: str | None = None, phase: str | None = None, about: str | None = None
+) -> Reason | Fault:
     if detail is None:
         return Reason(reason)
-    return Fault(Reason(reason), detail, Phase(phase) if phase else None)
+    fault_phase, purpose = Phase(phase) if phase else None, Purpose(about) if about else None
+    return Fault(Reason(reason), detail, fault_phase, purpose)
 
 
-def runs_of(database: Database) -> list[Run]:
-    """Give all runs, the first one first."""
+def read_runs(database: Database) -> list[Run]:
+    """Return all runs, the first run first."""
     columns = "run, walk, started, ended, seconds, how, settings"
     return [_run(*row) for row in database.rows(f"SELECT {columns} FROM runs ORDER BY run")]
 
@@ -175,12 +200,13 @@ def _run(
     ended: float | None,
     seconds: float,
     how: str,
-    settings: str,
+    settings_json: str,
 ) -> Run:
-    told = json.loads(settings)
-    return Run(number, walk, started, ended, seconds, how, told.get("workers"), told)
+    settings = json.loads(settings_json)
+    end = End(how) if how else None
+    return Run(number, walk, started, ended, seconds, end, settings.get("workers"), settings)
 
 
 def _json(value: Any) -> str:
-    # ASCII: a lone surrogate of a file name must not end a crawl.
+    # ASCII, because a lone surrogate in a file name must not end a crawl.
     return json.dumps(dict(value) if isinstance(value, Mapping) else value, default=str)

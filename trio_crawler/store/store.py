@@ -1,4 +1,4 @@
-"""The store: an open crawl directory, which one crawl writes to."""
+"""The store: a crawl directory that is open for one crawl to write to."""
 
 from __future__ import annotations
 
@@ -8,46 +8,39 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from trio_crawler.model import (
-    Listing,
-    Outcome,
-    Response,
-    Sitemap,
-    Statistics,
-    Validator,
-)
+from trio_crawler.model import Outcome, Response, Statistics
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.politeness import HostStatistics
-from trio_crawler.store import database, runs, versions
-from trio_crawler.store.batch import Batch
+from trio_crawler.store import runs
 from trio_crawler.store.database import Database
-from trio_crawler.store.errors import StoreError
-from trio_crawler.store.faults import of_files, shown
+from trio_crawler.store.errors import StoreError, file_errors, printable
 from trio_crawler.store.files import Lock
-from trio_crawler.store.shelf import Shelf
-from trio_crawler.store.streams import Stream
-from trio_crawler.store.walk import Walk, robots
-from trio_crawler.store.writer import Entry, enter_run
+from trio_crawler.store.opening import open_to_write
+from trio_crawler.store.streams import Stream, StreamSet
+from trio_crawler.store.walk import Walk, stored_facts, stored_robots
+from trio_crawler.store.writer import Batch, BatchWriter, record_progress
 
 
 class Store:
-    """Hold one open crawl directory: its lock, its database, its streams.
+    """An open crawl directory: its lock, its database and its streams.
 
-    Any thread may use it, one at a time. `walk` and `run` are numbers; `resumed` tells whether an
-    earlier run of the same walk has left URLs. Everything raises StoreError.
+    `walk` reads the present walk; `run` is the number of this run; `resumed` says whether an
+    earlier run of the same walk admitted URLs. Any thread may use a Store, one at a time. Every
+    method raises StoreError if the directory cannot be used any more.
     """
 
-    def __init__(self, directory: Path, held: Lock, opened: Database, walk: int, run: int) -> None:
-        self.walk = walk
+    def __init__(
+        self, directory: Path, lock: Lock, database: Database, walk: int, run: int
+    ) -> None:
+        self.walk = Walk(database, walk)
         self.run = run
+        self.resumed = self.walk.begun
         self._directory = directory
-        self._lock = held
-        self._database = opened
-        self._walk = Walk(opened, walk)
-        self.resumed = self._walk.begun
+        self._lock = lock
+        self._database = database
         self._began = time.monotonic()
-        self._noted = -1.0
-        self._shelf = Shelf(directory, opened)
+        self._recorded = -1.0
+        self._streams = StreamSet(directory, database)
         self._unchanged: dict[str, int] = {}
         self._broken: StoreError | None = None
 
@@ -60,23 +53,24 @@ class Store:
         refresh: bool = False,
         settings: Mapping[str, Any] | None = None,
     ) -> Store:
-        """Take a directory, made if there is none, and begin a run in it.
+        """Lock a directory, which is made if need be, and begin a run in it.
 
-        `meaning` (JSON) says what makes it this crawl and no other: what of it is stored must be
-        equal. With `refresh` the run begins the next walk if the last one has ended. `settings`
-        (JSON) are kept with the run. Raises StoreError, or DifferentCrawl; then nothing of the
-        crawl has changed.
+        `meaning` (JSON) defines the crawl: stored values of the same options must be equal. With
+        `refresh` the run begins the next walk if the last one is finished. `settings` (JSON) are
+        stored with the run. Raises StoreError, or DifferentCrawl; then no data of the crawl has
+        changed.
         """
         path = Path(directory)
-        with of_files(path):
+        with file_errors(path):
             path.mkdir(parents=True, exist_ok=True)
-        with ExitStack() as unless_it_opens:
-            held = Lock(path)
-            unless_it_opens.callback(held.release)
-            opened = database.opened(path)
-            unless_it_opens.callback(opened.close)
-            store = cls(path, held, opened, *runs.begin(opened, meaning, refresh, settings))
-            unless_it_opens.pop_all()
+        with ExitStack() as on_error:
+            lock = Lock(path)
+            on_error.callback(lock.release)
+            database = open_to_write(path)
+            on_error.callback(database.close)
+            walk, run = runs.begin(database, meaning, refresh, settings)
+            store = cls(path, lock, database, walk, run)
+            on_error.pop_all()
         return store
 
     def __enter__(self) -> Store:
@@ -86,83 +80,32 @@ class Store:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Store {shown(self._directory)}: run {self.run} of walk {self.walk}>"
+        return f"<Store {printable(self._directory)}: run {self.run} of walk {self.walk.number}>"
 
-    def counts(self) -> Statistics:
-        """Count this walk by what is written; the seconds are those of earlier runs."""
-        return self._walk.statistics(but_run=self.run)
-
-    def urls(self) -> Iterator[list[tuple[int, str, int]]]:
-        """Give number, URL and redirects left of all pages' URLs, ended or not, in portions."""
-        return self._walk.urls()
-
-    def waiting(
-        self,
-    ) -> Iterator[list[tuple[int, str, str, int, int, str | None, float | None, int]]]:
-        """Give what has no outcome, in portions: as `Batch.admitted` has it, and the tries."""
-        return self._walk.waiting()
-
-    def began(self) -> float:
-        """Return when this walk began, in seconds since 1970; 0 for the first one."""
-        sql = "SELECT started FROM walks WHERE walk = ?"
-        return float(self._database.row(sql, self.walk)[0]) if self.walk > 1 else 0.0
+    def statistics(self) -> Statistics:
+        """Return the statistics of this walk; the seconds are those of earlier runs."""
+        return self.walk.statistics(except_run=self.run)
 
     def last_number(self) -> int:
-        """Return the highest number of a URL, of all walks; 0 if there is none."""
+        """Return the highest number of a URL in any walk; 0 if there is none."""
         (number,) = self._database.row("SELECT coalesce(max(number), 0) FROM urls")
         return int(number)
 
-    def sitemap_urls(self) -> list[str]:
-        """Give the URLs of the sitemaps of this walk that were asked for, or wait for it."""
-        return self._walk.sitemap_urls()
-
-    def hops(self) -> Iterator[tuple[str, str]]:
-        """Give URL and target of the redirects that came after other redirects."""
-        return self._walk.hops()
-
-    def bodies(self, *, originals: bool = False) -> Iterator[list[tuple[str, bytes, float]]]:
-        """Give URL, SHA-1 and time of each body that came, in portions.
-
-        With `originals` only HTML pages that came well, or have not changed since an earlier
-        walk, and are no duplicates of others.
-        """
-        return self._walk.bodies(originals=originals)
-
     def robots(self) -> Iterator[tuple[str, float, Response]]:
-        """Give the last answer for each origin's robots.txt, of any walk, and when it came."""
-        return robots(self._database)
-
-    def sitemaps(self) -> list[Sitemap]:
-        """Give what came of the sitemaps."""
-        return self._walk.sitemaps()
-
-    def listings(self) -> dict[str, Listing]:
-        """Give what the sitemaps say of URLs, by their seen keys."""
-        return self._walk.listings()
-
-    def validators(self) -> Iterator[tuple[str, int, Validator]]:
-        """Give by what each URL can be asked that was good in an earlier walk.
-
-        The number is the one that `facts` takes.
-        """
-        return versions.validators(self._database, self._walk.first)
+        """Yield the last response for the robots.txt of each origin, of any walk, and its time."""
+        return stored_robots(self._database)
 
     def facts(self, number: int) -> Facts | None:
-        """Give what the page at a number said, for a 304.
+        """Return the facts of the page with a number, for a 304; None if there is no such page.
 
         The next 304 that is written for the same URL stands for that page.
         """
-        found = versions.page_at(self._database, number)
+        found = stored_facts(self._database, number)
         if found is None:
             return None
-        number, page = found
-        self._unchanged[page.url] = number
-        (digest,) = self._database.row("SELECT digest FROM page_ WHERE number = ?", number)
-        return versions.facts_of(page, digest)
-
-    def outcomes(self) -> Iterator[Outcome]:
-        """Give the outcomes of this walk by number, the pages without bodies."""
-        return self._walk.outcomes()
+        url, original, facts = found
+        self._unchanged[url] = original
+        return facts
 
     def stream(
         self,
@@ -171,70 +114,71 @@ class Store:
         head: Callable[[], bytes] = bytes,
         rest: Callable[[], bytes] = bytes,
     ) -> Stream:
-        """Open a file whose records are written with the outcomes that they tell of.
+        """Open a file whose records are written together with their outcomes; see `Stream`.
 
-        See `Shelf`: a file that is there and not of this crawl is left alone.
+        A file that exists and does not belong to this crawl is not touched.
         """
-        return self._shelf.open(path, encode, head, rest)
+        return self._streams.open(path, encode, head, rest)
 
     def write(self, batch: Batch) -> None:
-        """Write a batch: its streams, then all else in one transaction.
+        """Write a batch: its streams, then everything else in one transaction.
 
-        When it raises, nothing of it counts, and this store is not written to any more: each
-        later call raises the same.
+        If it raises, nothing of the batch counts, and the store is closed to writing: each later
+        call raises the same error.
         """
         if self._broken is not None:
             raise self._broken
         try:
-            if self._lock.gone:
-                raise StoreError(f"{shown(self._directory)}: somebody removed it meanwhile")
-            lengths = self._shelf.append(batch.writes)
-            self._enter(batch, lengths)
+            if self._lock.removed:
+                raise StoreError(f"{printable(self._directory)}: it was removed during the crawl")
+            lengths = self._streams.append(batch.writes)
+            self._write_rows(batch, lengths)
         except BaseException as error:
             self._break(error)
             raise
-        self._shelf.commit(lengths)
+        self._streams.commit(lengths)
         for _, _, outcome in batch.settled:
             self._unchanged.pop(outcome.url, None)
 
-    def _enter(self, batch: Batch, lengths: Mapping[str, int]) -> None:
-        entry = Entry(self._database, self.walk, self._walk.first, batch, self._unchanged)
+    def _write_rows(self, batch: Batch, lengths: Mapping[str, int]) -> None:
+        writer = BatchWriter(self._database, self.walk.number, batch, self._unchanged)
         try:
-            self._transact(entry, batch, lengths, careful=False)
+            self._transact(writer, batch, lengths, careful=False)
         except (UnicodeEncodeError, OverflowError):
-            # Lone surrogates or huge integers, which are rare: looking for them costs more.
-            self._transact(entry, batch, lengths, careful=True)
+            # Lone surrogates and huge integers are rare, and looking for them takes time.
+            self._transact(writer, batch, lengths, careful=True)
 
     def _transact(
-        self, entry: Entry, batch: Batch, lengths: Mapping[str, int], *, careful: bool
+        self, writer: BatchWriter, batch: Batch, lengths: Mapping[str, int], *, careful: bool
     ) -> None:
         with self._database.transaction():
-            entry.make(careful)
-            self._shelf.enter(lengths, settled=bool(batch.settled))
-            self._enter_run(batch.retries)
+            writer.write(careful)
+            self._streams.record(lengths, settled=bool(batch.settled))
+            self._record_progress(batch.retries)
 
-    def _enter_run(self, retries: int) -> None:
-        """Note how far the run has come, so that a kill takes no more than a second from it."""
+    def _record_progress(self, retries: int) -> None:
+        """Record the duration of the run, so that a kill loses at most a second of it."""
         seconds = time.monotonic() - self._began
-        if retries or seconds >= self._noted + 1:
-            enter_run(self._database, self.run, seconds, retries)
-            self._noted = seconds
+        if retries or seconds >= self._recorded + 1:
+            record_progress(self._database, self.run, seconds, retries)
+            self._recorded = seconds
 
     def _break(self, error: BaseException) -> None:
-        """Take no more, and cut the streams back to what the database says, if it still does."""
-        self._broken = StoreError(f"{shown(self._directory)}: nothing is written after {error!r}")
+        """Refuse further writes, and roll the streams back to the lengths in the database."""
+        name = printable(self._directory)
+        self._broken = StoreError(f"{name}: nothing is written after {error!r}")
         if isinstance(error, StoreError):
             self._broken = error
-        self._shelf.cut_back()
+        self._streams.roll_back()
 
-    def end(self, how: str, hosts: Iterable[HostStatistics], seconds: float) -> None:
-        """Note that the run ends, how, and how it leaves the hosts."""
+    def end(self, how: runs.End, hosts: Iterable[HostStatistics], seconds: float) -> None:
+        """Record how the run ends, the statistics of the hosts, and its duration."""
         if self._broken is None:
             runs.end(self._database, self.run, how, hosts, seconds)
-            self._shelf.end()
+            self._streams.end()
 
     def close(self) -> None:
-        """Close everything and let others have the directory; may be called again."""
-        self._shelf.close()
+        """Close everything and release the directory; may be called again."""
+        self._streams.close()
         self._database.close()
         self._lock.release()

@@ -1,37 +1,48 @@
 """Streams: files beside the database that hold each record exactly once."""
 
-from __future__ import annotations
-
 import errno
-import fcntl
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Container
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from trio_crawler.arguments import check_callable, check_kind, check_path
 from trio_crawler.model import Outcome
-from trio_crawler.store.errors import InUse, StoreError
-from trio_crawler.store.faults import of_file, of_files, shown
+from trio_crawler.store import opening
+from trio_crawler.store.database import Database
+from trio_crawler.store.errors import InUse, StoreError, file_error, file_errors, printable
+from trio_crawler.store.files import (
+    LOCK_FILES,
+    FileLock,
+    open_file,
+    read_at,
+    sync_directory,
+    write_at,
+)
 
 TAIL = 4_096
-"""Bytes at the end of what is committed that tell whether a file is still the same."""
+"""Bytes at the end of the committed records whose digest shows whether a file was changed."""
+
+_OWN_FILES = frozenset({opening.NAME, f"{opening.NAME}-wal", f"{opening.NAME}-shm", *LOCK_FILES})
 
 
 class Stream:
-    """Append records to a file of which so many bytes are `committed`.
+    """A file of records whose first `committed` bytes are recorded in the database.
 
-    What stands behind those was written by a run that ended before its transaction, and is cut
-    off; but if that run has `closed` it, nothing may stand there. The last of what is committed
-    must have the digest `tail`. With None committed the file is new to the crawl, and must be
-    empty. `encode` makes the records of an outcome, `head` what a new file
-    begins with, and `rest` what came up since the last time besides outcomes; all are called in
-    the thread that writes.
+    `encode` returns the records of an outcome, `head` the beginning of a new file, and `rest` the
+    records that came up since the last call besides outcomes; all are called in the thread that
+    writes. `is_new` says whether the file had no record when it was opened.
 
-    Raises StoreError when the file cannot be written, is no plain file, is in use by another
-    crawl, or does not hold what was committed.
+    With `committed` None the file is new to the crawl, and must be empty. Bytes beyond `committed`
+    were written by a run that ended before its transaction, and are cut off; if the last run has
+    `closed` the file, there must be none. The end of the committed bytes must have the digest
+    `tail`. Raises StoreError if the file cannot be written, is not a plain file, is in use by
+    another crawl, or does not have the committed bytes.
     """
+
+    __module__ = "trio_crawler.store"
 
     def __init__(
         self,
@@ -46,124 +57,123 @@ class Stream:
     ) -> None:
         self.path = path
         self.committed = committed or 0
-        self.fresh = not committed
+        self.is_new = not committed
         self._encode = encode
         self._head = head
         self._rest = rest
         self._added: list[Outcome] = []
         self._written = self.committed
         self._tail = b""
-        self._file = self._opened()
+        self._locked: FileLock | None = None
+        self._file = self._open()
         try:
-            self._check(new=committed is None, closed=closed)
-            self._compare(tail)
+            self._check_size(new=committed is None, closed=closed)
+            self._check_tail(tail)
             self._cut()
         except BaseException:
             self.close()
             raise
 
     def __repr__(self) -> str:
-        return f"<Stream {shown(self.path)}: {self.committed} bytes>"
+        return f"<Stream {printable(self.path)}: {self.committed} bytes>"
 
     def add(self, outcome: Outcome) -> None:
-        """Take an outcome; it is written with the transaction that settles its URL, or later."""
+        """Add an outcome; its record is written with the next URL that is settled, or later."""
+        check_kind("outcome", outcome, Outcome, "an outcome")
         self._added.append(outcome)
 
-    def take(self, unsettled: Container[str] = ()) -> list[Outcome]:
-        """Give what was added, and keep it no longer; but for those of `unsettled` URLs."""
+    def pop(self) -> list[Outcome]:
+        """Return the outcomes that were added since the last call."""
         added = self._added
-        self._added = [outcome for outcome in added if outcome.url in unsettled] if added else []
-        if not self._added:
-            return added
-        return [outcome for outcome in added if outcome.url not in unsettled]
+        if added:
+            self._added = []
+        return added
 
     def is_file(self, path: str | Path) -> bool:
-        """Tell whether a path leads to this very file."""
+        """Whether a path leads to this file."""
         try:
             return os.path.samestat(os.fstat(self._file), os.stat(path))
         except OSError:
             return False
 
-    def _opened(self) -> int:
-        flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
-        # What was committed must be there.
-        flags |= os.O_CREAT if self.fresh else 0
+    def _open(self) -> int:
         try:
-            return os.open(self.path, flags, 0o666)
+            # A file with committed records must exist.
+            return open_file(self.path, create=self.is_new)
         except FileNotFoundError as error:
-            if self.fresh:
-                raise of_file(self.path, error) from error
-            raise self._lost("it is gone") from error
+            if self.is_new:
+                raise file_error(self.path, error) from error
+            raise self._changed("it is gone") from error
         except OSError as error:
             if error.errno == errno.ENXIO:
                 raise self._not_plain() from error
-            raise of_file(self.path, error) from error
+            raise file_error(self.path, error) from error
 
-    def _check(self, *, new: bool, closed: bool) -> None:
-        with of_files(self.path):
+    def _check_size(self, *, new: bool, closed: bool) -> None:
+        with file_errors(self.path):
             about = os.fstat(self._file)
         if not stat.S_ISREG(about.st_mode):
             raise self._not_plain()
         if about.st_size < self.committed or (closed and about.st_size > self.committed):
-            raise self._lost(f"it holds {about.st_size:,} bytes, not {self.committed:,}")
+            raise self._changed(f"it has {about.st_size:,} bytes, not {self.committed:,}")
         self._lock()
         if new and about.st_size:
             raise StoreError(
-                f"{shown(self.path)}: it is there already, and not of this crawl: "
+                f"{printable(self.path)}: it exists already, and does not belong to this crawl: "
                 "move it away, or give another path"
             )
 
-    def _compare(self, tail: bytes | None) -> None:
-        """Refuse a file that is another one by now, or has been changed."""
-        with of_files(self.path):
+    def _check_tail(self, tail: bytes | None) -> None:
+        """Refuse a file that was replaced or changed."""
+        with file_errors(self.path):
             size = min(TAIL, self.committed)
-            self._tail = os.pread(self._file, size, self.committed - size)
+            self._tail = read_at(self._file, size, self.committed - size)
         if self.committed and self.tail != tail:
-            raise self._lost("it holds something else")
+            raise self._changed("it has other content")
 
     @property
     def tail(self) -> bytes:
-        """Return the digest of the last bytes that were written."""
+        """The digest of the last bytes that were written."""
         return hashlib.sha1(self._tail, usedforsecurity=False).digest()
 
     def _lock(self) -> None:
-        with of_files(self.path), suppress(BlockingIOError):
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with file_errors(self.path), suppress(BlockingIOError):
+            self._locked = FileLock(self._file, self.path)
             return
-        raise InUse(f"{shown(self.path)}: another crawl is writing to it: give another path")
+        raise InUse(f"{printable(self.path)}: another crawl is writing to it: give another path")
 
     def _cut(self) -> None:
-        with of_files(self.path):
+        with file_errors(self.path):
             os.ftruncate(self._file, self.committed)
-            if self.fresh:
-                _sync_directory(self.path)
+            if self.is_new:
+                sync_directory(self.path.parent)
 
-    def _lost(self, what: str) -> StoreError:
+    def _changed(self, what: str) -> StoreError:
         return StoreError(
-            f"{shown(self.path)}: {what}, though the crawl wrote it: "
-            "put it back, or give another path"
+            f"{printable(self.path)}: {what}, although the crawl wrote it: "
+            "restore it, or give another path"
         )
 
     def _not_plain(self) -> StoreError:
         return StoreError(
-            f"{shown(self.path)}: it is not a plain file, so a crawl that goes on could not cut "
-            "it back: give another path"
+            f"{printable(self.path)}: it is not a plain file, so a later run could not cut it "
+            "back: give another path"
         )
 
     def records(self, outcomes: list[Outcome]) -> bytes:
-        """Make the bytes of outcomes, behind the head if nothing is there."""
+        """Encode outcomes, after the head if the file is empty."""
         head = b"" if self._written else self._head()
         return b"".join([head, *map(self._encode, outcomes), self._rest()])
 
     def append(self, data: bytes) -> int:
-        """Write behind what is committed, down to the disk; return the new length."""
-        with of_files(self.path):
+        """Write data behind the committed records, down to the disk; return the new length."""
+        with file_errors(self.path):
             about = os.fstat(self._file)
             if not about.st_nlink or about.st_size < self._written:
-                raise self._lost("somebody removed or cut it meanwhile")
+                raise self._changed("it was removed or cut during the crawl")
             rest = memoryview(data)
             while rest:
-                count = os.pwrite(self._file, rest, self._written)
+                count = write_at(self._file, rest, self._written)
                 self._written += count
                 rest = rest[count:]
             os.fsync(self._file)
@@ -171,27 +181,152 @@ class Stream:
         return self._written
 
     def commit(self) -> None:
-        """Note that what was appended counts."""
+        """Count everything that was appended as committed."""
         self.committed = self._written
 
-    def cut_back(self, length: int) -> None:
-        """Forget what was appended behind a length. May fail, and then the next open does it."""
+    def roll_back(self, length: int) -> None:
+        """Cut the file back to a length; if that fails, the next opening does it."""
         self._written = self.committed = length
         with suppress(OSError):
             if os.fstat(self._file).st_size > length:
                 os.ftruncate(self._file, length)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; may be called again."""
         if self._file >= 0:
+            if self._locked is not None:
+                self._locked.release()
             os.close(self._file)
             self._file = -1
 
 
-def _sync_directory(path: Path) -> None:
-    """Make sure that the name of a new file lasts."""
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+class StreamSet:
+    """The streams of one run, and their rows in the database.
+
+    A stream is known by its path relative to the directory, so that both may be moved together.
+    Every method but `roll_back` and `close` raises StoreError.
+    """
+
+    def __init__(self, directory: Path, database: Database) -> None:
+        self._directory = directory
+        self._database = database
+        self._streams: dict[str, Stream] = {}
+        self._marked = False
+
+    def open(
+        self,
+        path: str | Path,
+        encode: Callable[[Outcome], bytes],
+        head: Callable[[], bytes],
+        rest: Callable[[], bytes],
+    ) -> Stream:
+        """Open a new or a known file; a file that belongs to others is not touched."""
+        check_path("path", path)
+        check_callable("encode", encode, "a function from an outcome to bytes")
+        check_callable("head", head, "a function that returns bytes")
+        check_callable("rest", rest, "a function that returns bytes")
+        name = _relative_path(self._directory, path)
+        if name in _OWN_FILES:
+            raise StoreError(f"{printable(path)}: the crawl itself needs it: give another path")
+        sql = "SELECT length, tail, behind, closed FROM streams WHERE path = ?"
+        found = self._database.rows(sql, name)
+        length, tail, behind, closed = found[0] if found else (None, None, False, False)
+        if behind:
+            raise StoreError(
+                f"{printable(path)}: a run has gone on without it, so records are missing: "
+                "give another path"
+            )
+        if any(stream.is_file(path) for stream in self._streams.values()):
+            raise StoreError(f"{printable(path)}: it is given twice: give another path")
+        stream = Stream(Path(path), length, tail, encode, head, rest, closed=bool(closed))
+        try:
+            self._record_name(name)
+        except BaseException:
+            stream.close()
+            raise
+        self._streams[name] = stream
+        return stream
+
+    def _record_name(self, name: str) -> None:
+        # Before anything is in the file: bytes that a killed run leaves there are the crawl's own.
+        self._database.execute(
+            "INSERT INTO streams (path, length, behind, closed) VALUES (?, 0, 0, 0) "
+            "ON CONFLICT (path) DO UPDATE SET closed = 0",
+            name,
+        )
+
+    def append(self, writes: Iterable[tuple[Stream, list[Outcome]]]) -> dict[str, int]:
+        """Write the records of outcomes to their streams; return the new lengths by name.
+
+        A new file gets its head in any case. Nothing counts before it is recorded.
+        """
+        outcomes_of: dict[int, list[Outcome]] = {}
+        for stream, outcomes in writes:
+            outcomes_of.setdefault(id(stream), []).extend(outcomes)
+        records = {
+            name: stream.records(outcomes_of.get(id(stream), []))
+            for name, stream in self._streams.items()
+        }
+        return {name: self._streams[name].append(data) for name, data in records.items() if data}
+
+    def record(self, lengths: Mapping[str, int], *, settled: bool) -> None:
+        """Record new lengths, and whether this run has settled a URL; inside a transaction."""
+        if lengths:
+            sql = "UPDATE streams SET length = ?, tail = ? WHERE path = ?"
+            written = ((at, self._streams[name].tail, name) for name, at in lengths.items())
+            self._database.execute_many(sql, written)
+        if settled and not self._marked:
+            self._mark_behind()
+
+    def _mark_behind(self) -> None:
+        """Mark the streams of earlier runs that will lack the records of this one."""
+        for (name,) in self._database.rows("SELECT path FROM streams"):
+            if name not in self._streams:
+                self._database.execute("UPDATE streams SET behind = 1 WHERE path = ?", name)
+        self._marked = True
+
+    def commit(self, lengths: Iterable[str]) -> None:
+        """Count the records in the streams with these names as committed."""
+        for name in lengths:
+            self._streams[name].commit()
+
+    def roll_back(self) -> None:
+        """Cut the streams back to their lengths in the database, if it can be read."""
+        try:
+            lengths: dict[str, int] = dict(self._database.rows("SELECT path, length FROM streams"))
+        except StoreError:
+            return
+        for name, stream in self._streams.items():
+            stream.roll_back(lengths.get(name, 0))
+
+    def end(self) -> None:
+        """Record that the run ends: the files must have the same length in the next run."""
+        sql = "UPDATE streams SET closed = 1 WHERE path = ?"
+        self._database.execute_many(sql, [(name,) for name in self._streams])
+
+    def close(self) -> None:
+        """Close the files; may be called again."""
+        for stream in self._streams.values():
+            stream.close()
+        self._streams.clear()
+
+
+def is_own_file(directory: Path, database: Database, path: str | Path) -> bool:
+    """Whether a file belongs to the crawl: its database, its lock, or one of its streams."""
+    name = _relative_path(directory, path)
+    if name in _OWN_FILES:
+        return True
+    return bool(database.rows("SELECT 1 FROM streams WHERE path = ?", name))
+
+
+def _relative_path(directory: Path, path: str | Path) -> str:
+    """Return the path of a file relative to a directory, with symbolic links resolved."""
+    with file_errors(Path(path)):
+        whole, inside = Path(path).resolve(), directory.resolve()
     try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+        path = os.path.relpath(whole, inside)
+    except ValueError:
+        # On Windows no path leads from one drive to another.
+        path = os.fspath(whole)
+    # A path need not be UTF-8.
+    return path.replace(os.sep, "/").encode("utf-8", "backslashreplace").decode()

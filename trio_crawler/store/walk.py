@@ -1,4 +1,4 @@
-"""One walk of a crawl directory, read back."""
+"""Read one walk of a crawl directory; a walk is one pass through the site."""
 
 # ruff: noqa: S608 - all names that are put into SQL are our own.
 
@@ -13,24 +13,30 @@ import msgspec
 from trio_crawler.model import (
     Listing,
     Outcome,
+    Page,
     Reason,
-    Refused,
+    RejectedLink,
     Response,
     Sitemap,
     Statistics,
+    Validator,
 )
+from trio_crawler.page.read import Facts
 from trio_crawler.store import rows
 from trio_crawler.store.database import Database, Row
 
 PORTION = 5_000
-"""Rows of URLs that are read at once."""
+"""Rows of URLs that one query reads."""
 
-_NUMBERS = 500
-_BEYOND = 2**63 - 1
+_OUTCOMES = 500
+_MAX_NUMBER = 2**63 - 1
 
-Make: TypeAlias = Callable[[str, int, str | None, rows.Values], Outcome]
-_KINDS: tuple[tuple[str, str, Make], ...] = (
-    ("page_", f"{rows.PAGE}, links_.links, links_.refused, exact", rows.page),
+# A 304 stands for a page with content, which was still good then.
+_GOOD = "(page_.status BETWEEN 200 AND 299 OR page_.same_as NOT NULL)"
+
+MakeOutcome: TypeAlias = Callable[[str, int, str | None, rows.Values], Outcome]
+_KINDS: tuple[tuple[str, str, MakeOutcome], ...] = (
+    ("page_", f"{rows.PAGE}, links_.links, links_.rejected, exact", rows.page),
     ("redirect_", f"{rows.REDIRECT}, exact", rows.redirect),
     ("failure_", f"{rows.FAILURE}, exact", rows.failure),
     ("skip_", "reason, NULL", rows.skipped),
@@ -38,32 +44,38 @@ _KINDS: tuple[tuple[str, str, Make], ...] = (
 
 
 class Walk:
-    """Read one walk; raises StoreError.
+    """One walk by its number: a pass through the site, over one or several runs.
 
-    What gives portions asks for one after the other, and keeps nothing open between them: the
-    crawl may go on meanwhile. Everything comes by number, which is the order of admission.
+    Methods that yield portions run one query for each, and keep none open in between: the crawl
+    may go on meanwhile. Everything is sorted by number, which is the order of admission. Every
+    method raises StoreError if the database cannot be read.
     """
 
-    def __init__(self, database: Database, walk: int) -> None:
-        self.walk = walk
+    def __init__(self, database: Database, number: int) -> None:
+        self.number = number
         self._database = database
-        (self.first,) = database.row("SELECT first FROM walks WHERE walk = ?", walk)
-        # Numbers rise through all walks, so each has a range of them.
-        (after,) = database.row("SELECT min(first) FROM walks WHERE walk > ?", walk)
-        self.last = _BEYOND if after is None else after - 1
+        (self.first,) = database.row("SELECT first FROM walks WHERE walk = ?", number)
+        # Numbers rise through all walks, so each walk has a range of them.
+        (after,) = database.row("SELECT min(first) FROM walks WHERE walk > ?", number)
+        self.last = _MAX_NUMBER if after is None else after - 1
 
-    def statistics(self, but_run: int | None = None) -> Statistics:
-        """Count it; of the seconds those of one run may be left out."""
-        pages, size, refused = self._sums("count(*), sum(size), sum(refused)", "page_")
-        redirects, unfollowed = self._sums("count(*), count(refused)", "redirect_")
+    def began(self) -> float:
+        """Return when the walk began, in seconds since 1970; 0 for the first walk."""
+        sql = "SELECT started FROM walks WHERE walk = ?"
+        return float(self._database.row(sql, self.number)[0]) if self.number > 1 else 0.0
+
+    def statistics(self, except_run: int | None = None) -> Statistics:
+        """Return the statistics of the walk; the seconds of one run may be left out."""
+        pages, size, rejected = self._sums("count(*), sum(size), sum(rejected)", "page_")
+        redirects, unfollowed = self._sums("count(*), count(rejected)", "redirect_")
         (failures,) = self._sums("count(*)", "failure_")
         (skipped,) = self._sums("count(*)", "skip_")
         admitted, ended = self._sums("count(*), sum(ended)", "urls", "AND purpose = 'page'")
         retries, seconds = self._database.row(
             "SELECT sum(retries), sum(seconds) FILTER (WHERE run IS NOT ?) FROM runs "
             "WHERE walk = ?",
-            but_run,
-            self.walk,
+            except_run,
+            self.number,
         )
         return Statistics(
             admitted=admitted,
@@ -73,7 +85,7 @@ class Walk:
             skipped=skipped,
             waiting=admitted - (ended or 0),
             retries=retries or 0,
-            refused=(refused or 0) + unfollowed,
+            rejected=(rejected or 0) + unfollowed,
             bytes=size or 0,
             seconds=seconds or 0.0,
         )
@@ -87,18 +99,18 @@ class Walk:
 
     @property
     def begun(self) -> bool:
-        """Tell whether any URL was admitted."""
+        """Whether any URL was admitted."""
         sql = "SELECT 1 FROM urls WHERE number BETWEEN ? AND ? LIMIT 1"
         return bool(self._database.rows(sql, self.first, self.last))
 
     @property
-    def waits(self) -> bool:
-        """Tell whether any URL has no outcome."""
+    def unfinished(self) -> bool:
+        """Whether any URL has no outcome."""
         sql = "SELECT 1 FROM urls WHERE number BETWEEN ? AND ? AND NOT ended LIMIT 1"
         return bool(self._database.rows(sql, self.first, self.last))
 
     def _portions(self, columns: str, where: str) -> Iterator[list[Row]]:
-        """Give rows of `urls`, of which the number is the first column."""
+        """Yield rows of the table urls; the first of the columns is the number."""
         return self._by_number(
             f"SELECT {columns} FROM urls WHERE number > ? AND number <= ? "
             f"AND {where} ORDER BY number LIMIT ?"
@@ -110,22 +122,24 @@ class Walk:
             yield found
             after = found[-1][0]
 
-    def urls(self) -> Iterator[list[Row]]:
-        """Give number, URL and redirects of each page's URL, whether it has ended or not."""
+    def urls(self) -> Iterator[list[tuple[int, str, int]]]:
+        """Yield number, URL and redirects left of all URLs of pages, with and without outcome."""
         return self._portions("number, url, redirects", "purpose = 'page'")
 
     def sitemap_urls(self) -> list[str]:
-        """Give the URLs of all sitemaps, whether they were asked for or not yet."""
+        """Return the URLs of the sitemaps that were requested or are waiting."""
         sql = "SELECT url FROM urls WHERE number BETWEEN ? AND ? AND purpose = 'sitemap'"
         return [url for (url,) in self._database.rows(sql, self.first, self.last)]
 
-    def waiting(self) -> Iterator[list[Row]]:
-        """Give what is to be asked for; the columns are those of `Store.waiting`."""
+    def waiting(
+        self,
+    ) -> Iterator[list[tuple[int, str, str, int, int, str | None, float | None, int]]]:
+        """Yield the URLs without outcome: the values of `Batch.admitted`, and the tries made."""
         columns = "number, url, purpose, depth, redirects, referrer, priority, tries"
         return self._portions(columns, "NOT ended")
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Give the outcomes, the pages without bodies."""
+        """Yield the outcomes, pages without their bodies."""
         after = self.first - 1
         while True:
             last = min(self.last, self._last_number())
@@ -133,13 +147,13 @@ class Walk:
                 return
             found: list[tuple[int, Outcome]] = []
             for kind in _KINDS:
-                found += self._made(after, after + _NUMBERS, *kind)
+                found += self._read_outcomes(after, after + _OUTCOMES, *kind)
             found.sort(key=_number)
             yield from (outcome for _, outcome in found)
-            after += _NUMBERS
+            after += _OUTCOMES
 
-    def _made(
-        self, after: int, last: int, table: str, columns: str, make: Make
+    def _read_outcomes(
+        self, after: int, last: int, table: str, columns: str, make: MakeOutcome
     ) -> Iterator[tuple[int, Outcome]]:
         links = "LEFT JOIN links_ USING (number)" if table == "page_" else ""
         columns = ", ".join(
@@ -153,30 +167,33 @@ class Walk:
         for number, url, depth, referrer, *values, exact in self._database.rows(
             sql, after, min(last, self.last)
         ):
-            were = rows.exactly(tuple(values), exact)
-            yield number, make(url, depth, referrer, were)
+            originals = rows.merge_exact(tuple(values), exact)
+            yield number, make(url, depth, referrer, originals)
 
     def _last_number(self) -> int:
         (number,) = self._database.row("SELECT max(number) FROM urls")
         return number or 0
 
     def hops(self) -> Iterator[tuple[str, str]]:
-        """Give where redirects led that were followed, if others had led to them."""
-        (most,) = self._database.row(
+        """Yield URL and target of the redirects whose URL was itself the target of a redirect."""
+        (full,) = self._database.row(
             "SELECT max(redirects) FROM urls WHERE number BETWEEN ? AND ?", self.first, self.last
         )
-        for table, where in (("redirect_", "refused IS NULL"), ("failure_", "target IS NOT NULL")):
+        for table, where in (
+            ("redirect_", "rejected IS NULL"),
+            ("failure_", "target IS NOT NULL"),
+        ):
             sql = (
                 f"SELECT url, target FROM {table} JOIN urls USING (number) "
                 f"WHERE number BETWEEN ? AND ? AND redirects < ? AND {where}"
             )
-            yield from self._database.rows(sql, self.first, self.last, most)
+            yield from self._database.rows(sql, self.first, self.last, full)
 
-    def bodies(self, *, originals: bool = False) -> Iterator[list[Row]]:
-        """Give URL, SHA-1 and time of each body that came, in portions.
+    def bodies(self, *, originals: bool = False) -> Iterator[list[tuple[str, bytes, float]]]:
+        """Yield URL, SHA-1 and time of each body that was received, in portions.
 
-        With `originals` only HTML pages that came well, or have not changed since an earlier
-        walk, and are no duplicates of others.
+        With `originals` only those of HTML pages that are good, or unchanged since an earlier
+        walk, and no duplicates.
         """
         which = "same_as IS NULL"
         if originals:
@@ -190,49 +207,65 @@ class Walk:
             "ORDER BY number LIMIT ?"
         )
         for portion in self._by_number(sql):
-            yield [row[1:] for row in portion]
+            yield [(url, digest, fetched) for _, url, digest, fetched in portion]
 
-    def refused(self) -> Iterator[list[str]]:
-        """Give what pages and redirects led to and was not followed, as JSON, in portions."""
+    def validators(self) -> Iterator[tuple[str, int, Validator]]:
+        """Yield each URL that has a validator and whose page was good in an earlier walk.
+
+        The number is that of the page with the content, as it was when the page was last good.
+        """
         sql = (
-            "SELECT number, refused FROM links_ WHERE number > ? AND number <= ? "
-            "AND refused NOT NULL ORDER BY number LIMIT ?"
+            "SELECT url, coalesce(of.number, page_.number), coalesce(page_.etag, of.etag), "
+            "coalesce(page_.last_modified, of.last_modified), max(page_.number) FROM page_ "
+            "JOIN urls USING (number) LEFT JOIN page_ AS of ON of.number = page_.same_as "
+            f"WHERE page_.number < ? AND {_GOOD} GROUP BY url"
+        )
+        for portion in self._database.portions(sql, self.first):
+            for url, number, etag, last_modified, _ in portion:
+                if etag or last_modified:
+                    yield url, number, Validator(etag, last_modified)
+
+    def rejected(self) -> Iterator[list[str]]:
+        """Yield the rejected links of pages and redirects, as JSON, in portions."""
+        sql = (
+            "SELECT number, rejected FROM links_ WHERE number > ? AND number <= ? "
+            "AND rejected NOT NULL ORDER BY number LIMIT ?"
         )
         for portion in self._by_number(sql):
             yield [text for _, text in portion]
         yield [
-            rows.fast([row])
+            rows.to_json([row])
             for row in self._database.rows(
-                "SELECT target, refused FROM redirect_ "
-                "WHERE number BETWEEN ? AND ? AND refused NOT NULL",
+                "SELECT target, rejected FROM redirect_ "
+                "WHERE number BETWEEN ? AND ? AND rejected NOT NULL",
                 self.first,
                 self.last,
             )
         ]
 
     def sitemaps(self) -> list[Sitemap]:
-        """Give what came of sitemaps, in that order."""
-        columns = "url, kind, entries, admitted, flaws, detail, referrer, refused, exact"
+        """Return the sitemaps, in the order in which they were read."""
+        columns = "url, kind, entries, admitted, flaws, detail, referrer, rejected, fetched, exact"
         sql = f"SELECT {columns} FROM sitemaps WHERE walk = ? ORDER BY id"
-        return [_sitemap(row) for row in self._database.rows(sql, self.walk)]
+        return [_sitemap(row) for row in self._database.rows(sql, self.number)]
 
     def listings(self) -> dict[str, Listing]:
-        """Give what sitemaps say of URLs, by the keys that were given."""
+        """Return the sitemap entries of URLs, by the keys under which they were written."""
         sql = "SELECT url, sitemap, last_modified, priority FROM listings WHERE walk = ?"
-        return {url: Listing(*said) for url, *said in self._database.rows(sql, self.walk)}
+        return {url: Listing(*entry) for url, *entry in self._database.rows(sql, self.number)}
 
     def listing(self, key: str) -> Listing | None:
-        """Give what sitemaps say of one URL."""
+        """Return the sitemap entry of a key, or None."""
         sql = "SELECT sitemap, last_modified, priority FROM listings WHERE walk = ? AND url = ?"
-        found = self._database.rows(sql, self.walk, rows.near(key))
+        found = self._database.rows(sql, self.number, rows.column_value(key))
         return Listing(*found[0]) if found else None
 
 
-_REFUSED = msgspec.json.Decoder(list[Refused])
+_REJECTED = msgspec.json.Decoder(list[RejectedLink])
 
 
-def robots(database: Database) -> Iterator[tuple[str, float, Response]]:
-    """Give the last answer for the robots.txt of each origin, and when it came."""
+def stored_robots(database: Database) -> Iterator[tuple[str, float, Response]]:
+    """Yield the last response for the robots.txt of each origin of all walks, and its time."""
     for origin, fetched, status, headers, body in database.rows(
         "SELECT origin, fetched, status, headers, body FROM robots"
     ):
@@ -245,12 +278,54 @@ def _pairs(headers: str) -> list[tuple[bytes, bytes]]:
 
 
 def _sitemap(row: Row) -> Sitemap:
-    values: Any = rows.exactly(row[:-1], row[-1])
-    url, kind, entries, admitted, flaws, detail, referrer, refused = values
-    found = () if refused is None else tuple(rows.read(_REFUSED, refused))
-    about = (tuple(map(Reason, rows.words(flaws))), detail, referrer, found)
+    values: Any = rows.merge_exact(row[:-1], row[-1])
+    url, kind, entries, admitted, flaws, detail, referrer, rejected, fetched = values
+    links = () if rejected is None else tuple(rows.parse_json(_REJECTED, rejected))
+    about = (tuple(map(Reason, rows.parse_strings(flaws))), detail, referrer, links, bool(fetched))
     return Sitemap(url, kind, entries, admitted, *about)
 
 
 def _number(found: tuple[int, Outcome]) -> int:
     return found[0]
+
+
+def stored_facts(database: Database, number: int) -> tuple[str, int, Facts] | None:
+    """Return the facts of the page with a number, after its URL and number; None if there is none.
+
+    A page that was a 304 is replaced by the page that it stands for.
+    """
+    own = ", ".join(f"page_.{name}" for name in rows.PAGE.split(", "))
+    sql = (
+        "SELECT number, url, depth, referrer, page_.digest, "
+        f"{own}, links_.links, links_.rejected, page_.exact "
+        "FROM page_ LEFT JOIN links_ USING (number) JOIN urls USING (number) "
+        "WHERE number = (SELECT coalesce(same_as, number) FROM page_ WHERE number = ?)"
+    )
+    for found, url, depth, referrer, digest, *values, exact in database.rows(sql, number):
+        page = rows.page(url, depth, referrer, rows.merge_exact(tuple(values), exact))
+        return url, found, _facts(page, digest)
+    return None
+
+
+def _facts(page: Page, digest: bytes | None) -> Facts:
+    """Return the facts that the reading of a page found, as far as its outcome has them.
+
+    The order of the links differs: the admitted links come first, then the rejected ones. Of the
+    links that were marked nofollow only those rejected for it are known.
+    """
+    bad = [url for url, reason in page.rejected if reason is Reason.BAD_URL]
+    rejected = [url for url, reason in page.rejected if reason is not Reason.BAD_URL]
+    return Facts(
+        page.content_type,
+        page.charset,
+        page.title,
+        tuple(dict.fromkeys((*page.links, *rejected))),
+        tuple(bad),
+        page.links_beyond,
+        page.flaws,
+        frozenset(url for url, reason in page.rejected if reason is Reason.REL_NOFOLLOW),
+        page.canonical,
+        page.robots,
+        anchors=page.anchors,
+        digest=digest,
+    )

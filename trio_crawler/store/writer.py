@@ -1,16 +1,48 @@
-"""An entry: one batch as changes of rows, to be made inside a transaction."""
+"""Write a batch of changes as rows, inside a transaction."""
 
 # ruff: noqa: S608 - all names that are put into SQL are our own.
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from trio_crawler.model import Failure, Listing, Page, Redirect, Response, Sitemap
+from trio_crawler.model import Failure, Listing, Outcome, Page, Redirect, Response, Sitemap
 from trio_crawler.store import rows
-from trio_crawler.store.batch import Batch
 from trio_crawler.store.database import Database, Row
-from trio_crawler.store.rows import Dumps
+from trio_crawler.store.rows import EncodeJson
+
+if TYPE_CHECKING:
+    from trio_crawler.store.streams import Stream
+
+
+@dataclass(slots=True)
+class Batch:
+    """Changes of a crawl, to be written in one transaction.
+
+    A number is that of a URL; times are seconds since 1970. `admitted` URLs are new: number, URL,
+    "page" or "sitemap", depth, redirects left, referrer and priority; numbers rise. `settled` URLs
+    have an outcome: number, time and the outcome, which has the URL, depth and referrer of that
+    number. `sitemaps` are finished: number (0 if it was not requested), the sitemap (None if it
+    was a redirect), and its entries by URL. `tried` URLs wait for a retry: number and tries made.
+    `raised_redirects` are redirect budgets raised after admission: redirects left and number.
+    `robots` are responses for robots.txt: origin, time and response. `writes` are outcomes for
+    streams. `retries` counts tries beyond the first.
+    """
+
+    admitted: list[tuple[int, str, str, int, int, str | None, float | None]] = field(
+        default_factory=list
+    )
+    settled: list[tuple[int, float, Outcome]] = field(default_factory=list)
+    sitemaps: list[tuple[int, Sitemap | None, list[tuple[str, Listing]]]] = field(
+        default_factory=list
+    )
+    tried: list[tuple[int, int]] = field(default_factory=list)
+    raised_redirects: list[tuple[int, int]] = field(default_factory=list)
+    robots: list[tuple[str, float, Response]] = field(default_factory=list)
+    writes: list[tuple[Stream, list[Outcome]]] = field(default_factory=list)
+    retries: int = 0
 
 
 def _insert(table: str, columns: str) -> str:
@@ -19,12 +51,13 @@ def _insert(table: str, columns: str) -> str:
 
 
 _PAGE = _insert("page_", f"number, {rows.PAGE}, exact")
-_LINKS = _insert("links_", "number, links, refused")
+_LINKS = _insert("links_", "number, links, rejected")
 _REDIRECT = _insert("redirect_", f"number, {rows.REDIRECT}, exact")
 _FAILURE = _insert("failure_", f"number, {rows.FAILURE}, exact")
 _SKIP = _insert("skip_", "number, reason")
 _SITEMAP = _insert(
-    "sitemaps", "walk, url, kind, entries, admitted, flaws, detail, referrer, refused, exact"
+    "sitemaps",
+    "walk, url, kind, entries, admitted, flaws, detail, referrer, rejected, fetched, exact",
 )
 _LISTING = (
     "INSERT OR IGNORE INTO listings (walk, url, sitemap, last_modified, priority) "
@@ -35,57 +68,48 @@ _ROBOTS = (
 )
 
 
-class Entry:
-    """Make the changes of one batch; `make` may be called again, after a rollback.
+class BatchWriter:
+    """The rows of one batch; `write` may be called again after a rollback.
 
-    `unchanged` has, by URL, the number of the page that a 304 stands for.
+    `unchanged` has by URL the number of the page that a 304 stands for.
     """
 
     def __init__(
-        self, database: Database, walk: int, first: int, batch: Batch, unchanged: Mapping[str, int]
+        self, database: Database, walk: int, batch: Batch, unchanged: Mapping[str, int]
     ) -> None:
         self._database = database
         self._walk = walk
-        self._first = first
         self._batch = batch
         self._unchanged = unchanged
         self._digests: dict[int, bytes | None] = {}
 
-    def make(self, careful: bool) -> None:
-        """Make the changes; if not `careful`, of what a table can hold as it is.
+    def write(self, careful: bool) -> None:
+        """Write the batch; the caller begins and commits the transaction.
 
-        Else it raises UnicodeEncodeError or OverflowError.
+        Unless `careful`, raises UnicodeEncodeError or OverflowError for a value that a column
+        cannot hold. `careful` stores the nearest value, and the original in `exact`.
         """
-        self._admit(careful)
-        self._settle(careful)
-        self._sitemaps(careful)
-        self._robots(careful)
+        self._write_admitted(careful)
+        self._write_settled(careful)
+        self._write_sitemaps(careful)
+        self._write_robots(careful)
 
-    def _admit(self, careful: bool) -> None:
-        batch, many = self._batch, self._database.many
+    def _write_admitted(self, careful: bool) -> None:
+        batch, many = self._batch, self._database.execute_many
         if batch.admitted:
             many(
                 "INSERT INTO urls (number, url, purpose, depth, redirects, referrer, priority, "
                 f"tries, ended, walk) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, {self._walk:d})",
-                map(_near, batch.admitted) if careful else batch.admitted,
+                map(_column_values, batch.admitted) if careful else batch.admitted,
             )
         if batch.tried:
             waiting = ((tries, number) for number, tries in batch.tried)
             many("UPDATE urls SET tries = ? WHERE number = ?", waiting)
-        for redirects, which in batch.fuller:
-            self._fuller(redirects, which)
+        if batch.raised_redirects:
+            many("UPDATE urls SET redirects = ? WHERE number = ?", batch.raised_redirects)
 
-    def _fuller(self, redirects: int, which: int | str) -> None:
-        if isinstance(which, int):
-            sql = "UPDATE urls SET redirects = ? WHERE number = ?"
-            self._database.do(sql, redirects, which)
-        else:
-            # Without an index, which would cost every URL something.
-            sql = "UPDATE urls SET redirects = ? WHERE number >= ? AND url = ?"
-            self._database.do(sql, redirects, self._first, rows.near(which))
-
-    def _settle(self, careful: bool) -> None:
-        settled, many = self._batch.settled, self._database.many
+    def _write_settled(self, careful: bool) -> None:
+        settled, many = self._batch.settled, self._database.execute_many
         if not settled:
             return
         many("UPDATE urls SET ended = 1 WHERE number = ?", [(number,) for number, _, _ in settled])
@@ -97,23 +121,25 @@ class Entry:
                 many(sql, found)
 
     def _pages(self, careful: bool) -> list[Row]:
-        dumps: Dumps = rows.careful if careful else rows.fast
+        encode: EncodeJson = rows.any_to_json if careful else rows.to_json
         found = []
         for number, fetched, page in self._batch.settled:
             if isinstance(page, Page):
                 same_as, digest = self._content(number, page)
-                values = rows.of_page(page, fetched, same_as, digest, dumps)
+                values = rows.page_values(page, fetched, same_as, digest, encode)
                 found.append(_row(number, values, careful))
         return found
 
     def _content(self, number: int, page: Page) -> tuple[int | None, bytes | None]:
-        """Return which page a 304 stands for, and the digest of the body."""
+        """Return the number of the page that a 304 stands for, and the digest of the body."""
         same_as = self._unchanged.get(page.url) if page.status == 304 else None
         if number not in self._digests:
-            self._digests[number] = rows.digest_of(page) if same_as is None else self._old(same_as)
+            self._digests[number] = (
+                rows.body_digest(page) if same_as is None else self._stored_digest(same_as)
+            )
         return same_as, self._digests[number]
 
-    def _old(self, number: int) -> bytes | None:
+    def _stored_digest(self, number: int) -> bytes | None:
         found = self._database.rows("SELECT digest FROM page_ WHERE number = ?", number)
         return found[0][0] if found else None
 
@@ -121,64 +147,65 @@ class Entry:
         redirects, failures, skips = [], [], []
         for number, fetched, outcome in self._batch.settled:
             if isinstance(outcome, Redirect):
-                redirects.append(_row(number, rows.of_redirect(outcome, fetched), careful))
+                redirects.append(_row(number, rows.redirect_values(outcome, fetched), careful))
             elif isinstance(outcome, Failure):
-                failures.append(_row(number, rows.of_failure(outcome, fetched), careful))
+                failures.append(_row(number, rows.failure_values(outcome, fetched), careful))
             elif not isinstance(outcome, Page):
                 skips.append((number, outcome.reason))
         yield from ((_REDIRECT, redirects), (_FAILURE, failures), (_SKIP, skips))
 
-    def _sitemaps(self, careful: bool) -> None:
-        done, many = self._batch.sitemaps, self._database.many
+    def _write_sitemaps(self, careful: bool) -> None:
+        done, many = self._batch.sitemaps, self._database.execute_many
         if not done:
             return
         many("UPDATE urls SET ended = 1 WHERE number = ?", [(number,) for number, _, _ in done])
         found = [_sitemap(sitemap, careful) for _, sitemap, _ in done if sitemap is not None]
         many(_SITEMAP, [(self._walk, *row) for row in found])
-        said = [_listing(self._walk, *each) for _, _, listings in done for each in listings]
-        many(_LISTING, map(_near, said) if careful else said)
+        entries = [_listing(self._walk, *each) for _, _, listings in done for each in listings]
+        many(_LISTING, map(_column_values, entries) if careful else entries)
 
-    def _robots(self, careful: bool) -> None:
-        found = [_answer(*each) for each in self._batch.robots]
+    def _write_robots(self, careful: bool) -> None:
+        found = [_robots_row(*each) for each in self._batch.robots]
         if found:
-            self._database.many(_ROBOTS, map(_near, found) if careful else found)
+            self._database.execute_many(_ROBOTS, map(_column_values, found) if careful else found)
 
 
-def enter_run(database: Database, run: int, seconds: float, retries: int) -> None:
-    """Note how long a run has taken, and its tries beyond the first since the last note."""
+def record_progress(database: Database, run: int, seconds: float, retries: int) -> None:
+    """Record the duration of a run so far, and add retries to its count."""
     sql = "UPDATE runs SET seconds = ?, retries = retries + ? WHERE run = ?"
-    database.do(sql, seconds, retries, run)
+    database.execute(sql, seconds, retries, run)
 
 
 def _row(number: int, values: rows.Values, careful: bool) -> Row:
-    held, exact = rows.storable(values) if careful else (values, None)
-    return (number, *held, exact)
+    columns, exact = rows.split_exact(values) if careful else (values, None)
+    return (number, *columns, exact)
 
 
-def _near(row: Row) -> Row:
-    return tuple(map(rows.near, row))
+def _column_values(row: Row) -> Row:
+    return tuple(map(rows.column_value, row))
 
 
 def _sitemap(sitemap: Sitemap, careful: bool) -> Row:
-    dumps: Dumps = rows.careful if careful else rows.fast
+    encode: EncodeJson = rows.any_to_json if careful else rows.to_json
     values = (
         sitemap.url,
         sitemap.kind,
         sitemap.entries,
         sitemap.admitted,
-        dumps(sitemap.flaws) if sitemap.flaws else None,
+        encode(sitemap.flaws) if sitemap.flaws else None,
         sitemap.detail,
         sitemap.referrer,
-        dumps(sitemap.refused) if sitemap.refused else None,
+        encode(sitemap.rejected) if sitemap.rejected else None,
+        sitemap.fetched,
     )
-    held, exact = rows.storable(values) if careful else (values, None)
-    return (*held, exact)
+    columns, exact = rows.split_exact(values) if careful else (values, None)
+    return (*columns, exact)
 
 
-def _listing(walk: int, key: str, said: Listing) -> Row:
-    return (walk, key, *said)
+def _listing(walk: int, key: str, listing: Listing) -> Row:
+    return (walk, key, *listing)
 
 
-def _answer(origin: str, fetched: float, answer: Response) -> Row:
+def _robots_row(origin: str, fetched: float, answer: Response) -> Row:
     pairs = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in answer.headers.raw]
-    return (origin, fetched, answer.status, rows.fast(pairs), answer.body)
+    return (origin, fetched, answer.status, rows.to_json(pairs), answer.body)

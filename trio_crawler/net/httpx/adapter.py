@@ -1,4 +1,4 @@
-"""Outside: URLs asked through a transport or a client that is the caller's."""
+"""HttpxAdapter: requests by a client or transport of httpx."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ import httpx
 import trio
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net import transport as bridge
-from trio_crawler.net.client import ClientTransport
-from trio_crawler.net.errors import Faulty, fault_of
+from trio_crawler.net.errors import FetchError
 from trio_crawler.net.head import (
-    MOST_BYTES,
-    MOST_LINES,
+    MAX_HEAD_BYTES,
+    MAX_HEAD_LINES,
     WITHOUT_BODY,
     Fields,
     Head,
-    bad,
+    bad_reply,
     content_encoding,
     content_length,
 )
-from trio_crawler.net.httpx.context import ASKING, Asking
+from trio_crawler.net.httpx.context import REQUEST_CONTEXT, RequestContext
+from trio_crawler.net.httpx.errors import fault_of
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import Requests, Target, bad_url, merged
+from trio_crawler.net.transport import head_of
 
-CLOSING = 1.0
+CLOSE_TIMEOUT = 1.0
 """Seconds that closing may take."""
 
-_MOST_LEFT = 100_000
+_MAX_PARTS = 100_000
+_HEADERS = "trio_crawler.headers"
 _PHASES = {
     "connect_tcp.started": Phase.CONNECT,
     "start_tls.started": Phase.TLS,
@@ -38,8 +39,8 @@ _PHASES = {
 }
 
 
-class Answer:
-    """Hold a response of httpx whose body is still to be read, as it was sent."""
+class ResponseBody:
+    """The body of an httpx response, as it was sent."""
 
     def __init__(self, response: httpx.Response, progress: Progress) -> None:
         self.response = response
@@ -51,7 +52,7 @@ class Answer:
         self.parts: AsyncIterator[bytes] = aiter(response.stream)
 
     async def read(self) -> bytes:
-        """Return the next bytes of the body, none when all of it has come. Raises Faulty."""
+        """Return the next bytes of the body, none at its end. Raises FetchError."""
         progress = self._progress
         try:
             async for part in self.parts:
@@ -59,18 +60,18 @@ class Answer:
                     progress.received = (progress.received or 0) + len(part)
                     return part
         except (httpx.TransportError, OSError) as error:
-            raise _faulty(error, progress) from error
+            raise _fetch_error(error, progress) from error
         received = progress.received or 0
         if self.length is not None and received < self.length:
             detail = f"{received} of {self.length} bytes of the body came"
-            raise Faulty(Reason.INCOMPLETE, detail, Phase.READ)
+            raise FetchError(Reason.INCOMPLETE, detail, Phase.READ)
         return b""
 
 
-class Outside:
-    """Ask for URLs through httpx. The head is given at once, the body by `read`, then `release`.
+class HttpxAdapter:
+    """A client or transport of httpx as a Network.
 
-    Addresses, certificates and connections are the affair of the transport.
+    Addresses, certificates and connections are up to the client or transport.
     """
 
     def __init__(
@@ -83,49 +84,56 @@ class Outside:
         self._transport = transport
 
     async def ask(
-        self, url: str, progress: Progress, most: int, added: Fields | None = None
-    ) -> tuple[Answer, Head, bytes]:
-        """Ask for a URL with GET, with the `added` fields; a relay takes `most` bytes of body.
+        self, url: str, progress: Progress, max_bytes: int, added: Fields | None = None
+    ) -> tuple[ResponseBody, Head, bytes]:
+        """Send a GET request; see `Network.ask`. Raises FetchError.
 
-        The last is the head of the request, as httpx had it. Raises Faulty.
+        The head of the request is returned as httpx had it. Only transports of this package
+        bound the body by `max_bytes`.
         """
         target = Target.of(url)
-        progress.peer = target.authority
+        progress.server = target.authority
         progress.phase = Phase.WAIT
         try:
             request = self._request(url, target, progress, added or [])
         except (httpx.InvalidURL, UnicodeError) as error:
             raise bad_url(ascii(str(error))) from error
-        asking = ASKING.set(Asking(progress, most))
+        token = REQUEST_CONTEXT.set(RequestContext(progress, max_bytes))
         try:
             response = await self._transport.handle_async_request(request)
         except (httpx.TransportError, OSError) as error:
-            raise _faulty(error, progress) from error
+            raise _fetch_error(error, progress) from error
         finally:
-            ASKING.reset(asking)
+            REQUEST_CONTEXT.reset(token)
         progress.phase, progress.received = Phase.READ, 0
-        answer = Answer(response, progress)
+        body = ResponseBody(response, progress)
         try:
             head = _head(response)
-        except Faulty:
-            await self.release(answer)  # noqa: ASYNC120 - it shields itself where it waits
+        except FetchError:
+            await self.release(body)  # noqa: ASYNC120 - it shields itself where it waits
             raise
-        answer.length = head.length
-        # A client makes new requests where its authentication asks for more than one.
+        body.length = head.length
+        # A client makes new requests if its authentication needs more than one.
         sent = request if self._client is None else response.request
-        return answer, head, bridge.head_of(sent)
+        return body, head, head_of(sent)
 
-    async def release(self, answer: Answer) -> None:
-        """Close a response, read or not."""
-        with trio.move_on_after(CLOSING, shield=True):
-            if isinstance(answer.parts, AsyncGenerator):
-                await _abandon(answer.parts)
-            await answer.response.aclose()
+    async def release(self, body: ResponseBody) -> None:
+        """Close a response, whether its body was read or not."""
+        with trio.move_on_after(CLOSE_TIMEOUT, shield=True):
+            if isinstance(body.parts, AsyncGenerator):
+                await _abandon(body.parts)
+            await body.response.aclose()
+
+    def statistics(self) -> None:
+        """Return None: the connections are not this object's."""
+
+    async def aclose(self) -> None:
+        """Close nothing: the client or transport is the caller's."""
 
     def _request(
         self, url: str, target: Target, progress: Progress, added: Fields
     ) -> httpx.Request:
-        # With a Host of ours httpx does not decode the name, which fails for half of the emoji.
+        # With a Host field httpx does not decode the name, which fails for half of the emoji.
         fields = merged(self._requests.with_cookies(url, self._requests.fields(target)), added)
         extensions: dict[str, Any] = {"trace": _tracing(progress)}
         if httpx.URL(url).raw_path != target.target.encode():
@@ -136,8 +144,41 @@ class Outside:
         return httpx.Request("GET", url, headers=fields, extensions=extensions)
 
 
+class ClientTransport(httpx.AsyncBaseTransport):
+    """A caller's client as a transport, so that its headers, cookies and hooks apply.
+
+    Redirects are returned, not followed. The client stays the caller's to close.
+    """
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request, and return its response before the body is read."""
+        hooks = self._client.event_hooks
+        if self._hide_location not in hooks["response"]:
+            response_hooks = [*hooks["response"], self._hide_location]
+            self._client.event_hooks = {**hooks, "response": response_hooks}
+        request.extensions[_HEADERS] = True
+        response = await self._client.send(request, stream=True, follow_redirects=False)
+        response.headers = response.extensions.pop(_HEADERS, response.headers)
+        return response
+
+    @staticmethod
+    async def _hide_location(response: httpx.Response) -> None:
+        """Hide Location from the client, and keep the headers in the extensions.
+
+        The client makes the next request even if it is not to follow it. For `javascript:` and
+        other odd targets that raises, and the response is lost.
+        """
+        if _HEADERS in response.request.extensions and "location" in response.headers:
+            response.extensions[_HEADERS] = response.headers
+            others = [pair for pair in response.headers.raw if pair[0].lower() != b"location"]
+            response.headers = httpx.Headers(others)
+
+
 def _tracing(progress: Progress) -> Any:
-    """Follow httpcore's events; other transports send none."""
+    """Return a function that follows httpcore's events; other transports send none."""
 
     async def trace(event: str, details: Any) -> None:  # noqa: ASYNC124 - httpcore awaits it
         phase = _PHASES.get(event.partition(".")[2])
@@ -147,16 +188,16 @@ def _tracing(progress: Progress) -> Any:
     return trace
 
 
-def _faulty(error: httpx.TransportError | OSError, progress: Progress) -> Faulty:
-    if isinstance(error.__cause__, Faulty):
-        # It comes of a wire that the caller has passed in.
+def _fetch_error(error: httpx.TransportError | OSError, progress: Progress) -> FetchError:
+    if isinstance(error.__cause__, FetchError):
+        # The transport is a Wire, or a client over one.
         return error.__cause__
-    fault = fault_of(error, progress.peer, progress.received)
-    return Faulty(fault.reason, fault.detail, progress.phase)
+    fault = fault_of(error, progress.server, progress.received)
+    return FetchError(fault.reason, fault.detail, progress.phase)
 
 
 def _head(response: httpx.Response) -> Head:
-    """Say what the wire would say of the same answer; its framing is the transport's affair."""
+    """Return the head that the wire would parse; the framing is up to the transport."""
     status, headers = response.status_code, response.headers
     length = 0 if status in WITHOUT_BODY else None
     if length is None and "transfer-encoding" not in headers:
@@ -167,13 +208,14 @@ def _head(response: httpx.Response) -> Head:
 
 
 def _check(status: int, fields: Fields) -> None:
-    """Refuse what the wire would have refused."""
+    """Refuse a head that the wire would refuse."""
     if status < 200:
-        raise bad(f"status {status} was not asked for")
+        raise bad_reply(f"the answer has status {status}, which is not a final one")
     size = sum(len(name) + len(value) for name, value in fields)
-    if len(fields) > MOST_LINES or size > MOST_BYTES:
-        what = f"{len(fields)} header lines with {size} bytes"
-        raise bad(f"the answer has {what}; {MOST_LINES} lines with {MOST_BYTES} are the limit")
+    if len(fields) > MAX_HEAD_LINES or size > MAX_HEAD_BYTES:
+        found = f"{len(fields)} header lines with {size} bytes"
+        limit = f"{MAX_HEAD_LINES} lines with {MAX_HEAD_BYTES} are the limit"
+        raise bad_reply(f"the answer has {found}; {limit}")
 
 
 async def _abandon(parts: AsyncGenerator[bytes, None]) -> None:
@@ -185,7 +227,7 @@ async def _abandon(parts: AsyncGenerator[bytes, None]) -> None:
     with trio.CancelScope(shield=True) as scope:
         scope.cancel()
         try:
-            for _ in range(_MOST_LEFT):
+            for _ in range(_MAX_PARTS):
                 await anext(parts)
         except (StopAsyncIteration, httpx.TransportError):
             return

@@ -1,4 +1,4 @@
-"""Backend: the sockets under httpcore, dialled as the wire's are, counted and bounded."""
+"""Backend: the sockets under httpcore, connected as the wire's are, counted and bounded."""
 
 from __future__ import annotations
 
@@ -14,31 +14,37 @@ import trio
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.dial import Dialer
-from trio_crawler.net.errors import Faulty, fault_of
-from trio_crawler.net.httpx.adapter import CLOSING
-from trio_crawler.net.httpx.context import ASKING, Asking, Meter, OneOnlyError
+from trio_crawler.net.errors import FetchError
+from trio_crawler.net.httpx.adapter import CLOSE_TIMEOUT
+from trio_crawler.net.httpx.context import (
+    REQUEST_CONTEXT,
+    ConnectionCounts,
+    NoHttp2,
+    RequestContext,
+)
+from trio_crawler.net.httpx.errors import fault_of
 from trio_crawler.net.progress import Progress
-from trio_crawler.net.resolve import peer
-from trio_crawler.net.wire import AROUND
-from trio_crawler.policy.limits import MAX_BYTES
+from trio_crawler.net.resolve import server_name
+from trio_crawler.net.tls import uncertifiable
+from trio_crawler.net.wire import FRAMING_BYTES, MAX_BYTES
 
-_WRITING = 1.0
+_WRITE_TIMEOUT = 1.0
 _ALPN = ["http/1.1"]
 
 _Tls: TypeAlias = trio.SSLStream[trio.abc.Stream]
 
 
 class Backend(httpcore.AsyncNetworkBackend):
-    """Connect by `dial`, to `proxy` if there is one, and count in `meter`.
+    """Connect by `dial`, to `proxy` if there is one, and count connections and bytes.
 
-    A connection for HTTP/1.1 has to be for one answer: it may bring no more bytes than the wire
-    takes for one. Without a proxy it is for HTTP/2 only. Raises Faulty, and OneOnlyError where
+    A connection for HTTP/1.1 serves one response, which may have as many bytes as the wire
+    allows. A connection without a proxy is for HTTP/2 only. Raises FetchError, and NoHttp2 if
     the server does not speak HTTP/2.
     """
 
-    def __init__(self, dial: Dialer, meter: Meter, proxy: httpx.URL | None) -> None:
+    def __init__(self, dial: Dialer, counts: ConnectionCounts, proxy: httpx.URL | None) -> None:
         self._dial = dial
-        self._meter = meter
+        self._counts = counts
         self._proxy = proxy
 
     async def connect_tcp(
@@ -49,88 +55,93 @@ class Backend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        asking = ASKING.get() or Asking(Progress(peer(host, port)), MAX_BYTES)
-        whom = peer(host, port)
+        name = server_name(host, port)
+        context = REQUEST_CONTEXT.get() or RequestContext(Progress(name), MAX_BYTES)
+        progress = context.progress
         if self._proxy is None:
-            connected = await self._dial(host, port, asking.progress)
+            connected = await self._dial(host, port, progress)
         else:
-            asked, asking.progress.peer = asking.progress.peer, f"the proxy {whom}"
-            with _blaming_the_proxy(whom):
-                connected = await self._dial(host, port, asking.progress)
-            asking.progress.peer = asked
-        asking.connected = True
-        plain = _Counted(trio.SocketStream(trio.socket.from_stdlib_socket(connected)), self._meter)
-        plain.bound(asking)
-        first = self._proxy is not None and self._proxy.scheme == "https"
-        blamed = f"the proxy {whom}" if first else None
-        return _Network(plain, plain, asking, one=self._proxy is not None, blamed=blamed)
+            server, progress.server = progress.server, f"the proxy {name}"
+            with _naming_the_proxy(name):
+                connected = await self._dial(host, port, progress)
+            progress.server = server
+        context.connected = True
+        socket = trio.socket.from_stdlib_socket(connected)
+        plain = _CountedStream(trio.SocketStream(socket), self._counts)
+        plain.count_for(context)
+        tls_to_proxy = self._proxy is not None and self._proxy.scheme == "https"
+        certified = f"the proxy {name}" if tls_to_proxy else None
+        http1 = self._proxy is not None
+        return _NetworkStream(plain, plain, context, http1=http1, certified=certified)
 
     async def sleep(self, seconds: float) -> None:
         await trio.sleep(seconds)
 
 
-class _Counted(trio.abc.Stream):
-    """Pass bytes on, count them, and refuse those beyond a bound."""
+class _CountedStream(trio.abc.Stream):
+    """A stream that counts its bytes, and refuses those beyond a bound."""
 
-    def __init__(self, inner: trio.SocketStream, meter: Meter) -> None:
+    def __init__(self, inner: trio.SocketStream, counts: ConnectionCounts) -> None:
         self._inner = inner
-        self._meter = meter
+        self._counts = counts
         self._is_open = True
         self._received = 0
-        self._most = inf
+        self._max_bytes = inf
         self._progress = Progress("")
-        meter.made += 1
-        meter.open += 1
+        counts.made += 1
+        counts.open += 1
 
-    def bound(self, asking: Asking | None) -> None:
-        """Count from here on for the answer to a request, or for no one's."""
+    def count_for(self, context: RequestContext | None) -> None:
+        """Bound the bytes from here on for the response to a request; None removes the bound."""
         self._received = 0
-        self._most = inf if asking is None else asking.most + AROUND
-        self._progress = self._progress if asking is None else asking.progress
+        self._max_bytes = inf if context is None else context.max_bytes + FRAMING_BYTES
+        self._progress = self._progress if context is None else context.progress
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         await self._inner.send_all(data)
-        self._meter.bytes_out += len(data)
+        self._counts.bytes_out += len(data)
 
     async def wait_send_all_might_not_block(self) -> None:
         await self._inner.wait_send_all_might_not_block()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
         data = await self._inner.receive_some(max_bytes)
-        self._meter.bytes_in += len(data)
+        self._counts.bytes_in += len(data)
         self._received += len(data)
-        if self._received > self._most:
-            detail = f"more than {self._most} bytes were sent for one answer"
-            raise Faulty(Reason.TOO_LARGE, detail, self._progress.phase)
+        if self._received > self._max_bytes:
+            detail = f"more than {self._max_bytes} bytes were sent for one answer"
+            raise FetchError(Reason.TOO_LARGE, detail, self._progress.phase)
         return data
 
     async def aclose(self) -> None:
-        self._meter.open -= self._is_open
+        self._counts.open -= self._is_open
         self._is_open = False
         await self._inner.aclose()
 
 
-class _Network(httpcore.AsyncNetworkStream):
-    """Speak over a stream as httpcore wants it, and by TLS when it says so."""
+class _NetworkStream(httpcore.AsyncNetworkStream):
+    """A stream with the interface of httpcore, which httpcore may upgrade to TLS.
+
+    `http1` allows HTTP/1.1, `http2` is set once HTTP/2 is spoken. `certified` names the server
+    whose certificate comes next, if it is not the server of the request.
+    """
 
     def __init__(
         self,
         stream: trio.abc.Stream,
-        plain: _Counted,
-        asking: Asking,
+        plain: _CountedStream,
+        context: RequestContext,
         *,
-        one: bool,
-        two: bool = False,
-        blamed: str | None = None,
+        http1: bool,
+        http2: bool = False,
+        certified: str | None = None,
     ) -> None:
         self._stream = stream
         self._plain = plain
-        self._asking = asking
-        # Whether HTTP/1.1 will do, and whether HTTP/2 is spoken.
-        self._one = one
-        self._two = two
-        # Whose certificate is looked at next, if not that of the server which is asked.
-        self._blamed = blamed
+        self._context = context
+        self._http1 = http1
+        self._http2 = http2
+        self._certified = certified
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
         with _translated(httpcore.ReadTimeout, httpcore.ReadError, timeout):
@@ -140,16 +151,17 @@ class _Network(httpcore.AsyncNetworkStream):
         if not buffer:
             # A cancellation here would leave httpcore's iterators unfinished.
             return
-        if self._two:
-            # What is not sent is lost to the requests of others: the state behind it has moved on.
-            with _translated(httpcore.WriteError, httpcore.WriteError, _WRITING, shield=True):
+        if self._http2:
+            # httpcore's state has moved on: unsent bytes would break the requests of others.
+            late = lost = httpcore.WriteError
+            with _translated(late, lost, _WRITE_TIMEOUT, shield=True):
                 await self._stream.send_all(buffer)
             return
         with _translated(httpcore.WriteTimeout, httpcore.WriteError, timeout):
             await self._stream.send_all(buffer)
 
     async def aclose(self) -> None:
-        # What TLS has to say at the end is not waited for.
+        # The closing words of TLS are not waited for.
         await self._plain.aclose()
 
     async def start_tls(
@@ -164,8 +176,8 @@ class _Network(httpcore.AsyncNetworkStream):
                 await self._shake_hands(stream)
             return self._secured(stream)
         except BaseException:
-            # httpcore forgets it when TLS fails or is cancelled.
-            with trio.move_on_after(CLOSING, shield=True):
+            # httpcore does not close the stream when TLS fails or is cancelled.
+            with trio.move_on_after(CLOSE_TIMEOUT, shield=True):
                 await self._plain.aclose()
             raise
 
@@ -174,19 +186,16 @@ class _Network(httpcore.AsyncNetworkStream):
             return self._stream
         return None
 
-    def _wrapped(self, context: ssl.SSLContext, host: str) -> _Tls:
+    def _wrapped(self, tls: ssl.SSLContext, host: str) -> _Tls:
         try:
             # RFC 6066, 3: the name is sent, and certified, without the dot at its end.
             name = host.removesuffix(".")
-            return trio.SSLStream(
-                self._stream, context, server_hostname=name, https_compatible=True
-            )
+            return trio.SSLStream(self._stream, tls, server_hostname=name, https_compatible=True)
         except ValueError:
-            detail = f"no certificate can be made out for {host}"
-            raise Faulty(Reason.TLS, detail, Phase.TLS) from None
+            raise uncertifiable(host) from None
         finally:
-            # The context is the wire's too, and httpcore has just made it offer HTTP/2.
-            context.set_alpn_protocols(_ALPN)
+            # The wire uses the context too, and httpcore has just made it offer HTTP/2.
+            tls.set_alpn_protocols(_ALPN)
 
     async def _shake_hands(self, stream: _Tls) -> None:
         try:
@@ -194,35 +203,37 @@ class _Network(httpcore.AsyncNetworkStream):
         except trio.BrokenResourceError as error:
             lost = httpx.ConnectError(str(error))
             lost.__cause__ = error
-            fault = fault_of(lost, self._blamed or self._asking.progress.peer, None)
-            raise Faulty(fault.reason, fault.detail, Phase.TLS) from error
+            fault = fault_of(lost, self._certified or self._context.progress.server, None)
+            raise FetchError(fault.reason, fault.detail, Phase.TLS) from error
 
-    def _secured(self, stream: _Tls) -> _Network:
-        two = stream.selected_alpn_protocol() == "h2"
-        if not two and not self._one:
-            raise OneOnlyError
-        self._plain.bound(None if two else self._asking)
-        return _Network(stream, self._plain, self._asking, one=self._one, two=two)
+    def _secured(self, stream: _Tls) -> _NetworkStream:
+        http2 = stream.selected_alpn_protocol() == "h2"
+        if not http2 and not self._http1:
+            raise NoHttp2
+        self._plain.count_for(None if http2 else self._context)
+        return _NetworkStream(stream, self._plain, self._context, http1=self._http1, http2=http2)
 
 
 @contextmanager
 def _translated(
-    late: type[Exception], broken: type[Exception], seconds: float | None, *, shield: bool = False
+    late: type[Exception], lost: type[Exception], seconds: float | None, *, shield: bool = False
 ) -> Iterator[None]:
+    """Raise httpcore's exceptions for a timeout and for a lost connection."""
     try:
         with trio.fail_after(inf if seconds is None else seconds, shield=shield):
             yield
     except trio.TooSlowError as error:
         raise late(str(error)) from error
     except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
-        raise broken(str(error)) from error
+        raise lost(str(error)) from error
 
 
 @contextmanager
-def _blaming_the_proxy(whom: str) -> Iterator[None]:
+def _naming_the_proxy(name: str) -> Iterator[None]:
+    """Write "the proxy" before its name in the detail of a fault."""
     try:
         yield
-    except Faulty as error:
+    except FetchError as error:
         fault = error.fault
-        detail = fault.detail.replace(whom, f"the proxy {whom}", 1)
-        raise Faulty(fault.reason, detail, fault.phase) from error
+        detail = fault.detail.replace(name, f"the proxy {name}", 1)
+        raise FetchError(fault.reason, detail, fault.phase) from error

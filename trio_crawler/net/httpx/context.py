@@ -1,4 +1,4 @@
-"""Asking: what the sockets under httpcore have to know of the request they are opened for."""
+"""RequestContext: the facts about a request that the sockets under httpcore need."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from trio_crawler.net.progress import Progress
 
 
 @dataclass(slots=True, eq=False)
-class Asking:
-    """Hold a request's progress, and how many bytes of body it may bring.
+class RequestContext:
+    """The progress of a request, and the bytes of body that its response may have.
 
-    `connected` becomes true when a connection was made for it.
+    `connected` becomes true when a connection is made for the request.
     """
 
     progress: Progress
-    most: int
+    max_bytes: int
     connected: bool = False
 
 
-# httpcore hands nothing of a request on to what connects for it, but stays in its task.
-ASKING: ContextVar[Asking | None] = ContextVar("ASKING", default=None)
+# httpcore passes no part of a request on to the code that connects, but runs it in the same task.
+REQUEST_CONTEXT: ContextVar[RequestContext | None] = ContextVar("REQUEST_CONTEXT", default=None)
 
 
 @dataclass(slots=True, eq=False)
-class Meter:
-    """Count connections and bytes, as WireStatistics has them."""
+class ConnectionCounts:
+    """Counts of connections and bytes, as WireStatistics has them."""
 
     open: int = 0
     made: int = 0
@@ -35,5 +35,5 @@ class Meter:
     bytes_out: int = 0
 
 
-class OneOnlyError(Exception):
-    """Say that a server does not speak HTTP/2; nothing was asked of it."""
+class NoHttp2(Exception):
+    """The server does not speak HTTP/2; no request was sent to it."""

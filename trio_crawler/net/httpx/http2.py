@@ -1,4 +1,4 @@
-"""Relay: HTTP/2 and proxies by httpx's own transport, all else by the wire."""
+"""Http2OrProxy: requests by HTTP/2 and through proxies go by httpx, all others by the wire."""
 
 from __future__ import annotations
 
@@ -6,94 +6,85 @@ from dataclasses import replace
 
 import httpx
 
-from trio_crawler.net import transport as bridge
 from trio_crawler.net.connection import Connection
-from trio_crawler.net.direct import Direct, origin_of
+from trio_crawler.net.fetch import WireAdapter, origin_of
 from trio_crawler.net.head import Fields, Head
-from trio_crawler.net.httpx.adapter import Answer, Outside
-from trio_crawler.net.httpx.context import OneOnlyError
-from trio_crawler.net.httpx.proxies import Proxies, need
-from trio_crawler.net.httpx.transports import Routes
+from trio_crawler.net.httpx.adapter import HttpxAdapter, ResponseBody
+from trio_crawler.net.httpx.context import NoHttp2
+from trio_crawler.net.httpx.proxies import Proxies, require_package
+from trio_crawler.net.httpx.transports import MAX_IDLE_ORIGINS, OriginTransports
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import Requests, Target
+from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.net.tls import Security
-from trio_crawler.net.wire import Wire, WireStatistics
+from trio_crawler.net.wire import Wire
 
 
-class Relay(httpx.AsyncBaseTransport):
-    """Send requests by HTTP/2 if the server speaks it, and through proxies; else by `wire`.
+class Http2OrProxy:
+    """A Network: httpx where a server speaks HTTP/2 or a proxy is used, else the wire.
 
-    `proxy` is for everything; where none is given and `trust_env` is true, the proxies of the
-    usual environment variables are used. Addresses are judged as the wire's are, but for names
-    that a proxy looks up. A connection that was made only to find a server without HTTP/2 is
-    closed, and the server asked by the wire from then on. `aclose` closes the wire too.
+    `proxy` is used for every request; with `trust_env` the proxies of the usual environment
+    variables are. Addresses are checked as the wire does it, except those of names that a proxy
+    looks up. A connection that only shows that a server does not speak HTTP/2 is closed; from
+    then on the wire is used for that server. `aclose` closes the wire too.
 
-    Raises ValueError for a proxy that cannot be meant, and for packages that are missing.
+    Raises ValueError for a proxy that cannot be used, and for packages that are missing.
     """
 
     def __init__(
-        self, wire: Wire, security: Security, *, http2: bool, proxy: str | None, trust_env: bool
+        self,
+        requests: Requests,
+        wire: Wire,
+        security: Security,
+        *,
+        http2: bool = False,
+        proxy: str | httpx.URL | None = None,
+        trust_env: bool = False,
+        max_idle_origins: int = MAX_IDLE_ORIGINS,
     ) -> None:
         if http2:
-            need("h2", "HTTP/2", "http2")
-        self.wire = wire
+            require_package("h2", "HTTP/2", "http2")
         proxies = Proxies(proxy, trust_env=trust_env)
-        self.routes = Routes(wire.dial, security, proxies, http2=http2)
-
-    def statistics(self) -> WireStatistics:
-        """Count at this moment, the wire's included."""
-        wire = self.wire.statistics()
-        meter, idle = self.routes.statistics()
-        return replace(
-            wire,
-            open=wire.open + meter.open,
-            idle=wire.idle + idle,
-            made=wire.made + meter.made,
-            reused=wire.reused + meter.reused,
-            bytes_in=wire.bytes_in + meter.bytes_in,
-            bytes_out=wire.bytes_out + meter.bytes_out,
+        self.wire = wire
+        self._transports = OriginTransports(
+            wire.dial, security, proxies, http2=http2, max_idle_origins=max_idle_origins
         )
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; the response's body is still to be read."""
-        if self.routes.serves(bridge.origin_of(request)):
-            try:
-                return await self.routes.handle_async_request(request)
-            except OneOnlyError:
-                pass
-        return await self.wire.handle_async_request(request)
-
-    async def aclose(self) -> None:
-        """Close every connection, the wire's too."""
-        await self.routes.aclose()
-        await self.wire.aclose()
-
-
-class Relayed:
-    """Ask for URLs through a relay; what goes by its wire takes no detour through httpx.
-
-    The head is given at once, the body by `read`, then `release`.
-    """
-
-    def __init__(self, requests: Requests, relay: Relay) -> None:
-        self._routes = relay.routes
-        self._direct = Direct(requests, relay.wire)
-        self._outside = Outside(requests, relay.routes)
+        self._by_wire = WireAdapter(requests, wire)
+        self._by_httpx = HttpxAdapter(requests, self._transports)
 
     async def ask(
-        self, url: str, progress: Progress, most: int, added: Fields | None = None
-    ) -> tuple[Connection | Answer, Head, bytes]:
-        """Ask for a URL with GET, with the `added` fields; tell what was sent. Raises Faulty."""
-        if self._routes.serves(origin_of(Target.of(url))):
+        self, url: str, progress: Progress, max_bytes: int, added: Fields | None = None
+    ) -> tuple[Connection | ResponseBody, Head, bytes]:
+        """Send a GET request; see `Network.ask`. Raises FetchError."""
+        if self._transports.serves(origin_of(Target.of(url))):
             try:
-                return await self._outside.ask(url, progress, most, added)
-            except OneOnlyError:
+                return await self._by_httpx.ask(url, progress, max_bytes, added)
+            except NoHttp2:
                 pass
-        return await self._direct.ask(url, progress, most, added)
+        return await self._by_wire.ask(url, progress, max_bytes, added)
 
-    async def release(self, answer: Connection | Answer) -> None:
-        """Keep the connection if its body was read, else close it."""
-        if isinstance(answer, Connection):
-            await self._direct.release(answer)
+    async def release(self, source: Connection | ResponseBody) -> None:
+        """Keep the connection if the body was read, else close it."""
+        if isinstance(source, Connection):
+            await self._by_wire.release(source)
         else:
-            await self._outside.release(answer)
+            await self._by_httpx.release(source)
+
+    def statistics(self) -> WireStatistics:
+        """Count connections and bytes, those of the wire included."""
+        wire = self._by_wire.statistics()
+        counts, idle = self._transports.statistics()
+        return replace(
+            wire,
+            open=wire.open + counts.open,
+            idle=wire.idle + idle,
+            made=wire.made + counts.made,
+            reused=wire.reused + counts.reused,
+            bytes_in=wire.bytes_in + counts.bytes_in,
+            bytes_out=wire.bytes_out + counts.bytes_out,
+        )
+
+    async def aclose(self) -> None:
+        """Close every connection, those of the wire too."""
+        await self._transports.aclose()
+        await self._by_wire.aclose()

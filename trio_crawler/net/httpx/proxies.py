@@ -1,4 +1,4 @@
-"""Proxies: by which of them an origin is asked."""
+"""Proxies: which proxy serves an origin."""
 
 from __future__ import annotations
 
@@ -13,30 +13,38 @@ _SCHEMES = ("http", "https", "all")
 
 
 class Proxies:
-    """Choose a proxy: `proxy` for everything or, with `trust_env`, those of the environment.
+    """The choice of a proxy: `proxy` for all origins or, with `trust_env`, the environment's.
 
-    The environment's are HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, in either case. NO_PROXY lists
-    names, with all that end in them, and addresses (`::1` or `[::1]`), with a port or without;
-    networks such as 10.0.0.0/8 are not understood, as by Python itself.
+    The environment names proxies in HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, in either case.
+    NO_PROXY lists names, which include their subdomains, and addresses (`::1` or `[::1]`), with or
+    without a port; networks such as 10.0.0.0/8 are not supported, as in Python itself.
 
-    Raises ValueError for a proxy that cannot be meant, and for packages that are missing.
+    Raises TypeError or ValueError, which names the argument or variable, for a proxy that cannot
+    be used; ValueError for packages that are missing.
     """
 
-    def __init__(self, proxy: str | None = None, *, trust_env: bool = False) -> None:
-        self._by_environment = trust_env and not proxy
-        self._named = {"all": proxy} if proxy else _of_environment() if trust_env else {}
-        for url in self._named.values():
-            _check(url)
+    def __init__(self, proxy: str | httpx.URL | None = None, *, trust_env: bool = False) -> None:
+        if proxy is not None and trust_env:
+            raise ValueError("proxy and trust_env exclude each other: give one of them")
+        self._by_environment = trust_env
+        if proxy is not None:
+            # Its value may hold a password, so it is not shown.
+            if not isinstance(proxy, str | httpx.URL):
+                kind = type(proxy).__name__
+                raise TypeError(f"proxy must be a URL as a str or httpx.URL, not {kind}")
+            self._named = {"all": _checked("proxy", str(proxy))}
+        else:
+            self._named = _of_environment() if trust_env else {}
 
     def __call__(self, origin: Origin) -> str | None:
-        """Return the URL of the proxy for an origin, None if it needs none."""
+        """Return the URL of the proxy for an origin, or None."""
         scheme, host, port = origin
         if self._by_environment and _is_bypassed(host, port):
             return None
         return self._named.get(scheme) or self._named.get("all")
 
 
-def need(package: str, what: str, extra: str) -> None:
+def require_package(package: str, what: str, extra: str) -> None:
     """Raise ValueError, with a remedy, if a package is missing."""
     if find_spec(package) is None:
         raise ValueError(
@@ -50,25 +58,33 @@ def _is_bypassed(host: str, port: int) -> bool:
 
 
 def _of_environment() -> dict[str, str]:
-    """Return the proxies that the environment names; http:// may be left out, as in curl."""
+    """Return the proxies of the environment; http:// may be left out, as in curl."""
     named = {scheme: url for scheme, url in getproxies().items() if scheme in _SCHEMES}
-    return {scheme: url if "://" in url else f"http://{url}" for scheme, url in named.items()}
+    return {
+        scheme: _checked(f"{scheme}_proxy", url if "://" in url else f"http://{url}")
+        for scheme, url in named.items()
+    }
 
 
-def _check(url: str) -> None:
+def _checked(name: str, url: str) -> str:
+    """Return the URL of a proxy. Raises ValueError for one that cannot be used."""
     try:
         parsed = httpx.Proxy(url).url
         _check_host(parsed)
     except (ValueError, httpx.InvalidURL):
-        # The URL may hold a password, so it is not shown.
-        raise ValueError("a proxy has to be a URL such as http://127.0.0.1:3128") from None
+        wanted = "a URL such as http://127.0.0.1:3128"
+        hidden = "the given one is not shown, as it may hold a password"
+        raise ValueError(f"{name} must be {wanted}; {hidden}") from None
     if parsed.scheme.startswith("socks"):
-        need("socksio", "a SOCKS proxy", "socks")
+        require_package("socksio", "a SOCKS proxy", "socks")
+    return url
 
 
 def _check_host(url: httpx.URL) -> None:
-    """Refuse what would fail when it is looked up or shown. Raises ValueError."""
+    """Refuse a host or port that a lookup or a message would fail for. Raises ValueError."""
     # httpx decodes the name only when asked for it; UnicodeError is a ValueError.
     labels = url.host.removesuffix(".").split(".")
     if not url.raw_host.isascii() or not all(0 < len(label) < 64 for label in labels):
         raise ValueError("not the name of a host")
+    if url.port is not None and not 0 < url.port <= 65535:
+        raise ValueError("not a port")

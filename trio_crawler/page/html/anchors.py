@@ -1,12 +1,13 @@
-"""What a reader sees of a link: the text in its `a`, or the `alt` of its `area`.
+"""Read the anchors of links: the text that a reader sees in an `a`, or the `alt` of an `area`.
 
-The text ends at `</a>` or at the next `<a`, at the latest after 4,096 characters of source: no two
-links look at the same part of a page, so the time is linear. Comments, scripts, styles and what
-else is never shown do not count; where a line or a block begins or ends there is white space.
-Without any text the `alt` of the images stand for it. White space of every kind is collapsed.
+The text ends at `</a>` or at the next `<a`, or after 4,096 characters of source. So no two links
+read the same part of a page, and the time is linear. Comments, scripts, styles and other elements
+that are not shown are left out. White space is added where a line or a block begins or ends, and
+white space of every kind is collapsed. If there is no text, the `alt` of the images replace it.
 
-All that is told from the source, so that it hardly matters which reader found the links. In a page
-that is not tidy, a `title` in a link is shown, and in SVG or MathML the text may end sooner.
+The anchor depends on the source only, so nearly always it does not matter which reader found the
+link. In a page that is not tidy, a `title` in a link counts as text, and in SVG or MathML the text
+may end sooner.
 """
 
 from __future__ import annotations
@@ -19,127 +20,143 @@ from typing import cast
 from trio_crawler.model import Anchor
 from trio_crawler.page import entities
 from trio_crawler.page.html.tokenizer import (
-    ATTRIBUTES,
     COMMENT,
-    W,
-    attribute,
+    NAME_END,
+    SPACE,
+    TAG_END,
+    attribute_matcher,
+    attribute_value,
     either_case,
-    value_of,
 )
 
-LONGEST = 200
+MAX_TEXT = 200
 """Characters of an anchor's text."""
 
 WINDOW = 4_096
-"""Characters of source in which the text of a link must stand."""
+"""Characters of source behind a link in which its text is searched for."""
 
-_MOST_AGAIN = 10_000
-_END = rf"(?=[{W}/>])"
-_UNSEEN = "script style textarea xmp iframe noembed noframes template"
-# The end of the text (1), an element that is not shown (2), any other tag (3: its name), a "<"
-# that is text (4), or a comment and the like. What matches none of this leaves the window.
+_MAX_REPEATS = 10_000
+_NOT_SHOWN = "script style textarea xmp iframe noembed noframes template"
+# The alternatives at a "<" in the source behind a link; one that does not end within the window is
+# no match:
+#
+#   text                       captured   what it is
+#   </a>  <a …                 end        the end of the text
+#   <script …>  <template …>   hidden     an element that is not shown, to be skipped
+#   <b>  </b>  <img alt="x">   name       any other tag
+#   < b  <1                    less       "<" as text
+#   <!--…-->  <!…>  <?…>  </1>            a comment or the like
 _TOKEN = re.compile(
-    rf"<(?:(/?+[aA]{_END})|({either_case(_UNSEEN)}){_END}{ATTRIBUTES}[{W}/]*+>"
-    rf"|(/?+[a-zA-Z][^{W}/>]*+){ATTRIBUTES}[{W}/]*+>|((?=[^a-zA-Z/!?]))"
-    rf"|{COMMENT}>|(?:[!?](?!--)|/(?![a-zA-Z]))[^>]*+>)"
+    rf"""
+    <
+    (?: (?P<end> /?+ [aA] {NAME_END} )
+    |   (?P<hidden> {either_case(_NOT_SHOWN)} ) {NAME_END} {TAG_END}
+    |   (?P<name> /?+ [a-zA-Z] [^{SPACE}/>]*+ ) {TAG_END}
+    |   (?P<less> (?= [^a-zA-Z/!?] ) )
+    |   {COMMENT} >
+    |   (?: [!?] (?!--) | / (?![a-zA-Z]) ) [^>]*+ >
+    )
+    """,
+    re.VERBOSE,
 )
-_TEXT_END, _HIDDEN, _NAME, _LESS = 1, 2, 3, 4
-_FIRST_END = re.compile(rf"</?+[aA]{_END}").search
+_FIRST_END = re.compile(rf"</?+[aA]{NAME_END}").search
 _HIDDEN_END = {
-    name: re.compile(f"</(?:{either_case(name)}){_END}[^>]*+>").search for name in _UNSEEN.split()
+    name: re.compile(f"</(?:{either_case(name)}){NAME_END}[^>]*+>").search
+    for name in _NOT_SHOWN.split()
 }
-_BREAKS = re.compile(
+_IS_BLOCK = re.compile(
     "/?(?:address|article|aside|blockquote|br|center|dd|details|div|dl|dt|fieldset|figcaption"
     "|figure|footer|form|h[1-6]|header|hr|legend|li|main|nav|ol|option|p|pre|section|summary|table"
     "|tbody|td|tfoot|th|thead|tr|ul)",
     re.ASCII | re.IGNORECASE,
 ).fullmatch
-_ALT = attribute("alt")
+_ALT = attribute_matcher("alt")
 _NONE = Anchor()
-# What is in the links of a site's pages is in those of most others as well: to remember it saves
-# more than half of the time, and all but a little of the memory when pages are kept. What a source
-# means does not depend on anything else; one without a text is not kept.
-_KEPT, _LONGEST_KEPT = 4_096, 256
-_known: dict[str | None, Anchor] = {}
+# Most pages of a site contain the same links. A cache of their anchors by source saves more than
+# half of the time, and nearly all of the memory if pages are kept. An anchor depends on its source
+# only. Anchors without a text are not cached.
+_MAX_CACHED, _MAX_CACHED_SOURCE = 4_096, 256
+_cache: dict[str | None, Anchor] = {}
 
 
-class Marks:
-    """Collect the anchors of one text by href, as `found`; links are added in document order."""
+class AnchorCollector:
+    """A collector of one anchor for each href of a page: `found`, in document order."""
 
     def __init__(self, text: str) -> None:
         self.found: dict[str, Anchor] = {}
         self._text = text
-        self._read = 0
-        self._again = _MOST_AGAIN
-        self._told: set[str] = set()
+        self._read_to = 0
+        self._repeats_left = _MAX_REPEATS
+        self._with_text: set[str] = set()
 
     def add(self, href: str, name: str, at: int) -> None:
-        """Read the anchor of a link: an `a` whose tag ends, or an `area` whose name ends, at `at`.
+        """Read the anchor of the next link; its `a` tag ends, or its `area` name ends, at `at`.
 
-        The first that has a text remains, else the first. In search of a text, 10,000 links are
-        read of those whose href came before. Where one that differs in the fragment only has a
-        text, nothing is added: both lead to one URL, and a large page has thousands of these.
+        For each href, the first anchor with a text is kept, else the first. At most 10,000 links
+        are read again for a href that was found before. No anchor is added if the same href with
+        another fragment has a text: both are one URL, and a large page has thousands of these.
         """
-        # With the sign: where the base is no place, "#part" is a URL, and "" is none.
-        place = "".join(href.partition("#")[:2])
-        if place in self._told:
+        # With the "#": if the base is not an http(s) URL, "#part" may be a URL where "" is none.
+        without_fragment = "".join(href.partition("#")[:2])
+        if without_fragment in self._with_text:
             return
         before = self.found.get(href)
         if before is not None:
-            self._again -= 1
-            if self._again < 0:
+            self._repeats_left -= 1
+            if self._repeats_left < 0:
                 return
-        anchor = self._a(at) if name == "a" else of_area(self._text, at)
+        anchor = self._read_a(at) if name == "a" else read_area(self._text, at)
         if anchor.text:
-            # To the end: so they are in the order in which these anchors stand.
+            # At the end: anchors are kept in document order.
             self.found.pop(href, None)
-            self._told.add(place)
+            self._with_text.add(without_fragment)
         if before is None or anchor.text:
             self.found[href] = anchor
 
-    def _a(self, at: int) -> Anchor:
-        if at >= self._read:
-            anchor, self._read = _within(self._text, at)
+    def _read_a(self, at: int) -> Anchor:
+        if at >= self._read_to:
+            anchor, self._read_to = _read_until_end(self._text, at)
             return anchor
-        # What hides a link from its reader does not always hide it from the scan, in SVG. Nothing
-        # may be read again and again for that.
+        # In SVG, the tokenizer finds links in elements that are skipped here. Their text ends at
+        # the next link, so that no part of a page is read again and again.
         end = _FIRST_END(self._text, at, at + WINDOW)
-        return of_source(self._text[at : at + WINDOW if end is None else end.start()])
+        return read_source(self._text[at : at + WINDOW if end is None else end.start()])
 
 
-def of_source(source: str) -> Anchor:
-    """Read an anchor from the source that stands behind its tag."""
-    return _known.get(source) or _keep(source, _within(source, 0)[0])
+def read_source(source: str) -> Anchor:
+    """Return the anchor of an `a` from the source behind its tag."""
+    return _cache.get(source) or _store(source, _read_until_end(source, 0)[0])
 
 
-def of_area(attributes: str, at: int = 0) -> Anchor:
-    """Read the anchor of an `area` from its attributes, which stand from a place on."""
-    return Anchor("area", _collapsed(_alt(attributes, at)))
+def read_area(attributes: str, at: int = 0) -> Anchor:
+    """Return the anchor of an `area`, whose attributes begin at a position."""
+    return Anchor("area", _collapse(_read_alt(attributes, at)))
 
 
-def first(
+def choose_first(
     hrefs: Sequence[str], sources: Sequence[str | None], read: Callable[[int], Anchor]
 ) -> dict[str, Anchor]:
-    """Choose an anchor for each distinct href: the first that has a text, else the first.
+    """Return an anchor for each distinct href: the first with a text, else the first.
 
-    Where nothing but text stands in an `a`, its source is among the `sources`; else `read` gives
-    the anchor with this number. The order is that of the anchors.
+    For each href there is the source of its text in `sources`, or None if the `a` contains more
+    than text: then `read` returns the anchor, given the number of the href. The anchors are
+    returned in document order.
     """
-    # It is all done in C, as nearly all of the links of a page stand on others as well.
+    # All in C for cached anchors: nearly all links of a page are on other pages, too.
     chosen: dict[str, str | None] = {}
     deque(map(chosen.setdefault, hrefs, sources), 0)
-    found = dict(zip(chosen, map(_known.get, chosen.values()), strict=True))
+    found = dict(zip(chosen, map(_cache.get, chosen.values()), strict=True))
     if not all(found.values()) and (without := _read_unknown(found, chosen, hrefs, read)):
         return _with_later_texts(cast("dict[str, Anchor]", found), without, hrefs, sources, read)
     return cast("dict[str, Anchor]", found)
 
 
-def better(
+def prefer_text(
     pairs: Iterable[tuple[str, Anchor]], found: dict[str, Anchor] | None = None
 ) -> dict[str, Anchor]:
-    """Choose one of several anchors for each name: the first that has a text, else the first.
+    """Return an anchor for each name: the first with a text, else the first.
 
-    Those that were `found` before come first.
+    Anchors that were `found` before precede the others.
     """
     found = {} if found is None else found
     for name, anchor in pairs:
@@ -149,18 +166,20 @@ def better(
 
 
 def by_url(
-    anchors: Mapping[str, Anchor], leads: Mapping[str, str], malformed: Collection[str]
+    anchors: Mapping[str, Anchor], resolved: Mapping[str, str], malformed: Collection[str]
 ) -> dict[str, Anchor]:
-    """Give the anchors of hrefs to the URLs these lead to, and to those that are no URL."""
+    """Return the anchors of hrefs by the URLs that these resolve to, or by malformed href."""
     found: dict[str, Anchor] = {}
-    if list(leads) == list(anchors):
-        found = dict(zip(leads.values(), anchors.values(), strict=True))
-    if len(found) < len(leads):
-        found = better((leads[href], anchor) for href, anchor in anchors.items() if href in leads)
-        found = dict.fromkeys(leads.values(), _NONE) | found
+    if list(resolved) == list(anchors):
+        found = dict(zip(resolved.values(), anchors.values(), strict=True))
+    if len(found) < len(resolved):
+        found = prefer_text(
+            (resolved[href], anchor) for href, anchor in anchors.items() if href in resolved
+        )
+        found = dict.fromkeys(resolved.values(), _NONE) | found
     if malformed:
         names = ((href.partition("#")[0], anchor) for href, anchor in anchors.items())
-        found |= better((name, anchor) for name, anchor in names if name in malformed)
+        found |= prefer_text((name, anchor) for name, anchor in names if name in malformed)
     return found
 
 
@@ -170,7 +189,7 @@ def _read_unknown(
     hrefs: Sequence[str],
     read: Callable[[int], Anchor],
 ) -> set[str]:
-    """Read the first anchors that are not known; returns the hrefs that have no text there."""
+    """Add the first anchor of each href that was not cached; return the hrefs without a text."""
     numbers: dict[str, int] = {}
     without: set[str] = set()
     for href in [href for href, anchor in found.items() if anchor is None]:
@@ -179,7 +198,7 @@ def _read_unknown(
             numbers = numbers or _first_numbers(hrefs)
             anchor = read(numbers[href])
         else:
-            anchor = of_source(source)
+            anchor = read_source(source)
         found[href] = anchor
         if not anchor.text:
             without.add(href)
@@ -193,12 +212,12 @@ def _with_later_texts(
     sources: Sequence[str | None],
     read: Callable[[int], Anchor],
 ) -> dict[str, Anchor]:
-    """Look for a text in the later anchors of the hrefs that are `without` one."""
+    """Replace the anchors `without` a text by later ones with a text, if there are any."""
     numbers = _first_numbers(hrefs)
     for number in [number for number, href in enumerate(hrefs) if href in without]:
         if (href := hrefs[number]) in without:
             source = sources[number]
-            anchor = read(number) if source is None else of_source(source)
+            anchor = read(number) if source is None else read_source(source)
             if anchor.text:
                 found[href], numbers[href] = anchor, number
                 without.remove(href)
@@ -209,16 +228,16 @@ def _first_numbers(hrefs: Sequence[str]) -> dict[str, int]:
     return dict(zip(reversed(hrefs), range(len(hrefs) - 1, -1, -1), strict=True))
 
 
-def _keep(source: str, anchor: Anchor) -> Anchor:
-    if anchor.text and len(source) <= _LONGEST_KEPT:
-        if len(_known) >= _KEPT:
-            _known.clear()
-        _known[source] = anchor
+def _store(source: str, anchor: Anchor) -> Anchor:
+    if anchor.text and len(source) <= _MAX_CACHED_SOURCE:
+        if len(_cache) >= _MAX_CACHED:
+            _cache.clear()
+        _cache[source] = anchor
     return anchor
 
 
-def _within(text: str, at: int) -> tuple[Anchor, int]:
-    """Read the text behind a place; returns how far it goes as well."""
+def _read_until_end(text: str, at: int) -> tuple[Anchor, int]:
+    """Return the anchor of an `a` whose content begins at a position, and where its text ends."""
     limit = min(len(text), at + WINDOW)
     shown: list[str] = []
     alts: dict[str, None] = {}
@@ -226,27 +245,27 @@ def _within(text: str, at: int) -> tuple[Anchor, int]:
         start = text.find("<", at, limit)
         token = None if start < 0 else _TOKEN.match(text, start, limit)
         shown.append(text[at : limit if start < 0 else start])
-        if token is None or token.lastindex == _TEXT_END:
+        if token is None or (kind := token.lastgroup) == "end":
             at = start if token else limit
             break
         at = token.end()
-        if token.lastindex == _HIDDEN:
-            end = _HIDDEN_END[token[_HIDDEN].lower()](text, at, limit)
+        if kind == "hidden":
+            end = _HIDDEN_END[token["hidden"].lower()](text, at, limit)
             at = limit if end is None else end.end()
-        elif token.lastindex == _LESS:
+        elif kind == "less":
             shown.append("<")
-        elif token.lastindex == _NAME and _BREAKS(token[_NAME]):
+        elif kind == "name" and _IS_BLOCK(token["name"]):
             shown.append(" ")
-        elif token.lastindex == _NAME and token[_NAME].lower() == "img":
-            alts[_alt(text, token.end(_NAME))] = None
-    seen = _collapsed("".join(map(entities.in_text, shown)))
-    return Anchor("a", seen or _collapsed(" ".join(alts))), at
+        elif kind == "name" and token["name"].lower() == "img":
+            alts[_read_alt(text, token.end("name"))] = None
+    seen = _collapse("".join(map(entities.in_text, shown)))
+    return Anchor("a", seen or _collapse(" ".join(alts))), at
 
 
-def _alt(text: str, at: int) -> str:
+def _read_alt(text: str, at: int) -> str:
     match = _ALT(text, at)
-    return "" if match is None else entities.in_attribute(value_of(match))
+    return "" if match is None else entities.in_attribute(attribute_value(match))
 
 
-def _collapsed(text: str) -> str:
-    return " ".join(text.split())[:LONGEST].rstrip(" ")
+def _collapse(text: str) -> str:
+    return " ".join(text.split())[:MAX_TEXT].rstrip(" ")

@@ -1,9 +1,9 @@
-"""The links of a tidy page: one in which no tag holds "<" or ">" but at its two ends.
+"""Find the links of a tidy page: a page in which a tag has "<" and ">" only at its two ends.
 
-Nearly every page is one. Each "<" of it begins something, so what matters is found by going from
-"<" to "<", and the attributes of the other tags need not be followed. That the page is tidy is
-shown afterwards, by a few steps that each pass over all of it in C. Together that takes 60 to 70 %
-of the time of the scan, and less than lexbor needs for its tree.
+Nearly every page is tidy. In a tidy page each "<" begins something, so one expression that goes
+from "<" to "<" finds everything relevant, and need not read the attributes of other tags. Then a
+few passes over the page, all in C, prove that the page is tidy. All this takes 60 to 70 % of the
+time that the tokenizer takes, and less than lexbor needs for its tree.
 """
 
 from __future__ import annotations
@@ -16,208 +16,267 @@ from typing import Any, NamedTuple
 
 from trio_crawler.model import Anchor
 from trio_crawler.page.html import anchors
-from trio_crawler.page.html.tokenizer import ATTRIBUTES, COMMENT, HREF, W, nofollow, value_of
-
-_LONGEST = 1 << 20  # characters; the parts of a page take some ten times its size
-
-_END = rf"(?=[{W}/>])"
-_VALUE = r'"[^"<>]*+"'
-_EASY = rf"(?:[{W}]++[a-z-]++={_VALUE})*+"
-# A link that is not rel=nofollow: that holds a "w", or a reference for it, and few others do. Of
-# what stands beside a href, nearly all begins neither like that nor like rel.
-_PLAIN = rf"(?:[{W}]++(?![hr])[a-z-]++={_VALUE})*+"
-_BESIDE = rf"""(?:[{W}]++(?:(?!href=|rel=)[a-z-]++={_VALUE}|rel="[^"<>wW&]*+"))*+"""
-_LINK_TAG = (
-    rf'a{_PLAIN}(?:[{W}]++href="|{_BESIDE}[{W}]++href=")([^"<>]*+)"'
-    rf"(?:(?=>)|{_BESIDE}(?=[^<>wW&]*+>))"
+from trio_crawler.page.html.tokenizer import (
+    COMMENT,
+    HREF,
+    NAME_END,
+    SPACE,
+    TAG_END,
+    attribute_value,
+    is_nofollow,
 )
-_LINK_TEXT = r"(?:>([^<]*+)</a(?=>))?+"  # of a link with nothing but text in it
+
+_MAX_CHARACTERS = 1 << 20  # the parts of a page take some ten times its size
+
+_VALUE = r'"[^"<>]*+"'
+_EASY = rf"(?: [{SPACE}]++ [a-z-]++ = {_VALUE} )*+"
 _RAW = "iframe|noembed|noframes|style|textarea|xmp"
 _CONTEXTS = "math|select|svg|template"
-_TELLING = rf"(?:(?i:a|area|base|frameset|plaintext|script|title|{_RAW}|{_CONTEXTS}){_END}|[!?])"
-# The first two letters of all these names, and of two more whose attributes often hold a "=".
-# They rule out nearly every other tag, at a third of what trying the names would cost.
-_LIKELY = (
-    rf"(?=[!?aAbBfFiImMnNpPsStTxX])(?=[!?]|[aA][{W}/>rR]|[sS][cCeEtTvV]|[tT][eEiI]|[mM][aAeE]"
-    "|[iI][fFm]|[bB][aA]|[fF][rR]|[nN][oO]|[pP][lL]|[xX][mM])"
-)
+_RELEVANT = rf"""
+    (?: (?i: a|area|base|frameset|plaintext|script|title|{_RAW}|{_CONTEXTS} ) {NAME_END} | [!?] )
+"""
+# The first two letters of all relevant names, and of img and meta, whose values often contain "=".
+# They rule out nearly every other tag in a third of the time that it takes to try the names.
+_LIKELY = rf"""
+    (?= [!?aAbBfFiImMnNpPsStTxX] )
+    (?= [!?]
+    |   [aA][{SPACE}/>rR]   # a, area
+    |   [sS][cCeEtTvV]      # script, select, style, svg
+    |   [tT][eEiI]          # template, textarea, title
+    |   [mM][aAeE]          # math, meta
+    |   [iI][fFm]           # iframe, img
+    |   [bB][aA]            # base
+    |   [fF][rR]            # frameset
+    |   [nN][oO]            # noembed, noframes
+    |   [pP][lL]            # plaintext
+    |   [xX][mM]            # xmp
+    )
+"""
+# The usual link, which is not rel=nofollow: that contains a "w" or a reference, as few other links
+# do. Nearly all attributes beside a href begin neither with "h" nor with "r".
+_FAR = rf"(?: [{SPACE}]++ (?![hr]) [a-z-]++ = {_VALUE} )*+"
+_BESIDE = rf"""
+    (?: [{SPACE}]++ (?: (?! href= | rel= ) [a-z-]++ = {_VALUE} | rel="[^"<>wW&]*+" ) )*+
+"""
+_USUAL_LINK = rf"""
+    a {_FAR}
+    (?: [{SPACE}]++ href=" | {_BESIDE} [{SPACE}]++ href=" ) (?P<href> [^"<>]*+ ) "
+    (?: (?=>) | {_BESIDE} (?= [^<>wW&]*+ > ) )
+"""
+_LINK_TEXT = r"(?: > (?P<text> [^<]*+ ) </a (?=>) )?+"  # of a link that contains only text
 
 
-def _until_end(name: str, not_inside: str = "") -> str:
-    end = rf"/(?i:{name}){_END}"
-    return rf"[^<]*+(?:<(?!{end}{not_inside})[^<]*+)*+<{end}"
+def _end_tag(name: str) -> str:
+    return rf"/ (?i: {name} ) {NAME_END}"
 
 
-_TAG_END = rf"{ATTRIBUTES}[{W}/]*+>"
+def _before(end: str, but: str = "") -> str:
+    """Return an expression for a content up to the "<" of its end tag, without "<" and `but`."""
+    return rf"[^<]*+ (?: < (?! {end} {but} ) [^<]*+ )*+"
 
 
-# What is found stays out of the proof, so each alternative takes exactly what the tokenizer of
-# the HTML Standard takes, and stops before the last ">". The last alternative finds what needs
-# another reader, and takes all the rest, so that nothing goes to the end of the page in vain more
-# than once, and no ">" is left: the page will not be found tidy.
-def _expression(*, anchors: bool) -> re.Pattern[str]:
-    """Make the expression: 1 a href, 2 the name of what needs reading, 3 the title, 5 a context.
+# The expression that splits a tidy page at everything relevant. The matches are left out of the
+# proof that the page is tidy. So each alternative matches exactly what the tokenizer of the HTML
+# Standard would, and stops before a ">", which remains for the "<" of the match. The alternatives,
+# in this order; each stops at "|":
+#
+#   text                           captured    what it is
+#   <a id="i" href="x"|>           href        the usual link
+#   <a href="x">text</a|>          href, text  with `texts`: the usual link with nothing but text
+#   <a| …>  <area| …>  <base| …>   tag         any other; the text behind the match begins with its
+#                                              attributes, which other expressions read
+#   <img src="?a=b"| …>            tag         with `texts`: its alt may be the text of a link
+#   <img src="?a=b"| …>                        img and meta: each "=" would cost the proof time
+#   <!--…--|>  <!…|>  <?…|>                    a comment or the like
+#   <title …>T</title| >           title       a title
+#   <script …>…</script| >                     a script that does not contain "<!--"
+#   <style …>…</style| >           raw         raw text
+#   <svg| …>…</svg>                context     an element in which tags may have another meaning,
+#                                              but which contains nothing relevant
+#   <svg …  <plaintext …|                      anything else relevant: the page is not tidy
+#
+# The last alternative matches the rest of the page. So no ">" remains for the proof, and no other
+# alternative can search the rest of the page again, which would make the time quadratic.
+def _compile(*, texts: bool) -> re.Pattern[str]:
+    image = rf"| img {_EASY} {NAME_END}" if texts else ""
+    title, script = _end_tag("title"), _end_tag("script")
+    raw, context = _end_tag("(?P=raw)"), _end_tag("(?P=context)")
+    return re.compile(
+        rf"""
+        < {_LIKELY}
+        (?: {_USUAL_LINK} {_LINK_TEXT if texts else ""}
+        |   (?P<tag> (?i: a|area|base ) {NAME_END} {image} )
+        |   (?: meta|img ) {_EASY} {NAME_END}
+        |   {COMMENT}
+        |   [!?] (?!--) [^>]*+
+        |   (?i: title ) {NAME_END} {TAG_END} (?P<title> {_before(title)} ) < {title}
+        |   (?i: script ) {NAME_END} {TAG_END} {_before(script, "| !--")} < {script}
+        |   (?P<raw> (?i: {_RAW} ) ) {NAME_END} {TAG_END} {_before(raw)} < {raw}
+        |   (?P<context> (?i: {_CONTEXTS} ) ) {NAME_END}
+            (?= {_before(context, f"| {_RELEVANT}")} < {context} )
+        |   {_RELEVANT} (?s: .* )
+        )
+        """,
+        re.ASCII | re.VERBOSE,
+    )
 
-    With `anchors` 2 is the source in a link if that is text, 3 the name, which may be an image
-    with its attributes, and so on.
-    """
-    image = rf"|img{_EASY}{_END}" if anchors else ""
-    found = [
-        _LINK_TAG + (_LINK_TEXT if anchors else ""),
-        rf"((?i:a|area|base){_END}{image})",
-        rf"(?:meta|img){_EASY}{_END}",
-        COMMENT,
-        "[!?](?!--)[^>]*+",
-        rf"(?i:title){_END}{_TAG_END}(?=([^<]*+(?:<(?!/(?i:title){_END})[^<]*+)*+))"
-        + _until_end("title"),
-        rf"(?i:script){_END}{_TAG_END}" + _until_end("script", "|!--"),
-        rf"(?P<raw>(?i:{_RAW})){_END}{_TAG_END}" + _until_end("(?P=raw)"),
-        # Without anything in it that tells, what other tags mean in it does not matter.
-        rf"(?P<of>(?i:{_CONTEXTS})){_END}(?={_until_end('(?P=of)', '|' + _TELLING)})",
-        rf"{_TELLING}(?s:.*)",
-    ]
-    return re.compile(f"<{_LIKELY}(?:{'|'.join(found)})", re.ASCII)
 
-
-_FOUND = _expression(anchors=False)
-_HREF, _TEXT, _LINK, _TITLE, _PARTS = 1, 2, 2, 3, 6
+_LINKS = _compile(texts=False)
 
 
 @lru_cache(1)
-def _found_with_text() -> re.Pattern[str]:
-    return _expression(anchors=True)
+def _links_with_texts() -> re.Pattern[str]:
+    return _compile(texts=True)
 
 
-# The other ways to write a link that is not rel=nofollow.
+# The attributes of a link whose href is not in double quotes; it is not rel=nofollow.
 _EASY_HREF = re.compile(
-    rf"""[{W}]++href=(?:'([^'<>]*+)'|([^{W}"'<>][^{W}<>]*+))[^<>wW&]*+>"""
+    rf"""
+    [{SPACE}]++ href=
+    (?: '(?P<single> [^'<>]*+ )' | (?P<bare> [^{SPACE}"'<>] [^{SPACE}<>]*+ ) )
+    [^<>wW&]*+ >
+    """,
+    re.VERBOSE,
 ).match
 
 _NO_MARKS = bytes(set(range(256)) - set(b"<>=\"'"))
-_MAY_HOLD_TAGS = re.compile(rb"""=(?:"[^"<>]*+[<>]|'[^'<>]*+[<>])""").search
-_HOLDS_TAGS = re.compile(rf"""=[{W}]*+(?:"[^"<>]*+[<>]|'[^'<>]*+[<>])""").search
+# A quoted value with "<" or ">" in it: in the marks alone, and in the text.
+_MAY_CONTAIN_TAGS = re.compile(rb"""= (?: "[^"<>]*+[<>] | '[^'<>]*+[<>] )""", re.VERBOSE).search
+_CONTAINS_TAGS = re.compile(
+    rf"""= [{SPACE}]*+ (?: "[^"<>]*+[<>] | '[^'<>]*+[<>] )""", re.VERBOSE
+).search
 
 
-class Sources(NamedTuple):
-    """Hold the hrefs of `a` and `area`, the first of `base` and the first title, as written.
+class FastLinks(NamedTuple):
+    """The hrefs of `a` and `area`, the first href of `base` and the first title, as written.
 
-    The hrefs of links with rel=nofollow are the `unfollowed`. What stands `behind` the links is
-    there if it was asked for.
+    `nofollow_hrefs` are the hrefs of links with rel=nofollow, `hrefs` all others. `reader` is None
+    if no anchors were requested.
     """
 
     hrefs: list[str]
     base: str | None
     title: str | None
-    unfollowed: list[str]
-    behind: Behind | None
+    nofollow_hrefs: list[str]
+    reader: AnchorReader | None
 
 
-def read(text: str, *, anchors: bool = False) -> Sources | None:
-    """Find what `scan.tags` finds in HTML; None when the page is not tidy, or very long."""
-    if len(text) > _LONGEST:
+def find_links(text: str, *, anchors: bool = False) -> FastLinks | None:
+    """Return what `tokenizer.tags` finds in HTML; None if the page is not tidy or very long."""
+    if len(text) > _MAX_CHARACTERS:
         return None
-    parts = (_found_with_text() if anchors else _FOUND).split(text)
-    size = _PARTS + anchors
-    if not _is_tidy("<".join(parts[::size])):
+    pattern = _links_with_texts() if anchors else _LINKS
+    # A table in one list: each row is the text before a match, and the groups of the match.
+    parts = pattern.split(text)
+    column, width = pattern.groupindex, pattern.groups + 1
+    texts = parts[::width]
+    if not _is_tidy("<".join(texts)):
         return None
-    hrefs, names = parts[_HREF::size], parts[_LINK + anchors :: size]
-    unfollowed: dict[int, str] = {}
-    base = _read_the_rest(parts, size, names, hrefs, unfollowed) if any(names) else None
-    title = next((title for title in parts[_TITLE + anchors :: size] if title is not None), None)
-    behind = Behind(parts, hrefs, list(unfollowed)) if anchors else None
+    hrefs, tags = parts[column["href"] :: width], parts[column["tag"] :: width]
+    nofollow_hrefs: dict[int, str] = {}
+    base = _read_other_tags(texts, tags, hrefs, nofollow_hrefs) if any(tags) else None
+    title = None
+    for title in parts[column["title"] :: width]:
+        if title is not None:
+            break
+    reader = AnchorReader(parts, hrefs, list(nofollow_hrefs)) if anchors else None
     followed = [href for href in hrefs if href is not None]
-    return Sources(followed, base, title, list(unfollowed.values()), behind)
+    return FastLinks(followed, base, title, list(nofollow_hrefs.values()), reader)
 
 
-def _read_the_rest(
-    parts: list[str],
-    size: int,
-    names: list[Any],
+def _read_other_tags(
+    texts: list[str],
+    tags: list[Any],
     hrefs: list[str | None],
-    unfollowed: dict[int, str],
+    nofollow_hrefs: dict[int, str],
 ) -> str | None:
-    """Put the hrefs that are written in some other way into their places; return the base's."""
+    """Add the hrefs of all unusual links by their rows; return the href of the first base."""
     base = None
-    for place, name in compress(enumerate(names), names):
-        # The attributes are at the beginning of the text that follows; an image has no href here.
-        rest = parts[(place + 1) * size]
+    for row, name in compress(enumerate(tags), tags):
+        # The text behind a match begins with the attributes. The href of an image is ignored.
+        rest = texts[row + 1]
         easy = _EASY_HREF(rest)
         if (match := easy or HREF(rest)) is None or name[0] == "i":
             continue
-        href = value_of(match)
+        href = attribute_value(match)
         if name not in "aA" and name[1] not in "rR":
             base = href if base is None else base
-        elif easy is None and nofollow(rest, 0, rest.find(">")):
-            unfollowed[place] = href
+        elif easy is None and is_nofollow(rest, 0, rest.find(">")):
+            nofollow_hrefs[row] = href
         else:
-            hrefs[place] = href
+            hrefs[row] = href
     return base
 
 
-class Behind:
-    """Hold what stands behind the links of a tidy page, to read their anchors from it."""
+class AnchorReader:
+    """A reader of the anchors of a tidy page, which keeps the parts of the page."""
 
-    def __init__(self, parts: list[Any], hrefs: list[str | None], unfollowed: list[int]) -> None:
+    def __init__(
+        self, parts: list[Any], hrefs: list[str | None], nofollow_rows: list[int]
+    ) -> None:
+        pattern = _links_with_texts()
         self._parts = parts
-        self._size = _PARTS + 1
-        self._followed = [href is not None for href in hrefs]
-        self._unfollowed = unfollowed
+        self._column, self._width = pattern.groupindex, pattern.groups + 1
+        self._is_link = [href is not None for href in hrefs]
+        self._nofollow_rows = nofollow_rows
 
-    def anchors(self, hrefs: Sequence[str], unfollowed: Sequence[str]) -> dict[str, Anchor]:
-        """Give the anchors of all links; their hrefs must be in the order in which they were read.
+    def read_all(self, hrefs: Sequence[str], nofollow_hrefs: Sequence[str]) -> dict[str, Anchor]:
+        """Return an anchor for each href; the hrefs must be in the order of `find_links`.
 
-        An anchor of a link that is not nofollow is preferred.
+        An anchor of a link without rel=nofollow is preferred.
         """
-        texts = list(compress(self._parts[_TEXT :: self._size], self._followed))
-        places: list[int] = []
+        texts = list(compress(self._parts[self._column["text"] :: self._width], self._is_link))
+        rows: list[int] = []
 
         def read(number: int) -> Anchor:
-            if not places:
-                places.extend(compress(range(len(self._followed)), self._followed))
-            return self._read(places[number])
+            if not rows:
+                rows.extend(compress(range(len(self._is_link)), self._is_link))
+            return self._read(rows[number])
 
-        found = anchors.first(hrefs, texts, read)
-        if not unfollowed:
+        found = anchors.choose_first(hrefs, texts, read)
+        if not nofollow_hrefs:
             return found
-        marked = zip(unfollowed, map(self._read, self._unfollowed), strict=True)
-        return anchors.better(marked, found)
+        nofollow = zip(nofollow_hrefs, map(self._read, self._nofollow_rows), strict=True)
+        return anchors.prefer_text(nofollow, found)
 
-    def _read(self, place: int) -> Anchor:
-        parts, at = self._parts, (place + 1) * self._size
-        name, rest = parts[at - self._size + _LINK + 1], parts[at]
+    def _read(self, row: int) -> Anchor:
+        parts, start = self._parts, row * self._width
+        at = start + self._width
+        name, rest = parts[start + self._column["tag"]], parts[at]
         if name and name[1:2] in ("r", "R"):
-            return anchors.of_area(rest)
+            return anchors.read_area(rest)
         source = rest[rest.find(">") + 1 :]
         end = source.find("</a>", 0, anchors.WINDOW)
         if end >= 0:
-            return anchors.of_source(source[: end + 4])
-        return anchors.of_source(source + self._beyond(at))
+            return anchors.read_source(source[: end + 4])
+        return anchors.read_source(source + self._source_behind(at))
 
-    def _beyond(self, at: int) -> str:
-        """Put the source together again, as far as the next link."""
+    def _source_behind(self, at: int) -> str:
+        """Return the source up to the next link, put together again from the row at a position."""
+        parts, column = self._parts, self._column
         source, length = [], 0
-        while at + 1 < len(self._parts) and length < anchors.WINDOW:
-            href, _, name, _, _, context, rest = self._parts[at + 1 : at + 1 + self._size]
-            if href is not None or (name and name in "aA"):
+        while at + 1 < len(parts) and length < anchors.WINDOW:
+            name, context = parts[at + column["tag"]], parts[at + column["context"]]
+            if parts[at + column["href"]] is not None or (name and name in "aA"):
                 break
-            # What is nothing to a reader, a comment or a script, is left out.
-            source += ["<", name if name and name[0] == "i" else context or "!", rest]
-            length += len(rest)
-            at += self._size
+            at += self._width
+            # Comments and scripts are left out, since a reader does not see them.
+            source += ["<", name if name and name[0] == "i" else context or "!", parts[at]]
+            length += len(parts[at])
         return "".join(source)
 
 
 def _is_tidy(text: str) -> bool:
-    """Tell whether each "<" begins a tag that ends at the next ">", before any other "<".
+    """Whether each "<" begins a tag that ends at the next ">", before any other "<".
 
-    So it is when no quoted value holds one of the two, and no "<" follows another without a ">"
-    between them. A value can only begin behind "=", and the marks alone tell nearly always that
-    none goes as far as the next tag: almost all of them have come down to `=""`.
+    This is true if no quoted value contains "<" or ">", and if there is a ">" between any two "<".
+    A value can only begin behind "=". Nearly always the marks (the characters <>="' alone) show
+    that no value contains a tag: almost every value becomes `=""` in them.
     """
-    # What is left out is none of the marks.
+    # The characters that are lost here are not marks.
     source = text.encode("latin-1", "ignore")
     marks = source.translate(None, _NO_MARKS).replace(b'=""', b"")
-    if _MAY_HOLD_TAGS(marks) and _HOLDS_TAGS(text):
+    if _MAY_CONTAIN_TAGS(marks) and _CONTAINS_TAGS(text):
         return False
     ends = marks.translate(None, b"=\"'")
     return ends.count(b"<") == ends.count(b"<>")

@@ -1,167 +1,174 @@
-"""What a page says: its title and where its links lead, as the HTML Standard reads it.
+"""Parse HTML for its title and its links, as the HTML Standard does, with one of three readers.
 
-Tidy pages, nearly all, are read from tag to tag; of the others small ones from lexbor's tree. Its
-construction is quadratic on three shapes: deep nesting, many attributes on one tag, formatting
-elements left open (24 KiB of `<b x=1><p>` cost 2.4 s and 1 GiB). To tell such a page from an
-honest one takes a pass over its tags, and that pass finds the links as well: so larger untidy
-pages, and XHTML, are read by the scan alone.
+- `fast_links` reads tidy pages, which are nearly all.
+- lexbor's tree reads other small pages. A tree takes quadratic time for three shapes of a page:
+  deep nesting, many attributes on one tag, and open formatting elements (24 KiB of `<b x=1><p>`
+  cost 2.4 s and 1 GiB).
+- `tokenizer` reads other large pages, and XHTML. To recognise the three shapes takes a pass over
+  the tags of a page, and that pass can find the links, too.
 """
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from trio_crawler.model import Anchor
 from trio_crawler.page import entities, urls
-from trio_crawler.page.html import fast_links as tidy
-from trio_crawler.page.html import tokenizer as scan
-from trio_crawler.page.html.anchors import Marks, better
+from trio_crawler.page.html import fast_links, tokenizer
+from trio_crawler.page.html.anchors import AnchorCollector, prefer_text
 
 _SPACES = re.compile(r"[\t\n\f\r ]+")
-_TITLE_SOURCE = 16_384  # characters; longer titles are cut, no reader wants them
-_NO_BASE = ("data:", "javascript:")
+_MAX_TITLE_SOURCE = 16_384  # characters; the rest of a longer title is dropped
+_NOT_A_BASE = ("data:", "javascript:")
 
-SMALL_TEXT, SMALL_TAGS = 8 * 1024, 500
+MAX_TREE_CHARACTERS, MAX_TREE_TAGS = 8 * 1024, 500
 """Characters and tags up to which no page costs lexbor more than 0.3 s and 128 MiB.
 
-The dearest shape is a formatting element with hundreds of attributes that every paragraph
+The most expensive shape is a formatting element with hundreds of attributes, which each paragraph
 clones: 31 KB of it took 0.7 s and 830 MB.
 """
 
-# Anchors by href, or what they can be read from, if they are asked for.
-_Marks: TypeAlias = dict[str, Anchor] | tidy.Behind | None
-_Found: TypeAlias = tuple[list[str], list[str], str | None, str | None, int, _Marks]
+
+class _Found(NamedTuple):
+    """The results of a reader: references are decoded, `anchors` is None if not requested."""
+
+    hrefs: list[str]
+    nofollow_hrefs: list[str]
+    base: str | None
+    title: str | None
+    beyond: int
+    anchors: dict[str, Anchor] | fast_links.AnchorReader | None
 
 
-class Markup(NamedTuple):
-    """Hold what was read: hrefs as written, entities decoded, and the base to resolve them.
+class ParsedHtml(NamedTuple):
+    """The title of a page, its hrefs, and the base URL to resolve them.
 
-    The hrefs of links with rel=nofollow are the `unfollowed`. `beyond` counts the links that were
-    left out because there are too many. With `anchors` the hrefs are `urls.plain`, as the names in
-    those are.
+    `nofollow_hrefs` are the hrefs of links with rel=nofollow, `hrefs` all others. References are
+    decoded; fragments are cut if the base is an http(s) URL. `beyond` is the number of links that
+    were not read because there were too many. `anchors`, if requested, has one anchor for each
+    href.
     """
 
     hrefs: list[str]
-    unfollowed: list[str]
+    nofollow_hrefs: list[str]
     base: str
     title: str | None
     beyond: int
     anchors: dict[str, Anchor] | None = None
 
 
-def read(
-    text: str, url: str, *, xml: bool = False, most: int = 100_000, anchors: bool = False
-) -> Markup:
-    """Read the hrefs of `a` and `area`, the base URL and the title.
+def parse_html(
+    text: str, url: str, *, xml: bool = False, max_links: int = 100_000, anchors: bool = False
+) -> ParsedHtml:
+    """Parse the title, the base URL, and the hrefs of `a` and `area`.
 
-    `url` is the document's, normalised. Links in `template` are none (nobody can follow them);
-    the base is that of the first `base` with an href (2.4.3); the title is the first, white
-    space collapsed, None when it is empty, and at most 16,384 characters of source. Of a large
-    page no more than `most` distinct hrefs are kept.
+    `url` is the normalised URL of the document. Links in `template` are ignored, since a browser
+    does not show them. The base is that of the first `base` with a href (2.4.3). The title is the
+    first one with white space collapsed, from at most 16,384 characters of source, and None if it
+    is empty. Of a large page that is not tidy, at most `max_links` distinct hrefs are read.
     """
-    found = None if xml else _from_parts(text, anchors=anchors)
+    found = None if xml else _read_fast(text, anchors=anchors)
     if found is None:
-        found = _from_untidy(text, most, xml=xml, anchors=anchors)
-    hrefs, unfollowed, base, title, beyond, marks = found
-    base = url if base is None else _base(base, url)
-    if marks is None:
-        return Markup(hrefs, unfollowed, base, title or None, beyond)
-    return _marked(Markup(hrefs, unfollowed, base, title or None, beyond), marks)
+        found = _read_untidy(text, max_links, xml=xml, anchors=anchors)
+    base = url if found.base is None else _resolve_base(found.base, url)
+    hrefs, nofollow_hrefs = urls.without_fragments(found.hrefs, base), found.nofollow_hrefs
+    if nofollow_hrefs:
+        nofollow_hrefs = urls.without_fragments(nofollow_hrefs, base)
+    named = found.anchors
+    if isinstance(named, fast_links.AnchorReader):
+        named = named.read_all(hrefs, nofollow_hrefs)
+    elif named is not None:
+        named = prefer_text(zip(urls.without_fragments(named, base), named.values(), strict=True))
+    return ParsedHtml(hrefs, nofollow_hrefs, base, found.title or None, found.beyond, named)
 
 
-def _marked(page: Markup, marks: dict[str, Anchor] | tidy.Behind) -> Markup:
-    hrefs, unfollowed = urls.plain(page.hrefs, page.base), urls.plain(page.unfollowed, page.base)
-    if isinstance(marks, tidy.Behind):
-        found = marks.anchors(hrefs, unfollowed)
-    else:
-        found = better(zip(urls.plain(marks, page.base), marks.values(), strict=True))
-    return page._replace(hrefs=hrefs, unfollowed=unfollowed, anchors=found)
-
-
-def _from_parts(text: str, *, anchors: bool) -> _Found | None:
-    found = tidy.read(text, anchors=anchors)
+def _read_fast(text: str, *, anchors: bool) -> _Found | None:
+    found = fast_links.find_links(text, anchors=anchors)
     if found is None:
         return None
-    hrefs = found.hrefs
-    # Not looked for in the text: where that takes two bytes a character, a NUL is slow to find.
+    hrefs, nofollow_hrefs = found.hrefs, found.nofollow_hrefs
+    # Not searched for in the text: with two bytes a character, the search for a NUL is slow.
     if "&" in (joined := "".join(hrefs)) or "\0" in joined:
         hrefs = [entities.in_attribute(href) for href in hrefs]
-    unfollowed = [entities.in_attribute(href) for href in found.unfollowed]
+    if nofollow_hrefs:
+        nofollow_hrefs = [entities.in_attribute(href) for href in nofollow_hrefs]
     base = None if found.base is None else entities.in_attribute(found.base)
-    title = None if found.title is None else _title(found.title)
-    return hrefs, unfollowed, base, title, 0, found.behind
+    title = _title_of(found.title) if found.title else None
+    return _Found(hrefs, nofollow_hrefs, base, title, 0, found.reader)
 
 
-def _from_untidy(text: str, most: int, *, xml: bool, anchors: bool) -> _Found:
-    if xml or len(text) > SMALL_TEXT or text.count("<") > SMALL_TAGS:
-        return _from_tags(text, most, xml=xml, anchors=anchors)
-    # The tree moves the texts of links: into several elements, out of tables.
-    marks = _from_tags(text, most, xml=False, anchors=True)[-1] if anchors else None
-    return _from_tree(text, marks)
+def _read_untidy(text: str, max_links: int, *, xml: bool, anchors: bool) -> _Found:
+    if xml or len(text) > MAX_TREE_CHARACTERS or text.count("<") > MAX_TREE_TAGS:
+        return _read_tags(text, max_links, xml=xml, anchors=anchors)
+    found = _read_tree(text)
+    if not anchors:
+        return found
+    # Not from the tree: it moves the texts of links into several elements, and out of tables.
+    return found._replace(anchors=_read_tags(text, max_links, xml=False, anchors=True).anchors)
 
 
-def _from_tree(text: str, marks: _Marks) -> _Found:
-    # The tree is gone on return: one node left over would keep all of it.
+def _read_tree(text: str) -> _Found:
+    # No node may be kept: each keeps the whole tree.
     tree = LexborHTMLParser(text)
     nodes = tree.css("a[href], area[href]") if tree.tags("area") else tree.tags("a")
     hrefs: list[str] = []
-    unfollowed: list[str] = []
+    nofollow_hrefs: list[str] = []
     for attributes in [node.attributes for node in nodes]:
         if "href" in attributes:
-            kind = unfollowed if scan.holds_nofollow(attributes.get("rel") or "") else hrefs
+            kind = nofollow_hrefs if tokenizer.has_nofollow(attributes.get("rel") or "") else hrefs
             kind.append(attributes["href"] or "")
     bases = (node.attributes["href"] for node in tree.tags("base") if "href" in node.attributes)
-    titles = (node.text() for node in tree.tags("title") if not _foreign(node))
+    titles = (node.text() for node in tree.tags("title") if not _is_foreign(node))
     base = next((base or "" for base in bases), None)
-    return hrefs, unfollowed, base, _folded(next(titles, "")), 0, marks
+    return _Found(hrefs, nofollow_hrefs, base, _collapse(next(titles, "")), 0, None)
 
 
-def _from_tags(text: str, most: int, *, xml: bool, anchors: bool) -> _Found:
-    # Distinct at once: a page of 10 MiB has up to a million links.
+def _read_tags(text: str, max_links: int, *, xml: bool, anchors: bool) -> _Found:
+    # Only distinct hrefs are kept: a page of 10 MiB may have a million links.
     hrefs: dict[str, None] = {}
-    unfollowed: dict[str, None] = {}
+    nofollow_hrefs: dict[str, None] = {}
     beyond = 0
     base: str | None = None
     title: str | None = None
-    marks = Marks(text) if anchors else None
-    for name, source, nofollow, at in scan.tags(text, xml=xml):
+    collector = AnchorCollector(text) if anchors else None
+    for name, source, nofollow, at in tokenizer.tags(text, xml=xml):
         if name == "title":
-            title = _title(source) if title is None else title
+            title = _title_of(source) if title is None else title
         elif name == "base":
             base = entities.in_attribute(source) if base is None else base
-        elif name and len(hrefs) + len(unfollowed) < most:
+        elif name and len(hrefs) + len(nofollow_hrefs) < max_links:
             href = entities.in_attribute(source)
-            (unfollowed if nofollow else hrefs)[href] = None
-            if marks is not None:
-                marks.add(href, name, at)
+            (nofollow_hrefs if nofollow else hrefs)[href] = None
+            if collector is not None:
+                collector.add(href, name, at)
         else:
-            beyond += source not in hrefs and source not in unfollowed
-    found = None if marks is None else marks.found
-    return list(hrefs), list(unfollowed), base, title, beyond, found
+            beyond += source not in hrefs and source not in nofollow_hrefs
+    by_href = None if collector is None else collector.found
+    return _Found(list(hrefs), list(nofollow_hrefs), base, title, beyond, by_href)
 
 
-def _foreign(node: LexborNode) -> bool:
+def _is_foreign(node: LexborNode) -> bool:
     parent = node.parent
     while parent is not None and parent.tag not in ("svg", "math"):
         parent = parent.parent
     return parent is not None
 
 
-def _folded(text: str) -> str:
-    return _SPACES.sub(" ", text[:_TITLE_SOURCE]).strip(" ")
+def _collapse(text: str) -> str:
+    return _SPACES.sub(" ", text[:_MAX_TITLE_SOURCE]).strip(" ")
 
 
-def _title(source: str) -> str:
-    return _folded(entities.in_text(source[:_TITLE_SOURCE]))
+def _title_of(source: str) -> str:
+    return _collapse(entities.in_text(source[:_MAX_TITLE_SOURCE]))
 
 
-def _base(href: str, url: str) -> str:
-    """Resolve a base's href; one that is no URL, or holds no place, stands for the page's."""
+def _resolve_base(href: str, url: str) -> str:
+    """Return the base URL for a href; the document's URL if the href cannot be a base."""
     try:
         base = urls.normalise(href, url)
     except ValueError:
         return url
-    return url if base.startswith(_NO_BASE) else base
+    return url if base.startswith(_NOT_A_BASE) else base

@@ -1,12 +1,13 @@
-"""The tags of a page, found in one pass by the tokenizer of the HTML Standard (13.2.5).
+"""Find the tags of a page in one pass, as the tokenizer of the HTML Standard does (13.2.5).
 
-There is no tree. Building one is what makes HTML parsers quadratic: 24 KiB of `<b x=1><p>`, each
-with another number, cost lexbor 2.4 s and 1 GiB, and telling such a page from an honest one
-takes a pass over its tags that costs more than what is found here. What links need of a tree is
-where HTML ends: raw text, `template`, and SVG or MathML. That is kept on a short stack.
+No tree is built, since a tree makes HTML parsers quadratic: 24 KiB of `<b x=1><p>`, each with
+another number, cost lexbor 2.4 s and 1 GiB. To recognise such a page takes a pass over its tags,
+which costs more than the rest of finding its links. A tree would only help to know where a tag is
+not a tag of HTML: in raw text, in `template`, and in SVG or MathML. A short stack of open elements
+is enough for that.
 
-Every expression is possessive and every search goes forward, so the time is linear whatever a
-page holds.
+Every expression is possessive and every search goes forward, so the time is linear, whatever a
+page contains.
 """
 
 from __future__ import annotations
@@ -17,229 +18,313 @@ from typing import TypeAlias
 
 from trio_crawler.page import entities
 
-W = "\\t\\n\\f\\r "
-_NAME = rf"[^{W}/>]*+"
-# One attribute, exactly: "=" may begin a name, and a value that never ends is no value.
-_ATTRIBUTE = (
-    rf"[^{W}/>][^{W}/>=]*+"
-    rf"""(?:[{W}]*+=[{W}]*+(?:"[^"]*+"|'[^']*+'|[^{W}>"'][^{W}>]*+|(?=>))|(?![{W}]*+=))"""
-)
-ATTRIBUTES = rf"(?:[{W}/]*+{_ATTRIBUTE})*+"
-_REST = rf"{ATTRIBUTES}([{W}/]*+)>"
-# Nearly every tag has no "=" at all, or only attributes of the form name="value". These two take
-# such tags, faster than the exact expression and never to another end.
-_BARE = r"[^=>]*+>"
-_EASY = rf"""(?:[^=>"']*+(?<![{W}/"])="[^"]*+")*+[^=>"']*+>"""
-_TAG = rf"(?:{_BARE}|{_NAME}{_EASY}|{_NAME}{ATTRIBUTES}[{W}/]*+>)"
-# What may stand beside the href of a link, and never is rel=nofollow: that holds a "w", or a
-# reference for it.
-_BESIDES = rf"""(?:[{W}]++[a-z-]++(?<!href)(?<!rel)="[^"]*+")*+"""
-_NO_W = rf"""(?:[^=>"'wW&]*+(?<![{W}/"])="[^"wW&]*+")*+[^=>"'wW&]*+>"""
-_EASY_LINK = rf"""[aA]{_BESIDES}[{W}]++href="([^"]*+)"{_BESIDES}{_NO_W}"""
+# Pieces of expressions, for re.VERBOSE. SPACE is the white space of the standard, for use in a
+# character class.
+SPACE = "\\t\\n\\f\\r "
+NAME_END = rf"(?=[{SPACE}/>])"
+_NAME = rf"[^{SPACE}/>]*+"
+# One attribute exactly as in the standard: "=" may begin a name, and a value without an end is
+# none.
+_ATTRIBUTE = rf"""
+    [^{SPACE}/>] [^{SPACE}/>=]*+
+    (?: [{SPACE}]*+ = [{SPACE}]*+
+        (?: "[^"]*+" | '[^']*+' | [^{SPACE}>"'][^{SPACE}>]*+ | (?=>) )
+    |   (?! [{SPACE}]*+ = )
+    )
+"""
+_ATTRIBUTES = rf"(?: [{SPACE}/]*+ {_ATTRIBUTE} )*+"
+TAG_END = rf"{_ATTRIBUTES} [{SPACE}/]*+ >"
+TAG_END_WITH_SLASH = rf"{_ATTRIBUTES} (?P<slash> [{SPACE}/]*+ ) >"
 
 
 def either_case(words: str) -> str:
-    """Spell a choice of words for both cases; IGNORECASE would cost a third more time."""
+    """Return an expression for words in any case; IGNORECASE would take a third more time."""
     return "|".join("".join(f"[{c}{c.upper()}]" for c in word) for word in words.split())
 
 
+# The rest of a tag behind the first letter of its name. Nearly every tag has no "=", or only
+# attributes of the form name="value". The first two alternatives match these tags: faster than the
+# exact expression, and never to another end.
+_ANY_TAG = rf"""
+    (?: [^=>]*+ >
+    |   {_NAME} (?: [^=>"']*+ (?<![{SPACE}/"]) = "[^"]*+" )*+ [^=>"']*+ >
+    |   {_NAME} {TAG_END}
+    )
+"""
+# The usual link. No attribute beside its href can be rel=nofollow, which contains a "w" or a
+# reference.
+_BESIDE = rf"""(?: [{SPACE}]++ [a-z-]++ (?<!href) (?<!rel) = "[^"]*+" )*+"""
+_USUAL_LINK = rf"""
+    [aA] {_BESIDE} [{SPACE}]++ href="(?P<href> [^"]*+ )" {_BESIDE}
+    (?: [^=>"'wW&]*+ (?<![{SPACE}/"]) = "[^"wW&]*+" )*+ [^=>"'wW&]*+ >
+"""
 _RAW = "script style textarea title xmp iframe noembed noframes"
-_TELLING = either_case(f"a area base template svg math plaintext {_RAW}")
-# The first two letters rule out nearly every other name before the list is tried.
-_OTHER = (
-    rf"(?:[^\W\d_abimnpstxABIMNPSTX]|[bBmM](?![aA])|[aA](?![{W}/>rR])"
-    rf"|[inpstxINPSTX](?![cefilmotvCEFILMOTV])|(?!(?:{_TELLING})[{W}/>])[a-zA-Z])"
-)
-_MARKUP = r"([!?]|/(?![a-zA-Z]))"
-_STRAY = r"<*(?=<)|(?![a-zA-Z/!?])"  # what follows a "<" that is text; a row of them at once
-# Both expressions stop behind a link (1: its href), behind a tag (2: its name, 3: what follows its
-# attributes), or behind the first character of a comment and the like (4).
-_NEXT_TELLING = re.compile(
-    rf"[^<]*+(?:<(?:/[^>=]*+>|{_OTHER}{_TAG}|/[a-zA-Z]{_TAG}|{_STRAY})[^<]*+)*+"
-    rf"<(?:{_EASY_LINK}|([a-zA-Z]{_NAME}){_REST}|{_MARKUP})",
-    re.ASCII,
+_RELEVANT = either_case(f"a area base template svg math plaintext {_RAW}")
+# The first letter of an irrelevant name. For nearly every name the first two letters decide, and
+# the list of the relevant names is not tried.
+_IRRELEVANT = rf"""
+    (?: [^\W\d_abimnpstxABIMNPSTX]
+    |   [bBmM] (?![aA])
+    |   [aA] (?![{SPACE}/>rR])
+    |   [inpstxINPSTX] (?![cefilmotvCEFILMOTV])
+    |   (?! (?:{_RELEVANT}) [{SPACE}/>] ) [a-zA-Z]
+    )
+"""
+_STRAY = r"<*(?=<) | (?![a-zA-Z/!?])"  # a row of "<", or one that begins nothing
+_MARKUP = r"(?P<markup> [!?] | /(?![a-zA-Z]) )"
+
+# From a position on, skip text and irrelevant tags, and stop at the next relevant tag. The
+# alternatives behind each "<", in this order:
+#
+#   text                  captured     then
+#   </b>                               skip: an end tag without "="
+#   <p id="i">                         skip: an irrelevant start tag
+#   </b a=">">                         skip: any other end tag
+#   <<<  < b  <1                       skip: "<" is text
+#   <a id="i" href="x">   href         stop behind the tag: a usual link
+#   <a …>  <title …>      name, slash  stop behind the tag: any other relevant start tag
+#   <!  <?  </1           markup       stop behind the second character: a comment or the like,
+#                                      whose end depends on the open elements
+_NEXT_RELEVANT = re.compile(
+    rf"""
+    [^<]*+
+    (?: <
+        (?: / [^>=]*+ >
+        |   {_IRRELEVANT} {_ANY_TAG}
+        |   / [a-zA-Z] {_ANY_TAG}
+        |   {_STRAY}
+        )
+        [^<]*+
+    )*+
+    <
+    (?: {_USUAL_LINK}
+    |   (?P<name> [a-zA-Z] {_NAME} ) {TAG_END_WITH_SLASH}
+    |   {_MARKUP}
+    )
+    """,
+    re.ASCII | re.VERBOSE,
 ).match
-_NEXT_OF_ALL = re.compile(
-    rf"[^<]*+(?:<(?:{_STRAY})[^<]*+)*+<(?:(?!)()|(/?+[a-zA-Z]{_NAME}){_REST}|{_MARKUP})",
-    re.ASCII,
+# The same inside template, SVG or MathML, where each tag is relevant: no tag is skipped, the name
+# of an end tag begins with "/", and no link is a usual one.
+_NEXT_TAG = re.compile(
+    rf"""
+    [^<]*+ (?: < (?: {_STRAY} ) [^<]*+ )*+
+    <
+    (?: (?P<name> /?+ [a-zA-Z] {_NAME} ) {TAG_END_WITH_SLASH}
+    |   {_MARKUP}
+    )
+    """,
+    re.ASCII | re.VERBOSE,
 ).match
-_LINK, _TAG_END, _OTHER_MARKUP = 1, 3, 4
-COMMENT = "!--(?:-?+(?=>)|[^-]*+(?:-(?!-!?>)[^-]*+)*+--!?+(?=>))"  # all but its ">"
+# A comment without its "<" and its ">". It ends at "-->" or "--!>"; "<!-->" and "<!--->" are
+# complete comments.
+COMMENT = r"""
+    !-- (?: -?+ (?=>) | [^-]*+ (?: - (?!-!?>) [^-]*+ )*+ --!?+ (?=>) )
+"""
 _COMMENT_END = re.compile("--!?>")
-_RAW_END = {name: re.compile(f"</(?:{either_case(name)})(?=[{W}/>])") for name in _RAW.split()}
-_NOSCRIPT_END = re.compile(f"</(?:{either_case('noscript')})(?=[{W}/>])")
-_IN_SCRIPT = re.compile(f"<!--(-*+>)?|(-->)|<(/?)(?:{either_case('script')})(?=[{W}/>])")
-Find: TypeAlias = Callable[..., re.Match[str] | None]
+_RAW_END = {name: re.compile(f"</(?:{either_case(name)}){NAME_END}") for name in _RAW.split()}
+_NOSCRIPT_END = re.compile(f"</(?:{either_case('noscript')}){NAME_END}")
+# The marks in a script that change where it ends:
+#
+#   text                captured
+#   <!--  <!-->         empty_comment: what makes "<!--" a complete comment
+#   -->                 comment_end
+#   <script  </script   slash
+_IN_SCRIPT = re.compile(
+    rf"""
+    <!-- (?P<empty_comment> -*+ > )?
+|   (?P<comment_end> --> )
+|   < (?P<slash> /? ) (?:{either_case("script")}) {NAME_END}
+    """,
+    re.VERBOSE,
+)
+AttributeMatcher: TypeAlias = Callable[..., re.Match[str] | None]
 
 
-def attribute(name: str) -> Find:
-    """Make an expression that finds an attribute in those of a tag; the first of a name counts.
+def attribute_matcher(name: str) -> AttributeMatcher:
+    """Return a function that finds the first attribute of this name in a tag.
 
-    It wants a text and where the tag's name ends in it. The value, as written, is what
-    `value_of` gives of its match.
+    Its arguments are a text and the position at which the tag's name ends. It returns a match for
+    `attribute_value`, or None.
     """
-    # The value in group 1 to 3; no group for a value that is missing or empty.
+    wanted = f"(?:{either_case(name)})"
+    # All attributes before it, the name, and the value. No group matches a missing or empty value.
     return re.compile(
-        rf"(?:[{W}/]*+(?!(?:{either_case(name)})[{W}/>=]){_ATTRIBUTE})*+"
-        rf"[{W}/]*+(?:{either_case(name)})(?=[{W}/>=])"
-        rf"""(?:[{W}]*+=[{W}]*+(?:"([^"]*+)"|'([^']*+)'|([^{W}>"'][^{W}>]*+))?+)?+"""
+        rf"""
+        (?: [{SPACE}/]*+ (?! {wanted} [{SPACE}/>=] ) {_ATTRIBUTE} )*+
+        [{SPACE}/]*+ {wanted} (?=[{SPACE}/>=])
+        (?: [{SPACE}]*+ = [{SPACE}]*+
+            (?: "(?P<double> [^"]*+ )"
+            |   '(?P<single> [^']*+ )'
+            |   (?P<bare> [^{SPACE}>"'][^{SPACE}>]*+ )
+            )?+
+        )?+
+        """,
+        re.VERBOSE,
     ).match
 
 
-def value_of(match: re.Match[str]) -> str:
-    """Give the value that an expression of `attribute` found."""
-    return match[match.lastindex] if match.lastindex else ""
+def attribute_value(match: re.Match[str]) -> str:
+    """Return the value, as written, of an attribute that an `AttributeMatcher` found."""
+    return match[match.lastgroup] if match.lastgroup else ""
 
 
-HREF = attribute("href")
-REL = attribute("rel")
-# No other tag needs to be asked: a reference may stand for any letter.
+HREF = attribute_matcher("href")
+REL = attribute_matcher("rel")
+# A tag without these is not rel=nofollow: a reference may stand for any letter.
 _MAY_BE_NOFOLLOW = re.compile("[wW&]").search
-_HOLDS_NOFOLLOW = re.compile(rf"(?<![^{W}])nofollow(?![^{W}])", re.IGNORECASE | re.ASCII).search
+_NOFOLLOW_TOKEN = re.compile(
+    rf"(?<![^{SPACE}])nofollow(?![^{SPACE}])", re.IGNORECASE | re.ASCII
+).search
 _CONTEXTS = frozenset({"template", "svg", "math"})
 _WITH_HREF = frozenset({"a", "area", "base"})
-# Where SVG and MathML hold HTML again (13.2.6, the integration points).
-_HOLDS_HTML = {
+# The elements of SVG and MathML that contain HTML (13.2.6, integration points).
+_INTEGRATION_POINTS = {
     "svg": frozenset({"foreignobject", "desc", "title"}),
     "math": frozenset({"mi", "mo", "mn", "ms", "mtext", "annotation-xml"}),
 }
-# A start tag of one of these ends SVG and MathML, as does </p> or </br> (13.2.6.5).
-_BREAKS_OUT = re.compile(
+# A start tag with one of these names ends SVG and MathML, as do </p> and </br> (13.2.6.5).
+_IS_BREAKOUT = re.compile(
     "b|big|blockquote|body|br|center|code|dd|div|dl|dt|em|embed|font|h[1-6]|head|hr|i|img|li"
     "|listing|menu|meta|nobr|ol|p|pre|ruby|s|small|span|strong|strike|sub|sup|table|tt|ul?|var"
 ).fullmatch
-MOST_TAGS = 500_000
-_DEEPEST = 32  # contexts; a nesting beyond that is nobody's page
+_MAX_TAGS = 500_000
+_MAX_DEPTH = 32  # open elements; elements that are nested deeper are ignored
 
 
-def holds_nofollow(rel: str) -> bool:
-    """Tell whether a decoded `rel` has the token nofollow."""
-    return _HOLDS_NOFOLLOW(rel) is not None
+def has_nofollow(rel: str) -> bool:
+    """Whether a decoded `rel` contains the token nofollow."""
+    return _NOFOLLOW_TOKEN(rel) is not None
 
 
-def nofollow(text: str, at: int, end: int) -> bool:
-    """Tell whether a tag is rel=nofollow; its attributes stand in `text` from `at` to `end`."""
+def is_nofollow(text: str, at: int, end: int) -> bool:
+    """Whether a tag is rel=nofollow; its attributes are in `text` from `at` to `end`."""
     if not _MAY_BE_NOFOLLOW(text, at, end) or (match := REL(text, at)) is None:
         return False
-    return holds_nofollow(entities.in_attribute(value_of(match)))
+    return has_nofollow(entities.in_attribute(attribute_value(match)))
 
 
 def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str, bool, int]]:
-    """Find what links, base and title are read from, in document order, outside templates.
+    """Yield the links, bases and titles outside of templates, in document order.
 
-    Yields the name `a`, `area`, `base` or `title`, the source of the first `href` attribute
-    (tags without one are left out) or of the title's content, whether a link is nofollow, and
-    where an `a` begins to have a content, or an `area` to have attributes; entities are not
-    decoded. With `xml`, a tag that ends in "/>" has no content, as in XHTML.
-    After 500,000 tags that could tell something the name is "": the rest is not read, so that
-    no page takes two seconds.
+    Yields the name (`a`, `area`, `base` or `title`), the source of the first `href` or of the
+    title, whether the link is nofollow, and the position at which the content of an `a` or the
+    attributes of an `area` begin. References are not decoded; tags without a href are left out.
+    With `xml`, a tag that ends in "/>" has no content, as in XHTML. After 500,000 relevant tags
+    the name is "" and the rest is not read, so that no page takes two seconds.
     """
-    contexts = _Contexts()
+    elements = _OpenElements()
     at = 0
-    for _ in range(MOST_TAGS):
-        match = (_NEXT_OF_ALL if contexts.open else _NEXT_TELLING)(text, at)
+    for _ in range(_MAX_TAGS):
+        match = (_NEXT_TAG if elements.names else _NEXT_RELEVANT)(text, at)
         if match is None:
             return
         at = match.end()
-        if match.lastindex == _LINK:
-            yield "a", match[_LINK], False, at
-        elif match.lastindex == _OTHER_MARKUP:
-            at = _behind_markup(text, at, cdata=xml or contexts.foreign)
+        if match.lastgroup == "href":
+            yield "a", match["href"], False, at
+        elif match.lastgroup == "markup":
+            at = _markup_end(text, at, cdata=xml or elements.foreign)
         else:
-            name = match[2].lower()
-            empty = match[3].endswith("/")
-            foreign = contexts.foreign  # before this tag: the title of a picture is not the page's
-            contexts.pass_tag(name, empty=empty, xml=xml)
+            name = match["name"].lower()
+            empty = match["slash"].endswith("/")
+            foreign = elements.foreign  # before this tag: a title in SVG is not the page's title
+            elements.process(name, empty=empty, xml=xml)
             if name in _WITH_HREF and not (foreign and name != "a"):
-                href = HREF(text, match.end(2))
-                if href is not None and not contexts.hidden:
-                    start, end = match.end(2), match.start(_TAG_END)
+                start, end = match.end("name"), match.start("slash")
+                href = HREF(text, start)
+                if href is not None and not elements.in_template:
                     place = at if name == "a" else start
-                    yield name, value_of(href), nofollow(text, start, end), place
+                    yield name, attribute_value(href), is_nofollow(text, start, end), place
             elif name in _RAW_END and not (foreign or (xml and empty)):
-                start, at = at, raw_end(name, text, at)
-                if name == "title" and not contexts.hidden:
+                start, at = at, raw_text_end(name, text, at)
+                if name == "title" and not elements.in_template:
                     yield name, text[start:at], False, at
             elif name == "plaintext" and not foreign:
                 return
     yield "", "", False, at
 
 
-def behind_template(text: str, at: int) -> int:
-    """Find the end of a template whose start tag ends at a place; without one, the text's end."""
-    contexts = _Contexts()
-    contexts.pass_tag("template", empty=False, xml=False)
-    while contexts.open:
-        match = _NEXT_OF_ALL(text, at)
+def template_end(text: str, at: int) -> int:
+    """Return where a template ends, or the text if it does not; `at` is behind its start tag."""
+    elements = _OpenElements()
+    elements.process("template", empty=False, xml=False)
+    while elements.names:
+        match = _NEXT_TAG(text, at)
         if match is None:
             return len(text)
         at = match.end()
-        if match.lastindex == _OTHER_MARKUP:
-            at = _behind_markup(text, at, cdata=contexts.foreign)
+        if match.lastgroup == "markup":
+            at = _markup_end(text, at, cdata=elements.foreign)
             continue
-        name, foreign = match[2].lower(), contexts.foreign
-        contexts.pass_tag(name, empty=match[3].endswith("/"), xml=False)
+        name, foreign = match["name"].lower(), elements.foreign
+        elements.process(name, empty=match["slash"].endswith("/"), xml=False)
         if name in _RAW_END and not foreign:
-            at = raw_end(name, text, at)
+            at = raw_text_end(name, text, at)
         elif name == "plaintext" and not foreign:
             return len(text)
     return at
 
 
-class _Contexts:
-    """The open elements inside which a tag means something else than in HTML."""
+class _OpenElements:
+    """The stack of open elements in which a tag may have another meaning than in HTML.
+
+    `foreign`: whether the current element is SVG or MathML; `in_template`: whether any element is
+    a template.
+    """
 
     def __init__(self) -> None:
-        self.open: list[str] = []
+        self.names: list[str] = []
         self.foreign = False
-        self.hidden = False
+        self.in_template = False
 
-    def pass_tag(self, name: str, *, empty: bool, xml: bool) -> None:
-        """Follow the nesting over one tag; the name of an end tag begins with "/"."""
+    def process(self, name: str, *, empty: bool, xml: bool) -> None:
+        """Push or pop elements for one tag; the name of an end tag begins with "/"."""
         if self.foreign and name in ("/p", "/br"):
             self._break_out()
         elif name[0] == "/":
-            self._close(name[1:])
+            self._pop(name[1:])
         elif self.foreign:
-            self._pass_foreign(name, empty=empty)
+            self._process_foreign(name, empty=empty)
         elif name in _CONTEXTS and not (empty and (xml or name != "template")):
-            self._enter(name)
+            self._push(name)
 
-    def _pass_foreign(self, name: str, *, empty: bool) -> None:
-        if _BREAKS_OUT(name):
+    def _process_foreign(self, name: str, *, empty: bool) -> None:
+        if _IS_BREAKOUT(name):
             self._break_out()
-        elif not empty and (name in _HOLDS_HTML or name in _HOLDS_HTML[self.open[-1]]):
-            self._enter(name)
+        elif not empty and (
+            name in _INTEGRATION_POINTS or name in _INTEGRATION_POINTS[self.names[-1]]
+        ):
+            self._push(name)
 
     def _break_out(self) -> None:
-        end = len(self.open)
-        while end and self.open[end - 1] in _HOLDS_HTML:
+        end = len(self.names)
+        while end and self.names[end - 1] in _INTEGRATION_POINTS:
             end -= 1
-        self._cut(end)
+        self._truncate(end)
 
-    def _enter(self, name: str) -> None:
-        if len(self.open) < _DEEPEST:
-            self.open.append(name)
-            self._cut(len(self.open))
+    def _push(self, name: str) -> None:
+        if len(self.names) < _MAX_DEPTH:
+            self.names.append(name)
+            self._truncate(len(self.names))
 
-    def _close(self, name: str) -> None:
-        if name not in self.open:
+    def _pop(self, name: str) -> None:
+        if name not in self.names:
             return
-        end = len(self.open) - 1
-        while self.open[end] not in (name, "template"):
+        end = len(self.names) - 1
+        while self.names[end] not in (name, "template"):
             end -= 1
-        # An end tag reaches no further than the template it stands in.
-        if self.open[end] == name:
-            self._cut(end)
+        # An end tag does not close elements outside of its template.
+        if self.names[end] == name:
+            self._truncate(end)
 
-    def _cut(self, length: int) -> None:
-        del self.open[length:]
-        self.foreign = bool(self.open) and self.open[-1] in _HOLDS_HTML
-        self.hidden = "template" in self.open
+    def _truncate(self, length: int) -> None:
+        del self.names[length:]
+        self.foreign = bool(self.names) and self.names[-1] in _INTEGRATION_POINTS
+        self.in_template = "template" in self.names
 
 
-def _behind_markup(text: str, at: int, *, cdata: bool) -> int:
-    """Find the end of a comment, a doctype or the like; without one it takes all the rest.
+def _markup_end(text: str, at: int, *, cdata: bool) -> int:
+    """Return where a comment, a doctype or the like ends, or the text if it does not.
 
     `at` is behind the character that follows "<".
     """
@@ -253,8 +338,8 @@ def _behind_markup(text: str, at: int, *, cdata: bool) -> int:
     return len(text) if found < 0 else found + len(close)
 
 
-def raw_end(name: str, text: str, at: int) -> int:
-    """Find the end tag of a raw text element, or of `noscript`; if missing, the text's end."""
+def raw_text_end(name: str, text: str, at: int) -> int:
+    """Return where the end tag of a raw text element or `noscript` begins, or the text's end."""
     match = (_NOSCRIPT_END if name == "noscript" else _RAW_END[name]).search(text, at)
     if match is None:
         return len(text)
@@ -264,18 +349,19 @@ def raw_end(name: str, text: str, at: int) -> int:
 
 
 def _script_end(text: str, at: int) -> int:
-    """Find the end of a script that holds "<!--": a script inside of that has its own end tag.
+    """Return where the end tag of a script begins if the script contains "<!--".
 
-    The script data escaped and double escaped states (13.2.5.20 and 27).
+    Behind "<!--", a nested script has its own end tag: the script data escaped and double escaped
+    states (13.2.5.20 and 27).
     """
     escaped = doubly = False
     for match in _IN_SCRIPT.finditer(text, at):
-        if match[1] or match[2]:
+        if match["empty_comment"] or match["comment_end"]:
             escaped = doubly = False
-        elif match[3] is None:
+        elif (slash := match["slash"]) is None:
             escaped = True
-        elif match[3] and not doubly:
+        elif slash and not doubly:
             return match.start()
         else:
-            doubly = escaped and not match[3]
+            doubly = escaped and not slash
     return len(text)

@@ -1,133 +1,124 @@
-"""A sitemap's body as text, piece by piece: unpacked, decoded, and never all of it at once."""
+"""Decompress and decode the body of a sitemap in chunks, so that it is never all in memory."""
 
 from __future__ import annotations
 
 import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
-
-import webencodings
 
 from trio_crawler.model import Reason
 from trio_crawler.page import charset
+from trio_crawler.page.gunzip import GZIP, GZIP_WINDOW, ZlibStream
 
-PIECE = 64 * 1024
-"""Bytes that are decoded at a time."""
+CHUNK = 64 * 1024
+"""Bytes of a chunk."""
 
-MOST_MEMBERS = 10_000
-"""Members of a gzip file; each costs some microseconds, be it empty."""
+MAX_MEMBERS = 10_000
+"""Members of a gzip file; even an empty one takes some microseconds."""
 
-_GZIP = b"\x1f\x8b"
-# Damage costs what its step would have given. A step copies what is left of its slice.
+# The output of a step is lost if its input is damaged. Each step copies the rest of its slice.
 _SLICE = _STEP = 4 * 1024
-# A byte order mark, a declaration in UTF-16, or one in ASCII that names an encoding.
-_TELLING = re.compile(
-    rb"\xef\xbb\xbf|\xff\xfe|\xfe\xff|<\0\?\0x\0|\0<\0\?\0x"
-    rb"|[\t\n\r ]*+(<\?xml(?=[\t\n\r ])[\t\n\r -;=@-~]*?encoding[\t\n\r -;=@-~]*+\?>)"
+# A byte order mark, an XML declaration in UTF-16, or one in ASCII that names an encoding.
+_ENCODING_MARK = re.compile(
+    rb"""
+    \xef\xbb\xbf | \xff\xfe | \xfe\xff
+|   <\0\?\0x\0 | \0<\0\?\0x
+|   [\t\n\r ]*+
+    (?P<declaration>
+        <\?xml (?=[\t\n\r ]) [\t\n\r -;=@-~]*? encoding [\t\n\r -;=@-~]*+ \?>
+    )
+    """,
+    re.VERBOSE,
 )
-_LONGEST_DECLARATION = 512
-# The encodings of which a character may take several bytes, and be cut.
-_MULTI_BYTE = ("big5", "euc-", "gb", "iso-2022-jp", "shift_jis", "utf-")
-_BAD_CHARACTERS = "it holds bytes that mean nothing in its encoding"
-_NO_TEXT = "most of it means nothing in its encoding"
+_MAX_DECLARATION = 512
 
 
-class Pieces:
-    """Give a body's text in pieces of at most 65,536 characters, once.
+class DecodedBody:
+    """The text of a body in chunks of at most 65,536 characters, to be iterated over once.
 
-    A gzip file is recognised by its first bytes and unpacked; no more than `most` bytes are
-    decoded. The encoding is that of the byte order mark, else what an XML declaration says,
-    else, for markup, the Content-Type header, else UTF-8. Afterwards `complaints` tells what was
-    wrong, each sentence with its reason; `whole` says whether all of the body was given.
+    A gzip file is recognised by its first bytes and decompressed. At most `max_bytes` bytes are
+    decoded. The encoding is that of the byte order mark, else of the XML declaration, else, for
+    markup, of the Content-Type header, else UTF-8. Afterwards, `flaws` has a reason for each
+    sentence about a flaw, and `complete` is false if a part of the body is missing.
     """
 
-    def __init__(self, body: bytes, content_type: str, most: int) -> None:
+    def __init__(self, body: bytes, content_type: str, max_bytes: int) -> None:
         self._body = body
         self._content_type = content_type
-        self._most = most
-        self.complaints: dict[str, Reason] = {}
-
-    @property
-    def whole(self) -> bool:
-        """Whether nothing is missing, as far as it was read."""
-        return not self.complaints.keys() - {_BAD_CHARACTERS}
+        self._max_bytes = max_bytes
+        self.flaws: dict[str, Reason] = {}
+        self.complete = True
 
     def __iter__(self) -> Iterator[str]:
-        pieces = self._bounded(self._unpacked() if self._body[:2] == _GZIP else self._cut())
-        first = next(pieces, b"")
-        decode = _decoder(_encoding(first, self._content_type))
-        for piece in chain((first,), pieces):
-            text = decode(piece)
+        chunks = self._bounded(self._decompressed() if self._body[:2] == GZIP else self._chunks())
+        first = next(chunks, b"")
+        decode = charset.chunk_decoder(_encoding(first, self._content_type))
+        for chunk in chain((first,), chunks):
+            text = decode(chunk)
             yield text
             bad = 0 if text.isascii() else text.count("\ufffd")
             if bad > len(text) // 2:
                 # 50 MB of lone surrogates would take 9 s.
-                self.complaints[_NO_TEXT] = Reason.BAD_CHARSET
+                self._stop("most of its bytes are invalid in its encoding", Reason.BAD_CHARSET)
                 return
             if bad:
-                self.complaints[_BAD_CHARACTERS] = Reason.BAD_CHARSET
+                self.flaws["it has bytes that are invalid in its encoding"] = Reason.BAD_CHARSET
 
-    def _bounded(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        left = self._most
-        for piece in pieces:
-            if len(piece) > left:
-                self.complaints[f"it has more than {self._most} bytes"] = Reason.TOO_LARGE
-                yield piece[:left]
+    def _stop(self, sentence: str, reason: Reason) -> None:
+        self.flaws[sentence] = reason
+        self.complete = False
+
+    def _bounded(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        left = self._max_bytes
+        for chunk in chunks:
+            if len(chunk) > left:
+                self._stop(f"it has more than {self._max_bytes} bytes", Reason.TOO_LARGE)
+                yield chunk[:left]
                 return
-            yield piece
-            left -= len(piece)
+            yield chunk
+            left -= len(chunk)
 
-    def _cut(self) -> Iterator[bytes]:
-        for start in range(0, len(self._body), PIECE):
-            yield self._body[start : start + PIECE]
+    def _chunks(self) -> Iterator[bytes]:
+        for start in range(0, len(self._body), CHUNK):
+            yield self._body[start : start + CHUNK]
 
-    def _unpacked(self) -> Iterator[bytes]:
-        """Join what the steps give, so that a piece is short only at the end."""
-        piece = bytearray()
+    def _decompressed(self) -> Iterator[bytes]:
+        """Join the output of the steps, so that only the last chunk is short."""
+        chunk = bytearray()
         for step in self._steps():
-            piece += step
-            if len(piece) > PIECE - _STEP:
-                yield bytes(piece)
-                piece.clear()
-        yield bytes(piece)
+            chunk += step
+            if len(chunk) > CHUNK - _STEP:
+                yield bytes(chunk)
+                chunk.clear()
+        yield bytes(chunk)
 
     def _steps(self) -> Iterator[bytes]:
-        """Undo gzip (RFC 1952, with several members) as far as that goes."""
+        """Decompress a gzip file with any number of members (RFC 1952), as far as possible."""
         at = 0
-        for _ in range(MOST_MEMBERS):
-            engine = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        for _ in range(MAX_MEMBERS):
+            member = ZlibStream(GZIP_WINDOW, _STEP)
             try:
-                while not engine.eof and at < len(self._body):
+                while not member.over and (at < len(self._body) or member.more):
                     data = self._body[at : at + _SLICE]
-                    yield engine.decompress(data, _STEP)
-                    at += len(data) - len(engine.unconsumed_tail or engine.unused_data)
-                while not engine.eof and (rest := engine.decompress(b"", _STEP)):
-                    yield rest
-            except zlib.error:
-                self.complaints["the gzip file is damaged"] = Reason.BAD_SITEMAP
+                    yield member.step(data)
+                    at += len(data) - len(member.rest)
+            except member.error:
+                self._stop("the gzip file is damaged", Reason.BAD_SITEMAP)
                 return
-            if not engine.eof:
-                self.complaints["the gzip file ends before its end"] = Reason.INCOMPLETE
+            if not member.over:
+                self._stop("the gzip file is cut off", Reason.INCOMPLETE)
                 return
-            if self._body[at : at + 2] != _GZIP:
-                return  # what follows is padding
-        self.complaints[f"the gzip file has more than {MOST_MEMBERS} members"] = Reason.BAD_SITEMAP
-
-
-def _decoder(encoding: str) -> Callable[[bytes], str]:
-    found = webencodings.lookup(encoding)
-    if found is None or not encoding.startswith(_MULTI_BYTE):
-        return lambda piece: charset.decode(piece, encoding)[0]
-    decoder = found.codec_info.incrementaldecoder("replace")
-    return lambda piece: str(decoder.decode(piece))
+            if self._body[at : at + 2] != GZIP:
+                return  # the rest is padding
+        self._stop(f"the gzip file has more than {MAX_MEMBERS} members", Reason.BAD_SITEMAP)
 
 
 def _encoding(first: bytes, content_type: str) -> str:
-    """Name the encoding; what tells it is all that `charset` gets to see of the body."""
-    telling = _TELLING.match(first, 0, _LONGEST_DECLARATION)
-    if telling is not None:
-        return charset.decide(telling[1] or telling[0], "", markup=True)
-    # The header of a list of URLs says what the server says of any text; the protocol says UTF-8.
+    """Return the encoding of a body with this first chunk."""
+    mark = _ENCODING_MARK.match(first, 0, _MAX_DECLARATION)
+    if mark is not None:
+        # Without the rest, which may look like a declaration of HTML.
+        return charset.detect(mark["declaration"] or mark[0], "", markup=True)
+    # A list of URLs is in UTF-8 by the protocol; its header has the server's charset of all text.
     markup = first.lstrip().startswith(b"<")
-    return charset.decide(b"", content_type if markup else "", markup=False)
+    return charset.detect(b"", content_type if markup else "", markup=False)

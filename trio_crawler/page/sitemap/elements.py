@@ -1,11 +1,11 @@
-"""The few tags of a sitemap or feed that mean something, found in one pass over pieces of text.
+"""Find the relevant tags of a sitemap or feed in one pass over chunks of text.
 
-All others are passed over, so nothing has to be well formed. There is no tree and no stack, and
-no declaration is read. expat was tried: 50 MB of open `<url>` took it 4.7 s and 1,079 MiB, and
-the first bare "&" ends what it can read.
+All other tags are skipped, so the file need not be well formed. No tree is built, and no
+declaration is read. expat is not used: it takes 4.7 s and 1,079 MiB for 50 MB of open `<url>`, and
+stops at the first bare "&".
 
-Every expression is possessive and every search goes forward, so the time is linear whatever a
-file holds; no more than two pieces of it are kept.
+Every expression is possessive and every search goes forward, so the time is linear, whatever a
+file contains. At most two chunks of the file are kept.
 """
 
 from __future__ import annotations
@@ -17,27 +17,37 @@ from typing import NamedTuple
 
 _W = "\\t\\n\\r "
 _END = rf"(?=[{_W}/>])"
-_LONGEST = 64 * 1024  # characters of a tag with the text behind it, or of a comment, that are kept
-_ATTRIBUTES = rf"""(?:[{_W}/](?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+)?+"""
-_COMMENT = r"!--(?:[^-]++|-(?!->))*+-->"
-_INSTRUCTION = r"\?(?:[^?]++|\?(?!>))*+\?>"
-_CDATA = r"!\[CDATA\[(?P<data>(?:[^\]]++|\](?!\]>))*+)\]\]>"
-_LONGEST_NAME = 128
+_MAX_TAG = 64 * 1024  # characters of a tag with the text behind it, or of a comment
+# Pieces of expressions, for re.VERBOSE; each begins behind its "<".
+_ATTRIBUTES = rf"""(?: [{_W}/] (?: [^<>"']++ | "[^"<]*+" | '[^'<]*+' )*+ )?+"""
+_COMMENT = r"!-- (?: [^-]++ | - (?!->) )*+ -->"
+_INSTRUCTION = r"\? (?: [^?]++ | \? (?!>) )*+ \?>"
+_CDATA = r"!\[CDATA\[ (?P<data> (?: [^\]]++ | \] (?!\]>) )*+ ) \]\]>"
+_MAX_NAME = 128
 _MARKS = (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"))
-_PROLOGUE = re.compile(rf"(?:[\ufeff{_W}]++|<(?:{_INSTRUCTION}|{_COMMENT}|!DOCTYPE[^\[<>]*+>))*+")
-_ROOT = re.compile(rf"<((?:[\w.-]{{1,64}}+:)?+)(urlset|sitemapindex|rss|feed|RDF){_END}")
+# Everything that may precede the root element.
+_PROLOGUE = re.compile(
+    rf"(?: [\ufeff{_W}]++ | < (?: {_INSTRUCTION} | {_COMMENT} | !DOCTYPE [^\[<>]*+ > ) )*+",
+    re.VERBOSE,
+)
+_ROOT = re.compile(
+    rf"""
+    < (?P<prefix> (?: [\w.-]{{1,64}}+ : )?+ ) (?P<name> urlset|sitemapindex|rss|feed|RDF ) {_END}
+    """,
+    re.VERBOSE,
+)
 _DECLARATIONS = re.compile(r"<!DOCTYPE[^\[<>]*+\[")
 _PAGE = re.compile(r"<(?:!doctype\s++html|html|head|body)\b", re.IGNORECASE)
 
 LOOSE = ("urlset", "index")
-"""Kinds of which a URL counts outside of a record, too."""
+"""Kinds of files in which URLs outside of records count, too."""
 
 SOURCE = "source"
-"""The element of a record that may hold the URL of another feed (RFC 4287, 4.2.11)."""
+"""The element of a record that may contain the URL of another feed (RFC 4287, 4.2.11)."""
 
 
-class Form(NamedTuple):
-    """Name the elements of a form: what holds a URL, and what is in it, "-" for none."""
+class ElementNames(NamedTuple):
+    """The names of a record and its fields in one kind of file; "-" for a missing field."""
 
     kind: str
     record: str
@@ -47,30 +57,30 @@ class Form(NamedTuple):
 
 
 class Root(NamedTuple):
-    """Tell where the root element begins and what it is; names have their prefixes.
+    """The root element: where it begins, its name, and the names of the elements in it.
 
-    With `late` something stands before it that may not.
+    Names contain their prefixes. `late` is true if the text before the root is not allowed there.
     """
 
     start: int
     name: str
-    form: Form
+    names: ElementNames
     late: bool
 
 
-_FORMS = {
-    "urlset": Form("urlset", "url", "loc", "lastmod", "priority"),
-    "sitemapindex": Form("index", "sitemap", "loc", "lastmod"),
-    "rss": Form("rss", "item", "link", "pubDate"),
-    "RDF": Form("rss", "item", "link"),
-    "feed": Form("atom", "entry", "link", "updated"),
+_ELEMENT_NAMES = {
+    "urlset": ElementNames("urlset", "url", "loc", "lastmod", "priority"),
+    "sitemapindex": ElementNames("index", "sitemap", "loc", "lastmod"),
+    "rss": ElementNames("rss", "item", "link", "pubDate"),
+    "RDF": ElementNames("rss", "item", "link"),
+    "feed": ElementNames("atom", "entry", "link", "updated"),
 }
 
 
 def root(head: str) -> Root | None:
-    """Find the root element near the beginning of a text; None if it is no sitemap or feed.
+    """Return the root element in the first chunk of a file; None if it is no sitemap or feed.
 
-    A text with declarations of its own counts as none: those are never read.
+    A file with declarations of its own is rejected, since declarations are never read.
     """
     prologue = _PROLOGUE.match(head)
     start = 0 if prologue is None else prologue.end()
@@ -78,61 +88,79 @@ def root(head: str) -> Root | None:
     if found is None or _PAGE.search(head, 0, found.start()) or declares(head[: found.start()]):
         return None
     # The items of RSS 1.0 are in another namespace than its root.
-    prefix = "" if found[2] == "RDF" else found[1]
-    kind, *names = _FORMS[found[2]]
-    form = Form(kind, *(prefix + name for name in names))
-    return Root(found.start(), found[1] + found[2], form, found.start() > start)
+    prefix = "" if found["name"] == "RDF" else found["prefix"]
+    kind, *local_names = _ELEMENT_NAMES[found["name"]]
+    names = ElementNames(kind, *(prefix + name for name in local_names))
+    name = found["prefix"] + found["name"]
+    return Root(found.start(), name, names, found.start() > start)
 
 
 def declares(head: str) -> bool:
-    """Tell whether a text has a document type with declarations in it."""
+    """Whether a text has a document type with declarations."""
     return _DECLARATIONS.search(head) is not None
 
 
-class Tags:
-    """Find the tags of a root's form in pieces of text that begin with that root.
+class TagScanner:
+    """A scanner for the relevant tags in chunks of text; the first chunk begins with the root.
 
-    `rest` is what was not yet gone through of the pieces that were taken.
+    `rest` is the part of the chunks that was not scanned yet.
     """
 
     def __init__(self, root: Root) -> None:
-        form = root.form
-        fields, others = _either(form[2:]), _either((root.name, form.record, SOURCE))
-        first = re.escape("".join(sorted({name[0] for name in (root.name, SOURCE, *form[1:])})))
+        names = root.names
+        fields, others = _either(names[2:]), _either((root.name, names.record, SOURCE))
+        first = re.escape("".join(sorted({name[0] for name in (root.name, SOURCE, *names[1:])})))
+        # The alternatives behind "<"; each stops at "|", and `lastgroup` names it:
+        #
+        #   text                           lastgroup  captured before  what it is
+        #   <url><loc>…</loc>…</url>|      record     url, date, …     a record in the usual form
+        #   <loc xml:lang="a">…</loc>|     closed     field, …, text   a field
+        #   <loc>…|<                       text       field, …         a field without its end tag
+        #   <url>|  </url>|  </loc>|       tag                         any other relevant tag
+        #   <!--…-->…|<  <?…?>…|<          more                        a comment or an instruction
+        #   <![CDATA[…]]>…|<               more       data             CDATA
+        #   <!--|  <?|  <![CDATA[|         open                        one of these without its end
         self._next = re.compile(
-            rf"<(?=[{first}/!?])(?:{_plain(form)}"
-            rf"|(?P<field>{fields})(?P<attributes>{_ATTRIBUTES})>"
-            rf"(?P<text>[^<]*+)(?:(?P<closed></(?P=field)[{_W}]*+>)|(?=<))"
-            rf"|(?P<own>/?+{others}|/{fields}){_ATTRIBUTES}>"
-            rf"|(?:{_COMMENT}|{_INSTRUCTION}|{_CDATA})(?P<more>[^<]*+)(?=<)"
-            r"|(?P<begun>!--|\?|!\[CDATA\[))"
+            rf"""
+            < (?= [{first}/!?] )
+            (?: {_usual_record(names)}
+            |   (?P<field> {fields} ) (?P<attributes> {_ATTRIBUTES} ) >
+                (?P<text> [^<]*+ ) (?: (?P<closed> </ (?P=field) [{_W}]*+ > ) | (?=<) )
+            |   (?P<tag> /?+ {others} | / {fields} ) {_ATTRIBUTES} >
+            |   (?: {_COMMENT} | {_INSTRUCTION} | {_CDATA} ) (?P<more> [^<]*+ ) (?=<)
+            |   (?P<open> !-- | \? | !\[CDATA\[ )
+            )
+            """,
+            re.VERBOSE,
         )
-        # A record in which the URL is not all: elsewhere others have an element of this name, too.
-        one = re.escape(form.url) if form.kind in LOOSE else "/" + re.escape(form.record)
-        self._count = re.compile(rf"<(?:{one}|(/{re.escape(root.name)})){_END}")
+        # Records are counted by their URLs. Only in feeds by their end tags: there, elements with
+        # the name of the URL are outside of records, too.
+        one = re.escape(names.url) if names.kind in LOOSE else "/" + re.escape(names.record)
+        self._count = re.compile(rf"<(?:{one}|(?P<root_end>/{re.escape(root.name)})){_END}")
         self.rest = ""
         self._until = ""
 
-    def read(self, pieces: Iterable[str]) -> Iterator[re.Match[str] | None]:
-        """Give one match after another, by its `lastgroup`:
+    def scan(self, chunks: Iterable[str]) -> Iterator[re.Match[str] | None]:
+        """Yield one match after another, with one of these for its `lastgroup`:
 
-        - "plain": a whole record with its `url` and perhaps a `date` and a `priority`, all without
-          references, as most sitemaps have them: this takes half of the time that tags take;
-        - "closed": a start tag (`field`, `attributes`), its `text` and its end tag;
-        - "text": the same without the end tag;
-        - "own": any other tag of the form; that of an end tag begins with "/";
+        - "record": a whole record with its `url`, and perhaps a `date` and a `priority`, without
+          references. Most sitemaps contain nothing else, and this takes half of the time that the
+          single tags would take.
+        - "closed": a start tag (`field`, `attributes`), its `text` and its end tag.
+        - "text": the same without the end tag.
+        - "tag": any other relevant tag; the name of an end tag begins with "/".
         - "more": a comment, an instruction or CDATA (`data`), with the text behind it.
 
-        None stands for one that is too long. All is as written, and text goes up to the next "<":
-        what the last piece cuts off is not given.
+        Yields None for a tag or comment that is too long. A text goes up to the next "<"; one that
+        the end of the file cuts off is not in any match. All is as written.
         """
-        for piece in pieces:
-            text = self._join(piece)
+        for chunk in chunks:
+            text = self._join(chunk)
             if not text:
                 continue
             at = 0
             for match in self._next.finditer(text):
-                if match.lastgroup == "begun":
+                if match.lastgroup == "open":
                     at = match.start()
                     break
                 at = match.end()
@@ -140,12 +168,12 @@ class Tags:
             else:
                 at = text.rfind("<", at)
             self.rest = text[at:] if at >= 0 else ""
-            if len(self.rest) > _LONGEST:
+            if len(self.rest) > _MAX_TAG:
                 yield from self._give_up()
 
-    def _join(self, piece: str) -> str:
-        """Join a piece to the rest; "" as long as what is too long goes on."""
-        text = self.rest + piece
+    def _join(self, chunk: str) -> str:
+        """Return the rest with the next chunk; "" within a tag or comment that is too long."""
+        text = self.rest + chunk
         end = text.find(self._until)
         if end < 0:
             self.rest = text[-2:]
@@ -155,20 +183,20 @@ class Tags:
         return text[at:]
 
     def _give_up(self) -> Iterator[re.Match[str] | None]:
-        """Pass over a rest that is too long; a tag counts with as much of its text as there is."""
+        """Skip a tag or comment that is too long; a tag is yielded with a part of its text."""
         self._until = _end_mark(self.rest)
-        match = self._next.search(self.rest[:_LONGEST] + "<")
+        match = self._next.search(self.rest[:_MAX_TAG] + "<")
         if match is not None:
-            yield None if match.lastgroup == "begun" else match
+            yield None if match.lastgroup == "open" else match
         self.rest = self.rest[-2:]
 
-    def count(self, pieces: Iterable[str]) -> tuple[int, bool]:
-        """Count the records in the rest and in more pieces, and tell whether the root ends there.
+    def count(self, chunks: Iterable[str]) -> tuple[int, bool]:
+        """Return the number of records in the rest and in more chunks, and whether the root ends.
 
-        This is quick, and does not see what is inside of a comment.
+        This is fast, and counts records in comments, too.
         """
         count, ended = 0, False
-        for text in _undivided(chain((self.rest,), pieces)):
+        for text in _undivided(chain((self.rest,), chunks)):
             found = self._count.findall(text)
             ends = len(found) - found.count("")
             count += len(found) - ends
@@ -176,31 +204,35 @@ class Tags:
         return count, ended
 
 
-def _undivided(pieces: Iterable[str]) -> Iterator[str]:
-    """Join pieces where a tag's beginning is divided."""
+def _undivided(chunks: Iterable[str]) -> Iterator[str]:
+    """Yield the text of chunks, divided only where no tag's name is."""
     rest = ""
-    for piece in pieces:
-        text = rest + piece
-        end = text.rfind("<", -_LONGEST_NAME)
+    for chunk in chunks:
+        text = rest + chunk
+        end = text.rfind("<", -_MAX_NAME)
         yield text if end < 0 else text[:end]
         rest = "" if end < 0 else text[end:]
     yield rest
 
 
-def _plain(form: Form) -> str:
-    """Build what finds a record without anything unusual, "changefreq" passed over."""
+def _usual_record(names: ElementNames) -> str:
+    """Return an expression for a record in the usual form; its "changefreq" is not captured."""
 
     def field(name: str, value: str) -> str:
         name = re.escape(name)
-        return rf"<{name}>({value}[^<&]*+)</{name}>[{_W}]*+"
+        return rf"<{name}> ({value} [^<&]*+ ) </{name}> [{_W}]*+"
 
-    record = re.escape(form.record)
-    changes = re.escape(form.url.removesuffix("loc") + "changefreq")
-    return (
-        rf"(?P<plain>{record}>[{_W}]*+{field(form.url, '?P<url>')}"
-        rf"(?:{field(form.date, '?P<date>')})?+(?:{field(changes, '?:')})?+"
-        rf"(?:{field(form.priority, '?P<priority>')})?+</{record}>)"
-    )
+    record = re.escape(names.record)
+    changes = re.escape(names.url.removesuffix("loc") + "changefreq")
+    return rf"""
+        (?P<record> {record}> [{_W}]*+
+            {field(names.url, "?P<url>")}
+            (?: {field(names.date, "?P<date>")} )?+
+            (?: {field(changes, "?:")} )?+
+            (?: {field(names.priority, "?P<priority>")} )?+
+            </{record}>
+        )
+    """
 
 
 def _either(names: Iterable[str]) -> str:
@@ -208,7 +240,7 @@ def _either(names: Iterable[str]) -> str:
 
 
 def _end_mark(text: str) -> str:
-    """Tell where the text goes on behind what is too long."""
+    """Return the mark that ends a tag or comment that is too long."""
     for start, end in _MARKS:
         if text.startswith(start) and end not in text[len(start) :]:
             return end

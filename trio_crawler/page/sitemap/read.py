@@ -1,7 +1,7 @@
-"""Sitemaps: the URLs that a site lists, by sitemaps.org, of a text file or of a feed.
+"""Parse the URLs in a sitemap (sitemaps.org), which may be an XML file, a text file or a feed.
 
-What is broken is read as far as it can be, and said. Files are unpacked, decoded and read in
-pieces, so a file of 50 MB needs little more memory than what is found in it.
+A broken file is read as far as possible, and its flaws are recorded. Files are decompressed,
+decoded and read in chunks, so a file of 50 MB needs little more memory than its URLs.
 """
 
 from __future__ import annotations
@@ -15,37 +15,36 @@ from typing import NamedTuple
 from trio_crawler.model import Reason
 from trio_crawler.page import urls
 from trio_crawler.page.sitemap import elements
-from trio_crawler.page.sitemap.decoding import PIECE, Pieces
-from trio_crawler.page.sitemap.records import Records
+from trio_crawler.page.sitemap.decoding import CHUNK, DecodedBody
+from trio_crawler.page.sitemap.records import RecordReader
 
-__all__ = ["MOST_BYTES", "MOST_ENTRIES", "Entry", "Map", "read"]
+__all__ = ["MAX_BYTES", "MAX_ENTRIES", "ParsedSitemap", "SitemapEntry", "parse_sitemap"]
 
-MOST_BYTES = 50 * 1024 * 1024
-"""Bytes of a sitemap, unpacked (sitemaps.org)."""
+MAX_BYTES = 50 * 1024 * 1024
+"""Bytes of a sitemap after decompression (sitemaps.org)."""
 
-MOST_ENTRIES = 50_000
+MAX_ENTRIES = 50_000
 """URLs in one sitemap (sitemaps.org)."""
 
-MOST_CHARACTERS = 50 * 1024 * 1024
-"""Characters of all URLs of one sitemap: short ones may become long by a base or by escapes."""
+MAX_CHARACTERS = 50 * 1024 * 1024
+"""Characters of all URLs of one sitemap: a base and escapes may make short URLs long."""
 
-# Tags for each URL there may be: 50 MB of nothing but tags would take half a minute.
-_TAGS_EACH, _TAGS_SPARE = 20, 1_000
-_LONGEST_URL = 2_048  # characters (sitemaps.org)
-_LONGEST_DATE = 64
-_LONGEST_PRIORITY = 32
+# Tags that are read: 50 MB of nothing but tags would take half a minute.
+_TAGS_PER_ENTRY, _TAGS_SPARE = 20, 1_000
+_MAX_URL = 2_048  # characters (sitemaps.org)
+_MAX_DATE = 64
+_MAX_PRIORITY = 32
 _BLANK = "\ufeff\t\n\r "
 _LINE = re.compile(r"[\ufeff\t ]*+[^\ufeff\t\r\n ][^\r\n]*+")
-_HTTP = ("http://", "https://")
 _LISTS_URLS = re.compile(r"^[\ufeff\t ]*+https?://", re.IGNORECASE | re.MULTILINE)
 _PRIORITY = re.compile(r"\+?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 
 
-class Entry(NamedTuple):
-    """Hold what is said of one page.
+class SitemapEntry(NamedTuple):
+    """The entry of one page in a sitemap.
 
-    `url` is normalised, `last_modified` as it is written, `priority` 0 to 1; None is for what is
-    not said, or is nonsense.
+    `url` is normalised, `last_modified` is as written, `priority` is 0 to 1; the last two are None
+    if they are missing or invalid.
     """
 
     url: str
@@ -54,68 +53,68 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
-    """Hold what one sitemap says.
+class ParsedSitemap:
+    """The content of one sitemap.
 
-    `kind` is "urlset", "index", "text", "rss" or "atom", and "" for what is no sitemap. `entries`
-    are distinct by URL, `sitemaps` the distinct normalised URLs of an index. `beyond` counts what
-    was left out because there is too much of it, as it is written. `detail` is a sentence on the
-    flaws.
+    `kind` is "urlset", "index", "text", "rss" or "atom", or "" if the file is no sitemap. The
+    `entries` have distinct URLs. `sitemaps` are the distinct normalised URLs of an index. `beyond`
+    is the number of entries that were not read because there were too many. `detail` is a sentence
+    about the flaws.
     """
 
     kind: str = ""
-    entries: tuple[Entry, ...] = field(default=(), repr=False)
+    entries: tuple[SitemapEntry, ...] = field(default=(), repr=False)
     sitemaps: tuple[str, ...] = field(default=(), repr=False)
     beyond: int = 0
     flaws: tuple[Reason, ...] = ()
     detail: str = ""
 
 
-def read(
+def parse_sitemap(
     body: bytes,
     content_type: str,
     url: str,
     *,
-    most: int = MOST_ENTRIES,
-    most_bytes: int = MOST_BYTES,
-) -> Map:
-    """Read a sitemap that came from `url` (normalised) under a raw Content-Type header.
+    max_entries: int = MAX_ENTRIES,
+    max_bytes: int = MAX_BYTES,
+) -> ParsedSitemap:
+    """Parse the body of a sitemap from `url` (normalised) with a raw Content-Type header.
 
-    Whatever it holds, nothing is raised, no declaration is read and nothing else is asked for.
+    Raises nothing, whatever the body contains; reads no declarations and requests no other files.
     """
-    pieces = Pieces(body, content_type, most_bytes)
-    texts = iter(pieces)
-    head = next(texts, "")
+    decoded = DecodedBody(body, content_type, max_bytes)
+    chunks = iter(decoded)
+    head = next(chunks, "")
     root = elements.root(head)
     if root is not None:
-        found = _Found(url, most)
-        complaints = _read_records(root, chain((head[root.start :],), texts), found, pieces)
-        return found.map(root.form.kind, pieces.complaints | complaints)
+        found = _EntryCollector(url, max_entries)
+        flaws = _read_records(root, chain((head[root.start :],), chunks), found, decoded)
+        return found.result(root.names.kind, decoded.flaws | flaws)
+    found = _EntryCollector(None, max_entries)
     if not head.lstrip(_BLANK).startswith("<") and _LISTS_URLS.search(head):
-        found = _Found(None, most)
-        _read_lines(chain((head,), texts), found, pieces)
-        return found.map("text", pieces.complaints)
-    return _Found(None, most).map("", pieces.complaints | {_nothing(head): Reason.BAD_SITEMAP})
+        _read_lines(chain((head,), chunks), found, decoded)
+        return found.result("text", decoded.flaws)
+    return found.result("", decoded.flaws | {_why_no_sitemap(head): Reason.BAD_SITEMAP})
 
 
-class _Found:
-    """Collect the URLs that a sitemap lists, in bounds; without a base no relative ones."""
+class _EntryCollector:
+    """A collector of the entries of a sitemap, within bounds; relative URLs need a base."""
 
-    def __init__(self, base: str | None, most: int) -> None:
-        self.left = most
+    def __init__(self, base: str | None, max_entries: int) -> None:
+        self.left = max_entries
         self.beyond = 0
         self._base = base
-        self._room = MOST_CHARACTERS
-        self._entries: dict[str, Entry] = {}
+        self._characters_left = MAX_CHARACTERS
+        self._entries: dict[str, SitemapEntry] = {}
         self._malformed = 0
 
     @property
     def full(self) -> bool:
-        """Whether what is added is only counted."""
-        return self.left <= 0 or self._room <= 0
+        """Whether further entries are only counted."""
+        return self.left <= 0 or self._characters_left <= 0
 
     def add(self, source: str, date: str | None = None, priority: str | None = None) -> None:
-        """Add what is said of one URL."""
+        """Add an entry, as written."""
         if self.full:
             self.beyond += 1
             return
@@ -124,90 +123,92 @@ class _Found:
         if link is None:
             self._malformed += 1
         elif link not in self._entries:
-            self._room -= len(link)
-            self._entries[link] = Entry(link, _date(date), _priority(priority))
+            self._characters_left -= len(link)
+            self._entries[link] = SitemapEntry(link, _date(date), _priority(priority))
 
     def _link(self, source: str) -> str | None:
         try:
-            link = urls.normalise(source, None if source.startswith(_HTTP) else self._base)
+            link = urls.normalise(source, None if source.startswith(urls.WEB) else self._base)
         except ValueError:
             return None
-        return link if source and link.startswith(_HTTP) and len(link) <= _LONGEST_URL else None
+        return link if source and link.startswith(urls.WEB) and len(link) <= _MAX_URL else None
 
-    def map(self, kind: str, complaints: dict[str, Reason]) -> Map:
-        """Give the map; these complaints, and those about the URLs, become its flaws."""
+    def result(self, kind: str, flaws: dict[str, Reason]) -> ParsedSitemap:
+        """Return the sitemap with these flaws and those of the URLs."""
         index = kind == "index"
         if index and self._base and self._entries.pop(self._base, None):
-            complaints["it lists itself"] = Reason.BAD_SITEMAP
+            flaws["it lists itself"] = Reason.BAD_SITEMAP
         if self._malformed:
-            sentence = f"{self._malformed} of its URLs cannot be asked for"
-            complaints[sentence] = Reason.BAD_SITEMAP
+            sentence = f"{self._malformed} of its URLs are not http or https URLs, or too long"
+            flaws[sentence] = Reason.BAD_SITEMAP
         if self.beyond:
-            reason = Reason.TOO_MANY_ENTRIES if self._room > 0 else Reason.TOO_LARGE
-            complaints[f"it lists {self.beyond} URLs too many"] = reason
-        return Map(
+            reason = Reason.TOO_MANY_ENTRIES if self._characters_left > 0 else Reason.TOO_LARGE
+            flaws[f"it lists {self.beyond} URLs too many"] = reason
+        return ParsedSitemap(
             kind,
             () if index else tuple(self._entries.values()),
             tuple(self._entries) if index else (),
             self.beyond,
-            tuple(dict.fromkeys(complaints.values())),
-            "; ".join(complaints),
+            tuple(dict.fromkeys(flaws.values())),
+            "; ".join(flaws),
         )
 
 
 def _read_records(
-    root: elements.Root, texts: Iterator[str], found: _Found, pieces: Pieces
+    root: elements.Root, chunks: Iterator[str], found: _EntryCollector, decoded: DecodedBody
 ) -> dict[str, Reason]:
-    """Read what the elements of a form say; return what was wrong with them."""
-    records = Records(root)
-    most = _TAGS_EACH * (found.left + _TAGS_SPARE)
-    for record in records.read(_while(lambda: not found.full and records.tags < most, texts)):
+    """Add the records of an XML file; return its flaws."""
+    records = RecordReader(root)
+    max_tags = _TAGS_PER_ENTRY * (found.left + _TAGS_SPARE)
+    for record in records.read(
+        _take_while(lambda: not found.full and records.tags < max_tags, chunks)
+    ):
         found.add(*record)
-    if found.full or records.tags >= most:
-        found.beyond += records.count(texts)
-    wrong = {
-        "something stands before its root element": root.late,
+    if found.full or records.tags >= max_tags:
+        found.beyond += records.count(chunks)
+    sentences = {
+        "it has text before its root element": root.late,
         f"it has {records.roots} root elements": records.roots > 1,
-        f"only its first {records.tags} tags were read": records.tags >= most,
+        f"only its first {records.tags} tags were read": records.tags >= max_tags,
         f"{records.unclosed} of its values have no end tag": records.unclosed,
         f'{records.bare} "&" in its values are not escaped': records.bare,
     }
-    complaints = {sentence: Reason.BAD_SITEMAP for sentence, true in wrong.items() if true}
-    if pieces.whole and not records.ended:
-        complaints["it ends before its root element does"] = Reason.INCOMPLETE
-    return complaints
+    flaws = {sentence: Reason.BAD_SITEMAP for sentence, true in sentences.items() if true}
+    if decoded.complete and not records.ended:
+        flaws["it ends before the end of its root element"] = Reason.INCOMPLETE
+    return flaws
 
 
-def _read_lines(texts: Iterator[str], found: _Found, pieces: Pieces) -> None:
-    """Read a URL a line; what is none is counted as a bad one."""
-    for lines in _lines(texts, pieces):
+def _take_while(condition: Callable[[], bool], chunks: Iterator[str]) -> Iterator[str]:
+    """Yield chunks until the condition is false before one of them."""
+    while condition() and (chunk := next(chunks, None)) is not None:
+        yield chunk
+
+
+def _read_lines(chunks: Iterator[str], found: _EntryCollector, decoded: DecodedBody) -> None:
+    """Add a URL for each line that is not blank."""
+    for lines in _lines(chunks, decoded):
         several = lines[: found.left]
         for line in several:
             found.add(line)
         found.beyond += len(lines) - len(several)
 
 
-def _lines(texts: Iterator[str], pieces: Pieces) -> Iterator[list[str]]:
-    """Give the lines that are not blank; the last one only if nothing was cut off behind it."""
+def _lines(chunks: Iterator[str], decoded: DecodedBody) -> Iterator[list[str]]:
+    """Yield the lines that are not blank; the last line only if the file is complete."""
     rest = ""
-    for text in texts:
-        text = rest + text
+    for chunk in chunks:
+        text = rest + chunk
         end = max(text.rfind("\n"), text.rfind("\r")) + 1
         yield _LINE.findall(text, 0, end)
-        # Of a line that is too long there is no more to know than that.
-        rest = text[end:][:PIECE]
-    if pieces.whole:
+        # A line that is too long for a URL need not be kept as a whole.
+        rest = text[end:][:CHUNK]
+    if decoded.complete:
         yield _LINE.findall(rest)
 
 
-def _while(condition: Callable[[], bool], texts: Iterator[str]) -> Iterator[str]:
-    """Give texts as long as the condition holds before the next is taken."""
-    while condition() and (text := next(texts, None)) is not None:
-        yield text
-
-
-def _nothing(head: str) -> str:
-    """Say why a text is no sitemap."""
+def _why_no_sitemap(head: str) -> str:
+    """Return a sentence that says why a text is no sitemap."""
     if not head.strip(_BLANK):
         return "it is empty"
     if elements.declares(head):
@@ -217,12 +218,12 @@ def _nothing(head: str) -> str:
 
 def _date(text: str | None) -> str | None:
     date = "" if text is None else text.strip(_BLANK)
-    return date if 0 < len(date) <= _LONGEST_DATE else None
+    return date if 0 < len(date) <= _MAX_DATE else None
 
 
 def _priority(text: str | None) -> float | None:
     number = "" if text is None else text.strip(_BLANK)
-    if len(number) > _LONGEST_PRIORITY or not _PRIORITY.fullmatch(number):
+    if len(number) > _MAX_PRIORITY or not _PRIORITY.fullmatch(number):
         return None
     priority = float(number)
     return priority if priority <= 1 else None

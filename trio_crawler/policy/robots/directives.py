@@ -9,13 +9,13 @@ import httpx
 
 from trio_crawler.policy.robots.parse import product_token
 
-MOST_DIRECTIVES = 50
+MAX_DIRECTIVES = 50
 """Directives that are kept of one page's header fields, and of its meta elements."""
 
 _LONGEST = 100
 """Characters: no directive, and no date, is that long."""
 
-_MOST_TEXT = 4_096
+_MAX_TEXT = 4_096
 """Characters that are looked at of one field or attribute."""
 
 # A date has a comma before its day.
@@ -57,7 +57,7 @@ def _for_agent(text: str, token: str) -> Iterator[str]:
 
 
 def _elements(text: str) -> Iterator[str]:
-    for part in _COMMA.split(text[:_MOST_TEXT].lower()):
+    for part in _COMMA.split(text[:_MAX_TEXT].lower()):
         yield ":".join(piece.strip() for piece in part.split(":"))
 
 
@@ -69,10 +69,10 @@ def _words(element: str) -> Iterable[str]:
 def _distinct(elements: Iterable[str]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for element in elements:
-        if len(found) >= MOST_DIRECTIVES:
+        if len(found) >= MAX_DIRECTIVES:
             break
         if element == "none":
             found.update({"noindex": None, "nofollow": None})
         elif len(element) <= _LONGEST:
             found[element] = None
-    return tuple(found)[:MOST_DIRECTIVES]
+    return tuple(found)[:MAX_DIRECTIVES]

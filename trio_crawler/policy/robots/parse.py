@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from trio_crawler.page.urls import normalise
 from trio_crawler.policy.robots.rules import ALLOW_ALL, Rules
 
-MOST_BYTES = 500 * 1024
+MAX_BYTES = 500 * 1024
 """Bytes of a robots.txt that count (RFC 9309, 2.5)."""
 
-MOST_LINE = 16_663
+MAX_LINE = 16_663
 """Bytes of a line that count, as in Google's parser."""
 
-MOST_DELAY = 60.0
+MAX_DELAY = 60.0
 """Seconds of crawl-delay that are obeyed."""
 
-MOST_SITEMAPS = 1_000
+MAX_SITEMAPS = 1_000
 """Sitemaps that are taken from one file."""
 
 _TOKEN = re.compile("[A-Za-z_-]+")
@@ -45,7 +45,7 @@ def parse_rules(body: bytes, token: str) -> Rules:
     """Read a robots.txt for the agent with this product token, "" for one without a name.
 
     Never raises, whatever the bytes are. All groups that name the agent count together; without
-    one those for "*" do. Only the first `MOST_BYTES` are looked at, as far as they are whole
+    one those for "*" do. Only the first `MAX_BYTES` are looked at, as far as they are whole
     lines. May be called from a thread; from some 100 KB on it can take more than 50 ms.
     """
     text = _Text(token.lower())
@@ -89,7 +89,7 @@ class _Text:
             self._rule(value, key == "allow")
         elif key == "crawl-delay":
             self._delay(value)
-        elif key == "sitemap" and len(self.sitemaps) < MOST_SITEMAPS and _is_web(value):
+        elif key == "sitemap" and len(self.sitemaps) < MAX_SITEMAPS and _is_web(value):
             self.sitemaps[value] = None
 
     def _agent(self, value: str) -> None:
@@ -116,15 +116,15 @@ class _Text:
         # A number and nothing else.
         if _DELAY.fullmatch(value):
             for group in self._delayed:
-                group.delay = max(group.delay, min(float(value), MOST_DELAY))
+                group.delay = max(group.delay, min(float(value), MAX_DELAY))
 
 
 def _clean(body: bytes) -> bytes:
     """Cut to the bytes that count, as UTF-8 or whatever it is, without mark and NULs."""
-    text = body[:MOST_BYTES]
+    text = body[:MAX_BYTES]
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = text.decode("utf-16", "replace").encode()
-    if len(body) >= MOST_BYTES:
+    if len(body) >= MAX_BYTES:
         # A fetch may have cut it already: half a line would say something else.
         text = text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]
     return text.removeprefix(b"\xef\xbb\xbf").replace(b"\0", b"")
@@ -134,7 +134,7 @@ def _fields(text: bytes) -> Iterator[tuple[str, str]]:
     """Give key, lower case, and value of each line that has both, even if empty."""
     for line in text.replace(b"\r", b"\n").split(b"\n"):
         if line:
-            key, colon, value = _decoded(line[:MOST_LINE].partition(b"#")[0]).partition(":")
+            key, colon, value = _decoded(line[:MAX_LINE].partition(b"#")[0]).partition(":")
             if colon:
                 yield key.strip().lower(), value.strip()
             elif len(words := key.split()) == 2:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-MOST_STEPS = 6_000_000
+MAX_STEPS = 6_000_000
 """Characters compared at most for one URL, reckoned for the worst text there is: some 3 ms."""
 
 _FEW = 64
@@ -112,7 +112,7 @@ class Rules:
 
         The longest pattern that matches decides, of two equally long ones the allowing one;
         with none all is allowed, as `/robots.txt` always is. A file whose wildcards would need
-        more than `MOST_STEPS` for a URL disallows it.
+        more than `MAX_STEPS` for a URL disallows it.
         """
         if not (self._lengths or self._wild or self._exact):
             return True
@@ -148,7 +148,7 @@ class Rules:
 
     def _by_wildcard(self, path: str, best: int) -> int:
         """Give the rank of the best rule, 0 (which disallows) when the steps run out."""
-        left = MOST_STEPS
+        left = MAX_STEPS
         for rules in self._candidates(path):
             for rule in rules:
                 if rule.rank <= best:
@@ -206,6 +206,3 @@ def _by_key(wild: Iterable[_Wild]) -> dict[int, dict[str, list[_Wild]]]:
 
 ALLOW_ALL = Rules({})
 """What is said by a file that is empty, or is not there."""
-
-DISALLOW_ALL = Rules({"/": False})
-"""What holds for an origin whose file cannot be had (RFC 9309, 2.3.1.4)."""

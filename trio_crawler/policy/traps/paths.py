@@ -5,13 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def path(url: str) -> str:
-    """Give the path of a normalised http(s) URL; it begins with a slash."""
-    # "https://" has eight characters, and no host is empty.
-    start, end = url.index("/", 8), url.find("?")
-    return url[start:] if end < 0 else url[start:end]
-
-
 def segments(path: str) -> int:
     """Count the segments of a path; the slash of a directory begins none."""
     return path.count("/") - path.endswith("/")

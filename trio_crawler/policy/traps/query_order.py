@@ -1,16 +1,14 @@
-"""Orders: the same parameters in another order are the same page."""
+"""Query order: the same parameters in another order are the same page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 
+class QueryOrder:
+    """The order in which each set of parameters came first.
 
-class Orders:
-    """Remember for each set of parameters the order in which they came first.
-
-    Any other order is refused, but for one: that in which a server redirects the first. It is
-    known by its referrer, and let through once, so that pages which link to themselves in any
-    order gain no more than one URL by it. (A redirect by way of some other URL is not known.)
+    Every other order is refused, but for one: the order that a server redirects the first one to.
+    That URL is known by its referrer, and let through once, so that pages which link to themselves
+    in every order gain one URL by it. (A redirect by way of some other URL is not known.)
     """
 
     __slots__ = ("_first", "_moved")
@@ -20,21 +18,15 @@ class Orders:
         self._moved: set[int] = set()
 
     def refuses(self, url: str, referrer: str | None) -> bool:
-        """Tell whether a URL is one that was let through, but for the order."""
+        """Whether a URL differs from one that was let through only in its order."""
         key = _sorted(url)
         first = None if key is None else self._first.get(key)
         if first is None or first == hash(url):
             return False
         return key in self._moved or hash(referrer) != first
 
-    def recall(self, urls: Iterable[str]) -> None:
-        """Note URLs that were let through in an earlier run, in that order."""
-        for url in urls:
-            if "&" in url:
-                self.keep(url)
-
     def keep(self, url: str) -> None:
-        """Note a URL that is let through."""
+        """Record a URL that is let through."""
         key = _sorted(url)
         if key is None:
             return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from trio_crawler.page.urls import normalise, origin, web
+from trio_crawler.page.urls import is_web, normalise, origin
 
 # ";jsessionid=" of the servlets, and the segment "(S(24 characters))" of ASP.NET.
 _IN_PATH = re.compile(";jsessionid=[^;/?]*", re.IGNORECASE)
@@ -40,7 +40,7 @@ def without_session(url: str) -> str:
     A redirect may be how a server hands out its ids: a target from which they are cut can be
     the very URL that led to it.
     """
-    if ("?" not in url and ";" not in url and "(" not in url) or not web(url):
+    if ("?" not in url and ";" not in url and "(" not in url) or not is_web(url):
         return url
     site = origin(url)
     path, mark, query = url[len(site) :].partition("?")

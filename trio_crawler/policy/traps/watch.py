@@ -1,149 +1,188 @@
-"""Traps: endless URLs that nobody made by hand, and where to turn back from them."""
+"""Traps: URLs without end, and the page from which on they are refused."""
 
-from __future__ import annotations
-
-from collections import Counter
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from typing import Self
 
+from trio_crawler.arguments import check_flag, check_number
 from trio_crawler.model import Job, Reason
-from trio_crawler.policy.traps.duplicates import Copies
-from trio_crawler.policy.traps.paths import path, repeats, segments
-from trio_crawler.policy.traps.patterns import Harvest, is_made, key_of, keys, keys_of_one_host
-from trio_crawler.policy.traps.query_order import Orders
+from trio_crawler.page.urls import path
+from trio_crawler.policy.traps.duplicates import DuplicateBodies
+from trio_crawler.policy.traps.paths import repeats, segments
+from trio_crawler.policy.traps.patterns import PatternYield, is_made, key_of, keys_of_one_host
+from trio_crawler.policy.traps.query_order import QueryOrder
 
 FEW = 20
 """URLs of a pattern up to which its pages are not looked at: so few are no trap."""
 
+MAX_HOPS = 20
+"""Links from a seed, unless the traps or the limits say otherwise."""
+
 _REMEMBERED = 65_536
-# What is recalled, a part at a time: in the loops of C each URL takes half as long.
-_AT_ONCE = 4_096
+_COPIES = 20.0
 # What a page counts that leads to none of its own pattern, such as the days of a calendar.
 _ENDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Traps:
-    """Say from where on URLs are a trap; every figure can be changed, or be infinite.
+    """The figures from which on URLs are a trap; each can be changed, or be infinite.
 
-    `max_url` counts characters; `max_segments` the parts of a path; `max_repeats` how often
-    directories, one or a run of them, may come in a row; `max_hops` links from a seed. A URL's
-    pattern is what it shares with others but for numbers and the values of parameters. It is
-    refused, for good, once so many pages of it in a row have led to new URLs of it and said
-    nothing new: `barren` if it is one of dates or of random tokens (those that lead to none count
-    a tenth there), else `barren_numbers`: honest sites have pages that differ only in numbers,
-    too. Or once `per_pattern` URLs of it were let through; a host after `per_host` URLs. The links
-    of one and the same body are followed in `copies` directories.
+    `max_url` counts characters; `max_segments` the segments of a path; `max_repeats` how often a
+    directory, or a run of directories, may be repeated in a row; `max_hops` links from a seed, by
+    default 20, or any number where `Limits.max_depth` says how deep to go.
 
-    Raises ValueError, naming the figure, for one that cannot be meant.
+    The pattern of a URL is what it shares with others but for numbers and the values of
+    parameters. A pattern is refused for good when so many of its pages in a row linked to new URLs
+    of it and showed no new text: `barren` pages if it is one of dates or random tokens (a page
+    without such a link counts a tenth there), else `barren_numbers`, since honest sites have pages
+    that differ only in numbers. It is also refused after `per_pattern` URLs, and a host after
+    `per_host` URLs. The links of one and the same body are followed in `copies` directories.
+
+    `session_ids` says whether session ids are cut out of links, `permuted_queries` whether a URL
+    is refused that differs from another only in the order of its parameters, `duplicates` whether
+    the links of a page are refused whose body came before.
+
+    Raises TypeError and ValueError, naming it, for a figure that makes no sense, and ValueError
+    for `copies` without `duplicates`.
     """
+
+    __module__ = "trio_crawler"
 
     max_url: float = 2_083
     max_segments: float = 20
     max_repeats: float = 2
-    max_hops: float = 20
+    max_hops: float | None = None
     barren: float = 100
     barren_numbers: float = 50_000
     per_pattern: float = 100_000
     per_host: float = 1_000_000
-    copies: float = 20
+    copies: float = _COPIES
+    session_ids: bool = True
+    permuted_queries: bool = True
+    duplicates: bool = True
 
     def __post_init__(self) -> None:
-        _at_least(0, max_segments=self.max_segments, max_hops=self.max_hops)
-        _at_least(1, max_url=self.max_url, max_repeats=self.max_repeats, barren=self.barren)
-        _at_least(1, barren_numbers=self.barren_numbers)
-        _at_least(1, per_pattern=self.per_pattern, per_host=self.per_host, copies=self.copies)
+        check_number("max_segments", self.max_segments)
+        if self.max_hops is not None:
+            check_number("max_hops", self.max_hops)
+        figures = ("max_url", "max_repeats", "barren", "barren_numbers", "per_pattern", "per_host")
+        for name in (*figures, "copies"):
+            check_number(name, getattr(self, name), least=1)
+        for name in ("session_ids", "permuted_queries", "duplicates"):
+            check_flag(name, getattr(self, name))
+        if not self.duplicates and self.copies != _COPIES:
+            raise ValueError("copies has no effect without duplicates: leave it out")
+
+    @classmethod
+    def off(cls) -> Self:
+        """Return traps that refuse nothing and change nothing: every URL is followed."""
+        figures = "max_url max_segments max_repeats max_hops barren barren_numbers per_pattern"
+        endless = dict.fromkeys([*figures.split(), "per_host"], math.inf)
+        return cls(**endless, session_ids=False, permuted_queries=False, duplicates=False)
 
 
-class Watch:
-    """Watch over one crawl: judge new URLs by what was let through and what came of it.
+class HostTraps:
+    """What one host has shown of URLs without end: counts, patterns, orders, first bodies.
 
-    All URLs are normalised ones of http or https. What is kept: 90 bytes for a body, 100 for a
-    pattern, 140 for a URL with several parameters, up to 0.4 MiB for a pattern with thousands of
-    pages, and the last URLs that were let through.
+    All URLs are normalised ones of http or https. A body takes 90 bytes, a pattern 100, a URL with
+    several parameters 140, and a pattern with thousands of pages up to 0.4 MiB. With `by_digest`
+    bodies are known by their SHA-1, which those of an earlier run are known by.
     """
 
-    def __init__(self, traps: Traps) -> None:
+    __slots__ = (
+        "_barren",
+        "_bodies",
+        "_by_digest",
+        "_count",
+        "_max_hops",
+        "_orders",
+        "_patterns",
+        "_traps",
+        "_yields",
+    )
+
+    def __init__(self, traps: Traps, *, by_digest: bool = False) -> None:
         self._traps = traps
-        self._last = _Last()
-        self._orders = Orders()
-        self._copies = Copies(traps.copies)
-        # Of a pattern only the hash is kept.
-        self._hosts: Counter[str] = Counter()
-        self._patterns: Counter[int] = Counter()
-        self._harvests: dict[int, Harvest] = {}
-        self._barren: set[int] = set()
+        self._max_hops = MAX_HOPS if traps.max_hops is None else traps.max_hops
+        self._by_digest = by_digest
+        self._count = 0
+        # Of a pattern only the hash is kept. Most hosts have few pages, and nothing of all this.
+        self._patterns: dict[int, int] = {}
+        self._yields: dict[int, PatternYield] | None = None
+        self._barren: set[int] | None = None
+        self._orders: QueryOrder | None = None
+        self._bodies: DuplicateBodies | None = None
 
-    def refusal(self, job: Job) -> Reason | None:
-        """Decide whether a URL that is new to the crawl may enter it.
+    def rejection(self, job: Job) -> Reason | None:
+        """Return why a URL that is new to the crawl is refused; None if it is let through.
 
-        What is let through is counted. It may be asked about again before it has entered: at
-        least the last 65,536 URLs that were let through are known, and are so again.
+        A URL that is let through is counted.
         """
-        if job.url in self._last:
-            return None
         if reason := self._unlikely(job):
             return reason
-        host, key = _host(job.url), key_of(job.url)
-        if reason := self._spent(host, key):
+        key = key_of(job.url)
+        if reason := self._spent(key):
             return reason
-        self._let_through(job.url, host, key)
+        self._count += 1
+        if self._traps.permuted_queries and "&" in job.url:
+            self._query_order().keep(job.url)
+        if key is not None:
+            self._patterns[key] = self._patterns.get(key, 0) + 1
         return None
 
-    def saw(self, url: str, body: bytes, content_type: str) -> str | None:
-        """Note the page that came from a URL, for each answer with a status of 2xx.
+    def original(self, url: str, body: bytes, content_type: str) -> str | None:
+        """Record a page, for each answer with a status of 2xx.
 
-        Returns the first URL of the host that had the very same body, if this page's links
-        lead nowhere that those of the first do not. Only HTML counts; an empty body is no copy.
-        Of the others `led` is to know what they lead to.
+        Return the first URL of the host that had the very same body, if this page's links lead
+        nowhere that those of the first do not. Only HTML counts; an empty body is no copy. Of all
+        other pages `record_links` must hear.
         """
-        if not body or "html" not in content_type.lower():
+        if not (body and self._traps.duplicates and "html" in content_type.lower()):
             return None
-        return self._copies.original(_host(url), url, body)
+        return self._known_bodies().original(url, body)
 
-    def led(self, url: str, body: bytes, links: Iterable[str]) -> None:
-        """Note the new URLs that an HTML page leads to: one of its own pattern may be a trap."""
+    def original_by_digest(self, url: str, digest: bytes, content_type: str) -> str | None:
+        """Record a page that has not changed, by the SHA-1 of its body; else as `original`."""
+        if not (self._traps.duplicates and "html" in content_type.lower()):
+            return None
+        return self._known_bodies().original_by_digest(url, digest)
+
+    def record_links(self, url: str, body: bytes, links: Iterable[str]) -> None:
+        """Record the new URLs that an HTML page links to: its own pattern may be a trap."""
+        if not self._patterns:
+            return
         key = key_of(url)
-        if key is None or self._patterns.get(key, 0) <= FEW or key in self._barren:
+        if key is None or self._patterns.get(key, 0) <= FEW or key in (self._barren or ()):
             return
         made = is_made(url)
         if any(key_of(link) == key for link in links):
-            self._reap(key, url, body, 1.0, made)
+            self._record_yield(key, url, body, 1.0, made)
         elif made:
-            self._reap(key, url, body, _ENDS, made)
+            self._record_yield(key, url, body, _ENDS, made)
 
-    def recall(self, urls: Iterable[str]) -> None:
-        """Count URLs that were let through in an earlier run of the crawl, in that order.
+    def restore(self, urls: Sequence[str]) -> None:
+        """Count URLs of this host that an earlier run let through, in that order.
 
         What their pages said is forgotten: a pattern that was refused as barren is let through
         again, until as many pages of this run have said nothing new. The budgets are those of
         all runs together.
         """
-        rest = iter(urls)
-        while some := list(islice(rest, _AT_ONCE)):
-            self._last.update(some)
-            self._orders.recall(some)
-            hosts = Counter(map(_host, some))
-            self._hosts.update(hosts)
-            self._patterns.update(keys_of_one_host(some) if len(hosts) == 1 else keys(some))
+        self._count += len(urls)
+        if self._traps.permuted_queries:
+            for url in urls:
+                if "&" in url:
+                    self._query_order().keep(url)
+        for key, count in keys_of_one_host(urls).items():
+            self._patterns[key] = self._patterns.get(key, 0) + count
 
-    def recall_copies(self, bodies: Iterable[tuple[str, bytes]]) -> None:
-        """Note which HTML pages came in an earlier run: their URLs, and SHA-1 digests of bodies.
+    def restore_body(self, url: str, digest: bytes) -> None:
+        """Record the SHA-1 of an HTML page of an earlier run that was no copy itself.
 
-        To be called before `saw`. Pages that were copies themselves are to be left out.
+        To be called before any other body is recorded, and only with `by_digest`.
         """
-        self._copies.outlast()
-        for url, digest in bodies:
-            self._copies.original_by_digest(_host(url), url, digest)
-
-    def saw_again(self, url: str, digest: bytes, content_type: str) -> str | None:
-        """Note a page that has not changed, by the SHA-1 of the body that it had; as `saw`.
-
-        To be called only after `recall_copies`.
-        """
-        html = "html" in content_type.lower()
-        return self._copies.original_by_digest(_host(url), url, digest) if html else None
+        self._known_bodies().original_by_digest(url, digest)
 
     def _unlikely(self, job: Job) -> Reason | None:
         traps, names = self._traps, path(job.url)
@@ -153,36 +192,46 @@ class Watch:
             return Reason.DEEP_PATH
         if repeats(names, traps.max_repeats):
             return Reason.REPEATED_PATH
-        if job.depth > traps.max_hops:
+        if job.depth > self._max_hops:
             return Reason.TOO_MANY_HOPS
-        return Reason.PERMUTED_QUERY if self._orders.refuses(job.url, job.referrer) else None
+        if self._orders is not None and self._orders.refuses(job.url, job.referrer):
+            return Reason.PERMUTED_QUERY
+        return None
 
-    def _spent(self, host: str, key: int | None) -> Reason | None:
-        if key in self._barren:
-            return Reason.NOTHING_NEW
-        if key is not None and self._patterns.get(key, 0) >= self._traps.per_pattern:
-            return Reason.PATTERN_BUDGET
-        over = self._hosts.get(host, 0) >= self._traps.per_host
-        return Reason.HOST_BUDGET if over else None
-
-    def _let_through(self, url: str, host: str, key: int | None) -> None:
-        self._last.add(url)
-        self._orders.keep(url)
-        self._hosts[host] += 1
+    def _spent(self, key: int | None) -> Reason | None:
         if key is not None:
-            self._patterns[key] += 1
+            if self._barren is not None and key in self._barren:
+                return Reason.NOTHING_NEW
+            if self._patterns.get(key, 0) >= self._traps.per_pattern:
+                return Reason.PATTERN_BUDGET
+        return Reason.HOST_BUDGET if self._count >= self._traps.per_host else None
 
-    def _reap(self, key: int, url: str, body: bytes, weight: float, made: bool) -> None:
-        harvest = self._harvests.setdefault(key, Harvest())
-        harvest.add(url, body, weight)
-        if harvest.barren >= (self._traps.barren if made else self._traps.barren_numbers):
-            # What is still on its way changes nothing any more: the effort stays bounded.
-            self._barren.add(key)
-            del self._harvests[key]
+    def _record_yield(self, key: int, url: str, body: bytes, weight: float, made: bool) -> None:
+        if self._yields is None:
+            self._yields = {}
+        found = self._yields.setdefault(key, PatternYield())
+        found.add(url, body, weight)
+        if found.barren >= (self._traps.barren if made else self._traps.barren_numbers):
+            # The pages that still come change nothing any more, so the effort stays bounded.
+            self._barren = {*(self._barren or ()), key}
+            del self._yields[key]
+
+    def _query_order(self) -> QueryOrder:
+        if self._orders is None:
+            self._orders = QueryOrder()
+        return self._orders
+
+    def _known_bodies(self) -> DuplicateBodies:
+        if self._bodies is None:
+            self._bodies = DuplicateBodies(self._traps.copies, by_digest=self._by_digest)
+        return self._bodies
 
 
-class _Last:
-    """Know the last strings that were added, 65,536 at least and twice as many at most."""
+class RecentUrls:
+    """The last URLs that traps let through: at least 65,536, at most twice as many.
+
+    Such a URL may be asked about again before it has entered the crawl; it is counted once.
+    """
 
     __slots__ = ("_before", "_now")
 
@@ -190,23 +239,16 @@ class _Last:
         self._now: set[str] = set()
         self._before: set[str] = set()
 
-    def __contains__(self, text: str) -> bool:
-        return text in self._now or text in self._before
+    def __contains__(self, url: str) -> bool:
+        return url in self._now or url in self._before
 
-    def add(self, text: str) -> None:
-        self.update((text,))
-
-    def update(self, texts: Iterable[str]) -> None:
+    def add(self, url: str) -> None:
+        """Add a URL."""
         if len(self._now) >= _REMEMBERED:
             self._before, self._now = self._now, set()
-        self._now.update(texts)
+        self._now.add(url)
 
-
-def _host(url: str) -> str:
-    return url.split("/", 3)[2]
-
-
-def _at_least(least: int, **figures: float) -> None:
-    for name, figure in figures.items():
-        if not figure >= least:
-            raise ValueError(f"{name} must be {least} or more, not {figure}")
+    def update(self, urls: Iterable[str]) -> None:
+        """Add many URLs."""
+        for url in urls:
+            self.add(url)

@@ -1,14 +1,18 @@
-"""WARC: a crawl as an archive (ISO 28500:2017, WARC 1.1)."""
-
-from __future__ import annotations
+"""The archive of a crawl as WARC 1.1 records (ISO 28500:2017)."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from trio_crawler._version import __version__
+from trio_crawler.arguments import (
+    check_flag,
+    check_function,
+    check_iterable,
+    check_kind,
+    several_strings,
+)
 from trio_crawler.model import Failure, Fetch, Outcome, Page, Redirect, Skipped
-from trio_crawler.net.recorder import Exchange, Exchanges, Recording
-from trio_crawler.net.request import several
+from trio_crawler.net.recorder import Exchange, Recorder, RecordingFetch
 from trio_crawler.page.urls import without_userinfo
 from trio_crawler.report.warc.blocks import (
     metadata_block,
@@ -19,17 +23,17 @@ from trio_crawler.report.warc.blocks import (
 )
 
 SOFTWARE = f"trio_crawler/{__version__}"
-LEVEL = 3
-"""How hard zlib tries: ▶ 0.36 ms and 28 % of its bytes for a page of 46 KB, 0.83 and 25 at 6."""
+ZLIB_LEVEL = 3
+"""▶ A page of 46 KB takes 0.36 ms and shrinks to 28 %; at level 6 it takes 0.83 ms, to 25 %."""
 
-MOST_REMEMBERED = 100_000
-"""Payloads that are remembered at least, and half of the most that are."""
+MAX_REMEMBERED = 100_000
+"""Payloads in one generation: at least so many are remembered, and at most twice as many."""
 
 _PROFILE = "http://netpreserve.org/warc/1.1/revisit/"
 
 
 class Warc:
-    """Make the records of a crawl, of which each URL's stand together.
+    """An encoder for the WARC records of a crawl; the records of one URL are adjacent.
 
     ::
 
@@ -41,96 +45,105 @@ class Warc:
                     file.write(warc.records(outcome))
             file.write(warc.rest())
 
-    Each outcome has to be given to `records` or `drop`: until then the head of what was answered
-    is kept. Any number of pieces written one after the other are a WARC file; with `gzip` each
-    record is compressed by itself, for readers that jump to one.
+    Pass each outcome to `records` or to `drop`: until then the head of its response is kept in
+    memory. The returned pieces, written one after the other, are a WARC file; with `gzip` each
+    record is compressed separately, so that a reader can jump to one.
 
-    A response is archived with its body as the crawl has it, content-decoded; a field that tells
-    of another body is renamed (`X-Crawl-Content-Encoding`). Of a request only the fields stay that
-    a crawl sends by itself: any other may be a credential.
+    A response is archived with its body as the crawl has it, content-decoded; a header that
+    describes another body is renamed (`X-Crawl-Content-Encoding`). A request keeps only the
+    headers that a crawl sends by itself: any other may be a credential.
 
-    An identical payload that is among the last 100,000 (for sure) is a `revisit` of the first
-    one, and so is the answer 304 to a conditional request.
+    A payload that is identical to one of the last 100,000 payloads, at least, becomes a `revisit`
+    of the first one; so does a 304 response to a conditional request.
     """
+
+    __module__ = "trio_crawler.report"
 
     def __init__(
         self, *, software: str = SOFTWARE, seeds: Iterable[str] = (), gzip: bool = True
     ) -> None:
-        # It brings warcio, which only who writes an archive pays for.
+        check_kind("software", software, str, "a name and version as a str")
+        check_flag("gzip", gzip)
+        # It imports warcio: a crawl without an archive does not pay for that.
         from trio_crawler.report.warc import records
 
         self._software = software
-        self._seeds = tuple(map(without_userinfo, several(seeds, "seeds")))
+        self._seeds = tuple(map(without_userinfo, several_strings("seeds", seeds)))
         self._tools = records
-        self._record = records.Records(gzip=gzip, level=LEVEL)
-        self._exchanges = Exchanges(self._errand)
-        self._archived = _Archived()
+        self._record = records.Records(gzip=gzip, level=ZLIB_LEVEL)
+        self._exchanges = Recorder(self._encode_other)
+        self._payloads = _Payloads()
 
     def __repr__(self) -> str:
-        return f"<Warc: {len(self._exchanges)} exchanges wait, {len(self._archived)} payloads>"
+        return f"<Warc: {len(self._exchanges)} exchanges wait, {len(self._payloads)} payloads>"
 
-    def recording(self, fetch: Fetch) -> Recording:
-        """Return a fetch that asks by `fetch` and keeps what is to be archived.
+    def recording(self, fetch: Fetch) -> RecordingFetch:
+        """Return a fetch that calls `fetch` and keeps its exchanges for the archive.
 
-        It has the same `user_agent`. `fetch` stays the caller's to close.
+        It has the same `user_agent`. The caller closes `fetch`.
         """
-        return Recording(fetch, self._exchanges)
+        check_function("fetch", fetch, "an async function from a Job to a Response or Fault")
+        return RecordingFetch(fetch, self._exchanges)
 
-    def recall(self, bodies: Iterable[tuple[str, bytes, float]]) -> None:
-        """Take the payloads archived in earlier runs: URL, SHA-1 (20 bytes), Unix time.
+    def restore(self, bodies: Iterable[tuple[str, bytes, float]]) -> None:
+        """Record the payloads archived by earlier runs: URL, SHA-1 (20 bytes), Unix time.
 
-        They have to stand in the same archive, as nobody else knows where to find them.
+        They must be in the same archive: a revisit record does not name another one.
         """
+        check_iterable("bodies", bodies, "(URL, SHA-1, time)")
         for url, digest, began in bodies:
-            self._archived.add(digest, url, began)
+            check_kind("each SHA-1 in bodies", digest, bytes, "bytes")
+            self._payloads.add(digest, url, began)
 
     def head(self) -> bytes:
-        """Return the record with which a file begins."""
+        """Return the warcinfo record, with which a file begins."""
         block = warcinfo_block(self._software, self._seeds)
         fields = {"WARC-Record-ID": self._tools.new_id(), "WARC-Date": _now()}
         return self._record("warcinfo", fields, block)
 
     def records(self, outcome: Outcome) -> bytes:
-        """Return the records of one outcome, after those of `rest`; call it in any thread.
+        """Return the records of one outcome, after those of `rest`; any thread may call it.
 
-        They are request, response or revisit, and metadata. There are none of what was not
-        answered, nor of an outcome of an earlier run.
+        These are a request, a response or revisit, and metadata. A URL without a response has no
+        records, and neither has an outcome of an earlier run.
         """
-        exchange = self._exchanges.take(outcome.url)
+        check_kind("outcome", outcome, Outcome, "an outcome")
+        exchange = self._exchanges.pop(outcome.url)
         rest = self.rest()
         if exchange is None or isinstance(outcome, Skipped):
             return rest
         return rest + self._capture(outcome, exchange)
 
     def rest(self) -> bytes:
-        """Return the records of robots.txt files and sitemaps that came since the last call.
+        """Return the records of robots.txt files and sitemaps fetched since the last call.
 
-        What comes after the last outcome is only had by this.
+        Call it after the last outcome, too: `records` returns only those fetched before.
         """
-        return self._exchanges.errands()
+        return self._exchanges.pop_encoded()
 
     def drop(self, outcome: Outcome) -> None:
-        """Forget what was kept for an outcome that is not to be archived."""
-        self._exchanges.take(outcome.url)
+        """Discard the exchange of an outcome that is not to be archived."""
+        check_kind("outcome", outcome, Outcome, "an outcome")
+        self._exchanges.pop(outcome.url)
 
     def _capture(self, outcome: Page | Redirect | Failure, exchange: Exchange) -> bytes:
         body = outcome.body if isinstance(outcome, Page) else exchange.body
-        digest = self._tools.digest_of(body)
+        digest = self._tools.payload_digest(body)
         truncated = truncation(exchange, len(body))
-        first = self._archived.first(digest) if body else None
+        first = self._payloads.first(digest) if body else None
         if first is None:
-            self._archived.add(digest, exchange.url, exchange.began)
+            self._payloads.add(digest, exchange.url, exchange.began)
         fields = _not_modified(exchange) or (_revisit(first) if first else {})
         if not fields and truncated:
             fields = {"WARC-Truncated": truncated}
         return self._records(exchange, body, digest, fields, metadata_block(outcome))
 
-    def _errand(self, exchange: Exchange) -> bytes:
+    def _encode_other(self, exchange: Exchange) -> bytes:
         body = exchange.body
         fields = _not_modified(exchange)
         if truncated := truncation(exchange, len(body)):
             fields = {"WARC-Truncated": truncated}
-        return self._records(exchange, body, self._tools.digest_of(body), fields)
+        return self._records(exchange, body, self._tools.payload_digest(body), fields)
 
     def _records(
         self,
@@ -140,32 +153,34 @@ class Warc:
         fields: dict[str, str],
         metadata: bytes | None = None,
     ) -> bytes:
-        """Write what belongs together; `fields` tell how the response differs from a plain one."""
+        """Encode the records of one exchange; `fields` are added to those of the response."""
         about = {"WARC-Target-URI": exchange.url, "WARC-Date": _date(exchange.began)}
-        asked, answered = self._tools.new_id(), self._tools.new_id()
-        with_answer = about | {"WARC-Concurrent-To": answered}
-        with_request = about | ({"WARC-Concurrent-To": asked} if exchange.request else {})
+        request_id, response_id = self._tools.new_id(), self._tools.new_id()
+        with_response = about | {"WARC-Concurrent-To": response_id}
+        with_request = about | ({"WARC-Concurrent-To": request_id} if exchange.request else {})
         pieces = []
         if exchange.request:
             block = request_block(exchange.request)
-            pieces.append(self._record("request", {"WARC-Record-ID": asked} | with_answer, block))
+            pieces.append(
+                self._record("request", {"WARC-Record-ID": request_id} | with_response, block)
+            )
         kind = "revisit" if "WARC-Profile" in fields else "response"
-        fields = {"WARC-Record-ID": answered} | with_request | fields
+        fields = {"WARC-Record-ID": response_id} | with_request | fields
         if not fields.get("WARC-Profile", "").endswith("not-modified"):
-            fields["WARC-Payload-Digest"] = self._tools.written(digest)
+            fields["WARC-Payload-Digest"] = self._tools.format_digest(digest)
         head = response_head(exchange, len(body))
         pieces.append(self._record(kind, fields, head, body))
         if metadata is not None:
-            named = {"WARC-Record-ID": self._tools.new_id()} | with_answer
+            named = {"WARC-Record-ID": self._tools.new_id()} | with_response
             pieces.append(self._record("metadata", named, metadata))
         return b"".join(pieces)
 
 
-class _Archived:
-    """Remember where payloads stand, the last MOST_REMEMBERED of them for sure."""
+class _Payloads:
+    """The first URL and time of each archived payload, of the last MAX_REMEMBERED at least."""
 
     def __init__(self) -> None:
-        # Two generations: a dict that loses its first entry again and again becomes slow.
+        # Two generations: a dict whose first entry is removed again and again becomes slow.
         self._young: dict[bytes, tuple[str, float]] = {}
         self._old: dict[bytes, tuple[str, float]] = {}
 
@@ -177,11 +192,11 @@ class _Archived:
         return self._young.get(digest) or self._old.get(digest)
 
     def add(self, digest: bytes, url: str, began: float) -> None:
-        """Remember a payload, unless it was met before."""
+        """Record a payload, unless it is known already."""
         if digest in self._old:
             return
         self._young.setdefault(digest, (url, began))
-        if len(self._young) >= MOST_REMEMBERED:
+        if len(self._young) >= MAX_REMEMBERED:
             self._old, self._young = self._young, {}
 
 
@@ -191,13 +206,13 @@ def _revisit(first: tuple[str, float]) -> dict[str, str]:
         "WARC-Profile": _PROFILE + "identical-payload-digest",
         "WARC-Refers-To-Target-URI": url,
         "WARC-Refers-To-Date": _date(began),
-        # WARC 1.1, 6.7.2: so much is left out.
+        # WARC 1.1, 6.7.2: the body is left out.
         "WARC-Truncated": "length",
     }
 
 
 def _not_modified(exchange: Exchange) -> dict[str, str]:
-    """Return the fields of an answer that stands for an earlier one, none for any other."""
+    """Return the fields of a revisit for a 304 to a conditional request, else none."""
     sent = exchange.request.lower()
     if exchange.status != 304 or (sent and b"\nif-" not in sent):
         return {}
@@ -212,5 +227,5 @@ def _now() -> str:
 
 
 def _date(moment: float) -> str:
-    """Write a Unix time as WARC 1.1 has it, to the microsecond."""
+    """Return a Unix time in the format of WARC 1.1, to the microsecond."""
     return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%dT%H:%M:%S.%fZ}"

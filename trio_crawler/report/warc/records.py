@@ -1,4 +1,4 @@
-"""Records: WARC 1.1 as warcio writes it; imported late, as only an archive needs that."""
+"""WARC 1.1 records, written by warcio; imported late, because only an archive needs warcio."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from uuid import uuid4
 
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
-_FIELDS = 1024
+_HEAD_SIZE = 1024
 """More bytes than a record usually has before its block."""
 
 
 class Records:
-    """Write records, with `gzip` each as a member of its own, by zlib at `level` (1 to 9)."""
+    """Encode records; with `gzip` each becomes its own member, compressed at `level` (1 to 9)."""
 
     def __init__(self, *, gzip: bool, level: int) -> None:
         self._gzip = gzip
@@ -26,20 +26,21 @@ class Records:
     def __call__(
         self, kind: str, fields: Mapping[str, str], head: bytes, payload: bytes = b""
     ) -> bytes:
-        """Write a record whose block is `head` and `payload`, without the payload if a revisit.
+        """Return a record whose block is `head` and `payload`; a revisit omits the payload.
 
-        `fields` has all but the type, the length, the media type and the digest of the block.
+        `fields` has all fields but the type, the length, the media type and the block digest.
         """
         size = len(head) + len(payload)
-        out = _Member(self._level, size) if self._gzip else _Plain()
-        # Not warcio's own gzip, whose level is 9; and one for each, as errands come in threads.
+        out = _GzipMember(self._level, size) if self._gzip else _Buffer()
+        # Not warcio's own gzip, whose level is 9. A writer for each record: robots.txt files and
+        # sitemaps are encoded in threads.
         writer = WARCWriter(out, gzip=False, warc_version="1.1")
-        # Elsewhere a payload is nothing but the block.
+        # In records of other types the payload is the block itself.
         writer.NO_PAYLOAD_DIGEST_TYPES = ("warcinfo", "revisit", "request", "metadata")
         block = sha1(head, usedforsecurity=False)
         if kind != "revisit":
             block.update(payload)
-        named = {"WARC-Type": kind, **fields, "WARC-Block-Digest": written(block.digest())}
+        named = {"WARC-Type": kind, **fields, "WARC-Block-Digest": format_digest(block.digest())}
         record = writer.create_warc_record(
             fields.get("WARC-Target-URI", ""),
             kind,
@@ -49,36 +50,36 @@ class Records:
             http_headers=_Head(head),
         )
         writer.write_record(record)
-        return out.taken()
+        return out.result()
 
 
 def new_id() -> str:
-    """Make up the name of a record."""
+    """Return a new record ID."""
     return f"<urn:uuid:{uuid4()}>"
 
 
-def digest_of(payload: bytes) -> bytes:
-    """Return the 20 bytes by which payloads are compared."""
+def payload_digest(payload: bytes) -> bytes:
+    """Return the SHA-1 of a payload, 20 bytes: equal digests are a revisit."""
     return sha1(payload, usedforsecurity=False).digest()
 
 
-def written(digest: bytes) -> str:
-    """Write a digest as WARC has it."""
+def format_digest(digest: bytes) -> str:
+    """Return a SHA-1 in the form of the WARC fields: "sha1:" and Base32."""
     return f"sha1:{b32encode(digest).decode()}"
 
 
 class _Head:
-    """Stand for warcio's own headers, which would write bytes that are not ASCII otherwise."""
+    """The head of a message, unchanged; warcio's own class would rewrite bytes beyond ASCII."""
 
     def __init__(self, head: bytes) -> None:
         self.headers_buff = head
 
     def compute_headers_buffer(self, header_filter: Any = None) -> None:
-        """Leave the bytes as they are."""
+        """Do nothing: the bytes are complete."""
 
 
-class _Plain:
-    """Take what warcio writes."""
+class _Buffer:
+    """A file for warcio to write to."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -89,21 +90,21 @@ class _Plain:
     def flush(self) -> None:
         pass
 
-    def taken(self) -> bytes:
+    def result(self) -> bytes:
         return b"".join(self._pieces)
 
 
-class _Member(_Plain):
-    """Take what warcio writes, and make a gzip member of it (RFC 1952)."""
+class _GzipMember(_Buffer):
+    """A file that compresses everything written to it into one gzip member (RFC 1952)."""
 
     def __init__(self, level: int, size: int) -> None:
         super().__init__()
-        # ▶ A window of 32 KiB takes 60 us to set up, one of 2 KiB, enough for a small record, 5.
-        window = min(15, (size + _FIELDS).bit_length())
+        # ▶ A window of 32 KiB takes 60 us to set up; one of 2 KiB, enough for a small record, 5.
+        window = min(15, (size + _HEAD_SIZE).bit_length())
         self._zlib = zlib.compressobj(level, zlib.DEFLATED, 16 + window, window - 7)
 
     def write(self, data: bytes) -> None:
         super().write(self._zlib.compress(data))
 
-    def taken(self) -> bytes:
-        return super().taken() + self._zlib.flush()
+    def result(self) -> bytes:
+        return super().result() + self._zlib.flush()

@@ -1,0 +1,453 @@
+"""No argument is accepted and ignored: each has an effect, or an error that names it."""
+
+from __future__ import annotations
+
+import inspect
+import ssl
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+import httpx
+import pytest
+import trio
+from sites.raw import raw_server, reply, silence
+
+from trio_crawler.model import Fault, Job, Reason, Response
+from trio_crawler.net.cookies import CookieStore
+from trio_crawler.net.fetch import HttpFetch
+from trio_crawler.net.httpx.fetch import HttpxFetch
+from trio_crawler.net.tls import Security
+from trio_crawler.net.wire import Wire
+
+PAGE = reply(200, {"Set-Cookie": "id=1"}, b"page")
+HOME = "http://h.test/"
+FETCHES = (HttpFetch, HttpxFetch)
+CLASSES = (*FETCHES, Wire, CookieStore, Security)
+
+Effect: TypeAlias = Callable[[], Awaitable[None]]
+EFFECTS: dict[tuple[type, str], Callable[..., Awaitable[None]]] = {}
+
+
+def effect(argument: str, *classes: type) -> Callable[[Any], Any]:
+    """Enter a test of what an argument does in the table."""
+
+    def enter(test: Any) -> Any:
+        EFFECTS.update({(each, argument): test for each in classes})
+        return test
+
+    return enter
+
+
+def arguments(made: type) -> Iterator[inspect.Parameter]:
+    return iter(inspect.signature(made).parameters.values())
+
+
+def needed(made: type) -> dict[str, Any]:
+    """Return the arguments that a class cannot be made without."""
+    return {"client_or_transport": transport()} if made is HttpxFetch else {}
+
+
+def transport(body: bytes = b"page") -> httpx.MockTransport:
+    return httpx.MockTransport(lambda request: httpx.Response(200, content=body))
+
+
+EVERY = [(made, argument) for made in CLASSES for argument in arguments(made)]
+EACH = [pytest.param(*one, id=f"{one[0].__name__}-{one[1].name}") for one in EVERY]
+
+
+# What cannot be used is refused at the call.
+
+
+def test_each_argument_is_in_the_table_of_effects() -> None:
+    assert {(made, argument.name) for made, argument in EVERY} == set(EFFECTS)
+
+
+@pytest.mark.parametrize(("made", "argument"), EACH)
+def test_a_value_of_the_wrong_type_is_refused_by_a_sentence_that_names_the_argument(
+    made: type, argument: inspect.Parameter
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        made(**{**needed(made), argument.name: object()})
+    sentence = str(caught.value)
+    assert argument.name in sentence
+    assert sentence.isprintable()
+
+
+@pytest.mark.parametrize(("made", "argument"), EACH)
+def test_none_is_the_default_or_refused(made: type, argument: inspect.Parameter) -> None:
+    if argument.default is None:
+        made(**{**needed(made), argument.name: None})
+        return
+    with pytest.raises(TypeError, match=argument.name):
+        made(**{**needed(made), argument.name: None})
+
+
+LOOSE = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+LOOSE.check_hostname = False
+LOOSE.verify_mode = ssl.CERT_NONE
+OWN: dict[str, Any] = {"seeds": [HOME], "auth": ("me", "secret")}
+WRONG: list[tuple[tuple[type, ...], dict[str, Any], str]] = [
+    *(((HttpFetch, Wire), {"seeds": [url]}, "seeds") for url in ("h.test", "ftp://h/", "")),
+    ((HttpFetch, HttpxFetch), {"user_agent": ""}, "user_agent"),
+    ((HttpFetch, HttpxFetch), {"user_agent": "a\r\nb"}, "user_agent"),
+    ((HttpFetch, HttpxFetch), {"user_agent": "\ud800"}, "user_agent"),
+    ((HttpFetch, HttpxFetch), {"contact": "me"}, "contact"),
+    ((HttpFetch, HttpxFetch), {"headers": {"X-A": "1"}}, "name the seeds"),
+    ((HttpFetch, HttpxFetch), {"auth": ("me", "secret")}, "name the seeds"),
+    ((HttpFetch, HttpxFetch), {**OWN, "headers": {"a b": "1"}}, "headers"),
+    ((HttpFetch, HttpxFetch), {**OWN, "headers": {"Host": "h"}}, "headers"),
+    ((HttpFetch, HttpxFetch), {**OWN, "headers": {"authorization": "x"}}, "auth"),
+    ((HttpFetch, HttpxFetch), {**OWN, "auth": ("a:b", "secret")}, "auth"),
+    ((HttpFetch, HttpxFetch), {**OWN, "auth": ("me", "secret\n")}, "auth"),
+    *((FETCHES, {"timeout": value}, "timeout") for value in (0, -1, float("nan"))),
+    *(((*FETCHES, Wire), {"max_bytes": value}, "max_bytes") for value in (0, -1)),
+    ((HttpFetch, Wire), {"allow_private": ["intranet"]}, "allow_private"),
+    ((HttpFetch, Wire), {"allow_private": ["10.0.0.1/8"]}, "allow_private"),
+    ((HttpFetch, Wire), {"allow_private": ["fe80::1%eth0"]}, "allow_private"),
+    *(
+        ((HttpFetch, Security), {"insecure_hosts": [host]}, "insecure_hosts")
+        for host in ("", "https://h/", "h:443", "h/a", "*", "*.h.test", "me@h", "a b", "1.2.3.999")
+    ),
+    ((HttpFetch, Security), {"tls": LOOSE, "insecure_hosts": ["h.test"]}, "insecure_hosts"),
+    ((HttpFetch, Security), {"tls": ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)}, "tls"),
+    *(
+        ((HttpFetch,), {"proxy": url}, "proxy")
+        for url in ("", "h.test", "ftp://h/", "http://h.test:99999", "http://a..b/")
+    ),
+    ((HttpFetch,), {"proxy": "http://h.test", "trust_env": True}, "trust_env"),
+    ((HttpxFetch,), {"seeds": [HOME]}, "seeds would have no effect"),
+    ((HttpxFetch,), {**OWN, "client_or_transport": httpx.AsyncClient(auth=("a", "b"))}, "auth"),
+    ((Wire,), {"max_idle": -1}, "max_idle"),
+    *(((Wire,), {"keepalive": value}, "keepalive") for value in (-0.1, float("nan"))),
+]
+
+
+@pytest.mark.parametrize(
+    ("made", "given", "named"),
+    [(made, given, named) for classes, given, named in WRONG for made in classes],
+)
+def test_a_value_that_cannot_be_used_is_refused_by_a_sentence_that_names_the_argument(
+    made: type, given: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(ValueError, match=named) as caught:
+        made(**{**needed(made), **given})
+    assert str(caught.value).isprintable()
+    assert "secret" not in str(caught.value)
+
+
+async def test_only_an_open_async_client_or_an_async_transport_is_taken() -> None:
+    closed = httpx.AsyncClient()
+    await closed.aclose()
+    with pytest.raises(ValueError, match="this client is closed"):
+        HttpxFetch(closed)
+    wanted = r"^client_or_transport must be an httpx\.AsyncClient or an httpx\.AsyncBaseTransport"
+    with httpx.Client() as sync:
+        for given in (sync, httpx.AsyncClient, httpx.HTTPTransport(), "http://h/", Wire):
+            with pytest.raises(TypeError, match=wanted):
+                HttpxFetch(given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("made", FETCHES)
+async def test_a_fetch_that_is_closed_fetches_no_more(made: type) -> None:
+    async with made(**needed(made)) as fetch:
+        pass
+    with pytest.raises(RuntimeError, match=f"^this {made.__name__} is closed"):
+        await fetch(Job(HOME))
+
+
+# What each argument does: the table.
+
+
+async def fetched(made: type, *urls: str, answer: Any = PAGE, **given: Any) -> list[Any]:
+    """Fetch some paths of a server, one after the other, and return what came."""
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(raw_server(lambda *asked: _send(answer, *asked)))
+        if made is HttpFetch:
+            fetch: Any = HttpFetch(**{"seeds": [server.url], **given})
+        else:
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            client = httpx.AsyncClient(verify=tls, trust_env=False)
+            await stack.enter_async_context(client)
+            seeds = {"seeds": [server.url]} if given.keys() & {"headers", "auth"} else {}
+            fetch = HttpxFetch(client, **{**seeds, **given})
+        await stack.enter_async_context(fetch)
+        return [await fetch(Job(server.url + url)) for url in urls or ("",)]
+
+
+async def _send(answer: Any, request: Any, stream: trio.abc.Stream) -> None:
+    await (answer(request, stream) if callable(answer) else stream.send_all(answer))
+
+
+async def head(made: type, **given: Any) -> bytes:
+    """Return the head of the last of two requests."""
+    answers = await fetched(made, "a", "b", **given)
+    assert all(isinstance(answer, Response) for answer in answers), answers
+    sent: bytes = answers[-1].request
+    return sent
+
+
+async def reason(made: type, **given: Any) -> Reason | None:
+    """Return why a fetch failed, None if it did not."""
+    [answer] = await fetched(made, **given)
+    return answer.reason if isinstance(answer, Fault) else None
+
+
+@effect("seeds", HttpFetch)
+async def seeds_open_their_addresses() -> None:
+    assert await reason(HttpFetch) is None
+    assert await reason(HttpFetch, seeds=[]) is Reason.BLOCKED_ADDRESS
+
+
+@effect("allow_private", HttpFetch)
+async def addresses_that_are_allowed_are_connected_to() -> None:
+    assert await reason(HttpFetch, seeds=[], allow_private=["127.0.0.0/8"]) is None
+
+
+@effect("seeds", HttpxFetch)
+async def seeds_of_a_client_choose_who_gets_the_headers() -> None:
+    heads = []
+    async with HttpxFetch(transport(), seeds=[HOME], headers={"X-A": "1"}) as fetch:
+        for url in (HOME, "http://other.test/"):
+            answer = await fetch(Job(url))
+            assert isinstance(answer, Response)
+            heads.append(answer.request)
+    assert [b"X-A: 1" in head for head in heads] == [True, False]
+
+
+@effect("client_or_transport", HttpxFetch)
+async def the_transport_answers() -> None:
+    for body in (b"one", b"two"):
+        answer = await HttpxFetch(transport(body))(Job(HOME))
+        assert isinstance(answer, Response)
+        assert answer.body == body
+
+
+@effect("user_agent", *FETCHES)
+async def the_user_agent_is_sent(made: type) -> None:
+    assert b"User-Agent: trio_crawler/" in await head(made)
+    assert b"User-Agent: me/1\r\n" in await head(made, user_agent="me/1")
+
+
+@effect("contact", *FETCHES)
+async def the_contact_is_sent_in_from(made: type) -> None:
+    assert b"From:" not in await head(made)
+    assert b"From: me@example.org\r\n" in await head(made, contact="me@example.org")
+
+
+@effect("headers", *FETCHES)
+async def headers_are_sent(made: type) -> None:
+    assert b"X-A: 1\r\n" in await head(made, headers={"X-A": "1"})
+
+
+@effect("auth", *FETCHES)
+async def credentials_are_sent(made: type) -> None:
+    assert b"Authorization: Basic YTpi\r\n" in await head(made, auth=("a", "b"))
+
+
+@effect("cookies", HttpFetch)
+async def cookies_are_stored_and_sent() -> None:
+    assert b"Cookie:" not in await head(HttpFetch)
+    assert b"Cookie: id=1\r\n" in await head(HttpFetch, cookies=CookieStore())
+
+
+@effect("cookies", HttpxFetch)
+async def cookies_are_stored_and_sent_by_a_transport_too() -> None:
+    sent = httpx.MockTransport(lambda request: httpx.Response(200, headers={"Set-Cookie": "a=1"}))
+    for given, found in (({}, False), ({"cookies": CookieStore()}, True)):
+        fetch = HttpxFetch(sent, **given)
+        await fetch(Job(HOME))
+        answer = await fetch(Job(HOME))
+        assert isinstance(answer, Response)
+        assert (b"Cookie: a=1\r\n" in answer.request) is found
+
+
+@effect("timeout", *FETCHES)
+async def the_timeout_ends_a_fetch(made: type) -> None:
+    [answer] = await fetched(made, answer=silence, timeout=0.05)
+    assert isinstance(answer, Fault)
+    assert answer.reason is Reason.TIMEOUT
+    assert answer.detail.startswith("the limit of 0.05 seconds")
+
+
+@effect("max_bytes", *FETCHES)
+async def a_body_of_more_bytes_is_a_fault(made: type) -> None:
+    assert await reason(made, max_bytes=4) is None
+    assert await reason(made, max_bytes=3) is Reason.TOO_LARGE
+
+
+def served_by(authority: Any) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    return context
+
+
+@effect("insecure_hosts", HttpFetch, Security)
+async def the_certificate_of_an_insecure_host_is_not_verified(authority: Any) -> None:
+    for hosts, expected in (([], Reason.TLS), (["127.0.0.1"], None), (["h.test"], Reason.TLS)):
+        async with (
+            raw_server(_page, tls=served_by(authority)) as server,
+            HttpFetch(seeds=[server.url], insecure_hosts=hosts) as fetch,
+        ):
+            answer = await fetch(Job(server.url))
+        assert getattr(answer, "reason", None) is expected
+
+
+@effect("tls", HttpFetch, Security)
+async def certificates_are_verified_by_the_given_context(
+    authority: Any, client_tls: ssl.SSLContext
+) -> None:
+    for tls, expected in ((None, Reason.TLS), (client_tls, None)):
+        async with (
+            raw_server(_page, tls=served_by(authority)) as server,
+            HttpFetch(seeds=[server.url], tls=tls) as fetch,
+        ):
+            answer = await fetch(Job(server.url))
+        assert getattr(answer, "reason", None) is expected
+
+
+@effect("http2", HttpFetch)
+async def a_server_is_asked_by_http_2(authority: Any, client_tls: ssl.SSLContext) -> None:
+    two = pytest.importorskip("sites.two")
+    for http2 in (False, True):
+        async with two.two_server({"/": two.answer(b"two")}, served_by(authority)) as server:
+            url = f"https://127.0.0.1:{server.port}/"
+            async with HttpFetch(seeds=[url], tls=client_tls, http2=http2) as fetch:
+                answer = await fetch(Job(url))
+        assert isinstance(answer, Response) is http2
+
+
+@effect("proxy", HttpFetch)
+async def a_proxy_is_asked_instead() -> None:
+    async with raw_server(_page) as proxy, HttpFetch(proxy=proxy.url) as fetch:
+        await fetch(Job(HOME))
+    assert proxy.targets == [HOME]
+
+
+async def test_with_a_proxy_too_allow_private_opens_the_addresses_that_stand_in_urls() -> None:
+    url = "http://10.0.0.1/"
+    async with raw_server(_page) as proxy:
+        for allowed, expected in (([], Reason.BLOCKED_ADDRESS), (["10.0.0.0/8"], None)):
+            async with HttpFetch(proxy=proxy.url, allow_private=allowed) as fetch:
+                answer = await fetch(Job(url))
+            assert getattr(answer, "reason", None) is expected
+    assert proxy.targets == [url]
+
+
+@effect("trust_env", HttpFetch)
+async def a_proxy_of_the_environment_is_asked_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with raw_server(_page) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        async with HttpFetch(seeds=[proxy.url], trust_env=True) as fetch:
+            await fetch(Job(HOME))
+        async with HttpFetch(allow_private=["127.0.0.0/8"]) as fetch:
+            await fetch(Job("http://127.0.0.9:1/"))
+    assert proxy.targets == [HOME]
+
+
+async def _page(request: Any, stream: trio.abc.Stream) -> None:
+    await stream.send_all(PAGE)
+
+
+async def got(wire: Wire, url: str, times: int = 1) -> int:
+    """Get a URL some times, with a moment between, and return the connections made."""
+    async with httpx.AsyncClient(transport=wire) as client:
+        for _ in range(times):
+            assert (await client.get(url)).content == b"page"
+            await trio.sleep(0.001)
+        return wire.statistics().made
+
+
+@effect("seeds", Wire)
+async def seeds_of_a_wire_open_their_addresses() -> None:
+    async with raw_server(_page) as server:
+        assert await got(Wire(seeds=[server.url]), server.url) == 1
+        with pytest.raises(httpx.ConnectError, match="is a loopback address"):
+            await got(Wire(), server.url)
+
+
+@effect("allow_private", Wire)
+async def addresses_that_are_allowed_are_connected_to_by_a_wire() -> None:
+    async with raw_server(_page) as server:
+        assert await got(Wire(allow_private=["127.0.0.1"]), server.url) == 1
+
+
+@effect("security", Wire)
+async def certificates_are_verified_by_the_given_security(
+    authority: Any, client_tls: ssl.SSLContext
+) -> None:
+    async with raw_server(_page, tls=served_by(authority)) as server:
+        seeds = [server.url]
+        assert await got(Wire(seeds=seeds, security=Security(client_tls)), server.url) == 1
+        with pytest.raises(httpx.ConnectError, match="cannot be trusted"):
+            await got(Wire(seeds=seeds), server.url)
+
+
+@effect("resolve", Wire)
+async def names_are_looked_up_by_the_given_function() -> None:
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    async with raw_server(_page) as server:
+        port = server.url.rpartition(":")[2]
+        assert await got(Wire(seeds=[server.url], resolve=resolve), f"http://h.test:{port}") == 1
+
+
+@effect("max_idle", Wire)
+async def so_many_idle_connections_are_kept() -> None:
+    async with raw_server(_page) as server:
+        for most, made in ((None, 1), (1, 1), (0, 2)):
+            assert await got(Wire(seeds=[server.url], max_idle=most), server.url, 2) == made
+
+
+@effect("keepalive", Wire)
+async def idle_connections_are_kept_for_so_long() -> None:
+    async with raw_server(_page) as server:
+        for keepalive, made in ((30.0, 1), (0.0, 2)):
+            wire = Wire(seeds=[server.url], keepalive=keepalive)
+            assert await got(wire, server.url, 2) == made
+
+
+@effect("max_bytes", Wire)
+async def a_wire_reads_so_much_of_a_body() -> None:
+    large = reply(body=b"x" * 500_000)
+    async with raw_server({"/": large}) as server:
+        for most in (500_000, 100_000):
+            wire = Wire(seeds=[server.url], max_bytes=most)
+            async with httpx.AsyncClient(transport=wire) as client:
+                if most == 500_000:
+                    assert len((await client.get(server.url)).content) == most
+                else:
+                    with pytest.raises(httpx.ReadError, match="were sent for one answer"):
+                        await client.get(server.url)
+
+
+@effect("clock", CookieStore)
+async def cookies_expire_by_the_given_clock() -> None:
+    now = 0.0
+    store = CookieStore(clock=lambda: now)
+    store.store(HOME, httpx.Headers({"Set-Cookie": "a=1; Max-Age=10"}))
+    assert store.cookies_for(HOME) == "a=1"
+    now = 11.0
+    assert store.cookies_for(HOME) is None
+
+
+@effect("today", CookieStore)
+async def dates_are_read_by_the_given_calendar() -> None:
+    until = httpx.Headers({"Set-Cookie": "a=1; Expires=Sat, 21 Nov 2026 19:00:00 GMT"})
+    for year, found in ((2026, "a=1"), (2027, None)):
+        moment = datetime(year, 1, 1, tzinfo=UTC)
+        store = CookieStore(clock=lambda: 0.0, today=lambda moment=moment: moment)
+        store.store(HOME, until)
+        assert store.cookies_for(HOME) == found
+
+
+@pytest.mark.parametrize(("made", "argument"), EACH)
+async def test_each_argument_has_an_effect(
+    made: type, argument: inspect.Parameter, request: pytest.FixtureRequest
+) -> None:
+    test = EFFECTS[made, argument.name]
+    wanted = inspect.signature(test).parameters
+    given = {"made": made} if "made" in wanted else {}
+    await test(**given, **{name: request.getfixturevalue(name) for name in wanted.keys() - given})

@@ -1,0 +1,58 @@
+"""Make this process look like one on a system without POSIX's files and locks."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import types
+from importlib.abc import MetaPathFinder
+
+import httpx
+import trio
+
+# These look at the system when they are imported, which was before.
+assert subprocess
+assert httpx
+assert trio
+
+_ONLY_POSIX = ("pread", "pwrite", "O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK", "O_DIRECTORY")
+
+
+class _Missing(MetaPathFinder):
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name in ("fcntl", "msvcrt"):
+            raise ModuleNotFoundError(f"No module named {name!r}")
+
+
+def without_locks() -> None:
+    """Hide `fcntl`, `msvcrt`, and what `os` has on POSIX only."""
+    sys.meta_path.insert(0, _Missing())
+    for name in ("fcntl", "msvcrt"):
+        sys.modules.pop(name, None)
+    for name in _ONLY_POSIX:
+        delattr(os, name)
+
+
+def windows() -> None:
+    """Do as `without_locks` does, and then put a `msvcrt` in place that locks one byte."""
+    without_locks()
+    msvcrt = types.ModuleType("msvcrt")
+    msvcrt.LK_NBLCK, msvcrt.LK_UNLCK = 2, 0
+    held = {}
+
+    def locking(file: int, mode: int, count: int) -> None:
+        place = os.lseek(file, 0, os.SEEK_CUR)
+        if mode == msvcrt.LK_UNLCK:
+            assert held.pop(file) == (place, count)
+            fcntl.flock(file, fcntl.LOCK_UN)
+            return
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PermissionError(13, "Permission denied") from None
+        held[file] = place, count
+
+    msvcrt.locking = locking
+    sys.modules["msvcrt"] = msvcrt

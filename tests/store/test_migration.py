@@ -1,0 +1,139 @@
+"""A directory of an older format is read, and goes on."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from trio_crawler.model import Failure, Fault, Page, Phase, Purpose, Reason, Sitemap
+from trio_crawler.policy.politeness import HostStatistics
+from trio_crawler.store.errors import StoreError
+from trio_crawler.store.history import History
+from trio_crawler.store.schema import APPLICATION, STATEMENTS, VERSION
+from trio_crawler.store.store import Store
+
+DUMP = Path(__file__).with_name("format_1.sql")
+"""What the last version with format 1 wrote of a small crawl that folds canonical pages."""
+
+HOME = "http://site.test/"
+ODD = "a lone \ud800"
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """Return a directory of format 1."""
+    with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
+        connection.executescript(DUMP.read_text())
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute("PRAGMA user_version = 1")
+        # A title that no column can hold: all values of the row are in `exact`, too.
+        row = connection.execute("SELECT * FROM page_ WHERE number = 1").fetchone()
+        values = [None if isinstance(each, bytes) else each for each in row[1:-1]] + [None, None]
+        values[11] = ODD
+        # The same host by the other scheme.
+        dead = ("dead.test", 3, 2, 4, 0.5, 0.0, 0.25, 0, "refused", "nothing listens", "connect")
+        connection.execute(f"INSERT INTO hosts VALUES ('https', {', '.join('?' * 11)})", dead)
+        packed = json.dumps(values, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        connection.execute("UPDATE page_ SET exact = ? WHERE number = 1", (packed,))
+    connection.close()
+    return tmp_path
+
+
+def columns(path: Path) -> dict[str, list[str]]:
+    """Name the columns of each table and view."""
+    with sqlite3.connect(path) as connection:
+        names = connection.execute("SELECT name FROM sqlite_master WHERE sql NOT NULL")
+        found = {
+            name: sorted(
+                row[1] for row in connection.execute(f"SELECT * FROM pragma_table_xinfo('{name}')")
+            )
+            for (name,) in names.fetchall()
+        }
+    connection.close()
+    return found
+
+
+def check(history: History) -> None:
+    """Look at what format 1 told in other words."""
+    outcomes = {outcome.url: outcome for outcome in history.outcomes()}
+    assert len(outcomes) == 11
+    home, folded = outcomes[HOME], outcomes[HOME + "folded"]
+    assert isinstance(home, Page)
+    assert isinstance(folded, Page)
+    assert home.title == ODD
+    assert {link.reason for link in home.rejected} == {Reason.ROBOTS, Reason.OTHER_SITE}
+    assert (home.folded_into, folded.folded_into) == (None, HOME + "a")
+    lost, dead = outcomes[HOME + "refused"], outcomes["http://dead.test/"]
+    assert isinstance(lost, Failure)
+    assert isinstance(dead, Failure)
+    assert (lost.reason, lost.about) == (Reason.CONNECTION_REFUSED, None)
+    assert (dead.detail, dead.about) == ("the certificate has expired", Purpose.ROBOTS)
+    elsewhere, ours = history.sitemaps()
+    assert elsewhere == Sitemap(
+        "http://elsewhere.test/map.xml",
+        flaws=(Reason.OTHER_SITE,),
+        referrer=HOME + "robots.txt",
+        fetched=False,
+    )
+    assert (ours.entries, ours.fetched) == (2, True)
+    hosts = history.hosts()
+    assert list(hosts) == ["site.test", "dead.test", "lost.test"]
+    assert hosts["lost.test"].given_up == {"http": Reason.ROBOTS_UNAVAILABLE}
+    expired = Fault(Reason.TLS, "the certificate has expired", Phase.READ, Purpose.ROBOTS)
+    refused = Fault(Reason.CONNECTION_REFUSED, "nothing listens", Phase.CONNECT)
+    given_up = {"http": expired, "https": refused}
+    assert hosts["dead.test"] == HostStatistics("dead.test", 3, 2, 4, 0.5, 0.0, 0.25, 1, given_up)
+
+
+def test_a_directory_of_format_1_is_read_and_not_changed(directory: Path) -> None:
+    before = (directory / "crawl.sqlite").read_bytes()
+    with History(directory) as history:
+        check(history)
+    assert (directory / "crawl.sqlite").read_bytes() == before
+
+
+@pytest.mark.parametrize("windows", [False, True])
+def test_the_copy_that_is_read_is_removed(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, windows: bool
+) -> None:
+    elsewhere = directory / "tmp"
+    elsewhere.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
+    with monkeypatch.context() as patch:
+        if windows:
+            # It refuses to remove a file that is open.
+            patch.setattr("shutil.rmtree", lambda path, ignore_errors: None)
+        history = History(directory)
+    assert len(list(elsewhere.iterdir())) == windows
+    check(history)
+    history.close()
+    assert not list(elsewhere.iterdir())
+
+
+def test_a_crawl_goes_on_in_a_directory_of_format_1_which_then_has_the_present_one(
+    directory: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with Store.open(directory, meaning={"canonical": True}) as store:
+        assert store.resumed
+    with History(directory) as history:
+        check(history)
+    new = tmp_path_factory.mktemp("new") / "crawl.sqlite"
+    with sqlite3.connect(new) as connection:
+        for statement in STATEMENTS:
+            connection.execute(statement)
+        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
+    connection.close()
+    assert columns(directory / "crawl.sqlite") == columns(new)
+
+
+def test_a_migration_that_fails_changes_nothing(directory: Path) -> None:
+    with sqlite3.connect(directory / "crawl.sqlite") as connection:
+        connection.execute("ALTER TABLE page_ ADD COLUMN folded_into TEXT")
+    connection.close()
+    before = columns(directory / "crawl.sqlite")
+    with pytest.raises(StoreError, match="duplicate column name: folded_into"):
+        Store.open(directory)
+    assert columns(directory / "crawl.sqlite") == before

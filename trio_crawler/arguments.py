@@ -1,0 +1,110 @@
+"""Arguments: checked at the call, with a sentence that names the argument and what it takes."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from types import UnionType
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
+
+
+def check_whole(name: str, value: object, *, least: int = 0) -> None:
+    """Raise TypeError for anything but a whole number, ValueError for one below `least`."""
+    # A bool is an int to Python; as a number of workers it is a slip.
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a whole number, not {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be {least} or more, not {value}")
+
+
+def check_number(
+    name: str, value: object, *, least: float = 0, above: bool = False, finite: bool = False
+) -> None:
+    """Raise TypeError for anything but a number, ValueError for one that is too small.
+
+    With `above` it must be more than `least`; with `finite` it must not be infinite.
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    small = not value > least if above else not value >= least
+    if small or (finite and value == math.inf):
+        wanted = f"more than {least:g}" if above else f"{least:g} or more"
+        raise ValueError(f"{name} must be {wanted}{', and finite' * finite}, not {value}")
+
+
+def check_kind(
+    name: str, value: object, kind: type | UnionType | tuple[type, ...], wanted: str
+) -> None:
+    """Raise TypeError for a value that is not of a kind, which `wanted` names."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be {wanted}, not {value!r}")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Raise TypeError for anything but True or False."""
+    check_kind(name, value, bool, "True or False")
+
+
+def check_path(name: str, value: object) -> None:
+    """Raise TypeError for anything but a path as a str or Path."""
+    check_kind(name, value, (str, os.PathLike), "a path as a str or Path")
+
+
+def check_callable(name: str, value: object, wanted: str) -> None:
+    """Raise TypeError for a value that cannot be called."""
+    if not callable(value):
+        raise TypeError(f"{name} must be {wanted}, not {value!r}")
+
+
+def check_function(name: str, value: object, wanted: str) -> None:
+    """Raise TypeError for a value that cannot be called, or that is a class."""
+    check_callable(name, value, wanted)
+    if isinstance(value, type):
+        raise TypeError(f"{name} must be {wanted}, not {value!r}")
+
+
+def check_iterable(name: str, values: object, wanted: str) -> None:
+    """Raise TypeError for a value that cannot be iterated over, and for a single str.
+
+    The letters of a str would pass for the values. `wanted` names their kind.
+    """
+    if isinstance(values, str | bytes):
+        raise TypeError(f"{name} must be several {wanted}: write [{values!r}]")
+    try:
+        iter(values)  # type: ignore[call-overload]
+    except TypeError:
+        raise TypeError(f"{name} must be several {wanted}, not {values!r}") from None
+
+
+def several(name: str, values: Iterable[_T], wanted: str) -> tuple[_T, ...]:
+    """Return several values as a tuple; `wanted` names their kind.
+
+    Raises TypeError as `check_iterable` does.
+    """
+    check_iterable(name, values, wanted)
+    return tuple(values)
+
+
+def several_of(name: str, values: Iterable[_T], kind: type[_T]) -> tuple[_T, ...]:
+    """Return several values of one class as a tuple.
+
+    Raises TypeError as `several` does, and for a value of another class.
+    """
+    found = several(name, values, kind.__name__)
+    for value in found:
+        check_kind(f"each of {name}", value, kind, f"a {kind.__name__}")
+    return found
+
+
+def several_strings(name: str, values: Iterable[Any]) -> tuple[str, ...]:
+    """Return several strings as a tuple.
+
+    Raises TypeError as `several` does, and for a value that is no string.
+    """
+    found = several(name, values, "strings")
+    for value in found:
+        check_kind(f"each of {name}", value, str, "a string")
+    return found

@@ -1,0 +1,112 @@
+"""The engine of one crawl: its parts, made from the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import trio
+
+from trio_crawler.arguments import check_function
+from trio_crawler.engine.canonical import CanonicalFolding
+from trio_crawler.engine.counters import Counters
+from trio_crawler.engine.handler import Handler
+from trio_crawler.engine.links import Links
+from trio_crawler.engine.outbox import Outbox
+from trio_crawler.engine.pages import PageHandler
+from trio_crawler.engine.robots import ProbeHandler, RobotsHandler
+from trio_crawler.engine.rules import Rules
+from trio_crawler.engine.sitemaps import SitemapHandler
+from trio_crawler.frontier.protocol import Frontier, FrontierStatistics, Past
+from trio_crawler.model import Fetch, Purpose, Statistics
+from trio_crawler.net.request import DEFAULT_USER_AGENT
+from trio_crawler.policy.plan import Plan
+from trio_crawler.policy.politeness import HostStatistics, Politeness
+from trio_crawler.policy.robots.parse import product_token
+
+_METHODS = ("open", "run", "known", "add", "settle", "retry", "end", "statistics")
+
+
+@dataclass(slots=True)
+class Engine:
+    """What a crawler is made of, besides its fetch."""
+
+    frontier: Frontier
+    counters: Counters
+    outbox: Outbox
+    handlers: Mapping[Purpose, Handler]
+    rules: Rules
+    pages: PageHandler
+    sitemaps: SitemapHandler
+    folding: CanonicalFolding
+    is_open: bool = False
+
+    async def open(self, plan: Plan) -> None:
+        """Open the frontier, and take over what earlier runs have left in it."""
+        past = await self.frontier.open(plan)
+        self.is_open = True
+        if past is not None:
+            # Of a million URLs that takes some seconds.
+            await trio.to_thread.run_sync(self._restore, past)
+
+    def statistics(self) -> Statistics:
+        """Return the counts at this moment."""
+        frontier = self.frontier.statistics() if self.is_open else FrontierStatistics()
+        return self.counters.statistics(frontier)
+
+    def hosts(self) -> Mapping[str, HostStatistics]:
+        """Return the hosts by name."""
+        return self.frontier.hosts.statistics() if self.is_open else {}
+
+    def _restore(self, past: Past) -> None:
+        self.counters.restore(past.statistics)
+        self.sitemaps.restore(past.sitemaps, past.listings)
+        self.pages.restore(past)
+        self.frontier.hosts.restore_bodies(past.bodies)
+        for urls in past.urls:
+            self.frontier.hosts.restore_urls(urls)
+            self.rules.restore(urls)
+        self.folding.restore(past.outcomes)
+
+
+def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any) -> Plan:
+    """Return the plan of a crawl; the fetch says who asks, and what its chance is, if it knows.
+
+    Raises TypeError and ValueError, naming it, for an argument that makes no sense.
+    """
+    if fetch is not None:
+        check_function("fetch", fetch, "an async function of a job, such as HttpFetch()")
+    agent = getattr(fetch, "user_agent", DEFAULT_USER_AGENT)
+    if isinstance(politeness, Politeness) and politeness.agent is not None:
+        agent = politeness.agent
+    if given["random"] is None:
+        given["random"] = getattr(fetch, "random", None)
+    return Plan(politeness=politeness, agent=product_token(agent), **given)
+
+
+def checked_frontier(frontier: Frontier) -> Frontier:
+    """Return a frontier. Raises TypeError for an object without the methods of one."""
+    missing = [name for name in _METHODS if not callable(getattr(frontier, name, None))]
+    if missing:
+        wanted = "a frontier, such as MemoryFrontier()"
+        raise TypeError(f"frontier must be {wanted}, not {frontier!r}: it has no {missing[0]}()")
+    return frontier
+
+
+def build(plan: Plan, frontier: Frontier) -> Engine:
+    """Return the engine of one crawl."""
+    counters = Counters()
+    outbox = Outbox(plan.workers, counters, frontier)
+    rules = Rules(plan, frontier)
+    folding = CanonicalFolding(plan, frontier, rules)
+    links = Links(plan, frontier, rules, folding)
+    pages = PageHandler(plan, links, folding, outbox)
+    sitemaps = SitemapHandler(plan, frontier, rules)
+    handlers: dict[Purpose, Handler] = {
+        Purpose.PAGE: pages,
+        Purpose.SITEMAP: sitemaps,
+        Purpose.ROBOTS: RobotsHandler(plan, frontier, sitemaps),
+        Purpose.PROBE: ProbeHandler(),
+    }
+    return Engine(frontier, counters, outbox, handlers, rules, pages, sitemaps, folding)

@@ -1,0 +1,93 @@
+"""Canonical folding: a page gives way to the canonical URL that it names."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+
+from trio_crawler.engine.rules import Rules
+from trio_crawler.frontier.protocol import Frontier
+from trio_crawler.model import Job, Outcome, Page, Reason, RejectedLink
+from trio_crawler.page.urls import seen_key
+from trio_crawler.policy.plan import Plan
+
+_MAX_HELD = 100_000
+
+
+class CanonicalFolding:
+    """Fold each page into the canonical URL that it names, if that is another one (RFC 6596).
+
+    The links of a folded page are held, and followed only if the canonical page does not come.
+    With `Plan.fold_canonical` false no page is folded.
+    """
+
+    def __init__(self, plan: Plan, frontier: Frontier, rules: Rules) -> None:
+        self.folds = plan.fold_canonical
+        self._redirects = plan.limits.max_redirects
+        self._frontier = frontier
+        self._rules = rules
+        # Two pages that name each other must not both be folded.
+        self._folded: set[str] = set()
+        # Whether a canonical page came, and the links of pages that were folded into it.
+        self._came: dict[str, bool] = {}
+        self._held: defaultdict[str, list[tuple[Job, list[str]]]] = defaultdict(list)
+        self._holding = 0
+
+    def fold(self, job: Job, canonical: str | None) -> tuple[list[Job], str | None]:
+        """Return the canonical URL that a page is folded into, and the job for it if it is new."""
+        if not (self.folds and canonical and self._holding < _MAX_HELD):
+            return [], None
+        key = seen_key(canonical)
+        if key == seen_key(job.url) or key in self._folded or not self._came.get(key, True):
+            return [], None
+        target = Job(canonical, job.depth, self._redirects, job.url)
+        known = canonical in self._frontier.known([canonical])
+        if not known and self._rules.rejection(target):
+            return [], None
+        self._folded.add(seen_key(job.url))
+        return ([] if known else [target]), canonical
+
+    def hold(self, job: Job, canonical: str, rejected: Iterable[RejectedLink]) -> None:
+        """Keep the links of a folded page until its canonical page has come."""
+        key = seen_key(canonical)
+        links = [
+            self._rules.without_session(link.url)
+            for link in rejected
+            if link.reason is Reason.DUPLICATE
+        ]
+        if links and key not in self._came:
+            self._held[key].append((job, links))
+            self._holding += len(links)
+
+    def ended(self, url: str, outcome: Outcome) -> list[Job]:
+        """Record how a URL ended; return the links of pages that were folded into it in vain."""
+        if not self.folds:
+            return []
+        key = seen_key(url)
+        well = self._came[key] = _came_well(outcome)
+        held = self._held.pop(key, [])
+        self._holding -= sum(len(links) for _, links in held)
+        return [] if well else [link for page, links in held for link in self._new(page, links)]
+
+    def restore(self, outcomes: Iterable[Outcome]) -> None:
+        """Record the outcomes of earlier runs."""
+        for outcome in outcomes if self.folds else ():
+            key = seen_key(outcome.url)
+            self._came[key] = _came_well(outcome)
+            self._holding -= sum(len(links) for _, links in self._held.pop(key, []))
+            if isinstance(outcome, Page) and outcome.folded_into:
+                self._folded.add(key)
+                job = Job(outcome.url, outcome.depth, referrer=outcome.referrer)
+                self.hold(job, outcome.folded_into, outcome.rejected)
+
+    def _new(self, page: Job, links: Collection[str]) -> Iterator[Job]:
+        known = self._frontier.known(links)
+        for url in links:
+            job = Job(url, page.depth + 1, self._redirects, page.url)
+            if url not in known and not self._rules.rejection(job):
+                yield job
+
+
+def _came_well(outcome: Outcome) -> bool:
+    """Whether a page came, or is known to be what it was before (304)."""
+    return isinstance(outcome, Page) and (outcome.ok or outcome.status == 304)

@@ -1,0 +1,98 @@
+"""Settlements: how a job ends, what follows from it, and what was learned of its host."""
+
+# Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
+# this module.
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from trio_crawler.model import Answer, Job, Listing, Outcome, Response, Sitemap, Validator
+from trio_crawler.policy.robots.rules import Rules
+
+
+class RobotsRules(msgspec.Struct, frozen=True):
+    """The rules that the robots.txt at `url` has from now on.
+
+    `answer` is the response they were read from, None if a later run must ask again. `rejected`
+    are the sitemaps that the file names and that are not fetched.
+    """
+
+    __module__ = "trio_crawler.frontier"
+
+    url: str
+    rules: Rules
+    validator: Validator | None = None
+    answer: Response | None = None
+    rejected: tuple[Sitemap, ...] = ()
+
+
+class RobotsRenewed(msgspec.Struct, frozen=True):
+    """The old rules of the robots.txt at `url` hold for so many more seconds."""
+
+    __module__ = "trio_crawler.frontier"
+
+    url: str
+    seconds: float
+
+
+class RobotsMissing(msgspec.Struct, frozen=True):
+    """The robots.txt at `url` could not be fetched."""
+
+    __module__ = "trio_crawler.frontier"
+
+    url: str
+    answer: Answer
+
+
+class RobotsMoved(msgspec.Struct, frozen=True):
+    """A robots.txt was redirected; `job` fetches its target."""
+
+    __module__ = "trio_crawler.frontier"
+
+    job: Job
+
+
+class ProbeAnswered(msgspec.Struct, frozen=True):
+    """A page that came before was fetched again to see whether its host is back."""
+
+    __module__ = "trio_crawler.frontier"
+
+    url: str
+    answer: Answer
+
+
+class SitemapRead(msgspec.Struct, frozen=True):
+    """A sitemap was read, or will not be; `sitemap` is None for one that led elsewhere.
+
+    `listings` are what it says about URLs, by their seen keys; `rejected` are the sitemaps that it
+    names and that are not fetched.
+    """
+
+    __module__ = "trio_crawler.frontier"
+
+    sitemap: Sitemap | None
+    listings: Mapping[str, Listing] = {}
+    rejected: tuple[Sitemap, ...] = ()
+
+
+Learned: TypeAlias = (
+    RobotsRules | RobotsRenewed | RobotsMissing | RobotsMoved | ProbeAnswered | SitemapRead
+)
+"""What a settlement says about a host, for its record and for the store."""
+
+
+class Settlement(msgspec.Struct, frozen=True):
+    """How one job ends, and what follows.
+
+    `outcome` is None for a robots.txt, a sitemap or a probe. `successors` are admitted if they are
+    new; more of them may have been admitted before, by `Frontier.add`.
+    """
+
+    __module__ = "trio_crawler.frontier"
+
+    job: Job
+    outcome: Outcome | None = None
+    successors: Sequence[Job] = ()
+    learned: Learned | None = None

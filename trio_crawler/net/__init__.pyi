@@ -1,0 +1,6 @@
+from .cookies import CookieStore as CookieStore
+from .statistics import CookieStatistics as CookieStatistics
+from .statistics import FetchStatistics as FetchStatistics
+from .statistics import WireStatistics as WireStatistics
+from .tls import Security as Security
+from .wire import Wire as Wire

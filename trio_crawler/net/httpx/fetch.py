@@ -1,0 +1,92 @@
+"""HttpxFetch: fetch URLs by a client or transport of the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import httpx
+
+from trio_crawler.net.fetcher import TIMEOUT, Fetcher
+from trio_crawler.net.httpx.adapter import HttpxAdapter
+from trio_crawler.net.request import DEFAULT_USER_AGENT, Headers, Requests, default_fields
+from trio_crawler.net.wire import MAX_BYTES
+from trio_crawler.page.urls import web_urls
+
+if TYPE_CHECKING:
+    from trio_crawler.net.cookies import CookieStore
+
+
+class HttpxFetch(Fetcher):
+    """Fetch a URL with one GET request, by an `httpx.AsyncClient` or `httpx.AsyncBaseTransport`.
+
+    Addresses, certificates, proxies and connections are up to that client or transport. It stays
+    the caller's to close: `aclose` only ends this fetch. A client adds its own headers, cookies,
+    authentication and timeouts, and gets one response hook, which acts on these requests only.
+
+    `timeout` (seconds), `max_bytes`, redirects, the body of an error response and `job.purpose`
+    are as in `HttpFetch`. `max_bytes` bounds bodies only, as the transport hands them over.
+
+    Every server is sent `user_agent` and `contact`, an e-mail address, in From. Without
+    `user_agent` the User-Agent of the client is sent if it is not httpx's own, else the default;
+    the attribute `user_agent` is the one that is sent. `headers` and `auth` (user, password) are
+    sent only to the origins of `seeds`. `cookies` stores and sends cookies, instead of the
+    client's wherever both have some.
+
+    Raises TypeError or ValueError, which names the argument, for one that cannot be used or that
+    would have no effect: so `seeds` need `headers` or `auth`, and a client with authentication
+    of its own takes no `auth`.
+    """
+
+    __module__ = "trio_crawler"
+
+    def __init__(
+        self,
+        client_or_transport: httpx.AsyncClient | httpx.AsyncBaseTransport,
+        *,
+        seeds: Iterable[str | httpx.URL] = (),
+        user_agent: str | None = None,
+        contact: str | None = None,
+        headers: Headers = (),
+        auth: tuple[str, str] | None = None,
+        cookies: CookieStore | None = None,
+        timeout: float = TIMEOUT,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        client = _checked(client_or_transport)
+        seeds = web_urls("seeds", seeds)
+        own = _own_fields(client)
+        defaults = default_fields(user_agent, contact, replaced=own)
+        requests = Requests(defaults, seeds=seeds, headers=headers, auth=auth, cookies=cookies)
+        if seeds and not requests.own:
+            raise ValueError("seeds would have no effect without headers or auth: give them too")
+        if client is not None and client.auth is not None and requests.authorizes:
+            raise ValueError("auth would have no effect: the client has authentication of its own")
+        super().__init__(
+            HttpxAdapter(requests, client_or_transport),
+            user_agent=user_agent or own.get("User-Agent", DEFAULT_USER_AGENT),
+            cookies=cookies,
+            timeout=timeout,
+            max_bytes=max_bytes,
+        )
+
+
+def _checked(given: object) -> httpx.AsyncClient | None:
+    """Return the client, or None for a transport. Raises TypeError and ValueError."""
+    if isinstance(given, httpx.AsyncClient):
+        if given.is_closed:
+            raise ValueError("client_or_transport must be open, and this client is closed")
+        return given
+    if not isinstance(given, httpx.AsyncBaseTransport):
+        wanted = "an httpx.AsyncClient or an httpx.AsyncBaseTransport"
+        raise TypeError(f"client_or_transport must be {wanted}, not {given!r}")
+    return None
+
+
+def _own_fields(client: httpx.AsyncClient | None) -> dict[str, str]:
+    """Return the User-Agent and Accept of a client, unless they are httpx's defaults."""
+    if client is None:
+        return {}
+    plain = {"User-Agent": f"python-httpx/{httpx.__version__}", "Accept": "*/*"}
+    own = {name: client.headers.get(name, value) for name, value in plain.items()}
+    return {name: value for name, value in own.items() if value != plain[name]}

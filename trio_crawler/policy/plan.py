@@ -1,0 +1,148 @@
+"""The plan: what one crawl means. A `Crawler` makes it once and hands it to each of its parts."""
+
+# Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
+# this module.
+
+import math
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TypeVar
+
+import httpx
+
+from trio_crawler.arguments import check_flag, check_function, check_kind, check_whole
+from trio_crawler.model import Job, Purpose
+from trio_crawler.page.urls import web_urls
+from trio_crawler.policy.limits import Limits
+from trio_crawler.policy.order import Order, breadth_first
+from trio_crawler.policy.politeness import Politeness
+from trio_crawler.policy.scope import Scope, same_site
+from trio_crawler.policy.traps.watch import Traps
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Sitemaps:
+    """Which sitemaps are read: those that robots.txt names if `follow`, and those in `also`.
+
+    `Sitemaps(follow=False)` reads none. The sitemaps that an index names are read with it.
+
+    Raises TypeError and ValueError for URLs in `also` that are not http or https URLs.
+    """
+
+    __module__ = "trio_crawler"
+
+    follow: bool
+    also: tuple[str, ...]
+
+    def __init__(self, follow: bool = True, also: Iterable[str | httpx.URL] = ()) -> None:
+        check_flag("follow", follow)
+        object.__setattr__(self, "follow", follow)
+        object.__setattr__(self, "also", web_urls("also", also))
+
+
+class Chance:
+    """Numbers that look random; the same seed and key give the same number, in any order."""
+
+    __slots__ = ("_salt",)
+
+    def __init__(self, generator: random.Random) -> None:
+        self._salt = generator.getrandbits(64)
+
+    def __call__(self, *key: object) -> float:
+        """Return a number in [0, 1)."""
+        return random.Random(f"{self._salt} {key}").random()  # noqa: S311 - nothing is secret
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Plan:
+    """What one crawl means; `Crawler` documents each argument. None stands for the default.
+
+    `agent` is the product token that robots.txt is read for. `chance` gives the jitter of retries
+    and rests.
+
+    Raises TypeError and ValueError, naming it, for an argument that makes no sense.
+    """
+
+    __module__ = "trio_crawler.frontier"
+
+    seeds: tuple[str, ...]
+    scope: Scope
+    limits: Limits
+    politeness: Politeness
+    traps: Traps
+    sitemaps: Sitemaps
+    order: Order
+    fold_canonical: bool
+    anchors: bool
+    workers: int
+    agent: str
+    chance: Chance
+
+    def __init__(
+        self,
+        seeds: Iterable[str | httpx.URL] = (),
+        *,
+        scope: Scope | None = None,
+        limits: Limits | None = None,
+        politeness: Politeness | None = None,
+        traps: Traps | None = None,
+        sitemaps: Sitemaps | None = None,
+        order: Order | None = None,
+        fold_canonical: bool = False,
+        anchors: bool = False,
+        workers: int = 10,
+        agent: str = "",
+        random: random.Random | None = None,
+    ) -> None:
+        known = web_urls("seeds", seeds)
+        limits, traps = _kind("limits", limits, Limits), _kind("traps", traps, Traps)
+        if traps.max_hops is None and limits.max_depth < math.inf:
+            # A depth that was asked for is meant.
+            traps = replace(traps, max_hops=math.inf)
+        parts = {
+            "seeds": known,
+            "scope": _function("scope", scope, same_site(known), "a function of a job"),
+            "limits": limits,
+            "politeness": _kind("politeness", politeness, Politeness),
+            "traps": traps,
+            "sitemaps": _kind("sitemaps", sitemaps, Sitemaps),
+            "order": _function("order", order, breadth_first, "a function that ranks a job"),
+            "fold_canonical": fold_canonical,
+            "anchors": anchors,
+            "workers": workers,
+            "agent": agent,
+            "chance": Chance(_kind("random", random, Random)),
+        }
+        check_flag("fold_canonical", fold_canonical)
+        check_flag("anchors", anchors)
+        check_whole("workers", workers, least=1)
+        check_kind("agent", agent, str, "a str")
+        for name, part in parts.items():
+            object.__setattr__(self, name, part)
+
+    def first_jobs(self) -> list[Job]:
+        """Return the jobs that a crawl begins with: the seeds and the given sitemaps."""
+        redirects = self.limits.max_redirects
+        pages = [Job(url, redirects=redirects) for url in self.seeds]
+        return pages + [
+            Job(url, redirects=redirects, purpose=Purpose.SITEMAP) for url in self.sitemaps.also
+        ]
+
+
+def _kind(name: str, value: _T | None, kind: type[_T]) -> _T:
+    """Return a value of this kind, or the default one for None."""
+    if value is None:
+        return kind()
+    check_kind(name, value, kind, f"a {kind.__name__}")
+    return value
+
+
+def _function(name: str, value: _T | None, default: _T, wanted: str) -> _T:
+    if value is None:
+        return default
+    check_function(name, value, wanted)
+    return value

@@ -1,0 +1,80 @@
+"""The facts about a crawl that its report needs besides the outcomes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+
+from trio_crawler.arguments import (
+    check_flag,
+    check_function,
+    check_kind,
+    check_whole,
+    several_of,
+    several_strings,
+)
+from trio_crawler.model import Listing, Sitemap, Statistics
+from trio_crawler.net.statistics import WireStatistics
+from trio_crawler.policy.politeness import HostStatistics, Politeness
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlFacts:
+    """What a report says of a crawl besides its outcomes; see `Report.text`.
+
+    - `statistics`: the counts of the crawl, as `Crawler.statistics` and `History.statistics`
+      return them;
+    - `workers`: the number of workers;
+    - `seeds`: the URLs that the crawl began with; the heading names the first;
+    - `ended`: a phrase that says why the crawl ended early, "" if it did not. Leave it empty for
+      the end of the time allowed: the report knows that from the outcomes;
+    - `insecure`: the hosts whose certificates were not verified;
+    - `wire`: the counts of connections and bytes, for a full report; None if they are unknown;
+    - `politeness`: the politeness of the crawl; None if it is unknown;
+    - `hosts`: the hosts by name, as `Crawler.hosts` and `History.hosts` return them, for a full
+      report and for hints about crawl delays;
+    - `sitemaps`: the sitemaps that were read;
+    - `listing`: a function that returns the sitemap entry of a URL, or None; without it the
+      report has no orphans and no unlisted pages;
+    - `directory`: the crawl directory, "" if there is none. The report says what waits there;
+    - `spent`: whether the page budget was used up, so that only a larger one continues the crawl.
+
+    Raises TypeError or ValueError, which name the fact, for a value of another kind.
+    """
+
+    __module__ = "trio_crawler.report"
+
+    statistics: Statistics
+    workers: int
+    _: KW_ONLY
+    seeds: Sequence[str]
+    ended: str = ""
+    insecure: Sequence[str] = ()
+    wire: WireStatistics | None = None
+    politeness: Politeness | None = None
+    hosts: Mapping[str, HostStatistics] = field(default_factory=dict)
+    sitemaps: Sequence[Sitemap] = ()
+    listing: Callable[[str], Listing | None] | None = None
+    directory: str = ""
+    spent: bool = False
+
+    def __post_init__(self) -> None:
+        check_kind("statistics", self.statistics, Statistics, "a Statistics")
+        check_whole("workers", self.workers)
+        check_kind("ended", self.ended, str, "a phrase")
+        check_kind("directory", self.directory, str, "the path of a directory as a str")
+        check_flag("spent", self.spent)
+        check_kind(
+            "hosts", self.hosts, Mapping, "the hosts by name, as Crawler.hosts returns them"
+        )
+        if self.wire is not None:
+            check_kind("wire", self.wire, WireStatistics, "a WireStatistics")
+        if self.politeness is not None:
+            check_kind("politeness", self.politeness, Politeness, "a Politeness")
+        if self.listing is not None:
+            check_function("listing", self.listing, "a function from a URL to a Listing or None")
+        lists = {
+            "seeds": several_strings("seeds", self.seeds),
+            "insecure": several_strings("insecure", self.insecure),
+            "sitemaps": several_of("sitemaps", self.sitemaps, Sitemap),
+        }
+        for name, values in lists.items():
+            object.__setattr__(self, name, values)

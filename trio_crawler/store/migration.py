@@ -1,0 +1,93 @@
+"""Migrate the database of an older format to the present one."""
+
+# ruff: noqa: S608 - all names that are put into SQL are our own.
+
+from __future__ import annotations
+
+import json
+
+from trio_crawler.store import schema
+from trio_crawler.store.database import Database, Row
+
+_NOT_ASKED = "not asked for: "
+_OF_ROBOTS = "robots.txt: "
+
+# Format 1 called rejected links refused, and its reader guessed which pages were folded. Two facts
+# were in a sentence only: that robots.txt had failed, and that a sitemap was not requested.
+_FROM_1 = (
+    *(
+        f"ALTER TABLE {table} RENAME COLUMN refused TO rejected"
+        for table in ("page_", "links_", "redirect_", "sitemaps")
+    ),
+    "ALTER TABLE page_ ADD COLUMN folded_into TEXT",
+    "ALTER TABLE failure_ ADD COLUMN about TEXT",
+    "ALTER TABLE sitemaps ADD COLUMN fetched INTEGER DEFAULT 1",
+    """UPDATE page_ SET folded_into = canonical WHERE canonical = duplicate_of AND coalesce(
+        (SELECT json_extract(value, '$.canonical') FROM crawl WHERE key = 'meaning'), 1)""",
+    "UPDATE failure_ SET reason = 'connection_refused' WHERE reason = 'refused'",
+    f"""UPDATE failure_ SET about = 'robots', detail = substr(detail, {len(_OF_ROBOTS) + 1})
+        WHERE exact IS NULL AND detail LIKE '{_OF_ROBOTS}%'""",
+    f"""UPDATE sitemaps SET fetched = 0, detail = '' WHERE detail LIKE '{_NOT_ASKED}%'""",
+    "DROP TABLE hosts",
+    schema.HOSTS,
+)
+# The place of the value that was added to the list in `exact`.
+_REASONS = {"refused": "connection_refused"}
+_ADDED = {"page_": 19, "failure_": 7, "sitemaps": 8}
+
+
+def migrate(database: Database, version: int) -> None:
+    """Rewrite a database of an older `version`; the caller begins and commits the transaction.
+
+    Afterwards the database is equal to one that the present version made.
+    """
+    if version < 2:
+        hosts = _hosts_of_1(database)
+        for name in ("pages", "links", "redirects", "failures", "skipped", "waiting"):
+            database.execute(f"DROP VIEW {name}")
+        for statement in _FROM_1:
+            database.execute(statement)
+        database.execute_many("INSERT INTO hosts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", hosts)
+        for table, place in _ADDED.items():
+            _insert_value(database, table, place)
+        for statement in schema.VIEWS:
+            database.execute(statement)
+    database.execute(f"PRAGMA user_version = {schema.VERSION}")
+
+
+def _hosts_of_1(database: Database) -> list[Row]:
+    """Return the rows for hosts: format 1 had one for each scheme, with the same load in both."""
+    schemes: dict[str, list[Row]] = {}
+    for row in database.rows("SELECT host, scheme, * FROM hosts ORDER BY rowid"):
+        schemes.setdefault(row[0], []).append(row[1:])
+    return [_merged(name, rows) for name, rows in schemes.items()]
+
+
+def _merged(name: str, rows: list[Row]) -> Row:
+    given_up = {row[0]: _why(*row[10:]) for row in rows if row[10] is not None}
+    _, _, _, waiting, in_flight, limit, delay, rest, latency, failures, *_ = zip(
+        *rows, strict=True
+    )
+    about = (name, sum(waiting), max(in_flight), max(limit), max(delay), min(rest))
+    return (*about, max(latency), max(failures), json.dumps(given_up) if given_up else None)
+
+
+def _why(reason: str, detail: str | None, phase: str | None) -> dict[str, str | None]:
+    """Return why a host was given up by one scheme, as `runs` stores it."""
+    fields: dict[str, str | None] = {"reason": _REASONS.get(reason, reason)}
+    if detail is None:
+        return fields
+    if detail.startswith(_OF_ROBOTS):
+        return fields | {"detail": detail[len(_OF_ROBOTS) :], "phase": phase, "about": "robots"}
+    return fields | {"detail": detail, "phase": phase, "about": None}
+
+
+def _insert_value(database: Database, table: str, place: int) -> None:
+    """Insert a null into the list in `exact` of each row that has one."""
+    key = "id" if table == "sitemaps" else "number"
+    for number, exact in database.rows(f"SELECT {key}, exact FROM {table} WHERE exact NOT NULL"):
+        values = json.loads(exact.decode("utf-8", "surrogatepass"))
+        values.insert(place, None)
+        text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+        packed = text.encode("utf-8", "surrogatepass")
+        database.execute(f"UPDATE {table} SET exact = ? WHERE {key} = ?", packed, number)
