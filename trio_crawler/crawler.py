@@ -1,36 +1,28 @@
 """The crawler: a nursery, a fixed number of workers, a channel of jobs, a channel of outcomes.
 
-This is the page to read beside the chapter's. There the workers are tasks in a list, joined by
-a queue and then cancelled one by one; here a block owns them, the count of unfinished URLs ends
-the channel, and the channel ends their loops. Cancelling is left for early ends.
+Read it beside the chapter. There the workers are tasks in a list, joined by a queue and then
+cancelled one by one. Here a block owns them, the count of unfinished URLs ends the channel, and
+the channel ends their loops; only early ends cancel.
 """
-
-# Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
-# this module.
 
 import random
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import NoReturn
 
 import httpx
 import trio
 
 from trio_crawler.arguments import check_kind
-from trio_crawler.engine.build import build, checked_frontier, plan_of
+from trio_crawler.engine.build import build
 from trio_crawler.engine.exceptions import BareExceptions, url_noted
 from trio_crawler.engine.handler import asked
 from trio_crawler.engine.outbox import HOW_TO_ITERATE, Outbox, outcome_block
-from trio_crawler.frontier.memory import MemoryFrontier
-from trio_crawler.frontier.protocol import Frontier
-from trio_crawler.frontier.settlement import Settlement
+from trio_crawler.frontier import Frontier, HostStatistics, Settlement
 from trio_crawler.model import Fetch, Job, Listing, Outcome, Reason, Sitemap, Statistics
-from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.page.urls import normalise, seen_key
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.order import Order
 from trio_crawler.policy.plan import Sitemaps
-from trio_crawler.policy.politeness import HostStatistics, Politeness
+from trio_crawler.policy.politeness import Politeness
 from trio_crawler.policy.scope import Scope
 from trio_crawler.policy.traps.watch import Traps
 
@@ -38,16 +30,12 @@ from trio_crawler.policy.traps.watch import Traps
 class Crawler:
     """Crawl from the seeds through everything the scope admits, each URL once.
 
-    The defaults suit a stranger's site: `scope` the hosts of the seeds, ten `workers`, four of
-    them at one host, robots.txt obeyed, the bounds of `Limits()` and `Traps()`, the sitemaps that
-    robots.txt names, breadth first. With `fold_canonical` a page that names another as its
-    canonical one gives way to that. With `anchors` pages keep the text of their links. `random`
-    seeds the jitter of retries and rests. None stands for the default.
-
-    The crawler gives all of that to the `frontier`, which says only where URLs are kept: in memory
-    by default. A `fetch` or a `frontier` that is passed in stays the caller's to close. One
-    crawler makes one crawl, in the caller's own nursery and cancel scopes.
-
+    None stands for the default, which suits a stranger's site: the hosts of the seeds, ten
+    `workers`, four of them at one host, robots.txt obeyed, the bounds of `Limits()` and `Traps()`,
+    the sitemaps that robots.txt names, breadth first, URLs kept in memory. With `fold_canonical` a
+    page gives way to the one that it names as its canonical page. With `anchors` pages keep the
+    text of their links. `random` seeds the jitter of retries and rests. The caller closes a
+    `fetch` or `frontier` that it passes in. One crawler makes one crawl.
     Raises TypeError and ValueError, naming it, for an argument that makes no sense.
     """
 
@@ -70,8 +58,9 @@ class Crawler:
         fetch: Fetch | None = None,
         frontier: Frontier | None = None,
     ) -> None:
-        self.plan = plan_of(
+        self._engine = build(
             fetch,
+            frontier,
             seeds=seeds,
             scope=scope,
             limits=limits,
@@ -84,9 +73,7 @@ class Crawler:
             workers=workers,
             random=random,
         )
-        self.frontier = MemoryFrontier() if frontier is None else checked_frontier(frontier)
-        self._fetch = fetch
-        self._engine = build(self.plan, self.frontier)
+        self.plan, self.frontier = self._engine.plan, self._engine.frontier
 
     def __repr__(self) -> str:
         figures = self.statistics()
@@ -106,19 +93,17 @@ class Crawler:
     async def outcomes(self) -> AsyncIterator[AsyncIterator[Outcome]]:
         """Crawl, and yield each outcome as it comes: `async with` this, then `async for`.
 
-        An outcome is settled when the next one is asked for, so a slow caller slows the fetching.
-        Each item of the iterator is a checkpoint. Leaving the block, however it is left, ends the
-        crawl: no task goes on, no socket stays open. A bug, ours or in a function that was passed
-        in, leaves as an ExceptionGroup with the URL as a note; an exception of the block itself
-        leaves bare.
-
+        An outcome is settled when the caller asks for the next one, so a slow caller slows the
+        fetching. Each item is a checkpoint. The end of the block ends the crawl: no task goes on,
+        no socket stays open. A bug in the crawler, or in a function that was passed in, leaves as
+        an ExceptionGroup with the URL as a note. An exception of the block itself leaves bare.
         Raises RuntimeError when called a second time, and trio.BusyResourceError when two tasks
         ask for the next outcome.
         """
         engine = self._engine
         with engine.counters.running(), BareExceptions() as bare:
-            await engine.open(self.plan)
-            async with self._opened_fetch() as ask, trio.open_nursery() as nursery:
+            await engine.open()
+            async with engine.opened_fetch() as ask, trio.open_nursery() as nursery:
                 nursery.start_soon(self.frontier.run)
                 for number in range(self.plan.workers):
                     nursery.start_soon(self.work, ask, engine.outbox, name=f"worker {number}")
@@ -132,11 +117,8 @@ class Crawler:
             async for job in self.frontier.jobs:
                 with url_noted(job):
                     settlement = await self.fetch(ask, job)
-                    if settlement is not None and settlement.outcome is None:
-                        # A robots.txt or a sitemap does not wait for a slow caller.
-                        await self.frontier.settle(settlement)
-                if settlement is not None and settlement.outcome is not None:
-                    await outbox.put(settlement)
+                    if settlement is not None:
+                        await outbox.put(settlement)
                 # While this worker waits for a job it keeps no page.
                 del settlement
 
@@ -155,8 +137,7 @@ class Crawler:
     def stop(self, reason: Reason = Reason.STOPPED) -> None:
         """Admit and fetch nothing more: requests in flight finish, waiting URLs are skipped.
 
-        A URL that waits for a retry ends by its last answer, without the body. A frontier that
-        lasts keeps the waiting URLs for a later run.
+        A URL that waits for a retry ends by its last answer. A lasting frontier keeps the others.
         """
         check_kind("reason", reason, Reason, "a Reason")
         self.frontier.end(reason)
@@ -176,9 +157,4 @@ class Crawler:
 
     def listing(self, url: str) -> Listing | None:
         """Return what the sitemaps that were read up to this moment say about a URL."""
-        return self._engine.sitemaps.listings.get(seen_key(normalise(url)))
-
-    def _opened_fetch(self) -> AbstractAsyncContextManager[Fetch]:
-        if self._fetch is not None:
-            return nullcontext(self._fetch)
-        return HttpFetch(seeds=self.plan.seeds)
+        return self._engine.sitemaps.listing(url)

@@ -63,7 +63,9 @@ class Web:
             await trio.sleep(self._delay(job) if callable(self._delay) else self._delay)
         finally:
             self.in_flight -= 1
-        answer = self._answers.get(job.url, Response(404))
+        answer = self._answers.get(job.url)
+        if answer is None:
+            return Response(404)
         return answer(job) if callable(answer) else answer
 
     def _absolute(self, path: str) -> str:

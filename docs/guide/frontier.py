@@ -13,7 +13,6 @@ from trio_crawler.frontier import FrontierStatistics as Counts
 class MappingFrontier:
     def __init__(self, ends: MutableMapping[str, Outcome]) -> None:
         self.ends, self.join, self.plan = ends, Join(), None
-        self.sitemaps: set[str] = set()
 
     @property
     def jobs(self) -> trio.abc.ReceiveChannel[Job]:
@@ -38,17 +37,10 @@ class MappingFrontier:
         return self.seen.known(urls)
 
     def admit(self, jobs: Iterable[Job]) -> int:
-        new = [fresh for job in jobs if (fresh := self.new(job)) is not None]
+        new = self.seen.admit_all(jobs)
         self.join.add(len(new))
         self.hosts.admit(new)  # also of none: what the budget held may go now
         return len(new)
-
-    def new(self, job: Job) -> Job | None:
-        if job.purpose == "page":
-            return self.seen.admit(job)
-        is_new = job.url not in self.sitemaps
-        self.sitemaps.add(job.url)
-        return job if is_new else None
 
     async def add(self, jobs: Sequence[Job]) -> int:
         await trio.lowlevel.checkpoint()  # a cancellation changes nothing

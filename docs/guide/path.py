@@ -67,7 +67,7 @@ STATIONS = {
     "frontier/origin.py Origin.rejection": (
         "Now the page itself: do the rules allow it?"
     ),
-    "engine/handler.py retry_delay": (
+    "engine/pages.py PageHandler.delay": (
         "Is it retried? Then it goes back, and no worker waits."
     ),
     "net/decode.py Body.feed": "The body comes, each piece within the bounds.",

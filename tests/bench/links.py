@@ -135,7 +135,7 @@ def reading(pages: dict[str, bytes]) -> dict[str, float]:
     found = {url: parse_html(text, url) for url, text in texts.items()}
     steps: dict[str, Callable[[str], object]] = {
         "read": lambda url: read(pages[url], "text/html", url),
-        "media": lambda url: media.is_text(media.media_type("text/html", pages[url])),
+        "media": lambda url: media.is_text(media.declared_type("text/html")),
         "charset": lambda url: charset.decode(
             pages[url], charset.detect(pages[url], "text/html", markup=True)
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +19,10 @@ from trio_crawler.engine.pages import PageHandler
 from trio_crawler.engine.robots import ProbeHandler, RobotsHandler
 from trio_crawler.engine.rules import Rules
 from trio_crawler.engine.sitemaps import SitemapHandler
+from trio_crawler.frontier.memory import MemoryFrontier
 from trio_crawler.frontier.protocol import Frontier, FrontierStatistics, Past
 from trio_crawler.model import Fetch, Purpose, Statistics
+from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.request import DEFAULT_USER_AGENT
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.politeness import HostStatistics, Politeness
@@ -30,9 +33,11 @@ _METHODS = ("open", "run", "known", "add", "settle", "retry", "end", "statistics
 
 @dataclass(slots=True)
 class Engine:
-    """What a crawler is made of, besides its fetch."""
+    """What a crawler is made of. `fetch` is the caller's, None if the crawl opens its own."""
 
+    plan: Plan
     frontier: Frontier
+    fetch: Fetch | None
     counters: Counters
     outbox: Outbox
     handlers: Mapping[Purpose, Handler]
@@ -42,9 +47,13 @@ class Engine:
     folding: CanonicalFolding
     is_open: bool = False
 
-    async def open(self, plan: Plan) -> None:
-        """Open the frontier, and take over what earlier runs have left in it."""
-        past = await self.frontier.open(plan)
+    def opened_fetch(self) -> AbstractAsyncContextManager[Fetch]:
+        """Return a block with the fetch; one that the crawl opened is closed at the end."""
+        return HttpFetch(seeds=self.plan.seeds) if self.fetch is None else nullcontext(self.fetch)
+
+    async def open(self) -> None:
+        """Open the frontier, and restore what earlier runs have left in it."""
+        past = await self.frontier.open(self.plan)
         self.is_open = True
         if past is not None:
             # Of a million URLs that takes some seconds.
@@ -71,7 +80,7 @@ class Engine:
 
 
 def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any) -> Plan:
-    """Return the plan of a crawl; the fetch says who asks, and what its chance is, if it knows.
+    """Return the plan of a crawl; a fetch may have a `user_agent`, and a seeded `random`.
 
     Raises TypeError and ValueError, naming it, for an argument that makes no sense.
     """
@@ -85,8 +94,10 @@ def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any)
     return Plan(politeness=politeness, agent=product_token(agent), **given)
 
 
-def checked_frontier(frontier: Frontier) -> Frontier:
-    """Return a frontier. Raises TypeError for an object without the methods of one."""
+def checked_frontier(frontier: Frontier | None) -> Frontier:
+    """Return a frontier, by default in memory. Raises TypeError for an object that is none."""
+    if frontier is None:
+        return MemoryFrontier()
     missing = [name for name in _METHODS if not callable(getattr(frontier, name, None))]
     if missing:
         wanted = "a frontier, such as MemoryFrontier()"
@@ -94,8 +105,12 @@ def checked_frontier(frontier: Frontier) -> Frontier:
     return frontier
 
 
-def build(plan: Plan, frontier: Frontier) -> Engine:
-    """Return the engine of one crawl."""
+def build(fetch: Fetch | None, frontier: Frontier | None, **given: Any) -> Engine:
+    """Return the engine of one crawl; `given` are the arguments of its `Plan`.
+
+    Raises TypeError and ValueError, naming it, for an argument that makes no sense.
+    """
+    plan, frontier = plan_of(fetch, **given), checked_frontier(frontier)
     counters = Counters()
     outbox = Outbox(plan.workers, counters, frontier)
     rules = Rules(plan, frontier)
@@ -109,4 +124,5 @@ def build(plan: Plan, frontier: Frontier) -> Engine:
         Purpose.ROBOTS: RobotsHandler(plan, frontier, sitemaps),
         Purpose.PROBE: ProbeHandler(),
     }
-    return Engine(frontier, counters, outbox, handlers, rules, pages, sitemaps, folding)
+    parts = (counters, outbox, handlers, rules, pages, sitemaps, folding)
+    return Engine(plan, frontier, fetch, *parts)

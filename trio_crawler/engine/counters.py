@@ -57,7 +57,8 @@ class Counters:
         self._counts[type(outcome)] += 1
         if isinstance(outcome, Page):
             self._rejected += len(outcome.rejected)
-            self._bytes += outcome.size
+            # A page that comes from the crawl itself has its body.
+            self._bytes += len(outcome.body)
         elif isinstance(outcome, Redirect):
             self._rejected += outcome.rejected is not None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import starmap
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -19,9 +20,11 @@ from trio_crawler.page.read import Facts
 from trio_crawler.page.urls import without_userinfo
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots.directives import header_directives, meta_directives
+from trio_crawler.policy.traps.watch import HostTraps, Traps
 
 _LINK, _ROBOTS = b"link", b"x-robots-tag"
 _LENGTHS = (len(_LINK), len(_ROBOTS))
+_URL = attrgetter("url")
 # Links that are judged before others have their turn.
 _TURN = 50
 
@@ -30,7 +33,7 @@ class About(NamedTuple):
     """What a page says of itself: its canonical URL, its directives, what it is a copy of.
 
     `reason` is why no new link of the page is followed; `successors` has the job for a canonical
-    page that is new.
+    page that is new; `traps` are those of its host, None if no trap is looked for.
     """
 
     canonical: str | None
@@ -39,6 +42,7 @@ class About(NamedTuple):
     folded_into: str | None
     reason: Reason | None
     successors: list[Job]
+    traps: HostTraps | None
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -62,6 +66,8 @@ class Links:
         self._redirects = plan.limits.max_redirects
         self._agent = plan.agent
         self._nofollow = plan.politeness.nofollow
+        self._folds = folding.folds
+        self._trapped = plan.traps != Traps.off()
 
     def about(self, job: Job, response: Response, facts: Facts) -> About:
         """Return what the page that came for a job says of itself."""
@@ -72,18 +78,25 @@ class Links:
         if _LINK in names:
             fields = response.headers.get_list("link")
             canonical = canonical_in_headers(fields, job.url) or canonical
-        successors, folded_into = self._folding.fold(job, canonical)
+        successors, folded_into = list[Job](), None
+        if self._folds:
+            successors, folded_into = self._folding.fold(job, canonical)
         duplicate_of = folded_into
-        if folded_into is None and (response.status < 300 or facts.digest is not None):
-            body, kind = response.body, facts.content_type
-            duplicate_of = self._rules.original(job.url, body, kind, facts.digest)
+        traps = self._frontier.hosts.traps(job.url) if self._trapped else None
+        if traps is not None and folded_into is None:
+            if facts.digest is not None:
+                # Of a page that has not changed only the SHA-1 of its body is here.
+                kind = facts.content_type
+                duplicate_of = traps.original_by_digest(job.url, facts.digest, kind)
+            elif response.status < 300:
+                duplicate_of = traps.original(job.url, response.body, facts.content_type)
         reason = Reason.DUPLICATE if duplicate_of else None
         if self._nofollow and "nofollow" in meta:
             reason = Reason.META_NOFOLLOW
         if self._nofollow and "nofollow" in header:
             reason = Reason.HEADER_NOFOLLOW
         robots = tuple(dict.fromkeys((*header, *meta))) if header or meta else ()
-        return About(canonical, robots, duplicate_of, folded_into, reason, successors)
+        return About(canonical, robots, duplicate_of, folded_into, reason, successors, traps)
 
     def rejection(self, job: Job) -> Reason | None:
         """Return why the target of a redirect is rejected; None if it is admitted, or known."""
@@ -103,8 +116,8 @@ class Links:
                 anchors = {renamed.get(url, url): anchor for url, anchor in anchors.items()}
             elif rejected:
                 links = tuple([url for url in links if url not in rejected])
-        if response.status < 300 and "html" in facts.content_type:
-            self._rules.record_links(job.url, response.body, successors)
+        if about.traps is not None and response.status < 300 and "html" in facts.content_type:
+            about.traps.record_links(job.url, response.body, map(_URL, successors))
         refused = _rejected(facts.malformed, rejected) if rejected or facts.malformed else ()
         if about.folded_into:
             self._folding.hold(job, about.folded_into, refused)

@@ -72,7 +72,13 @@ class Outbox(AsyncIterator[Outcome]):
             await self._waiting.park()
 
     async def put(self, settlement: Settlement) -> None:
-        """Hand over a settlement; a checkpoint only to wait until the caller has taken some."""
+        """Hand over a settlement; a checkpoint only where it waits for the caller, or is settled.
+
+        A robots.txt or a sitemap has no outcome: it is settled at once, and waits for no caller.
+        """
+        if settlement.outcome is None:
+            await self._frontier.settle(settlement)
+            return
         if self._bytes > MAX_BYTES:
             await self.room()
         self._bytes += _weight(settlement)

@@ -11,6 +11,7 @@ from trio_crawler.engine.outbox import Outbox
 from trio_crawler.frontier.protocol import Past
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import (
+    REDIRECTS,
     Attempt,
     Failure,
     Fault,
@@ -25,6 +26,7 @@ from trio_crawler.model import (
 )
 from trio_crawler.page.read import Facts, read
 from trio_crawler.policy.plan import Plan
+from trio_crawler.policy.retry import LEAST_BAD
 
 LARGE_PAGE = 200_000
 """Bytes from which on a page is read in a thread, so that the other workers go on meanwhile."""
@@ -71,6 +73,9 @@ class PageHandler:
 
     def delay(self, attempt: Attempt) -> float | None:
         """Return the seconds until the next try; None if this attempt is the last."""
+        answer = attempt.answer
+        if isinstance(answer, Response) and answer.status < LEAST_BAD:
+            return None
         return retry_delay(self._plan, attempt)
 
     async def settled(self, attempt: Attempt) -> Settlement:
@@ -78,7 +83,7 @@ class PageHandler:
         answer = attempt.answer
         if isinstance(answer, Fault):
             return self._failure(attempt, answer)
-        if is_redirect(answer):
+        if answer.status in REDIRECTS and is_redirect(answer):
             return self._redirect(attempt, answer)
         job = attempt.job
         if answer.status == 304:

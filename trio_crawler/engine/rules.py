@@ -61,23 +61,3 @@ class Rules:
     def without_session(self, url: str) -> str:
         """Return a URL without session ids; the very same string if there are none."""
         return without_session(url) if self._cut_sessions else url
-
-    def original(
-        self, url: str, body: bytes, content_type: str, digest: bytes | None
-    ) -> str | None:
-        """Record a good page; return the first URL with this body, if its links need no following.
-
-        `digest` is the SHA-1 of a body that is not here.
-        """
-        if not self._traps:
-            return None
-        traps = self._frontier.hosts.traps(url)
-        if digest is None:
-            return traps.original(url, body, content_type)
-        return traps.original_by_digest(url, digest, content_type)
-
-    def record_links(self, url: str, body: bytes, links: list[Job]) -> None:
-        """Record the new URLs that an HTML page links to: its own pattern may be a trap."""
-        if self._traps:
-            traps = self._frontier.hosts.traps(url)
-            traps.record_links(url, body, [job.url for job in links])

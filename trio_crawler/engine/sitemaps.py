@@ -84,6 +84,10 @@ class SitemapHandler:
                 self._rejected.add(record.url)
         self.listings.update(listings)
 
+    def listing(self, url: str) -> Listing | None:
+        """Return what the sitemaps that were read so far say about a URL."""
+        return self.listings.get(seen_key(normalise(url)))
+
     def named(self, urls: Iterable[str], robots: str) -> tuple[list[Job], tuple[Sitemap, ...]]:
         """Return the jobs for the sitemaps that a robots.txt names, and those not fetched."""
         if not self._plan.sitemaps.follow:

@@ -28,6 +28,7 @@ from trio_crawler.policy.host_state import Chances, HostLoad, HostState, State
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import LEAST_BAD, PASSING, blames_host
 from trio_crawler.policy.robots.store import (
+    FRESH,
     PATH,
     KnownRules,
     LongFiles,
@@ -130,10 +131,10 @@ class HostScheduler:
         self._make_queue = queue or (lambda: make_queue(plan.order))
         self.by_digest = False
         self._origins: dict[str, Origin] = {}
-        self._heap = HostHeap()
+        self.heap = HostHeap()
         self._long_files = LongFiles()
         self._in_flight = 0
-        self._waiting = 0
+        self.waiting = 0
         # When the last two hosts answered last, in that order.
         self._recent: dict[str, float] = {}
         # When some host answered well, and when one that had before could not be reached.
@@ -143,23 +144,32 @@ class HostScheduler:
         self._sitemap_out = False
 
     def __len__(self) -> int:
-        return self._waiting
-
-    def __repr__(self) -> str:
-        return f"<HostScheduler: {self._waiting} jobs of {len(list(self.hosts()))} hosts>"
+        return self.waiting
 
     @property
     def wakes(self) -> float:
         """The time at which the next host will have rested, or earlier."""
-        return self._heap.wakes
+        return self.heap.wakes
+
+    def __repr__(self) -> str:
+        return f"<HostScheduler: {self.waiting} jobs of {len(list(self.hosts()))} hosts>"
 
     def put(self, job: Job, now: float) -> None:
         """Let a job wait for its turn."""
-        self._waiting += 1
-        origin = self.origin(job.url)
-        origin.put(job)
+        self.waiting += 1
+        name = job.url[: job.url.index("/", 8)]
+        origin = self._origins.get(name)
+        if origin is None:
+            origin = self._new_origin(name)
+        page = job.purpose is Purpose.PAGE
+        if page:
+            origin.pages += 1
+        else:
+            origin.put(job)
         if not origin.ticket:
             self._place(origin, now)
+        if page:
+            origin.queue.put(job)
 
     def next(self, now: float, *, last: bool = False) -> Job | None:
         """Remove and return the job that is to start now; None if none may.
@@ -168,9 +178,9 @@ class HostScheduler:
         free worker is not for a host that has all the others, if another host has answered a
         moment ago: its next URL may be found any time.
         """
-        if self._heap.wakes <= now:
+        if self.heap.wakes <= now:
             self.wake(now)
-        while (origin := self._heap.pop()) is not None:
+        while (origin := self.heap.pop()) is not None:
             if last and self._has_all_but_one(origin.host, now):
                 self._place(origin, now)
                 return None
@@ -180,9 +190,9 @@ class HostScheduler:
 
     def wake(self, now: float) -> float:
         """Let the hosts that have rested take part again; return when the next one will."""
-        while (origin := self._heap.pop_rested(now)) is not None:
+        while (origin := self.heap.pop_rested(now)) is not None:
             self._place(origin, now)
-        return self._heap.wakes
+        return self.heap.wakes
 
     def answered(self, attempt: Attempt, now: float, *, asked: float = 0.0) -> None:
         """Record the answer to a job that was not blocked: its place is free again.
@@ -190,17 +200,27 @@ class HostScheduler:
         Its host rests as long as it asked for (Retry-After), in seconds from now.
         """
         job, answer = attempt.job, attempt.answer
-        origin = self.origin(job.url)
-        origin.state.finish(now + asked)
+        origin = self._origins[job.url[: job.url.index("/", 8)]]
+        state = origin.state
+        state.finish(now + asked)
         self._in_flight -= 1
         self._recent.pop(origin.host.name, None)
         self._recent[origin.host.name] = now
         if len(self._recent) > 2:
             del self._recent[next(iter(self._recent))]
         # Whether the answer for a robots.txt or a probe is good, `learn` will be told.
-        if job.purpose is Purpose.PAGE or job.purpose is Purpose.SITEMAP:
-            self._judge(origin, job, answer, attempt.seconds, now)
-        self._place_all(origin, now)
+        page = job.purpose is Purpose.PAGE
+        if page or job.purpose is Purpose.SITEMAP:
+            bad = isinstance(answer, Fault) or answer.status >= LEAST_BAD
+            if bad and blames_host(answer):
+                self._judge_bad(origin, answer, attempt.seconds, now)
+            elif isinstance(answer, Response):
+                state.page_ok(attempt.seconds, now)
+                self._good = now
+                # A robots.txt that a proxy answers for a server which is away proves nothing.
+                if page and not job.url.endswith(PATH):
+                    state.good = job.url
+        self._place_both(origin, now)
 
     def learn(self, learned: Learned, now: float) -> None:
         """Take over what a settlement says about a host."""
@@ -229,7 +249,7 @@ class HostScheduler:
                     origin.robots = origin.robots.renewed(now, seconds)
                 origin.state.robots_ok()
                 self._good = now
-        self._place_all(origin, now)
+        self._place_both(origin, now)
 
     def sitemap_done(self, now: float) -> None:
         """Record that the sitemap which was taken takes no more memory."""
@@ -246,9 +266,9 @@ class HostScheduler:
     def empty(self) -> Iterator[Job]:
         """Remove and yield all jobs that wait, but for the redirects of a robots.txt."""
         for origin in self._origins.values():
-            self._heap.remove(origin)
+            self.heap.remove(origin)
             yield from origin.empty()
-        self._waiting = 0
+        self.waiting = 0
 
     def known(self, url: str) -> Origin | None:
         """Return the origin of a normalised http(s) URL, if it was met."""
@@ -277,7 +297,9 @@ class HostScheduler:
 
     def traps(self, url: str) -> HostTraps:
         """Return what the host of a URL has shown of URLs without end."""
-        host = self.origin(url).host
+        name = url[: url.index("/", 8)]
+        origin = self._origins.get(name)
+        host = (self._new_origin(name) if origin is None else origin).host
         if host.traps is None:
             host.traps = HostTraps(self._plan.traps, by_digest=self.by_digest)
         return host.traps
@@ -303,7 +325,7 @@ class HostScheduler:
         self._origins[name] = origin
         return origin
 
-    def _place_all(self, origin: Origin, now: float) -> None:
+    def _place_both(self, origin: Origin, now: float) -> None:
         """Give a host its places, by both schemes: they share the load."""
         if origin.twin is not None:
             # First, for it has waited longer.
@@ -312,11 +334,14 @@ class HostScheduler:
 
     def _place(self, origin: Origin, now: float) -> None:
         """Give an origin its place, if it has anything to ask for."""
-        state = origin.state
-        if origin.first is None or not (origin.given_up or state.has_room):
-            self._heap.remove(origin)
-        else:
-            self._heap.place(origin, -math.inf if origin.given_up else state.free, now)
+        simple = not (origin.asking or origin.hops or origin.sitemaps)
+        has_job = origin.pages > 0 if simple else origin.first is not None
+        if has_job and origin.given_up:
+            self.heap.place(origin, -math.inf, now)
+        elif has_job and origin.state.has_room:
+            self.heap.place(origin, origin.state.free, now)
+        elif origin.ticket:
+            self.heap.remove(origin)
 
     def _parks(self, origin: Origin) -> bool:
         """Let an origin's sitemap wait for another one; return whether it has nothing else."""
@@ -333,41 +358,39 @@ class HostScheduler:
         return other is not None and now - self._recent[other] < _MOMENT
 
     def _take(self, origin: Origin, now: float) -> Job:
-        first = origin.first
+        simple = not (origin.asking or origin.hops or origin.sitemaps)
+        first = origin.queue if simple else origin.first
         assert first is not None, "an origin without jobs has no ticket"  # noqa: S101 - for mypy
-        blocked = origin.given_up
-        job = None if blocked else origin.before(first.peek(), now, obey=self._obey)
+        state, robots, blocked = origin.state, origin.robots, origin.given_up
+        job: Job | None = None
+        fresh = not self._obey or (robots is not None and now - robots.since <= FRESH)
+        if not (blocked or (fresh and state.state is State.WELL)):
+            job = origin.before(first.peek(), now, obey=self._obey)
         if job is None:
-            self._waiting -= 1
+            self.waiting -= 1
             job = first.pop()
+            page = job.purpose is Purpose.PAGE
+            origin.pages -= page
             origin.sated = job.purpose is Purpose.SITEMAP
             self._sitemap_out = self._sitemap_out or origin.sated
             # A sitemap that robots.txt itself names is allowed by it.
-            judged = not is_self_named(job) if origin.sated else job.purpose is Purpose.PAGE
-            if judged and not blocked and self._obey:
-                blocked = origin.rejection(job.url)
+            judged = page or (origin.sated and not is_self_named(job))
+            if judged and self._obey and robots is not None and not blocked:
+                blocked = None if robots.rules.allows(job.url) else Reason.ROBOTS
         else:
             origin.asking = job.purpose
         if blocked:
             job = replace(job, blocked=blocked)
         else:
-            origin.state.start(now)
+            state.start(now)
             self._in_flight += 1
-        self._place_all(origin, now)
+        self._place_both(origin, now)
         return job
 
-    def _judge(self, origin: Origin, job: Job, answer: Answer, seconds: float, now: float) -> None:
-        state = origin.state
-        if isinstance(answer, Response) and (answer.status < LEAST_BAD or not blames_host(answer)):
-            state.page_ok(seconds, now)
-            self._good = now
-            # A robots.txt that a proxy answers for a server which is away proves nothing.
-            if job.purpose is Purpose.PAGE and not job.url.endswith(PATH):
-                state.good = job.url
-        elif blames_host(answer):
-            chances = self._chances(origin, answer, now)
-            state.page_bad(now - seconds, now, self._tries, chances)
-            self._give_up_if_lost(origin, answer, Reason.HOST_GIVEN_UP)
+    def _judge_bad(self, origin: Origin, answer: Answer, seconds: float, now: float) -> None:
+        chances = self._chances(origin, answer, now)
+        origin.state.page_bad(now - seconds, now, self._tries, chances)
+        self._give_up_if_lost(origin, answer, Reason.HOST_GIVEN_UP)
 
     def _miss(self, origin: Origin, answer: Answer, now: float, *, probe: bool = False) -> None:
         """Record a robots.txt, or a probe, that brought no good answer."""

@@ -20,19 +20,19 @@ class Join:
 
     It begins with one unit, for the seeding: without it a crawl of no seeds would never reach
     zero. Count successors in before their parent is counted out; then zero is reached once,
-    and only when nothing can follow.
+    and only when nothing can follow. `unfinished` is how many units are not done.
     """
 
     __module__ = "trio_crawler.frontier"
 
-    __slots__ = ("_unfinished", "_zero")
+    __slots__ = ("_zero", "unfinished")
 
     def __init__(self) -> None:
-        self._unfinished = 1
+        self.unfinished = 1
         self._zero = trio.Event()
 
     def __repr__(self) -> str:
-        return f"<Join: {self._unfinished} unfinished>"
+        return f"<Join: {self.unfinished} unfinished>"
 
     def add(self, n: int = 1) -> None:
         """Count `n` more units in.
@@ -44,25 +44,20 @@ class Join:
             raise ValueError(f"cannot add {n} units: call done() to count out")
         if self._zero.is_set():
             raise RuntimeError("the join has reached zero: count work in before its parent is out")
-        self._unfinished += n
+        self.unfinished += n
 
     def done(self) -> None:
         """Count one unit out. Raises RuntimeError if none is left."""
-        if not self._unfinished:
+        if not self.unfinished:
             raise RuntimeError("done() was called more often than units were added")
-        self._unfinished -= 1
-        if not self._unfinished:
+        self.unfinished -= 1
+        if not self.unfinished:
             self._zero.set()
-
-    @property
-    def unfinished(self) -> int:
-        """How many units are not done."""
-        return self._unfinished
 
     @property
     def is_over(self) -> bool:
         """Whether every unit is done, so that no more can be counted in."""
-        return not self._unfinished
+        return not self.unfinished
 
     async def wait(self) -> None:
         """Wait until every unit is done."""
@@ -70,4 +65,4 @@ class Join:
 
     def statistics(self) -> JoinStatistics:
         """Return the counts at this moment."""
-        return JoinStatistics(self._unfinished, self._zero.statistics().tasks_waiting)
+        return JoinStatistics(self.unfinished, self._zero.statistics().tasks_waiting)

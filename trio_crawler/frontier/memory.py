@@ -9,7 +9,7 @@ from trio_crawler.frontier.protocol import FrontierStatistics, Past
 from trio_crawler.frontier.scheduler import Hosts, JobChannel
 from trio_crawler.frontier.seen import Seen
 from trio_crawler.frontier.settlement import Settlement
-from trio_crawler.model import Attempt, Job, Purpose, Reason
+from trio_crawler.model import Attempt, Job, Reason
 from trio_crawler.policy.plan import Plan
 
 
@@ -27,7 +27,6 @@ class MemoryFrontier:
     def __init__(self) -> None:
         self.seen = Seen()
         self._join = Join()
-        self._sitemaps: set[str] = set()
         self._plan: Plan | None = None
 
     def __repr__(self) -> str:
@@ -84,10 +83,15 @@ class MemoryFrontier:
         """Admit the new successors, then count the job out, in one atomic step."""
         # No more of a checkpoint: the caller waits for the next outcome anyway.
         await trio.lowlevel.checkpoint_if_cancelled()
+        successors: list[Job] = []
+        # A robots.txt may still be read when the crawl has ended.
+        if settlement.successors and self._join.unfinished:
+            successors = self.seen.admit_all(self.seen.successors(settlement))
         counts = self.hosts.settled(settlement)
-        # A page that has ended may let others go that are held.
-        if settlement.successors or self.hosts.held:
-            self._admit(self.seen.successors(settlement))
+        # Also of none: a page that has ended may let others go that are held.
+        self.hosts.admit(successors)
+        if successors:
+            self._join.add(len(successors))
         if counts:
             self._join.done()
 
@@ -117,18 +121,8 @@ class MemoryFrontier:
 
     def _admit(self, jobs: Iterable[Job]) -> int:
         if self._join.is_over:
-            # A robots.txt may still be read when the crawl has ended.
             return 0
-        fresh = [found for job in jobs if (found := self._new(job)) is not None]
+        fresh = self.seen.admit_all(jobs)
         self._join.add(len(fresh))
         self.hosts.admit(fresh)
         return len(fresh)
-
-    def _new(self, job: Job) -> Job | None:
-        """Return the part of a job that is new, and remember it."""
-        if job.purpose is Purpose.PAGE:
-            return self.seen.admit(job)
-        if job.url in self._sitemaps:
-            return None
-        self._sitemaps.add(job.url)
-        return job

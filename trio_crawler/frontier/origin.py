@@ -36,6 +36,7 @@ class Origin:
         "hops",
         "host",
         "name",
+        "pages",
         "parked",
         "queue",
         "robots",
@@ -53,6 +54,8 @@ class Origin:
         self.twin: Origin | None = None
         self.state = state
         self.queue = queue
+        # How many pages are in the queue: to ask it would be a call at each step of each job.
+        self.pages = 0
         # Most hosts never have any of these two. Redirects of a robots.txt lead to `hops`.
         self.sitemaps: FifoQueue | None = None
         self.hops: FifoQueue | None = None
@@ -68,7 +71,8 @@ class Origin:
         self.ticket = 0
 
     def __len__(self) -> int:
-        return sum(len(queue) for queue in (self.queue, self.sitemaps, self.hops) if queue)
+        others = sum(len(queue) for queue in (self.sitemaps, self.hops) if queue)
+        return self.pages + others
 
     @property
     def scheme(self) -> str:
@@ -81,13 +85,14 @@ class Origin:
         if self.asking or self.hops:
             return self.hops or None
         # A sitemap is worth more than any page: it names pages.
-        if self.sitemaps and not self.parked and not (self.sated and self.queue):
+        if self.sitemaps and not self.parked and not (self.sated and self.pages):
             return self.sitemaps
-        return self.queue or None
+        return self.queue if self.pages else None
 
     def put(self, job: Job) -> None:
         """Let a job wait."""
         if job.purpose is Purpose.PAGE:
+            self.pages += 1
             self.queue.put(job)
         elif job.purpose is Purpose.SITEMAP:
             self.sitemaps = self.sitemaps or FifoQueue()
@@ -101,6 +106,7 @@ class Origin:
         for queue in (self.sitemaps, self.queue):
             while queue:
                 yield queue.pop()
+        self.pages = 0
 
     def before(self, job: Job, now: float, *, obey: bool) -> Job | None:
         """Return the job that must be answered before this one: robots.txt, or a probe."""

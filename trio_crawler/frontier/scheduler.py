@@ -33,7 +33,6 @@ from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.policy.retry import LEAST_BAD, blames_host, retry_after
 from trio_crawler.policy.robots.store import KnownRules
-from trio_crawler.policy.traps.watch import HostTraps
 
 # Jobs that workers receive without a checkpoint: no fetch that never waits may hold the others.
 _EAGER = 16
@@ -185,7 +184,8 @@ class Hosts:
     what the pages of one host wait in, by the plan's order in memory if it is not given. `choose`
     takes the place of `next_job`, which it may call; its argument is that of `JobChannel`.
 
-    `jobs` gives the workers their jobs. `ended` is why nothing more is fetched, None until then;
+    `jobs` gives the workers their jobs. `traps` returns what the host of a normalised URL has
+    shown of URLs without end. `ended` is why nothing more is fetched, None until then;
     `deadline` is the time at which the time budget will be used up. `waiting` counts the pages
     that wait, `retries` the retries of pages.
     """
@@ -208,6 +208,7 @@ class Hosts:
         self._plan = plan
         self._end = end
         self._scheduler = HostScheduler(plan, queue)
+        self.traps = self._scheduler.traps
         self._gate: LevelGate | None = None
         if min(limits.max_depth, limits.max_pages) < math.inf:
             self._gate = LevelGate(plan, queue or (lambda: make_queue(plan.order)))
@@ -215,7 +216,7 @@ class Hosts:
         self._delayed: list[tuple[float, int, Job]] = []
         self._number = 0
         # The last attempts of those pages, without their bodies.
-        self._last: dict[str, Attempt] = {}
+        self._last: dict[tuple[Purpose, str], Attempt] = {}
         # Jobs that are not fetched any more: they go out at once, blocked.
         self._blocked: deque[Job] = deque()
         self._stopped: float | None = None
@@ -268,9 +269,13 @@ class Hosts:
         job: Job | None = None
         if self._blocked:
             job = self._blocked.popleft()
-        elif self.ended is None:
-            job = self._scheduler.next(trio.current_time(), last=last)
-            if self._scheduler.wakes < self._wakes:
+        elif self.ended is None and self._scheduler.waiting:
+            now = trio.current_time()
+            if now >= self.deadline:
+                # `keep_time` ends the crawl in the same pass of Trio.
+                return None
+            job = self._scheduler.next(now, last=last)
+            if self._scheduler.heap.wakes < self._wakes:
                 self._woken.set()
         if job is not None and job.purpose is Purpose.PAGE:
             self.waiting -= 1
@@ -298,7 +303,8 @@ class Hosts:
         if isinstance(answer, Response) and answer.status >= LEAST_BAD and blames_host(answer):
             asked = retry_after(answer.headers, datetime.now(UTC)) or 0.0
         self._scheduler.answered(attempt, trio.current_time(), asked=asked)
-        self.jobs.hand_out()
+        if self._scheduler.waiting:
+            self.jobs.hand_out()
 
     def settled(self, settlement: Settlement) -> bool:
         """Record how a job ended, and what was learned; return whether the job was admitted.
@@ -308,7 +314,7 @@ class Hosts:
         """
         job = settlement.job
         if self._last:
-            self._last.pop(job.url, None)
+            self._last.pop((job.purpose, job.url), None)
         if settlement.learned is not None:
             self._scheduler.learn(settlement.learned, trio.current_time())
         if job.purpose is Purpose.PAGE:
@@ -335,11 +341,11 @@ class Hosts:
         elif job.purpose is Purpose.PAGE:
             self.waiting += 1
         if self.ended is not None or now + seconds >= self.deadline:
-            self._last[job.url] = attempt
+            self._last[job.purpose, job.url] = attempt
             self._blocked.append(replace(job, blocked=self.ended or Reason.TIME_BUDGET))
             self.jobs.hand_out()
             return
-        self._last[job.url] = _without_body(attempt)
+        self._last[job.purpose, job.url] = _without_body(attempt)
         self.retries += job.purpose is Purpose.PAGE
         self._number += 1
         heapq.heappush(self._delayed, (now + seconds, self._number, job))
@@ -354,7 +360,7 @@ class Hosts:
 
     def last(self, job: Job) -> Attempt | None:
         """Return the last attempt of a job that waits for a retry, without the body."""
-        return self._last.get(job.url)
+        return self._last.get((job.purpose, job.url))
 
     def end(self, reason: Reason) -> None:
         """Block all jobs that wait, and those that are admitted later: the crawl is ending."""
@@ -375,10 +381,6 @@ class Hosts:
     def known(self, url: str) -> Origin | None:
         """Return the record of the origin of a normalised http(s) URL, if it was met."""
         return self._scheduler.known(url)
-
-    def traps(self, url: str) -> HostTraps:
-        """Return what the host of a normalised http(s) URL has shown of URLs without end."""
-        return self._scheduler.traps(url)
 
     def statistics(self) -> Mapping[str, HostStatistics]:
         """Return the hosts by name, as they were met; their counts are of the moment of asking."""

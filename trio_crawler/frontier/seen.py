@@ -6,7 +6,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from trio_crawler.frontier.settlement import Settlement
-from trio_crawler.model import Failure, Job, Redirect
+from trio_crawler.model import Failure, Job, Purpose, Redirect
 from trio_crawler.page.urls import seen_key
 
 
@@ -46,7 +46,7 @@ class Seen:
 
     __module__ = "trio_crawler.frontier"
 
-    __slots__ = ("_done", "_full", "_hops", "_left", "_numbers", "raised")
+    __slots__ = ("_done", "_full", "_hops", "_left", "_numbers", "_sitemaps", "raised")
 
     def __init__(self, max_redirects: int = 10, done: Urls | None = None) -> None:
         self._full = max_redirects
@@ -55,6 +55,7 @@ class Seen:
         self._left: dict[str, int] = {}
         self._hops: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
+        self._sitemaps: set[str] = set()
         self.raised: list[tuple[int, int]] = []
 
     def __len__(self) -> int:
@@ -73,8 +74,24 @@ class Seen:
             known.update([url for url in urls if "%" in url and seen_key(url) in self._done])
         return known
 
+    def admit_all(self, jobs: Iterable[Job]) -> list[Job]:
+        """Return what to fetch for jobs, as `admit` does for one."""
+        fresh = []
+        for job in jobs:
+            if (new := self.admit(job)) is not None:
+                fresh.append(new)
+        return fresh
+
     def admit(self, job: Job) -> Job | None:
-        """Return what to fetch for `job`: itself, the target of a chain cut short, or nothing."""
+        """Return what to fetch for `job`: itself, the target of a chain cut short, or nothing.
+
+        A sitemap is fetched once, whether or not its URL is also that of a page.
+        """
+        if job.purpose is Purpose.SITEMAP:
+            if job.url in self._sitemaps:
+                return None
+            self._sitemaps.add(job.url)
+            return job
         while True:
             key = seen_key(job.url) if "%" in job.url else job.url
             if key in self._done:
@@ -140,6 +157,10 @@ class Seen:
             else:
                 self._left[key] = redirects
                 self._numbers[key] = number
+
+    def restore_sitemaps(self, urls: Iterable[str]) -> None:
+        """Add the URLs of sitemaps that were admitted before."""
+        self._sitemaps.update(urls)
 
     def restore_hops(self, hops: Iterable[tuple[str, str]]) -> None:
         """Add where URLs led: each with its target. To be called when all are restored."""

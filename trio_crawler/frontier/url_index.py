@@ -45,7 +45,6 @@ class UrlIndex:
         self.seen = Seen(max_redirects, UrlSet())
         self.admitted = 0
         self._journal = journal
-        self._sitemaps: set[str] = set()
         self._out: dict[tuple[Purpose, str], StoredJob] = {}
         self._earlier = EarlierPages()
         self._number = 0
@@ -65,26 +64,17 @@ class UrlIndex:
             self.seen.restore(rows)
         self.admitted = admitted
         self.seen.restore_hops(store.walk.hops())
-        self._sitemaps.update(store.walk.sitemap_urls())
+        self.seen.restore_sitemaps(store.walk.sitemap_urls())
         self._earlier.add(store.walk.validators())
 
     def enter(self, jobs: Iterable[Job]) -> list[StoredJob]:
         """Return the new ones of these jobs, each under a number of its own."""
-        fresh = [self._store(new) for job in jobs if (new := self._new(job)) is not None]
+        fresh = [self._store(job) for job in self.seen.admit_all(jobs)]
+        self.admitted += sum(job.purpose is Purpose.PAGE for job in fresh)
         if self.seen.raised:
             self._journal.batch.raised_redirects.extend(self.seen.raised)
             self.seen.raised.clear()
         return fresh
-
-    def _new(self, job: Job) -> Job | None:
-        if job.purpose is Purpose.PAGE:
-            found = self.seen.admit(job)
-            self.admitted += found is not None
-            return found
-        if job.url in self._sitemaps:
-            return None
-        self._sitemaps.add(job.url)
-        return job
 
     def _store(self, job: Job) -> StoredJob:
         self._number += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 HTML = "text/html"
 XHTML = "application/xhtml+xml"
@@ -48,16 +49,22 @@ _XML_ROOT = re.compile(
 )
 
 
-def media_type(header: str, body: bytes) -> str:
-    """Return the media type of a body, in lower case and without parameters.
+@lru_cache(maxsize=128)
+def declared_type(header: str) -> str:
+    """Return the media type that a Content-Type header declares, in lower case.
 
-    The first type in the Content-Type header counts, whatever follows it. A missing or unknown
-    type is sniffed (MIME Sniffing Standard 7.1, but a UTF-8 byte order mark is skipped); "" means
-    that the body looks neither like HTML nor like XML.
+    The first type counts, whatever follows it. "" means that it is missing or unknown.
     """
     match = _TYPE.match(header.lower())
-    if match is not None and match["type"] not in _UNKNOWN:
-        return match["type"]
+    return "" if match is None or match["type"] in _UNKNOWN else match["type"]
+
+
+def sniffed_type(body: bytes) -> str:
+    """Return the media type that a body looks like (MIME Sniffing Standard 7.1).
+
+    A UTF-8 byte order mark is skipped. "" means that the body looks neither like HTML nor like
+    XML.
+    """
     head = body[:_SNIFFED_BYTES]
     if _LOOKS_LIKE_HTML.match(head):
         return HTML

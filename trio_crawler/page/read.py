@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from trio_crawler.model import Anchor, Reason
 from trio_crawler.page import charset, media, urls
 from trio_crawler.page.html.anchors import by_url
-from trio_crawler.page.html.head import HeadMetadata, parse_head, single_canonical
+from trio_crawler.page.html.head import parse_head, single_canonical
 from trio_crawler.page.html.read import ParsedHtml, parse_html
 
 __all__ = ["Facts", "read"]
@@ -66,7 +66,7 @@ def read(
     if its name is "robots" or the `agent`, a product token in any case. The anchors of links are
     read only with `anchors`.
     """
-    kind = media.media_type(content_type, body)
+    kind = media.declared_type(content_type) or media.sniffed_type(body)
     markup = kind in media.MARKUP
     if not (markup or media.is_text(kind)):
         return Facts(kind)
@@ -77,13 +77,10 @@ def read(
     if kind in media.XML and not media.has_html_root(text):
         return Facts(kind, encoding)
     xml = kind != media.HTML
+    head = parse_head(text, agent=agent, xml=xml)
     page = parse_html(text, url, xml=xml, max_links=max_links, anchors=anchors)
     if len(page.hrefs) + len(page.nofollow_hrefs) > max_links:
         page = _limited(page, max_links)
-    return _facts(kind, encoding, clean, page, parse_head(text, agent=agent, xml=xml))
-
-
-def _facts(kind: str, encoding: str, clean: bool, page: ParsedHtml, head: HeadMetadata) -> Facts:
     resolved, malformed = urls.resolve(page.hrefs, page.base)
     links = dict.fromkeys(resolved.values())
     nofollow: frozenset[str] = frozenset()

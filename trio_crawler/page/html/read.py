@@ -162,7 +162,10 @@ def _collapse(text: str) -> str:
 
 
 def _title_of(source: str) -> str:
-    return _collapse(entities.in_text(source[:_MAX_TITLE_SOURCE]))
+    source = source[:_MAX_TITLE_SOURCE]
+    if "&" in source or "\0" in source:
+        source = entities.in_text(source)
+    return _collapse(source)
 
 
 def _resolve_base(href: str, url: str) -> str:
