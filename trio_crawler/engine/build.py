@@ -1,4 +1,4 @@
-"""The engine of one crawl: its parts, made from the plan."""
+"""Build the engine of one crawl from its plan."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _METHODS = ("open", "run", "known", "add", "settle", "retry", "end", "statistics
 
 @dataclass(slots=True)
 class Engine:
-    """What a crawler is made of, besides its fetch."""
+    """The parts of one crawl, except its fetch."""
 
     frontier: Frontier
     counters: Counters
@@ -43,11 +43,11 @@ class Engine:
     is_open: bool = False
 
     async def open(self, plan: Plan) -> None:
-        """Open the frontier, and take over what earlier runs have left in it."""
+        """Open the frontier, and restore the state that earlier runs left in it."""
         past = await self.frontier.open(plan)
         self.is_open = True
         if past is not None:
-            # Of a million URLs that takes some seconds.
+            # With a million URLs this takes some seconds.
             await trio.to_thread.run_sync(self._restore, past)
 
     def statistics(self) -> Statistics:
@@ -71,9 +71,12 @@ class Engine:
 
 
 def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any) -> Plan:
-    """Return the plan of a crawl; the fetch says who asks, and what its chance is, if it knows.
+    """Return the plan of a crawl.
 
-    Raises TypeError and ValueError, naming it, for an argument that makes no sense.
+    The user agent comes from the politeness, else from the fetch; the random generator from the
+    arguments, else from the fetch.
+
+    Raises TypeError or ValueError, naming the argument, for an invalid value.
     """
     if fetch is not None:
         check_function("fetch", fetch, "an async function of a job, such as HttpFetch()")
@@ -86,7 +89,7 @@ def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any)
 
 
 def checked_frontier(frontier: Frontier) -> Frontier:
-    """Return a frontier. Raises TypeError for an object without the methods of one."""
+    """Return `frontier`; raise TypeError if it lacks a method of the protocol."""
     missing = [name for name in _METHODS if not callable(getattr(frontier, name, None))]
     if missing:
         wanted = "a frontier, such as MemoryFrontier()"
