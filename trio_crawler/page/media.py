@@ -34,7 +34,7 @@ _LOOKS_LIKE_HTML = re.compile(
 _LOOKS_LIKE_XML = re.compile(rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*+<\?xml")
 _SNIFFED_BYTES = 1445
 _PROLOGUE = 65_536  # characters
-# The root element behind the XML declaration, instructions, comments and a document type.
+# The root element, after the XML declaration, instructions, comments and a document type.
 _XML_ROOT = re.compile(
     r"""
     (?: [\t\n\r ]++
@@ -51,9 +51,9 @@ _XML_ROOT = re.compile(
 def media_type(header: str, body: bytes) -> str:
     """Return the media type of a body, in lower case and without parameters.
 
-    The first type in the Content-Type header counts, whatever follows it. A missing or unknown
-    type is sniffed (MIME Sniffing Standard 7.1, but a UTF-8 byte order mark is skipped); "" means
-    that the body looks neither like HTML nor like XML.
+    The first type in the Content-Type header counts, and any text after it is ignored. A missing
+    or unknown type is sniffed (MIME Sniffing Standard 7.1, but a UTF-8 byte order mark is
+    skipped); "" means that the body looks neither like HTML nor like XML.
     """
     match = _TYPE.match(header.lower())
     if match is not None and match["type"] not in _UNKNOWN:
