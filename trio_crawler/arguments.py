@@ -1,4 +1,4 @@
-"""Arguments: checked at the call, with a sentence that names the argument and what it takes."""
+"""Checks of arguments; each error names the argument and the values that it accepts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _T = TypeVar("_T")
 
 
 def check_whole(name: str, value: object, *, least: int = 0) -> None:
-    """Raise TypeError for anything but a whole number, ValueError for one below `least`."""
-    # A bool is an int to Python; as a number of workers it is a slip.
+    """Raise TypeError unless `value` is a whole number, ValueError if it is below `least`."""
+    # A bool is an int to Python, but True as a number of workers is a mistake.
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{name} must be a whole number, not {value!r}")
     if value < least:
@@ -23,7 +23,7 @@ def check_whole(name: str, value: object, *, least: int = 0) -> None:
 def check_number(
     name: str, value: object, *, least: float = 0, above: bool = False, finite: bool = False
 ) -> None:
-    """Raise TypeError for anything but a number, ValueError for one that is too small.
+    """Raise TypeError unless `value` is a number, ValueError if it is below `least`.
 
     With `above` it must be more than `least`; with `finite` it must not be infinite.
     """
@@ -38,38 +38,38 @@ def check_number(
 def check_kind(
     name: str, value: object, kind: type | UnionType | tuple[type, ...], wanted: str
 ) -> None:
-    """Raise TypeError for a value that is not of a kind, which `wanted` names."""
+    """Raise TypeError unless `value` is of a kind; `wanted` describes the kind in the message."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be {wanted}, not {value!r}")
 
 
 def check_flag(name: str, value: object) -> None:
-    """Raise TypeError for anything but True or False."""
+    """Raise TypeError unless `value` is True or False."""
     check_kind(name, value, bool, "True or False")
 
 
 def check_path(name: str, value: object) -> None:
-    """Raise TypeError for anything but a path as a str or Path."""
+    """Raise TypeError unless `value` is a path as a str or Path."""
     check_kind(name, value, (str, os.PathLike), "a path as a str or Path")
 
 
 def check_callable(name: str, value: object, wanted: str) -> None:
-    """Raise TypeError for a value that cannot be called."""
+    """Raise TypeError unless `value` can be called."""
     if not callable(value):
         raise TypeError(f"{name} must be {wanted}, not {value!r}")
 
 
 def check_function(name: str, value: object, wanted: str) -> None:
-    """Raise TypeError for a value that cannot be called, or that is a class."""
+    """Raise TypeError unless `value` can be called and is not a class."""
     check_callable(name, value, wanted)
     if isinstance(value, type):
         raise TypeError(f"{name} must be {wanted}, not {value!r}")
 
 
 def check_iterable(name: str, values: object, wanted: str) -> None:
-    """Raise TypeError for a value that cannot be iterated over, and for a single str.
+    """Raise TypeError unless `values` is an iterable other than str and bytes.
 
-    The letters of a str would pass for the values. `wanted` names their kind.
+    A single str would pass for an iterable of its characters. `wanted` describes the elements.
     """
     if isinstance(values, str | bytes):
         raise TypeError(f"{name} must be several {wanted}: write [{values!r}]")
@@ -80,7 +80,7 @@ def check_iterable(name: str, values: object, wanted: str) -> None:
 
 
 def several(name: str, values: Iterable[_T], wanted: str) -> tuple[_T, ...]:
-    """Return several values as a tuple; `wanted` names their kind.
+    """Return an iterable as a tuple; `wanted` describes the elements.
 
     Raises TypeError as `check_iterable` does.
     """
@@ -89,9 +89,9 @@ def several(name: str, values: Iterable[_T], wanted: str) -> tuple[_T, ...]:
 
 
 def several_of(name: str, values: Iterable[_T], kind: type[_T]) -> tuple[_T, ...]:
-    """Return several values of one class as a tuple.
+    """Return an iterable of instances of one class as a tuple.
 
-    Raises TypeError as `several` does, and for a value of another class.
+    Raises TypeError as `several` does, and for an element of another class.
     """
     found = several(name, values, kind.__name__)
     for value in found:
@@ -100,9 +100,9 @@ def several_of(name: str, values: Iterable[_T], kind: type[_T]) -> tuple[_T, ...
 
 
 def several_strings(name: str, values: Iterable[Any]) -> tuple[str, ...]:
-    """Return several strings as a tuple.
+    """Return an iterable of strings as a tuple.
 
-    Raises TypeError as `several` does, and for a value that is no string.
+    Raises TypeError as `several` does, and for an element that is not a string.
     """
     found = several(name, values, "strings")
     for value in found:

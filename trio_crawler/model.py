@@ -1,4 +1,4 @@
-"""The records of a crawl: a job, the answer to it, and the four ways in which a URL can end.
+"""The records of a crawl: jobs, answers, and the four kinds of outcome.
 
 All records are frozen, and may be kept and shared.
 """
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class Reason(StrEnum):
-    """Why a link was rejected, why a URL was skipped or failed, or what is wrong with a page."""
+    """Why a link was rejected, why a URL was skipped or failed, or a flaw of a page or sitemap."""
 
     __module__ = "trio_crawler"
 
@@ -58,7 +58,7 @@ class Reason(StrEnum):
     META_NOFOLLOW = "meta_nofollow"
     HEADER_NOFOLLOW = "header_nofollow"
 
-    # Rejected as a trap: such URLs have no end.
+    # Rejected as a trap: a site with endless URLs.
     LONG_URL = "long_url"
     DEEP_PATH = "deep_path"
     REPEATED_PATH = "repeated_path"
@@ -69,13 +69,13 @@ class Reason(StrEnum):
     HOST_BUDGET = "host_budget"
     DUPLICATE = "duplicate"
 
-    # Skipped: the URL was admitted and never fetched. ROBOTS and ROBOTS_UNAVAILABLE skip, too.
+    # Skipped: the URL was admitted but never fetched. Also ROBOTS and ROBOTS_UNAVAILABLE.
     HOST_GIVEN_UP = "host_given_up"
     PAGE_BUDGET = "page_budget"
     TIME_BUDGET = "time_budget"
     STOPPED = "stopped"
 
-    # Failed: the URL was fetched, and no page came.
+    # Failed: the URL was fetched, but there was no complete and valid response.
     DNS = "dns"
     CONNECTION_REFUSED = "connection_refused"
     UNREACHABLE = "unreachable"
@@ -91,11 +91,11 @@ class Reason(StrEnum):
     TOO_MANY_REDIRECTS = "too_many_redirects"
     BAD_LOCATION = "bad_location"
 
-    # Flaws of a page that came, and was read as well as it could be.
+    # Flaws of a page that was read in spite of them.
     BAD_CHARSET = "bad_charset"
     TOO_MANY_LINKS = "too_many_links"
 
-    # Flaws of a sitemap, besides BAD_CHARSET, INCOMPLETE and TOO_LARGE: it was read in part.
+    # Flaws of a sitemap, read in part or not at all; also BAD_CHARSET, INCOMPLETE, TOO_LARGE.
     BAD_SITEMAP = "bad_sitemap"
     BAD_STATUS = "bad_status"
     TOO_MANY_ENTRIES = "too_many_entries"
@@ -103,7 +103,7 @@ class Reason(StrEnum):
 
 
 class Phase(StrEnum):
-    """How far a fetch had come when it failed."""
+    """The phase in which a fetch failed."""
 
     __module__ = "trio_crawler"
 
@@ -120,7 +120,7 @@ REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 
 
 class Purpose(StrEnum):
-    """Why a URL is fetched; a probe fetches a page again to see whether its host is back."""
+    """The purpose of a fetch; a probe fetches a page again to see whether its host is back."""
 
     PAGE = "page"
     ROBOTS = "robots"
@@ -129,7 +129,7 @@ class Purpose(StrEnum):
 
 
 class Validator(NamedTuple):
-    """The header values that make a request conditional (RFC 9110, 13.1), as they came."""
+    """The ETag and Last-Modified of a response, for conditional requests (RFC 9110, 13.1)."""
 
     etag: str | None = None
     last_modified: str | None = None
@@ -137,11 +137,11 @@ class Validator(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why no response came: a reason for programs, a sentence for people.
+    """A fetch that failed: `reason` is for programs, `detail` is a sentence for people.
 
-    `phase` is how far the fetch had come, where that is known. `about` is the purpose of the
-    request that failed, if it was not a request for the URL itself: `Purpose.ROBOTS` when the
-    robots.txt of its host could not be fetched.
+    `phase` is the phase in which the fetch failed, None if it is unknown. `about` is the purpose
+    of the request that failed, if that was not the request for the URL itself: `Purpose.ROBOTS` if
+    the robots.txt of its host could not be fetched.
     """
 
     __module__ = "trio_crawler"
@@ -156,17 +156,17 @@ class Fault:
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One URL on its way through a crawl; `msgspec.structs.replace` makes a changed copy.
+    """One URL to be fetched; `msgspec.structs.replace` makes a changed copy.
 
-    `depth` counts the links from a seed (a redirect adds none), `redirects` the redirects that
-    this path may still follow, `tries` the attempts already made. `priority` (0 to 1) comes from a
-    sitemap. A `validator` makes the request conditional. A `blocked` job is not fetched: a Reason
-    ends it as `Skipped`, a Fault as `Failure`.
+    `depth` is the number of links from a seed (a redirect adds none), `redirects` the number of
+    redirects that may still follow, `tries` the number of attempts made. `priority` (0 to 1) comes
+    from a sitemap. A `validator` makes the request conditional. A `blocked` job is not fetched: a
+    Reason ends it as `Skipped`, a Fault as `Failure`.
     """
 
     __module__ = "trio_crawler"
 
-    # ▶ Some five are made for each URL. A struct takes 0.7 us, a frozen dataclass 12.
+    # ▶ Some five jobs are made for each URL. A struct takes 0.7 us, a frozen dataclass 12.
     url: str
     depth: int = 0
     redirects: int = 10
@@ -182,10 +182,10 @@ class Job(msgspec.Struct, frozen=True):
 class Response:
     """One HTTP response: the status, the headers and the whole body, content-decoded.
 
-    `request` is the head of the request as it was sent, if the fetch reports it.
+    `request` is the head of the request as it was sent, b"" if the fetch does not report it.
 
-    Raises TypeError and ValueError for a status that is no whole number from 100 on, and for
-    headers or a body of another type.
+    Raises TypeError or ValueError unless the status is a whole number of at least 100, and
+    TypeError for headers or a body of another type.
     """
 
     __module__ = "trio_crawler"
@@ -208,13 +208,13 @@ Answer: TypeAlias = Response | Fault
 class Fetch(Protocol):
     """Fetch one URL, once: any `async (job) -> Response | Fault`.
 
-    Called with a `Job`, from as many tasks at once as the crawler has workers. A redirect is
-    returned, not followed. Faults of the network are returned as a `Fault`; an exception is a bug,
-    and ends the crawl with the URL as a note. A cancellation must pass through.
+    The crawler calls it from as many tasks at once as it has workers. Return a redirect, do not
+    follow it. Return a `Fault` for an error of the network. An exception counts as a bug: it ends
+    the crawl, with the URL as a note. Do not catch `trio.Cancelled`.
 
-    Two optional attributes are read: `user_agent` (a str) chooses the rules of robots.txt, unless
-    `Politeness(agent=...)` does; `random` (a `random.Random`) seeds the crawl's chance, unless
-    `Crawler(random=...)` does.
+    The crawler reads two optional attributes: `user_agent` (a str) selects the rules of
+    robots.txt, unless `Politeness(agent=...)` does; `random` (a `random.Random`) is the source of
+    the crawl's random numbers, unless `Crawler(random=...)` is.
     """
 
     def __call__(self, job: Job, /) -> Awaitable[Answer]: ...
@@ -224,9 +224,9 @@ Fetch.__module__ = "trio_crawler"
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """One job that was fetched once: the answer, and the seconds from start to end of body.
+    """One fetch of a job: its answer, and its seconds from the start to the end of the body.
 
-    `job.tries` counts this attempt.
+    `job.tries` includes this attempt.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -244,7 +244,7 @@ class RejectedLink(NamedTuple):
 
 
 class Anchor(NamedTuple):
-    """The element of a link ("a", "area"), and the text that a reader sees."""
+    """The element of a link ("a" or "area"), and its visible text."""
 
     kind: str = "a"
     text: str = ""
@@ -252,22 +252,22 @@ class Anchor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A URL that answered with something other than a redirect, whatever its status.
+    """The outcome of a URL that was answered with any status that is not a redirect.
 
     `links` are the distinct URLs that the page links to inside the scope, in document order;
     `rejected` are the other links, each with its reason; `links_beyond` counts the links that
-    `Limits.max_links` cut off. `seconds` runs from the start of the last attempt to the end of the
-    body. A URL that waited for a retry when the crawl ended has its last status and headers, and
-    no body.
+    `Limits.max_links` cut off. `seconds` is the time from the start of the last attempt to the end
+    of the body. If the crawl ended while the URL waited for a retry, the page has the last status
+    and headers, and no body.
 
-    `canonical` is the canonical URL that the page names (RFC 6596), `robots` are its directives
-    for robots, from its head and from X-Robots-Tag, such as "noindex". `duplicate_of` is the first
-    URL of the same host with the same body; the links that only this page has are not followed
-    then. `folded_into` is the canonical URL that this page gave way to, which is also its
-    `duplicate_of` then. `flaws` are the defects of a page that was read all the same.
+    `canonical` is the canonical URL that the page names (RFC 6596); `robots` are its robots
+    directives, such as "noindex", from its head and from X-Robots-Tag. `duplicate_of` is the first
+    URL of the same host with the same body; then new links of this page are not followed.
+    `folded_into` is the canonical URL that this page was folded into; `duplicate_of` is then the
+    same URL. `flaws` are the defects of a page that was read in spite of them.
 
     `anchors` has the first anchor of each distinct link, by its URL, if the crawl keeps anchors.
-    The body of a page that comes from a crawl directory is empty: `size` is what it had.
+    The body of a page that was read from a crawl directory is empty; `size` is its original size.
     """
 
     __module__ = "trio_crawler"
@@ -296,7 +296,7 @@ class Page:
 
     @property
     def size(self) -> int:
-        """The bytes of the body, also of one that is no longer here."""
+        """The size of the body in bytes, also if the body itself was not kept."""
         return len(self.body) if self.body_size is None else self.body_size
 
     @property
@@ -306,13 +306,13 @@ class Page:
 
     @property
     def text(self) -> str:
-        """The body decoded by `charset`, bad bytes replaced; decoded anew at each call."""
+        """The body decoded by `charset`, invalid bytes replaced; each access decodes it again."""
         return webencodings.decode(self.body, self.charset or "utf-8", "replace")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """A URL that answered with another URL; `rejected` says why that one was not admitted."""
+    """The outcome of a URL that redirects; `rejected` is why `target` was not admitted."""
 
     __module__ = "trio_crawler"
 
@@ -328,11 +328,11 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A URL that was fetched and gave no page.
+    """The outcome of a URL whose last attempt failed; `tries` is 0 if it was never fetched.
 
-    `target` is the URL that a redirect named, when `reason` is `TOO_MANY_REDIRECTS`. `phase` is
-    how far the last attempt had come, where that is known. `about` is `Purpose.ROBOTS` when the
-    robots.txt of the host could not be fetched.
+    `target` is the target of the last redirect if `reason` is `TOO_MANY_REDIRECTS`. `phase` is the
+    phase in which the last attempt failed, None if it is unknown. `about` is `Purpose.ROBOTS` if
+    the robots.txt of the host could not be fetched.
     """
 
     __module__ = "trio_crawler"
@@ -351,7 +351,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A URL that was admitted and never fetched; `reason` says why not."""
+    """The outcome of a URL that was admitted but never fetched, for a `reason`."""
 
     __module__ = "trio_crawler"
 
@@ -362,11 +362,11 @@ class Skipped:
 
 
 Outcome: TypeAlias = Page | Redirect | Failure | Skipped
-"""The four ways in which a URL that was admitted can end."""
+"""The end of an admitted URL, of one of four kinds."""
 
 
 class Listing(NamedTuple):
-    """What a sitemap says about a URL: `last_modified` as it is written, `priority` 0 to 1."""
+    """The entry of a URL in a sitemap: `last_modified` as written, `priority` from 0 to 1."""
 
     sitemap: str
     last_modified: str | None = None
@@ -375,13 +375,13 @@ class Listing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """A sitemap that was named, and what came of it.
+    """A sitemap that the crawl found, and the result of reading it.
 
-    `kind` is "urlset", "index", "text", "rss" or "atom", "" for one that could not be read.
-    `entries` counts the URLs (or sitemaps) that it lists, `admitted` those that were new and
-    entered the crawl; `rejected` holds the first 1,000 that were not admitted. A sitemap with
-    `flaws` was read in part, or not at all; `fetched` is False for one that was not fetched, for
-    the reason in `flaws`. `referrer` is the URL that names it, None for one that was given.
+    `kind` is "urlset", "index", "text", "rss" or "atom", "" if it could not be read. `entries`
+    counts the URLs (or sitemaps) that it lists, `admitted` the new URLs that entered the crawl;
+    `rejected` has the first 1,000 that were not admitted. A sitemap with `flaws` was read in part,
+    or not at all. If it was not fetched, `fetched` is False and `flaws` has the reason. `referrer`
+    is the URL that names the sitemap, None if the caller gave it.
     """
 
     url: str
@@ -399,9 +399,9 @@ class Sitemap:
 class Statistics:
     """The counts of a crawl at one moment.
 
-    At every moment `admitted == pages + redirects + failures + skipped + in_flight + waiting`;
-    at the end the last two are zero. `rejected` counts rejected links, once for each page that
-    has them; `bytes` counts the bodies of pages; `seconds` is the age of the crawl.
+    At every checkpoint `admitted == pages + redirects + failures + skipped + in_flight + waiting`;
+    at the end the last two are zero. `rejected` counts rejected links, once for each page that has
+    them; `bytes` is the size of all bodies of pages; `seconds` is the duration of the crawl.
     """
 
     __module__ = "trio_crawler"

@@ -25,14 +25,15 @@ Site: TypeAlias = Mapping[str, Answer | Callable[[Job], Answer]]
 
 
 class Web:
-    """A fetch that answers from a mapping of paths (on `url`) and whole URLs, else with 404.
+    """A fetch that answers from a mapping, and with 404 for a URL that is not in it.
 
-    A value may be a function of the job. `delay` is in seconds, or a function of the job. A
+    A key is a path (on the host of `url`) or a whole URL; a value is an answer, or a function from
+    the job to an answer. `delay` is in seconds, or a function from the job to seconds. A
     robots.txt that is not in the mapping is answered with 404 at once, and is not counted.
 
-    `hits` counts the requests by URL, `in_flight` those without an answer, and `peak` is the most
-    that were in flight at a time. `random` is seeded: with a new `Web`, the same crawl takes the
-    same virtual time, to the last digit.
+    `hits` counts the requests by URL, `in_flight` is the number of requests without an answer yet,
+    and `peak` is the highest value that it had. `random` is seeded: the same crawl of a new `Web`
+    takes exactly the same virtual time.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Web:
         self._answers = {self._absolute(path): answer for path, answer in site.items()}
 
     async def __call__(self, job: Job) -> Answer:
-        """Return the answer to a job after the delay."""
+        """Return the answer to a job, after the delay."""
         if job.purpose is Purpose.ROBOTS and job.url not in self._answers:
             await trio.lowlevel.checkpoint()
             return Response(404)

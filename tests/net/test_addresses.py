@@ -193,7 +193,7 @@ def test_a_later_lookup_of_a_seed_opens_nothing() -> None:
     policy.record("intra.example", ["10.0.0.5"])
     policy.record("intra.example", ["10.0.0.6"])
     assert policy.block_reason("intra.example", "10.0.0.6") == (
-        "intra.example leads to 10.0.0.6, a private address that its first lookup did not give; "
+        "intra.example leads to 10.0.0.6, a private address that was not in its first lookup; "
         "name it with --allow-private"
     )
     assert policy.block_reason("intra.example", "10.0.0.5") is None

@@ -100,7 +100,7 @@ def test_a_lock_that_a_killed_crawl_left_is_recognised_and_can_be_deleted(tmp_pa
     lock = tmp_path / "lock.held"
     (refused,) = run("without_locks", tmp_path, OPEN)
     assert refused == (
-        f"StoreError {lock}: it is the lock of process {process}, which is not running any more: "
+        f"StoreError {lock}: it is the lock of process {process}, which is not running: "
         "delete it, then start the crawl again"
     )
     lock.unlink()

@@ -135,7 +135,7 @@ def test_a_database_that_another_program_has_locked_is_refused(tmp_path, monkeyp
     other.execute("BEGIN IMMEDIATE")
     assert refusal(tmp_path) == (
         f"DIR/{NAME}: another program has locked it (database is locked): "
-        "close that program, then start the crawl again: it goes on where it stopped"
+        "close that program, then start the crawl again: it resumes where it stopped"
     )
     other.close()
     works(tmp_path)
@@ -150,7 +150,7 @@ def test_a_full_disk_is_one_line_and_afterwards_all_is_there(tmp_path):
             store.write(batch([page(str(n), title="x" * 9_000) for n in range(9)], 2))
         assert str(refused.value) == (
             f"{tmp_path / NAME}: the disk is full (database or disk is full): "
-            "free some space, then start the crawl again: it goes on where it stopped"
+            "free some space, then start the crawl again: it resumes where it stopped"
         )
     with Store.open(tmp_path) as store:
         assert [outcome.url for outcome in store.walk.outcomes()] == [SITE + "a"]
@@ -176,7 +176,7 @@ def test_a_full_disk_under_a_stream_is_one_line_and_afterwards_all_is_there(tmp_
                 store.write(batch([page("b")], 2, writes=[(stream, [page("b")])]))
         assert str(refused.value) == (
             f"{path}: No space left on device: "
-            "free some space, then start the crawl again: it goes on where it stopped"
+            "free some space, then start the crawl again: it resumes where it stopped"
         )
         assert path.read_bytes() == page("a").url.encode()
         assert len(list(store.walk.outcomes())) == 1

@@ -1,1 +1,1 @@
-"""What a crawler is made of; imported by `crawler` only."""
+"""The parts of a crawler; imported by `crawler` only."""

@@ -1,4 +1,4 @@
-"""The engine of one crawl: its parts, made from the plan."""
+"""Build the engine of one crawl from its plan."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _METHODS = ("open", "run", "known", "add", "settle", "retry", "end", "statistics
 
 @dataclass(slots=True)
 class Engine:
-    """What a crawler is made of. `fetch` is the caller's, None if the crawl opens its own."""
+    """The parts of one crawl. `fetch` is the caller's, None if the crawl opens its own."""
 
     plan: Plan
     frontier: Frontier
@@ -52,11 +52,11 @@ class Engine:
         return HttpFetch(seeds=self.plan.seeds) if self.fetch is None else nullcontext(self.fetch)
 
     async def open(self) -> None:
-        """Open the frontier, and restore what earlier runs have left in it."""
+        """Open the frontier, and restore the state that earlier runs left in it."""
         past = await self.frontier.open(self.plan)
         self.is_open = True
         if past is not None:
-            # Of a million URLs that takes some seconds.
+            # With a million URLs this takes some seconds.
             await trio.to_thread.run_sync(self._restore, past)
 
     def statistics(self) -> Statistics:
@@ -80,9 +80,12 @@ class Engine:
 
 
 def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any) -> Plan:
-    """Return the plan of a crawl; a fetch may have a `user_agent`, and a seeded `random`.
+    """Return the plan of a crawl.
 
-    Raises TypeError and ValueError, naming it, for an argument that makes no sense.
+    The user agent comes from the politeness, else from the fetch; the random generator from the
+    arguments, else from the fetch.
+
+    Raises TypeError or ValueError, naming the argument, for an invalid value.
     """
     if fetch is not None:
         check_function("fetch", fetch, "an async function of a job, such as HttpFetch()")
@@ -95,7 +98,7 @@ def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any)
 
 
 def checked_frontier(frontier: Frontier | None) -> Frontier:
-    """Return a frontier, by default in memory. Raises TypeError for an object that is none."""
+    """Return `frontier`, by default one in memory; raise TypeError if it lacks a method."""
     if frontier is None:
         return MemoryFrontier()
     missing = [name for name in _METHODS if not callable(getattr(frontier, name, None))]

@@ -1,4 +1,4 @@
-"""Canonical folding: a page gives way to the canonical URL that it names."""
+"""Canonical folding: a page counts as a duplicate of the canonical URL that it names."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MAX_HELD = 100_000
 
 
 class CanonicalFolding:
-    """Fold each page into the canonical URL that it names, if that is another one (RFC 6596).
+    """Fold each page into the canonical URL that it names, if that is another URL (RFC 6596).
 
-    The links of a folded page are held, and followed only if the canonical page does not come.
-    With `Plan.fold_canonical` false no page is folded.
+    The links of a folded page are held, and followed only if the canonical page fails. With
+    `Plan.fold_canonical` false no page is folded.
     """
 
     def __init__(self, plan: Plan, frontier: Frontier, rules: Rules) -> None:
@@ -28,13 +28,16 @@ class CanonicalFolding:
         self._rules = rules
         # Two pages that name each other must not both be folded.
         self._folded: set[str] = set()
-        # Whether a canonical page came, and the links of pages that were folded into it.
+        # By seen key: whether the fetch of a page succeeded; the links of pages folded into it.
         self._came: dict[str, bool] = {}
         self._held: defaultdict[str, list[tuple[Job, list[str]]]] = defaultdict(list)
         self._holding = 0
 
     def fold(self, job: Job, canonical: str | None) -> tuple[list[Job], str | None]:
-        """Return the canonical URL that a page is folded into, and the job for it if it is new."""
+        """Return the canonical URL that a page is folded into, or None, and the job for it.
+
+        The list is empty if the canonical URL is not new.
+        """
         if not (self.folds and canonical and self._holding < _MAX_HELD):
             return [], None
         key = seen_key(canonical)
@@ -48,7 +51,7 @@ class CanonicalFolding:
         return ([] if known else [target]), canonical
 
     def hold(self, job: Job, canonical: str, rejected: Iterable[RejectedLink]) -> None:
-        """Keep the links of a folded page until its canonical page has come."""
+        """Hold the links of a folded page until its canonical page is settled."""
         key = seen_key(canonical)
         links = [
             self._rules.without_session(link.url)
@@ -60,7 +63,7 @@ class CanonicalFolding:
             self._holding += len(links)
 
     def ended(self, url: str, outcome: Outcome) -> list[Job]:
-        """Record how a URL ended; return the links of pages that were folded into it in vain."""
+        """Record the outcome of a URL; if it failed, return the held links of its folded pages."""
         if not self.folds:
             return []
         key = seen_key(url)
@@ -89,5 +92,5 @@ class CanonicalFolding:
 
 
 def _came_well(outcome: Outcome) -> bool:
-    """Whether a page came, or is known to be what it was before (304)."""
+    """Whether a page was fetched, or has not changed (304)."""
     return isinstance(outcome, Page) and (outcome.ok or outcome.status == 304)

@@ -1,4 +1,4 @@
-"""The counters of one crawl."""
+"""The counts of outcomes, and the duration, of one crawl."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from trio_crawler.model import Failure, Outcome, Page, Redirect, Skipped, Statis
 
 
 class Counters:
-    """Count the outcomes that the caller was given, and the seconds.
+    """The counts of the outcomes that the caller has received, and the seconds of the crawl.
 
-    A job is in flight from the moment when a worker has it to the moment when the caller gets its
-    outcome, so the sum in `Statistics` holds at every checkpoint.
+    A job is in flight from the moment a worker receives it until the caller receives its outcome,
+    so the sum in `Statistics` holds at every checkpoint.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Counters:
 
     @property
     def seconds(self) -> float:
-        """The age of this run of the crawl."""
+        """The seconds that this run of the crawl has taken."""
         if self._started is None:
             return 0.0
         ended = self._ended if self._ended is not None else trio.current_time()
@@ -36,7 +36,7 @@ class Counters:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Keep the time while the crawl runs. Raises RuntimeError if it ran before."""
+        """Measure the time while the crawl runs. Raises RuntimeError if it ran before."""
         if self._started is not None:
             raise RuntimeError("a Crawler makes one crawl: make another Crawler")
         self._started = trio.current_time()
@@ -46,14 +46,14 @@ class Counters:
             self._ended = trio.current_time()
 
     def restore(self, past: Statistics) -> None:
-        """Begin with the counts of earlier runs."""
+        """Start from the counts of earlier runs."""
         self._earlier = past
         ended = (past.pages, past.redirects, past.failures, past.skipped)
         self._counts = dict(zip(self._counts, ended, strict=True))
         self._rejected, self._bytes = past.rejected, past.bytes
 
     def count(self, outcome: Outcome) -> None:
-        """Count an outcome that the caller is about to get."""
+        """Count an outcome that the caller is about to receive."""
         self._counts[type(outcome)] += 1
         if isinstance(outcome, Page):
             self._rejected += len(outcome.rejected)

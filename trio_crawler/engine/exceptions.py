@@ -1,4 +1,4 @@
-"""Exceptions: a bug gets the URL as a note, an exception of the caller leaves bare."""
+"""Exceptions of a crawl: a bug gets the URL as a note, the caller's own one leaves ungrouped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trio_crawler.model import Job, Outcome
 
 
 class url_noted(msgspec.Struct):
-    """Add the URL as a note to a bug that leaves the block, without catching it."""
+    """Add the URL as a note to an exception that leaves the block, without catching it."""
 
     at: Job | Outcome
 
@@ -32,10 +32,10 @@ class url_noted(msgspec.Struct):
 
 
 class BareExceptions:
-    """Carry the caller's own exception past a nursery, which would make a group of it.
+    """Carry the caller's own exception past a nursery, which would put it into a group.
 
-    It ends in the inner `with bare.carried:`, unless it is Trio's cancellation, and is raised
-    again by the outer `with bare:`, once the nursery between them has ended.
+    The inner `with bare.carried:` catches the exception, unless it is Trio's cancellation. The
+    outer `with bare:` raises it again, after the nursery between the two has ended.
     """
 
     def __init__(self) -> None:
@@ -54,14 +54,14 @@ class BareExceptions:
         if mine is None:
             mine = _interrupt(error)
         elif error is not None and not _is_all_cancellation(error):
-            # A bug that ended the crawl, and what the block made of that: neither may hide.
+            # The bug that ended the crawl and the exception of the block: neither may hide.
             raise BaseExceptionGroup("the crawl and its block", [error, mine]) from None
         if mine is not None:
             _raise(mine)
 
 
 class _Carried:
-    """Keep the exception that ends a block."""
+    """A context manager that catches and keeps the exception of its block."""
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
@@ -82,7 +82,7 @@ class _Carried:
 
 
 def _raise(error: BaseException) -> NoReturn:
-    """Raise again in the place of a group, or of a cancellation, that must not show."""
+    """Raise `error` with its own context, not with the group or cancellation that it replaces."""
     context = error.__context__
     try:
         raise error
@@ -91,7 +91,7 @@ def _raise(error: BaseException) -> NoReturn:
 
 
 def _interrupt(error: BaseException | None) -> BaseException | None:
-    """Return the KeyboardInterrupt of a group that holds nothing else: Ctrl-C may hit any task."""
+    """Return the KeyboardInterrupt of a group that has nothing else: Ctrl-C may hit any task."""
     if isinstance(error, BaseExceptionGroup) and error.split(KeyboardInterrupt)[1] is None:
         return next(_leaves(error))
     return None
@@ -106,14 +106,14 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_all_cancellation(error: BaseException) -> bool:
-    """Whether only cancel scopes wait for this exception."""
+    """Whether an exception is nothing but Trio's cancellation."""
     if isinstance(error, BaseExceptionGroup):
         return error.split(trio.Cancelled)[1] is None
     return isinstance(error, trio.Cancelled)
 
 
 def _is_cancellation(error: BaseException) -> bool:
-    """Whether a cancel scope waits for this exception, or for a part of it."""
+    """Whether an exception is, or contains, Trio's cancellation."""
     if isinstance(error, BaseExceptionGroup):
         return error.subgroup(trio.Cancelled) is not None
     return isinstance(error, trio.Cancelled)

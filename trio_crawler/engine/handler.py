@@ -1,4 +1,4 @@
-"""Handlers: what becomes of a job, one handler for each purpose, and what these have in common."""
+"""The protocol of a handler, one for each purpose of a job, and functions that handlers share."""
 
 from __future__ import annotations
 
@@ -20,19 +20,24 @@ class Handler(Protocol):
     """Turn the attempts at the jobs of one purpose into settlements."""
 
     def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
-        """Return how a job ends that is not fetched: by its last attempt, if there was one."""
+        """Return the settlement of a blocked job, which is not fetched, for the reason `why`.
+
+        `last` is the last attempt of a job that waited for a retry, and decides the settlement;
+        None for a job that was never fetched.
+        """
 
     def delay(self, attempt: Attempt) -> float | None:
         """Return the seconds until the next try; None if this attempt is the last."""
 
     async def settled(self, attempt: Attempt) -> Settlement:
-        """Return how a job ends with its last attempt."""
+        """Return the settlement of a job after its last attempt."""
 
 
 async def asked(ask: Fetch, job: Job) -> Attempt:
-    """Fetch a job once.
+    """Fetch a job once; return the attempt.
 
-    Raises TypeError, with the name of the fetch and the URL, if it returns no answer.
+    Raises TypeError, with the name of the fetch and the URL, if the fetch does not return a
+    Response or a Fault.
     """
     job = replace(job, tries=job.tries + 1)
     started = trio.current_time()
@@ -51,7 +56,7 @@ def _no_answer(ask: Fetch, job: Job, got: object, advice: str) -> str:
 
 
 def retry_delay(plan: Plan, attempt: Attempt) -> float | None:
-    """Return the seconds until the next try of a page or a sitemap; None if there is none."""
+    """Return the seconds until the next try of a page or sitemap; None if it is not retried."""
     job, answer = attempt.job, attempt.answer
     if isinstance(answer, Response) and answer.status < LEAST_BAD:
         return None
@@ -61,14 +66,14 @@ def retry_delay(plan: Plan, attempt: Attempt) -> float | None:
 
 
 def is_redirect(response: Response) -> bool:
-    """Whether a response sends the client elsewhere; 300 does if it names a location."""
+    """Whether a response is a redirect; a 300 is one only with a Location header."""
     status = response.status
     return status in REDIRECTS and (status != 300 or "location" in response.headers)
 
 
 def redirect_target(job: Job, response: Response) -> str | Fault:
-    """Return the URL that a redirect names, or the fault of a redirect that names none."""
-    # Header bytes are decoded as browsers do it: UTF-8, else one character a byte.
+    """Return the target of a redirect, or a fault if it has no Location or an invalid one."""
+    # Header bytes are decoded as in browsers: as UTF-8, or if that fails as latin-1.
     raw = dict(reversed([(name.lower(), value) for name, value in response.headers.raw]))
     if b"location" not in raw:
         detail = f"status {response.status} without a Location header"
@@ -80,6 +85,6 @@ def redirect_target(job: Job, response: Response) -> str | Fault:
     try:
         return normalise(written, job.url)
     except ValueError:
-        # Without the userinfo first: a text that is cut short may end before its "@".
+        # The userinfo is removed before the text is cut: the cut may fall before its "@".
         detail = f"Location is not a URL: {without_userinfo(written)[:200]!r}"
         return Fault(Reason.BAD_LOCATION, detail, Phase.READ)

@@ -1,4 +1,4 @@
-"""Links: which links of a page are followed, and why the others are not."""
+"""The links of a page: which are followed, and why the others are not."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ from trio_crawler.policy.traps.watch import HostTraps, Traps
 _LINK, _ROBOTS = b"link", b"x-robots-tag"
 _LENGTHS = (len(_LINK), len(_ROBOTS))
 _URL = attrgetter("url")
-# Links that are judged before others have their turn.
+# Links that are judged at once, before other tasks can run.
 _TURN = 50
 
 
 class About(NamedTuple):
-    """What a page says of itself: its canonical URL, its directives, what it is a copy of.
+    """Facts about a page that decide on its links: canonical URL, robots directives, original.
 
-    `reason` is why no new link of the page is followed; `successors` has the job for a canonical
-    page that is new; `traps` are those of its host, None if no trap is looked for.
+    `reason` is why no new link of the page is followed, None if links are followed. `successors`
+    has the job for the canonical URL if that is new. `traps` are the traps of the host, None if
+    the plan has none.
     """
 
     canonical: str | None
@@ -46,7 +47,7 @@ class About(NamedTuple):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """The links of a page: those inside the scope, the rejected ones, and the jobs of new ones."""
+    """The links of a page: the admitted ones, the rejected ones, and the jobs for new ones."""
 
     links: tuple[str, ...]
     rejected: tuple[RejectedLink, ...]
@@ -55,7 +56,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class Links:
-    """Judge the links of pages."""
+    """Decide which links of each page are followed."""
 
     def __init__(
         self, plan: Plan, frontier: Frontier, rules: Rules, folding: CanonicalFolding
@@ -70,7 +71,7 @@ class Links:
         self._trapped = plan.traps != Traps.off()
 
     def about(self, job: Job, response: Response, facts: Facts) -> About:
-        """Return what the page that came for a job says of itself."""
+        """Return the facts about a page that decide on its links."""
         names = {name.lower() for name, _ in response.headers.raw if len(name) in _LENGTHS}
         header = header_directives(response.headers, self._agent) if _ROBOTS in names else ()
         meta = meta_directives(facts.meta_robots) if facts.meta_robots else ()
@@ -99,11 +100,11 @@ class Links:
         return About(canonical, robots, duplicate_of, folded_into, reason, successors, traps)
 
     def rejection(self, job: Job) -> Reason | None:
-        """Return why the target of a redirect is rejected; None if it is admitted, or known."""
+        """Return why the target of a redirect is rejected; None if it is admitted or known."""
         return None if self._frontier.known([job.url]) else self._rules.rejection(job)
 
     async def judge(self, job: Job, response: Response, facts: Facts, about: About) -> Judged:
-        """Judge the links of the page that came for a job."""
+        """Return the links of a page, admitted and rejected."""
         known = self._frontier.known(facts.links)
         links, anchors, rejected = facts.links, facts.anchors, dict[str, Reason]()
         successors = about.successors
@@ -133,9 +134,9 @@ class Links:
         rejected: dict[str, Reason],
         renamed: dict[str, str],
     ) -> None:
-        """Add a job to `successors` for each new link that is followed, the others to `rejected`.
+        """Add a job to `successors` for each new link that is followed, else add it to `rejected`.
 
-        Links that are followed under another URL are added to `renamed`.
+        A link that is followed without its session id is added to `renamed`.
         """
         marked = facts.nofollow if self._nofollow else frozenset[str]()
         count = 0
@@ -147,7 +148,7 @@ class Links:
                 # A robots.txt full of wildcards may take 3 ms for a link.
                 await trio.lowlevel.checkpoint()
             successor = Job(url, job.depth + 1, self._redirects, job.url)
-            # That a link leads elsewhere explains more than any other reason.
+            # First, since "outside" is the most useful reason for a report.
             against = self._rules.outside(successor)
             if against is None:
                 plain = self._rules.without_session(url)
@@ -156,7 +157,7 @@ class Links:
                     if plain in known or self._frontier.known([plain]):
                         continue
                     successor = replace(successor, url=plain)
-                    # The session id may have hidden where the URL leads.
+                    # The URL without its session id may be outside.
                     against = self._rules.outside(successor)
                 against = against or _stronger(reason, url in marked)
                 against = against or self._rules.trapped(successor)
@@ -167,9 +168,9 @@ class Links:
 
 
 def _stronger(reason: Reason | None, nofollow: bool) -> Reason | None:
-    """Return why a link is not followed, by what its page and the link itself say."""
+    """Return why a link is not followed, from the reason of its page and its own rel=nofollow."""
     if nofollow and reason in (None, Reason.DUPLICATE):
-        # A link that is only held back for another page may yet be followed.
+        # The links of a folded page are followed if its canonical page fails, but not this one.
         return Reason.REL_NOFOLLOW
     return reason
 

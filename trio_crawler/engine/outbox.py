@@ -18,7 +18,7 @@ from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import Outcome, Page
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Bytes of pages from which on workers wait for the caller."""
+"""Workers wait for the caller while pages with more bytes than this are in the outbox."""
 
 HOW_TO_ITERATE = (
     "open the crawl first: "
@@ -33,12 +33,12 @@ _LINK = 150
 
 
 class Outbox(AsyncIterator[Outcome]):
-    """Pass settlements from the workers to the caller, who gets their outcomes.
+    """Pass settlements from the workers to the caller, who receives their outcomes.
 
-    At most one settlement for each worker waits for the caller, with 16 MiB of pages or one page
-    more. A settlement goes to the frontier when the caller asks for the next outcome. The iterator
-    ends when each worker has left its `with` block. All that happens in the caller's own task: ▶
-    `trio.as_safe_channel` has one more, and took 121 us a URL instead of 77.
+    At most one settlement for each worker waits for the caller, with at most 16 MiB of pages and
+    one page more. The frontier gets a settlement when the caller asks for the next outcome. The
+    iterator ends when each worker has left its `with` block. It runs in the caller's own task: ▶
+    `trio.as_safe_channel` adds a task, and took 121 us a URL instead of 77.
 
     Each item is a checkpoint.
     """
@@ -54,7 +54,7 @@ class Outbox(AsyncIterator[Outcome]):
         self._waiting = trio.lowlevel.ParkingLot()
 
     def __enter__(self) -> None:
-        """Begin to send."""
+        """Begin the part of one worker."""
 
     def __exit__(
         self,
@@ -67,14 +67,14 @@ class Outbox(AsyncIterator[Outcome]):
             self._sender.close()
 
     async def room(self) -> None:
-        """Wait while too many bytes wait for the caller; else no checkpoint."""
+        """Wait while too many bytes wait for the caller; otherwise this is not a checkpoint."""
         while self._bytes > MAX_BYTES:
             await self._waiting.park()
 
     async def put(self, settlement: Settlement) -> None:
-        """Hand over a settlement; a checkpoint only where it waits for the caller, or is settled.
+        """Send a settlement to the caller; a checkpoint only if the outbox is full.
 
-        A robots.txt or a sitemap has no outcome: it is settled at once, and waits for no caller.
+        A settlement without an outcome (robots.txt, sitemap) goes to the frontier at once.
         """
         if settlement.outcome is None:
             await self._frontier.settle(settlement)
@@ -89,7 +89,7 @@ class Outbox(AsyncIterator[Outcome]):
 
     async def __anext__(self) -> Outcome:
         if self._busy:
-            # Of two tasks that wait, one would forget to settle what the other was given.
+            # With two tasks, the outcome that one of them received would not be settled.
             raise trio.BusyResourceError("another task waits for the next outcome of this crawl")
         self._busy = True
         try:
@@ -97,7 +97,7 @@ class Outbox(AsyncIterator[Outcome]):
             if given is not None:
                 with url_noted(given.job):
                     await self._frontier.settle(given)
-                # Only now: a call that was cancelled is made again.
+                # Only after it: if `settle` was cancelled, the next call repeats it.
                 self._given = None
             self._given = settlement = await self._receiver.receive()
         except trio.EndOfChannel:
@@ -106,8 +106,8 @@ class Outbox(AsyncIterator[Outcome]):
             self._busy = False
         self._bytes -= _weight(settlement)
         if self._bytes <= MAX_BYTES and self._waiting:
-            # One at a time: a worker that goes on hands something over, so another one will. To
-            # wake all would cost 10,000 workers more than their pages do.
+            # One at a time: each worker that is woken sends a settlement, which wakes the next
+            # one. To wake all of 10,000 workers each time would cost more than their pages do.
             self._waiting.unpark(count=1 if self._bytes else inf)
         outcome = settlement.outcome
         assert outcome is not None, "only settlements with an outcome are put"  # noqa: S101
@@ -141,7 +141,7 @@ class OutcomeBlock(AbstractAsyncContextManager[AsyncIterator[Outcome]]):
 def outcome_block(
     run: Callable[[_T], AsyncIterator[AsyncIterator[Outcome]]],
 ) -> Callable[[_T], OutcomeBlock]:
-    """Make an async context manager of a method that yields the outcomes of a crawl, once."""
+    """Decorate a method that yields the iterator over outcomes: it becomes an `OutcomeBlock`."""
     opened = asynccontextmanager(run)
 
     @wraps(run)

@@ -1,4 +1,4 @@
-"""Pages: the outcome that an answer means for its URL, and the jobs that follow from it."""
+"""The handler of pages: it makes an outcome from an answer, and jobs from the links."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import LEAST_BAD
 
 LARGE_PAGE = 200_000
-"""Bytes from which on a page is read in a thread, so that the other workers go on meanwhile."""
+"""A page of at least this many bytes is read in a thread, so that other workers can run."""
 
 
 class PageHandler:
     """Turn the attempts at pages into outcomes.
 
     Large pages are read in a thread, one at a time, and only when the outbox has room for the
-    result: a page of 10 MiB with 100,000 links takes 15 MiB more once it is read.
+    result: a page of 10 MiB with 100,000 links takes 15 MiB more after it is read.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class PageHandler:
         self._large = trio.Lock()
 
     def restore(self, past: Past) -> None:
-        """Answer a 304 by what an earlier run knows of the page."""
+        """Use the facts that earlier runs stored when a page is answered with 304."""
         self._past = past
 
     def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
-        """Return how a page ends that is not fetched: by its last attempt, if there was one."""
+        """Return the settlement of a blocked page; its last attempt decides, if it had one."""
         if last is None:
             if isinstance(why, Reason):
                 return self._settled(job, Skipped(job.url, why, job.depth, job.referrer))
@@ -79,7 +79,7 @@ class PageHandler:
         return retry_delay(self._plan, attempt)
 
     async def settled(self, attempt: Attempt) -> Settlement:
-        """Return how a page ends with its last attempt."""
+        """Return the settlement of a page after its last attempt."""
         answer = attempt.answer
         if isinstance(answer, Fault):
             return self._failure(attempt, answer)
@@ -139,7 +139,7 @@ class PageHandler:
         successor = Job(target, job.depth, left, job.url, priority=job.priority)
         rejected = self._links.rejection(successor)
         if not rejected and left < 0:
-            # The frontier keeps where this led, for a path that comes with more redirects left.
+            # The frontier keeps the target, for a path to this URL with more redirects left.
             cut = self._failure(attempt, self._used_up(target), target)
             return Settlement(job, cut.outcome, [successor, *cut.successors])
         about = (job.depth, job.referrer, job.tries, attempt.seconds)

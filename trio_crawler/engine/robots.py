@@ -1,4 +1,4 @@
-"""Robots: what an answer for a robots.txt, or for a probe, means for its host."""
+"""The handlers of robots.txt files and of probes."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class RobotsHandler:
         self._sitemaps = sitemaps
 
     def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
-        """Return how a robots.txt ends whose redirect leads to a host that was given up."""
+        """Return the settlement of a robots.txt that redirects to a host that was given up."""
         return Settlement(job, learned=RobotsMissing(job.referrer or job.url, _fault(why)))
 
     def delay(self, attempt: Attempt) -> float | None:
-        """Return None: its host decides when a robots.txt is asked for again."""
+        """Return None: the state of the host decides when its robots.txt is fetched again."""
         return None
 
     async def settled(self, attempt: Attempt) -> Settlement:
-        """Return how a robots.txt ends."""
+        """Return the settlement of a robots.txt (RFC 9309, 2.3.1)."""
         job, answer = attempt.job, attempt.answer
         asked = job.referrer or job.url
         if (hop := _hop(job, answer)) is not None:
@@ -65,7 +65,7 @@ class RobotsHandler:
             return Settlement(job, successors=named, learned=learned)
         known = self._frontier.hosts.origin(asked).robots
         if known is not None and not known.is_fresh(trio.current_time()):
-            # The old rules may hold while the file cannot be fetched (RFC 9309, 2.4).
+            # The old rules may be used while the file cannot be fetched (RFC 9309, 2.4).
             return Settlement(job, learned=RobotsRenewed(asked, _A_WHILE))
         return Settlement(job, learned=RobotsMissing(asked, _unavailable(answer)))
 
@@ -76,23 +76,23 @@ class RobotsHandler:
 
 
 class ProbeHandler:
-    """Turn the attempts at pages that came before into what they say about their host."""
+    """Report whether a host is back: a probe fetches a page again that the host has served."""
 
     def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
-        """Return how a probe ends that is not fetched."""
+        """Return the settlement of a probe that is not fetched."""
         return Settlement(job, learned=ProbeAnswered(job.url, _fault(why)))
 
     def delay(self, attempt: Attempt) -> float | None:
-        """Return None: a host decides when it is probed again."""
+        """Return None: the state of the host decides when it is probed again."""
         return None
 
     async def settled(self, attempt: Attempt) -> Settlement:
-        """Return how a probe ends."""
+        """Return the settlement of a probe."""
         return Settlement(attempt.job, learned=ProbeAnswered(attempt.job.url, attempt.answer))
 
 
 def _hop(job: Job, answer: Answer) -> Job | None:
-    """Return the job for the target of a redirect, if there is one that may be followed."""
+    """Return the job for the target of a redirect; None if there is none to follow."""
     if isinstance(answer, Fault) or not is_redirect(answer) or job.redirects <= 0:
         return None
     target = redirect_target(job, answer)
@@ -106,7 +106,7 @@ def _fault(why: Reason | Fault) -> Fault:
 
 
 def _unavailable(answer: Answer) -> Answer:
-    """Return the answer of a robots.txt as the fault of each URL of its host."""
+    """Return the answer for a robots.txt; a fault that is not the host's names robots.txt."""
     if isinstance(answer, Response) or answer.phase in _ABOUT_THE_HOST:
         return answer
     return replace_fields(answer, about=Purpose.ROBOTS)

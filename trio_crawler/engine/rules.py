@@ -1,4 +1,4 @@
-"""Rules: which of the URLs that were found are admitted."""
+"""The rules that admit or reject each URL that was found."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trio_crawler.policy.traps.watch import RecentUrls, Traps
 
 
 class Rules:
-    """Judge URLs by the scope, the limits, robots.txt and the traps of one crawl."""
+    """The scope, the limits, robots.txt and the traps of one crawl, applied to URLs."""
 
     def __init__(self, plan: Plan, frontier: Frontier) -> None:
         self._frontier = frontier
@@ -26,15 +26,15 @@ class Rules:
         self._recent = RecentUrls()
 
     def restore(self, urls: Sequence[str]) -> None:
-        """Remember URLs that earlier runs let through: they are not counted again."""
+        """Record URLs that earlier runs admitted, so that the traps do not count them again."""
         self._recent.update(urls)
 
     def rejection(self, job: Job) -> Reason | None:
-        """Return why a job that was found is rejected; None if it is admitted, and counted."""
+        """Return why a new job is rejected; None if it is admitted, and counted by the traps."""
         return self.outside(job) or self.trapped(job)
 
     def outside(self, job: Job) -> Reason | None:
-        """Return why a job lies outside of the crawl, whatever page links to it."""
+        """Return why a job is outside the crawl, by its URL and depth alone; None if it is not."""
         if not is_web(job.url):
             return Reason.OTHER_SCHEME
         if job.depth > self._max_depth:
@@ -42,14 +42,14 @@ class Rules:
         return rejection(self._scope, job) or self.disallowed(job.url)
 
     def disallowed(self, url: str) -> Reason | None:
-        """Return why robots.txt forbids a URL; None if it does not, or is not known yet."""
+        """Return why robots.txt disallows a URL; None if it allows it or is not known yet."""
         origin = self._frontier.hosts.known(url) if self._obey else None
         return None if origin is None else origin.rejection(url)
 
     def trapped(self, job: Job) -> Reason | None:
-        """Return why a job that is not outside is rejected all the same.
+        """Return why a job inside the crawl is rejected: by a trap, or because the crawl ends.
 
-        A job that is let through is counted, once.
+        The traps count each job that they let through, once.
         """
         hosts = self._frontier.hosts
         if self._traps and job.url not in self._recent:
@@ -59,5 +59,5 @@ class Rules:
         return hosts.ended
 
     def without_session(self, url: str) -> str:
-        """Return a URL without session ids; the very same string if there are none."""
+        """Return a URL without session ids; the same string object if there are none."""
         return without_session(url) if self._cut_sessions else url

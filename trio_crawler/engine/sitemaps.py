@@ -1,4 +1,4 @@
-"""Sitemaps: which of them are fetched, and what they mean for a crawl."""
+"""The handler of sitemaps: which are fetched, and which of their URLs are admitted."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from trio_crawler.page.urls import authority, is_web, normalise, seen_key
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots.store import is_self_named
 
-# Imported late where it is needed: most crawls meet no sitemap, and it costs 15 ms.
+# Imported late, where it is used: most crawls read no sitemap, and the import takes 15 ms.
 if TYPE_CHECKING:
     from trio_crawler.page.sitemap.read import ParsedSitemap, SitemapEntry
 
 LARGE = 64 * 1024
-"""Bytes from which on a file is read in a thread, as is one that is compressed."""
+"""A file of at least this many bytes is read in a thread, and so is every compressed file."""
 
 MAX_LEVELS = 3
-"""Indexes above a sitemap; the protocol has one."""
+"""The most levels of indexes above a sitemap; the protocol has one."""
 
 MAX_SITEMAPS = 10_000
-"""Sitemaps of one host that are fetched, and records of sitemaps that are not."""
+"""The most sitemaps of one host that are fetched, and the most records of rejected sitemaps."""
 
-# Entries that are admitted at once, before others have their turn.
+# Entries that are admitted at once, before other tasks can run.
 _CHUNK = 50
 _MAX_REJECTED = 1_000
 
@@ -53,8 +53,8 @@ _MAX_REJECTED = 1_000
 class SitemapHandler:
     """Turn the attempts at sitemaps into the URLs that they list.
 
-    `records` holds what came of each sitemap, `listings` what they say of the URLs that belong to
-    the crawl, by their seen key.
+    `records` has a record of each sitemap, read or not. `listings` has the listing of each URL
+    that belongs to the crawl, by its seen key.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class SitemapHandler:
         self._max_sitemaps = max_sitemaps
 
     def restore(self, records: Iterable[Sitemap], listings: Mapping[str, Listing]) -> None:
-        """Begin with what earlier runs have learned."""
+        """Start from the records and listings of earlier runs."""
         for record in records:
             self.records.append(record)
             if record.fetched:
@@ -89,13 +89,13 @@ class SitemapHandler:
         return self.listings.get(seen_key(normalise(url)))
 
     def named(self, urls: Iterable[str], robots: str) -> tuple[list[Job], tuple[Sitemap, ...]]:
-        """Return the jobs for the sitemaps that a robots.txt names, and those not fetched."""
+        """Return the jobs for the sitemaps that a robots.txt names, and the rejected ones."""
         if not self._plan.sitemaps.follow:
             return [], ()
         return self._jobs(urls, robots, 0)
 
     def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
-        """Return how a sitemap ends that is not fetched."""
+        """Return the settlement of a sitemap that is not fetched."""
         record = self._record_blocked(job, why)
         return Settlement(job, learned=SitemapRead(record))
 
@@ -104,7 +104,7 @@ class SitemapHandler:
         return retry_delay(self._plan, attempt)
 
     async def settled(self, attempt: Attempt) -> Settlement:
-        """Return how a sitemap ends; its URLs are admitted before."""
+        """Return the settlement of a sitemap, after its URLs were admitted."""
         job, answer = attempt.job, attempt.answer
         if self._frontier.hosts.ended is not None:
             return Settlement(job, learned=SitemapRead(None))
@@ -145,7 +145,7 @@ class SitemapHandler:
     def _jobs(
         self, urls: Iterable[str], referrer: str, level: int
     ) -> tuple[list[Job], tuple[Sitemap, ...]]:
-        """Return the jobs for the sitemaps that `referrer` names, and those not fetched."""
+        """Return the jobs for the sitemaps that `referrer` names, and the rejected ones."""
         redirects = self._plan.limits.max_redirects
         jobs: list[Job] = []
         rejected: list[Sitemap] = []
@@ -159,10 +159,10 @@ class SitemapHandler:
         return jobs, tuple(rejected)
 
     def _reason(self, job: Job, named_by: str) -> Reason | None:
-        """Return why a sitemap is not fetched; None if it is.
+        """Return why a sitemap is rejected; None if it is fetched.
 
-        It must be of the host that names it, or admitted as a page would be. A sitemap that
-        robots.txt itself names is allowed by it.
+        A sitemap on another host than the file that names it must be admitted like a page. On the
+        same host only robots.txt can disallow it, unless robots.txt itself names it.
         """
         host = authority(job.url)
         asked = self._asked[host]
@@ -173,12 +173,12 @@ class SitemapHandler:
         else:
             reason = self._rules.rejection(job)
         if reason is None:
-            # A robots.txt that is read again names them again.
+            # Not counted twice: a robots.txt that is read again names the same sitemaps.
             asked.add(job.url)
         return reason
 
     def _reject(self, job: Job, reason: Reason) -> tuple[Sitemap, ...]:
-        # A robots.txt may be read again and again, and name thousands.
+        # One record each, and a bound: a robots.txt is read repeatedly, and may name thousands.
         if job.url in self._rejected or len(self._rejected) >= self._max_sitemaps:
             return ()
         self._rejected.add(job.url)
@@ -239,7 +239,7 @@ class SitemapHandler:
         rejected: list[RejectedLink],
         listings: dict[str, Listing],
     ) -> Iterator[Job]:
-        """Yield the jobs of the entries that are new and admitted, and keep their listings."""
+        """Yield the jobs of the entries that are new and admitted; store their listings."""
         known = self._frontier.known([entry.url for entry in entries])
         for url, last_modified, priority in entries:
             found = Job(url, 1, self._plan.limits.max_redirects, job.url, priority=priority)

@@ -1,8 +1,8 @@
-"""The frontier: which URLs a crawl has seen, which wait, and when it is over.
+"""The frontier: which URLs a crawl has seen, which wait, and when the crawl is over.
 
-All that a frontier of one's own needs: the protocol `Frontier`, the records that it deals in, and
-the parts that all frontiers share. `Hosts` says which job is next and when; `Join` counts the jobs
-that are not settled; `Seen` decides which URLs are new.
+This module has all that you need to write your own frontier: the protocol `Frontier`, the records
+that it exchanges with a crawler, and the parts that all frontiers share. `Hosts` decides which job
+is next and when; `Join` counts the jobs that are not settled; `Seen` decides which URLs are new.
 """
 
 from trio_crawler.frontier.join import Join, JoinStatistics

@@ -15,8 +15,8 @@ from trio_crawler.frontier.url_index import StoredJob
 from trio_crawler.model import Job
 from trio_crawler.store.errors import file_errors
 
-# A smaller block would cost a system call for a few jobs, a larger one would hold the event loop
-# for long. As long as there are few queues, all their blocks in memory have `_JOBS` jobs.
+# Jobs of a block. A smaller one would cost a system call for a few jobs, a larger one would block
+# the event loop for long. Blocks get smaller so that all queues keep some `_JOBS` jobs in memory.
 _MIN_BLOCK, _MAX_BLOCK = 4, 200
 _JOBS = 50_000
 
@@ -25,15 +25,15 @@ _decode = msgspec.msgpack.Decoder(list[StoredJob]).decode
 
 
 def nameless_file(directory: Path) -> RawIOBase:
-    """Open a file without a name, so that no crash leaves it behind."""
+    """Return a new file without a name, which no crash leaves behind. The caller closes it."""
     return TemporaryFile(buffering=0, dir=directory)
 
 
 class DiskQueueFile:
-    """Store the blocks of many queues in one file, which `opened` opens with the first block.
+    """A file for the blocks of many queues; the first block opens it, by a call to `opened`.
 
-    The file does not shrink until all blocks are read; then it is emptied. `close` closes it. An
-    error of the system is raised as StoreError, and then nothing was changed.
+    The file does not shrink until all blocks are read; then it is emptied. `close` closes it.
+    Raises StoreError for an OSError; nothing has changed then.
     """
 
     def __init__(
@@ -45,14 +45,14 @@ class DiskQueueFile:
         self._end = 0
         self._blocks = 0
         self._queues = 0
-        # The jobs of a block.
+        # The number of jobs of a block.
         self.block = _MAX_BLOCK
 
     def __len__(self) -> int:
         return self._end
 
     def add_queue(self) -> None:
-        """Count one queue more: blocks get smaller as queues get more."""
+        """Count one queue more: with more queues the blocks get smaller."""
         self._queues += 1
         self.block = min(_MAX_BLOCK, max(_MIN_BLOCK, _JOBS // self._queues))
 
@@ -91,7 +91,7 @@ class DiskQueueFile:
                 self._open().truncate(0)
 
     def close(self) -> None:
-        """Close the file: what is in it is lost."""
+        """Close the file; its jobs are lost."""
         if self._file is not None:
             self._file.close()
 
@@ -102,10 +102,10 @@ class DiskQueueFile:
 
 
 class DiskQueue:
-    """Queue jobs first in, first out; all but the first and the last are in a file.
+    """A first-in, first-out queue of jobs, with all but the first and the last in a file.
 
-    A job in the file takes a few bytes of memory; a queue that is short never touches it. The jobs
-    are StoredJobs, and none is blocked by a Fault. When a call raises StoreError, no job was
+    A job in the file takes a few bytes of memory; a short queue never uses the file. The jobs must
+    be StoredJobs, and none may be blocked by a Fault. If a call raises StoreError, no job was
     added, removed or lost, and the call may be repeated.
     """
 
@@ -117,7 +117,7 @@ class DiskQueue:
         self._count = 0
         # The oldest job is the last of these.
         self._head: list[Job] = []
-        # The blocks that come after the head: offset, length, offset, ..., from `_next` on.
+        # The blocks after the head, from index `_next` on: offset, length, offset, ...
         self._blocks: array[int] | None = None
         self._next = 0
         self._tail: list[Job] = []
@@ -163,7 +163,7 @@ class DiskQueue:
         self._head.extend(reversed(self._file.read(offset, length)))
         self._next += 2
         if self._next * 2 >= len(self._blocks):
-            # Each entry is moved once at most, on the average.
+            # On average each entry is moved at most once.
             del self._blocks[: self._next]
             self._next = 0
         self._file.forget()

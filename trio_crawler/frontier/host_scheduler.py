@@ -1,6 +1,6 @@
-"""The host scheduler: which host has its turn, and which of its jobs may start. No clock here.
+"""The host scheduler: which host is next, and which of its jobs starts.
 
-All decisions are synchronous, with the time as an argument, and take O(log n) steps for n hosts.
+All decisions are synchronous, take the time as an argument, and need O(log n) steps for n hosts.
 """
 
 from __future__ import annotations
@@ -36,20 +36,21 @@ from trio_crawler.policy.robots.store import (
 )
 from trio_crawler.policy.traps.watch import HostTraps
 
-# A server that answers with 429 or 5xx is there, and may yet recover.
+# More tries for a robots.txt with 429 or 5xx: its server is there, and may recover.
 _MORE_TRIES = 2
-# Seconds.
+# Seconds for which a host counts as having answered recently.
 _MOMENT = 10.0
+# A heap with at most this many invalid entries is not swept.
 _FEW = 64
 
 
 class HostHeap:
-    """Origins in the order of their turns.
+    """Origins, in the order in which their next jobs start.
 
-    Of the origins that may be asked now the one with the fewest requests in flight comes first,
-    then the one that has waited longest. An origin has at most one valid entry; the entries that
-    it left are passed over, and removed before they are half of all. `wakes` is the time at which
-    the next origin will have rested, or earlier.
+    Among the origins that may be requested now, the one with the fewest requests in flight comes
+    first, then the one that has waited longest. An origin has at most one valid entry, the one
+    with its ticket. Invalid entries are skipped, and swept before they are half of all. `wakes`
+    is the time at which the rest of the next origin ends, or earlier.
     """
 
     __slots__ = ("_number", "_ready", "_resting", "_stale", "wakes")
@@ -62,11 +63,11 @@ class HostHeap:
         self.wakes = math.inf
 
     def place(self, origin: Origin, free: float, now: float) -> None:
-        """Give an origin its place, and no other: it may be asked from `free` on."""
+        """Set the only place of an origin, which may be requested from the time `free` on."""
         if len(self._ready) == 1:
             _, number, only = self._ready[0]
             if only is origin and origin.ticket == number and free <= now:
-                # No other origin waits to be before it, as in nearly every crawl of one site.
+                # Nothing changes: it is the only origin, as in nearly every crawl of one site.
                 return
             self._ready[0] = (only.host.load.in_flight, number, only)
         self.remove(origin)
@@ -80,13 +81,13 @@ class HostHeap:
             self._sweep()
 
     def remove(self, origin: Origin) -> None:
-        """Remove an origin's place, if it has one."""
+        """Remove the place of an origin, if it has one."""
         if origin.ticket:
             self._stale += 1
             origin.ticket = 0
 
     def pop(self) -> Origin | None:
-        """Remove and return the origin that has its turn."""
+        """Remove and return the next origin that may be requested now; None if there is none."""
         while self._ready:
             _, number, origin = heapq.heappop(self._ready)
             if origin.ticket == number:
@@ -96,7 +97,7 @@ class HostHeap:
         return None
 
     def pop_rested(self, now: float) -> Origin | None:
-        """Remove and return an origin that has rested; it is to be placed anew."""
+        """Remove and return an origin whose rest is over, to be placed again; None if none."""
         while self.wakes <= now:
             _, number, origin = heapq.heappop(self._resting)
             self.wakes = self._resting[0][0] if self._resting else math.inf
@@ -107,7 +108,7 @@ class HostHeap:
         return None
 
     def _sweep(self) -> None:
-        # Each entry is removed once, so that is no more work than to push it was.
+        # Each entry is removed once, so sweeping costs no more than pushing.
         self._ready = [entry for entry in self._ready if entry[1] == entry[2].ticket]
         self._resting = [entry for entry in self._resting if entry[1] == entry[2].ticket]
         heapq.heapify(self._ready)
@@ -117,11 +118,11 @@ class HostHeap:
 
 
 class HostScheduler:
-    """Give each host its turn, as soon and as often as its state and its robots.txt allow.
+    """Choose the next job to start, as early as the state and the robots.txt of its host allow.
 
-    A host without a request in flight has its turn before any other has two. A host takes less
-    than 1 KiB besides its jobs. `queue` makes the queue of an origin's pages; without it they come
-    by the plan's order, from memory.
+    Of the hosts that may be requested now, the one with the fewest requests in flight is next. A
+    host takes less than 1 KiB of memory besides its jobs. `queue` makes the queue for the pages of
+    an origin; the default is a queue in memory in the order of the plan.
     """
 
     def __init__(self, plan: Plan, queue: Callable[[], Queue] | None = None) -> None:
@@ -135,11 +136,11 @@ class HostScheduler:
         self._long_files = LongFiles()
         self._in_flight = 0
         self.waiting = 0
-        # When the last two hosts answered last, in that order.
+        # The two hosts that answered last, older first, and when.
         self._recent: dict[str, float] = {}
-        # When some host answered well, and when one that had before could not be reached.
+        # When a host last gave a good answer; when one that had answered before last failed.
         self._good = self._gone = -math.inf
-        # A sitemap takes up to 50 MiB, so one at a time is fetched and read. These wait for it.
+        # Origins that wait to fetch a sitemap: one is fetched at a time, since it takes 50 MiB.
         self._parked: deque[Origin] = deque()
         self._sitemap_out = False
 
@@ -148,14 +149,14 @@ class HostScheduler:
 
     @property
     def wakes(self) -> float:
-        """The time at which the next host will have rested, or earlier."""
+        """The time at which the rest of the next host ends, or earlier."""
         return self.heap.wakes
 
     def __repr__(self) -> str:
         return f"<HostScheduler: {self.waiting} jobs of {len(list(self.hosts()))} hosts>"
 
     def put(self, job: Job, now: float) -> None:
-        """Let a job wait for its turn."""
+        """Add a job, which waits for the turn of its host."""
         self.waiting += 1
         name = job.url[: job.url.index("/", 8)]
         origin = self._origins.get(name)
@@ -172,11 +173,11 @@ class HostScheduler:
             origin.queue.put(job)
 
     def next(self, now: float, *, last: bool = False) -> Job | None:
-        """Remove and return the job that is to start now; None if none may.
+        """Remove and return the job to start now; None if no job may start.
 
-        A job that is `blocked` is not to be fetched, and no answer is recorded for it. The `last`
-        free worker is not for a host that has all the others, if another host has answered a
-        moment ago: its next URL may be found any time.
+        A `blocked` job must not be fetched, and no answer is recorded for it. `last` is whether
+        the job is for the last free worker. That worker is kept for a second host that answered
+        recently, if all requests in flight go to one host: a URL of the second may soon be found.
         """
         if self.heap.wakes <= now:
             self.wake(now)
@@ -189,15 +190,15 @@ class HostScheduler:
         return None
 
     def wake(self, now: float) -> float:
-        """Let the hosts that have rested take part again; return when the next one will."""
+        """Place the hosts whose rest is over; return the time at which the next rest ends."""
         while (origin := self.heap.pop_rested(now)) is not None:
             self._place(origin, now)
         return self.heap.wakes
 
     def answered(self, attempt: Attempt, now: float, *, asked: float = 0.0) -> None:
-        """Record the answer to a job that was not blocked: its place is free again.
+        """Record the answer to a job that was not blocked, so that its host may start another.
 
-        Its host rests as long as it asked for (Retry-After), in seconds from now.
+        `asked` is the Retry-After of the answer, in seconds; the host rests that long.
         """
         job, answer = attempt.job, attempt.answer
         origin = self._origins[job.url[: job.url.index("/", 8)]]
@@ -208,7 +209,7 @@ class HostScheduler:
         self._recent[origin.host.name] = now
         if len(self._recent) > 2:
             del self._recent[next(iter(self._recent))]
-        # Whether the answer for a robots.txt or a probe is good, `learn` will be told.
+        # The answers for a robots.txt and for a probe are judged in `learn`.
         page = job.purpose is Purpose.PAGE
         if page or job.purpose is Purpose.SITEMAP:
             bad = isinstance(answer, Fault) or answer.status >= LEAST_BAD
@@ -217,13 +218,13 @@ class HostScheduler:
             elif isinstance(answer, Response):
                 state.page_ok(attempt.seconds, now)
                 self._good = now
-                # A robots.txt that a proxy answers for a server which is away proves nothing.
+                # Not a robots.txt: a proxy may answer it from its cache while the server is down.
                 if page and not job.url.endswith(PATH):
                     state.good = job.url
         self._place_both(origin, now)
 
     def learn(self, learned: Learned, now: float) -> None:
-        """Take over what a settlement says about a host."""
+        """Record a new fact about a host."""
         if isinstance(learned, SitemapRead):
             return
         if isinstance(learned, RobotsMoved):
@@ -244,7 +245,7 @@ class HostScheduler:
                 origin.state.robots_ok()
                 self._good = now
             case RobotsRenewed(seconds=seconds):
-                # Rules that were forgotten meanwhile stay so.
+                # None if the rules were dropped meanwhile, to save memory.
                 if origin.robots is not None:
                     origin.robots = origin.robots.renewed(now, seconds)
                 origin.state.robots_ok()
@@ -252,7 +253,7 @@ class HostScheduler:
         self._place_both(origin, now)
 
     def sitemap_done(self, now: float) -> None:
-        """Record that the sitemap which was taken takes no more memory."""
+        """Record that the sitemap in progress is done, so that the next one may be fetched."""
         self._sitemap_out = False
         ready = False
         while self._parked and not ready:
@@ -260,33 +261,33 @@ class HostScheduler:
             origin.parked = False
             if not origin.ticket:
                 self._place(origin, now)
-            # A host that rests must not keep the others waiting.
+            # Go on if this host rests: it must not keep the others waiting.
             ready = origin.state.has_room and origin.state.free <= now
 
     def empty(self) -> Iterator[Job]:
-        """Remove and yield all jobs that wait, but for the redirects of a robots.txt."""
+        """Remove and yield all waiting jobs, except the redirects of robots.txt files."""
         for origin in self._origins.values():
             self.heap.remove(origin)
             yield from origin.empty()
         self.waiting = 0
 
     def known(self, url: str) -> Origin | None:
-        """Return the origin of a normalised http(s) URL, if it was met."""
+        """Return the record of a URL's origin, None if there is none; the URL is normalised."""
         return self._origins.get(url[: url.index("/", 8)])
 
     def origin(self, url: str) -> Origin:
-        """Return the origin of a normalised http(s) URL, made if need be."""
+        """Return the record of a URL's origin, a new one if there is none; it is normalised."""
         name = url[: url.index("/", 8)]
         origin = self._origins.get(name)
         return self._new_origin(name) if origin is None else origin
 
     def host(self, name: str) -> Origin | None:
-        """Return an origin of the host of this name (with its port), if the host was met."""
+        """Return an origin of the host with this name and port; None if there is none."""
         http = self._origins.get("http://" + name)
         return self._origins.get("https://" + name) if http is None else http
 
     def hosts(self) -> Iterator[Origin]:
-        """Yield an origin of each host, in the order in which they were met."""
+        """Yield one origin of each host, in the order in which the hosts were found."""
         done = set[Host]()
         for origin in self._origins.values():
             if origin.twin is None:
@@ -296,7 +297,7 @@ class HostScheduler:
                 yield origin
 
     def traps(self, url: str) -> HostTraps:
-        """Return what the host of a URL has shown of URLs without end."""
+        """Return the traps of the host of a URL."""
         name = url[: url.index("/", 8)]
         origin = self._origins.get(name)
         host = (self._new_origin(name) if origin is None else origin).host
@@ -326,14 +327,14 @@ class HostScheduler:
         return origin
 
     def _place_both(self, origin: Origin, now: float) -> None:
-        """Give a host its places, by both schemes: they share the load."""
+        """Place an origin, and the same host by the other scheme: they share the load."""
         if origin.twin is not None:
-            # First, for it has waited longer.
+            # First, since it has waited longer.
             self._place(origin.twin, now)
         self._place(origin, now)
 
     def _place(self, origin: Origin, now: float) -> None:
-        """Give an origin its place, if it has anything to ask for."""
+        """Place an origin in the heap if it has a job that may start, else remove it."""
         simple = not (origin.asking or origin.hops or origin.sitemaps)
         has_job = origin.pages > 0 if simple else origin.first is not None
         if has_job and origin.given_up:
@@ -344,14 +345,14 @@ class HostScheduler:
             self.heap.remove(origin)
 
     def _parks(self, origin: Origin) -> bool:
-        """Let an origin's sitemap wait for another one; return whether it has nothing else."""
+        """Park an origin whose next job is a sitemap; return whether it has no other job."""
         if origin.sitemaps and origin.first is origin.sitemaps:
             origin.parked = True
             self._parked.append(origin)
         return origin.first is None
 
     def _has_all_but_one(self, host: Host, now: float) -> bool:
-        """Whether a host has all requests in flight, and another one has answered a moment ago."""
+        """Whether all requests in flight are this host's, and another host answered recently."""
         if not 0 < self._in_flight == host.load.in_flight:
             return False
         other = next((name for name in reversed(self._recent) if name != host.name), None)
@@ -373,7 +374,7 @@ class HostScheduler:
             origin.pages -= page
             origin.sated = job.purpose is Purpose.SITEMAP
             self._sitemap_out = self._sitemap_out or origin.sated
-            # A sitemap that robots.txt itself names is allowed by it.
+            # A sitemap that robots.txt itself names is allowed.
             judged = page or (origin.sated and not is_self_named(job))
             if judged and self._obey and robots is not None and not blocked:
                 blocked = None if robots.rules.allows(job.url) else Reason.ROBOTS
@@ -393,7 +394,7 @@ class HostScheduler:
         self._give_up_if_lost(origin, answer, Reason.HOST_GIVEN_UP)
 
     def _miss(self, origin: Origin, answer: Answer, now: float, *, probe: bool = False) -> None:
-        """Record a robots.txt, or a probe, that brought no good answer."""
+        """Record a robots.txt or a probe that failed."""
         state = origin.state
         reason = Reason.HOST_GIVEN_UP if state.answered else Reason.ROBOTS_UNAVAILABLE
         record = state.probe_bad if probe else state.robots_bad
@@ -411,13 +412,14 @@ class HostScheduler:
         if origin.state.answered and isinstance(answer, Fault):
             self._gone = now
         jitter = self._plan.chance(origin.name, origin.state.failures)
-        # If hosts that were there are away, too, it may be our own network.
+        # If a host that answered before has failed since the last good answer of any host, our own
+        # network may be down.
         return Chances(jitter, network_down=self._gone > self._good)
 
     def _give_up_if_lost(self, origin: Origin, answer: Answer, reason: Reason) -> None:
         if origin.state.state is State.GIVEN_UP and origin.given_up is None:
             if isinstance(answer, Fault) and not origin.state.answered:
-                # No URL ever got an answer: this is how each of them would end.
+                # No URL of it ever got an answer, so the fault stands for all of them.
                 origin.given_up = answer
             else:
                 origin.given_up = reason

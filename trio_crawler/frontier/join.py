@@ -1,4 +1,4 @@
-"""The counting join: it knows when the last unit of work is done."""
+"""The counting join: it detects when the last unit of work is done."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import trio
 
 @dataclass(frozen=True, slots=True)
 class JoinStatistics:
-    """The count of units that are not done, and of the tasks that wait for none to be left."""
+    """The number of units that are not done, and of the tasks in `Join.wait`."""
 
     __module__ = "trio_crawler.frontier"
 
@@ -16,11 +16,11 @@ class JoinStatistics:
 
 
 class Join:
-    """Count work in and out, and let tasks wait until none is left.
+    """A count of unfinished work, and an event for zero.
 
-    It begins with one unit, for the seeding: without it a crawl of no seeds would never reach
-    zero. Count successors in before their parent is counted out; then zero is reached once,
-    and only when nothing can follow. `unfinished` is how many units are not done.
+    It begins with one unit, for the seeding: without it a crawl without seeds would never reach
+    zero. Count successors in before you count their parent out; then zero is reached once, and
+    only when nothing can follow. `unfinished` is the number of units that are not done.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -56,7 +56,7 @@ class Join:
 
     @property
     def is_over(self) -> bool:
-        """Whether every unit is done, so that no more can be counted in."""
+        """Whether every unit is done; then no more can be counted in."""
         return not self.unfinished
 
     async def wait(self) -> None:

@@ -1,4 +1,4 @@
-"""The journal: what has changed since the last transaction, and how it gets into the store."""
+"""The journal: the changes since the last transaction, and the task that writes them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ PAUSE = 0.02
 """Seconds to wait for more changes before a batch is written, unless a worker waits for it."""
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Bytes of pages that may wait to be written."""
+"""The most bytes of pages that wait to be written, before `room` waits."""
 
 _T = TypeVar("_T")
 
 
 class Journal:
-    """Gather changes in `batch`, and write them: in a thread, one batch at a time.
+    """Collect changes in `batch`, and write one batch at a time in a thread.
 
-    `at_risk` counts the URLs that workers were given and whose end is not written yet: after a
-    kill these would be fetched again. The caller sets `max_at_risk`, and hands out no more when
-    the journal is `full`.
+    `at_risk` counts the URLs that workers have received and that are not written as settled yet:
+    after a kill these would be fetched again. The caller sets `max_at_risk`, and hands out no more
+    jobs while the journal is `full`.
     """
 
     def __init__(self, make: Callable[[], Store]) -> None:
@@ -60,11 +60,11 @@ class Journal:
         self._opened = await trio.to_thread.run_sync(self._make)
 
     async def close(self, how: End, hosts: Iterable[HostStatistics], seconds: float) -> None:
-        """Write what is left and how the run ends, and close the store. Raises StoreError.
+        """Write the last batch and the end of the run, and close the store. Raises StoreError.
 
-        The hosts are gone through in the thread.
+        `hosts` is iterated over in the thread; `seconds` is the duration of the run.
         """
-        # It takes no longer than a transaction.
+        # Shielded: it takes no longer than a transaction.
         with trio.CancelScope(shield=True):
             try:
                 await self.write()
@@ -75,7 +75,7 @@ class Journal:
 
     @property
     def full(self) -> bool:
-        """Whether no more URLs may be handed out."""
+        """Whether no more jobs may be handed out."""
         return self.at_risk >= self.max_at_risk
 
     def record(self) -> None:
@@ -84,40 +84,41 @@ class Journal:
             self._recorded.set()
 
     def settle(self, number: int, outcome: Outcome) -> None:
-        """Record how a URL has ended, and its records in the streams."""
+        """Record the outcome of a URL, and its records in the streams."""
         self.batch.settled.append((number, time.time(), outcome))
         for stream in self.streams:
-            # Now: the records that are added later belong to another outcome.
+            # Now, since records that are added later belong to another outcome.
             self.batch.writes.append((stream, stream.pop()))
         if isinstance(outcome, Page):
             self._bytes += len(outcome.body)
         self.end()
 
     def end(self) -> None:
-        """Record that with the batch one URL less is at risk."""
+        """Record that one URL less is at risk after this batch."""
         self._ended += 1
         self.record()
-        # Each transaction has its price, so as many as can be wait for one; the others go on.
+        # A transaction is expensive, so a batch waits for three quarters of `max_at_risk`. The
+        # workers with the other quarter go on meanwhile.
         if self._ended * 4 >= self.max_at_risk * 3 or self._ended == self.at_risk:
             self.hurry()
 
     def hurry(self) -> None:
-        """Write the batch without waiting for more."""
+        """Write the batch without waiting for more changes."""
         if not self._urgent.is_set():
             self._urgent.set()
 
     async def room(self) -> None:
-        """Wait while too many bytes wait to be written; else no checkpoint."""
+        """Wait while too many bytes wait to be written; otherwise this is not a checkpoint."""
         while self._bytes > MAX_BYTES:
             self.hurry()
             await self._written.wait()
 
     async def ask(self, question: Callable[[], _T]) -> _T:
-        """Call a function of the store in the thread, between two batches."""
+        """Return the result of a function of the store, called in the thread between batches."""
         return await trio.to_thread.run_sync(question, limiter=self._thread)
 
     async def keep_writing(self, written: Callable[[], None]) -> None:
-        """Write batch after batch; `written` is called after each."""
+        """Write batch after batch until cancelled; call `written` after each."""
         while True:
             await self._recorded.wait()
             with trio.move_on_after(PAUSE):
@@ -126,14 +127,14 @@ class Journal:
             written()
 
     async def write(self) -> None:
-        """Write what is in the batch now. Raises StoreError; then nothing more can be written."""
+        """Write the batch. Raises StoreError; after that nothing more is written."""
         if self._broken:
             return
         batch, ended, size = self.batch, self._ended, self._bytes
         self.batch, self._ended = Batch(), 0
         self._recorded, self._urgent = trio.Event(), trio.Event()
         self._broken = True
-        # It takes no longer than a transaction, and nothing of the batch must be lost.
+        # Shielded: it takes no longer than a transaction, and no change may be lost.
         with trio.CancelScope(shield=True):
             await self.ask(partial(self.store.write, batch))
         self._broken = False

@@ -14,10 +14,10 @@ from trio_crawler.policy.plan import Plan
 
 
 class MemoryFrontier:
-    """Keep the frontier of one crawl in memory.
+    """The frontier of one crawl, in memory.
 
-    It has no bound: every consumer of URLs also produces them, so a bounded channel would
-    deadlock. The scope, the limits and the traps of the plan bound it.
+    It has no bound of its own: the workers that consume URLs also produce them, so a bounded
+    channel would deadlock. The scope, the limits and the traps of the plan bound it.
     """
 
     __module__ = "trio_crawler"
@@ -35,11 +35,11 @@ class MemoryFrontier:
 
     @property
     def jobs(self) -> JobChannel:
-        """Where the workers receive their jobs; it ends when every admitted URL is settled."""
+        """The channel from which the workers receive; it ends when every job is settled."""
         return self.hosts.jobs
 
     async def open(self, plan: Plan) -> Past | None:
-        """Begin a crawl of this plan; no earlier run has left anything.
+        """Begin a crawl of this plan; return None, since no earlier run has left any state.
 
         Raises RuntimeError when called again: a frontier serves one crawl.
         """
@@ -54,7 +54,7 @@ class MemoryFrontier:
     async def run(self) -> None:
         """Admit the first jobs of the plan; return when every admitted URL is settled.
 
-        The channel is closed then, which ends the loops of the workers.
+        Then it closes the channel, which ends the loops of the workers.
         """
         if self._plan is None:
             raise RuntimeError("open the frontier first: await frontier.open(plan)")
@@ -69,11 +69,11 @@ class MemoryFrontier:
             self.hosts.jobs.end()
 
     def known(self, urls: Collection[str]) -> set[str]:
-        """Return those of `urls` that were admitted so that no path to them calls for more."""
+        """Return the URLs among `urls` that were admitted with all the redirects of the limit."""
         return self.seen.known(urls)
 
     async def add(self, jobs: Sequence[Job]) -> int:
-        """Admit the new ones among pages and sitemaps; return how many were new."""
+        """Admit the new pages and sitemaps among `jobs`; return how many were new."""
         await trio.lowlevel.checkpoint_if_cancelled()
         admitted = self._admit(jobs)
         await trio.lowlevel.cancel_shielded_checkpoint()
@@ -81,14 +81,14 @@ class MemoryFrontier:
 
     async def settle(self, settlement: Settlement) -> None:
         """Admit the new successors, then count the job out, in one atomic step."""
-        # No more of a checkpoint: the caller waits for the next outcome anyway.
+        # No full checkpoint: the caller waits for the next outcome anyway.
         await trio.lowlevel.checkpoint_if_cancelled()
         successors: list[Job] = []
-        # A robots.txt may still be read when the crawl has ended.
+        # The robots.txt of a crawl that is over may still arrive.
         if settlement.successors and self._join.unfinished:
             successors = self.seen.admit_all(self.seen.successors(settlement))
         counts = self.hosts.settled(settlement)
-        # Also of none: a page that has ended may let others go that are held.
+        # Also of none: a page that is settled may release pages that are held.
         self.hosts.admit(successors)
         if successors:
             self._join.add(len(successors))
@@ -96,13 +96,13 @@ class MemoryFrontier:
             self._join.done()
 
     async def retry(self, attempt: Attempt, seconds: float) -> None:
-        """Let a job that was fetched come again, after so many seconds or later."""
+        """Retry a job that was fetched, after `seconds` or later."""
         await trio.lowlevel.checkpoint_if_cancelled()
         self.hosts.retry(attempt, seconds)
         await trio.lowlevel.cancel_shielded_checkpoint()
 
     def end(self, reason: Reason) -> None:
-        """Block every job that waits: the crawl is ending, for this reason."""
+        """End the crawl early: block every job that waits, for this reason."""
         self.hosts.end(reason)
 
     def statistics(self) -> FrontierStatistics:

@@ -1,4 +1,4 @@
-"""The records of hosts: what a crawl has learned of each, and what waits for it."""
+"""The records of hosts: their state and their waiting jobs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from trio_crawler.policy.traps.watch import HostTraps
 
 
 class Host:
-    """One host: all that a crawl has learned of it, by http and https together.
+    """One host, by http and https together.
 
-    `name` is the host with its port. `load` is what the host bears, `traps` what it has shown of
-    URLs without end, None as long as it has shown nothing.
+    `name` is the host with its port. `load` is its requests in flight and their limit. `traps` are
+    its URL counts, None as long as there are none.
     """
 
     __slots__ = ("load", "name", "traps")
@@ -28,7 +28,7 @@ class Host:
 
 
 class Origin:
-    """One host by one scheme: its jobs, its state, its robots.txt, its place among the others."""
+    """One host by one scheme: its jobs, its state, its robots.txt and its place in the heap."""
 
     __slots__ = (
         "asking",
@@ -50,24 +50,24 @@ class Origin:
     def __init__(self, name: str, host: Host, queue: Queue, state: HostState) -> None:
         self.name = name
         self.host = host
-        # The same host by the other scheme, if it was met.
+        # The same host by the other scheme, if the crawl has URLs of both.
         self.twin: Origin | None = None
         self.state = state
         self.queue = queue
-        # How many pages are in the queue: to ask it would be a call at each step of each job.
+        # The number of pages in the queue. Its length would be one more call at each step.
         self.pages = 0
-        # Most hosts never have any of these two. Redirects of a robots.txt lead to `hops`.
+        # None until needed: most hosts have neither. `hops` are redirects of robots.txt files.
         self.sitemaps: FifoQueue | None = None
         self.hops: FifoQueue | None = None
-        # Whether the next sitemap waits for that of another host.
+        # Whether the next sitemap waits until the sitemap of another host is done.
         self.parked = False
-        # Whether the last job was a sitemap: then a page is next, so that sitemaps starve no page.
+        # Whether the last job was a sitemap: then a page is next, so sitemaps cannot starve pages.
         self.sated = False
         self.robots: KnownRules | None = None
-        # A robots.txt or a probe that is in flight: nothing else is asked for meanwhile.
+        # The purpose of a robots.txt or probe in flight: no other job starts meanwhile.
         self.asking: Purpose | None = None
         self.given_up: Reason | Fault | None = None
-        # The number of its only valid entry in the heap.
+        # The number of the only valid entry in the heap, 0 for none.
         self.ticket = 0
 
     def __len__(self) -> int:
@@ -76,21 +76,21 @@ class Origin:
 
     @property
     def scheme(self) -> str:
-        """http or https."""
+        """The scheme: "http" or "https"."""
         return self.name.partition(":")[0]
 
     @property
     def first(self) -> Queue | None:
-        """The queue of the next job; None if there is none, or none may be asked for."""
+        """The queue that has the next job; None if there is no job, or none may start."""
         if self.asking or self.hops:
             return self.hops or None
-        # A sitemap is worth more than any page: it names pages.
+        # A sitemap comes before pages, since it lists pages.
         if self.sitemaps and not self.parked and not (self.sated and self.pages):
             return self.sitemaps
         return self.queue if self.pages else None
 
     def put(self, job: Job) -> None:
-        """Let a job wait."""
+        """Add a job to its queue."""
         if job.purpose is Purpose.PAGE:
             self.pages += 1
             self.queue.put(job)
@@ -102,14 +102,14 @@ class Origin:
             self.hops.put(job)
 
     def empty(self) -> Iterator[Job]:
-        """Remove and yield all that is admitted, which the redirects of a robots.txt are not."""
+        """Remove and yield all waiting jobs but the redirects of a robots.txt (never admitted)."""
         for queue in (self.sitemaps, self.queue):
             while queue:
                 yield queue.pop()
         self.pages = 0
 
     def before(self, job: Job, now: float, *, obey: bool) -> Job | None:
-        """Return the job that must be answered before this one: robots.txt, or a probe."""
+        """Return the job that must be answered before `job`: robots.txt, a probe, or None."""
         if job.purpose is Purpose.ROBOTS:
             return None
         if obey and not (self.robots and self.robots.is_fresh(now)) and job.url != self._file:
@@ -128,11 +128,11 @@ class Origin:
         return self.name + PATH
 
     def rejection(self, url: str) -> Reason | None:
-        """Return why robots.txt refuses a URL; None if it does not, or is not known."""
+        """Return why robots.txt disallows a URL; None if it allows it or is not known yet."""
         return None if self.robots is None or self.robots.rules.allows(url) else Reason.ROBOTS
 
     def statistics(self, now: float) -> HostStatistics:
-        """Return the counts of the host at this moment, by both schemes."""
+        """Return the statistics of the host at this moment, for both schemes."""
         both = [self] if self.twin is None else [self, self.twin]
         load, states = self.host.load, [origin.state for origin in both]
         return HostStatistics(

@@ -1,4 +1,4 @@
-"""The protocol of a frontier, and the records that it deals in."""
+"""The protocol of a frontier, and the records that it exchanges with a crawler."""
 
 # Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
 # this module.
@@ -21,10 +21,10 @@ from trio_crawler.policy.plan import Plan
 class FrontierStatistics:
     """The counts of a frontier at one moment.
 
-    `admitted` counts pages, in all runs; `waiting` those that are neither settled nor with a
-    worker. `unsettled` counts the pages and sitemaps that are not settled. Of the jobs that wait,
-    `ready` wait for the turn of their host, `held` for their level or the page budget, `delayed`
-    for their next try. `retries` counts the retries of this run.
+    `admitted` counts pages, in all runs; `waiting` counts the pages among them that are neither
+    settled nor with a worker. `unsettled` counts the pages and sitemaps that are not settled. Of
+    the jobs that wait, `ready` wait for the turn of their host, `held` for their level or the page
+    budget, `delayed` for their next try. `retries` counts the retries of this run.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -40,12 +40,13 @@ class FrontierStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What earlier runs of the same crawl have left.
+    """The state that earlier runs of the same crawl have left.
 
     `urls` yields the URLs of all pages that were admitted, in portions; `bodies` the URL and the
-    SHA-1 of each HTML page that came and was no duplicate; `outcomes` the outcomes that were
-    settled, the pages without bodies. Each may be iterated over once, in any thread, but not two
-    at the same time. `facts` returns what a page said for which a 304 comes now, if that is known.
+    SHA-1 of each HTML page that was fetched and was not a duplicate; `outcomes` the outcomes that
+    were settled, with pages that have no bodies. Each may be iterated over once, in any thread,
+    but not two of them at the same time. `facts` returns the stored facts of a page that is now
+    answered with 304, or None.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -60,31 +61,31 @@ class Past:
 
 
 class Frontier(Protocol):
-    """Where the seen URLs, the waiting jobs and the counts of one crawl are kept.
+    """The store of the seen URLs, the waiting jobs and the counts of one crawl.
 
     A crawler calls `open` and then `run`, once. Its workers receive from `jobs`. For each job that
-    is not blocked the crawler calls `hosts.answered`, and then `settle`, or `retry` to get the job
-    again later; for a blocked job it calls `settle` alone. `add`, `settle` and `retry` are atomic:
-    they change everything or nothing, and a cancellation changes nothing.
+    is not blocked the crawler calls `hosts.answered`, and then `settle`, or `retry` to receive the
+    job again later; for a blocked job it calls `settle` alone. `add`, `settle` and `retry` are
+    atomic: they change everything or nothing, and a call that is cancelled changes nothing.
 
-    What is admitted (pages and sitemaps) is counted in before its parent is counted out, and once.
-    The jobs that `hosts` makes itself (robots.txt, probes) are neither counted nor remembered:
+    Each admitted page and sitemap is counted in once, before its parent is counted out. The jobs
+    that `hosts` makes itself (robots.txt, probes) are neither counted nor recorded as seen:
     `hosts.settled` returns whether a settlement counts.
 
-    At an early end a frontier in memory blocks what waits, so that each URL gets its outcome; one
-    that lasts keeps it for a later run.
+    When the crawl ends early, a frontier in memory blocks the waiting jobs, so that each URL gets
+    its outcome; a frontier that lasts keeps them for a later run.
     """
 
     @property
     def jobs(self) -> trio.abc.ReceiveChannel[Job]:
-        """Where the workers receive their jobs; it ends when the crawl is over."""
+        """The channel from which the workers receive; it ends when the crawl is over."""
 
     @property
     def hosts(self) -> Hosts:
-        """The records of the hosts, and the order of their turns."""
+        """The hosts of the crawl, which decide when each waiting job starts."""
 
     async def open(self, plan: Plan) -> Past | None:
-        """Begin a crawl of this plan; return what earlier runs of it have left, if any.
+        """Begin a crawl of this plan; return the state that earlier runs left, None if none.
 
         Raises RuntimeError when called again: a frontier serves one crawl.
         """
@@ -93,10 +94,10 @@ class Frontier(Protocol):
         """Admit the first jobs of the plan; return when the crawl is over."""
 
     def known(self, urls: Collection[str]) -> AbstractSet[str]:
-        """Return those of `urls` that were admitted and need no judging. May leave some out."""
+        """Return URLs among `urls` that were admitted and need not be judged; not always all."""
 
     async def add(self, jobs: Sequence[Job]) -> int:
-        """Admit the new ones among pages and sitemaps; return how many were new.
+        """Admit the new pages and sitemaps among `jobs`; return how many were new.
 
         When the crawl is over nothing is admitted.
         """
@@ -105,10 +106,10 @@ class Frontier(Protocol):
         """Admit the new successors, then count the job out, in one atomic step."""
 
     async def retry(self, attempt: Attempt, seconds: float) -> None:
-        """Let a job that was fetched come again, after so many seconds or later."""
+        """Retry a job that was fetched, after `seconds` or later."""
 
     def end(self, reason: Reason) -> None:
-        """Fetch nothing more: the crawl is ending, for this reason."""
+        """End the crawl early: fetch nothing more, for this reason."""
 
     def statistics(self) -> FrontierStatistics:
         """Return the counts at this moment."""

@@ -1,4 +1,4 @@
-"""Queues: the waiting jobs of one host, in the order in which they come out."""
+"""Queues for the waiting jobs of one host."""
 
 import heapq
 from typing import Any, Protocol
@@ -8,16 +8,16 @@ from trio_crawler.policy.order import Order, breadth_first
 
 
 class Queue(Protocol):
-    """Keep jobs in order."""
+    """A queue of jobs in some order."""
 
     def put(self, job: Job) -> None:
         """Add a job."""
 
     def peek(self) -> Job:
-        """Return the job that comes next; there must be one."""
+        """Return the next job; the queue must not be empty."""
 
     def pop(self) -> Job:
-        """Remove and return the job that comes next; there must be one."""
+        """Remove and return the next job; the queue must not be empty."""
 
     def __len__(self) -> int: ...
 
@@ -26,7 +26,7 @@ Queue.__module__ = "trio_crawler.frontier"
 
 
 class FifoQueue:
-    """Jobs in the order in which they came; an empty queue takes 150 bytes, a deque 700."""
+    """A queue in first-in, first-out order; an empty one takes 150 bytes, an empty deque 700."""
 
     __slots__ = ("_first", "_jobs")
 
@@ -52,14 +52,14 @@ class FifoQueue:
         self._jobs[self._first] = None
         self._first += 1
         if self._first * 2 >= len(self._jobs):
-            # Each job is moved once at most, on the average.
+            # On average each job is moved at most once.
             del self._jobs[: self._first]
             self._first = 0
         return job
 
 
 class PriorityQueue:
-    """Jobs by rank; those of the same rank as they came."""
+    """A queue in the order of ranks; jobs with equal ranks are first in, first out."""
 
     __slots__ = ("_jobs", "_number", "_order")
 
@@ -77,14 +77,14 @@ class PriorityQueue:
         heapq.heappush(self._jobs, (self._order(job), self._number, job))
 
     def peek(self) -> Job:
-        """Return the job of the least rank."""
+        """Return the job with the least rank."""
         return self._jobs[0][2]
 
     def pop(self) -> Job:
-        """Remove and return the job of the least rank."""
+        """Remove and return the job with the least rank."""
         return heapq.heappop(self._jobs)[2]
 
 
 def make_queue(order: Order) -> Queue:
-    """Return an empty queue. Links are found breadth first anyway, so that needs no ranks."""
+    """Return an empty queue. Breadth first needs no ranks: links are found in that order."""
     return FifoQueue() if order is breadth_first else PriorityQueue(order)

@@ -1,4 +1,4 @@
-"""Resume: what earlier runs have left in a crawl directory, as a frontier needs it."""
+"""Resume a crawl: read the state that earlier runs left in a crawl directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trio_crawler.store.store import Store
 
 
 def past_of(store: Store, facts: Callable[[str], Awaitable[Facts | None]]) -> Past:
-    """Return what earlier runs of this walk have left; `facts` answers for their pages."""
+    """Return the state that earlier runs of this walk left, with this `facts` function."""
     walk = store.walk
     return Past(
         statistics=store.statistics(),
@@ -31,31 +31,31 @@ def past_of(store: Store, facts: Callable[[str], Awaitable[Facts | None]]) -> Pa
 def known_rules(
     store: Store, token: str, now: float, today: float
 ) -> Iterator[tuple[str, KnownRules]]:
-    """Yield the origins whose rules an earlier run of this walk read, and those rules.
+    """Yield each origin with robots.txt rules from an earlier run of this walk, and the rules.
 
-    Rules of an earlier walk do not hold: a walk goes by the rules of its own time, and reads the
-    sitemaps again that these name. `now` and `today` are the same moment, by the clock of the
-    crawl and by that of the answers. Many files take long, so this is for a thread.
+    The rules of an earlier walk are not used: each walk reads robots.txt again, and the sitemaps
+    that it names. `now` and `today` are the same moment, by Trio's clock and as Unix time. Call
+    this in a thread, since many files take long.
     """
     began = store.walk.began()
     for origin, at, answer in store.robots():
         rules = interpret(answer, token) if at >= began else None
         if rules is not None:
-            # A clock that was set back must not make them last for longer.
+            # If the clock was set back, the rules must not stay valid for longer.
             age = max(today - at, 0.0)
             yield origin, KnownRules(rules, now - age, validator_of(answer.headers))
 
 
 class EarlierPages:
-    """The pages that came in an earlier walk, and the validators to ask for them again.
+    """The pages that an earlier walk fetched, and their validators for conditional requests.
 
-    ▶ It keeps no more than a page needs: some 230 bytes, with both validators.
+    ▶ A page with both validators takes some 230 bytes of memory.
     """
 
     __slots__ = ("_pages",)
 
     def __init__(self) -> None:
-        # By the hash of the URL, as the seen keys are; the validators are latin-1.
+        # By the hash of the URL, like `UrlSet`; the validators are latin-1.
         self._pages: dict[int, tuple[int, bytes]] = {}
 
     def add(self, pages: Iterable[tuple[str, int, Validator]]) -> None:
@@ -65,12 +65,12 @@ class EarlierPages:
             self._pages[hash(url)] = number, packed
 
     def number(self, url: str) -> int | None:
-        """Return the number of the page that came from a URL."""
+        """Return the number of the page at a URL; None if no earlier walk fetched it."""
         known = self._pages.get(hash(url))
         return None if known is None else known[0]
 
     def conditional(self, job: Job) -> Job:
-        """Return a job that asks only for changes, if there is anything to ask by."""
+        """Return the job as a conditional request, if its page has a stored validator."""
         known = self._pages.get(hash(job.url)) if self._pages else None
         if known is None or job.purpose is not Purpose.PAGE or job.blocked is not None:
             return job

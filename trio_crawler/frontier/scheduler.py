@@ -1,7 +1,7 @@
 """The scheduler of one crawl: which job goes to a worker next, and when.
 
-All frontiers use it. They differ only in where the seen URLs, the waiting jobs and the counts are
-kept.
+All frontiers use it. They differ only in where they keep the seen URLs, the waiting jobs and the
+counts.
 """
 
 import heapq
@@ -34,28 +34,28 @@ from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.policy.retry import LEAST_BAD, blames_host, retry_after
 from trio_crawler.policy.robots.store import KnownRules
 
-# Jobs that workers receive without a checkpoint: no fetch that never waits may hold the others.
+# Jobs between two checkpoints of `receive`: a fetch that never waits must not starve other tasks.
 _EAGER = 16
 
 
 class JobChannel(trio.abc.ReceiveChannel[Job]):
-    """Receive the jobs that `choose` returns, each just when a worker can start it.
+    """A channel of the jobs that `choose` returns, each chosen when a worker can start it.
 
-    `choose` is synchronous and returns None for none; its argument says whether it chooses for the
-    last worker that is free. A job that lay in a channel would start late, so that two starts at
-    one host would come too close together, or one in spite of a Retry-After. So no job ever waits
-    in here: `hand_out` is to be called whenever there may be a job for the workers that wait.
+    `choose` is synchronous and returns None if no job may start; its argument is whether the job
+    is for the last free worker. No job waits in this channel: such a job would start late, too
+    soon after another start at its host or in spite of a Retry-After. Call `hand_out` whenever
+    there may be a job for the workers that wait.
 
     `receive` is a checkpoint only when it waits, and at every 16th job. ▶ With a checkpoint at
-    each job all answers that came together are read before the first worker sends its next
-    request: 100 workers at a server that takes 200 ms got 414 pages/s instead of 500.
+    each job, all answers that arrive together would be read before the first worker sends its next
+    request: 100 workers at a server that takes 200 ms had 414 pages/s instead of 500.
     """
 
     __module__ = "trio_crawler.frontier"
 
     def __init__(self, choose: Callable[[bool], Job | None]) -> None:
         self._choose = choose
-        # Workers that wait and have no job; ▶ the channel's statistics take 1.5 us a call.
+        # The workers that wait for a job; ▶ the statistics of the channel take 1.5 us a call.
         self._waiting = 0
         self._taken = 0
         self._sender, self._receiver = trio.open_memory_channel[Job](math.inf)
@@ -64,7 +64,7 @@ class JobChannel(trio.abc.ReceiveChannel[Job]):
         """Receive a job, or wait for one. Raises trio.EndOfChannel when the crawl is over."""
         self._taken += 1
         if not self._taken % _EAGER:
-            # Before the choice: a job that was chosen starts at once.
+            # Before the choice: a job must start at once when it is chosen.
             await trio.lowlevel.checkpoint()
         job = self._choose(not self._waiting)
         if job is not None:
@@ -77,10 +77,10 @@ class JobChannel(trio.abc.ReceiveChannel[Job]):
             raise
 
     def hand_out(self) -> None:
-        """Give jobs to the workers that wait, as long as there are both.
+        """Choose jobs for the workers that wait, until there is no job or no such worker.
 
-        The jobs start in Trio's next pass, so an answer that comes in the same pass is too late
-        for them.
+        The jobs start in the next pass of Trio's scheduler, so an answer that arrives in the same
+        pass has no influence on the choice.
         """
         while self._waiting:
             job = self._choose(self._waiting == 1)
@@ -90,21 +90,21 @@ class JobChannel(trio.abc.ReceiveChannel[Job]):
             self._sender.send_nowait(job)
 
     def end(self) -> None:
-        """Let the workers' loops end."""
+        """Close the channel, which ends the loops of the workers."""
         self._sender.close()
 
     async def aclose(self) -> None:
-        """Close this end; there is nothing to wait for."""
+        """Close the receiving end."""
         self._receiver.close()
         await trio.lowlevel.checkpoint()
 
 
 class LevelGate:
-    """Hold pages back until their level, or the page budget, lets them wait for their host.
+    """Pages that are held until their level, or the page budget, releases them to their host.
 
-    With a depth limit a level starts when the level above it is done: only then is the depth of a
-    page its true distance from a seed, whatever answers first. With a page budget no more pages
-    are out than the budget has left, so exactly that many are fetched.
+    With a depth limit a level starts when the level above it is done, so that the depth of a page
+    is its true distance from a seed. With a page budget no more pages are released than the budget
+    has left, so exactly that many are fetched.
     """
 
     __slots__ = (
@@ -124,7 +124,7 @@ class LevelGate:
         self._queue = queue
         self._level = 0
         self._now = queue()
-        # By level: a run that goes on begins with the pages of two levels.
+        # By level: a run that resumes a crawl starts with the pages of two levels.
         self._later: dict[int, Queue] = {}
         self._restoring = False
         self._out = 0
@@ -138,31 +138,31 @@ class LevelGate:
         return self._budget <= 0
 
     def spend(self, pages: int) -> None:
-        """Record that earlier runs have used up so much of the page budget.
+        """Subtract the `pages` that earlier runs used from the page budget.
 
-        The jobs that they left are put here next, in any order: no level starts before `restored`.
+        Next, `put` the jobs that they left, in any order: no level starts before `restored`.
         """
         self._budget -= pages
         self._restoring = True
 
     def restored(self) -> None:
-        """Record that all jobs which earlier runs left are here."""
+        """Record that all jobs that earlier runs left were put."""
         self._restoring = False
 
     def put(self, job: Job) -> None:
-        """Let a page wait."""
+        """Add a page to the queue of its level."""
         queue = self._now
         if self._by_level and (job.depth > self._level or self._restoring):
             queue = self._later.get(job.depth) or self._later.setdefault(job.depth, self._queue())
         queue.put(job)
 
     def settle(self, outcome: Outcome | None) -> None:
-        """Record the outcome of a page that was out; a redirect gives its place to its target."""
+        """Record the outcome of a page that was released; a redirect does not use the budget."""
         self._out -= 1
         self._budget -= isinstance(outcome, Page | Failure)
 
     def release(self) -> Iterator[Job]:
-        """Yield the pages that may go on now; each counts as out until it is settled."""
+        """Yield the pages that may start now; each counts as released until it is settled."""
         if not (self._restoring or self._out or self._now) and self._later:
             self._level = min(self._later)
             self._now = self._later.pop(self._level)
@@ -171,23 +171,23 @@ class LevelGate:
             yield self._now.pop()
 
     def empty(self) -> Iterator[Job]:
-        """Remove and yield all pages that wait."""
+        """Remove and yield all pages that are held."""
         for queue in (self._now, *self._later.values()):
             while queue:
                 yield queue.pop()
 
 
 class Hosts:
-    """The hosts of one crawl: their records, their waiting jobs, and the order of their turns.
+    """The hosts of one crawl: their records, their waiting jobs, and which job starts next.
 
-    `end` is called, once, when the page budget or the time of the plan is used up. `queue` makes
-    what the pages of one host wait in, by the plan's order in memory if it is not given. `choose`
-    takes the place of `next_job`, which it may call; its argument is that of `JobChannel`.
+    `end` is called, once, when the page budget or the time budget of the plan is used up. `queue`
+    makes the queue for the pages of one host; the default is a queue in memory in the order of the
+    plan. `choose` replaces `next_job`, and may call it; `JobChannel` documents its argument.
 
-    `jobs` gives the workers their jobs. `traps` returns what the host of a normalised URL has
-    shown of URLs without end. `ended` is why nothing more is fetched, None until then;
-    `deadline` is the time at which the time budget will be used up. `waiting` counts the pages
-    that wait, `retries` the retries of pages.
+    `jobs` is the channel from which the workers receive. `traps` returns the traps of the host of
+    a normalised http(s) URL. `ended` is why nothing more is fetched, None until then. `deadline`
+    is the time, by Trio's clock, at which the time budget is used up. `waiting` is the number of
+    pages that wait, `retries` the number of retries of pages.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -212,12 +212,12 @@ class Hosts:
         self._gate: LevelGate | None = None
         if min(limits.max_depth, limits.max_pages) < math.inf:
             self._gate = LevelGate(plan, queue or (lambda: make_queue(plan.order)))
-        # Jobs that wait for their next try, by the time at which they fall due.
+        # A heap of jobs that wait for their next try, by the time at which they are due.
         self._delayed: list[tuple[float, int, Job]] = []
         self._number = 0
-        # The last attempts of those pages, without their bodies.
+        # The last attempts at those jobs, without bodies.
         self._last: dict[tuple[Purpose, str], Attempt] = {}
-        # Jobs that are not fetched any more: they go out at once, blocked.
+        # Jobs that are not to be fetched: the workers receive them first.
         self._blocked: deque[Job] = deque()
         self._stopped: float | None = None
         self._wakes = math.inf
@@ -228,21 +228,24 @@ class Hosts:
 
     @property
     def ready(self) -> int:
-        """How many jobs wait for the turn of their host."""
+        """The number of jobs that wait for the turn of their host."""
         return len(self._scheduler) + len(self._blocked)
 
     @property
     def held(self) -> int:
-        """How many pages wait for their level, or for the page budget."""
+        """The number of pages that wait for their level, or for the page budget."""
         return 0 if self._gate is None else len(self._gate)
 
     @property
     def delayed(self) -> int:
-        """How many jobs wait for their next try."""
+        """The number of jobs that wait for their next try."""
         return len(self._delayed)
 
     async def keep_time(self) -> None:
-        """Release the jobs that fall due, and end the crawl in time; until cancelled."""
+        """Release delayed jobs when they are due, and end the crawl at its deadline.
+
+        The time budget begins with this call. Never returns: cancel it when the crawl is over.
+        """
         self.deadline = trio.current_time() + self._plan.limits.max_seconds
         try:
             while True:
@@ -254,7 +257,7 @@ class Hosts:
             self._stopped = trio.current_time()
 
     def _release_due(self, now: float) -> float:
-        """Release what has fallen due; return the time at which something else will."""
+        """Release the jobs that are due; return the time at which to call this again."""
         if now >= self.deadline:
             self.deadline = math.inf
             self._end(Reason.TIME_BUDGET)
@@ -265,7 +268,7 @@ class Hosts:
         return min(due, self._scheduler.wake(now), self.deadline)
 
     def next_job(self, last: bool) -> Job | None:
-        """Remove and return the job that is to start now; None if none may."""
+        """Remove and return the job to start now; None if no job may start."""
         job: Job | None = None
         if self._blocked:
             job = self._blocked.popleft()
@@ -282,7 +285,7 @@ class Hosts:
         return job
 
     def admit(self, jobs: Iterable[Job]) -> None:
-        """Let new pages and sitemaps wait for their turns."""
+        """Add new pages and sitemaps, which wait for the turn of their host."""
         now = trio.current_time()
         for job in jobs:
             page = job.purpose is Purpose.PAGE
@@ -298,7 +301,7 @@ class Hosts:
         self.jobs.hand_out()
 
     def answered(self, attempt: Attempt) -> None:
-        """Record the answer to a job that was not blocked: its host may be asked again."""
+        """Record the answer to a job that was not blocked, so that its host may start another."""
         answer, asked = attempt.answer, 0.0
         if isinstance(answer, Response) and answer.status >= LEAST_BAD and blames_host(answer):
             asked = retry_after(answer.headers, datetime.now(UTC)) or 0.0
@@ -307,10 +310,10 @@ class Hosts:
             self.jobs.hand_out()
 
     def settled(self, settlement: Settlement) -> bool:
-        """Record how a job ended, and what was learned; return whether the job was admitted.
+        """Record the settlement of a job; return whether the job was admitted, so that it counts.
 
-        Robots.txt files and probes are never admitted: the scheduler itself asks for them. To be
-        called before the successors are admitted.
+        Robots.txt files and probes are never admitted: the scheduler itself makes these jobs. Call
+        this before the successors are admitted.
         """
         job = settlement.job
         if self._last:
@@ -330,10 +333,10 @@ class Hosts:
         return False
 
     def retry(self, attempt: Attempt, seconds: float) -> None:
-        """Let a job come again after so many seconds, or later.
+        """Retry a job after `seconds` or later; block it at once if the crawl ends before.
 
-        A job that would come after the end of the crawl comes at once, blocked. Its attempt is
-        kept for `last`, without the body: any number of URLs may wait for a retry.
+        Its attempt is kept for `last`, without the body, since any number of URLs may wait for a
+        retry.
         """
         job, now = attempt.job, trio.current_time()
         if job.purpose is Purpose.SITEMAP:
@@ -353,17 +356,20 @@ class Hosts:
             self._woken.set()
 
     def drop(self, attempt: Attempt) -> None:
-        """Record that a job is left for a later run."""
+        """Record that a job that was fetched is left for a later run."""
         if attempt.job.purpose is Purpose.SITEMAP:
             self._scheduler.sitemap_done(trio.current_time())
             self.jobs.hand_out()
 
     def last(self, job: Job) -> Attempt | None:
-        """Return the last attempt of a job that waits for a retry, without the body."""
+        """Return the last attempt of a job that waits for a retry; None if there is none.
+
+        Its response has no body, unless the job was blocked at once.
+        """
         return self._last.get((job.purpose, job.url))
 
     def end(self, reason: Reason) -> None:
-        """Block all jobs that wait, and those that are admitted later: the crawl is ending."""
+        """End the crawl early: block all jobs that wait, and all jobs that are admitted later."""
         if self.ended is not None:
             return
         self.ended = reason
@@ -375,24 +381,24 @@ class Hosts:
         self.jobs.hand_out()
 
     def origin(self, url: str) -> Origin:
-        """Return the record of the origin of a normalised http(s) URL, made if need be."""
+        """Return the record of the origin of a normalised http(s) URL, a new one if needed."""
         return self._scheduler.origin(url)
 
     def known(self, url: str) -> Origin | None:
-        """Return the record of the origin of a normalised http(s) URL, if it was met."""
+        """Return the record of the origin of a normalised http(s) URL; None if there is none."""
         return self._scheduler.known(url)
 
     def statistics(self) -> Mapping[str, HostStatistics]:
-        """Return the hosts by name, as they were met; their counts are of the moment of asking."""
+        """Return the hosts by name, in the order found; each look-up returns current counts."""
         return _HostsByName(self._scheduler, self._now)
 
     def _now(self) -> float:
         return trio.current_time() if self._stopped is None else self._stopped
 
     def spend(self, pages: int) -> None:
-        """Record that earlier runs have used up so much of the page budget.
+        """Subtract the `pages` that earlier runs used from the page budget.
 
-        The jobs that they left are admitted next, in any order, until `restored` is called.
+        Next, admit the jobs that they left, in any order, and then call `restored`.
         """
         if self._gate is not None:
             self._gate.spend(pages)
@@ -403,23 +409,24 @@ class Hosts:
         return self._gate is not None and self._gate.is_spent
 
     def restored(self) -> None:
-        """Record that all jobs which earlier runs left are admitted."""
+        """Record that all jobs that earlier runs left are admitted."""
         if self._gate is not None:
             self._gate.restored()
             self._release(trio.current_time())
         self.jobs.hand_out()
 
     def restore_bodies(self, bodies: Iterable[tuple[str, bytes]]) -> None:
-        """Record the URL and the SHA-1 of each HTML page of earlier runs that was no copy.
+        """Record the URL and the SHA-1 of each HTML page of earlier runs that was not a copy.
 
-        To be called before anything else is recorded of any host, if only with no bodies.
+        Call this in every run that resumes a crawl, also without bodies, and before anything else
+        is recorded about a host.
         """
         self._scheduler.by_digest = True
         for url, digest in bodies:
             self.traps(url).restore_body(url, digest)
 
     def restore_urls(self, urls: Iterable[str]) -> None:
-        """Count URLs that earlier runs admitted, in that order, for the traps of their hosts."""
+        """Count the URLs that earlier runs admitted, in order, in the traps of their hosts."""
         by_origin: defaultdict[str, list[str]] = defaultdict(list)
         for url in urls:
             by_origin[url[: url.index("/", 8)]].append(url)
@@ -427,7 +434,7 @@ class Hosts:
             self.traps(found[0]).restore(found)
 
     def restore_rules(self, url: str, known: KnownRules) -> None:
-        """Store the rules that an earlier run read: the host was there then."""
+        """Store the rules that an earlier run read; its host counts as one that has answered."""
         origin = self.origin(url)
         origin.state.answered = True
         self._scheduler.store_rules(origin, known)
@@ -439,7 +446,7 @@ class Hosts:
 
 
 class _HostsByName(Mapping[str, HostStatistics]):
-    """The hosts of a crawl for its caller."""
+    """The statistics of the hosts of a crawl, by name."""
 
     def __init__(self, scheduler: HostScheduler, now: Callable[[], float]) -> None:
         self._scheduler = scheduler
@@ -462,7 +469,7 @@ class _HostsByName(Mapping[str, HostStatistics]):
 
 
 def _without_body(attempt: Attempt) -> Attempt:
-    """Return an attempt as it is kept for a job that waits: without what may be large."""
+    """Return an attempt without the body of its response."""
     if isinstance(attempt.answer, Fault):
         return attempt
     return replace(attempt, answer=replace_fields(attempt.answer, body=b""))

@@ -11,7 +11,7 @@ from trio_crawler.page.urls import seen_key
 
 
 class Urls(Protocol):
-    """A set of URLs, as a set of str is one."""
+    """A set of URLs, such as a set of str."""
 
     def add(self, url: str, /) -> None:
         """Add a URL."""
@@ -20,7 +20,7 @@ class Urls(Protocol):
         """Add many URLs."""
 
     def intersection(self, urls: Collection[str], /) -> set[str]:
-        """Return those of `urls` that are in the set."""
+        """Return the URLs among `urls` that are in the set."""
 
     def __contains__(self, url: object, /) -> bool: ...
 
@@ -31,17 +31,18 @@ Urls.__module__ = "trio_crawler.frontier"
 
 
 class Seen:
-    """Decide which job, if any, a job still calls for.
+    """The seen URLs, which decide what job, if any, is to be fetched for a new job.
 
-    A URL first met at the end of a redirect chain has few redirects left. Met again on a fuller
-    path it must not be fetched twice, nor may its own redirect stay cut. So for URLs that were
-    admitted with less than the full budget it is kept how much they had and where they led; a
-    fuller path walks along these hops and goes on where the first one ran out.
+    A URL that is first found at the end of a redirect chain has few redirects left. When it is
+    found again on a path with more redirects left, it must not be fetched twice, but the chain
+    that was cut must go on. So for each URL that was admitted with less than the full budget,
+    this class keeps the redirects left and the target. A path with more redirects left follows
+    these targets, and goes on where the first path ran out.
 
-    `done` keeps the URLs that no path can call for any more; a set of str if it is not given.
+    `done` keeps the URLs that were admitted with the full budget; by default it is a set of str.
 
-    For a frontier that lasts: `raised` collects (redirects, number) where a fuller path was found
-    to a URL of which `number` was told the number; the frontier stores and clears the list.
+    For a frontier that lasts: when the budget of a URL is raised that `number` was called for,
+    `raised` gets (redirects, number). The frontier stores these pairs and clears the list.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -50,7 +51,7 @@ class Seen:
 
     def __init__(self, max_redirects: int = 10, done: Urls | None = None) -> None:
         self._full = max_redirects
-        # A key is in one of the two: in the first when no path can call for anything more.
+        # A key is in one of the two: in the first if it had the full budget of redirects.
         self._done: Urls = set() if done is None else done
         self._left: dict[str, int] = {}
         self._hops: dict[str, str] = {}
@@ -66,16 +67,16 @@ class Seen:
         return key in self._done or key in self._left
 
     def known(self, urls: Collection[str]) -> set[str]:
-        """Return those of `urls` to which no path can call for anything more."""
-        # Nearly all links of nearly all pages are known, under the very spelling that is their
-        # key: one step in C finds these, at a quarter of what asking for each would cost.
+        """Return the URLs among `urls` that no path can add anything to."""
+        # Nearly all links of nearly all pages are known, and equal to their keys: one step in C
+        # finds these, at a quarter of the cost of a look-up for each.
         known = self._done.intersection(urls)
         if "%" in "".join(urls):
             known.update([url for url in urls if "%" in url and seen_key(url) in self._done])
         return known
 
     def admit_all(self, jobs: Iterable[Job]) -> list[Job]:
-        """Return what to fetch for jobs, as `admit` does for one."""
+        """Return the jobs to fetch for `jobs`, as `admit` does for one."""
         fresh = []
         for job in jobs:
             if (new := self.admit(job)) is not None:
@@ -83,9 +84,9 @@ class Seen:
         return fresh
 
     def admit(self, job: Job) -> Job | None:
-        """Return what to fetch for `job`: itself, the target of a chain cut short, or nothing.
+        """Return the job to fetch for `job`: itself, the target of a chain that was cut, or None.
 
-        A sitemap is fetched once, whether or not its URL is also that of a page.
+        Record its URL as seen. A sitemap counts apart from a page of the same URL.
         """
         if job.purpose is Purpose.SITEMAP:
             if job.url in self._sitemaps:
@@ -117,17 +118,17 @@ class Seen:
     def number(self, url: str, number: int) -> None:
         """Record the number under which a URL was stored when it was admitted.
 
-        To be called for URLs with less than the full budget, at least.
+        Call it at least for URLs with less than the full budget.
         """
         key = seen_key(url)
         if key in self._left:
             self._numbers[key] = number
 
     def successors(self, settlement: Settlement) -> Sequence[Job]:
-        """Return the successors of a settlement, with the redirects that they may still follow.
+        """Return the successors of a settlement, with the redirects that they have left.
 
-        The target of a redirect gets those of the fullest path to the URL that led there; a link
-        starts anew.
+        A link has the full budget. The target of a redirect has one less than the URL that
+        redirects, counted on the path to that URL with the most redirects left.
         """
         if not isinstance(settlement.outcome, Redirect | Failure):
             return settlement.successors
@@ -137,7 +138,7 @@ class Seen:
         ]
 
     def follow(self, url: str, job: Job) -> Job:
-        """Record that `url` led to `job`; return it with the redirects of the fullest path."""
+        """Record that `url` redirects to `job`; return the job with the redirects it has left."""
         key = seen_key(url)
         if key not in self._left:
             return job
@@ -145,7 +146,7 @@ class Seen:
         return replace(job, redirects=max(job.redirects, self._left[key] - 1))
 
     def restore(self, rows: Iterable[tuple[int, str, int]]) -> None:
-        """Add URLs that were admitted before: number, URL, and redirects left."""
+        """Add URLs that earlier runs admitted: number, URL, and redirects left."""
         self._done.update(self._restored(rows))
 
     def _restored(self, rows: Iterable[tuple[int, str, int]]) -> Iterator[str]:
@@ -163,7 +164,7 @@ class Seen:
         self._sitemaps.update(urls)
 
     def restore_hops(self, hops: Iterable[tuple[str, str]]) -> None:
-        """Add where URLs led: each with its target. To be called when all are restored."""
+        """Add redirects of earlier runs: URL and target. Call it after `restore`."""
         for url, target in hops:
             key = seen_key(url)
             if key in self._left:

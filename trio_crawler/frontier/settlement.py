@@ -1,4 +1,4 @@
-"""Settlements: how a job ends, what follows from it, and what was learned of its host."""
+"""Settlements: the end of a job, its successors, and new facts about its host."""
 
 # Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
 # this module.
@@ -13,10 +13,10 @@ from trio_crawler.policy.robots.rules import Rules
 
 
 class RobotsRules(msgspec.Struct, frozen=True):
-    """The rules that the robots.txt at `url` has from now on.
+    """The robots.txt at `url` was read, and has these rules.
 
-    `answer` is the response they were read from, None if a later run must ask again. `rejected`
-    are the sitemaps that the file names and that are not fetched.
+    `answer` is the response that they were read from, None if a later run must fetch it again.
+    `rejected` are the sitemaps that the file names and that are not fetched.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -29,7 +29,7 @@ class RobotsRules(msgspec.Struct, frozen=True):
 
 
 class RobotsRenewed(msgspec.Struct, frozen=True):
-    """The old rules of the robots.txt at `url` hold for so many more seconds."""
+    """The old rules of the robots.txt at `url` are valid for `seconds` more."""
 
     __module__ = "trio_crawler.frontier"
 
@@ -55,7 +55,7 @@ class RobotsMoved(msgspec.Struct, frozen=True):
 
 
 class ProbeAnswered(msgspec.Struct, frozen=True):
-    """A page that came before was fetched again to see whether its host is back."""
+    """A page that was fetched before was fetched again, to see whether its host is back."""
 
     __module__ = "trio_crawler.frontier"
 
@@ -64,10 +64,10 @@ class ProbeAnswered(msgspec.Struct, frozen=True):
 
 
 class SitemapRead(msgspec.Struct, frozen=True):
-    """A sitemap was read, or will not be; `sitemap` is None for one that led elsewhere.
+    """A sitemap was read, or is not fetched; `sitemap` is None for one that redirects.
 
-    `listings` are what it says about URLs, by their seen keys; `rejected` are the sitemaps that it
-    names and that are not fetched.
+    `listings` are its listings of URLs, by seen key; `rejected` are the sitemaps that it names and
+    that are not fetched.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -80,14 +80,14 @@ class SitemapRead(msgspec.Struct, frozen=True):
 Learned: TypeAlias = (
     RobotsRules | RobotsRenewed | RobotsMissing | RobotsMoved | ProbeAnswered | SitemapRead
 )
-"""What a settlement says about a host, for its record and for the store."""
+"""A new fact about a host, for the record of the host and for the store."""
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """How one job ends, and what follows.
+    """The end of one job, and the jobs that follow from it.
 
     `outcome` is None for a robots.txt, a sitemap or a probe. `successors` are admitted if they are
-    new; more of them may have been admitted before, by `Frontier.add`.
+    new; other successors may have been admitted before, by `Frontier.add`.
     """
 
     __module__ = "trio_crawler.frontier"

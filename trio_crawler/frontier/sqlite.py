@@ -1,8 +1,8 @@
-"""The frontier that lasts: all decisions in memory, each change of them in a crawl directory.
+"""The frontier that lasts: it decides in memory, and writes each change to a crawl directory.
 
-▶ A SQLite that knows the seen URLs costs a core of its own. So the seen URLs are known in memory,
-as 64-bit keys, and only what is new and what has ended is written: in a thread, by one transaction
-for all changes that came meanwhile.
+▶ To look up the seen URLs in SQLite costs a CPU core. So they are kept in memory, as 64-bit keys,
+and only new and settled URLs are written. A thread writes them, with all changes since the last
+transaction in one transaction.
 """
 
 import time
@@ -31,29 +31,32 @@ from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
 from trio_crawler.store.streams import Stream
 
-# Stored jobs that are admitted at once, before others have their turn.
+# Stored jobs that are admitted at once, before other tasks can run.
 _TURN = 500
 
 
 class SqliteFrontier:
-    """Keep the frontier of a crawl in a directory, so that a later run can go on with it.
+    """The frontier of a crawl in a directory, so that a later run can resume the crawl.
 
-    An async context manager: entering opens the directory, makes it if need be, and keeps others
-    out until it is left. However the process ends, no settled outcome is lost, and no more URLs
-    are fetched again than the crawler has workers. The records of a `stream` are written together
-    with the outcomes.
+    An async context manager: entering opens the directory, creates it if it does not exist, and
+    locks it until the block is left. If the process is killed, no settled outcome is lost, and at
+    most as many URLs are fetched again as the crawler has workers. The records of a `stream` are
+    written together with the outcomes.
 
-    When a crawl is ended early, the URLs that wait are not skipped but stay. `refresh` walks a
-    site again whose walk has ended, asking by the validators that are stored. `meaning` holds what
-    makes it this crawl and no other (by name, anything that JSON can hold): a directory with
-    another meaning is refused. `settings` are kept with the run, for readers.
+    When a crawl ends early, the waiting URLs are not skipped but kept for a later run. A walk is
+    one pass over the site, in one run or more. With `refresh` a new walk begins if the last one
+    has ended; it makes conditional requests from the stored validators.
 
-    Beyond some 50,000 waiting URLs the others are on disk, if the order is breadth first; any
-    other order keeps all in memory.
+    `meaning` identifies the crawl: a mapping of names to values that JSON can represent. A
+    directory that has another meaning is rejected. `settings` are stored with the run, for
+    information only.
 
-    Raises StoreError, on entering or out of the crawl, when the directory cannot be used: its text
-    is one line that says why and what to do. DifferentCrawl is one for another `meaning`. Raises
-    TypeError, naming it, for an argument that makes no sense.
+    With breadth-first order, some 50,000 waiting URLs are in memory and all others on disk; with
+    any other order all are in memory.
+
+    Raises StoreError, when it is entered or from the crawl, if the directory cannot be used; its
+    text is one line with the cause and the remedy. DifferentCrawl, a StoreError, is raised for
+    another `meaning`. Raises TypeError, naming the argument, for an invalid value.
     """
 
     __module__ = "trio_crawler"
@@ -82,7 +85,7 @@ class SqliteFrontier:
         self._ending = False
         self._over = trio.Event()
         self._since = 0.0
-        # Pages that are not restored yet, and those that are left for a later run.
+        # The number of pages not restored yet, and of pages left for a later run.
         self._stored = self._left = 0
 
     async def __aenter__(self) -> Self:
@@ -114,12 +117,12 @@ class SqliteFrontier:
         head: Callable[[], bytes] = bytes,
         rest: Callable[[], bytes] = bytes,
     ) -> Stream:
-        """Open a file that holds a record of each outcome, once, however often a run is killed.
+        """Return a stream to a file with exactly one record of each outcome, also after kills.
 
-        The record of an outcome given to its `add` is written when the outcome is settled:
-        `encode` is called in a thread. A record that a killed run has left half written is
-        removed. `head` returns the beginning of a new file, `rest` the bytes that each transaction
-        adds besides. To be called before the crawl begins.
+        Pass each outcome to the stream's `add`. Its record, `encode(outcome)`, is made in a thread
+        and written when the outcome is settled. A record that a killed run left half written is
+        removed. `head` returns the first bytes of a new file, `rest` more bytes to append with
+        each transaction. Call this before the crawl begins; the frontier closes the stream.
         """
         check_kind("path", path, (str, Path), "a path")
         for name, function in (("encode", encode), ("head", head), ("rest", rest)):
@@ -130,25 +133,25 @@ class SqliteFrontier:
         return stream
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield the outcomes that this walk has settled so far, the pages without bodies.
+        """Yield the outcomes that this walk has settled so far; the pages have no bodies.
 
-        Not while the crawl runs: it has the database for itself.
+        Do not call this while the crawl runs: it uses the database in another thread.
         """
         return self._journal.store.walk.outcomes()
 
     def bodies(self) -> Iterator[tuple[str, bytes, float]]:
-        """Yield the URL, the SHA-1 and the Unix time of each body that came; as `outcomes`."""
+        """Yield the URL, the SHA-1 and the Unix time of each body; call it as `outcomes`."""
         return (row for rows in self._journal.store.walk.bodies() for row in rows)
 
     @property
     def jobs(self) -> JobChannel:
-        """Where the workers receive their jobs; it ends when all is settled, or the crawl ends."""
+        """The channel from which the workers receive; it ends when the crawl is over."""
         return self.hosts.jobs
 
     async def open(self, plan: Plan) -> Past | None:
-        """Begin a crawl of this plan; return what earlier runs of this walk have left, if any.
+        """Begin a crawl of this plan; return the state that earlier runs left, None if none.
 
-        Raises RuntimeError when called again, and when the frontier was not entered.
+        Raises RuntimeError when called again, or if the frontier was not entered.
         """
         store = self._journal.store
         if self._plan is not None:
@@ -163,16 +166,16 @@ class SqliteFrontier:
             await trio.lowlevel.checkpoint()
             return None
         past = await self._journal.ask(partial(past_of, store, self._facts))
-        # Until `run` knows each of them.
+        # Until `run` has restored each of them.
         self._index.admitted = past.statistics.admitted
         self._stored = past.statistics.waiting
         self.hosts.spend(past.statistics.pages + past.statistics.failures)
         return past
 
     async def run(self) -> None:
-        """Go on where the last run ended; return when all is settled, or the crawl was ended.
+        """Resume the crawl; return when every job is settled, or the crawl was ended early.
 
-        By then all is written. Raises StoreError when something could not be.
+        All changes are written then. Raises StoreError if one cannot be written.
         """
         if self._plan is None:
             raise RuntimeError("open the frontier first: await frontier.open(plan)")
@@ -191,33 +194,33 @@ class SqliteFrontier:
             self.hosts.jobs.end()
 
     def known(self, urls: Collection[str]) -> set[str]:
-        """Return those of `urls` that were admitted so that no path to them calls for more."""
+        """Return the URLs among `urls` that were admitted with all the redirects of the limit."""
         return self._index.known(urls)
 
     async def add(self, jobs: Sequence[Job]) -> int:
-        """Admit the new ones among pages and sitemaps; return how many were new."""
-        # Before and not after: the settlement that comes next is in the same batch.
+        """Admit the new pages and sitemaps among `jobs`; return how many were new."""
+        # The checkpoint comes first, so that the settlement that follows is in the same batch.
         await trio.lowlevel.checkpoint()
         return 0 if self._join.is_over else self._admit(self._index.enter(jobs))
 
     async def settle(self, settlement: Settlement) -> None:
         """Admit the new successors, then count the job out, in one atomic step.
 
-        A checkpoint only where too many bytes wait to be written. It is written a little later, as
-        one transaction.
+        A checkpoint only if too many bytes wait to be written. The change is written later, in one
+        transaction.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         await self._journal.room()
         counts = self.hosts.settled(settlement)
         if self._join.is_over:
-            # A robots.txt may still be read when the crawl has ended.
+            # The robots.txt of a crawl that is over may still arrive.
             settlement = replace(settlement, successors=())
         self._admit(self._index.settle(settlement))
         if counts:
             self._join.done()
 
     async def retry(self, attempt: Attempt, seconds: float) -> None:
-        """Let a job that was fetched come again, after so many seconds, or in a later run."""
+        """Retry a job that was fetched, after `seconds` or later, or else in a later run."""
         await trio.lowlevel.checkpoint_if_cancelled()
         stored = self._index.take_back(attempt.job)
         if self._ending or trio.current_time() + seconds >= self.hosts.deadline:
@@ -228,7 +231,7 @@ class SqliteFrontier:
         await trio.lowlevel.cancel_shielded_checkpoint()
 
     def end(self, reason: Reason) -> None:
-        """Hand out nothing more: the crawl is ending, and the waiting URLs are for a later run."""
+        """End the run early: start no more jobs, and keep the waiting URLs for a later run."""
         self._ending = True
         self._journal.record()
         self._journal.hurry()
@@ -248,14 +251,14 @@ class SqliteFrontier:
         )
 
     async def _facts(self, url: str) -> Facts | None:
-        """Return what a page said in the last walk in which it came."""
+        """Return the facts of a page from the last walk that fetched it; None if unknown."""
         number = self._index.earlier(url)
         if number is None:
             return None
         return await self._journal.ask(partial(self._journal.store.facts, number))
 
     async def _restore(self, plan: Plan) -> None:
-        """Take over what earlier runs have left."""
+        """Restore the state that earlier runs left."""
         store = self._journal.store
         await self._journal.ask(partial(self._index.restore, store))
         clocks = trio.current_time(), time.time()
@@ -279,14 +282,14 @@ class SqliteFrontier:
         return len(fresh)
 
     def _written(self) -> None:
-        """Go on after a transaction."""
+        """Hand out jobs after a transaction, or end the run."""
         ended = self._ending or self._join.is_over
         if ended and not self._journal.at_risk:
             self._over.set()
         self.jobs.hand_out()
 
     def _choose(self, last: bool) -> Job | None:
-        """Choose a job, if one more may be at risk."""
+        """Return the job to start now; None if no more URLs may be at risk."""
         if self._ending or self._journal.full:
             return None
         job = self.hosts.next_job(last)
@@ -303,6 +306,6 @@ def _stored_job(
     priority: float | None,
     tries: int,
 ) -> StoredJob:
-    """Return the job of a row that waits."""
+    """Return the job of a stored row."""
     about = (Purpose(purpose), priority, None, None)
     return StoredJob(url, depth, redirects, referrer, tries, *about, number)

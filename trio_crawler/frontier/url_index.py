@@ -1,4 +1,4 @@
-"""The URL index: which URLs a lasting crawl knows, each under its number in the database."""
+"""The URL index: the seen URLs of a crawl that lasts, and their numbers in the database."""
 
 # The annotations are objects, not strings: the fields of StoredJob are decoded by them.
 
@@ -16,13 +16,13 @@ from trio_crawler.store.store import Store
 
 
 class StoredJob(Job, frozen=True, array_like=True):
-    """A job, and the number under which its URL is stored."""
+    """A job with the number of its URL in the database."""
 
     number: int = 0
 
     @classmethod
     def of(cls, job: Job, number: int) -> "StoredJob":
-        """Return a job as it is stored."""
+        """Return a job with its number."""
         return cls(
             job.url,
             job.depth,
@@ -38,7 +38,7 @@ class StoredJob(Job, frozen=True, array_like=True):
 
 
 class UrlIndex:
-    """Number the new URLs, know those that workers have, and journal each change."""
+    """The seen URLs and the jobs that workers have; each change is recorded in the journal."""
 
     def __init__(self, max_redirects: int, journal: Journal) -> None:
         self._max_redirects = max_redirects
@@ -50,13 +50,13 @@ class UrlIndex:
         self._number = 0
 
     def known(self, urls: Collection[str]) -> set[str]:
-        """Return those of `urls` that were admitted so that no path to them calls for more."""
+        """Return the URLs among `urls` that were admitted with all the redirects of the limit."""
         return self.seen.known(urls)
 
     def restore(self, store: Store) -> None:
-        """Take over what earlier runs have left; of a million URLs in some two seconds."""
+        """Restore the URLs that earlier runs left; a million take some two seconds."""
         self._number = store.last_number()
-        # Room for as many from the beginning saves a third of the time.
+        # Room for all of them from the beginning saves a third of the time.
         self.seen = Seen(self._max_redirects, UrlSet(self.admitted))
         admitted = 0
         for rows in store.walk.urls():
@@ -68,7 +68,7 @@ class UrlIndex:
         self._earlier.add(store.walk.validators())
 
     def enter(self, jobs: Iterable[Job]) -> list[StoredJob]:
-        """Return the new ones of these jobs, each under a number of its own."""
+        """Return the new jobs among `jobs`, each with a new number."""
         fresh = [self._store(job) for job in self.seen.admit_all(jobs)]
         self.admitted += sum(job.purpose is Purpose.PAGE for job in fresh)
         if self.seen.raised:
@@ -85,13 +85,13 @@ class UrlIndex:
         return StoredJob.of(job, self._number)
 
     def hand_out(self, job: StoredJob) -> Job:
-        """Record that a worker gets a job; in a later walk it asks for changes only."""
+        """Record that a worker receives a job; return the job, conditional if that is possible."""
         self._out[job.purpose, job.url] = job
         self._journal.at_risk += 1
         return self._earlier.conditional(job)
 
     def take_back(self, job: Job) -> StoredJob:
-        """Record that a job which a worker had waits again; return it under its number."""
+        """Record that a job that a worker had waits again; return it with its number."""
         before = self._out.pop((job.purpose, job.url))
         batch = self._journal.batch
         batch.tried.append((before.number, job.tries))
@@ -100,7 +100,7 @@ class UrlIndex:
         return StoredJob.of(job, before.number)
 
     def settle(self, settlement: Settlement) -> list[StoredJob]:
-        """Record how a job ended; return the new ones of the jobs that follow from it."""
+        """Record the settlement of a job; return its new successors."""
         job, learned = settlement.job, settlement.learned
         fresh = self.enter(self.seen.successors(settlement))
         if settlement.outcome is not None:
@@ -112,7 +112,7 @@ class UrlIndex:
             self._journal.batch.sitemaps.append((number, learned.sitemap, listings))
             self._journal.end()
         if isinstance(learned, RobotsRules) and learned.answer is not None:
-            # The sitemaps that it names are in the batch, or written.
+            # Not before the sitemaps that it names: these are in this batch, or written.
             entry = origin(learned.url), time.time(), learned.answer
             self._journal.batch.robots.append(entry)
             self._journal.record()
@@ -122,5 +122,5 @@ class UrlIndex:
         return fresh
 
     def earlier(self, url: str) -> int | None:
-        """Return the number of the page that came from a URL in an earlier walk."""
+        """Return the number of the page that an earlier walk fetched from a URL, None if none."""
         return self._earlier.number(url)

@@ -1,4 +1,4 @@
-"""A set of very many URLs, in a few bytes for each."""
+"""A set of very many URLs, with a few bytes for each."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ from itertools import filterfalse
 from struct import Struct
 
 _WIDTH = 8
-# Keys in a bucket, on the average: fewer take more memory, more take longer to search.
+# Average number of keys in a bucket: fewer take more memory, more take longer to search.
 _FILL = 10
-# URLs that are kept as they are, and how long these may be: together 12 MiB at most.
+# The most recent URLs kept as str, and the most characters of one: together at most 12 MiB.
 _RECENT, _LONGEST = 32_768, 256
 
-# ▶ Whether a key is `in` a bucket takes twice as long as how often it is there: `in` looks first
-# whether it was given a number.
+# ▶ `key in bucket` takes twice as long as `bucket.count(key)`: `in` first tests whether the key is
+# a number.
 _pack = Struct("<q").pack
 
 
 class UrlSet:
-    """A set of URLs, kept as 64-bit keys in 14 bytes for each.
+    """A set of URLs, kept as 64-bit keys with 14 bytes for each.
 
-    Two URLs may have one key, and then the second is taken for the first: in a set of 10,000,000
-    that happens with a chance of 3 in 1,000,000. A key is Python's hash of a str, which is salted
-    anew in each process: no site can know which URLs share one, and a key means nothing to another
-    process. With a PYTHONHASHSEED that is known, such as 0, a site can name two URLs of its own
-    that share one (to find them takes 2**32 hashes), so that only one of them is fetched; to hide
-    a certain URL of somebody else takes 2**64.
+    Two URLs may have the same key; then the second counts as seen. In a set of 10,000,000 URLs
+    this happens with a chance of 3 in 1,000,000. A key is Python's hash of a str, which has
+    another salt in each process: a site cannot know which URLs collide, and a key is valid in one
+    process only. If PYTHONHASHSEED is known, such as 0, a site can find two of its own URLs that
+    collide (in 2**32 hashes), so that only one of them is fetched; to hide a given URL of another
+    site takes 2**64 hashes.
 
-    To begin with room for as many as are `expected` saves a third of the time to add them.
+    Room for `expected` URLs from the beginning saves a third of the time to add them.
 
-    ▶ A set of the same keys takes 60 to 100 bytes for each, and holds the crawl for 0.2 s at
-    5,000,000 and 0.9 s at 10,000,000 while it grows. Here one bucket of keys is divided at a time
-    (linear hashing), and each is searched by a single step in C.
+    ▶ A Python set of the same keys takes 60 to 100 bytes for each. It blocks the event loop for
+    0.2 s at 5,000,000 and 0.9 s at 10,000,000 keys when it grows. Here one bucket of keys is
+    divided at a time (linear hashing), and a bucket is searched by a single step in C.
     """
 
     __slots__ = ("_buckets", "_count", "_high", "_low", "_recent")
 
     def __init__(self, expected: int = 0) -> None:
-        # A bucket is the keys which end in the bits of its index, side by side.
+        # A bucket is the concatenation of the keys that end in the bits of its index.
         self._buckets = [b""] * max(2, expected // _FILL)
         self._count = 0
-        # Masks: what the buckets that were divided, and the others, are found by.
+        # Masks that find the index of a key: `_high` if that bucket exists already, else `_low`.
         self._high = (1 << len(self._buckets).bit_length()) - 1
         self._low = self._high >> 1
-        # Those that were asked for of late: most links of a page are on many other pages.
+        # The URLs found most recently: most links of a page are on many other pages.
         self._recent: set[str] = set()
 
     def __len__(self) -> int:
@@ -75,7 +75,7 @@ class UrlSet:
             self.add(url)
 
     def intersection(self, urls: Collection[str]) -> set[str]:
-        """Return those of `urls` that are in the set."""
+        """Return the URLs among `urls` that are in the set."""
         known = self._recent.intersection(urls)
         if len(known) < len(urls):
             found = self._search(list(filterfalse(known.__contains__, urls)))

@@ -1,10 +1,10 @@
-"""The network: fetch one URL at a time, over connections that are reused while they are safe.
+"""The network: fetch URLs over connections that are reused while that is safe.
 
 Public are `CookieStore`, for the cookies of an `HttpFetch`; `Wire`, the HTTP/1.1 client that an
-`HttpFetch` uses, with `Security`, its certificates; and the statistics of all three.
+`HttpFetch` uses; `Security`, the certificates that both accept; and three kinds of statistics.
 """
 
 import lazy_loader
 
-# A crawl without cookies needs no store for them.
+# Lazily: a crawl without cookies does not need the cookie store.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

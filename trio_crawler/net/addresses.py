@@ -1,4 +1,4 @@
-"""Addresses: the policy that decides which addresses a crawl may connect to."""
+"""The policy that decides which addresses a crawl may connect to."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Block: TypeAlias = IPv4Network | IPv6Network
 
 _CACHED = 4096
 
-# The IANA special-purpose address registries (RFC 6890, RFC 8190) and those of multicast; the
-# first match counts. `ipaddress.is_global` does not serve: it calls multicast and ::127.0.0.1
+# The IANA special-purpose address registries (RFC 6890, RFC 8190) and the multicast registries;
+# the first match counts. `ipaddress.is_global` is not used: it calls multicast and ::127.0.0.1
 # global, and its value for other blocks depends on the patch version of Python.
 _METADATA = "a cloud metadata address"
 _V4: tuple[tuple[IPv4Network, str], ...] = tuple(
@@ -40,7 +40,7 @@ _V4: tuple[tuple[IPv4Network, str], ...] = tuple(
         ("172.16.0.0/12", "a private address"),  # RFC 1918
         ("192.0.0.0/24", "a reserved address"),  # RFC 6890: IETF protocol assignments
         ("192.0.2.0/24", "a documentation address"),  # RFC 5737
-        ("192.88.99.0/24", "a reserved address"),  # RFC 7526: once the 6to4 relays
+        ("192.88.99.0/24", "a reserved address"),  # RFC 7526: deprecated 6to4 relays
         ("192.168.0.0/16", "a private address"),  # RFC 1918
         ("198.18.0.0/15", "a benchmarking address"),  # RFC 2544
         ("198.51.100.0/24", "a documentation address"),  # RFC 5737
@@ -70,9 +70,9 @@ _V6: tuple[tuple[IPv6Network, str], ...] = tuple(
         ("2001::/23", "a reserved address"),  # RFC 2928: IETF protocol assignments
     )
 )
-# RFC 4291, 2.5.4: the only block of global unicast that was ever allocated.
+# The only allocated block of global unicast (RFC 4291, 2.5.4).
 _UNICAST = IPv6Network("2000::/3")
-# The networks whose addresses embed an IPv4 address, and the number of bits that follow it.
+# The networks of addresses that embed an IPv4 address, and the number of bits that follow it.
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _CARRIERS = (
     (_MAPPED, 0),  # RFC 4291, 2.5.5.2
@@ -82,21 +82,21 @@ _CARRIERS = (
 
 
 class _Judgement(NamedTuple):
-    """The kind of an address, None for a public one, and the `forms` that a user may open."""
+    """The kind of an address, None for a public one, and the `forms` in which it can be opened."""
 
     kind: str | None
     forms: tuple[Address, ...] = ()
 
 
 class AddressPolicy:
-    """The addresses a crawl may connect to: the public ones, and those that are opened.
+    """The addresses a crawl may connect to: public ones, and others that are opened.
 
-    A seed whose host is an address opens exactly that address. A seed whose host is a name opens
-    the addresses of its first lookup, so that a later change of the name opens no other.
-    `allow_private` has addresses and networks ("10.0.0.0/8"), which also open the IPv4-mapped
-    addresses of the same. Seeds are normalised URLs.
+    A seed with an address as its host opens exactly that address. A seed with a name opens the
+    addresses of the first lookup of that name; later lookups open no other address.
+    `allow_private` has addresses and networks ("10.0.0.0/8") to open, together with their
+    IPv4-mapped addresses. Seeds must be normalised URLs.
 
-    Raises ValueError, which names the entry, for one of `allow_private` that is neither.
+    Raises ValueError, naming the entry, if one of `allow_private` is neither.
     """
 
     def __init__(self, seeds: Iterable[str] = (), allow_private: Iterable[str] = ()) -> None:
@@ -112,7 +112,7 @@ class AddressPolicy:
         return f"<AddressPolicy: {opened} addresses opened, {allowed} networks allowed>"
 
     def record(self, host: str, addresses: Sequence[str]) -> None:
-        """Open the addresses of the first lookup of `host`, if that is a seed's name."""
+        """Open the addresses of the first lookup of `host`, if `host` is the name of a seed."""
         if addresses and host in self._not_looked_up:
             self._not_looked_up.remove(host)
             for kind, forms in map(_judge, addresses):
@@ -120,9 +120,9 @@ class AddressPolicy:
                     self._opened.update(forms[:1])
 
     def block_reason(self, host: str, address: str) -> str | None:
-        """Return a sentence why `address`, found for `host`, is blocked; None if it is not.
+        """Return a sentence why `address`, looked up for `host`, is blocked; None if it is not.
 
-        `address` may be in brackets. Anything but an address is blocked.
+        `address` may be in brackets. Any other text than an address is blocked.
         """
         kind, forms = _judge(address)
         if kind is None or self._is_opened(forms):
@@ -131,7 +131,7 @@ class AddressPolicy:
         if not forms:
             return sentence
         if host in self._names:
-            return f"{sentence} that its first lookup did not give; name it with --allow-private"
+            return f"{sentence} that was not in its first lookup; name it with --allow-private"
         return f"{sentence}; name it as a seed or with --allow-private"
 
     def _is_opened(self, forms: tuple[Address, ...]) -> bool:
@@ -141,7 +141,7 @@ class AddressPolicy:
 
 
 def parse_address(host: str) -> Address | None:
-    """Parse a host that is an address, in brackets or not. Returns None for a name."""
+    """Return the address that a host is, in brackets or not; None for a name."""
     try:
         return ip_address(bare(host))
     except ValueError:
@@ -161,7 +161,7 @@ def _judge(address: str) -> _Judgement:
     if isinstance(found, IPv4Address):
         return _Judgement(_kind_v4(found), (found,))
     if found.scope_id is not None:
-        # It names an interface of this machine, and no URL can have it.
+        # The scope names an interface of this machine; no URL can have one.
         return _Judgement("an address with a scope, which is never connected to")
     if found in _MAPPED:
         return _Judgement(_kind_v6(found), (found, _inner(found, 0)))

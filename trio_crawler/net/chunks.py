@@ -1,4 +1,4 @@
-"""ChunkDecoder: the body of a chunked message, decoded by llhttp."""
+"""Decode the body of a chunked message, by llhttp."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ChunkDecoder:
     """A decoder of one chunked body (RFC 9112, 7.1).
 
     `ended` is set after the last chunk and the trailers, which are dropped. `clean` is False if
-    any byte came behind them.
+    any byte follows them.
     """
 
     __slots__ = ("_idle", "_parser", "_pieces", "_tail", "_trailers", "clean", "ended")
@@ -29,8 +29,7 @@ class ChunkDecoder:
         self._idle = 0
         self._trailers = -1
         self._parser = httptools.HttpResponseParser(self)
-        # Servers that write a size before they know it leave spaces for its digits; curl, h11
-        # and the browsers skip them.
+        # Some servers reserve spaces for the digits of the size; curl, h11 and browsers skip them.
         self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
         self._parser.feed_data(_HEAD)
 
@@ -39,7 +38,7 @@ class ChunkDecoder:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
-            # Bytes behind the end belong to no answer, whatever they are.
+            # Bytes after the end do not belong to this response, so they need not be valid.
             if not self.ended:
                 raise _bad(f"the chunks of the body are damaged: {error}") from None
             self.clean = False
@@ -50,13 +49,13 @@ class ChunkDecoder:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _check_tail(self, data: bytes) -> None:
-        """Detect the line ends that llhttp skips between messages: a body ends in two at most."""
+        """Detect the line ends that llhttp skips between messages: a body ends in at most two."""
         tail = (self._tail + data)[-5:]
         if not tail.endswith(_END) or tail[0] in _END:
             self.clean = False
 
     def _check_framing(self, data: bytes) -> None:
-        """Bound the bytes that are not body: chunk extensions, trailers."""
+        """Raise FetchError for too many bytes of chunk extensions and trailers."""
         self._tail = (self._tail + data[-5:])[-5:]
         self._idle = 0 if self._pieces else self._idle + len(data)
         if self._idle > MAX_HEAD_BYTES or self._trailers > MAX_HEAD_LINES:
@@ -73,7 +72,7 @@ class ChunkDecoder:
         self._trailers += not self.ended
 
     def on_message_begin(self) -> None:
-        """Record that another answer follows the end (httptools calls this)."""
+        """Record that another response follows the end (httptools calls this)."""
         self.clean = not self.ended
 
     def on_message_complete(self) -> None:

@@ -1,4 +1,4 @@
-"""Connection: one socket to one origin, for one request and its response at a time."""
+"""A connection: one socket to one origin, for one request and its response at a time."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ class Connection:
         self._chunks: ChunkDecoder | None = None
 
     def is_stale(self) -> bool:
-        """Whether the server has closed an idle connection, or sent bytes unasked."""
+        """Whether the server has closed an idle connection, or sent bytes without a request."""
         return not self.stream.is_quiet()
 
     def is_unanswered(self) -> bool:
-        """Whether no byte of the response has come."""
+        """Whether no byte of the response was received."""
         return self._unanswered
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class Connection:
         return head
 
     async def read(self) -> bytes:
-        """Return the next bytes of the body, none when all of it has come."""
+        """Return the next bytes of the body, none at its end."""
         while True:
             if piece := self._take():
                 self._count(piece)
@@ -118,7 +118,7 @@ class Connection:
             self._buffer = data
 
     def drain(self) -> None:
-        """Read the rest of a body if all of it has come: then the connection can be reused."""
+        """Read the rest of a body without waiting; at its end the connection may be reusable."""
         try:
             while self._take():
                 pass
@@ -139,7 +139,7 @@ class Connection:
             if head.status >= 200:
                 return head
             if head.status == 101:
-                raise bad_reply("the server changes to a protocol that was not asked for")
+                raise bad_reply("the server switches to a protocol that was not requested")
         raise bad_reply(f"the answer begins with more than {MAX_INTERIM_HEADS} interim answers")
 
     async def _raw_head(self, max_bytes: int) -> bytes:
@@ -153,7 +153,7 @@ class Connection:
             data = await self._receive()
             if not data:
                 raise self._no_answer()
-            # Not counted at the socket: the closing bytes of TLS belong to no response.
+            # Not counted at the socket: the closing alert of TLS is not part of a response.
             self._unanswered = False
             self._buffer = self._buffer + data if self._buffer else data
             if (end := end_of_head(self._buffer, searched)) is None:
@@ -171,7 +171,7 @@ class Connection:
         self._head = head
 
     def _take(self) -> bytes:
-        """Return the bytes of the body that are in the buffer, and drop them there."""
+        """Remove and return the bytes of the body that are in the buffer."""
         data, self._buffer = self._buffer, b""
         if not data:
             return b""
@@ -195,7 +195,7 @@ class Connection:
         self.reusable = clean and self._head.keep_alive
 
     def _check_end(self) -> None:
-        """Refuse the end of the connection, except for a body without a stated length."""
+        """Raise FetchError if the body has a length or chunks, and so is not complete."""
         if self._chunks is not None or self._left is not None:
             raise FetchError(Reason.INCOMPLETE, self._shortfall(), Phase.READ)
 

@@ -1,4 +1,4 @@
-"""CookieStore: the cookies of the hosts of a crawl."""
+"""The cookies of a crawl, by host."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from trio_crawler.page import urls
 from trio_crawler.policy.http_dates import parse_http_date
 
 MAX_COOKIES = 50
-"""Cookies that one host may have."""
+"""The most cookies of one host."""
 
 MAX_BYTES = 8 * 1024
-"""Bytes of names, values and paths that one host may have."""
+"""The most bytes of names, values and paths of one host."""
 
 MAX_HOSTS = 10_000
-"""Hosts that may have cookies."""
+"""The most hosts that have cookies."""
 
 MAX_TOTAL_BYTES = 64 * 1024 * 1024
-"""Bytes of memory, roughly, that all cookies together may take."""
+"""The most bytes of memory, roughly, of all cookies together."""
 
-# RFC 6265bis, 5.6: a longer cookie is rejected, a longer attribute is ignored.
+# A longer cookie is rejected, a longer attribute is ignored (RFC 6265bis, 5.6).
 _MAX_PAIR = 4096
 _MAX_ATTRIBUTE = 1024
 _MAX_SECONDS = 400 * 86_400
@@ -36,13 +36,13 @@ _MAX_SECONDS = 400 * 86_400
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _MAX_AGE = re.compile("-?[0-9]+")
 _BLANK = " \t"
-# Bytes that Python needs for a cookie besides its text, measured.
+# Bytes of memory that a cookie takes besides its text, measured.
 _OVERHEAD = 350
 
 
 @dataclass(frozen=True, slots=True)
 class _Cookie:
-    """One cookie: `ends` by the clock of the store, `born` its place in the order of creation."""
+    """One cookie: it expires at `ends`, by the clock of the store; `born` orders by creation."""
 
     name: str
     value: str
@@ -57,7 +57,7 @@ class _Cookie:
 
 
 class _Jar:
-    """The cookies of one host by name and path; the one not set for longest comes first."""
+    """The cookies of one host, by name and path, in the order in which they were last set."""
 
     __slots__ = ("cookies", "size")
 
@@ -66,7 +66,7 @@ class _Jar:
         self.size = 0
 
     def put(self, cookie: _Cookie) -> None:
-        """Store a cookie instead of an older one; evict the oldest ones beyond the bounds."""
+        """Store or replace a cookie; evict the oldest cookies beyond the bounds."""
         self.drop((cookie.name, cookie.path))
         self.cookies[cookie.name, cookie.path] = cookie
         self.size += cookie.size
@@ -93,15 +93,15 @@ class CookieStore:
     """The cookies of a crawl, in memory, by RFC 6265 and its successor draft (6265bis).
 
     It is stricter than both in one point: a cookie is sent only to the host that set it, on any
-    port, whatever its Domain is. A cookie with a Domain that does not include its host is
-    rejected. So no list of public suffixes is needed.
+    port, also if its Domain includes other hosts. A cookie with a Domain that does not include its
+    host is rejected. So no list of public suffixes is needed.
 
-    A host may have 50 cookies and 8 KiB, 10,000 hosts may have cookies, and all of them take
-    64 MiB at most: those not set for longest are evicted first. URLs are normalised http or https
-    URLs. Cookies expire by `clock`, which returns seconds from any start; Expires is compared
-    with `today`, which returns the current datetime with a time zone.
+    A host may have 50 cookies and 8 KiB, 10,000 hosts may have cookies, and all of them take at
+    most 64 MiB: the cookies that were set least recently are evicted first. URLs must be
+    normalised http or https URLs. Cookies expire by `clock`, which returns seconds from any start;
+    Expires is compared with `today`, which returns the current datetime with a time zone.
 
-    Raises TypeError, which names the argument, for a clock or calendar that is no function.
+    Raises TypeError, naming the argument, if `clock` or `today` is not a function.
     """
 
     __module__ = "trio_crawler.net"
@@ -125,15 +125,15 @@ class CookieStore:
         return f"<CookieStore: {figures.cookies} cookies of {figures.hosts} hosts>"
 
     def statistics(self) -> CookieStatistics:
-        """Count the cookies at this moment, expired or not."""
+        """Return the counts at this moment, expired cookies included."""
         cookies = sum(len(jar.cookies) for jar in self._jars.values())
         return CookieStatistics(len(self._jars), cookies)
 
     def cookies_for(self, url: str) -> str | None:
         """Return the value of the Cookie header for a URL, or None if it has no cookies.
 
-        Longer paths come first, then older cookies (RFC 6265, 5.4). Encoded in Latin-1, the value
-        has the bytes of the cookies as they were set.
+        Longer paths come first, then older cookies (RFC 6265, 5.4). One character stands for one
+        byte (Latin-1).
         """
         jar = self._jars.get(urls.host(url)) if self._jars else None
         if jar is None:
@@ -162,7 +162,7 @@ class CookieStore:
         if _permitted(url, parsed):
             self._put(jar, url, parsed, now)
         if jar.cookies:
-            # At the end of the dict again: the first host is the one not set for longest.
+            # At the end of the dict: the first host is the one that set cookies least recently.
             self._jars[name] = jar
         self._weight += jar.weight - before
         while len(self._jars) > MAX_HOSTS or self._weight > MAX_TOTAL_BYTES:
@@ -215,7 +215,7 @@ class _SetCookie:
                 self.expires = parse_http_date(value) or self.expires
 
     def seconds(self, today: Callable[[], datetime]) -> float:
-        """Return its lifetime in seconds: Max-Age before Expires; infinite without either."""
+        """Return the lifetime in seconds: by Max-Age, else by Expires, else infinite."""
         if self.max_age is not None:
             return max(0, min(self.max_age, _MAX_SECONDS))
         if self.expires is not None:
@@ -243,13 +243,13 @@ def _prefix_permits(parsed: _SetCookie) -> bool:
 
 def _within(host: str, domain: str) -> bool:
     """Whether a host domain-matches (RFC 6265, 5.1.3); an address matches only itself."""
-    # In the URL Standard a host whose last part is a number is an address.
+    # A host with a number as its last part is an address (WHATWG URL Standard).
     address = host.rpartition(".")[2].isdigit()
     return host == domain or (not address and host.endswith("." + domain))
 
 
 def _hides_secure_cookie(jar: _Jar, url: str, name: str, path: str) -> bool:
-    """Whether a cookie that came without TLS would be sent instead of a secure one."""
+    """Whether a cookie that was set without TLS would be sent instead of a secure one."""
     return not url.startswith("https:") and any(
         cookie.secure and cookie.name == name and _covers(cookie.path, path)
         for cookie in jar.cookies.values()
@@ -262,7 +262,7 @@ def _directory(path: str) -> str:
 
 
 def _covers(path: str, requested: str) -> bool:
-    """Whether the path of a request matches that of a cookie (RFC 6265, 5.1.4)."""
+    """Whether the path of a request matches the path of a cookie (RFC 6265, 5.1.4)."""
     if not requested.startswith(path):
         return False
     return len(requested) == len(path) or path.endswith("/") or requested[len(path)] == "/"

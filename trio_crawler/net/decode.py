@@ -1,4 +1,4 @@
-"""Body: the bytes of one response, decoded in bounded steps, and the slots for decoding."""
+"""Decode the body of a response in bounded steps, with a bound on concurrent decoders."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ OFFERED = "gzip, deflate, br, zstd"
 
 MAX_CODINGS = 2
 MAX_SECONDS = 1.0
-"""CPU seconds one body may take to decode: a tenth is enough for 10 MiB of any real page."""
+"""The most CPU seconds to decode one body; a tenth is enough for 10 MiB of any real page."""
 
 SLICE_SECONDS = 0.001
 """CPU seconds of decoding after which other tasks run."""
 
 SMALL_BYTES = 256 * 1024
-"""Encoded bytes up to which a body is first tried apart from the long ones."""
+"""A body of at most this many encoded bytes is first decoded in the slot for quick bodies."""
 
 QUICK_SECONDS = 0.01
-"""CPU seconds of such a try; almost any real page takes less."""
+"""The most CPU seconds in the slot for quick bodies; almost any real page takes less."""
 
 _ALIASES = {"x-gzip": "gzip", "x-deflate": "deflate"}
 _KNOWN = frozenset({"gzip", "deflate", "br", "zstd", *_ALIASES})
-# A few pieces are joined at the end, or one is returned as it is; the objects of many small ones
-# would take more memory than their bytes.
+# Up to this many pieces are kept and joined at the end. More go to a buffer: the objects of many
+# small pieces would take more memory than their bytes.
 _FEW = 16
 _BLOCK = 16 * 1024
 # A block that is being decoded counts twice for a moment, and stored blocks have headers.
@@ -44,18 +44,18 @@ class Body:
     """The body of one response: at most `limit` bytes as sent, after each coding, and decoded.
 
     `codings` are content codings in the order in which they were applied (RFC 9110, 8.4): gzip,
-    deflate, br or zstd, two at most. Such a body is decoded once all of it has come: otherwise a
-    server that stops in the middle would hold the window of the decoder (16 MiB for brotli)
-    beside the decoded bytes. `DecodeSlots` bounds the number of windows to two. `cpu_seconds`
-    is the time that the decoding has taken.
+    deflate, br or zstd, at most two. Such a body is decoded after all of it was received:
+    otherwise a server that stops in the middle would occupy the window of a decoder (16 MiB for
+    brotli) besides the decoded bytes. `DecodeSlots` bounds the number of windows to two.
+    `cpu_seconds` is the time that the decoding has taken.
 
-    With `truncate` a longer body is no fault: the first `limit` bytes are returned. Such a body
-    sets `full` when it needs no more bytes; a caller that sets `full` ends the body early.
+    With `truncate` a longer body is not a fault: the first `limit` bytes are returned. `full` is
+    set when the body needs no more bytes; a caller may set it to end the body early.
 
-    The memory is `limit` bytes and 64 KiB at most if chunks are not longer than that, besides the
-    window and an eighth that is reserved but not touched.
+    The body takes at most `limit` bytes and 64 KiB of memory if chunks are not longer than that;
+    the window comes on top, and an eighth of the memory that is reserved but not touched.
 
-    The constructor, `feed`, `decode` and `finish` raise FetchError; the body is then of no use.
+    The constructor, `feed`, `decode` and `finish` raise FetchError; then the body is unusable.
     """
 
     __slots__ = (
@@ -81,7 +81,7 @@ class Body:
         self._limit = limit
         self._codings = codings
         self._truncate = truncate
-        # Random bytes grow when they are encoded.
+        # Encoded random bytes are longer than the bytes themselves.
         self._room = limit + _SPARE if truncate and codings else limit
         self._received = 0
         self._size = 0
@@ -108,7 +108,7 @@ class Body:
         return self._received
 
     def copy(self) -> Body:
-        """Return an encoded body that was fed the same; this one must not be decoded yet."""
+        """Return a copy of an encoded body, before this one is decoded."""
         copy = Body(self._limit, self._codings, self._truncate)
         copy.full = self.full
         copy._received = self._received
@@ -137,12 +137,12 @@ class Body:
         max_seconds: float = MAX_SECONDS,
         clock: Callable[[], float] = thread_time,
     ) -> Iterator[None]:
-        """Decode the body after its last byte was fed, and yield after each slice of work.
+        """Decode the body after its last byte was fed; yield after each slice of work.
 
-        A single call of a coding's library is not divided: it may take 5 ms (50 for brotli with
+        A single call of a coding's library is not divided: it may take 5 ms (50 ms for brotli with
         its largest window). More than `max_seconds` in all are a fault.
 
-        Raises RuntimeError if an earlier call was left before its end.
+        Raises RuntimeError if an earlier call was not iterated over to its end.
         """
         if not self._stages or self._done:
             return
@@ -169,13 +169,13 @@ class Body:
             pass
         if self._buffer is not None:
             return self._buffer.getvalue()
-        # A single piece is returned as it is.
+        # A single piece is returned without a copy.
         return b"".join(self._pieces)
 
     def _store(self, chunk: bytes) -> None:
         self._left += len(chunk)
         start, tail = 0, self._tail
-        # Blocks have one size, so that the result does not depend on how the bytes came.
+        # Blocks of one size, so that the result does not depend on the sizes of the chunks.
         while start < len(chunk):
             end = start + _BLOCK - len(tail)
             tail += chunk[start:end]
@@ -191,7 +191,7 @@ class Body:
         return self._truncated(pieces) if self._truncate else pieces
 
     def _stored(self) -> Iterator[bytes]:
-        """Yield the blocks that were stored, and drop them."""
+        """Remove and yield the blocks that were stored."""
         self._blocks.append(bytes(self._tail))
         self._tail.clear()
         while self._blocks:
@@ -218,7 +218,7 @@ class Body:
             return
         self._size += len(piece)
         if self._stages and not self._truncate and self._size + self._left > self._limit + _SPARE:
-            # No coding shrinks while it is decoded: the bytes that are left would pass the limit.
+            # Bytes do not become fewer when they are decoded: the rest would exceed the limit.
             raise _too_large(f"the decoded body has more than {self._limit} bytes")
         pieces = self._pieces
         if self._buffer is not None:
@@ -237,11 +237,12 @@ class Body:
 
 
 class DecodeSlots:
-    """Bound the memory of concurrent decoding: one body at a time is tried, and one is long.
+    """Two slots for decoding, which bound the memory of all fetches that share them.
 
-    All fetches that share the slots have at most two decoder windows together. A body of at most
-    `small_bytes` does not wait for long ones: it is tried for `quick_seconds` of CPU time first,
-    and then decoded anew among the long ones. Other tasks run after each `slice_seconds`.
+    One body at a time is decoded in each slot, so there are at most two decoder windows. A body of
+    at most `small_bytes` goes to the quick slot first, for at most `quick_seconds` of CPU time, so
+    that it does not wait for long ones; if that is not enough, it is decoded again in the long
+    slot. Other tasks run after each `slice_seconds`.
     """
 
     def __init__(
@@ -258,9 +259,9 @@ class DecodeSlots:
         self._slice_seconds = slice_seconds
 
     async def decode(self, body: Body) -> bytes:
-        """Return the decoded body, whose last byte was fed. Raises FetchError.
+        """Return the decoded body, after its last byte was fed. Raises FetchError.
 
-        There is no checkpoint for a body without codings, nor for a small one that is decoded
+        This is not a checkpoint for a body without codings, nor for a small body that is decoded
         in one slice while the slot is free.
         """
         if not body.encoded:
@@ -274,7 +275,7 @@ class DecodeSlots:
         return decoded
 
     async def _decode(self, body: Body, slot: trio.Lock, seconds: float) -> bytes | None:
-        """Decode a body in a slot; return None if that takes more CPU seconds."""
+        """Return a body decoded in a slot; None if that takes more CPU time than `seconds`."""
         try:
             slot.acquire_nowait()
         except trio.WouldBlock:

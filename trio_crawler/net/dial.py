@@ -1,4 +1,4 @@
-"""Dial: connect to a host, at an address that the policy allows."""
+"""Connect to a host, at an address that the policy allows."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from trio_crawler.net.progress import Progress
 from trio_crawler.net.resolve import Resolve, Resolver, server_name
 
 STAGGER = 0.25
-"""Seconds between the starts of two attempts (RFC 8305, 5: 250 ms are recommended)."""
+"""Seconds between the starts of two attempts (RFC 8305, 5, recommends 250 ms)."""
 
 MAX_ADDRESSES = 16
-"""Addresses of one host that are tried; a name may have thousands, all of them of a victim."""
+"""The most addresses of one host that are tried; a name may have thousands."""
 
-# Windows has a number of its own for it.
+# Windows has another errno for it.
 _IN_PROGRESS = (errno.EINPROGRESS, getattr(errno, "WSAEWOULDBLOCK", errno.EINPROGRESS))
 
 Connect: TypeAlias = Callable[[str, int], Awaitable[socket.socket]]
@@ -32,7 +32,7 @@ Connect: TypeAlias = Callable[[str, int], Awaitable[socket.socket]]
 async def connect(address: str, port: int) -> socket.socket:
     """Return a socket, non-blocking and without Nagle's delay, connected to an address.
 
-    The caller closes it. Raises OSError. `address` has to be one: a name would block.
+    The caller closes it. Raises OSError. `address` must not be a name: its lookup would block.
     """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
@@ -56,8 +56,8 @@ async def connect(address: str, port: int) -> socket.socket:
 class Dialer:
     """Connect to hosts; every address is checked by the policy before it is connected to.
 
-    Of several addresses the first one that answers is used (RFC 8305): `stagger` seconds after
-    an attempt has started, or as soon as one has failed, the next one starts.
+    If a host has several addresses, the first one that accepts is used (RFC 8305). The next
+    attempt starts `stagger` seconds after the one before, or as soon as an attempt fails.
     """
 
     def __init__(
@@ -76,8 +76,8 @@ class Dialer:
     async def __call__(self, host: str, port: int, progress: Progress) -> socket.socket:
         """Return a connected, non-blocking socket; the caller closes it.
 
-        `host` is a name or an address, in brackets or not. Raises FetchError; an OSError only if
-        it is not one of the network.
+        `host` is a name or an address, in brackets or not. Raises FetchError, and OSError for an
+        error that is not due to the network.
         """
         addresses = await self.addresses(host, port, progress)
         sock, errors = await self._first(addresses, port)
@@ -154,7 +154,7 @@ async def _race(
 
 
 def _interleaved(addresses: Sequence[str]) -> list[str]:
-    """Alternate between the families, that of the first address first (RFC 8305, 4)."""
+    """Return addresses with alternating families, that of the first one first (RFC 8305, 4)."""
     is_v6 = ":" in addresses[0]
     first = [address for address in addresses if (":" in address) is is_v6]
     other = [address for address in addresses if (":" in address) is not is_v6]
@@ -163,7 +163,7 @@ def _interleaved(addresses: Sequence[str]) -> list[str]:
 
 
 def _fetch_error(errors: Sequence[OSError], server: str) -> FetchError:
-    """Return the error that explains most. Raises the first one if none is of the network."""
+    """Return the most useful error. Raises the first one if none is an error of the network."""
     fault = connect_fault(errors, server)
     if fault is None:
         raise errors[0]

@@ -1,4 +1,4 @@
-"""Errors: the fault that ends a fetch, and what errors of sockets and of TLS mean."""
+"""Convert errors of sockets and of TLS to the fault that ends a fetch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OUT_OF_SOCKETS = "out of file descriptors: use fewer workers, or raise `ulimit -
 
 
 def _numbers(module: ModuleType, *names: str) -> tuple[int, ...]:
-    """Return those of these constants that this platform has."""
+    """Return the values of these constants, without those that this platform lacks."""
     return tuple(getattr(module, name) for name in names if hasattr(module, name))
 
 
@@ -27,13 +27,14 @@ _UNREACHABLE = _numbers(
     *("EHOSTUNREACH", "ENETUNREACH", "EHOSTDOWN", "ENETDOWN"),
     *("EADDRNOTAVAIL", "EAFNOSUPPORT", "ENONET"),
 )
-# Firewalls and routers cause these, also distant ones: an ICMPv6 "administratively prohibited"
-# arrives as EACCES (RFC 4443, 3.1), a failed source route as EOPNOTSUPP. Files cause them too.
+# Firewalls and routers cause these errors, also remote ones: an ICMPv6 "administratively
+# prohibited" is reported as EACCES (RFC 4443, 3.1), a failed source route as EOPNOTSUPP. Files can
+# cause them too.
 _PROHIBITED = _numbers(
     errno,
     *("EACCES", "EPERM", "EINVAL", "EMSGSIZE", "ENOPROTOOPT", "EOPNOTSUPP", "EPROTO"),
 )
-# Ordered by how much they explain: of several addresses that failed, the first reason here counts.
+# The most useful reason first: if several addresses fail, the first reason in this order counts.
 _CONNECTING = {
     **dict.fromkeys(_NO_SOCKETS, Reason.NO_SOCKETS),
     **dict.fromkeys(_numbers(errno, "ECONNREFUSED"), Reason.CONNECTION_REFUSED),
@@ -43,12 +44,12 @@ _CONNECTING = {
 }
 _NO_SUCH_NAME = _numbers(socket, "EAI_NONAME", "EAI_NODATA", "EAI_FAIL")
 _EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
-# The reason that OpenSSL gives when the first bytes are no record of TLS.
+# OpenSSL's reason if the first bytes are not a TLS record.
 _NO_RECORD = "WRONG_VERSION_NUMBER"
 
 
 class FetchError(Exception):
-    """The fault that ends a fetch; it never leaves `net`."""
+    """The exception for a fault that ends a fetch; it never leaves `net`."""
 
     def __init__(self, reason: Reason, detail: str, phase: Phase | None = None) -> None:
         super().__init__(detail)
@@ -56,7 +57,7 @@ class FetchError(Exception):
 
 
 def socket_fault(error: OSError, progress: Progress) -> Fault:
-    """Return the fault of any error at a socket of the wire."""
+    """Return the fault for any error of a socket of the wire."""
     server, phase = progress.server, progress.phase
     if fault := tls_fault(error, server, progress.received):
         return replace(fault, phase=phase)
@@ -69,7 +70,7 @@ def socket_fault(error: OSError, progress: Progress) -> Fault:
 
 
 def name_fault(error: OSError, server: str) -> Fault:
-    """Return the fault of a failed lookup of the name of `server`."""
+    """Return the fault for a failed lookup of the name of `server`."""
     if not isinstance(error, socket.gaierror):
         if error.errno in _NO_SOCKETS:
             return Fault(Reason.NO_SOCKETS, OUT_OF_SOCKETS)
@@ -82,7 +83,7 @@ def name_fault(error: OSError, server: str) -> Fault:
 def connect_fault(
     errors: Iterable[BaseException], server: str, received: int | None = None
 ) -> Fault | None:
-    """Return the fault of the error that explains most; None if none is one of the network."""
+    """Return the fault for the most useful of some errors; None if none is a network error."""
     numbers = [error.errno for error in errors if isinstance(error, OSError) and error.errno]
     for number, reason in _CONNECTING.items():
         if number in numbers:
@@ -91,19 +92,19 @@ def connect_fault(
 
 
 def may_be_a_file(error: Exception) -> bool:
-    """Whether an error has a number that files cause as well as the network."""
+    """Whether an error has an errno that files can cause as well as the network."""
     return isinstance(error, OSError) and error.errno in _PROHIBITED
 
 
 def tls_fault(error: Exception, server: str, received: int | None) -> Fault | None:
-    """Return the fault of an error of TLS, or of one that an error of TLS has caused."""
+    """Return the fault for an error that is, or was caused by, an error of TLS; else None."""
     for link in chain(error):
         if isinstance(link, ssl.SSLEOFError | ssl.SSLZeroReturnError):
             return Fault(Reason.RESET, f"{server} closed the connection in the middle of TLS")
         if isinstance(link, ssl.SSLCertVerificationError):
             return Fault(Reason.TLS, _certificate(link, server))
         if isinstance(link, ssl.SSLError):
-            # Only OpenSSL's own errors have a reason; those made in Python have not.
+            # Only the errors of OpenSSL itself have a reason.
             why = getattr(link, "reason", None) or link.strerror or "unknown error"
             if why == _NO_RECORD and received is None:
                 return Fault(Reason.TLS, f"{server} does not speak TLS on this port")
@@ -132,16 +133,20 @@ def _sentence(reason: Reason, number: int, server: str, received: int | None) ->
 
 
 def connection_lost(server: str, received: int | None) -> str:
-    """Describe a lost connection: before the response if `received` is None, else in the body."""
+    """Return a sentence about a lost connection.
+
+    It was lost before the response if `received` is None, else after `received` bytes of the body.
+    """
     if received is None:
         return f"{server} closed the connection before it had answered"
     return f"{server} broke the connection after {received} bytes of the body"
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and all that caused it, the nearest first; groups are opened.
+    """Yield an exception and its causes, the nearest first, with the members of groups.
 
-    httpcore raises `from None`, which hides the cause but leaves it as the context.
+    Contexts count as causes: httpcore raises `from None`, which hides the cause but keeps it as
+    the context.
     """
     links: list[BaseException] = [error]
     for link in links:
@@ -153,6 +158,6 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def one_line(text: str) -> str:
-    """Return text of at most 160 characters, control characters of a server escaped."""
+    """Return at most 160 characters of a text from a server, with control characters escaped."""
     printable = text if text.isprintable() else ascii(text)[1:-1]
     return printable if len(printable) <= 160 else printable[:157] + "..."

@@ -1,4 +1,4 @@
-"""HttpFetch: fetch URLs over the wire of this package, or by HTTP/2 or a proxy."""
+"""Fetch URLs over the wire of this package, or by HTTP/2 or a proxy."""
 
 from __future__ import annotations
 
@@ -41,30 +41,34 @@ class HttpFetch(Fetcher):
 
     `timeout` (seconds) is the deadline of one fetch, from the lookup of the name to the end of
     the decoding. `max_bytes` bounds the body, both as sent and as decoded: a longer one is a
-    `TOO_LARGE` fault. `job.purpose` changes the bound: a robots.txt is truncated after 500 KiB;
-    a sitemap may have 50 MiB, or `max_bytes` if that is more, or less than its default.
+    `TOO_LARGE` fault. Two purposes of a job have other bounds: a robots.txt is cut after 500 KiB;
+    a sitemap may have 50 MiB, or `max_bytes` if that is more than 50 MiB or less than its default.
+
     Redirects are returned, not followed, and their bodies are not read. The body of an error
-    response (400 and up) is not decoded: it is empty if it was encoded, and for a robots.txt or
-    a sitemap. With `job.validator` the request is conditional; a 304 has an empty body.
+    response (400 and up) is not decoded: an encoded body is returned as an empty one, and so is
+    the body of a robots.txt or a sitemap. With `job.validator` the request is conditional; a 304
+    has an empty body.
 
-    Every server is sent `user_agent`, an attribute of the fetch, and `contact`, an e-mail
-    address, in From. `headers` and `auth` (user, password) are sent only to the origins of
-    `seeds`. `cookies` stores and sends cookies; without a `CookieStore` none are stored.
+    `user_agent`, which is also an attribute of the fetch, is sent to every server; so is
+    `contact`, an e-mail address, in From. `headers` and `auth` (user, password) are sent only to
+    the origins of `seeds`. `cookies` stores and sends cookies; without a `CookieStore` there are
+    no cookies.
 
-    Only public addresses are connected to, those of `seeds`, and those in `allow_private`
-    (`10.0.0.0/8`, `192.168.1.7`). Certificates are verified against the list of the certifi
-    package, or by `tls`, except those of `insecure_hosts` (names or addresses, without a port).
+    The fetch connects only to public addresses, to those of `seeds`, and to those in
+    `allow_private` (`10.0.0.0/8`, `192.168.1.7`). Certificates are verified against the list of
+    the certifi package, or by `tls`, except those of `insecure_hosts` (names or addresses, without
+    a port).
 
-    With `http2` an https server is asked by HTTP/2 if it supports that. `proxy` is the URL of a
-    proxy for all requests; `trust_env` uses the proxies of HTTP_PROXY, HTTPS_PROXY, ALL_PROXY
-    and NO_PROXY instead. A proxy looks names up itself and may connect anywhere: then only an
-    address that stands in a URL is checked.
+    With `http2` an https server is requested by HTTP/2 if it supports that. `proxy` is the URL of
+    a proxy for all requests; `trust_env` uses the proxies of HTTP_PROXY, HTTPS_PROXY, ALL_PROXY
+    and NO_PROXY instead. A proxy looks up names itself and may connect to any address: then only
+    an address that is written in a URL is checked.
 
     The caller closes the fetch, by `async with` or `aclose`.
 
-    Raises TypeError or ValueError, which names the argument, for one that cannot be used or that
-    would have no effect. Raises ImportError for `http2`, `proxy` and `trust_env` if they were not
-    tried with the installed version of httpx, httpcore or h2.
+    Raises TypeError or ValueError, naming the argument, if it is invalid or would have no effect.
+    Raises ImportError for `http2`, `proxy` and `trust_env` if the installed version of httpx,
+    httpcore or h2 is one that this package was not tested with.
     """
 
     __module__ = "trio_crawler"
@@ -113,7 +117,7 @@ def _network(
 ) -> Network:
     if not http2 and proxy is None and not trust_env:
         return WireAdapter(requests, wire)
-    # Imported only here: httpcore takes 60 ms.
+    # Imported late, since httpcore takes 60 ms.
     from trio_crawler.net.httpx.http2 import Http2OrProxy
 
     return Http2OrProxy(requests, wire, security, http2=http2, proxy=proxy, trust_env=trust_env)
@@ -129,7 +133,7 @@ class _Site(NamedTuple):
 
 
 class WireAdapter:
-    """The wire as a Network: requests are sent with no httpx in between."""
+    """The wire as a Network, without the requests and responses of httpx."""
 
     def __init__(self, requests: Requests, wire: Wire) -> None:
         self.wire = wire
@@ -154,7 +158,7 @@ class WireAdapter:
         self.wire.release(connection)
 
     def statistics(self) -> WireStatistics:
-        """Count the connections and bytes of the wire."""
+        """Return the counts of the connections and bytes of the wire."""
         return self.wire.statistics()
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""Fetcher: one request and its response, under one deadline and the bounds of its purpose."""
+"""Fetch one URL, under one deadline and the bounds of its purpose."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ __all__ = [
 ]
 
 TIMEOUT = 30.0
-"""Seconds that one fetch may take by default."""
+"""The default deadline of one fetch, in seconds."""
 
 SITEMAP_BYTES = 50 * 1024 * 1024
-"""Bytes that a sitemap may have by default (sitemaps.org)."""
+"""The default bound on the bytes of a sitemap (sitemaps.org)."""
 
-# A deadline that passes before the server is reached: a packet may have been lost.
+# The reason of a deadline that passes before the server was reached.
 _UNREACHED = {
     Phase.RESOLVE: Reason.DNS,
     Phase.CONNECT: Reason.CONNECT_TIMEOUT,
@@ -59,28 +59,28 @@ class Network(Protocol):
     async def ask(
         self, url: str, progress: Progress, max_bytes: int, added: Fields | None
     ) -> tuple[Any, Head, bytes]:
-        """Send a GET request, with the `added` fields, and wait for the head of its response.
+        """Send a GET request with the `added` fields; return when its head was received.
 
-        Returns a Source of the body, the head, and the head of the request as it was sent. The
-        caller passes the Source to `release`, whether it read the body to its end or not. The
-        network may refuse a body of more than `max_bytes`. Raises FetchError.
+        Returns a Source of the body, the head of the response, and the head of the request as it
+        was sent. The caller passes the Source to `release`, also if it did not read the body to
+        its end. The network may refuse a body of more than `max_bytes`. Raises FetchError.
         """
 
     async def release(self, source: Any) -> None:
         """Reuse or close the connection of a response."""
 
     def statistics(self) -> WireStatistics | None:
-        """Count connections and bytes; None if the connections are the caller's."""
+        """Return the counts of connections and bytes; None if the caller owns the connections."""
 
     async def aclose(self) -> None:
-        """Close the connections, unless they are the caller's."""
+        """Close the connections, unless the caller owns them."""
 
 
 class _Bounds(NamedTuple):
     """Bounds on the body of a response.
 
-    A body of more than `max_bytes` is truncated there, or a fault. Without `errors` the body of
-    an error response (400 and up) is not read.
+    A body of more than `max_bytes` is a fault, or is cut there with `truncate`. Without `errors`
+    the body of an error response (400 and up) is not read.
     """
 
     max_bytes: int
@@ -89,9 +89,9 @@ class _Bounds(NamedTuple):
 
 
 class Fetcher:
-    """Fetch one URL at a call, over a network: the part that `HttpFetch` and `HttpxFetch` share.
+    """Fetch one URL in each call, over a network: the base of `HttpFetch` and `HttpxFetch`.
 
-    `user_agent` is the User-Agent that every server is sent. `slots` may be shared by several
+    `user_agent` is the User-Agent that is sent to every server. `slots` may be shared by several
     fetches, to bound their memory together.
     """
 
@@ -129,7 +129,7 @@ class Fetcher:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the connections, but never a client or transport of the caller's."""
+        """Close the connections, but never a client or transport that the caller owns."""
         self._closed = True
         await self._network.aclose()
 
@@ -137,17 +137,17 @@ class Fetcher:
         return f"<{type(self).__name__}: {self._requests} requests, {self._bytes} bytes>"
 
     def statistics(self) -> FetchStatistics:
-        """Return the requests and bytes up to this moment."""
+        """Return the counts of requests, bytes and connections at this moment."""
         return FetchStatistics(self._requests, self._bytes, self._network.statistics())
 
     async def __call__(self, job: Job) -> Response | Fault:
-        """Fetch `job.url` and return its response, or a Fault for what the network did wrong.
+        """Fetch `job.url`; return its response, or a Fault for an error of the network.
 
-        Raises RuntimeError after `aclose`. Any other exception is a bug, of this package or of
+        Raises RuntimeError after `aclose`. Any other exception is a bug, in this package or in
         the caller's client or transport.
         """
         if self._closed:
-            raise RuntimeError(f"this {type(self).__name__} is closed, and cannot fetch any more")
+            raise RuntimeError(f"this {type(self).__name__} is closed: make another one")
         progress = Progress("")
         try:
             # Not move_on_after, which takes 4 us more.
@@ -203,7 +203,7 @@ class Fetcher:
                 self._bytes += len(piece)
                 body.feed(piece)
         except FetchError as error:
-            # The bound on everything but the body was used up first.
+            # The bound on all bytes, with the framing, was reached before the bound on the body.
             if not bounds.truncate or error.fault.reason is not Reason.TOO_LARGE:
                 raise
             body.full = True
@@ -214,7 +214,7 @@ class Fetcher:
 
 
 def _bounds_within(max_bytes: int) -> dict[Purpose, _Bounds]:
-    # A limit below the default is for sitemaps too, and one above what the protocol allows.
+    # A limit below the default, or above 50 MiB, applies to sitemaps too.
     sitemap = max_bytes if max_bytes < MAX_BYTES else max(max_bytes, SITEMAP_BYTES)
     return {
         **dict.fromkeys(Purpose, _Bounds(max_bytes)),

@@ -1,4 +1,4 @@
-"""Head: the status line and header fields of one response, and where they end its body.
+"""Parse the head of a response: status line, header fields, and the framing of the body.
 
 httptools decodes chunked bodies (`chunks.py`) but does not parse heads: it refuses heads that
 browsers accept (folded lines, a repeated length, lines that end in a bare LF), it does not report
@@ -41,9 +41,9 @@ _FRAMING = frozenset({b"content-length", b"transfer-encoding", b"connection", b"
 class Head(NamedTuple):
     """One head, and the framing of the body that follows from it (RFC 9112, 6.3).
 
-    `length` is that of the body, None if it is chunked or ends with the connection. `keep_alive`
-    says that another request may follow; it is False in any doubt about the end of the body.
-    `encoding` lists the content codings.
+    `length` is the length of the body, None if it is chunked or ends with the connection.
+    `keep_alive` is whether another request may follow; it is False if there is any doubt about the
+    end of the body. `encoding` lists the content codings.
     """
 
     status: int
@@ -65,7 +65,7 @@ def parse(head: bytes, *, bodiless: bool = False) -> Head:
     if start is None:
         raise bad_reply(f"the answer begins with {_shown(head)}, which is not HTTP/1.1")
     minor, status = int(start[1]), int(start[2])
-    # The names of a long head are not cached: a thousand of 60 KiB would be.
+    # The names of a long head are not cached: a thousand names of 60 KiB would take 60 MiB.
     lower = _lower if len(head) <= _USUAL else _lowered
     fields, plain = _fields(head, start.end(), lower)
     if len(fields) > MAX_HEAD_LINES:
@@ -73,7 +73,7 @@ def parse(head: bytes, *, bodiless: bool = False) -> Head:
     framing_fields = [field for field in fields if lower(field[0]) in _FRAMING]
     length, chunked, keep_alive, encoding = _framing(framing_fields, minor)
     if bodiless or status in WITHOUT_BODY or status < 200:
-        # RFC 9110, 8.6: a 204 states no length; if it does, a body may still come.
+        # A 204 must not have a length (RFC 9110, 8.6); if it has one, a body may still come.
         keep_alive = keep_alive and not (status == 204 and (length or chunked))
         length, chunked = 0, False
     elif length is None and not chunked:
@@ -84,7 +84,7 @@ def parse(head: bytes, *, bodiless: bool = False) -> Head:
 
 
 def check_start(begun: bytes) -> None:
-    """Raise FetchError at once for bytes that cannot begin a head."""
+    """Raise FetchError for bytes that cannot begin a head."""
     if not b"HTTP/1.".startswith(begun[:7]):
         raise bad_reply(f"the answer begins with {_shown(begun)}, which is not HTTP/1.1")
 
@@ -95,9 +95,9 @@ def bad_reply(detail: str) -> FetchError:
 
 
 def _fields(head: bytes, start: int, lower: Callable[[bytes], bytes]) -> tuple[Fields, bool]:
-    """Return the fields, and whether they are spelt strictly by RFC 9112."""
+    """Return the fields, and whether they follow the grammar of RFC 9112 strictly."""
     lines = head.split(b"\r\n")
-    # Besides the line ends there is no CR, LF or NUL; a folded line has no name.
+    # Strict: no CR, LF or NUL except in line ends, and no folded line (which has no name).
     plain = len(head) - len(head.translate(None, b"\r\n\0")) == 2 * len(lines) - 2
     fields: Fields = []
     for line in lines[1:-2]:
@@ -117,7 +117,10 @@ _lower = lru_cache(1024)(_lowered)
 
 
 def _loose_fields(head: bytes, start: int) -> Fields:
-    """Parse as browsers do: with folded lines and spaces before colons, without other lines."""
+    """Return the fields as browsers parse them.
+
+    Folded lines and spaces before colons are accepted; all other malformed lines are ignored.
+    """
     fields: Fields = []
     while start < len(head):
         match = _LOOSE.match(head, start) or _LINE.match(head, start)
@@ -165,7 +168,7 @@ def _framing(framing_fields: Fields, minor: int) -> tuple[int | None, bool, bool
                 encoding = _joined(encoding, value)
     keep_alive, chunked = _is_kept_alive(options, minor), _is_chunked(codings)
     if codings:
-        # The chunks count, not the length; after both, the connection is not reused.
+        # The chunks count, not the length; with both, the connection is not reused.
         keep_alive = keep_alive and length is None and minor > 0
     return (None if chunked or length is None else int(length)), chunked, keep_alive, encoding
 
@@ -181,7 +184,7 @@ def _is_kept_alive(options: bytes, minor: int) -> bool:
 
 
 def _one_length(known: bytes | None, value: bytes) -> bytes:
-    """Return the length; a repetition of the same one is allowed (RFC 9110, 8.6)."""
+    """Return the length; the same length may be repeated (RFC 9110, 8.6)."""
     if known is None and _LENGTH.fullmatch(value):
         return value
     figures = [figure.strip(b" \t") for figure in value.split(b",")]

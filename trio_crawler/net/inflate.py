@@ -1,4 +1,4 @@
-"""Coding: the decoder of one content coding, in small steps, bounded in bytes and members."""
+"""Decode one content coding, in small steps, with bounds on bytes and members."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from trio_crawler.page.gunzip import DEFLATE_WINDOW, GZIP, GZIP_WINDOW, ZLIB_WIN
 MAX_MEMBERS = 10_000
 STEP = 64 * 1024
 # The most expensive bytes (brotli's context maps, for one byte of output) take a microsecond each,
-# so a slice cannot hold the loop for long. Each member copies the rest of its slice: with short
-# slices many members take linear time, too.
+# so a slice cannot block the event loop for long. Each member copies the rest of its slice, so
+# with short slices the time for many members is linear, too.
 SLICE = 4 * 1024
 # brotli returns up to 32,752 bytes for any smaller limit, and 98,272 for 64 KiB.
 _BROTLI_STEP = 16 * 1024
-# RFC 9659: a server must not need more than 8 MiB. Chromium refuses more, too.
+# 8 MiB: a server must not need a larger window (RFC 9659); Chromium refuses one, too.
 _ZSTD_WINDOW_LOG = 23
 
 
@@ -43,9 +43,9 @@ class Coding:
         self._over = False
 
     def undo(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the decoded bytes, in steps of 64 KiB at most, some of them empty.
+        """Yield the decoded bytes, in pieces of at most 64 KiB, some of them empty.
 
-        Each step takes at most one call of each coding's library.
+        For each piece the library of the coding is called at most once.
         """
         for piece in pieces:
             if not piece:
@@ -54,7 +54,7 @@ class Coding:
                 yield from self._undo(self._held + piece[start : start + SLICE])
 
     def finish(self) -> None:
-        """Raise FetchError if the end is missing; no bytes are an empty body, as in browsers."""
+        """Raise FetchError if the end is missing; no bytes at all are a valid empty body."""
         begun = self._engine is not None or (self._held and not self._members)
         if begun or self._held == b"\x1f":
             detail = f"the {self._name} body is cut off before its end"
@@ -75,7 +75,7 @@ class Coding:
             yield piece
 
     def _next(self, data: bytes) -> _Engine | None:
-        """Begin a member. Returns None for too few bytes, and for those behind the last member."""
+        """Begin a member. Returns None for too few bytes, and for bytes after the last member."""
         if len(data) < 2 and self._name in ("gzip", "deflate"):
             self._held = data
             return None
@@ -88,12 +88,12 @@ class Coding:
         return self._begin(data)
 
     def _ends(self, data: bytes) -> bool:
-        """Whether bytes behind a whole stream end the body.
+        """Whether bytes after a complete stream end the body.
 
-        Behind gzip and deflate they are padding and are ignored, as in browsers. Behind zstd
-        only another frame is valid: curl and Chromium pass all bytes to the library, which
-        refuses others. Behind br Chromium ignores them and curl refuses them; here they are
-        refused, as the library does not report where the stream ended.
+        After gzip and deflate they are padding and are ignored, as in browsers. After zstd only
+        another frame is valid: curl and Chromium pass all bytes to the library, which refuses
+        others. After br Chromium ignores them and curl refuses them; here they raise FetchError,
+        since the library does not report where the stream ended.
         """
         if self._name == "gzip":
             return data[:2] != GZIP
@@ -117,8 +117,11 @@ class Coding:
 
 
 class _Engine(Protocol):
-    """One member. After a step `over` says whether it has ended, `more` whether there is output
-    without further data, and `rest` has the data to pass again, or those behind the end."""
+    """The decoder of one member.
+
+    After a step, `over` is whether the member has ended, `more` whether there is output without
+    further data; `rest` is the data to pass again, or the data after the end.
+    """
 
     error: type[Exception]
     more: bool
@@ -130,7 +133,7 @@ class _Engine(Protocol):
 
 class _Zstd:
     def __init__(self) -> None:
-        # Imported here, as brotli is: few sites send it, and the first request need not wait.
+        # Imported late, like brotli: few sites send it, and other crawls need not load it.
         if sys.version_info >= (3, 14):
             from compression import zstd
         else:
@@ -176,8 +179,8 @@ def _gzip(data: bytes) -> _Engine:
 
 
 def _deflate(data: bytes) -> _Engine:
-    # RFC 9110 8.4.1.2 means the zlib format (RFC 1950, 2.2: method 8, a multiple of 31); many
-    # servers send a bare deflate stream, which no encoder begins in such a way.
+    # "deflate" is the zlib format (RFC 9110, 8.4.1.2; RFC 1950, 2.2: method 8, a multiple of 31).
+    # Many servers send a bare deflate stream, which never begins with such a header.
     wrapped = data[0] & 0x0F == 8 and data[0] >> 4 <= 7 and int.from_bytes(data[:2]) % 31 == 0
     return ZlibStream(ZLIB_WINDOW if wrapped else DEFLATE_WINDOW, STEP)
 

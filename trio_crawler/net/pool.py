@@ -1,7 +1,7 @@
-"""Pool: idle connections. Nothing queues here.
+"""The pool of idle connections; no request queues in it.
 
-httpx's own pool looks at every connection for every request, and a request that is cancelled
-while it queues there occupies its place for good (encode/httpcore#1093).
+httpx's own pool looks at every connection for every request, and a request that is cancelled in
+the queue of that pool occupies its place for ever (encode/httpcore#1093).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from trio_crawler.net.connection import Connection, Origin
 class Pool:
     """At most `max_idle` idle connections, which are not reused after `keepalive` seconds.
 
-    Connections that are too old, whatever their origin, are closed by `close` when a connection
-    is popped or pushed. The connection of an origin that was used last is popped first, as it is
-    the likeliest to be alive. Nothing here waits.
+    Expired connections of all origins are closed, by `close`, when a connection is popped or
+    pushed. The most recent connection of an origin is popped first, since it is the likeliest to
+    be alive. No method waits.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Pool:
         return iter(self._ages)
 
     def pop(self, origin: Origin) -> Connection | None:
-        """Return an idle connection that the server has not closed or sent to; None without."""
+        """Return an idle connection on which nothing has arrived, not even its end; else None."""
         self._drop_expired()
         while stack := self._stacks.get(origin):
             connection = stack.pop()
@@ -51,7 +51,7 @@ class Pool:
         return None
 
     def push(self, connection: Connection) -> None:
-        """Store a connection; connections that are too old, or too many, are closed."""
+        """Store a connection; expired connections are closed, and the oldest beyond `max_idle`."""
         connection.since = trio.current_time()
         self._ages[connection] = None
         self._stacks.setdefault(connection.origin, []).append(connection)
@@ -60,7 +60,7 @@ class Pool:
             self.drop_oldest()
 
     def drop_oldest(self) -> bool:
-        """Close the connection that is idle for longest. Returns False if there is none."""
+        """Close the connection that has been idle for longest. Returns False if there is none."""
         connection = next(iter(self._ages), None)
         if connection is None:
             return False

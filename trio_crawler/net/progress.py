@@ -1,4 +1,4 @@
-"""Progress: how far one fetch has come, for the detail of its fault."""
+"""The progress of one fetch, for the detail of its fault."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from trio_crawler.model import Phase
 class Progress:
     """The phase of a fetch from `server` (`host` or `host:port`), and the bytes of its body.
 
-    `received` is None until the head of the response has come. `decoding` is set when the whole
-    body has come, and the fetch no longer waits for the server.
+    `received` is None until the head of the response was received. `decoding` is set when the
+    whole body was received, so that the fetch does not wait for the server.
     """
 
     __slots__ = ("decoding", "phase", "received", "server")
@@ -21,7 +21,7 @@ class Progress:
         self.decoding = False
 
     def __str__(self) -> str:
-        """Describe what the fetch is doing."""
+        """Return a description of the current activity: "connecting to e.org"."""
         server = self.server
         if self.decoding:
             return f"decoding the body of {server}, in turn with others"

@@ -1,4 +1,4 @@
-"""Recorder: requests and responses, recorded until they are archived."""
+"""Record requests and responses until they are archived."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import trio
 from trio_crawler.model import REDIRECTS, Fault, Fetch, Job, Purpose, Response
 
 LARGE = 64 * 1024
-"""Bytes of a body from which on a robots.txt or sitemap is encoded in a thread."""
+"""A robots.txt or sitemap with a body of at least this many bytes is encoded in a thread."""
 
 
 class Exchange(NamedTuple):
     """A request and its response; `began` is a Unix time.
 
-    `request` is the head of the request. `body` is that of the response, `size` its bytes. The
-    body of a page is left out, as the outcome has it.
+    `request` is the head of the request. `body` is the body of the response, `size` its bytes. The
+    body of a page is left out, since the outcome has it.
     """
 
     url: str
@@ -34,14 +34,13 @@ class Exchange(NamedTuple):
 
 
 class Recorder:
-    """The last exchange of each page until it is popped, and all others, encoded.
+    """The last exchange of each page, and the encoded exchanges of robots.txt files and sitemaps.
 
-    `encode` turns the exchange of a robots.txt or sitemap into bytes as soon as it has come, in
-    a thread if it is large: many may come before the next outcome. It gets every attempt at
-    these; of a page only the last attempt counts. Probes, which only ask whether a host is still
-    there, are not recorded.
+    `encode` returns the bytes for the exchange of a robots.txt or sitemap. It is called at once,
+    since many of these may come before the next outcome, and in a thread if the body is large.
+    Every attempt at these is recorded; of a page only the last attempt. Probes are not recorded.
 
-    `pop`, `pop_encoded` and `len` may be called in other threads than the crawl's.
+    `pop`, `pop_encoded` and `len` may be called in any thread.
     """
 
     def __init__(self, encode: Callable[[Exchange], bytes]) -> None:
@@ -62,7 +61,7 @@ class Recorder:
     def pop_encoded(self) -> bytes:
         """Remove and return the encoded exchanges since the last call."""
         pieces = []
-        # One at a time, as the crawl may add more meanwhile.
+        # One at a time, since the crawl may add more meanwhile.
         while self._encoded:
             pieces.append(self._encoded.popleft())
         return b"".join(pieces)
@@ -85,7 +84,7 @@ class Recorder:
 
 
 class RecordingFetch:
-    """A fetch that calls another one, and records each request and response."""
+    """A fetch that calls another fetch, and records each request and response."""
 
     def __init__(self, fetch: Fetch, recorder: Recorder) -> None:
         self._fetch = fetch
@@ -109,7 +108,7 @@ class RecordingFetch:
 
 
 def _of_page(job: Job, answer: Response, began: float) -> Exchange:
-    # A redirect without a target ends as a failure, which has no body.
+    # The body of a redirect is kept: its outcome has no body.
     body = answer.body if answer.status in REDIRECTS else b""
     return _exchange(job, answer, began, body)
 

@@ -1,4 +1,4 @@
-"""Requests: the header fields that are sent for a URL, and to which origins the caller's go."""
+"""The header fields of requests, and the origins to which the caller's headers are sent."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ DEFAULT_USER_AGENT = f"trio_crawler/{__version__} (+https://pypi.org/project/tri
 Headers: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
 
 _ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8"
-# RFC 9110: 5.6.2 (token) and 5.5 (field values).
+# Tokens (RFC 9110, 5.6.2), and the characters that a field value cannot have (5.5).
 is_token = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
 has_control = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]").search
-# The addresses of RFC 5322 that From may have (RFC 9110, 10.1.2), checked roughly.
+# A rough check of the mailbox that From has (RFC 9110, 10.1.2; RFC 5322).
 _is_mailbox = re.compile(r"[!-?A-~]+@[!-?A-~]+").fullmatch
 # The part of a URL that a request line may carry, from the first slash on (RFC 9112, 3.2.1).
 is_target = re.compile(r"/[\x21-\x22\x24-\x7e]*").fullmatch
-# These decide where a request goes and where it ends.
+# The headers that decide where a request goes and where it ends.
 _OURS = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 _URL = re.compile(
     r"(https?://((?:\[[0-9a-f:.]+\]|[^/?#@:\[\]\s]+)(?::[0-9]+)?))([/?][\x21-\x22\x24-\x7e]*)?(?:#.*)?"
@@ -36,7 +36,7 @@ _URL = re.compile(
 
 
 class Target(NamedTuple):
-    """The parts of a URL that a request needs; `origin` is as the URL spells it."""
+    """The parts of a URL that a request needs; `origin` is a prefix of the URL."""
 
     origin: str
     authority: str
@@ -44,10 +44,10 @@ class Target(NamedTuple):
 
     @classmethod
     def of(cls, url: str) -> Target:
-        """Split an http or https URL; its path and query are sent byte for byte.
+        """Return the parts of an http or https URL; path and query are sent unchanged.
 
-        Raises FetchError(BAD_URL) for anything but a URL as the WHATWG URL Standard serialises it,
-        and for one with a user name.
+        Raises FetchError(BAD_URL) unless the URL is serialised as in the WHATWG URL Standard, and
+        for a URL with a user name.
         """
         parts = _URL.fullmatch(url)
         if parts is None or not url.isascii():
@@ -58,14 +58,15 @@ class Target(NamedTuple):
 
 
 class Requests:
-    """The header fields of every request, and those that only the `seeds` get.
+    """The header fields of requests: `defaults` for all origins, others only for some.
 
-    `headers` and `auth` (user, password) are sent only to the origins of `seeds`, which are
-    normalised; they replace fields of the same names among the `defaults`, which are sent to
-    all. `cookies` are sent to the hosts that set them.
+    `headers` and `auth` (user, password) are sent only to the origins of `seeds`, which must be
+    normalised; they replace fields of the same names among the `defaults`. `cookies` are sent to
+    the hosts that set them.
 
-    Raises TypeError or ValueError, which names the argument and shows no value that may be a
-    secret, for headers and credentials that cannot be sent, and for any without seeds.
+    Raises TypeError or ValueError for headers or credentials that cannot be sent, and for headers
+    or credentials without seeds. The message names the argument and shows no value that may be a
+    secret.
     """
 
     def __init__(
@@ -91,17 +92,17 @@ class Requests:
 
     @property
     def authorizes(self) -> bool:
-        """Whether the seeds get an Authorization field."""
+        """Whether an Authorization field is sent to the seeds."""
         return _has_authorization(self.own)
 
     def fields(self, target: Target) -> Fields:
-        """Return the fields for a URL without its cookies, Host first."""
+        """Return the fields for a URL, without cookies, Host first."""
         own = target.origin in self._origins
         host = (b"Host", target.authority.encode())
         return [host, *(self._fields_and_own if own else self._fields)]
 
     def with_cookies(self, url: str, fields: Fields) -> Fields:
-        """Return the fields for a URL together with the cookies that are stored for it."""
+        """Return `fields` with the cookies that are stored for a URL."""
         stored = self.cookies and self.cookies.cookies_for(url)
         if not stored:
             return fields
@@ -111,16 +112,16 @@ class Requests:
 
 
 def bad_url(why: str) -> FetchError:
-    """Return the fault of a URL that no request can be made for."""
-    return FetchError(Reason.BAD_URL, f"this URL cannot be asked for: {why}")
+    """Return the error for a URL that cannot be requested."""
+    return FetchError(Reason.BAD_URL, f"this URL cannot be requested: {why}")
 
 
 def _check_authority(authority: str) -> None:
-    """Refuse a host or port that Python's resolver raises unexpected exceptions for."""
+    """Raise FetchError for a host or port for which Python's resolver would raise odd errors."""
     name, _, port = authority.rpartition("]")[2].partition(":")
     if len(port) > 5 or (port and int(port) > 65535):
         raise bad_url("the port is above 65535")
-    # RFC 1035, 2.3.4. An IPv6 address leaves no name here.
+    # RFC 1035, 2.3.4. For an IPv6 address the name is empty here.
     labels = name.removesuffix(".").split(".")
     if not authority.startswith("[") and not all(0 < len(label) < 64 for label in labels):
         raise bad_url("a part of the host name is empty or has over 63 characters")
@@ -129,10 +130,10 @@ def _check_authority(authority: str) -> None:
 def default_fields(
     user_agent: str | None, contact: str | None, *, replaced: Container[str] = ()
 ) -> Fields:
-    """Return the fields that every server is sent, without the default ones that are `replaced`.
+    """Return the fields that are sent to every server; defaults in `replaced` are left out.
 
-    Raises TypeError or ValueError, which names the argument, for a `user_agent` or a `contact`
-    that cannot be sent.
+    Raises TypeError or ValueError, naming the argument, for a `user_agent` or a `contact` that
+    cannot be sent.
     """
     fields = {}
     if user_agent is not None:
@@ -148,7 +149,7 @@ def default_fields(
 
 
 def check_user_agent(user_agent: str) -> str:
-    """Return one line of text. Raises TypeError or ValueError for anything else."""
+    """Return a User-Agent. Raises TypeError or ValueError unless it is one line of text."""
     check_kind("user_agent", user_agent, str, "a string")
     if not user_agent.strip() or not _is_text(user_agent):
         wanted = "one line of text that names the crawler"
@@ -157,7 +158,7 @@ def check_user_agent(user_agent: str) -> str:
 
 
 def check_mailbox(name: str, address: str) -> str:
-    """Return an e-mail address that From can hold. Raises TypeError or ValueError for no such."""
+    """Return an e-mail address. Raises TypeError or ValueError if From cannot have it."""
     check_kind(name, address, str, "an e-mail address as a string")
     if not _is_mailbox(address):
         raise ValueError(
@@ -180,7 +181,7 @@ def _has_authorization(fields: Fields) -> bool:
 
 
 def fields_of(headers: Headers) -> Fields:
-    """Encode headers. Raises TypeError or ValueError, which names the header, never its value."""
+    """Return encoded headers. Raises TypeError or ValueError, which never shows a value."""
     wanted = "headers must be a mapping or pairs of strings"
     if isinstance(headers, str | bytes):
         raise TypeError(f"{wanted}, not a {type(headers).__name__}")
@@ -202,7 +203,7 @@ def _is_pair(value: object) -> bool:
 
 
 def _field(name: str, value: str) -> tuple[bytes, bytes]:
-    # A value may be a credential: the messages show names only.
+    # A value may be a credential, so the messages show names only.
     if not is_token(name):
         raise ValueError(f"headers: a header needs a name such as X-Token, not {name!a}")
     if name.lower() in _OURS:
@@ -222,13 +223,13 @@ def _is_text(value: str) -> bool:
 
 
 def merged(defaults: Fields, own: Fields) -> Fields:
-    """Return the default fields, replaced by those of the same names, and all others."""
+    """Return the default fields without those that `own` replaces by name, and then `own`."""
     named = {name.lower() for name, _ in own}
     return [field for field in defaults if field[0].lower() not in named] + own
 
 
 def _basic(auth: tuple[str, str]) -> bytes:
-    """Encode credentials in UTF-8 (RFC 7617). The messages show none of them."""
+    """Return credentials in UTF-8 (RFC 7617). The messages of errors never show them."""
     if not _is_pair(auth):
         raise TypeError("auth must be a user and a password: write (user, password)")
     user, password = auth

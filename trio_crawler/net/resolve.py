@@ -1,4 +1,4 @@
-"""Resolve: the addresses of a host, looked up by the system at most once a minute."""
+"""Look up the addresses of a host, at most once a minute."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CACHE_SECONDS = 60.0
 """Seconds for which the addresses of a name are cached."""
 
 MAX_NAMES = 10_000
-"""Names that are cached; the oldest one is evicted first."""
+"""The most names that are cached; the oldest one is evicted first."""
 
 MAX_THREADS = 32
-"""Lookups that run at once."""
+"""The most lookups that run at once."""
 
 LookUp: TypeAlias = Callable[[bytes], Sequence[str]]
 
@@ -35,14 +35,14 @@ class Resolve(Protocol):
 
 
 def look_up(name: bytes) -> Sequence[str]:
-    """Return the addresses of a name, as the system knows them. Blocks. Raises OSError."""
+    """Return the addresses of a name from the system's resolver. Blocks. Raises OSError."""
     try:
-        # Not AI_ADDRCONFIG: it would hide ::1 on a machine with no other IPv6 address. Bytes,
-        # as the host is encoded already: the codec for `str` takes quadratic time.
+        # Not AI_ADDRCONFIG: it would hide ::1 on a machine with no other IPv6 address. The name is
+        # bytes, since the codec for `str` takes quadratic time.
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except OSError:
-        # Without a descriptor glibc cannot read /etc/hosts, and reports an unknown name: this
-        # raises the OSError that is true.
+        # Without a file descriptor glibc cannot read /etc/hosts, and reports an unknown name. In
+        # that case this line raises the OSError with the true cause.
         socket.socket(getattr(socket, "AF_UNIX", socket.AF_INET)).close()
         raise
     return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
@@ -50,7 +50,7 @@ def look_up(name: bytes) -> Sequence[str]:
 
 @dataclass(slots=True, eq=False)
 class _Lookup:
-    """A lookup in flight, with neither addresses nor error after it was cancelled."""
+    """A lookup in flight; if it is cancelled, it ends with neither addresses nor an error."""
 
     done: trio.Event = field(default_factory=trio.Event)
     addresses: Sequence[str] = ()
@@ -58,11 +58,11 @@ class _Lookup:
 
 
 class Resolver:
-    """Look names up in threads, and cache their addresses.
+    """Look up names in threads, and cache their addresses.
 
-    Serves one Trio run. Concurrent calls for one name share one lookup; failures are not
-    cached. A host that is an address takes no thread. A lookup that every caller has cancelled
-    keeps its thread, one of `max_threads`, until the system gives up.
+    A Resolver serves one Trio run. Concurrent calls for one name share one lookup; failures are
+    not cached. A host that is an address needs no thread. A lookup that was cancelled by every
+    caller keeps its thread, one of `max_threads`, until the system gives up.
     """
 
     def __init__(
@@ -137,13 +137,13 @@ class Resolver:
 
 
 def server_name(host: str, port: int) -> str:
-    """Return a server as messages name it: without the port of http or https."""
+    """Return a server as `host:port` for messages; the ports 80 and 443 are left out."""
     name = f"[{host}]" if ":" in host and not host.startswith("[") else host
     return name if port in (80, 443) else f"{name}:{port}"
 
 
 def _name(host: str, server: str) -> bytes:
-    """Encode a host for the lookup. Raises FetchError if it is no name (RFC 1035, 2.3.4)."""
+    """Return a host as bytes. Raises FetchError if it is not a valid name (RFC 1035, 2.3.4)."""
     labels = host.removesuffix(".").split(".")
     if not host.isascii() or not host.isprintable():
         why = "it is not in printable ASCII"

@@ -1,4 +1,4 @@
-"""Statistics: the counts of a fetch, of its connections and of its cookies at one moment."""
+"""The counts of a fetch, of its connections and of its cookies at one moment."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,9 +8,10 @@ from typing import NamedTuple
 class WireStatistics:
     """The connections and bytes of a wire.
 
-    `open` connections now, `idle` ones of these, connections ever `made`, requests that `reused`
-    one, requests `retried` because the reused connection was dead. `bytes_in` and `bytes_out` are
-    counted at the sockets.
+    `open` is the number of open connections, `idle` the number of idle ones among them, `made` the
+    number of connections that were ever made. `reused` counts requests on a reused connection,
+    `retried` the requests that were sent again since the server had closed that connection.
+    `bytes_in` and `bytes_out` are counted at the sockets.
     """
 
     __module__ = "trio_crawler.net"
@@ -26,9 +27,9 @@ class WireStatistics:
 
 @dataclass(frozen=True, slots=True)
 class FetchStatistics:
-    """The requests of a fetch, and the `bytes` of response bodies, counted as they were sent.
+    """The number of requests, and the `bytes` of response bodies as sent (encoded).
 
-    `wire` counts the connections of an `HttpFetch`. It is None for an `HttpxFetch`, whose
+    `wire` has the counts of the connections of an `HttpFetch`. It is None for an `HttpxFetch`: its
     connections belong to the client or transport of the caller.
     """
 
@@ -40,7 +41,7 @@ class FetchStatistics:
 
 
 class CookieStatistics(NamedTuple):
-    """The number of hosts that have cookies, and of cookies."""
+    """The number of hosts that have cookies, and the number of cookies."""
 
     hosts: int
     cookies: int

@@ -1,4 +1,4 @@
-"""TLS: which certificates are accepted, and for which hosts none is verified."""
+"""TLS: the verification of certificates, and the hosts without it."""
 
 import re
 import ssl
@@ -17,14 +17,13 @@ _NO_HOST = re.compile(r"[@?#/\\*\s]")
 
 
 class Security:
-    """The certificates that are accepted: verified ones, and any of `insecure_hosts`.
+    """The verification of certificates: any certificate of `insecure_hosts` is accepted.
 
-    They are verified by `tls`, a context for clients, or else against the list of the certifi
-    package, which is the same on every machine. Reading it takes 30 ms, and is delayed until it
-    is needed. `insecure_hosts` are names or addresses, without a port.
+    All others are verified by `tls`, a context for clients. The default is the list of the certifi
+    package, which is the same on every machine; it is read when it is first needed, which takes
+    30 ms. `insecure_hosts` are names or addresses, without a port.
 
-    Raises TypeError or ValueError, which names the argument, for one that cannot be used or that
-    would have no effect.
+    Raises TypeError or ValueError, naming the argument, if it is invalid or would have no effect.
     """
 
     __module__ = "trio_crawler.net"
@@ -46,7 +45,7 @@ class Security:
     async def secure(self, plain: PlainStream, host: str) -> TlsStream:
         """Return a TLS stream to `host` after the handshake; `plain` is closed if that fails.
 
-        Raises OSError (such as ssl.SSLError), and FetchError for a name that cannot be certified.
+        Raises OSError (such as ssl.SSLError), and FetchError if no certificate can have the name.
         """
         try:
             stream = self._wrapped(plain, host)
@@ -74,7 +73,7 @@ class Security:
 
 
 def uncertifiable(host: str) -> FetchError:
-    """Return the error of a host whose name OpenSSL cannot verify."""
+    """Return the error for a host with a name that OpenSSL cannot verify."""
     return FetchError(Reason.TLS, f"no certificate can be valid for the name {host}", Phase.TLS)
 
 
@@ -88,7 +87,7 @@ def _check_context(tls: ssl.SSLContext) -> None:
 
 
 def _host(name: str) -> str:
-    """Return a host as origins have it. Raises ValueError for anything else."""
+    """Return a host in the form that origins have. Raises ValueError for anything else."""
     bare = name.removeprefix("[").removesuffix("]")
     found = ""
     if bare and not _NO_HOST.search(bare):

@@ -1,4 +1,4 @@
-"""Transport: httpx's requests, responses and exceptions, converted for the wire."""
+"""Convert the requests, responses and exceptions of httpx for the wire."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ERRORS: dict[Reason, type[httpx.TransportError]] = {
     Reason.BAD_REPLY: httpx.RemoteProtocolError,
     Reason.INCOMPLETE: httpx.RemoteProtocolError,
 }
-# RFC 9112, 3.2: the characters that do not end a target.
+# The characters that may be in a request target (RFC 9112, 3.2).
 _is_target = re.compile(rb"[\x21-\x7e]+").fullmatch
 _CONNECTING = (Phase.RESOLVE, Phase.CONNECT, Phase.TLS)
 
@@ -94,14 +94,14 @@ def origin_of(request: httpx.Request) -> Origin:
     """Return the origin of a request. Raises httpx.UnsupportedProtocol if it is not http(s)."""
     url = request.url
     if url.scheme not in DEFAULT_PORTS:
-        raise httpx.UnsupportedProtocol(f"the wire speaks http and https, not {url.scheme!r}")
+        raise httpx.UnsupportedProtocol(f"the wire supports http and https, not {url.scheme!r}")
     return url.scheme, url.raw_host.decode("ascii"), url.port or DEFAULT_PORTS[url.scheme]
 
 
 async def serialise(request: httpx.Request) -> bytes:
     """Return the bytes of a request, its body included.
 
-    Raises httpx.LocalProtocolError for a request that a server would read as another one.
+    Raises httpx.LocalProtocolError for a method, target or header that would break the message.
     """
     _check(request, _target(request))
     if not isinstance(request.stream, httpx.AsyncByteStream):
@@ -126,7 +126,7 @@ def _target(request: httpx.Request) -> bytes:
 
 
 def _check(request: httpx.Request, target: bytes) -> None:
-    # httpx checks nothing. A value may be a credential: the messages show names only.
+    # httpx does not check these. A value may be a credential, so the messages show names only.
     if not is_token(request.method):
         raise httpx.LocalProtocolError(f"not a method: {request.method!r}")
     if not _is_target(target):
@@ -141,7 +141,7 @@ def _check(request: httpx.Request, target: bytes) -> None:
 
 
 def timeouts(request: httpx.Request) -> tuple[float, float]:
-    """Return the seconds until the head must come, and those of each wait for the body."""
+    """Return the timeouts in seconds: for the head, and for each wait for more of the body."""
     given = request.extensions.get("timeout", {})
     connect, read = (given.get(name) for name in ("connect", "read"))
     wait = inf if read is None else float(read)
@@ -149,7 +149,7 @@ def timeouts(request: httpx.Request) -> tuple[float, float]:
 
 
 def response(head: Head, body: BodyStream) -> httpx.Response:
-    """Return a response of httpx whose body is not read yet."""
+    """Return an httpx response with an unread body."""
     extensions = {
         "http_version": b"HTTP/1.%d" % head.minor,
         "reason_phrase": head.phrase,

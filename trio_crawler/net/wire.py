@@ -1,8 +1,8 @@
-"""Wire: HTTP/1.1 over Trio, one request at a time on a connection, as an httpx transport.
+"""HTTP/1.1 over Trio, with one request at a time on a connection, as an httpx transport.
 
-▶ CPU seconds for 1,000 pages of a real site: stock httpx 3.9, such a wire behind httpx's
-Request and Response 0.65, by itself 0.52. So `HttpFetch` calls `ask`; every other caller may
-pass the wire to an httpx.AsyncClient.
+▶ CPU seconds for 1,000 pages of a real site: stock httpx 3.9, this wire with httpx's Request and
+Response 0.65, the wire alone 0.52. So `HttpFetch` calls `ask`; other callers may pass the wire to
+an httpx.AsyncClient.
 """
 
 import socket
@@ -41,31 +41,33 @@ from trio_crawler.net.transport import (
 from trio_crawler.page.urls import web_urls
 
 MAX_BYTES = 10 * 1024 * 1024
-"""Bytes that a body may have by default."""
+"""The default bound on the bytes of a body."""
 
 MAX_IDLE = 1_000
-"""Idle connections that a wire keeps by default, if the process may have so many."""
+"""The default bound on idle connections, if the process may have enough file descriptors."""
 
 FRAMING_BYTES = 128 * 1024
-"""Bytes that a response may have besides its body: heads, and the framing of chunks."""
+"""The most bytes of a response besides its body: heads, and the framing of chunks."""
 
 
 class Wire(httpx.AsyncBaseTransport):
-    """An httpx transport that speaks HTTP/1.1, with one connection for each request in flight.
+    """An httpx transport for HTTP/1.1, with one connection for each request in flight.
 
-    `max_idle` idle connections are kept at most (default: 1,000, or a quarter of the file
-    descriptors that the process may have), and not reused after `keepalive` seconds; expired ones
-    are closed when another request begins or ends. Only public addresses are connected to, those
-    of the `seeds`, and those in `allow_private` (`10.0.0.0/8`, `192.168.1.7`). `security` verifies
-    certificates, `resolve` looks names up. A body may have `max_bytes` bytes as sent. Of httpx's
-    timeouts, connect and read together bound the seconds until the head has come, read each wait
-    for more of the body.
+    At most `max_idle` idle connections are kept (default: 1,000, or a quarter of the file
+    descriptors that the process may have). They are not reused after `keepalive` seconds; expired
+    ones are closed when another request begins or ends.
+
+    The wire connects only to public addresses, to those of the `seeds`, and to those in
+    `allow_private` (`10.0.0.0/8`, `192.168.1.7`). `security` verifies certificates, `resolve`
+    looks up names. A body may have `max_bytes` bytes as sent. Of httpx's timeouts, the sum of
+    connect and read bounds the seconds until the head is received, and read bounds each wait for
+    more of the body.
 
     The stream of a response must be read to its end or closed. The caller closes the wire, by
     `async with` or `aclose`; that also ends the requests in flight.
 
     Raises the exceptions of httpx transports, and RuntimeError after `aclose`. The constructor
-    raises TypeError or ValueError, which names the argument, for one that cannot be used.
+    raises TypeError or ValueError, naming the argument, for an invalid value.
     """
 
     __module__ = "trio_crawler.net"
@@ -118,7 +120,7 @@ class Wire(httpx.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request, and return its response before the body is read."""
+        """Send a request; return its response with an unread body."""
         origin = origin_of(request)
         sent = await serialise(request)
         progress = Progress(origin[1])
@@ -144,15 +146,14 @@ class Wire(httpx.AsyncBaseTransport):
         bodiless: bool = False,
         retry: bool = True,
     ) -> tuple[Connection, Head]:
-        """Send the bytes of a request, and return its connection and the head of its response.
+        """Send the bytes of a request; return its connection and the head of its response.
 
-        The caller reads the body from the connection, then calls `release`. With `retry` the
-        request is sent again, at once and on a new connection, if the server had closed the
-        connection that was reused (RFC 9112, 9.3.1). Raises FetchError, and RuntimeError after
-        `aclose`.
+        The caller reads the body from the connection, then calls `release`. With `retry`, if the
+        server had closed the connection that was reused, the request is sent again at once on a
+        new connection (RFC 9112, 9.3.1). Raises FetchError, and RuntimeError after `aclose`.
         """
         if self._closed:
-            raise RuntimeError("this Wire is closed, and cannot send any more")
+            raise RuntimeError("this Wire is closed: make another one")
         limit = max_bytes + FRAMING_BYTES
         connection = self._pool.pop(origin)
         if connection is not None:
@@ -167,9 +168,9 @@ class Wire(httpx.AsyncBaseTransport):
         return connection, await self._ask(connection, request, progress, limit, bodiless)
 
     def release(self, connection: Connection) -> None:
-        """Keep a connection whose response was read to its end; close any other."""
+        """Keep a connection if its response was read to its end, else close it."""
         if connection not in self._busy:
-            # `aclose` has closed it.
+            # `aclose` has closed it already.
             return
         self._busy.remove(connection)
         if not connection.reusable:
@@ -226,7 +227,7 @@ class Wire(httpx.AsyncBaseTransport):
             try:
                 return await self.dial(host, port, progress)
             except FetchError as error:
-                # An idle connection gives its file descriptor to the one that is needed now.
+                # Close an idle connection, to free its file descriptor for this one.
                 if error.fault.reason is not Reason.NO_SOCKETS or not self._pool.drop_oldest():
                     raise
 

@@ -1,5 +1,5 @@
-"""The page room: it parses the bytes of a response into facts.
+"""Parse the bytes of a response into facts.
 
-Everything here is pure and synchronous, needs time linear in the size of the body, and raises
-nothing, whatever a page contains.
+All functions are pure and synchronous, and take time linear in the size of the body. No content
+of a page makes them raise.
 """

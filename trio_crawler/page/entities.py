@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from html.entities import html5
 
-# The alternatives behind "&":
+# The alternatives after "&":
 #
 #   #xa9;    hexadecimal               the semicolon may be missing
 #   #169;    decimal                   the same
@@ -29,7 +29,7 @@ _MAX_DIGITS = 8  # without leading zeros; longer numbers are beyond Unicode in b
 
 
 def in_attribute(source: str) -> str:
-    """Decode the references in an attribute's value."""
+    """Return the value of an attribute with its references decoded."""
     if "&" in source:
         if source.count("&") == source.count("&amp;"):
             source = source.replace("&amp;", "&")
@@ -39,7 +39,7 @@ def in_attribute(source: str) -> str:
 
 
 def in_text(source: str) -> str:
-    """Decode the references in text."""
+    """Return text with its references decoded."""
     if "&" in source:
         source = _REFERENCE.sub(_decode_in_text, source)
     return source.replace("\0", "\ufffd")
@@ -67,7 +67,7 @@ def _decode_in_text(match: re.Match[str]) -> str:
 
 
 def character(hexadecimal: str | None, decimal: str | None) -> str:
-    """Return the character with a hexadecimal or decimal number; U+FFFD if there is none."""
+    """Return the character with a hexadecimal or decimal number; U+FFFD for an invalid number."""
     digits = (hexadecimal or decimal or "").lstrip("0")
     if len(digits) > _MAX_DIGITS:
         return "\ufffd"

@@ -13,9 +13,9 @@ GZIP_WINDOW, ZLIB_WINDOW, DEFLATE_WINDOW = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, 
 class ZlibStream:
     """One stream, or one member of a gzip file; `window` is one of the constants above.
 
-    After a step, `over` is true at the end of the stream, `more` if the next step may return
-    something without further data. `rest` is the part of the data that was not read: to be passed
-    again to the next step, or, at the end of the stream, the data that follow it.
+    After a step, `over` is whether the stream has ended, `more` whether the next step may return
+    bytes without further data. `rest` is the data that was not read: pass it to the next step
+    again; at the end of the stream it is the data after the stream.
     """
 
     error: type[Exception] = zlib.error
@@ -27,7 +27,7 @@ class ZlibStream:
         self.rest = b""
 
     def step(self, data: bytes) -> bytes:
-        """Return at most `max_step` bytes; raises `error` if the stream is damaged."""
+        """Return at most `max_step` bytes. Raises `error` if the stream is damaged."""
         stream = self._stream
         found = stream.decompress(data, self._max_step)
         self.over = stream.eof

@@ -35,7 +35,7 @@ _LOOKS_LIKE_HTML = re.compile(
 _LOOKS_LIKE_XML = re.compile(rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*+<\?xml")
 _SNIFFED_BYTES = 1445
 _PROLOGUE = 65_536  # characters
-# The root element behind the XML declaration, instructions, comments and a document type.
+# The root element, after the XML declaration, instructions, comments and a document type.
 _XML_ROOT = re.compile(
     r"""
     (?: [\t\n\r ]++
@@ -53,7 +53,8 @@ _XML_ROOT = re.compile(
 def declared_type(header: str) -> str:
     """Return the media type that a Content-Type header declares, in lower case.
 
-    The first type counts, whatever follows it. "" means that it is missing or unknown.
+    The first type counts, and any text after it is ignored. "" means that the type is missing or
+    unknown.
     """
     match = _TYPE.match(header.lower())
     return "" if match is None or match["type"] in _UNKNOWN else match["type"]

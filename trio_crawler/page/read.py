@@ -16,19 +16,19 @@ __all__ = ["Facts", "read"]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The facts about one page that its headers and its body contain.
+    """The facts about one page, from its headers and its body.
 
     - `content_type`: the media type, in lower case and without parameters; sniffed if the header
-      names none, and "" if sniffing fails, too.
+      has none, and "" if sniffing fails, too.
     - `charset`: a name of the WHATWG Encoding Standard; "" if the body is not text.
     - `links`: distinct absolute URLs of any scheme, in document order.
     - `malformed`: the distinct hrefs that are not URLs.
     - `beyond`: the number of links that were not read because of `max_links`. In a large page,
-      links with the same href count each time.
-    - `nofollow`: the URLs of `links` that only links with rel=nofollow lead to. They are the last
+      repeated links are counted each time.
+    - `nofollow`: the URLs of `links` that are linked only with rel=nofollow. They are the last
       ones of `links`.
-    - `canonical`: the http(s) URL, normalised, that the rel=canonical links of the head name; None
-      if there is none, or if they name several.
+    - `canonical`: the normalised http(s) URL of the rel=canonical links of the head; None if there
+      is none, or if there are different ones.
     - `meta_robots`: the distinct contents of the head's meta elements for robots, as written.
     - `anchors`: if requested, one anchor for each URL of `links` and each href of `malformed`: the
       first with a text, else the first; links without rel=nofollow are preferred.
@@ -59,12 +59,12 @@ def read(
     agent: str = "",
     anchors: bool = False,
 ) -> Facts:
-    """Read the body of a response from `url` (normalised) with a raw Content-Type header.
+    """Return the facts of a response from `url` (normalised), with a raw Content-Type header.
 
-    The title, the links and the head are read from HTML and XHTML only, and not if `follow` is
-    false (as for error pages). The charset is detected for all text. A meta element is for robots
-    if its name is "robots" or the `agent`, a product token in any case. The anchors of links are
-    read only with `anchors`.
+    The title, the links and the head are read only from HTML and XHTML, and only with `follow`
+    (which is false for error pages). The charset is detected for all text. A meta element is for
+    robots if its name is "robots" or `agent`, a product token in any case. Anchors are read only
+    with `anchors`.
     """
     kind = media.declared_type(content_type) or media.sniffed_type(body)
     markup = kind in media.MARKUP
@@ -107,8 +107,8 @@ def read(
 
 
 def _limited(page: ParsedHtml, max_links: int) -> ParsedHtml:
-    """Return the page with at most `max_links` hrefs, and the others counted."""
-    # The others are counted by href, not by URL: to resolve a million hrefs would take seconds.
+    """Return the page with at most `max_links` hrefs; the others are counted in `beyond`."""
+    # They are counted by href, not by URL: to resolve a million hrefs would take seconds.
     hrefs, nofollow_hrefs = _distinct(page.hrefs), _distinct(page.nofollow_hrefs)
     beyond = page.beyond + max(0, len(hrefs) + len(nofollow_hrefs) - max_links)
     hrefs = hrefs[:max_links]

@@ -1,7 +1,7 @@
-"""Normalise and resolve URLs by the WHATWG URL Standard, and cut parts out of them.
+"""Normalise and resolve URLs by the WHATWG URL Standard, and return parts of them.
 
 A normalised URL is a result of `normalise`: the standard's `href` without fragment and userinfo.
-Functions that expect a normalised URL rely on this spelling and do not check it.
+Functions that expect a normalised URL rely on that form and do not check it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WEB = ("http://", "https://")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _BARE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
-# The userinfo of a text that may be a URL, with its "@", and `before` it all that a browser skips:
+# The userinfo of a text that may be a URL, with its "@"; `before` is the text up to the userinfo:
 #
 #   http://  user:password@     up to the last "@" before a "/", "?" or "#"
 #   http://  user:pass/word@    if no port follows the colon, an unescaped "/" may belong to the
@@ -35,13 +35,13 @@ _USERINFO = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-# A position behind "http://" and "https://" that is not behind the host: a host is never empty.
+# A position after "http://" and "https://", and before the end of the host, which is never empty.
 _AFTER_SCHEME = len("https://")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
-# A link that can be joined by hand, since the standard leaves it exactly as it is: no percent sign
-# (%2e is a dot), no backslash, tab or space, no colon in a path (it might end a scheme), and no
-# segment that begins with a dot.
+# A link that is joined by hand, since the standard does not change its text: no percent sign (%2e
+# is a dot), no backslash, tab or space, no colon in a path (it might end a scheme), and no segment
+# that begins with a dot.
 #
 #   start     rest              joined to
 #   /         a/b.html?c=d      the root of the site
@@ -60,16 +60,16 @@ _SIMPLE = re.compile(
     re.ASCII | re.VERBOSE,
 )
 
-# A link and its URL that are longer than this together are not cached. So the caches of all
-# directories take some 30 MiB at most, whatever the links are.
+# A link and its URL with more characters than this together are not cached, so the caches of all
+# directories take at most some 30 MiB.
 _MAX_DIRECTORIES, _MAX_CACHED_LINKS, _MAX_CACHED_CHARACTERS = 64, 1_024, 256
 
 
 def normalise(url: str | httpx.URL, base: str | httpx.URL | None = None) -> str:
-    """Return a URL as the WHATWG URL Standard spells it, without fragment and userinfo.
+    """Return a URL as serialised by the WHATWG URL Standard, without fragment and userinfo.
 
     Any scheme is accepted. `url` may be relative if there is a `base`. Raises ValueError if the
-    standard cannot parse the URL, and TypeError for anything but a str or httpx.URL.
+    URL is invalid by the standard, and TypeError unless it is a str or httpx.URL.
     """
     if type(url) is not str:
         url = _text("url", url)
@@ -83,7 +83,7 @@ def normalise(url: str | httpx.URL, base: str | httpx.URL | None = None) -> str:
             _replace_surrogates(url), None if base is None else _replace_surrogates(base)
         ).href
     if "#" in href:
-        # A fragment protects the spaces at the end of an opaque path; without it they go too.
+        # An opaque path may end in spaces before a fragment; without the fragment it may not.
         href = href[: href.index("#")].rstrip(" ")
     return _without_userinfo(href) if "@" in href else href
 
@@ -91,8 +91,8 @@ def normalise(url: str | httpx.URL, base: str | httpx.URL | None = None) -> str:
 def web_urls(name: str, urls: Iterable[str | httpx.URL]) -> tuple[str, ...]:
     """Return distinct http and https URLs, normalised; `name` is the name of the argument.
 
-    Raises ValueError if one is not such a URL, and TypeError for a single str and for anything but
-    a str or httpx.URL. The messages show no password.
+    Raises ValueError if one is not an http or https URL, and TypeError for a single str, or if one
+    is not a str or httpx.URL. The messages show no password.
     """
     if isinstance(urls, str):
         raise TypeError(f"{name} must be several URLs: write [{without_userinfo(urls)!r}]")
@@ -116,15 +116,14 @@ def _text(name: str, url: object) -> str:
 
 
 def resolve(hrefs: Iterable[str], base: str) -> tuple[dict[str, str], list[str]]:
-    """Resolve hrefs that come from `without_fragments`.
+    """Return the normalised URL of each href, and the distinct malformed hrefs.
 
-    Returns the normalised URL of each href, and the distinct malformed hrefs.
+    The hrefs must come from `without_fragments`.
 
-    To resolve links was the largest single part of a crawl. `urljoin` and `urldefrag` take 15 us
-    for a link of a real page, ada 4.2 us, and ada without fragments and duplicates 1.6 us. So the
-    common relative link is joined by hand, and ada does the rest; a test proves that the results
-    never differ. The URLs of the links of a directory's pages are cached for its next pages, which
-    makes it 0.25 us a link.
+    ▶ `urljoin` and `urldefrag` take 15 us for a link of a real page, ada 4.2 us, and ada without
+    fragments and duplicates 1.6 us, which would be the largest part of a crawl. So common relative
+    links are joined by hand, and ada does the rest; a test proves that the results never differ.
+    The links of one directory's pages are cached for its next pages: 0.25 us for a link.
     """
     distinct = dict.fromkeys(hrefs)
     if not base.startswith(WEB):
@@ -189,7 +188,7 @@ def seen_key(url: str) -> str:
 
 
 def without_userinfo(text: str) -> str:
-    """Return a text without user and password, to be shown; it need not be a URL."""
+    """Return a text without user and password, for messages; it need not be a URL."""
     found = _USERINFO.match(text) if "@" in text else None
     return found["before"] + text[found.end() :] if found else text
 
@@ -225,7 +224,7 @@ def path(url: str) -> str:
 
 
 def directory(url: str) -> str:
-    """Return a normalised http(s) URL as far as the last slash of its path."""
+    """Return a normalised http(s) URL up to the last slash of its path."""
     end = url.find("?")
     return url[: url.rindex("/", 0, end if end >= 0 else None) + 1]
 
@@ -241,7 +240,7 @@ class _LinkCache:
         self.urls: dict[str, str] = {}
 
     def join(self, href: str, base: str) -> str:
-        """Resolve and cache a href without a fragment; raises ValueError if it is malformed."""
+        """Return the URL of a href without a fragment. Raises ValueError if it is malformed."""
         match = _SIMPLE.fullmatch(href)
         if match is None:
             return self._join_other(href, base)
@@ -264,7 +263,7 @@ class _LinkCache:
         return self._store(href, normalise(href))
 
     def _store(self, href: str, url: str) -> str:
-        # Only for hrefs that resolve to the same URL on every page of the directory.
+        # Call it only for hrefs that resolve to the same URL on every page of the directory.
         if len(href) + len(url) <= _MAX_CACHED_CHARACTERS:
             if len(self.urls) >= _MAX_CACHED_LINKS:
                 self.urls.clear()

@@ -1,1 +1,1 @@
-"""What may be asked for, how far, how often: pure decisions, no waiting."""
+"""The rules of a crawl: scope, limits, politeness, retries, robots.txt, traps. Nothing waits."""

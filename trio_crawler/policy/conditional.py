@@ -1,4 +1,4 @@
-"""Validators: what an answer says of its version, and how the next request asks by it."""
+"""Validators: the version of a response, and the conditional request made from it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import httpx
 from trio_crawler.model import Validator
 
 LONGEST = 1_024
-"""Bytes of a value that is kept; an entity tag takes a few dozen."""
+"""The most bytes of a value that is kept; an entity tag takes a few dozen."""
 
-# RFC 9110, 5.5: what a field value cannot hold.
+# Bytes that a field value cannot hold (RFC 9110, 5.5).
 _has_control = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]").search
 
 
 def validator_of(headers: httpx.Headers) -> Validator | None:
-    """Return what later requests can ask by (RFC 9110, 8.8); None if there is nothing.
+    """Return the validator of a response (RFC 9110, 8.8); None if it has none.
 
-    An entity tag is kept as it came, weak or strong, quoted or not; one character stands for one
-    byte (latin-1). A field that came twice, or could not be sent back, is left out.
+    An entity tag is kept as it was received, weak or strong, quoted or not; one character stands
+    for one byte (latin-1). A field that came twice, or cannot be sent back, is left out.
     """
     etag, last_modified = _only(headers, b"etag"), _only(headers, b"last-modified")
     return Validator(etag, last_modified) if etag or last_modified else None
@@ -28,8 +28,8 @@ def validator_of(headers: httpx.Headers) -> Validator | None:
 def conditions_of(validator: Validator) -> list[tuple[bytes, bytes]]:
     """Return the fields that make a request conditional (RFC 9110, 13.1.2 and 13.1.3).
 
-    Both are there if both values are; the server goes by the entity tag then. A value that cannot
-    be sent is left out.
+    With both values there are both fields; the server then uses the entity tag alone. A value that
+    cannot be sent is left out.
     """
     named = (
         (b"If-None-Match", validator.etag),
@@ -40,7 +40,7 @@ def conditions_of(validator: Validator) -> list[tuple[bytes, bytes]]:
 
 
 def _only(headers: httpx.Headers, name: bytes) -> str | None:
-    # The raw bytes: httpx guesses an encoding, of which the server knows nothing.
+    # Raw bytes: httpx would decode them by an encoding that it guesses.
     values = [value for key, value in headers.raw if key.lower() == name]
     value = _sendable(values[0]) if len(values) == 1 else None
     return None if value is None else value.decode("latin-1")
@@ -55,7 +55,7 @@ def _encoded(value: str) -> bytes | None:
 
 def _sendable(value: bytes) -> bytes | None:
     value = value.strip(b" \t")
-    # "*" stands for every version: no change would ever be seen again.
+    # "*" stands for every version: the answer would be 304 for ever.
     if value in (b"", b"*") or len(value) > LONGEST or _has_control(value):
         return None
     return value

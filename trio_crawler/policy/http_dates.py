@@ -16,9 +16,9 @@ _KINDS = {
 
 
 def parse_http_date(text: str) -> datetime | None:
-    """Parse a date by the rules for cookies (RFC 6265, 5.1.1), as UTC; return None if it is none.
+    """Return a date parsed by the rules for cookies (RFC 6265, 5.1.1), as UTC; None if invalid.
 
-    These rules accept all three forms of HTTP (RFC 9110, 5.6.7), and more.
+    These rules accept all three formats of HTTP (RFC 9110, 5.6.7), and more.
     """
     found = _parts(text.lower())
     if len(found) < len(_KINDS):
@@ -34,7 +34,7 @@ def parse_http_date(text: str) -> datetime | None:
 
 
 def _parts(text: str) -> dict[str, tuple[str, ...]]:
-    """Return the parts of a date: each word is the first kind that is missing and that fits."""
+    """Return the parts of a date; each word becomes the first kind that fits and is missing."""
     found: dict[str, tuple[str, ...]] = {}
     for word in _DELIMITERS.split(text):
         for kind, pattern in _KINDS.items():

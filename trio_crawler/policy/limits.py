@@ -10,14 +10,14 @@ from trio_crawler.arguments import check_number, check_whole
 class Limits:
     """The bounds of a crawl; `math.inf` is no bound.
 
-    `max_pages` counts pages, whatever their status, and failures; a redirect gives its place
-    to its target. With `max_depth` the crawl goes level by level, so that a page's depth is
-    its true distance from a seed. After `max_seconds` no URL is admitted or started any more,
-    and the requests in flight finish. `max_redirects` bounds the redirects in a row, `max_tries`
-    the attempts at one URL, and `max_links` the links of one page that are followed. The timeout
-    of a request and the bound on a body belong to the fetch: see `HttpFetch`.
+    `max_pages` counts failures, and pages with any status; a redirect and its target count as
+    one. With `max_depth` the crawl goes level by level, so that a page's depth is its true
+    distance from a seed. After `max_seconds` no URL is admitted and no request is started; the
+    requests in flight finish. `max_redirects` bounds the redirects in a row, `max_tries` the
+    attempts at one URL, and `max_links` the links that are followed from one page. The timeout of
+    a request and the bound on a body belong to the fetch: see `HttpFetch`.
 
-    Raises TypeError or ValueError, which names the limit, for a figure that cannot be used.
+    Raises TypeError or ValueError, naming the limit, for an invalid value.
     """
 
     __module__ = "trio_crawler"

@@ -1,4 +1,4 @@
-"""The orders in which the jobs of one host come."""
+"""The order in which the jobs of one host start."""
 
 # Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
 # this module.
@@ -11,9 +11,9 @@ from trio_crawler.model import Job
 class Order(Protocol):
     """Rank a job: any `(job) -> rank`.
 
-    Of the jobs of one host that may start, the one with the least rank starts; of several with the
-    same rank the oldest. Ranks must compare with `<`. Called once for each job that is admitted;
-    must not block.
+    Among the jobs of one host that may start, the one with the least rank starts; among equal
+    ranks the oldest. Ranks must compare with `<`. The crawl calls it once for each job that is
+    admitted. An order must not block.
     """
 
     def __call__(self, job: Job, /) -> Any: ...
@@ -23,17 +23,17 @@ Order.__module__ = "trio_crawler"
 
 
 def breadth_first(job: Job) -> float:
-    """Rank by the links followed from a seed: pages near a seed come before deep ones."""
+    """Rank by the number of links from a seed: pages near a seed start before deep ones."""
     return job.depth
 
 
 def depth_first(job: Job) -> float:
-    """Rank the deepest first: a crawl then follows one branch to its end."""
+    """Rank deep pages first: a crawl then follows one branch to its end."""
     return -job.depth
 
 
 def by_sitemap(job: Job) -> tuple[float, int]:
-    """Rank by the priority that a sitemap gives (0.5 if it gives none), then by depth."""
+    """Rank by the priority in a sitemap, highest first (0.5 if there is none), then by depth."""
     return (-0.5 if job.priority is None else -job.priority), job.depth
 
 

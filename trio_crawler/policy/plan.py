@@ -1,4 +1,4 @@
-"""The plan: what one crawl means. A `Crawler` makes it once and hands it to each of its parts."""
+"""The plan of one crawl: its settings. A `Crawler` makes it once and passes it to each part."""
 
 # Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
 # this module.
@@ -26,11 +26,12 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, init=False)
 class Sitemaps:
-    """Which sitemaps are read: those that robots.txt names if `follow`, and those in `also`.
+    """The sitemaps that a crawl reads.
 
-    `Sitemaps(follow=False)` reads none. The sitemaps that an index names are read with it.
+    With `follow` these are the sitemaps that robots.txt names, and always the URLs in `also`.
+    `Sitemaps(follow=False)` reads none. The sitemaps that an index lists are read too.
 
-    Raises TypeError and ValueError for URLs in `also` that are not http or https URLs.
+    Raises TypeError or ValueError if an element of `also` is not an http or https URL.
     """
 
     __module__ = "trio_crawler"
@@ -45,7 +46,10 @@ class Sitemaps:
 
 
 class Chance:
-    """Numbers that look random; the same seed and key give the same number, in any order."""
+    """A source of random numbers: one number for each key, independent of the order of the calls.
+
+    The same state of the generator gives the same numbers.
+    """
 
     __slots__ = ("_salt",)
 
@@ -59,12 +63,12 @@ class Chance:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Plan:
-    """What one crawl means; `Crawler` documents each argument. None stands for the default.
+    """The settings of one crawl; `Crawler` documents each argument. None means the default.
 
-    `agent` is the product token that robots.txt is read for. `chance` gives the jitter of retries
+    `agent` is the product token to look for in robots.txt. `chance` returns the jitter of retries
     and rests.
 
-    Raises TypeError and ValueError, naming it, for an argument that makes no sense.
+    Raises TypeError or ValueError, naming the argument, for an invalid value.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -101,7 +105,7 @@ class Plan:
         known = web_urls("seeds", seeds)
         limits, traps = _kind("limits", limits, Limits), _kind("traps", traps, Traps)
         if traps.max_hops is None and limits.max_depth < math.inf:
-            # A depth that was asked for is meant.
+            # An explicit depth takes precedence over the default of the traps.
             traps = replace(traps, max_hops=math.inf)
         parts = {
             "seeds": known,
@@ -125,7 +129,7 @@ class Plan:
             object.__setattr__(self, name, part)
 
     def first_jobs(self) -> list[Job]:
-        """Return the jobs that a crawl begins with: the seeds and the given sitemaps."""
+        """Return the jobs that a crawl begins with: the seeds and the sitemaps in `also`."""
         redirects = self.limits.max_redirects
         pages = [Job(url, redirects=redirects) for url in self.seeds]
         return pages + [
@@ -134,7 +138,7 @@ class Plan:
 
 
 def _kind(name: str, value: _T | None, kind: type[_T]) -> _T:
-    """Return a value of this kind, or the default one for None."""
+    """Return `value`, or the default of its kind for None; raise TypeError for another kind."""
     if value is None:
         return kind()
     check_kind(name, value, kind, f"a {kind.__name__}")

@@ -11,22 +11,23 @@ from trio_crawler.model import Fault, Reason
 class Politeness:
     """How gently a crawl treats each host; a host is a name or an address, and a port.
 
-    At most `per_host` requests to a host are in flight. Four leave room for others: a browser
-    opens six connections to a host for one visitor, and the smallest pool in wide use, that of
-    PHP-FPM as it is delivered, answers five requests at once.
+    At most `per_host` requests to a host are in flight. The default of four leaves room for other
+    visitors: a browser opens six connections to a host, and PHP-FPM answers five requests at once
+    in its default configuration.
 
-    `delay` is the least number of seconds between two starts; a crawl-delay in robots.txt makes it
-    longer. With `adaptive` the limit begins at `per_host` and follows the time that answers take:
-    one more with each round that is as quick as before, half as many after a slow answer or a
-    failure, 64 at most.
+    `delay` is the least number of seconds between the starts of two requests; a longer crawl-delay
+    in robots.txt takes its place. With `adaptive` the limit of requests in flight begins at
+    `per_host` and follows the latency: it grows by one for each round of answers that are as quick
+    as before, up to 64, and is halved after a slow answer or a failure.
 
-    `patience` is how many seconds a host that has answered before may fail, without any good
-    answer, until it is given up; a host that never answered is given up after `Limits.max_tries`.
-    `robots` says whether robots.txt is obeyed, `nofollow` whether rel=nofollow, robots meta
-    elements and X-Robots-Tag are. `agent` is the product token that robots.txt is read for, or a
-    User-Agent that begins with it; None stands for that of the fetch.
+    `patience` is the number of seconds without a good answer after which a host that has answered
+    before is given up. A host that never answered is given up after `Limits.max_tries`.
 
-    Raises TypeError and ValueError, naming it, for an argument that makes no sense.
+    `robots` is whether robots.txt is obeyed; `nofollow` is whether rel=nofollow, robots meta
+    elements and X-Robots-Tag are. `agent` is the product token to look for in robots.txt, or a
+    User-Agent that begins with it; None stands for the User-Agent of the fetch.
+
+    Raises TypeError or ValueError, naming the argument, for an invalid value.
     """
 
     __module__ = "trio_crawler"
@@ -51,12 +52,14 @@ class Politeness:
 
 @dataclass(frozen=True, slots=True)
 class HostStatistics:
-    """One host at one moment: a name or an address, with its port, by http and https together.
+    """The state of one host at one moment; http and https are counted together.
 
-    `waiting` jobs wait for their turn, `in_flight` requests have no answer yet, of `limit` at
-    most. `delay` is the least time between two starts, `rest` the time until the next may start,
-    `latency` the time that an answer takes, smoothed (all in seconds). `failures` came in a row.
-    `given_up` has the reason, by scheme, why no more is requested.
+    `name` is a name or an address, with its port. `waiting` is the number of jobs that wait for
+    their turn. `in_flight` is the number of requests without an answer yet, `limit` the most that
+    may be in flight, `failures` the number of failures in a row. In seconds: `delay` is the least
+    time between the starts of two requests, `rest` the time until the next one may start,
+    `latency` the smoothed time that an answer takes. `given_up` has the reason for each scheme
+    ("http", "https") that was given up.
     """
 
     __module__ = "trio_crawler.frontier"

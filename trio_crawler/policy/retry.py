@@ -1,4 +1,4 @@
-"""Retries: which answers are retried, and after how long. Time and chance are arguments."""
+"""Retries: which answers are retried, and after how long. The clock and jitter are arguments."""
 
 from __future__ import annotations
 
@@ -21,39 +21,40 @@ PASSING = frozenset(
         Reason.INCOMPLETE,
     }
 )
-"""The faults that may be over at the next try."""
+"""The faults that may not happen again at the next try."""
 
 PASSING_STATUSES = frozenset({429, 502, 503, 504})
-"""The statuses that speak of this moment, not of this URL (RFC 6585, 4; RFC 9110, 15.6)."""
+"""The statuses of a passing state of the server (RFC 6585, 4; RFC 9110, 15.6)."""
 
 LEAST_BAD = 429
 """No status below this one is retried, or blamed on the host."""
 
 FIRST_DELAY = 0.5
-"""Seconds before the first retry, and of a host's first rest; each next one is twice as long."""
+"""Seconds before the first retry, and of a host's first rest; both double with each failure."""
 
 MAX_DELAY = 300.0
-"""Seconds that a URL waits at most for its next try, whatever the server asks for."""
+"""The most seconds that a URL waits for its next try, also if the server asks for more."""
 
-# The faults and statuses that blame the host, and not only the URL.
-_OF_THE_HOST = (PASSING - {Reason.INCOMPLETE, Reason.NO_SOCKETS}) | {Reason.TIMEOUT}
-_NOT_OF_THE_HOST = (501, 505)
-_SILENT = (Phase.SEND, Phase.WAIT)
+# Faults that may be due to the host, and not only to the URL.
+_HOST_FAULTS = (PASSING - {Reason.INCOMPLETE, Reason.NO_SOCKETS}) | {Reason.TIMEOUT}
+# Statuses of 500 and more that are due to the request.
+_REQUEST_STATUSES = (501, 505)
+_BEFORE_ANSWER = (Phase.SEND, Phase.WAIT)
 
 # Seconds: a Retry-After of more than a day is not meant for a crawl.
-_MAX_MEANT = 86_400
+_MAX_RETRY_AFTER = 86_400
 # RFC 9110, 10.2.3: digits and nothing else.
 _SECONDS = re.compile("[0-9]{1,10}")
 
 
 def may_pass(answer: Answer, tries: int = 1) -> bool:
-    """Whether the next try may be answered otherwise than try number `tries` was.
+    """Whether a retry after this answer to try number `tries` may have another answer.
 
-    An answer that is mostly the URL's own fault, but is all that shows of a host in trouble, is
-    retried once: 500 and the like, and a timeout before the first byte.
+    Two kinds of answer are retried once: 500 and the like, and a timeout before the first byte.
+    They are mostly due to the URL alone, but may be the only sign of a host in trouble.
     """
     if isinstance(answer, Fault):
-        silent = answer.reason is Reason.TIMEOUT and answer.phase in _SILENT
+        silent = answer.reason is Reason.TIMEOUT and answer.phase in _BEFORE_ANSWER
         return answer.reason in PASSING or (silent and tries < 2)
     if answer.status < LEAST_BAD:
         return False
@@ -61,49 +62,50 @@ def may_pass(answer: Answer, tries: int = 1) -> bool:
 
 
 def blames_host(answer: Answer) -> bool:
-    """Whether an answer may say that the host, and not only the URL, is in trouble."""
+    """Whether an answer may mean that the host, and not only the URL, is in trouble."""
     if isinstance(answer, Fault):
-        return answer.reason in _OF_THE_HOST and answer.phase is not Phase.READ
+        return answer.reason in _HOST_FAULTS and answer.phase is not Phase.READ
     return answer.status >= LEAST_BAD and _blames_host(answer.status)
 
 
 def _blames_host(status: int) -> bool:
-    return status in PASSING_STATUSES or (status >= 500 and status not in _NOT_OF_THE_HOST)
+    return status in PASSING_STATUSES or (status >= 500 and status not in _REQUEST_STATUSES)
 
 
 def delay_after(answer: Answer, tries: int, now: datetime, jitter: float) -> float:
     """Return the seconds from the answer to try number `tries` until the next try.
 
-    That is what the server asks for by Retry-After, and at least 0.5, 1, 2, ... seconds, halved
-    by a `jitter` in [0, 1).
+    The delay is the Retry-After of the server, but at least the `backoff` for that try. `jitter`
+    is in [0, 1).
     """
     asked = retry_after(answer.headers, now) if isinstance(answer, Response) else None
     return max(asked or 0.0, backoff(tries, MAX_DELAY, jitter))
 
 
 def backoff(row: int, longest: float, jitter: float) -> float:
-    """Return the seconds to wait after so many failures in a row: 0.5, 1, 2, ... `longest`.
+    """Return the seconds to wait after `row` failures in a row: 0.5, 1, 2, ... `longest`.
 
-    A `jitter` of 0 halves them, one of almost 1 leaves them whole: tasks and hosts that failed
-    together come back apart.
+    `jitter`, in [0, 1), scales them by a factor from 0.5 to 1, so that jobs and hosts that failed
+    together are not retried together.
     """
     whole = min(FIRST_DELAY * 2.0 ** min(row - 1, 10), longest)
     return float(whole * (0.5 + jitter / 2))
 
 
 def retry_after(headers: httpx.Headers, now: datetime) -> float | None:
-    """Return the seconds that Retry-After asks for (RFC 9110, 10.2.3); None if there are none.
+    """Return the seconds that Retry-After asks for (RFC 9110, 10.2.3), at most 300.
 
-    More than 300 count as 300. A time of more than a day, and a value that is neither a number of
-    seconds nor a date, are ignored. A date that has passed asks for 0 seconds. Of several fields
-    the longest counts. `now` must know its time zone.
+    None if there is no such field, or none with a value that counts: a value that is neither a
+    number of seconds nor a date is ignored, and so is a time of more than a day. A date in the
+    past counts as 0 seconds. If there are several fields, the longest time counts. `now` must
+    have a time zone.
     """
-    asked = (_asked(value.strip(" \t"), now) for value in headers.get_list("retry-after"))
-    meant = [seconds for seconds in asked if seconds is not None and seconds <= _MAX_MEANT]
-    return min(max(meant), MAX_DELAY) if meant else None
+    parsed = (_parsed(value.strip(" \t"), now) for value in headers.get_list("retry-after"))
+    valid = [seconds for seconds in parsed if seconds is not None and seconds <= _MAX_RETRY_AFTER]
+    return min(max(valid), MAX_DELAY) if valid else None
 
 
-def _asked(value: str, now: datetime) -> float | None:
+def _parsed(value: str, now: datetime) -> float | None:
     if _SECONDS.fullmatch(value):
         return float(value)
     date = parse_http_date(value)

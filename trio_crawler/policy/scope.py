@@ -24,8 +24,9 @@ class Scope(Protocol):
     """Decide whether a URL belongs to a crawl: any `(job) -> bool | Reason`.
 
     True admits the job, False rejects it as `Reason.EXCLUDED`, a `Reason` rejects it for that
-    reason. Called for each new link, redirect and sitemap entry, but not for seeds; must be quick
-    and must not block. Anything else that it returns is a TypeError with its name and the URL.
+    reason. Any other value raises TypeError with the name of the scope and the URL. The crawl
+    calls it for each new link, redirect and sitemap entry, but not for seeds. A scope must be
+    quick and must not block.
     """
 
     def __call__(self, job: Job, /) -> bool | Reason: ...
@@ -35,13 +36,14 @@ Scope.__module__ = "trio_crawler"
 
 
 def same_site(seeds: Iterable[str | httpx.URL], *, lenient: bool = False) -> Scope:
-    """Return a scope of the hosts of the seeds, on any port, by http or https.
+    """Return a scope that admits the hosts of the seeds, on any port, by http or https.
 
-    Strict: the same host, with or without one leading `www.`. Lenient: the same registrable
-    domain by the public suffix list (https://publicsuffix.org/), so `a.example.co.uk` goes with
-    `www.example.co.uk` and not with `other.co.uk`. IP addresses match only themselves.
+    By default the host must be the same, with or without one leading `www.`. With `lenient` the
+    registrable domain must be the same by the public suffix list (https://publicsuffix.org/):
+    `a.example.co.uk` goes with `www.example.co.uk` and not with `other.co.uk`. An IP address
+    matches only itself.
 
-    Raises TypeError and ValueError, naming it, for a seed that is not an http or https URL.
+    Raises TypeError or ValueError, naming the seed, if it is not an http or https URL.
     """
     check_flag("lenient", lenient)
     site_of = _registrable if lenient else _without_www
@@ -55,9 +57,9 @@ def same_site(seeds: Iterable[str | httpx.URL], *, lenient: bool = False) -> Sco
 
 
 def with_prefix(*prefixes: str | httpx.URL) -> Scope:
-    """Return a scope of the URLs with one of these prefixes, such as `https://e.org/docs/`.
+    """Return a scope that admits URLs with one of these prefixes, such as `https://e.org/docs/`.
 
-    Raises TypeError and ValueError, naming it, for a prefix that is not an http or https URL.
+    Raises TypeError or ValueError, naming the prefix, if it is not an http or https URL.
     """
     wanted = web_urls("prefixes", prefixes)
 
@@ -68,9 +70,9 @@ def with_prefix(*prefixes: str | httpx.URL) -> Scope:
 
 
 def including(*patterns: Pattern) -> Scope:
-    """Return a scope of the URLs in which one of the regular expressions is found (`re.search`).
+    """Return a scope that admits URLs in which `re.search` finds at least one of the patterns.
 
-    Raises TypeError and ValueError, naming it, for a pattern that is no regular expression.
+    Raises TypeError or ValueError, naming the pattern, if it is not a regular expression.
     """
     found = _finder(patterns)
 
@@ -81,9 +83,9 @@ def including(*patterns: Pattern) -> Scope:
 
 
 def excluding(*patterns: Pattern) -> Scope:
-    """Return a scope of the URLs in which none of the regular expressions is found (`re.search`).
+    """Return a scope that admits URLs in which `re.search` finds none of the patterns.
 
-    Raises TypeError and ValueError, naming it, for a pattern that is no regular expression.
+    Raises TypeError or ValueError, naming the pattern, if it is not a regular expression.
     """
     found = _finder(patterns)
 
@@ -94,7 +96,7 @@ def excluding(*patterns: Pattern) -> Scope:
 
 
 def all_of(*scopes: Scope) -> Scope:
-    """Return a scope of what every one of these admits; the first rejection gives the reason."""
+    """Return a scope that admits what all of these admit; the first rejection is the reason."""
     for scope in scopes:
         check_function("each of scopes", scope, "a function of a job")
 
@@ -108,7 +110,7 @@ def all_of(*scopes: Scope) -> Scope:
 
 
 def any_of(*scopes: Scope) -> Scope:
-    """Return a scope of what at least one of these admits; the last rejection gives the reason."""
+    """Return a scope that admits what one of these admits; the last rejection is the reason."""
     for scope in scopes:
         check_function("each of scopes", scope, "a function of a job")
 
@@ -125,8 +127,8 @@ def any_of(*scopes: Scope) -> Scope:
 def rejection(scope: Scope, job: Job) -> Reason | None:
     """Return why a scope rejects a job; None if it admits the job.
 
-    Raises TypeError, with the name of the scope and the URL, for any other verdict than True,
-    False and a Reason.
+    Raises TypeError, with the name of the scope and the URL, if the scope returns anything but
+    True, False or a Reason.
     """
     verdict = scope(job)
     if verdict is True:
@@ -165,8 +167,8 @@ def _registrable(host: str) -> str:
 
 @cache
 def _suffixes() -> "tldextract.TLDExtract":
-    # The list that tldextract carries: nothing is fetched and nothing is written to disk.
-    # Imported late because it costs 0.15 s, and only the lenient rule needs it.
+    # The list that comes with tldextract: nothing is fetched and nothing is written to disk.
+    # Imported late because it costs 0.15 s, and only a lenient scope needs it.
     import tldextract
 
     return tldextract.TLDExtract(

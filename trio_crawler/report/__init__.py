@@ -1,4 +1,4 @@
-"""Outcomes in, text or bytes out: the report of a crawl for people, and exports for programs.
+"""Convert outcomes to text or bytes: the report of a crawl for people, exports for programs.
 
 Public are `Report` with `CrawlFacts`; `one_line` for a single outcome; `to_jsonl`; `csv_row` with
 `CSV_HEAD`, and `link_rows` with `LINKS_HEAD`; `Warc`; `sitemap_entry`, `sitemap_parts`,

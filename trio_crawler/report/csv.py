@@ -73,8 +73,8 @@ def csv_row(outcome: Outcome) -> bytes:
     `kind` is page, redirect, failure or skipped; a column that does not apply to a kind is empty.
     `size` is in bytes, `seconds` are rounded to the millisecond; `links` counts the distinct links
     inside the scope, `rejected` the rejected ones. Several robots directives or flaws are
-    separated by spaces. `target` is the target of a redirect; `reason` says why the target was
-    not admitted, or why a URL has no page; `about` is "robots" if it was robots.txt that failed.
+    separated by spaces. `target` is the target of a redirect; `reason` is why the target was
+    not admitted, or why a URL has no page; `about` is "robots" if robots.txt failed.
     `folded_into` is the canonical URL that was crawled in place of a page.
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
@@ -135,10 +135,10 @@ _UNKNOWN = Anchor("", "")
 def link_rows(outcome: Outcome) -> bytes:
     """Return the links of one outcome as lines of CSV; b"" if it has none.
 
-    `page` leads to `url` by an element called `kind` ("a", "area"), whose first anchor shows
-    `text`; both are empty if the crawl did not keep anchors. `reason` says why a link was
-    rejected, and is empty for a link inside the scope; those links come first. A redirect is a
-    line too, with the kind "redirect".
+    `page` links to `url`. `kind` ("a", "area") is the element of the first anchor, and `text` its
+    text; both are empty if the crawl did not keep anchors. `reason` is why a link was rejected,
+    and is empty for a link inside the scope; the links inside the scope come first. A redirect is
+    a line too, with the kind "redirect".
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
     return encode_rows(_links(outcome))

@@ -18,14 +18,14 @@ from trio_crawler.policy.politeness import HostStatistics, Politeness
 
 @dataclass(frozen=True, slots=True)
 class CrawlFacts:
-    """What a report says of a crawl besides its outcomes; see `Report.text`.
+    """The facts about a crawl that its report needs besides the outcomes; see `Report.text`.
 
     - `statistics`: the counts of the crawl, as `Crawler.statistics` and `History.statistics`
       return them;
     - `workers`: the number of workers;
     - `seeds`: the URLs that the crawl began with; the heading names the first;
-    - `ended`: a phrase that says why the crawl ended early, "" if it did not. Leave it empty for
-      the end of the time allowed: the report knows that from the outcomes;
+    - `ended`: a phrase that says why the crawl ended early, "" if it did not. Leave it empty if
+      the time budget was used up: the report finds that in the outcomes;
     - `insecure`: the hosts whose certificates were not verified;
     - `wire`: the counts of connections and bytes, for a full report; None if they are unknown;
     - `politeness`: the politeness of the crawl; None if it is unknown;
@@ -34,10 +34,11 @@ class CrawlFacts:
     - `sitemaps`: the sitemaps that were read;
     - `listing`: a function that returns the sitemap entry of a URL, or None; without it the
       report has no orphans and no unlisted pages;
-    - `directory`: the crawl directory, "" if there is none. The report says what waits there;
+    - `directory`: the crawl directory, "" if there is none. The report counts the URLs that wait
+      there;
     - `spent`: whether the page budget was used up, so that only a larger one continues the crawl.
 
-    Raises TypeError or ValueError, which name the fact, for a value of another kind.
+    Raises TypeError or ValueError, naming the fact, for an invalid value.
     """
 
     __module__ = "trio_crawler.report"

@@ -29,14 +29,14 @@ def to_jsonl(outcome: Outcome) -> bytes:
       (the canonical URL that was crawled in place of this page);
     - redirect: `status`, `target`, `reason` (why the target was not admitted, or null),
       `depth`, `referrer`, `tries`, `seconds`;
-    - failure: `reason`, `detail`, `phase` (only if it is known how far the last try came),
-      `about` ("robots", only if it was robots.txt that failed), `target` (or null),
+    - failure: `reason`, `detail`, `phase` (of the last try; only if it is known),
+      `about` ("robots", only if robots.txt failed), `target` (or null),
       `depth`, `referrer`, `tries`, `seconds`;
     - skipped: `reason`, `depth`, `referrer`.
 
-    The line is UTF-8 and has no control or direction character except its newline: those are
-    written as ``\uXXXX``, and so are lone surrogates (two surrogates that form a character
-    together are read back as that character). Bodies and headers are left out.
+    The line is UTF-8. Control and direction characters and lone surrogates are written as
+    ``\uXXXX``; two surrogates that together form a character are read back as that character.
+    Bodies and headers are left out.
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
     record = _record(outcome)

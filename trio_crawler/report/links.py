@@ -1,7 +1,7 @@
 """The links of a crawl: broken links with their referrers, and good pages without a link to them.
 
-URLs are numbered (about 60 bytes each beside the string) and a link is a pair of numbers. Most
-targets turn out to be good, and then their referrers are never needed: those links are dropped.
+URLs are numbered (about 60 bytes each, besides the string), and a link is a pair of numbers. Most
+targets are good pages; their referrers are not needed, so links to them are dropped.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _MAX_HOPS_LISTED = 10
 _BLOCK = 16_384
 _FREE_BLOCKS = 32
 
-# The rejected links with these reasons exist on the page although they were not followed; a
-# sitemap may list the same URL. A tuple: comparing a Reason is faster than hashing it.
+# A link that was rejected for one of these reasons still links its target, so the target is no
+# orphan. A tuple, since comparing a Reason is faster than hashing it.
 _EXISTING = (
     Reason.REL_NOFOLLOW,
     Reason.META_NOFOLLOW,
@@ -50,9 +50,9 @@ _Pairs: TypeAlias = "tuple[array[int], array[int]]"
 class Referrer(NamedTuple):
     """A page that leads to a broken URL, and the redirects between the two.
 
-    `page` is None when a seed leads there, and the URL of a sitemap when only that does. `via`
-    begins with the URL that the page links to and ends before the broken URL; it has the first
-    10 URLs of a long chain, and `omitted` counts the others.
+    `page` is None for a seed, and the URL of a sitemap if only a sitemap leads there. `via` has
+    the URLs from the one that the page links to up to the last one before the broken URL: the
+    first 10 of a long chain, and `omitted` counts the others.
     """
 
     page: str | None
@@ -62,11 +62,11 @@ class Referrer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A URL that gives no good page, and its referrers.
+    """A URL without a good page, and its referrers.
 
-    `why` is the status (400 or more), the reason of a failure, "bad_url" for an href that is no
-    URL, or "redirect loop"; a loop is listed once, under the smallest of its URLs, and `loop`
-    has all of them from that one on. `referrers` has each page once, by its shortest path, seeds
+    `why` is the status (400 or more), the reason of a failure, "bad_url" for an href that is not
+    a URL, or "redirect loop". A loop is listed once, under the smallest of its URLs, and `loop`
+    has all its URLs, that one first. `referrers` has each page once, by its shortest path, seeds
     first; `omitted` counts the referrers that are left out.
     """
 
@@ -120,15 +120,15 @@ class Links:
 
     @property
     def problems(self) -> int:
-        """The number of broken URLs that `broken` would list, found without their referrers."""
+        """The number of broken URLs, without the cost of finding their referrers."""
         return len(self._ends) + len(self._loops())
 
     def unlinked(self, seeds: Iterable[str]) -> Iterable[str]:
-        """Return the good pages (2xx, 304) that are no seed and have no link, in any order.
+        """Return the good pages (2xx, 304) that are not seeds and have no link to them, unordered.
 
         The target of a redirect from a linked URL or from a seed counts as linked. A page's link
-        to itself does not count. A link counts even if it was not followed because of nofollow,
-        of its depth, or because the page is a duplicate.
+        to itself does not count. A link counts also if it was not followed because of nofollow,
+        because of its depth, or because its page is a duplicate.
         """
         return self._unlinked.find(seeds)
 
@@ -140,9 +140,9 @@ class Links:
         `source` returns the sitemap that lists a URL without links; None for a seed.
 
         Broken are pages with a status of 400 or more, failures, loops of redirects, and hrefs
-        that are no URL. A redirect that leads to one of these is not listed itself: its referrers
-        are, under the end that it leads to. Skipped URLs, and redirects that leave the scope, are
-        not broken.
+        that are not URLs. A redirect that leads to one of these is not listed itself; its
+        referrers are listed under the broken URL. Skipped URLs, and redirects that leave the
+        scope, are not broken.
         """
         ends = self._ends | {loop[0]: _BrokenEnd(LOOP, "", loop) for loop in self._loops()}
         paths = _paths(ends, self._redirects)
@@ -219,7 +219,7 @@ class _ReferrerFinder:
         self._seeds: defaultdict[int, list[int]] = defaultdict(list)
 
     def group_links(self, graph: LinkGraph) -> dict[int, _Pairs]:
-        """Group links by the end that they lead to; a URL without any link must be a seed."""
+        """Return the links by the broken end that they lead to; record the URLs without links."""
         paths = self._paths
         pairs: dict[int, _Pairs] = {path.end: (array("I"), array("I")) for path in paths.values()}
         unlinked = set(paths)
@@ -277,7 +277,7 @@ class _ReferrerFinder:
 def _paths(ends: Iterable[int], redirects: Mapping[int, int]) -> dict[int, _Path]:
     """Return the path of every URL that leads to an end, directly or by redirects.
 
-    A redirect has one target, so a URL leads to one end at most.
+    A redirect has one target, so a URL leads to at most one end.
     """
     sources = _sources(redirects)
     paths = {end: _Path(0, end) for end in ends}
@@ -305,17 +305,17 @@ def _detail(failure: Failure) -> str:
 
 
 class LinkGraph:
-    """Links as (source, target) pairs at 8 bytes each; links to dropped targets are removed.
+    """Links as (source, target) pairs of 8 bytes each; links to dropped targets are removed.
 
-    From 4 MiB on, each block that has filled up makes one or two of the oldest blocks be
-    searched for such links. The work is bounded, so no call takes longer in a larger graph.
+    In a graph of more than 4 MiB, each block that becomes full triggers a search of the one or two
+    oldest blocks for such links. So the work of a call does not grow with the graph.
     """
 
     def __init__(self) -> None:
         self._sources = array("I")
         self._targets = array("I")
         self._blocks: deque[_Pairs] = deque()
-        # One byte a target, 0 for a dropped one; targets beyond its end are not dropped.
+        # One byte for each target, 0 if it was dropped; targets beyond its end were not.
         self._needed = bytearray()
 
     def __len__(self) -> int:
@@ -330,7 +330,7 @@ class LinkGraph:
             self._end_block()
 
     def drop_links_to(self, target: int) -> None:
-        """Remove, sooner or later, every link to this target: they will not be needed."""
+        """Mark every link to this target for removal; some may stay until the end."""
         self._cover(target)
         self._needed[target] = 0
 
@@ -352,7 +352,7 @@ class LinkGraph:
         self._cover(max(self._targets))
         self._blocks.append((self._sources, self._targets))
         self._sources, self._targets = array("I"), array("I")
-        # After a block that became much smaller one more is searched, so that old blocks run out.
+        # If a block became much smaller, one more is searched, so that the old blocks run out.
         for _ in range(min(2, len(self._blocks) - _FREE_BLOCKS)):
             sources, targets = self._without_dropped(*self._blocks.popleft())
             if len(targets) > _BLOCK // 2:
@@ -367,10 +367,10 @@ class LinkGraph:
 
 
 class UnlinkedPages:
-    """The URLs that were first met otherwise than by a link: few of them, in most crawls.
+    """The URLs that were first found in another way than by a link; most crawls have few.
 
     `numbers` maps each URL to its number, in the order of their first mention; `redirects` maps
-    the number of a redirect to that of its target. Both belong to the caller, and grow.
+    the number of a redirect to the number of its target. The caller adds to both.
     """
 
     def __init__(self, numbers: defaultdict[str, int], redirects: Mapping[int, int]) -> None:
@@ -378,7 +378,7 @@ class UnlinkedPages:
         self._redirects = redirects
         self._unlinked: set[int] = set()
         self._good: set[int] = set()
-        # Hashes, because such URLs can be many and are hardly ever needed.
+        # Hashes, since such URLs can be many and are rarely needed.
         self._rejected: set[int] = set()
 
     def record(self, url: str, good: bool = False, seed: bool = False) -> int:
@@ -408,7 +408,7 @@ class UnlinkedPages:
         """Yield the good pages that neither a page nor a seed leads to."""
         urls = list(self._numbers)
         unlinked = self._without_reachable(seeds)
-        # A link may spell an escape in another way than the outcome does.
+        # The escapes of a link may be spelled otherwise than those of the outcome.
         linked = self._rejected | {
             hash(seen_key(url))
             for number, url in enumerate(urls)
@@ -421,7 +421,7 @@ class UnlinkedPages:
                 yield urls[number]
 
     def _without_reachable(self, seeds: Iterable[str]) -> set[int]:
-        """Leave out the seeds, and the targets of redirects from seeds or from linked URLs."""
+        """Return the unlinked URLs without seeds, and without targets of linked redirects."""
         unlinked = self._unlinked.difference(
             self._numbers[seed] for seed in seeds if seed in self._numbers
         )

@@ -39,7 +39,7 @@ def section(title: str, total: int, lines: Iterable[str], omitted: int) -> list[
 
 
 def heading(facts: CrawlFacts) -> list[str]:
-    """Name the crawl by its first seed, its unverified hosts, and the rules that it ignored.
+    """Return the heading: the first seed, the unverified hosts, and the rules that were ignored.
 
     A password in a seed is left out.
     """
@@ -125,7 +125,7 @@ def duplicates(found: FirstItems[tuple[str, str]]) -> list[str]:
 
 
 def sitemaps(found: Sequence[Sitemap], limit: int | None, why: bool = False) -> list[str]:
-    """Count the sitemaps and their entries, and name the sitemaps that could not be read whole.
+    """Count the sitemaps and their entries, and list the sitemaps that have flaws.
 
     With `why` the rejected entries are listed, too.
     """
@@ -207,9 +207,9 @@ def slowest(found: FirstItems[tuple[float, str]]) -> list[str]:
 
 
 def host_speeds(facts: CrawlFacts) -> list[str]:
-    """List the slowest hosts with their latency and limit, if the crawl depended on these.
+    """List the slowest hosts with their latency and limit, if these affected the crawl.
 
-    It did if limits were adaptive, or if a host has a delay.
+    They did if limits were adaptive, or if a host has a delay.
     """
     adaptive = facts.politeness is not None and facts.politeness.adaptive
     asked = [host for host in facts.hosts.values() if host.latency]
@@ -227,9 +227,9 @@ def _host_speed(host: HostStatistics) -> str:
 
 
 def rejected(summary: Summary, why: bool) -> list[str]:
-    """Count the rejected links by reason, or list each with a URL that leads to it.
+    """Count the rejected links by reason; with `why` list each, with a URL that leads to it.
 
-    Links that are no URL are left out: they are among the broken links.
+    Links that are not URLs are left out: they are among the broken links.
     """
     if not why:
         counts = _counts(summary.rejected, leave_out=Reason.BAD_URL)
@@ -271,7 +271,7 @@ def _is_large(key: str, number: int) -> bool:
 
 
 def connections(wire: WireStatistics) -> list[str]:
-    """Count the connections and the bytes that went over the network."""
+    """Count the connections, and the bytes that were sent and received."""
     ways = {"made": wire.made, "reused": wire.reused, "retried": wire.retried, "open": wire.open}
     counts = ", ".join(f"{count(number)} {name}" for name, number in ways.items())
     return [f"Connections: {counts}; {size(wire.bytes_in)} in, {size(wire.bytes_out)} out"]
@@ -281,7 +281,7 @@ def connections(wire: WireStatistics) -> list[str]:
 
 
 def finish(facts: CrawlFacts, ended: str) -> list[str]:
-    """Say how long the crawl took, what is left, and that every admitted URL is accounted for."""
+    """Return the last lines: the duration, the URLs that wait, and the sum of all outcomes."""
     statistics = facts.statistics
     done = statistics.pages + statistics.redirects + statistics.failures
     rate = done / statistics.seconds if statistics.seconds > 0 else 0.0
@@ -325,7 +325,7 @@ def _account(statistics: Statistics) -> str:
 
 
 def hints(summary: Summary, facts: CrawlFacts) -> list[str]:
-    """Advise what to do if the crawl found no page, or robots.txt restricts or slows it."""
+    """Return advice for a crawl that found no page, or that robots.txt restricts or slows."""
     return [*_redirect_hints(summary), *_robots_hints(summary, facts)]
 
 

@@ -26,8 +26,8 @@ def sitemap_entry(outcome: Outcome) -> bytes:
     """Return a page as one line of a sitemap; b"" for an outcome that does not belong in one.
 
     A page belongs in a sitemap if it is good HTML (2xx, or 304 in a refresh), has no "noindex", is
-    no duplicate, and names no other page as its canonical one. A URL of 2,048 characters or more
-    is not listed. `lastmod` is the Last-Modified header.
+    not a duplicate, and names no other page as its canonical one. A URL of 2,048 characters or
+    more is not listed. `lastmod` is the Last-Modified header.
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
     if not isinstance(outcome, Page) or not is_indexable(outcome) or not _is_listable(outcome.url):
@@ -74,7 +74,10 @@ def sitemap_index(urls: Iterable[str]) -> bytes:
 
 
 def _part(ahead: list[bytes], rest: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield one file that begins with the line in `ahead`; leave there the first line too many."""
+    """Yield one file, which begins with the line in `ahead`; put the next file's first line there.
+
+    `ahead` is empty if there is no next file.
+    """
     yield _HEAD
     left, urls = MAX_BYTES - len(_HEAD) - len(_TAIL), 0
     line = ahead.pop()

@@ -1,4 +1,4 @@
-"""The counters of a crawl, and the few outcomes worth a line of their own."""
+"""The counters of a crawl, and the outcomes that its report lists."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ROBOTS_ERROR = "the server is busy or out of order"
 
 
 def is_good(page: Page) -> bool:
-    """Whether the status is 2xx, or 304 in a refresh: the page is as it was before."""
+    """Whether the status is 2xx, or 304 (in a refresh: the page has not changed)."""
     return page.ok or page.status == _NOT_MODIFIED
 
 
@@ -45,16 +45,17 @@ def has_other_canonical(page: Page) -> bool:
 
 
 def is_indexable(page: Page) -> bool:
-    """Whether a search engine is meant to list a page.
+    """Whether a search engine may list a page.
 
-    It is good HTML, no duplicate, has no "noindex" and names no other page as canonical.
+    Such a page is good HTML and not a duplicate, has no "noindex", and names no other page as its
+    canonical one.
     """
     if not is_html(page) or not is_good(page):
         return False
     return not (page.duplicate_of or "noindex" in page.robots or has_other_canonical(page))
 
 
-# Tuples of strings and numbers: they can be compared.
+# Tuples of strings and numbers, which can be compared.
 T = TypeVar("T", bound="tuple[str | float, ...]")
 
 
@@ -95,7 +96,7 @@ class FirstItems(Generic[T]):
 
 
 class Summary:
-    """The counts of a crawl, under the chapter's keys, and the outcomes that the report lists.
+    """The counts of a crawl, under the keys of the chapter's report, and the outcomes to list.
 
     `failed`, `skipped` and `rejected` count by reason; a rejected URL counts once for each page
     that links to it. `counters` has `fail`, `fail_<reason>`, `redirect`, `html`, `html_bytes`,
@@ -103,7 +104,7 @@ class Summary:
     `skipped_<reason>`, `rejected` and `rejected_<reason>`. A status of 2xx is `html` or `other` by
     its type, 304 is `unchanged`; every other page is an `error`. `duplicate`, `noindex` and
     `canonical` count the pages that are a duplicate, have "noindex", or name another page as their
-    canonical one; `indexable` has the URLs of the good HTML pages that do none of these.
+    canonical one; `indexable` has the URLs of the good HTML pages without any of these.
 
     `redirects` has (url, status, target, why the target was rejected or ""), `flaws` (url,
     reasons), `duplicates` (url, url of the first), `slowest` (minus seconds, url), `off_site`
@@ -112,9 +113,9 @@ class Summary:
     smallest of the URLs that lead to it.
 
     `given_up` counts, by origin and reason, the URLs that were not requested because their host
-    was given up. `robots_unavailable` has for each origin why its robots.txt could not be
-    fetched; `robots_blocked` has the origins whose robots.txt forbids a seed, or a URL that a
-    redirect or another host leads to.
+    was given up. `robots_unavailable` has for each origin the reason why its robots.txt could not
+    be fetched. `robots_blocked` has the origins whose robots.txt disallows a seed, the target of a
+    redirect, or a URL that another host links to.
     """
 
     def __init__(self, why: bool = False, full: bool = False) -> None:
@@ -141,7 +142,7 @@ class Summary:
 
     @property
     def counters(self) -> Counter[str]:
-        """All counts under the chapter's keys."""
+        """All counts, under the keys of the chapter's report."""
         counters = self._counters.copy()
         by_kind = {"fail": self.failed, "skipped": self.skipped, "rejected": self.rejected}
         for kind, reasons in by_kind.items():

@@ -79,7 +79,7 @@ class Report:
         return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
     def _problems(self, facts: CrawlFacts) -> list[list[str]]:
-        """List what is broken, and what is not as it should be."""
+        """Return the sections about broken links and other problems."""
         summary = self._summary
         broken = self._links.broken(self._max_referrers, _source(facts))
         return [
@@ -91,7 +91,7 @@ class Report:
         ]
 
     def _coverage(self, facts: CrawlFacts, *, early: bool) -> list[list[str]]:
-        """List the sitemaps, and the pages that only sitemaps or only links lead to."""
+        """Return the sections about sitemaps, and pages that only sitemaps or only links have."""
         limit, sitemaps, listing = self._max_listed, facts.sitemaps, facts.listing
         parts = [sections.sitemaps(sitemaps, limit, self._why)]
         if sitemaps and listing:
@@ -102,7 +102,7 @@ class Report:
         return parts
 
     def _figures(self, facts: CrawlFacts) -> list[list[str]]:
-        """List what was slow, what was left out, and the totals."""
+        """Return the sections about slow pages, rejected links, skipped URLs, and totals."""
         summary = self._summary
         return [
             sections.slowest(summary.slowest),
@@ -126,7 +126,7 @@ def _source(facts: CrawlFacts) -> Callable[[str], str | None]:
 
 
 def one_line(outcome: Outcome) -> str:
-    """Return one outcome as one line of text, without characters that a terminal obeys.
+    """Return one outcome as one line of text, without control characters of a terminal.
 
     URLs are complete; a title is cut after 80 characters.
     """

@@ -17,19 +17,19 @@ _HIDDEN = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""Escape characters that a terminal obeys or that mislead a reader: ``\x1b``, ``\u202e``.
+    r"""Escape characters that control a terminal or mislead a reader: ``\x1b``, ``\u202e``.
 
     Tabs and line ends are escaped too: the result is one line, and UTF-8 can encode it. Letters
     of every script and emoji stay. A backslash in `text` stays as it is, so the original text
     cannot always be recovered from the result.
     """
     check_kind("text", text, str, "a string")
-    # Python calls every hidden character unprintable: a test checks all of them.
+    # `isprintable` is False for every hidden character: a test checks all of them.
     return text if text.isprintable() else _HIDDEN.sub(_escape, text)
 
 
 def json_visible(encoded: bytes) -> bytes:
-    r"""Escape the same characters in a JSON text as `\uXXXX`; the text keeps its meaning.
+    r"""Escape the same characters in JSON text as `\uXXXX`, without a change of its meaning.
 
     The text is UTF-8 and compact: white space between its tokens would be escaped as well.
     """
@@ -52,7 +52,7 @@ def _escape_json(match: re.Match[str]) -> str:
 
 
 def count(number: int, noun: str = "") -> str:
-    """Render a number with thousands separators, and a noun in the matching number: `1 page`."""
+    """Render a number with thousands separators, and a noun, plural if needed: `2 pages`."""
     if not noun:
         return f"{number:,}"
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

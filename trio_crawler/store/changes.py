@@ -25,10 +25,10 @@ _REJECTED = msgspec.json.Decoder(list[tuple[Any, ...]])
 class Change(NamedTuple):
     """The change of a URL from one walk to the next.
 
-    `kind` is "new" for a URL that the earlier walk did not find, "gone" for one that worked before
-    (a page of 2xx, or a redirect) and is now an error or not found, "unchanged" for one with the
-    same outcome, and "changed" for the others. `detail` describes the change in a few words; it
-    is "" for a new URL that works, and for an unchanged one.
+    `kind` is "new" for a URL that the earlier walk did not find; "gone" for one that worked before
+    (a page of 2xx, or a redirect) and is now an error or was not found; "unchanged" for one with
+    the same outcome; and "changed" for all others. `detail` describes the change in a few words;
+    it is "" for a new URL that works, and for an unchanged one.
     """
 
     url: str
@@ -97,8 +97,8 @@ def compare_walks(database: Database, before: int, now: int) -> Iterator[Change]
     """Yield the changes between two walks, in the order of the later one; missing URLs follow.
 
     If the later walk is not finished, only the URLs that have an outcome are compared. The
-    database gets a temporary table of the earlier walk, and is read in portions: the crawl may go
-    on meanwhile.
+    database gets a temporary table of the earlier walk, and is read in portions, so the crawl may
+    write meanwhile.
     """
     old, new = Walk(database, before), Walk(database, now)
     finished = not new.unfinished

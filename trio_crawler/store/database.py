@@ -1,4 +1,4 @@
-"""The database file of a crawl directory, and the statements that are run on it."""
+"""A connection to the database file of a crawl directory."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Database:
         return row
 
     def portions(self, sql: str, *values: Any) -> Iterator[list[Row]]:
-        """Yield the rows of a query in portions, all from the state at the first portion."""
+        """Yield the rows of a query in portions, all as of the moment of the first portion."""
         with self.store_errors():
             cursor = self._connection.execute(sql, values)
         while True:
@@ -74,7 +74,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Make the block one transaction: all of its changes are committed, or none."""
+        """Run the block as one transaction: all of its changes are committed, or none."""
         self.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -91,7 +91,7 @@ class Database:
     def close(self) -> None:
         """Close the connection; may be called again.
 
-        Errors are ignored: the next opening recovers from the log what could not be written.
+        Errors are ignored: the next opening recovers unwritten changes from the log.
         """
         self._closed = True
         with suppress(sqlite3.Error):

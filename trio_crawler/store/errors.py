@@ -1,4 +1,4 @@
-"""The errors of a crawl directory, each with one line that says what is wrong and what to do."""
+"""The errors of a crawl directory; the text of each is one line with the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class StoreError(Exception):
     """A crawl directory cannot be used.
 
-    The text is one line for people: the file, what is wrong with it, and what to do.
+    The text is one line for people: the file, the cause and the remedy.
     """
 
     __module__ = "trio_crawler"
@@ -37,23 +37,23 @@ class InUse(StoreError):
     __module__ = "trio_crawler.store"
 
 
-_GO_ON = "then start the crawl again: it goes on where it stopped"
+_RESUME = "then start the crawl again: it resumes where it stopped"
 
-# By SQLite's primary result code (sqlite.org/rescode.html): what is wrong, and what to do. The
-# numbers, because importing sqlite3 takes time that a crawl without a directory does not need.
+# Cause and remedy by SQLite's primary result code (sqlite.org/rescode.html). Plain numbers, since
+# importing sqlite3 takes time, and a crawl without a directory does not need it.
 _DATABASE = {
-    5: ("another program has locked it", f"close that program, {_GO_ON}"),
-    6: ("it is locked", f"close the program that uses it, {_GO_ON}"),
-    8: ("it cannot be written", f"make the file and its directory writable, {_GO_ON}"),
-    10: ("the disk fails to read or write it", f"check the disk, {_GO_ON}"),
+    5: ("another program has locked it", f"close that program, {_RESUME}"),
+    6: ("it is locked", f"close the program that uses it, {_RESUME}"),
+    8: ("it cannot be written", f"make the file and its directory writable, {_RESUME}"),
+    10: ("the disk fails to read or write it", f"check the disk, {_RESUME}"),
     11: (
         "it is damaged",
         "restore a copy of its directory, or delete the directory to start anew",
     ),
-    13: ("the disk is full", f"free some space, {_GO_ON}"),
+    13: ("the disk is full", f"free some space, {_RESUME}"),
     14: (
         "it cannot be opened",
-        f"make the file and its directory readable and writable, {_GO_ON}",
+        f"make the file and its directory readable and writable, {_RESUME}",
     ),
     26: (
         "it is not the database of a crawl",
@@ -61,9 +61,9 @@ _DATABASE = {
     ),
 }
 _FILE = {
-    errno.ENOSPC: f"free some space, {_GO_ON}",
-    errno.EDQUOT: f"free some space, {_GO_ON}",
-    errno.EFBIG: f"allow larger files, {_GO_ON}",
+    errno.ENOSPC: f"free some space, {_RESUME}",
+    errno.EDQUOT: f"free some space, {_RESUME}",
+    errno.EFBIG: f"allow larger files, {_RESUME}",
     errno.EACCES: "make it writable, or give another path",
     errno.EPERM: "make it writable, or give another path",
     errno.EROFS: "make it writable, or give another path",
@@ -71,16 +71,16 @@ _FILE = {
     errno.ENOTDIR: "give another path",
     errno.EEXIST: "give another path",
     errno.ENOENT: "give another path",
-    errno.EIO: f"check the disk, {_GO_ON}",
+    errno.EIO: f"check the disk, {_RESUME}",
 }
 
 
 def database_error(path: Path, error: sqlite3.Error) -> StoreError:
     """Return the StoreError for an error of a database."""
-    # An error of the module sqlite3 itself has no code.
+    # An error that the module sqlite3 itself raises has no code.
     known = _DATABASE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
     if known is None:
-        return StoreError(f"{printable(path)}: {error}: check the file and its disk, {_GO_ON}")
+        return StoreError(f"{printable(path)}: {error}: check the file and its disk, {_RESUME}")
     wrong, remedy = known
     return StoreError(f"{printable(path)}: {wrong} ({error}): {remedy}")
 
@@ -90,7 +90,7 @@ def file_error(path: Path, error: OSError) -> StoreError:
     wrong = error.strerror or str(error)
     if error.errno in (errno.EEXIST, errno.ENOTDIR):
         wrong = "there is a file where a directory should be"
-    remedy = _FILE.get(error.errno or 0, f"check the file and its disk, {_GO_ON}")
+    remedy = _FILE.get(error.errno or 0, f"check the file and its disk, {_RESUME}")
     return StoreError(f"{printable(path)}: {wrong}: {remedy}")
 
 
@@ -104,6 +104,6 @@ def file_errors(path: Path) -> Iterator[None]:
 
 
 def printable(path: Path | str) -> str:
-    """Return a path as one line that can be encoded, whatever characters it contains."""
+    """Return a path as one line that UTF-8 can encode, with other characters escaped."""
     text = os.fspath(path)
     return text if text.isprintable() else ascii(text)[1:-1]

@@ -1,7 +1,7 @@
-"""Files on every system: exclusive locks, and reads and writes at a place.
+"""Exclusive file locks, and reads and writes at an offset, on every system.
 
 POSIX has `fcntl` and positioned reads and writes; Windows has `msvcrt`; elsewhere a second file is
-the lock. Nothing here needs a module or a function that only some systems have.
+the lock. No module or function that only some systems have is required.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SUFFIX = ".held"
 LOCK_FILES = (NAME, NAME + _SUFFIX)
 """The names of the files that lock a directory; only systems without locks have the second."""
 
-# Windows locks bytes, and no other process can read a locked byte: this one few files have.
+# Windows locks bytes, and no other process can read a locked byte: few files are this long.
 _WINDOWS_BYTE = 2**31 - 2
 _FLAGS = os.O_RDWR
 for _name in ("O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK", "O_BINARY"):
@@ -46,7 +46,7 @@ def open_file(path: Path, *, create: bool) -> int:
 
 
 def read_at(file: int, size: int, place: int) -> bytes:
-    """Return up to `size` bytes from a place on."""
+    """Return up to `size` bytes from the offset `place` on."""
     if hasattr(os, "pread"):
         return os.pread(file, size, place)
     os.lseek(file, place, os.SEEK_SET)
@@ -54,7 +54,7 @@ def read_at(file: int, size: int, place: int) -> bytes:
 
 
 def write_at(file: int, data: memoryview | bytes, place: int) -> int:
-    """Write data from a place on; return how many bytes were written."""
+    """Write data at the offset `place`; return the number of bytes written."""
     if hasattr(os, "pwrite"):
         return os.pwrite(file, data, place)
     os.lseek(file, place, os.SEEK_SET)
@@ -62,7 +62,7 @@ def write_at(file: int, data: memoryview | bytes, place: int) -> int:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make the names of new files durable, where a directory can be opened."""
+    """Make the names of new files durable, on systems that can open a directory."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
@@ -77,7 +77,7 @@ class FileLock:
 
     Raises BlockingIOError if the file is locked already, OSError if it cannot be locked. On a
     system without locks the lock is a second file, `PATH.held`, with the process ID. A process
-    that was killed leaves it behind; StoreError then says so, and that it must be deleted.
+    that is killed does not delete it; then StoreError asks the user to do so.
     """
 
     def __init__(self, file: int, path: Path) -> None:
@@ -125,7 +125,7 @@ def _make_lock_file(path: Path) -> None:
         if not _is_running(int(process)):
             raise StoreError(
                 f"{printable(path)}: it is the lock of process {process.decode()}, which is not "
-                "running any more: delete it, then start the crawl again"
+                "running: delete it, then start the crawl again"
             ) from error
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
     try:
@@ -135,7 +135,7 @@ def _make_lock_file(path: Path) -> None:
 
 
 def _is_running(process: int) -> bool:
-    """Whether a process is running; True where that cannot be found out."""
+    """Whether a process is running; True if that cannot be found out."""
     # On Windows os.kill would end the process.
     if os.name != "posix" or not hasattr(os, "kill"):
         return True
@@ -151,8 +151,8 @@ def _is_running(process: int) -> bool:
 class Lock:
     """An exclusive lock on a directory, until `release` or the end of the process.
 
-    The lock file has the process ID. It is never removed: removing it could remove the file of
-    the next process. Raises InUse, which names the process, if another one has the directory.
+    The lock file has the process ID. It is never removed, since that could remove the lock file of
+    the next process. Raises InUse, naming the process, if another process has the directory.
     """
 
     def __init__(self, directory: Path) -> None:

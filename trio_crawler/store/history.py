@@ -1,4 +1,4 @@
-"""Read a crawl directory: its runs and walks, their outcomes, and what has changed."""
+"""Read a crawl directory: its runs and walks, their outcomes, and their changes."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -20,9 +20,9 @@ from trio_crawler.store.walk import Walk
 class History:
     """The contents of a crawl directory, also while a crawl writes to it; `with` closes it.
 
-    A walk is one pass through the site; the first is 1. Methods with `walk=None` read the last
-    walk. Nothing in the directory is changed, and it may be read-only. One thread at a time may
-    use a History.
+    A walk is one pass over the site; the first is 1. Methods with `walk=None` read the last walk.
+    Nothing in the directory is changed, and it may be read-only. One thread at a time may use a
+    History.
 
     Creating it raises StoreError if the directory has no crawl; every method raises StoreError if
     the directory cannot be read.
@@ -45,12 +45,12 @@ class History:
         return f"<History of {printable(self._directory)}>"
 
     def close(self) -> None:
-        """Close it; may be called again."""
+        """Close the directory; may be called again."""
         self._database.close()
 
     @property
     def runs(self) -> list[Run]:
-        """All runs of all walks, the first run first."""
+        """All runs of all walks, oldest first."""
         return read_runs(self._database)
 
     @property
@@ -61,7 +61,7 @@ class History:
 
     @property
     def meaning(self) -> Mapping[str, Any]:
-        """The options that define this crawl: a run with other values is refused."""
+        """The options that define this crawl; a run with other values raises DifferentCrawl."""
         return read_meaning(self._database)
 
     def owns(self, path: str | Path) -> bool:
@@ -70,7 +70,7 @@ class History:
         return is_own_file(self._directory, self._database, path)
 
     def outcomes(self, walk: int | None = None) -> Iterator[Outcome]:
-        """Yield the outcomes of a walk in the order of admission, pages without their bodies."""
+        """Yield the outcomes of a walk, in the order of admission; the pages have no bodies."""
         return self._walk(walk).outcomes()
 
     def statistics(self, walk: int | None = None) -> Statistics:
@@ -91,7 +91,7 @@ class History:
         return read_hosts(self._database)
 
     def changes(self) -> Iterator[Change]:
-        """Yield the changes from the walk before to the last one; none if there is one walk.
+        """Yield the changes from the last walk but one to the last; none if there is one walk.
 
         If the last walk is not finished, only the URLs that have an outcome are compared.
         """

@@ -1,4 +1,4 @@
-"""Migrate the database of an older format to the present one."""
+"""Migrate the database of an older format to the current one."""
 
 # ruff: noqa: S608 - all names that are put into SQL are our own.
 
@@ -12,8 +12,8 @@ from trio_crawler.store.database import Database, Row
 _NOT_ASKED = "not asked for: "
 _OF_ROBOTS = "robots.txt: "
 
-# Format 1 called rejected links refused, and its reader guessed which pages were folded. Two facts
-# were in a sentence only: that robots.txt had failed, and that a sitemap was not requested.
+# In format 1 rejected links are "refused", and the folding of a page follows from other columns.
+# Only a prefix of `detail` tells that robots.txt failed, or that a sitemap was not requested.
 _FROM_1 = (
     *(
         f"ALTER TABLE {table} RENAME COLUMN refused TO rejected"
@@ -39,7 +39,7 @@ _ADDED = {"page_": 19, "failure_": 7, "sitemaps": 8}
 def migrate(database: Database, version: int) -> None:
     """Rewrite a database of an older `version`; the caller begins and commits the transaction.
 
-    Afterwards the database is equal to one that the present version made.
+    Afterwards the database is equal to one that the current version created.
     """
     if version < 2:
         hosts = _hosts_of_1(database)

@@ -1,4 +1,4 @@
-"""Open the database of a crawl directory: to write to it, or to read it without any change."""
+"""Open the database of a crawl directory, to write to it or only to read it."""
 
 from __future__ import annotations
 
@@ -38,10 +38,7 @@ _NOT_WRITABLE = frozenset(
 
 
 def open_to_write(directory: Path) -> Database:
-    """Open the database of a directory, which is made or migrated if need be.
-
-    Raises StoreError.
-    """
+    """Open the database of a directory; create or migrate it if needed. Raises StoreError."""
     path = directory / NAME
     refuse_directory(path)
     with _store_errors(path):
@@ -62,7 +59,7 @@ def open_to_write(directory: Path) -> Database:
 
 
 def _prepare(database: Database) -> None:
-    # Before anything is written: the file may belong to another program.
+    # First, before anything is written: the file may belong to another program.
     version = read_version(database)
     if not version:
         database.execute(f"PRAGMA page_size = {schema.PAGE_SIZE}")
@@ -142,7 +139,7 @@ def open_to_read(directory: Path) -> Database:
                 f"{printable(directory)}: no crawl has begun in it: give the directory of a crawl"
             )
         if version < schema.VERSION:
-            # The next run of the crawl migrates the directory itself.
+            # Only a run of the crawl may migrate the directory itself.
             database.close()
             database = _open_copy(path)
     except BaseException:
@@ -158,7 +155,7 @@ def _connect_to_read(path: Path) -> Database:
         if not _is_not_writable(error):
             raise database_error(path, error) from error
     try:
-        # A log needs an index beside it, which cannot be made in a read-only directory.
+        # To read a log SQLite creates an index file, which a read-only directory prevents.
         return _open_copy(path) if _has_log(path) else _connect(path, "immutable=1")
     except sqlite3.Error as error:
         raise database_error(path, error) from error

@@ -1,8 +1,8 @@
 """Convert outcomes to the values of a row, and rows back to outcomes.
 
-An outcome is read back unchanged, with three exceptions: of a page's body only the size and the
-SHA-1 are stored, of its headers only Content-Type, ETag and Last-Modified, and of its anchors only
-those of its links and of its rejected links. URL, depth and referrer are in the URL's own row.
+An outcome is read back unchanged, with three exceptions. Of the body of a page only the size and
+the SHA-1 are stored; of its headers only Content-Type, ETag and Last-Modified; of its anchors only
+those of its links and rejected links. URL, depth and referrer are in the row of the URL.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def body_digest(page: Page) -> bytes | None:
 def _stored_headers(headers: httpx.Headers) -> list[str | None]:
     """Return Content-Type, ETag and Last-Modified; None for one that is repeated or too long."""
     found: dict[bytes, str | None] = {}
-    # The raw bytes, because httpx guesses an encoding.
+    # Raw bytes: httpx would decode them by an encoding that it guesses.
     for key, value in headers.raw:
         if len(key) in _HEADER_SIZES:
             name = key.lower()
@@ -146,7 +146,7 @@ def failure_values(failure: Failure, fetched: float) -> Values:
 
 
 def split_exact(values: Values) -> tuple[Values, bytes | None]:
-    """Return values that columns can hold, and the originals for `exact` if they differ.
+    """Return values that columns can hold, and `exact`: the originals if they differ, else None.
 
     The originals are a JSON list with null in place of bytes.
     """
@@ -182,7 +182,7 @@ _ANCHORED = msgspec.json.Decoder(list[tuple[str, Reason, Anchor | None]])
 
 
 def page(url: str, depth: int, referrer: str | None, values: Values) -> Page:
-    """Return the page whose values `page_values` returned."""
+    """Return the page from the values that `page_values` returned for it."""
     (_, status, size, tries, seconds, _, beyond, _, _, content_type, charset) = values[:11]
     title, media, etag, last_modified, canonical, duplicate_of, robots, flaws = values[11:19]
     links, anchors = _links(values[20])
@@ -258,14 +258,14 @@ def _anchors(pairs: Iterable[tuple[str, Anchor | None]]) -> dict[str, Anchor]:
 
 
 def redirect(url: str, depth: int, referrer: str | None, values: Values) -> Redirect:
-    """Return the redirect whose values `redirect_values` returned."""
+    """Return the redirect from the values that `redirect_values` returned for it."""
     _, status, target, rejected, tries, seconds = values
     reason = None if rejected is None else Reason(rejected)
     return Redirect(url, status, target, depth, referrer, tries, seconds, reason)
 
 
 def failure(url: str, depth: int, referrer: str | None, values: Values) -> Failure:
-    """Return the failure whose values `failure_values` returned."""
+    """Return the failure from the values that `failure_values` returned for it."""
     _, reason, detail, target, phase, tries, seconds, about = values
     request = (depth, referrer, tries, seconds)
     failed = (Phase(phase) if phase else None, Purpose(about) if about else None)

@@ -1,4 +1,4 @@
-"""Runs: the starts of the program on one crawl directory, and the walk that each belongs to."""
+"""Runs: each start of the program on a crawl directory is a run, and belongs to a walk."""
 
 # ruff: noqa: S608 - all names that are put into SQL are our own.
 
@@ -19,9 +19,9 @@ from trio_crawler.store.walk import Walk
 class End(StrEnum):
     """How a run ended; the column `how` of the table `runs` has the value.
 
-    `FINISHED`: every URL has its outcome. `STOPPED`: `Crawler.stop` was called (by the command on
-    Ctrl-C), or the time was up. `SPENT`: the page budget was used up. `CUT_SHORT`: an exception or
-    a cancellation ended the crawl.
+    `FINISHED`: every URL has its outcome. `STOPPED`: `Crawler.stop` was called (the command does
+    on Ctrl-C), or the time budget was used up. `SPENT`: the page budget was used up. `CUT_SHORT`:
+    an exception or a cancellation ended the crawl.
     """
 
     __module__ = "trio_crawler.store"
@@ -36,9 +36,9 @@ class End(StrEnum):
 class Run:
     """One start of a crawl.
 
-    `started` and `ended` are seconds since 1970, `seconds` is the known duration. `ended` and
-    `how` are None for a run that was killed or is still running. `workers` is None if the settings
-    do not say.
+    `started` and `ended` are in seconds since 1970; `seconds` is the duration. For a run that was
+    killed or is still running, `ended` and `how` are None, and `seconds` is the last duration that
+    was recorded. `workers` is None if the settings have no number of workers.
     """
 
     __module__ = "trio_crawler.store"
@@ -59,7 +59,7 @@ def begin(
     refresh: bool,
     settings: Mapping[str, Any] | None,
 ) -> tuple[int, int]:
-    """Begin a run, and a walk if need be; return the numbers of the walk and of the run.
+    """Begin a run, and a walk if needed; return the numbers of the walk and of the run.
 
     Raises StoreError if the last walk must be finished first, and DifferentCrawl if another
     meaning is stored.
@@ -208,5 +208,5 @@ def _run(
 
 
 def _json(value: Any) -> str:
-    # ASCII, because a lone surrogate in a file name must not end a crawl.
+    # ASCII, since a lone surrogate in a file name must not end a crawl.
     return json.dumps(dict(value) if isinstance(value, Mapping) else value, default=str)

@@ -1,7 +1,7 @@
 r"""The schema of `crawl.sqlite`, for users who query it and for the code that fills it.
 
 Query the views; the tables under them may change with the format (`PRAGMA user_version`). A
-**walk** is one pass through the site: 1 is the first, each refresh begins another; `newest` is 1
+**walk** is one pass over the site: 1 is the first, each refresh begins another; `newest` is 1
 in the rows of the last walk. A **run** is one start of the program; a walk may take several runs.
 Times are seconds since 1970, durations are seconds, sizes are bytes. Lists are JSON; NULL is an
 empty one.
@@ -18,8 +18,8 @@ empty one.
     redirects  walk, newest, number, url, status, target, rejected, fetched, seconds, tries, depth,
                referrer
     failures   walk, newest, number, url, reason, detail, phase,
-               about ("robots": it was robots.txt that failed), target, fetched, seconds, tries,
-               depth, referrer
+               about ("robots": robots.txt failed), target, fetched, seconds, tries, depth,
+               referrer
     skipped    walk, newest, number, url, reason, depth, referrer
     waiting    walk, newest, number, url, tries, depth, referrer
 
@@ -34,8 +34,8 @@ empty one.
                fetched (0: not requested)
     listings   walk, url, sitemap, last_modified, priority: the sitemap entries of URLs
     streams    path (relative to the directory), length (of the committed records), tail (SHA-1 of
-               the last 4,096 bytes of these), behind (1: a run has gone on without the file),
-               closed (1: the last run with the file ended and left nothing beyond that length)
+               the last 4,096 bytes of these), behind (1: a later run did not write the file),
+               closed (1: the last run with the file ended, and the file has just that length)
     crawl      key, value: the key "meaning" has the options that define this crawl
 
 The pages that link to a failure:
@@ -44,7 +44,7 @@ The pages that link to a failure:
 
 Under the views, `urls` has every admitted URL by number, of pages and of sitemaps; `ended` is 1 if
 the URL has an outcome, which is in `page_` (with `links_`), `redirect_`, `failure_` or `skip_`.
-Numbers rise through all walks. If a column cannot hold a value (a lone surrogate, an integer of
+Numbers increase over all walks. If a column cannot hold a value (a lone surrogate, an integer of
 more than 64 bits), it has the nearest value, and `exact` has the original.
 """
 

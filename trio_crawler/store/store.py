@@ -24,8 +24,8 @@ from trio_crawler.store.writer import Batch, BatchWriter, record_progress
 class Store:
     """An open crawl directory: its lock, its database and its streams.
 
-    `walk` reads the present walk; `run` is the number of this run; `resumed` says whether an
-    earlier run of the same walk admitted URLs. Any thread may use a Store, one at a time. Every
+    `walk` reads the current walk; `run` is the number of this run; `resumed` is whether an earlier
+    run of the same walk admitted URLs. Any thread may use a Store, but only one at a time. Every
     method raises StoreError if the directory cannot be used any more.
     """
 
@@ -53,12 +53,12 @@ class Store:
         refresh: bool = False,
         settings: Mapping[str, Any] | None = None,
     ) -> Store:
-        """Lock a directory, which is made if need be, and begin a run in it.
+        """Lock a directory, created if it does not exist, and begin a run in it.
 
-        `meaning` (JSON) defines the crawl: stored values of the same options must be equal. With
-        `refresh` the run begins the next walk if the last one is finished. `settings` (JSON) are
-        stored with the run. Raises StoreError, or DifferentCrawl; then no data of the crawl has
-        changed.
+        `meaning` (JSON) defines the crawl: if options of the same names are stored, their values
+        must be equal. With `refresh` the run begins the next walk if the last one is finished.
+        `settings` (JSON) are stored with the run. Raises StoreError, or DifferentCrawl; then no
+        data of the crawl has changed.
         """
         path = Path(directory)
         with file_errors(path):
@@ -98,7 +98,7 @@ class Store:
     def facts(self, number: int) -> Facts | None:
         """Return the facts of the page with a number, for a 304; None if there is no such page.
 
-        The next 304 that is written for the same URL stands for that page.
+        The next 304 that is written for the same URL refers to that page.
         """
         found = stored_facts(self._database, number)
         if found is None:
@@ -145,7 +145,7 @@ class Store:
         try:
             self._transact(writer, batch, lengths, careful=False)
         except (UnicodeEncodeError, OverflowError):
-            # Lone surrogates and huge integers are rare, and looking for them takes time.
+            # Only now are lone surrogates and huge integers looked for: they are rare.
             self._transact(writer, batch, lengths, careful=True)
 
     def _transact(

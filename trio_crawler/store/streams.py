@@ -1,4 +1,4 @@
-"""Streams: files beside the database that hold each record exactly once."""
+"""Streams: files beside the database that have each record exactly once."""
 
 import errno
 import hashlib
@@ -23,23 +23,23 @@ from trio_crawler.store.files import (
 )
 
 TAIL = 4_096
-"""Bytes at the end of the committed records whose digest shows whether a file was changed."""
+"""The digest of this many bytes at the end of the committed records detects a changed file."""
 
 _OWN_FILES = frozenset({opening.NAME, f"{opening.NAME}-wal", f"{opening.NAME}-shm", *LOCK_FILES})
 
 
 class Stream:
-    """A file of records whose first `committed` bytes are recorded in the database.
+    """A file of records; the database has the number of its `committed` bytes.
 
-    `encode` returns the records of an outcome, `head` the beginning of a new file, and `rest` the
-    records that came up since the last call besides outcomes; all are called in the thread that
-    writes. `is_new` says whether the file had no record when it was opened.
+    `encode` returns the records of an outcome, `head` the beginning of a new file, and `rest` any
+    other records since its last call; the thread that writes calls them. `is_new` is whether the
+    file had no record when it was opened.
 
-    With `committed` None the file is new to the crawl, and must be empty. Bytes beyond `committed`
-    were written by a run that ended before its transaction, and are cut off; if the last run has
-    `closed` the file, there must be none. The end of the committed bytes must have the digest
-    `tail`. Raises StoreError if the file cannot be written, is not a plain file, is in use by
-    another crawl, or does not have the committed bytes.
+    If `committed` is None the file is new to the crawl, and must be empty. Bytes beyond
+    `committed` were written by a run that was killed before its transaction, and are cut off; if
+    the last run has `closed` the file, there must be none. The end of the committed bytes must
+    have the digest `tail`. Raises StoreError if the file cannot be written, is not a plain file,
+    is in use by another crawl, or does not have the committed bytes.
     """
 
     __module__ = "trio_crawler.store"
@@ -124,7 +124,7 @@ class Stream:
             )
 
     def _check_tail(self, tail: bytes | None) -> None:
-        """Refuse a file that was replaced or changed."""
+        """Raise StoreError for a file that was replaced or changed."""
         with file_errors(self.path):
             size = min(TAIL, self.committed)
             self._tail = read_at(self._file, size, self.committed - size)
@@ -161,12 +161,12 @@ class Stream:
         )
 
     def records(self, outcomes: list[Outcome]) -> bytes:
-        """Encode outcomes, after the head if the file is empty."""
+        """Return the records of outcomes, after the head if the file is empty."""
         head = b"" if self._written else self._head()
         return b"".join([head, *map(self._encode, outcomes), self._rest()])
 
     def append(self, data: bytes) -> int:
-        """Write data behind the committed records, down to the disk; return the new length."""
+        """Append data to the file and flush it to the disk; return the new length."""
         with file_errors(self.path):
             about = os.fstat(self._file)
             if not about.st_nlink or about.st_size < self._written:
@@ -181,7 +181,7 @@ class Stream:
         return self._written
 
     def commit(self) -> None:
-        """Count everything that was appended as committed."""
+        """Count all appended bytes as committed."""
         self.committed = self._written
 
     def roll_back(self, length: int) -> None:
@@ -220,7 +220,7 @@ class StreamSet:
         head: Callable[[], bytes],
         rest: Callable[[], bytes],
     ) -> Stream:
-        """Open a new or a known file; a file that belongs to others is not touched."""
+        """Open a new file, or one of this crawl; any other file is not touched."""
         check_path("path", path)
         check_callable("encode", encode, "a function from an outcome to bytes")
         check_callable("head", head, "a function that returns bytes")
@@ -248,7 +248,7 @@ class StreamSet:
         return stream
 
     def _record_name(self, name: str) -> None:
-        # Before anything is in the file: bytes that a killed run leaves there are the crawl's own.
+        # Before the first write, so that bytes of a killed run are known as the crawl's own.
         self._database.execute(
             "INSERT INTO streams (path, length, behind, closed) VALUES (?, 0, 0, 0) "
             "ON CONFLICT (path) DO UPDATE SET closed = 0",
@@ -258,7 +258,7 @@ class StreamSet:
     def append(self, writes: Iterable[tuple[Stream, list[Outcome]]]) -> dict[str, int]:
         """Write the records of outcomes to their streams; return the new lengths by name.
 
-        A new file gets its head in any case. Nothing counts before it is recorded.
+        A new file gets its head also without outcomes. No record counts before `record`.
         """
         outcomes_of: dict[int, list[Outcome]] = {}
         for stream, outcomes in writes:
@@ -279,7 +279,7 @@ class StreamSet:
             self._mark_behind()
 
     def _mark_behind(self) -> None:
-        """Mark the streams of earlier runs that will lack the records of this one."""
+        """Mark the streams of earlier runs that this run does not write: they lack its records."""
         for (name,) in self._database.rows("SELECT path FROM streams"):
             if name not in self._streams:
                 self._database.execute("UPDATE streams SET behind = 1 WHERE path = ?", name)
@@ -300,7 +300,7 @@ class StreamSet:
             stream.roll_back(lengths.get(name, 0))
 
     def end(self) -> None:
-        """Record that the run ends: the files must have the same length in the next run."""
+        """Record the end of the run: in the next run the files must have the same length."""
         sql = "UPDATE streams SET closed = 1 WHERE path = ?"
         self._database.execute_many(sql, [(name,) for name in self._streams])
 
@@ -326,7 +326,7 @@ def _relative_path(directory: Path, path: str | Path) -> str:
     try:
         path = os.path.relpath(whole, inside)
     except ValueError:
-        # On Windows no path leads from one drive to another.
+        # On Windows there is no relative path from one drive to another.
         path = os.fspath(whole)
     # A path need not be UTF-8.
     return path.replace(os.sep, "/").encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""Read one walk of a crawl directory; a walk is one pass through the site."""
+"""Read one walk of a crawl directory; a walk is one pass over the site."""
 
 # ruff: noqa: S608 - all names that are put into SQL are our own.
 
@@ -26,12 +26,12 @@ from trio_crawler.store import rows
 from trio_crawler.store.database import Database, Row
 
 PORTION = 5_000
-"""Rows of URLs that one query reads."""
+"""The most rows of URLs that one query reads."""
 
 _OUTCOMES = 500
 _MAX_NUMBER = 2**63 - 1
 
-# A 304 stands for a page with content, which was still good then.
+# A 304 refers to an earlier page with content, so its page is good.
 _GOOD = "(page_.status BETWEEN 200 AND 299 OR page_.same_as NOT NULL)"
 
 MakeOutcome: TypeAlias = Callable[[str, int, str | None, rows.Values], Outcome]
@@ -44,10 +44,10 @@ _KINDS: tuple[tuple[str, str, MakeOutcome], ...] = (
 
 
 class Walk:
-    """One walk by its number: a pass through the site, over one or several runs.
+    """One walk by its number: a pass over the site, in one run or more.
 
-    Methods that yield portions run one query for each, and keep none open in between: the crawl
-    may go on meanwhile. Everything is sorted by number, which is the order of admission. Every
+    Methods that yield portions run one query for each, and keep none open in between, so the crawl
+    may write meanwhile. All results are sorted by number, which is the order of admission. Every
     method raises StoreError if the database cannot be read.
     """
 
@@ -55,7 +55,7 @@ class Walk:
         self.number = number
         self._database = database
         (self.first,) = database.row("SELECT first FROM walks WHERE walk = ?", number)
-        # Numbers rise through all walks, so each walk has a range of them.
+        # Numbers increase over all walks, so each walk has a range of them.
         (after,) = database.row("SELECT min(first) FROM walks WHERE walk > ?", number)
         self.last = _MAX_NUMBER if after is None else after - 1
 
@@ -123,7 +123,7 @@ class Walk:
             after = found[-1][0]
 
     def urls(self) -> Iterator[list[tuple[int, str, int]]]:
-        """Yield number, URL and redirects left of all URLs of pages, with and without outcome."""
+        """Yield number, URL and redirects left of all pages, with and without an outcome."""
         return self._portions("number, url, redirects", "purpose = 'page'")
 
     def sitemap_urls(self) -> list[str]:
@@ -134,12 +134,12 @@ class Walk:
     def waiting(
         self,
     ) -> Iterator[list[tuple[int, str, str, int, int, str | None, float | None, int]]]:
-        """Yield the URLs without outcome: the values of `Batch.admitted`, and the tries made."""
+        """Yield the URLs without an outcome: the values of `Batch.admitted`, and their tries."""
         columns = "number, url, purpose, depth, redirects, referrer, priority, tries"
         return self._portions(columns, "NOT ended")
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield the outcomes, pages without their bodies."""
+        """Yield the outcomes; the pages have no bodies."""
         after = self.first - 1
         while True:
             last = min(self.last, self._last_number())
@@ -175,7 +175,7 @@ class Walk:
         return number or 0
 
     def hops(self) -> Iterator[tuple[str, str]]:
-        """Yield URL and target of the redirects whose URL was itself the target of a redirect."""
+        """Yield URL and target of each redirect that was itself the target of a redirect."""
         (full,) = self._database.row(
             "SELECT max(redirects) FROM urls WHERE number BETWEEN ? AND ?", self.first, self.last
         )
@@ -192,8 +192,8 @@ class Walk:
     def bodies(self, *, originals: bool = False) -> Iterator[list[tuple[str, bytes, float]]]:
         """Yield URL, SHA-1 and time of each body that was received, in portions.
 
-        With `originals` only those of HTML pages that are good, or unchanged since an earlier
-        walk, and no duplicates.
+        With `originals`, only the bodies of HTML pages that are not duplicates, and that are good
+        or unchanged since an earlier walk.
         """
         which = "same_as IS NULL"
         if originals:
@@ -210,9 +210,10 @@ class Walk:
             yield [(url, digest, fetched) for _, url, digest, fetched in portion]
 
     def validators(self) -> Iterator[tuple[str, int, Validator]]:
-        """Yield each URL that has a validator and whose page was good in an earlier walk.
+        """Yield URL, number and validator of each page that was good in an earlier walk.
 
-        The number is that of the page with the content, as it was when the page was last good.
+        Pages without a validator are left out. The number is the number of the page with the
+        content, from the last walk in which it was good.
         """
         sql = (
             "SELECT url, coalesce(of.number, page_.number), coalesce(page_.etag, of.etag), "
@@ -250,12 +251,12 @@ class Walk:
         return [_sitemap(row) for row in self._database.rows(sql, self.number)]
 
     def listings(self) -> dict[str, Listing]:
-        """Return the sitemap entries of URLs, by the keys under which they were written."""
+        """Return the sitemap entries of URLs, by the seen keys of the URLs."""
         sql = "SELECT url, sitemap, last_modified, priority FROM listings WHERE walk = ?"
         return {url: Listing(*entry) for url, *entry in self._database.rows(sql, self.number)}
 
     def listing(self, key: str) -> Listing | None:
-        """Return the sitemap entry of a key, or None."""
+        """Return the sitemap entry of the URL with a seen key, or None."""
         sql = "SELECT sitemap, last_modified, priority FROM listings WHERE walk = ? AND url = ?"
         found = self._database.rows(sql, self.number, rows.column_value(key))
         return Listing(*found[0]) if found else None
@@ -290,9 +291,9 @@ def _number(found: tuple[int, Outcome]) -> int:
 
 
 def stored_facts(database: Database, number: int) -> tuple[str, int, Facts] | None:
-    """Return the facts of the page with a number, after its URL and number; None if there is none.
+    """Return the URL, the number and the facts of the page with a number; None if there is none.
 
-    A page that was a 304 is replaced by the page that it stands for.
+    For a 304 these are the number and the facts of the page that it refers to.
     """
     own = ", ".join(f"page_.{name}" for name in rows.PAGE.split(", "))
     sql = (
@@ -308,10 +309,10 @@ def stored_facts(database: Database, number: int) -> tuple[str, int, Facts] | No
 
 
 def _facts(page: Page, digest: bytes | None) -> Facts:
-    """Return the facts that the reading of a page found, as far as its outcome has them.
+    """Return the facts that were read from a page, as far as its outcome has them.
 
-    The order of the links differs: the admitted links come first, then the rejected ones. Of the
-    links that were marked nofollow only those rejected for it are known.
+    The order of the links differs: the admitted links come first, then the rejected ones. Links
+    with rel=nofollow are only known as such if they were rejected for it.
     """
     bad = [url for url, reason in page.rejected if reason is Reason.BAD_URL]
     rejected = [url for url, reason in page.rejected if reason is not Reason.BAD_URL]

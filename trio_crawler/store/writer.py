@@ -21,14 +21,19 @@ if TYPE_CHECKING:
 class Batch:
     """Changes of a crawl, to be written in one transaction.
 
-    A number is that of a URL; times are seconds since 1970. `admitted` URLs are new: number, URL,
-    "page" or "sitemap", depth, redirects left, referrer and priority; numbers rise. `settled` URLs
-    have an outcome: number, time and the outcome, which has the URL, depth and referrer of that
-    number. `sitemaps` are finished: number (0 if it was not requested), the sitemap (None if it
-    was a redirect), and its entries by URL. `tried` URLs wait for a retry: number and tries made.
-    `raised_redirects` are redirect budgets raised after admission: redirects left and number.
-    `robots` are responses for robots.txt: origin, time and response. `writes` are outcomes for
-    streams. `retries` counts tries beyond the first.
+    Each number is the number of a URL; times are seconds since 1970.
+
+    - `admitted`, new URLs: number, URL, "page" or "sitemap", depth, redirects left, referrer and
+      priority; numbers increase;
+    - `settled`, URLs with an outcome: number, time and the outcome, which has the URL, depth and
+      referrer of that number;
+    - `sitemaps`, finished sitemaps: number (0 if it was not requested), the sitemap (None if it
+      redirects), and its entries by seen key;
+    - `tried`, URLs that wait for a retry: number and tries made;
+    - `raised_redirects`, redirect budgets raised after admission: redirects left and number;
+    - `robots`, responses for robots.txt: origin, time and response;
+    - `writes`, outcomes for streams;
+    - `retries`, the number of tries beyond the first.
     """
 
     admitted: list[tuple[int, str, str, int, int, str | None, float | None]] = field(
@@ -71,7 +76,7 @@ _ROBOTS = (
 class BatchWriter:
     """The rows of one batch; `write` may be called again after a rollback.
 
-    `unchanged` has by URL the number of the page that a 304 stands for.
+    `unchanged` has, by URL, the number of the page that a 304 refers to.
     """
 
     def __init__(
@@ -131,7 +136,7 @@ class BatchWriter:
         return found
 
     def _content(self, number: int, page: Page) -> tuple[int | None, bytes | None]:
-        """Return the number of the page that a 304 stands for, and the digest of the body."""
+        """Return the number of the page that a 304 refers to, and the digest of the body."""
         same_as = self._unchanged.get(page.url) if page.status == 304 else None
         if number not in self._digests:
             self._digests[number] = (

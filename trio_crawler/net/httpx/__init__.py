@@ -1,1 +1,1 @@
-"""Requests that go by httpx: a caller's client or transport, HTTP/2, and proxies."""
+"""Requests by httpx: for a caller's client or transport, for HTTP/2, and for proxies."""

@@ -1,4 +1,4 @@
-"""HttpxAdapter: requests by a client or transport of httpx."""
+"""A client or transport of httpx as a Network."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from trio_crawler.net.request import Requests, Target, bad_url, merged
 from trio_crawler.net.transport import head_of
 
 CLOSE_TIMEOUT = 1.0
-"""Seconds that closing may take."""
+"""The most seconds that closing may take."""
 
 _MAX_PARTS = 100_000
 _HEADERS = "trio_crawler.headers"
@@ -46,7 +46,7 @@ class ResponseBody:
         self.response = response
         self.length: int | None = None
         self._progress = progress
-        # Never aiter_bytes: httpx decodes without a bound.
+        # Not aiter_bytes: httpx would decode without a bound.
         if not isinstance(response.stream, httpx.AsyncByteStream):
             raise TypeError("the transport answered with a body that is not asynchronous")
         self.parts: AsyncIterator[bytes] = aiter(response.stream)
@@ -69,10 +69,7 @@ class ResponseBody:
 
 
 class HttpxAdapter:
-    """A client or transport of httpx as a Network.
-
-    Addresses, certificates and connections are up to the client or transport.
-    """
+    """A client or transport of httpx as a Network; it is responsible for all connections."""
 
     def __init__(
         self, requests: Requests, transport: httpx.AsyncBaseTransport | httpx.AsyncClient
@@ -88,8 +85,8 @@ class HttpxAdapter:
     ) -> tuple[ResponseBody, Head, bytes]:
         """Send a GET request; see `Network.ask`. Raises FetchError.
 
-        The head of the request is returned as httpx had it. Only transports of this package
-        bound the body by `max_bytes`.
+        The head of the request is the one that httpx had. Only transports of this package bound
+        the body by `max_bytes`.
         """
         target = Target.of(url)
         progress.server = target.authority
@@ -125,19 +122,19 @@ class HttpxAdapter:
             await body.response.aclose()
 
     def statistics(self) -> None:
-        """Return None: the connections are not this object's."""
+        """Return None, since the caller owns the connections."""
 
     async def aclose(self) -> None:
-        """Close nothing: the client or transport is the caller's."""
+        """Do nothing, since the caller owns the client or transport."""
 
     def _request(
         self, url: str, target: Target, progress: Progress, added: Fields
     ) -> httpx.Request:
-        # With a Host field httpx does not decode the name, which fails for half of the emoji.
+        # With a Host field httpx does not decode the name, which would fail for half of the emoji.
         fields = merged(self._requests.with_cookies(url, self._requests.fields(target)), added)
         extensions: dict[str, Any] = {"trace": _tracing(progress)}
         if httpx.URL(url).raw_path != target.target.encode():
-            # Only where httpx would spell it otherwise: a client's proxy needs the whole URL.
+            # Only if httpx would change the target: a client's proxy needs the whole URL.
             extensions["target"] = target.target.encode()
         if self._client is not None:
             return self._client.build_request("GET", url, headers=fields, extensions=extensions)
@@ -147,7 +144,7 @@ class HttpxAdapter:
 class ClientTransport(httpx.AsyncBaseTransport):
     """A caller's client as a transport, so that its headers, cookies and hooks apply.
 
-    Redirects are returned, not followed. The client stays the caller's to close.
+    Redirects are returned, not followed. The caller closes the client.
     """
 
     def __init__(self, client: httpx.AsyncClient) -> None:
@@ -168,8 +165,8 @@ class ClientTransport(httpx.AsyncBaseTransport):
     async def _hide_location(response: httpx.Response) -> None:
         """Hide Location from the client, and keep the headers in the extensions.
 
-        The client makes the next request even if it is not to follow it. For `javascript:` and
-        other odd targets that raises, and the response is lost.
+        The client builds the next request even if it must not follow the redirect. For
+        `javascript:` and other odd targets that raises, and the response would be lost.
         """
         if _HEADERS in response.request.extensions and "location" in response.headers:
             response.extensions[_HEADERS] = response.headers
@@ -178,7 +175,7 @@ class ClientTransport(httpx.AsyncBaseTransport):
 
 
 def _tracing(progress: Progress) -> Any:
-    """Return a function that follows httpcore's events; other transports send none."""
+    """Return a function that sets the phase by httpcore's events; other transports have none."""
 
     async def trace(event: str, details: Any) -> None:  # noqa: ASYNC124 - httpcore awaits it
         phase = _PHASES.get(event.partition(".")[2])
@@ -197,7 +194,7 @@ def _fetch_error(error: httpx.TransportError | OSError, progress: Progress) -> F
 
 
 def _head(response: httpx.Response) -> Head:
-    """Return the head that the wire would parse; the framing is up to the transport."""
+    """Return the head of a response; the transport is responsible for the framing."""
     status, headers = response.status_code, response.headers
     length = 0 if status in WITHOUT_BODY else None
     if length is None and "transfer-encoding" not in headers:
@@ -208,7 +205,7 @@ def _head(response: httpx.Response) -> Head:
 
 
 def _check(status: int, fields: Fields) -> None:
-    """Refuse a head that the wire would refuse."""
+    """Raise FetchError for a head that the wire would refuse."""
     if status < 200:
         raise bad_reply(f"the answer has status {status}, which is not a final one")
     size = sum(len(name) + len(value) for name, value in fields)
@@ -219,10 +216,10 @@ def _check(status: int, fields: Fields) -> None:
 
 
 async def _abandon(parts: AsyncGenerator[bytes, None]) -> None:
-    """End an iterator over a body before its end.
+    """Close an iterator over a body before its end.
 
-    httpx and httpcore iterate by generators inside generators: closing the outer one leaves the
-    inner ones to the garbage collector. A cancellation from within ends them all.
+    httpx and httpcore use nested generators: closing the outer one leaves the inner ones to the
+    garbage collector. A cancellation inside the innermost one ends them all.
     """
     with trio.CancelScope(shield=True) as scope:
         scope.cancel()

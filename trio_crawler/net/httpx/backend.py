@@ -1,4 +1,4 @@
-"""Backend: the sockets under httpcore, connected as the wire's are, counted and bounded."""
+"""The sockets of httpcore: connected like those of the wire, with counts and bounds."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _Tls: TypeAlias = trio.SSLStream[trio.abc.Stream]
 class Backend(httpcore.AsyncNetworkBackend):
     """Connect by `dial`, to `proxy` if there is one, and count connections and bytes.
 
-    A connection for HTTP/1.1 serves one response, which may have as many bytes as the wire
-    allows. A connection without a proxy is for HTTP/2 only. Raises FetchError, and NoHttp2 if
-    the server does not speak HTTP/2.
+    A connection for HTTP/1.1 is used for one response, with the same bound on its bytes as on the
+    wire. A connection without a proxy is for HTTP/2 only. Raises FetchError, and NoHttp2 if the
+    server does not support HTTP/2.
     """
 
     def __init__(self, dial: Dialer, counts: ConnectionCounts, proxy: httpx.URL | None) -> None:
@@ -79,7 +79,7 @@ class Backend(httpcore.AsyncNetworkBackend):
 
 
 class _CountedStream(trio.abc.Stream):
-    """A stream that counts its bytes, and refuses those beyond a bound."""
+    """A stream that counts its bytes, and raises FetchError beyond a bound."""
 
     def __init__(self, inner: trio.SocketStream, counts: ConnectionCounts) -> None:
         self._inner = inner
@@ -92,7 +92,7 @@ class _CountedStream(trio.abc.Stream):
         counts.open += 1
 
     def count_for(self, context: RequestContext | None) -> None:
-        """Bound the bytes from here on for the response to a request; None removes the bound."""
+        """Bound the bytes of the response to a request, from now on; None removes the bound."""
         self._received = 0
         self._max_bytes = inf if context is None else context.max_bytes + FRAMING_BYTES
         self._progress = self._progress if context is None else context.progress
@@ -120,10 +120,10 @@ class _CountedStream(trio.abc.Stream):
 
 
 class _NetworkStream(httpcore.AsyncNetworkStream):
-    """A stream with the interface of httpcore, which httpcore may upgrade to TLS.
+    """A stream with the interface of httpcore, which may upgrade it to TLS.
 
-    `http1` allows HTTP/1.1, `http2` is set once HTTP/2 is spoken. `certified` names the server
-    whose certificate comes next, if it is not the server of the request.
+    `http1` is whether HTTP/1.1 is allowed, `http2` whether HTTP/2 was negotiated. `certified` is
+    the name of the server that sends the next certificate, if it is not the server of the request.
     """
 
     def __init__(
@@ -149,10 +149,11 @@ class _NetworkStream(httpcore.AsyncNetworkStream):
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
         if not buffer:
-            # A cancellation here would leave httpcore's iterators unfinished.
+            # No checkpoint: a cancellation here would leave httpcore's iterators unfinished.
             return
         if self._http2:
-            # httpcore's state has moved on: unsent bytes would break the requests of others.
+            # Shielded: httpcore counts these bytes as sent, so all of them must be sent, or the
+            # other requests on the connection would fail.
             late = lost = httpcore.WriteError
             with _translated(late, lost, _WRITE_TIMEOUT, shield=True):
                 await self._stream.send_all(buffer)
@@ -161,7 +162,7 @@ class _NetworkStream(httpcore.AsyncNetworkStream):
             await self._stream.send_all(buffer)
 
     async def aclose(self) -> None:
-        # The closing words of TLS are not waited for.
+        # Without the closing alert of TLS, which would have to wait.
         await self._plain.aclose()
 
     async def start_tls(
@@ -188,13 +189,13 @@ class _NetworkStream(httpcore.AsyncNetworkStream):
 
     def _wrapped(self, tls: ssl.SSLContext, host: str) -> _Tls:
         try:
-            # RFC 6066, 3: the name is sent, and certified, without the dot at its end.
+            # The name is sent, and certified, without the dot at its end (RFC 6066, 3).
             name = host.removesuffix(".")
             return trio.SSLStream(self._stream, tls, server_hostname=name, https_compatible=True)
         except ValueError:
             raise uncertifiable(host) from None
         finally:
-            # The wire uses the context too, and httpcore has just made it offer HTTP/2.
+            # httpcore has set the context to offer HTTP/2, but the wire uses the same context.
             tls.set_alpn_protocols(_ALPN)
 
     async def _shake_hands(self, stream: _Tls) -> None:
@@ -230,7 +231,7 @@ def _translated(
 
 @contextmanager
 def _naming_the_proxy(name: str) -> Iterator[None]:
-    """Write "the proxy" before its name in the detail of a fault."""
+    """Add "the proxy" before its name in the detail of a FetchError of the block."""
     try:
         yield
     except FetchError as error:

@@ -1,4 +1,4 @@
-"""RequestContext: the facts about a request that the sockets under httpcore need."""
+"""The facts about a request that the sockets of httpcore need."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trio_crawler.net.progress import Progress
 
 @dataclass(slots=True, eq=False)
 class RequestContext:
-    """The progress of a request, and the bytes of body that its response may have.
+    """The progress of a request, and the bound on the bytes of its response body.
 
     `connected` becomes true when a connection is made for the request.
     """
@@ -20,13 +20,14 @@ class RequestContext:
     connected: bool = False
 
 
-# httpcore passes no part of a request on to the code that connects, but runs it in the same task.
+# A context variable, since httpcore passes nothing of a request to the code that connects, but
+# runs that code in the same task.
 REQUEST_CONTEXT: ContextVar[RequestContext | None] = ContextVar("REQUEST_CONTEXT", default=None)
 
 
 @dataclass(slots=True, eq=False)
 class ConnectionCounts:
-    """Counts of connections and bytes, as WireStatistics has them."""
+    """Counts of connections and bytes, documented in `WireStatistics`."""
 
     open: int = 0
     made: int = 0
@@ -36,4 +37,4 @@ class ConnectionCounts:
 
 
 class NoHttp2(Exception):
-    """The server does not speak HTTP/2; no request was sent to it."""
+    """The server does not support HTTP/2; no request was sent to it."""

@@ -1,4 +1,4 @@
-"""Errors: what the exceptions of httpx mean, which hide those of the sockets and of TLS."""
+"""Convert the exceptions of httpx, which hide those of sockets and of TLS, to faults."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from trio_crawler.net.errors import (
     tls_fault,
 )
 
-# httpx has one exception for all violations of the protocol. The words are h11's, h2's and
-# httpcore's; a test of each keeps them true.
+# httpx has one exception for all violations of the protocol, so the text decides. The words come
+# from h11, h2 and httpcore; there is a test of each.
 _BODY_CUT_OFF = "peer closed connection"
 _ENDED = ("disconnected", "ConnectionTerminated", "ConnectionState.CLOSED")
 
 
 def fault_of(error: httpx.TransportError | OSError, server: str, received: int | None) -> Fault:
-    """Return the fault of a URL on `server` (`host` or `host:port`).
+    """Return the fault for an error of a request to `server` (`host` or `host:port`).
 
-    `received` counts the bytes of the body that came before the error; it is None if there was
-    no response.
+    `received` is the number of bytes of the body that were received before the error, None if
+    there was no response.
 
-    Raises the exception itself if it is not one of the network: of a missing file, for example.
+    Raises `error` itself if it is not due to the network (for example, to a missing file).
     """
     if isinstance(error, httpx.ConnectTimeout):
         return Fault(Reason.CONNECT_TIMEOUT, f"{server} did not accept a connection in time")

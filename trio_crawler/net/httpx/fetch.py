@@ -1,4 +1,4 @@
-"""HttpxFetch: fetch URLs by a client or transport of the caller's."""
+"""Fetch URLs by a client or transport of the caller."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 class HttpxFetch(Fetcher):
     """Fetch a URL with one GET request, by an `httpx.AsyncClient` or `httpx.AsyncBaseTransport`.
 
-    Addresses, certificates, proxies and connections are up to that client or transport. It stays
-    the caller's to close: `aclose` only ends this fetch. A client adds its own headers, cookies,
-    authentication and timeouts, and gets one response hook, which acts on these requests only.
+    That client or transport is responsible for addresses, certificates, proxies and connections,
+    and the caller closes it: `aclose` only ends this fetch. A client adds its own headers,
+    cookies, authentication and timeouts; it gets one response hook, which acts only on the
+    requests of this fetch.
 
     `timeout` (seconds), `max_bytes`, redirects, the body of an error response and `job.purpose`
-    are as in `HttpFetch`. `max_bytes` bounds bodies only, as the transport hands them over.
+    are as in `HttpFetch`. `max_bytes` bounds only bodies, as the transport returns them.
 
-    Every server is sent `user_agent` and `contact`, an e-mail address, in From. Without
-    `user_agent` the User-Agent of the client is sent if it is not httpx's own, else the default;
-    the attribute `user_agent` is the one that is sent. `headers` and `auth` (user, password) are
-    sent only to the origins of `seeds`. `cookies` stores and sends cookies, instead of the
-    client's wherever both have some.
+    `user_agent` is sent to every server, and `contact`, an e-mail address, in From. The default
+    of `user_agent` is the User-Agent of the client unless that is httpx's own, else that of
+    `HttpFetch`; the attribute `user_agent` has the value that is sent. `headers` and `auth` (user,
+    password) are sent only to the origins of `seeds`. `cookies` stores and sends cookies; if it
+    has cookies for a URL, the client's cookies are not sent.
 
-    Raises TypeError or ValueError, which names the argument, for one that cannot be used or that
-    would have no effect: so `seeds` need `headers` or `auth`, and a client with authentication
-    of its own takes no `auth`.
+    Raises TypeError or ValueError, naming the argument, if it is invalid or would have no effect:
+    `seeds` without `headers` or `auth`, and `auth` for a client with its own authentication.
     """
 
     __module__ = "trio_crawler"

@@ -1,4 +1,4 @@
-"""Http2OrProxy: requests by HTTP/2 and through proxies go by httpx, all others by the wire."""
+"""Send requests by HTTP/2 and through proxies by httpx, and all others by the wire."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from trio_crawler.net.wire import Wire
 
 
 class Http2OrProxy:
-    """A Network: httpx where a server speaks HTTP/2 or a proxy is used, else the wire.
+    """A Network: httpx for servers with HTTP/2 and for proxies, else the wire.
 
-    `proxy` is used for every request; with `trust_env` the proxies of the usual environment
-    variables are. Addresses are checked as the wire does it, except those of names that a proxy
-    looks up. A connection that only shows that a server does not speak HTTP/2 is closed; from
-    then on the wire is used for that server. `aclose` closes the wire too.
+    `proxy` is used for every request; with `trust_env`, the proxies of the usual environment
+    variables are. Addresses are checked by the policy of the wire, except the addresses of names
+    that a proxy looks up. If the first connection to a server shows that it does not support
+    HTTP/2, that connection is closed, and the wire is used for that server. `aclose` closes the
+    wire too.
 
-    Raises ValueError for a proxy that cannot be used, and for packages that are missing.
+    Raises ValueError for an invalid proxy, and for a missing package.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Http2OrProxy:
             await self._by_httpx.release(source)
 
     def statistics(self) -> WireStatistics:
-        """Count connections and bytes, those of the wire included."""
+        """Return the counts of connections and bytes, with those of the wire."""
         wire = self._by_wire.statistics()
         counts, idle = self._transports.statistics()
         return replace(
@@ -85,6 +86,6 @@ class Http2OrProxy:
         )
 
     async def aclose(self) -> None:
-        """Close every connection, those of the wire too."""
+        """Close every connection, and the wire."""
         await self._transports.aclose()
         await self._by_wire.aclose()

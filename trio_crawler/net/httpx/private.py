@@ -1,8 +1,8 @@
-"""Every private attribute of httpx, httpcore and h2 that this package touches, in functions.
+"""Functions for every private attribute of httpx, httpcore and h2 that this package uses.
 
-These names may change with any release, so an untried version is refused when this module is
-imported, not at the first request that needs one of them. Nothing else in the package needs the
-module: HTTP/1.1 without a proxy goes by the package's own wire.
+These names may change with any release, so an untested version is refused when this module is
+imported, not at the first request that needs one of them. Only HTTP/2 and proxies need the module:
+HTTP/1.1 without a proxy uses the package's own wire.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import httpcore
 import httpx
 
 TRIED = {"httpx": ((0, 28), (0, 29)), "httpcore": ((1, 0), (1, 1)), "h2": ((4, 0), (5, 0))}
-"""For each package the first version that was tried, and the first one that was not."""
+"""The first tested version of each package, and the first version after the tested ones."""
 
 
 def check_version(package: str, version: str) -> None:
-    """Raise ImportError, with a remedy, for a version of a package that was not tried."""
+    """Raise ImportError, with a remedy, for a version of a package that was not tested."""
     first, beyond = TRIED[package]
     if not first <= _numbers(version) < beyond:
         tried = f">={_dotted(first)},<{_dotted(beyond)}"
@@ -42,7 +42,7 @@ def _dotted(numbers: tuple[int, ...]) -> str:
 
 check_version("httpx", httpx.__version__)
 check_version("httpcore", httpcore.__version__)
-# It is an extra of this package, and httpcore imports it only for HTTP/2.
+# h2 is an extra of this package, and httpcore imports it only for HTTP/2.
 if find_spec("h2") is not None:
     import h2
 
@@ -52,7 +52,7 @@ if find_spec("h2") is not None:
 def set_network_backend(
     transport: httpx.AsyncHTTPTransport, backend: httpcore.AsyncNetworkBackend
 ) -> None:
-    """Let the pool of a transport connect by `backend`; httpx has no parameter for that."""
+    """Set the backend by which a transport connects; httpx has no parameter for it."""
     pool: Any = transport._pool
     pool._network_backend = backend
 
@@ -63,14 +63,14 @@ def count_connections(transport: httpx.AsyncHTTPTransport) -> int:
 
 
 async def reset_http2_stream(stream: httpx.AsyncByteStream) -> None:
-    """Ask the server to stop sending an HTTP/2 response (RFC 9113, 5.4.2).
+    """Send RST_STREAM for an HTTP/2 response, so that the server stops (RFC 9113, 5.4.2).
 
-    `stream` is the response's, as `httpx.AsyncHTTPTransport` returns it. Nothing is sent for a
-    response by HTTP/1.1, and for one that has ended.
+    `stream` is the stream of a response of `httpx.AsyncHTTPTransport`. Nothing is sent for a
+    response by HTTP/1.1, nor for one that has ended.
     """
-    # httpcore only forgets the stream. The rest would come without being acknowledged, and the
-    # connection would stall for good after 16 MiB. Once the stream is reset, h2 acknowledges
-    # what comes for it.
+    # httpcore only drops its reference to the stream. The rest would arrive without being
+    # acknowledged, and the connection would stall for ever after 16 MiB. After a reset, h2
+    # acknowledges all bytes of the stream.
     inner: Any = stream._httpcore_stream._stream  # type: ignore[attr-defined]
     if not hasattr(inner, "_stream_id"):
         return

@@ -1,4 +1,4 @@
-"""Proxies: which proxy serves an origin."""
+"""The choice of a proxy for an origin."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _SCHEMES = ("http", "https", "all")
 
 
 class Proxies:
-    """The choice of a proxy: `proxy` for all origins or, with `trust_env`, the environment's.
+    """The choice of a proxy: `proxy` for all origins, or one of the environment with `trust_env`.
 
-    The environment names proxies in HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, in either case.
+    The environment names proxies in HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, in upper or lower case.
     NO_PROXY lists names, which include their subdomains, and addresses (`::1` or `[::1]`), with or
     without a port; networks such as 10.0.0.0/8 are not supported, as in Python itself.
 
-    Raises TypeError or ValueError, which names the argument or variable, for a proxy that cannot
-    be used; ValueError for packages that are missing.
+    Raises TypeError or ValueError, naming the argument or variable, for an invalid proxy, and
+    ValueError for a missing package.
     """
 
     def __init__(self, proxy: str | httpx.URL | None = None, *, trust_env: bool = False) -> None:
@@ -28,7 +28,7 @@ class Proxies:
             raise ValueError("proxy and trust_env exclude each other: give one of them")
         self._by_environment = trust_env
         if proxy is not None:
-            # Its value may hold a password, so it is not shown.
+            # The value may have a password, so it is not shown.
             if not isinstance(proxy, str | httpx.URL):
                 kind = type(proxy).__name__
                 raise TypeError(f"proxy must be a URL as a str or httpx.URL, not {kind}")
@@ -58,7 +58,7 @@ def _is_bypassed(host: str, port: int) -> bool:
 
 
 def _of_environment() -> dict[str, str]:
-    """Return the proxies of the environment; http:// may be left out, as in curl."""
+    """Return the proxies of the environment, by scheme; http:// may be left out, as in curl."""
     named = {scheme: url for scheme, url in getproxies().items() if scheme in _SCHEMES}
     return {
         scheme: _checked(f"{scheme}_proxy", url if "://" in url else f"http://{url}")
@@ -67,7 +67,7 @@ def _of_environment() -> dict[str, str]:
 
 
 def _checked(name: str, url: str) -> str:
-    """Return the URL of a proxy. Raises ValueError for one that cannot be used."""
+    """Return the URL of a proxy. Raises ValueError if it is invalid."""
     try:
         parsed = httpx.Proxy(url).url
         _check_host(parsed)
@@ -81,8 +81,8 @@ def _checked(name: str, url: str) -> str:
 
 
 def _check_host(url: httpx.URL) -> None:
-    """Refuse a host or port that a lookup or a message would fail for. Raises ValueError."""
-    # httpx decodes the name only when asked for it; UnicodeError is a ValueError.
+    """Raise ValueError for a host or port with which a lookup or a message would fail."""
+    # httpx decodes the name only at this access; UnicodeError is a ValueError.
     labels = url.host.removesuffix(".").split(".")
     if not url.raw_host.isascii() or not all(0 < len(label) < 64 for label in labels):
         raise ValueError("not the name of a host")

@@ -1,4 +1,4 @@
-"""OriginTransports: one httpx transport for each origin, for HTTP/2 and proxies."""
+"""One httpx transport for each origin, for HTTP/2 and proxies."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from trio_crawler.net.tls import Security
 from trio_crawler.net.transport import origin_of
 
 MAX_IDLE_ORIGINS = 100
-"""Origins that stay connected while no request to them is in flight."""
+"""The most origins that stay connected without a request in flight."""
 
 MAX_WITHOUT_HTTP2 = 10_000
-"""Origins without HTTP/2 that are remembered."""
+"""The most origins that are recorded as being without HTTP/2."""
 
 _KEEPALIVE = 30.0
 _EVERYWHERE = ("0.0.0.0/0", "::/0")
 
 
 class OriginTransports(httpx.AsyncBaseTransport):
-    """Send requests by HTTP/2 to servers that speak it, and through proxies.
+    """Send requests by HTTP/2 to servers that support it, and through proxies.
 
-    Each origin has a connection pool of its own without a bound, so that no request queues in it.
-    Connections through a proxy are not reused: httpcore would read bytes behind a response as
-    the next response. Raises NoHttp2, before a request is sent, for a server that does not speak
+    Each origin has its own connection pool, without a bound, so that no request queues in it.
+    Connections through a proxy are not reused: httpcore would read bytes after a response as the
+    next response. Raises NoHttp2, before a request is sent, for a server that does not support
     HTTP/2 and is reached without a proxy.
     """
 
@@ -62,12 +62,12 @@ class OriginTransports(httpx.AsyncBaseTransport):
         self._http2 = http2
         self._max_idle_origins = max_idle_origins
         self._counts = ConnectionCounts()
-        # The origin that was used last is the last one.
+        # In the order of their last use.
         self._transports: OrderedDict[Origin, _OriginTransport] = OrderedDict()
         self._without_http2: dict[Origin, None] = {}
 
     def serves(self, origin: Origin) -> bool:
-        """Whether requests to an origin go this way, as far as is known."""
+        """Whether to send requests to an origin by this transport, as far as is known."""
         if self._proxies(origin) is not None:
             return True
         return self._http2 and origin[0] == "https" and origin not in self._without_http2
@@ -79,7 +79,7 @@ class OriginTransports(httpx.AsyncBaseTransport):
         return self._counts, sum(map(count_connections, idle))
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request, and return its response before the body is read."""
+        """Send a request; return its response with an unread body."""
         origin = origin_of(request)
         proxy = self._proxies(origin)
         if proxy is not None:
@@ -129,7 +129,7 @@ class OriginTransports(httpx.AsyncBaseTransport):
         self._without_http2[origin] = None
         if len(self._without_http2) > MAX_WITHOUT_HTTP2:
             del self._without_http2[next(iter(self._without_http2))]
-        # It has no open connection, so there is nothing to close.
+        # It has no open connection, so it need not be closed.
         if not transport.in_flight and self._transports.get(origin) is transport:
             del self._transports[origin]
 
@@ -145,7 +145,7 @@ class OriginTransports(httpx.AsyncBaseTransport):
 
 
 def _target_whole_url(proxy: httpx.URL, request: httpx.Request) -> None:
-    """Send a proxy the whole URL (RFC 9112, 3.2.2), unless the proxy is to tunnel."""
+    """Set the whole URL as the target (RFC 9112, 3.2.2), unless the proxy makes a tunnel."""
     if request.url.scheme == "http" and proxy.scheme.startswith("http"):
         target = request.extensions.get("target", request.url.raw_path)
         whole = b"http://%b%b" % (request.headers["host"].encode(), target)
@@ -155,8 +155,8 @@ def _target_whole_url(proxy: httpx.URL, request: httpx.Request) -> None:
 class _OriginTransport:
     """The transport of one origin, and the number of its requests in flight.
 
-    With `alone` the first request sets HTTP/2 up by itself: if it is cancelled while httpcore
-    does that, all requests that wait for the same connection fail with a ValueError.
+    With `alone` all other requests wait until the first one has set up HTTP/2. Otherwise, if that
+    one is cancelled, httpcore raises ValueError in all requests that wait for the connection.
     """
 
     def __init__(
@@ -235,7 +235,7 @@ def _is_connect(details: Any) -> bool:
 
 
 class _BodyStream(httpx.AsyncByteStream):
-    """The stream of a body, which counts its request out when it is closed."""
+    """The stream of a body; its request counts as in flight until it is closed."""
 
     def __init__(self, stream: httpx.AsyncByteStream, transport: _OriginTransport) -> None:
         self._stream = stream

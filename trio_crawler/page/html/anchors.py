@@ -1,13 +1,13 @@
-"""Read the anchors of links: the text that a reader sees in an `a`, or the `alt` of an `area`.
+"""Read the anchors of links: the visible text of an `a`, or the `alt` of an `area`.
 
 The text ends at `</a>` or at the next `<a`, or after 4,096 characters of source. So no two links
 read the same part of a page, and the time is linear. Comments, scripts, styles and other elements
 that are not shown are left out. White space is added where a line or a block begins or ends, and
 white space of every kind is collapsed. If there is no text, the `alt` of the images replace it.
 
-The anchor depends on the source only, so nearly always it does not matter which reader found the
-link. In a page that is not tidy, a `title` in a link counts as text, and in SVG or MathML the text
-may end sooner.
+The anchor depends only on the source, so nearly always all readers of links return the same one.
+In a page that is not tidy, a `title` in a link counts as text, and in SVG or MathML the text may
+end sooner.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from trio_crawler.page.html.tokenizer import (
 )
 
 MAX_TEXT = 200
-"""Characters of an anchor's text."""
+"""The most characters of an anchor's text."""
 
 WINDOW = 4_096
-"""Characters of source behind a link in which its text is searched for."""
+"""The characters of source after a link in which its text is searched for."""
 
 _MAX_REPEATS = 10_000
 _NOT_SHOWN = "script style textarea xmp iframe noembed noframes template"
-# The alternatives at a "<" in the source behind a link; one that does not end within the window is
-# no match:
+# The alternatives at a "<" in the source after a link; none matches if its end is beyond the
+# window:
 #
 #   text                       captured   what it is
 #   </a>  <a …                 end        the end of the text
 #   <script …>  <template …>   hidden     an element that is not shown, to be skipped
 #   <b>  </b>  <img alt="x">   name       any other tag
 #   < b  <1                    less       "<" as text
-#   <!--…-->  <!…>  <?…>  </1>            a comment or the like
+#   <!--…-->  <!…>  <?…>  </1>            a comment or similar
 _TOKEN = re.compile(
     rf"""
     <
@@ -90,11 +90,12 @@ class AnchorCollector:
         self._with_text: set[str] = set()
 
     def add(self, href: str, name: str, at: int) -> None:
-        """Read the anchor of the next link; its `a` tag ends, or its `area` name ends, at `at`.
+        """Read the anchor of the next link.
 
-        For each href, the first anchor with a text is kept, else the first. At most 10,000 links
-        are read again for a href that was found before. No anchor is added if the same href with
-        another fragment has a text: both are one URL, and a large page has thousands of these.
+        `at` is the end of the tag of an `a`, or of the name of an `area`. For each href the first
+        anchor with a text is kept, else the first. At most 10,000 links are read for hrefs that
+        were found before. No anchor is added if the same href with another fragment has a text:
+        both are one URL, and a large page may have thousands of these.
         """
         # With the "#": if the base is not an http(s) URL, "#part" may be a URL where "" is none.
         without_fragment = "".join(href.partition("#")[:2])
@@ -107,7 +108,7 @@ class AnchorCollector:
                 return
         anchor = self._read_a(at) if name == "a" else read_area(self._text, at)
         if anchor.text:
-            # At the end: anchors are kept in document order.
+            # It is added at the end, so that the anchors stay in document order.
             self.found.pop(href, None)
             self._with_text.add(without_fragment)
         if before is None or anchor.text:
@@ -124,7 +125,7 @@ class AnchorCollector:
 
 
 def read_source(source: str) -> Anchor:
-    """Return the anchor of an `a` from the source behind its tag."""
+    """Return the anchor of an `a` from the source after its tag."""
     return _cache.get(source) or _store(source, _read_until_end(source, 0)[0])
 
 
@@ -138,9 +139,9 @@ def choose_first(
 ) -> dict[str, Anchor]:
     """Return an anchor for each distinct href: the first with a text, else the first.
 
-    For each href there is the source of its text in `sources`, or None if the `a` contains more
-    than text: then `read` returns the anchor, given the number of the href. The anchors are
-    returned in document order.
+    `sources` has the source of the text for each href, or None if the `a` contains more than text:
+    then `read` returns the anchor for the index of the href. The anchors are returned in document
+    order.
     """
     # All in C for cached anchors: nearly all links of a page are on other pages, too.
     chosen: dict[str, str | None] = {}

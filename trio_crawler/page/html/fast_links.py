@@ -1,9 +1,9 @@
 """Find the links of a tidy page: a page in which a tag has "<" and ">" only at its two ends.
 
-Nearly every page is tidy. In a tidy page each "<" begins something, so one expression that goes
-from "<" to "<" finds everything relevant, and need not read the attributes of other tags. Then a
-few passes over the page, all in C, prove that the page is tidy. All this takes 60 to 70 % of the
-time that the tokenizer takes, and less than lexbor needs for its tree.
+Nearly every page is tidy. In a tidy page each "<" begins a tag or a comment, so one expression
+that goes from "<" to "<" finds all relevant tags, and need not read the attributes of other tags.
+Then a few passes over the page, all in C, prove that the page is tidy. Together this takes 60 to
+70 % of the tokenizer's time, and less than lexbor needs for its tree.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from trio_crawler.page.html.tokenizer import (
     is_nofollow,
 )
 
-_MAX_CHARACTERS = 1 << 20  # the parts of a page take some ten times its size
+_MAX_CHARACTERS = 1 << 20  # the parts of a page take some ten times the memory of the page
 
 _VALUE = r'"[^"<>]*+"'
 _EASY = rf"(?: [{SPACE}]++ [a-z-]++ = {_VALUE} )*+"
@@ -36,7 +36,7 @@ _RELEVANT = rf"""
     (?: (?i: a|area|base|frameset|plaintext|script|title|{_RAW}|{_CONTEXTS} ) {NAME_END} | [!?] )
 """
 # The first two letters of all relevant names, and of img and meta, whose values often contain "=".
-# They rule out nearly every other tag in a third of the time that it takes to try the names.
+# They exclude nearly every other tag, in a third of the time that it takes to try the names.
 _LIKELY = rf"""
     (?= [!?aAbBfFiImMnNpPsStTxX] )
     (?= [!?]
@@ -75,28 +75,28 @@ def _before(end: str, but: str = "") -> str:
     return rf"[^<]*+ (?: < (?! {end} {but} ) [^<]*+ )*+"
 
 
-# The expression that splits a tidy page at everything relevant. The matches are left out of the
-# proof that the page is tidy. So each alternative matches exactly what the tokenizer of the HTML
-# Standard would, and stops before a ">", which remains for the "<" of the match. The alternatives,
-# in this order; each stops at "|":
+# The expression that splits a tidy page at all relevant tags. The matches are left out of the
+# proof that the page is tidy. So each alternative matches exactly like the tokenizer of the HTML
+# Standard, and stops before a ">", which remains for the "<" of the match. The alternatives, in
+# this order; each stops at "|":
 #
 #   text                           captured    what it is
 #   <a id="i" href="x"|>           href        the usual link
 #   <a href="x">text</a|>          href, text  with `texts`: the usual link with nothing but text
-#   <a| …>  <area| …>  <base| …>   tag         any other; the text behind the match begins with its
+#   <a| …>  <area| …>  <base| …>   tag         any other; the text after the match begins with its
 #                                              attributes, which other expressions read
 #   <img src="?a=b"| …>            tag         with `texts`: its alt may be the text of a link
 #   <img src="?a=b"| …>                        img and meta: each "=" would cost the proof time
-#   <!--…--|>  <!…|>  <?…|>                    a comment or the like
+#   <!--…--|>  <!…|>  <?…|>                    a comment or similar
 #   <title …>T</title| >           title       a title
 #   <script …>…</script| >                     a script that does not contain "<!--"
 #   <style …>…</style| >           raw         raw text
 #   <svg| …>…</svg>                context     an element in which tags may have another meaning,
 #                                              but which contains nothing relevant
-#   <svg …  <plaintext …|                      anything else relevant: the page is not tidy
+#   <svg …  <plaintext …|                      any other relevant tag: the page is not tidy
 #
-# The last alternative matches the rest of the page. So no ">" remains for the proof, and no other
-# alternative can search the rest of the page again, which would make the time quadratic.
+# The last alternative matches the rest of the page. So no ">" remains, and the proof fails; and no
+# other alternative can search the rest of the page again, which would make the time quadratic.
 def _compile(*, texts: bool) -> re.Pattern[str]:
     image = rf"| img {_EASY} {NAME_END}" if texts else ""
     title, script = _end_tag("title"), _end_tag("script")
@@ -162,7 +162,10 @@ class FastLinks(NamedTuple):
 
 
 def find_links(text: str, *, anchors: bool = False) -> FastLinks | None:
-    """Return what `tokenizer.tags` finds in HTML; None if the page is not tidy or very long."""
+    """Return the links that `tokenizer.tags` would find in HTML.
+
+    None if the page is not tidy, or has more than 1,048,576 characters.
+    """
     if len(text) > _MAX_CHARACTERS:
         return None
     pattern = _links_with_texts() if anchors else _LINKS
@@ -193,7 +196,7 @@ def _read_other_tags(
     """Add the hrefs of all unusual links by their rows; return the href of the first base."""
     base = None
     for row, name in compress(enumerate(tags), tags):
-        # The text behind a match begins with the attributes. The href of an image is ignored.
+        # The text after a match begins with the attributes. The href of an image is ignored.
         rest = texts[row + 1]
         easy = _EASY_HREF(rest)
         if (match := easy or HREF(rest)) is None or name[0] == "i":
@@ -249,10 +252,10 @@ class AnchorReader:
         end = source.find("</a>", 0, anchors.WINDOW)
         if end >= 0:
             return anchors.read_source(source[: end + 4])
-        return anchors.read_source(source + self._source_behind(at))
+        return anchors.read_source(source + self._source_after(at))
 
-    def _source_behind(self, at: int) -> str:
-        """Return the source up to the next link, put together again from the row at a position."""
+    def _source_after(self, at: int) -> str:
+        """Return the source up to the next link, joined from the parts from a position on."""
         parts, column = self._parts, self._column
         source, length = [], 0
         while at + 1 < len(parts) and length < anchors.WINDOW:
@@ -270,10 +273,10 @@ def _is_tidy(text: str) -> bool:
     """Whether each "<" begins a tag that ends at the next ">", before any other "<".
 
     This is true if no quoted value contains "<" or ">", and if there is a ">" between any two "<".
-    A value can only begin behind "=". Nearly always the marks (the characters <>="' alone) show
+    A value can only begin after "=". Nearly always the marks (the characters <>="' alone) show
     that no value contains a tag: almost every value becomes `=""` in them.
     """
-    # The characters that are lost here are not marks.
+    # Only characters that are not marks are lost here.
     source = text.encode("latin-1", "ignore")
     marks = source.translate(None, _NO_MARKS).replace(b'=""', b"")
     if _MAY_CONTAIN_TAGS(marks) and _CONTAINS_TAGS(text):

@@ -6,8 +6,8 @@ content of `noscript` is skipped, as in a browser that runs scripts: it often co
 which must not end the head. Most heads contain neither kind of metadata, and a few searches in
 their text prove that. A canonical URL may also be in the Link header (RFC 8288).
 
-Every expression is possessive and every search goes forward, so the time is linear, whatever a
-page or a header contains.
+Every expression is possessive and every search goes forward, so the time is linear for every page
+and header.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MAX_PLACES = 8  # a head with more occurrences of the keywords is read tag by t
 
 _TAG_REST = rf"""{NAME_END} (?: [{SPACE}]++ [a-z-]++ = "[^"]*+" )*+ {TAG_END}"""  # of a tag
 _RAW = "script style title noscript noframes"
-# Behind a "<", anything that does not end a head and contains no metadata:
+# After a "<", anything that does not end a head and contains no metadata:
 #
 #   !--…-->                        a comment
 #   !doctype …>  ?xml …>  /1>      a doctype or a bogus comment
@@ -45,8 +45,8 @@ _IGNORED = rf"""
 |   (?: {either_case("html head base basefont bgsound")} ) {_TAG_REST}
 |   / (?! (?: {either_case("body html br")} ) {NAME_END} ) [a-zA-Z] [^{SPACE}/>]*+ {_TAG_REST}
 """
-# The next tag of a head that may contain metadata, or that begins a content to be skipped. The end
-# of the head is no match:
+# The next tag of a head that may contain metadata, or that begins content to be skipped. There is
+# no match at the end of the head:
 #
 #   text                                    captured
 #   <link …>  <meta …>                      metadata, slash
@@ -65,7 +65,7 @@ _NEXT = re.compile(
 
 
 def _simple_raw(name: str) -> str:
-    """Return an expression for an element of raw text behind its "<", without "<!--" in it."""
+    """Return an expression for an element of raw text, after its "<", without "<!--" in it."""
     name = f"(?: {either_case(name)} )"
     content = rf"[^<]*+ (?: < (?! !-- | / {name} {NAME_END} ) [^<]*+ )*+"
     return rf"{name} {_TAG_REST} {content} </ {name} {_TAG_REST}"
@@ -73,8 +73,8 @@ def _simple_raw(name: str) -> str:
 
 @lru_cache(1)
 def _simple_head() -> re.Pattern[str]:
-    """Return an expression for the beginning of a head without templates and such."""
-    # It takes 10 ms to compile, and most sites never need it.
+    """Return an expression for a beginning of a head without templates and "<!--" in scripts."""
+    # Compiled when needed: it takes 10 ms, and most sites do not need it.
     raw = "|".join(map(_simple_raw, _RAW.split()))
     return re.compile(
         rf"""
@@ -144,11 +144,11 @@ _NOTHING = HeadMetadata()
 
 
 def parse_head(text: str, *, agent: str = "", xml: bool = False) -> HeadMetadata:
-    """Parse the metadata in the head of a page.
+    """Return the metadata in the head of a page.
 
-    A meta element counts if its name is "robots" or the `agent`, in any case. With `xml`, a tag
-    that ends in "/>" has no content, as in XHTML. After 5,000 tags that may contain metadata or
-    are skipped with their content, the rest of the head is not read.
+    A meta element counts if its name is "robots" or `agent`, in any case. With `xml`, a tag that
+    ends in "/>" has no content, as in XHTML. After 5,000 tags that may contain metadata or are
+    skipped with their content, the rest of the head is not read.
     """
     keywords = _keywords(agent)
     places = _find_keywords(text, keywords)
@@ -170,7 +170,7 @@ def canonical_in_headers(values: Iterable[str], url: str) -> str | None:
 
 
 def single_canonical(hrefs: Iterable[str], base: str) -> str | None:
-    """Return the one http(s) URL, normalised, that all hrefs resolve to; None if they differ.
+    """Return the normalised http(s) URL that all hrefs resolve to; None if they differ.
 
     Hrefs that are empty or not an http(s) URL are ignored. `base` is a normalised URL.
     """
@@ -187,12 +187,12 @@ def single_canonical(hrefs: Iterable[str], base: str) -> str | None:
 
 @lru_cache(8)
 def _keywords(agent: str) -> tuple[bytes, ...]:
-    """Return the keywords in lower case: that of links, then the names of meta elements."""
+    """Return the keywords in lower case: "canonical", then the names of meta elements."""
     return b"canonical", *dict.fromkeys((b"robots", _lower(agent) or b"robots"))
 
 
 def _find_keywords(text: str, keywords: Iterable[bytes]) -> list[int] | None:
-    """Return where the names of the tags around keywords end; None if this needs `_scan_head`.
+    """Return where the names of the tags around keywords end; None if `_scan_head` is needed.
 
     This does not check whether they are tags, nor whether their names are `link` or `meta`.
     """
@@ -220,7 +220,7 @@ def _find_keywords(text: str, keywords: Iterable[bytes]) -> list[int] | None:
 
 
 def _are_in_head(starts: list[int], text: str) -> bool:
-    """Whether these are tags of the head; false if that needs `_scan_head`."""
+    """Whether these are tags of the head; false if `_scan_head` is needed to decide."""
     done = 0
     for start in starts:
         before = start - len("<link")
@@ -282,7 +282,7 @@ def _value(find: tokenizer.AttributeMatcher, text: str, at: int) -> str:
 
 
 def _lower(text: str) -> bytes:
-    """Encode a text, with ASCII letters in lower case, as the standard compares names."""
+    """Return a text as bytes, with ASCII letters in lower case, as the standard compares names."""
     return text.encode("utf-8", "surrogatepass").lower()
 
 

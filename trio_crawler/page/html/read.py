@@ -1,11 +1,11 @@
 """Parse HTML for its title and its links, as the HTML Standard does, with one of three readers.
 
-- `fast_links` reads tidy pages, which are nearly all.
+- `fast_links` reads tidy pages, which nearly all pages are.
 - lexbor's tree reads other small pages. A tree takes quadratic time for three shapes of a page:
   deep nesting, many attributes on one tag, and open formatting elements (24 KiB of `<b x=1><p>`
-  cost 2.4 s and 1 GiB).
+  take 2.4 s and 1 GiB).
 - `tokenizer` reads other large pages, and XHTML. To recognise the three shapes takes a pass over
-  the tags of a page, and that pass can find the links, too.
+  the tags of a page, and such a pass can find the links, too.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _MAX_TITLE_SOURCE = 16_384  # characters; the rest of a longer title is dropped
 _NOT_A_BASE = ("data:", "javascript:")
 
 MAX_TREE_CHARACTERS, MAX_TREE_TAGS = 8 * 1024, 500
-"""Characters and tags up to which no page costs lexbor more than 0.3 s and 128 MiB.
+"""A page with at most this many characters and tags takes lexbor at most 0.3 s and 128 MiB.
 
 The most expensive shape is a formatting element with hundreds of attributes, which each paragraph
-clones: 31 KB of it took 0.7 s and 830 MB.
+clones: 31 KB of it take 0.7 s and 830 MB.
 """
 
 
@@ -44,7 +44,7 @@ class _Found(NamedTuple):
 
 
 class ParsedHtml(NamedTuple):
-    """The title of a page, its hrefs, and the base URL to resolve them.
+    """The title of a page, its hrefs, and the base URL to resolve the hrefs.
 
     `nofollow_hrefs` are the hrefs of links with rel=nofollow, `hrefs` all others. References are
     decoded; fragments are cut if the base is an http(s) URL. `beyond` is the number of links that
@@ -63,12 +63,12 @@ class ParsedHtml(NamedTuple):
 def parse_html(
     text: str, url: str, *, xml: bool = False, max_links: int = 100_000, anchors: bool = False
 ) -> ParsedHtml:
-    """Parse the title, the base URL, and the hrefs of `a` and `area`.
+    """Return the title, the base URL, and the hrefs of `a` and `area`.
 
     `url` is the normalised URL of the document. Links in `template` are ignored, since a browser
-    does not show them. The base is that of the first `base` with a href (2.4.3). The title is the
-    first one with white space collapsed, from at most 16,384 characters of source, and None if it
-    is empty. Of a large page that is not tidy, at most `max_links` distinct hrefs are read.
+    does not show them. The base comes from the first `base` with a href (2.4.3). The title is the
+    first one, with white space collapsed, from at most 16,384 characters of source; None if it is
+    empty. From a large page that is not tidy, at most `max_links` distinct hrefs are read.
     """
     found = None if xml else _read_fast(text, anchors=anchors)
     if found is None:
@@ -90,7 +90,7 @@ def _read_fast(text: str, *, anchors: bool) -> _Found | None:
     if found is None:
         return None
     hrefs, nofollow_hrefs = found.hrefs, found.nofollow_hrefs
-    # Not searched for in the text: with two bytes a character, the search for a NUL is slow.
+    # Only the hrefs are searched: in a text of two bytes a character, to find a NUL is slow.
     if "&" in (joined := "".join(hrefs)) or "\0" in joined:
         hrefs = [entities.in_attribute(href) for href in hrefs]
     if nofollow_hrefs:
@@ -111,7 +111,7 @@ def _read_untidy(text: str, max_links: int, *, xml: bool, anchors: bool) -> _Fou
 
 
 def _read_tree(text: str) -> _Found:
-    # No node may be kept: each keeps the whole tree.
+    # No node may be kept: each node keeps the whole tree in memory.
     tree = LexborHTMLParser(text)
     nodes = tree.css("a[href], area[href]") if tree.tags("area") else tree.tags("a")
     hrefs: list[str] = []

@@ -1,13 +1,12 @@
 """Find the tags of a page in one pass, as the tokenizer of the HTML Standard does (13.2.5).
 
 No tree is built, since a tree makes HTML parsers quadratic: 24 KiB of `<b x=1><p>`, each with
-another number, cost lexbor 2.4 s and 1 GiB. To recognise such a page takes a pass over its tags,
-which costs more than the rest of finding its links. A tree would only help to know where a tag is
-not a tag of HTML: in raw text, in `template`, and in SVG or MathML. A short stack of open elements
-is enough for that.
+another number, take lexbor 2.4 s and 1 GiB. To recognise such a page takes a pass over its tags,
+which costs more than all other work of finding its links. A tree would only help to know where a
+tag is not a tag of HTML: in raw text, in `template`, and in SVG or MathML. A short stack of open
+elements is enough for that.
 
-Every expression is possessive and every search goes forward, so the time is linear, whatever a
-page contains.
+Every expression is possessive and every search goes forward, so the time is linear for every page.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from trio_crawler.page import entities
 SPACE = "\\t\\n\\f\\r "
 NAME_END = rf"(?=[{SPACE}/>])"
 _NAME = rf"[^{SPACE}/>]*+"
-# One attribute exactly as in the standard: "=" may begin a name, and a value without an end is
-# none.
+# One attribute exactly as in the standard: "=" may begin a name, and a value without its end does
+# not count.
 _ATTRIBUTE = rf"""
     [^{SPACE}/>] [^{SPACE}/>=]*+
     (?: [{SPACE}]*+ = [{SPACE}]*+
@@ -42,9 +41,9 @@ def either_case(words: str) -> str:
     return "|".join("".join(f"[{c}{c.upper()}]" for c in word) for word in words.split())
 
 
-# The rest of a tag behind the first letter of its name. Nearly every tag has no "=", or only
-# attributes of the form name="value". The first two alternatives match these tags: faster than the
-# exact expression, and never to another end.
+# The rest of a tag, after the first letter of its name. Nearly every tag has no "=", or only
+# attributes of the form name="value". The first two alternatives match these tags up to the same
+# end as the exact expression, and faster.
 _ANY_TAG = rf"""
     (?: [^=>]*+ >
     |   {_NAME} (?: [^=>"']*+ (?<![{SPACE}/"]) = "[^"]*+" )*+ [^=>"']*+ >
@@ -74,17 +73,17 @@ _STRAY = r"<*(?=<) | (?![a-zA-Z/!?])"  # a row of "<", or one that begins nothin
 _MARKUP = r"(?P<markup> [!?] | /(?![a-zA-Z]) )"
 
 # From a position on, skip text and irrelevant tags, and stop at the next relevant tag. The
-# alternatives behind each "<", in this order:
+# alternatives after each "<", in this order:
 #
 #   text                  captured     then
 #   </b>                               skip: an end tag without "="
 #   <p id="i">                         skip: an irrelevant start tag
 #   </b a=">">                         skip: any other end tag
 #   <<<  < b  <1                       skip: "<" is text
-#   <a id="i" href="x">   href         stop behind the tag: a usual link
-#   <a …>  <title …>      name, slash  stop behind the tag: any other relevant start tag
-#   <!  <?  </1           markup       stop behind the second character: a comment or the like,
-#                                      whose end depends on the open elements
+#   <a id="i" href="x">   href         stop after the tag: a usual link
+#   <a …>  <title …>      name, slash  stop after the tag: any other relevant start tag
+#   <!  <?  </1           markup       stop after the second character: a comment or similar;
+#                                      its end depends on the open elements
 _NEXT_RELEVANT = re.compile(
     rf"""
     [^<]*+
@@ -105,7 +104,7 @@ _NEXT_RELEVANT = re.compile(
     re.ASCII | re.VERBOSE,
 ).match
 # The same inside template, SVG or MathML, where each tag is relevant: no tag is skipped, the name
-# of an end tag begins with "/", and no link is a usual one.
+# of an end tag begins with "/", and there is no alternative for a usual link.
 _NEXT_TAG = re.compile(
     rf"""
     [^<]*+ (?: < (?: {_STRAY} ) [^<]*+ )*+
@@ -127,7 +126,7 @@ _NOSCRIPT_END = re.compile(f"</(?:{either_case('noscript')}){NAME_END}")
 # The marks in a script that change where it ends:
 #
 #   text                captured
-#   <!--  <!-->         empty_comment: what makes "<!--" a complete comment
+#   <!--  <!-->         empty_comment: the rest of a comment that is complete
 #   -->                 comment_end
 #   <script  </script   slash
 _IN_SCRIPT = re.compile(
@@ -211,7 +210,7 @@ def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str, bool, int]
     title, whether the link is nofollow, and the position at which the content of an `a` or the
     attributes of an `area` begin. References are not decoded; tags without a href are left out.
     With `xml`, a tag that ends in "/>" has no content, as in XHTML. After 500,000 relevant tags
-    the name is "" and the rest is not read, so that no page takes two seconds.
+    the last name is "" and the rest is not read, so that no page takes two seconds.
     """
     elements = _OpenElements()
     at = 0
@@ -245,7 +244,7 @@ def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str, bool, int]
 
 
 def template_end(text: str, at: int) -> int:
-    """Return where a template ends, or the text if it does not; `at` is behind its start tag."""
+    """Return where a template ends, or else the end of the text; `at` is after its start tag."""
     elements = _OpenElements()
     elements.process("template", empty=False, xml=False)
     while elements.names:
@@ -268,7 +267,7 @@ def template_end(text: str, at: int) -> int:
 class _OpenElements:
     """The stack of open elements in which a tag may have another meaning than in HTML.
 
-    `foreign`: whether the current element is SVG or MathML; `in_template`: whether any element is
+    `foreign` is whether the current element is SVG or MathML, `in_template` whether any element is
     a template.
     """
 
@@ -324,9 +323,9 @@ class _OpenElements:
 
 
 def _markup_end(text: str, at: int, *, cdata: bool) -> int:
-    """Return where a comment, a doctype or the like ends, or the text if it does not.
+    """Return where a comment, a doctype or similar ends, or else the end of the text.
 
-    `at` is behind the character that follows "<".
+    `at` is the position after the character that follows "<".
     """
     if text.startswith("!--", at - 1):
         if text.startswith((">", "->"), at + 2):
@@ -351,7 +350,7 @@ def raw_text_end(name: str, text: str, at: int) -> int:
 def _script_end(text: str, at: int) -> int:
     """Return where the end tag of a script begins if the script contains "<!--".
 
-    Behind "<!--", a nested script has its own end tag: the script data escaped and double escaped
+    After "<!--", a nested script has its own end tag: the script data escaped and double escaped
     states (13.2.5.20 and 27).
     """
     escaped = doubly = False

@@ -1,4 +1,4 @@
-"""Decompress and decode the body of a sitemap in chunks, so that it is never all in memory."""
+"""Decompress and decode the body of a sitemap in chunks, to bound the memory."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from trio_crawler.page import charset
 from trio_crawler.page.gunzip import GZIP, GZIP_WINDOW, ZlibStream
 
 CHUNK = 64 * 1024
-"""Bytes of a chunk."""
+"""The bytes of a chunk."""
 
 MAX_MEMBERS = 10_000
-"""Members of a gzip file; even an empty one takes some microseconds."""
+"""The most members of a gzip file; even an empty one takes some microseconds."""
 
-# The output of a step is lost if its input is damaged. Each step copies the rest of its slice.
+# Small, since the output of a step is lost if its input is damaged, and since each step copies the
+# rest of its slice.
 _SLICE = _STEP = 4 * 1024
 # A byte order mark, an XML declaration in UTF-16, or one in ASCII that names an encoding.
 _ENCODING_MARK = re.compile(
@@ -38,8 +39,8 @@ class DecodedBody:
 
     A gzip file is recognised by its first bytes and decompressed. At most `max_bytes` bytes are
     decoded. The encoding is that of the byte order mark, else of the XML declaration, else, for
-    markup, of the Content-Type header, else UTF-8. Afterwards, `flaws` has a reason for each
-    sentence about a flaw, and `complete` is false if a part of the body is missing.
+    markup, of the Content-Type header, else UTF-8. After the iteration, `flaws` has a sentence and
+    a reason for each flaw, and `complete` is false if a part of the body is missing.
     """
 
     def __init__(self, body: bytes, content_type: str, max_bytes: int) -> None:
@@ -83,7 +84,7 @@ class DecodedBody:
             yield self._body[start : start + CHUNK]
 
     def _decompressed(self) -> Iterator[bytes]:
-        """Join the output of the steps, so that only the last chunk is short."""
+        """Yield the output of the steps in chunks; only the last chunk is short."""
         chunk = bytearray()
         for step in self._steps():
             chunk += step
@@ -93,7 +94,7 @@ class DecodedBody:
         yield bytes(chunk)
 
     def _steps(self) -> Iterator[bytes]:
-        """Decompress a gzip file with any number of members (RFC 1952), as far as possible."""
+        """Yield the content of all members of a gzip file (RFC 1952), as far as possible."""
         at = 0
         for _ in range(MAX_MEMBERS):
             member = ZlibStream(GZIP_WINDOW, _STEP)
@@ -117,8 +118,8 @@ def _encoding(first: bytes, content_type: str) -> str:
     """Return the encoding of a body with this first chunk."""
     mark = _ENCODING_MARK.match(first, 0, _MAX_DECLARATION)
     if mark is not None:
-        # Without the rest, which may look like a declaration of HTML.
+        # Only the mark: the rest may look like a declaration of HTML.
         return charset.detect(mark["declaration"] or mark[0], "", markup=True)
-    # A list of URLs is in UTF-8 by the protocol; its header has the server's charset of all text.
+    # A list of URLs is in UTF-8 by the protocol; its header may name the server's default charset.
     markup = first.lstrip().startswith(b"<")
     return charset.detect(b"", content_type if markup else "", markup=False)

@@ -4,8 +4,8 @@ All other tags are skipped, so the file need not be well formed. No tree is buil
 declaration is read. expat is not used: it takes 4.7 s and 1,079 MiB for 50 MB of open `<url>`, and
 stops at the first bare "&".
 
-Every expression is possessive and every search goes forward, so the time is linear, whatever a
-file contains. At most two chunks of the file are kept.
+Every expression is possessive and every search goes forward, so the time is linear for every file.
+At most two chunks of the file are kept.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import NamedTuple
 
 _W = "\\t\\n\\r "
 _END = rf"(?=[{_W}/>])"
-_MAX_TAG = 64 * 1024  # characters of a tag with the text behind it, or of a comment
-# Pieces of expressions, for re.VERBOSE; each begins behind its "<".
+_MAX_TAG = 64 * 1024  # characters of a tag with the text after it, or of a comment
+# Pieces of expressions, for re.VERBOSE; each begins after its "<".
 _ATTRIBUTES = rf"""(?: [{_W}/] (?: [^<>"']++ | "[^"<]*+" | '[^'<]*+' )*+ )?+"""
 _COMMENT = r"!-- (?: [^-]++ | - (?!->) )*+ -->"
 _INSTRUCTION = r"\? (?: [^?]++ | \? (?!>) )*+ \?>"
 _CDATA = r"!\[CDATA\[ (?P<data> (?: [^\]]++ | \] (?!\]>) )*+ ) \]\]>"
 _MAX_NAME = 128
 _MARKS = (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"))
-# Everything that may precede the root element.
+# The text that may precede the root element.
 _PROLOGUE = re.compile(
     rf"(?: [\ufeff{_W}]++ | < (?: {_INSTRUCTION} | {_COMMENT} | !DOCTYPE [^\[<>]*+ > ) )*+",
     re.VERBOSE,
@@ -59,7 +59,8 @@ class ElementNames(NamedTuple):
 class Root(NamedTuple):
     """The root element: where it begins, its name, and the names of the elements in it.
 
-    Names contain their prefixes. `late` is true if the text before the root is not allowed there.
+    Names contain their prefixes. `late` is whether there is text before the root that is not
+    allowed there.
     """
 
     start: int
@@ -80,7 +81,7 @@ _ELEMENT_NAMES = {
 def root(head: str) -> Root | None:
     """Return the root element in the first chunk of a file; None if it is no sitemap or feed.
 
-    A file with declarations of its own is rejected, since declarations are never read.
+    A file with its own declarations is rejected, since declarations are never read.
     """
     prologue = _PROLOGUE.match(head)
     start = 0 if prologue is None else prologue.end()
@@ -103,14 +104,14 @@ def declares(head: str) -> bool:
 class TagScanner:
     """A scanner for the relevant tags in chunks of text; the first chunk begins with the root.
 
-    `rest` is the part of the chunks that was not scanned yet.
+    `rest` is the part of the chunks that is not scanned yet.
     """
 
     def __init__(self, root: Root) -> None:
         names = root.names
         fields, others = _either(names[2:]), _either((root.name, names.record, SOURCE))
         first = re.escape("".join(sorted({name[0] for name in (root.name, SOURCE, *names[1:])})))
-        # The alternatives behind "<"; each stops at "|", and `lastgroup` names it:
+        # The alternatives after "<"; each stops at "|", and `lastgroup` names it:
         #
         #   text                           lastgroup  captured before  what it is
         #   <url><loc>…</loc>…</url>|      record     url, date, …     a record in the usual form
@@ -133,7 +134,7 @@ class TagScanner:
             """,
             re.VERBOSE,
         )
-        # Records are counted by their URLs. Only in feeds by their end tags: there, elements with
+        # Records are counted by their URLs, but by their end tags in feeds: there, elements with
         # the name of the URL are outside of records, too.
         one = re.escape(names.url) if names.kind in LOOSE else "/" + re.escape(names.record)
         self._count = re.compile(rf"<(?:{one}|(?P<root_end>/{re.escape(root.name)})){_END}")
@@ -144,15 +145,15 @@ class TagScanner:
         """Yield one match after another, with one of these for its `lastgroup`:
 
         - "record": a whole record with its `url`, and perhaps a `date` and a `priority`, without
-          references. Most sitemaps contain nothing else, and this takes half of the time that the
-          single tags would take.
+          references. Most sitemaps contain nothing else, and a record takes half of the time of
+          its single tags.
         - "closed": a start tag (`field`, `attributes`), its `text` and its end tag.
         - "text": the same without the end tag.
         - "tag": any other relevant tag; the name of an end tag begins with "/".
-        - "more": a comment, an instruction or CDATA (`data`), with the text behind it.
+        - "more": a comment, an instruction or CDATA (`data`), with the text after it.
 
-        Yields None for a tag or comment that is too long. A text goes up to the next "<"; one that
-        the end of the file cuts off is not in any match. All is as written.
+        Yields None for a tag or comment that is too long. A text goes up to the next "<"; a text
+        at the end of the file, without a "<" after it, is not yielded. References are not decoded.
         """
         for chunk in chunks:
             text = self._join(chunk)
@@ -172,7 +173,7 @@ class TagScanner:
                 yield from self._give_up()
 
     def _join(self, chunk: str) -> str:
-        """Return the rest with the next chunk; "" within a tag or comment that is too long."""
+        """Return the rest and the next chunk; "" inside a tag or comment that is too long."""
         text = self.rest + chunk
         end = text.find(self._until)
         if end < 0:
@@ -193,7 +194,7 @@ class TagScanner:
     def count(self, chunks: Iterable[str]) -> tuple[int, bool]:
         """Return the number of records in the rest and in more chunks, and whether the root ends.
 
-        This is fast, and counts records in comments, too.
+        It is faster than `scan`, and counts records in comments, too.
         """
         count, ended = 0, False
         for text in _undivided(chain((self.rest,), chunks)):
@@ -205,7 +206,7 @@ class TagScanner:
 
 
 def _undivided(chunks: Iterable[str]) -> Iterator[str]:
-    """Yield the text of chunks, divided only where no tag's name is."""
+    """Yield the text of chunks, never divided within the name of a tag."""
     rest = ""
     for chunk in chunks:
         text = rest + chunk

@@ -21,15 +21,15 @@ from trio_crawler.page.sitemap.records import RecordReader
 __all__ = ["MAX_BYTES", "MAX_ENTRIES", "ParsedSitemap", "SitemapEntry", "parse_sitemap"]
 
 MAX_BYTES = 50 * 1024 * 1024
-"""Bytes of a sitemap after decompression (sitemaps.org)."""
+"""The most bytes of a sitemap after decompression (sitemaps.org)."""
 
 MAX_ENTRIES = 50_000
-"""URLs in one sitemap (sitemaps.org)."""
+"""The most URLs in one sitemap (sitemaps.org)."""
 
 MAX_CHARACTERS = 50 * 1024 * 1024
-"""Characters of all URLs of one sitemap: a base and escapes may make short URLs long."""
+"""The most characters of all URLs of one sitemap: a base and escapes may make URLs long."""
 
-# Tags that are read: 50 MB of nothing but tags would take half a minute.
+# A bound on the tags that are read: 50 MB of nothing but tags would take half a minute.
 _TAGS_PER_ENTRY, _TAGS_SPARE = 20, 1_000
 _MAX_URL = 2_048  # characters (sitemaps.org)
 _MAX_DATE = 64
@@ -56,10 +56,10 @@ class SitemapEntry(NamedTuple):
 class ParsedSitemap:
     """The content of one sitemap.
 
-    `kind` is "urlset", "index", "text", "rss" or "atom", or "" if the file is no sitemap. The
+    `kind` is "urlset", "index", "text", "rss" or "atom", or "" if the file is not a sitemap. The
     `entries` have distinct URLs. `sitemaps` are the distinct normalised URLs of an index. `beyond`
-    is the number of entries that were not read because there were too many. `detail` is a sentence
-    about the flaws.
+    is the number of entries that were not read because there were too many. `detail` describes the
+    flaws in words.
     """
 
     kind: str = ""
@@ -78,9 +78,10 @@ def parse_sitemap(
     max_entries: int = MAX_ENTRIES,
     max_bytes: int = MAX_BYTES,
 ) -> ParsedSitemap:
-    """Parse the body of a sitemap from `url` (normalised) with a raw Content-Type header.
+    """Return the content of a sitemap from `url` (normalised), with a raw Content-Type header.
 
-    Raises nothing, whatever the body contains; reads no declarations and requests no other files.
+    Any body is accepted; nothing is raised. Declarations are not read, and no other file is
+    requested.
     """
     decoded = DecodedBody(body, content_type, max_bytes)
     chunks = iter(decoded)
@@ -134,7 +135,7 @@ class _EntryCollector:
         return link if source and link.startswith(urls.WEB) and len(link) <= _MAX_URL else None
 
     def result(self, kind: str, flaws: dict[str, Reason]) -> ParsedSitemap:
-        """Return the sitemap with these flaws and those of the URLs."""
+        """Return the sitemap with `flaws` and the flaws of its URLs."""
         index = kind == "index"
         if index and self._base and self._entries.pop(self._base, None):
             flaws["it lists itself"] = Reason.BAD_SITEMAP
@@ -208,7 +209,7 @@ def _lines(chunks: Iterator[str], decoded: DecodedBody) -> Iterator[list[str]]:
 
 
 def _why_no_sitemap(head: str) -> str:
-    """Return a sentence that says why a text is no sitemap."""
+    """Return a sentence why a text is not a sitemap."""
     if not head.strip(_BLANK):
         return "it is empty"
     if elements.declares(head):

@@ -1,4 +1,4 @@
-"""Read the records of sitemaps and feeds; the only named references are the five of XML."""
+"""Read the records of sitemaps and feeds; only the five named references of XML are decoded."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class RecordReader:
     """A reader of the records of a sitemap or feed.
 
     It counts the `tags`, the `roots` (root elements), the `unclosed` values (without an end tag),
-    and each `bare` "&" in a value that begins no reference. `ended`: whether the last root has its
-    end tag.
+    and each `bare` "&" in a value that does not begin a reference. `ended` is whether the last
+    root has its end tag.
     """
 
     def __init__(self, root: Root) -> None:
@@ -68,12 +68,12 @@ class RecordReader:
         inside, begun = self._in_record and not self._is_loose, self._open_field == self._names.url
         if (record := self._finish()) is not None:
             yield record
-        # For `count`: a record that was yielded before its end tag is not counted again, and one
-        # that only began is counted.
+        # For `count`: a record that was yielded before its end tag must not be counted again, and
+        # a record that only began must be counted.
         self._correction = -inside if record is not None else begun and not inside
 
     def count(self, chunks: Iterable[str]) -> int:
-        """Return the number of records in the rest of the file, those in comments included."""
+        """Return the number of records in the rest of the file, also in comments."""
         count, ended = self._tags.count(chunks)
         self.ended = self.ended or ended
         return count + self._correction
@@ -153,7 +153,7 @@ class RecordReader:
             self._values.setdefault(self._names.url, self._decode(href[href.lastgroup or 0]))
 
     def _close(self, *, ended: str = "", keep: bool = True) -> None:
-        """End the open value, if any; it is unclosed unless `ended` is its name."""
+        """End the open value, if any; it counts as unclosed unless `ended` is its name."""
         if not self._open_field:
             return
         self.unclosed += self._open_field != ended

@@ -1,1 +1,1 @@
-"""What robots.txt files and pages ask of robots (RFC 9309, X-Robots-Tag, meta elements)."""
+"""The rules for robots in robots.txt files (RFC 9309), X-Robots-Tag fields and meta elements."""

@@ -1,4 +1,4 @@
-"""Directives: what a page asks of robots, in its header fields and in its head."""
+"""Robots directives of one page: X-Robots-Tag fields and robots meta elements."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import httpx
 from trio_crawler.policy.robots.parse import product_token
 
 MAX_DIRECTIVES = 50
-"""Directives that are kept of one page's header fields, and of its meta elements."""
+"""The most directives kept from the header fields of one page, and from its meta elements."""
 
 _LONGEST = 100
-"""Characters: no directive, and no date, is that long."""
+"""The most characters of a directive; no date in one is that long."""
 
 _MAX_TEXT = 4_096
-"""Characters that are looked at of one field or attribute."""
+"""The most characters that are read of one field or attribute."""
 
 # A date has a comma before its day.
 _COMMA = re.compile(r",(?!\s*[0-9])")
@@ -25,20 +25,21 @@ _AGENT = re.compile(r"\*|[a-z0-9_-]\S*")
 
 
 def header_directives(headers: httpx.Headers, token: str) -> tuple[str, ...]:
-    """Give the directives of all X-Robots-Tag fields that are for everybody or for this agent.
+    """Return the directives of all X-Robots-Tag fields that are for all agents or for this one.
 
-    They are lower case, distinct and in order; "none" is given as "noindex" and "nofollow".
-    `token` is a product token; a field such as "somebot: noindex, nofollow" is all for that bot,
-    until it names another.
+    They are in lower case, distinct and in order; "none" becomes "noindex" and "nofollow".
+    `token` is a product token. In a field such as "somebot: noindex, nofollow" all directives are
+    for that agent, up to the next agent that the field names.
     """
     fields = headers.get_list("x-robots-tag")
     return _distinct(each for text in fields for each in _for_agent(text, token.lower()))
 
 
 def meta_directives(contents: Iterable[str]) -> tuple[str, ...]:
-    """Give the directives of the `content` attributes of meta elements, as `header_directives`.
+    """Return the directives in the `content` attributes of meta elements.
 
-    Which elements are meant (`<meta name=robots>`, or the product token) is the caller's choice.
+    They have the form that `header_directives` documents. The caller chooses the elements:
+    `<meta name=robots>`, and those that are named after its product token.
     """
     return _distinct(
         each for text in contents for part in _elements(text) for each in _words(part)
@@ -62,7 +63,7 @@ def _elements(text: str) -> Iterator[str]:
 
 
 def _words(element: str) -> Iterable[str]:
-    """Forgive white space for a comma, but not in a value."""
+    """Return the directives of one element; white space separates them, but not in a value."""
     return [element] if ":" in element else element.split()
 
 

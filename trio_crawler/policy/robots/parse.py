@@ -1,4 +1,4 @@
-"""Robots text: the bytes of a robots.txt read for one agent (RFC 9309, 2.1 and 2.2)."""
+"""Parse a robots.txt for one agent (RFC 9309, 2.1 and 2.2)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from trio_crawler.page.urls import normalise
 from trio_crawler.policy.robots.rules import ALLOW_ALL, Rules
 
 MAX_BYTES = 500 * 1024
-"""Bytes of a robots.txt that count (RFC 9309, 2.5)."""
+"""The most bytes that are read of a robots.txt (RFC 9309, 2.5)."""
 
 MAX_LINE = 16_663
-"""Bytes of a line that count, as in Google's parser."""
+"""The most bytes that are read of a line, as in Google's parser."""
 
 MAX_DELAY = 60.0
-"""Seconds of crawl-delay that are obeyed."""
+"""The most seconds of crawl-delay that are obeyed."""
 
 MAX_SITEMAPS = 1_000
-"""Sitemaps that are taken from one file."""
+"""The most sitemaps that are read from one file."""
 
 _TOKEN = re.compile("[A-Za-z_-]+")
 _COMPATIBLE = re.compile("compatible; *([A-Za-z_-]+)")
@@ -28,11 +28,11 @@ _DELAY = re.compile(r"[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++", re.ASCII)
 
 
 def product_token(user_agent: str) -> str:
-    """Give the name that robots.txt files know an agent by (RFC 9309, 2.2.1), "" for none.
+    """Return the product token of a User-Agent (RFC 9309, 2.2.1), "" for none.
 
-    It is what the User-Agent begins with, as far as there are letters, "_" and "-". One that
-    begins with "Mozilla" hides its name in a comment, as Googlebot and bingbot do: then it is
-    what follows "compatible;", if anything does.
+    The token is the letters, "_" and "-" that the User-Agent begins with. If these are "Mozilla",
+    the token is the name after "compatible;", if there is one: Googlebot and bingbot write theirs
+    in such a comment.
     """
     first = _TOKEN.match(user_agent.strip())
     if first is None:
@@ -42,15 +42,15 @@ def product_token(user_agent: str) -> str:
 
 
 def parse_rules(body: bytes, token: str) -> Rules:
-    """Read a robots.txt for the agent with this product token, "" for one without a name.
+    """Return the rules of a robots.txt for the agent with this product token ("" for no name).
 
-    Never raises, whatever the bytes are. All groups that name the agent count together; without
-    one those for "*" do. Only the first `MAX_BYTES` are looked at, as far as they are whole
-    lines. May be called from a thread; from some 100 KB on it can take more than 50 ms.
+    Any bytes are accepted; nothing is raised. All groups that name the agent are merged; if there
+    are none, the groups for "*" are. Only whole lines in the first `MAX_BYTES` bytes count. May
+    run in a thread: a body of 100 KB can take more than 50 ms.
     """
     text = _Text(token.lower())
     for key, value in _fields(_clean(body)):
-        text.take(key, value)
+        text.add(key, value)
     group = text.ours if text.ours.named else text.everyone
     patterns = group.patterns if False in group.patterns.values() else {}
     if not patterns and not group.delay and not text.sitemaps:
@@ -60,7 +60,7 @@ def parse_rules(body: bytes, token: str) -> Rules:
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """What all groups with the same agent say."""
+    """The merged groups of one agent."""
 
     named: bool = False
     delay: float = 0.0
@@ -68,10 +68,10 @@ class _Group:
 
 
 class _Text:
-    """What is read so far, and whom the next line speaks to.
+    """The groups of the lines read so far, and the groups that the next line belongs to.
 
-    Only rules end the agents of a group (RFC 9309, 2.2.4): "User-agent: a", "Crawl-delay: 5",
-    "User-agent: b", "Disallow: /" disallows both. But the delay is meant for `a`.
+    Only rules end the list of agents of a group (RFC 9309, 2.2.4): "User-agent: a",
+    "Crawl-delay: 5", "User-agent: b", "Disallow: /" disallows both. But the delay is for `a`.
     """
 
     def __init__(self, token: str) -> None:
@@ -82,7 +82,8 @@ class _Text:
         self._delayed: set[_Group] = set()
         self._rules_seen = self._delay_seen = False
 
-    def take(self, key: str, value: str) -> None:
+    def add(self, key: str, value: str) -> None:
+        """Add one line."""
         if key == "user-agent":
             self._agent(value)
         elif key in ("allow", "disallow"):
@@ -106,39 +107,38 @@ class _Text:
 
     def _rule(self, pattern: str, allows: bool) -> None:
         self._rules_seen = True
-        # What begins with anything else never matches (RFC 9309, 2.2: a path begins with "/").
+        # Any other pattern never matches: a path begins with "/" (RFC 9309, 2.2).
         if pattern.startswith(("/", "*")):
             for group in self._ruled:
                 group.patterns[pattern] = allows or group.patterns.get(pattern, False)
 
     def _delay(self, value: str) -> None:
         self._delay_seen = True
-        # A number and nothing else.
         if _DELAY.fullmatch(value):
             for group in self._delayed:
                 group.delay = max(group.delay, min(float(value), MAX_DELAY))
 
 
 def _clean(body: bytes) -> bytes:
-    """Cut to the bytes that count, as UTF-8 or whatever it is, without mark and NULs."""
+    """Return the bytes that count: UTF-16 as UTF-8, without a byte order mark and NUL bytes."""
     text = body[:MAX_BYTES]
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = text.decode("utf-16", "replace").encode()
     if len(body) >= MAX_BYTES:
-        # A fetch may have cut it already: half a line would say something else.
+        # The body may have been cut by the fetch: half a line could be another rule.
         text = text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]
     return text.removeprefix(b"\xef\xbb\xbf").replace(b"\0", b"")
 
 
 def _fields(text: bytes) -> Iterator[tuple[str, str]]:
-    """Give key, lower case, and value of each line that has both, even if empty."""
+    """Yield the key, in lower case, and the value of each line with a separator."""
     for line in text.replace(b"\r", b"\n").split(b"\n"):
         if line:
             key, colon, value = _decoded(line[:MAX_LINE].partition(b"#")[0]).partition(":")
             if colon:
                 yield key.strip().lower(), value.strip()
             elif len(words := key.split()) == 2:
-                # Google's parser does without the colon where nothing else can be meant.
+                # Two words without a colon are a key and a value, as in Google's parser.
                 yield words[0].lower(), words[1]
 
 

@@ -1,7 +1,7 @@
 """Robots rules: whether the patterns of one robots.txt allow a URL (RFC 9309, 2.2.2 and 2.2.3).
 
-Written by hand because of what Protego 0.7 costs, measured: 40 s to parse a file of 100 KB (half
-of it agents, half rules), 200 ms a URL for 500 KiB of short wildcards, 138 of Google's 152 cases
+Written by hand because of the measured cost of Protego 0.7: 40 s to parse a file of 100 KB (half
+agents, half rules), 200 ms a URL for 500 KiB of short wildcards, and 138 of Google's 152 cases
 right.
 """
 
@@ -12,17 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 MAX_STEPS = 6_000_000
-"""Characters compared at most for one URL, reckoned for the worst text there is: some 3 ms."""
+"""The most characters that are compared for one URL, in the worst case: some 3 ms."""
 
 _FEW = 64
-"""Wildcard rules up to which trying each costs less than finding those that can match."""
+"""Up to this many wildcard rules, looking up candidates costs more than trying all rules."""
 
+# Fixed cost, in characters compared, of trying a rule and of searching for one of its pieces.
 _ATTEMPT = 150
 _SEARCH = 400
-"""What it costs to try a rule, and to search for a piece of it, before a character is compared."""
 
-# A URL has "*", "$" and "'" of its own escaped (RFC 9309, 2.2.3; the last because the WHATWG
-# standard escapes it in queries, whatever the page wrote).
+# "*", "$" and "'" in a URL are escaped: the first two because they have a meaning in patterns
+# (RFC 9309, 2.2.3), the last because the WHATWG URL standard escapes it in queries.
 _PLAIN = re.compile(r"[\w\-.~:/?#\[\]@!&()+,;=]*+", re.ASCII).fullmatch
 _ODD = re.compile(
     r"%([0-9A-Fa-f]{2})|(?:[^\w\-.~:/?#\[\]@!&()+,;=%]|%(?![0-9A-Fa-f]{2}))++", re.ASCII
@@ -32,10 +32,10 @@ _STARS = re.compile(r"\*+")
 
 
 class _Wild(NamedTuple):
-    """A pattern with stars inside: its pieces, and whether the last must end the path.
+    """A pattern with stars inside: the pieces between the stars.
 
-    A higher `rank` wins. `least` is the length of what matches at least, `longest` that of the
-    longest piece.
+    A higher `rank` wins. `least` is the least length of a path that matches, `longest` the length
+    of the longest piece, `ends` whether the path must end with the last piece.
     """
 
     rank: int
@@ -47,14 +47,15 @@ class _Wild(NamedTuple):
     ends: bool
 
     def can_fit(self, path: str) -> bool:
+        """Whether a path can match, by a quick test."""
         return self.least <= len(path) and path.startswith(self.head)
 
     def steps(self, path: str) -> int:
-        """Reckon what `fits` costs at the worst; `str.find` is quadratic on short texts."""
+        """Return the cost of `fits` in the worst case; `str.find` is quadratic on short texts."""
         return _SEARCH * (len(self.middle) + 1) + len(path) * self.longest
 
     def fits(self, path: str) -> bool:
-        """Tell whether a path that can fit does."""
+        """Whether a path matches; `can_fit` must be true of it."""
         at = len(self.head)
         for piece in self.middle:
             found = path.find(piece, at)
@@ -65,11 +66,10 @@ class _Wild(NamedTuple):
 
 
 class Rules:
-    """Hold what one robots.txt says to one agent: patterns, and seconds between requests.
+    """The rules of one robots.txt for one agent. Immutable; may be shared between threads.
 
-    `patterns` says of each pattern as written whether it allows. `delay` is in seconds, 0 for
-    none; `sitemaps` are as written; `size` counts the characters of all patterns. Does not change,
-    and may be shared between threads.
+    `patterns` maps each pattern, as written, to whether it allows. `delay` is the crawl-delay in
+    seconds, 0 for none; `sitemaps` are as written; `size` counts the characters of all patterns.
     """
 
     __slots__ = (
@@ -108,11 +108,11 @@ class Rules:
         return f"<Rules: {patterns} patterns, delay {self.delay:g} s, {sitemaps} sitemaps>"
 
     def allows(self, url: str) -> bool:
-        """Decide whether a normalised http(s) URL may be asked for.
+        """Whether a normalised http(s) URL may be requested.
 
-        The longest pattern that matches decides, of two equally long ones the allowing one;
-        with none all is allowed, as `/robots.txt` always is. A file whose wildcards would need
-        more than `MAX_STEPS` for a URL disallows it.
+        The longest pattern that matches decides; of two equally long ones the one that allows.
+        A URL that no pattern matches is allowed, and `/robots.txt` always is. A URL is disallowed
+        if its wildcards would need more than `MAX_STEPS` comparisons.
         """
         if not (self._lengths or self._wild or self._exact):
             return True
@@ -131,7 +131,7 @@ class Rules:
         if ends and not others:
             self._exact[head] = max(rank, self._exact.get(head, 0))
         elif not any(others):
-            # A star at the end adds nothing but its length, with or without "$".
+            # A star at the end only adds its length, with or without "$".
             self._prefixes[head] = max(rank, self._prefixes.get(head, 0))
         else:
             *middle, tail = others
@@ -147,7 +147,7 @@ class Rules:
         return best
 
     def _by_wildcard(self, path: str, best: int) -> int:
-        """Give the rank of the best rule, 0 (which disallows) when the steps run out."""
+        """Return the rank of the best rule; 0, which disallows, if the steps run out."""
         left = MAX_STEPS
         for rules in self._candidates(path):
             for rule in rules:
@@ -163,7 +163,7 @@ class Rules:
         return best
 
     def _candidates(self, path: str) -> Iterable[Sequence[_Wild]]:
-        """Give the wildcard rules that can match, in lists with the highest ranks first."""
+        """Return the wildcard rules that can match, in lists sorted by rank, highest first."""
         if not self._by_key:
             return (self._wild,)
         found: list[Sequence[_Wild]] = []
@@ -174,11 +174,14 @@ class Rules:
 
 
 def spell(text: str) -> str:
-    """Spell a path for comparison (RFC 9309, 2.2.2): unreserved as such, all odd escaped."""
-    return text if _PLAIN(text) else _ODD.sub(_spelled, text)
+    """Return a path in the form in which paths are compared (RFC 9309, 2.2.2).
+
+    Unreserved characters are unescaped, all characters outside `_PLAIN` are escaped.
+    """
+    return text if _PLAIN(text) else _ODD.sub(_escaped, text)
 
 
-def _spelled(odd: re.Match[str]) -> str:
+def _escaped(odd: re.Match[str]) -> str:
     if odd[1] is None:
         return "%" + odd[0].encode().hex("%").upper()
     character = chr(int(odd[1], 16))
@@ -186,23 +189,23 @@ def _spelled(odd: re.Match[str]) -> str:
 
 
 def _path(url: str) -> str:
-    """Give path and query, spelled for comparison; "/" where there is none."""
+    """Return path and query in the form in which they are compared; "/" if there is no path."""
     start = url.find("/", url.find("//") + 2)
     return spell(url[start:]) if start >= 0 else "/"
 
 
 def _by_key(wild: Iterable[_Wild]) -> dict[int, dict[str, list[_Wild]]]:
-    """Sort rules by the end of their longest piece, which is in every path that matches.
+    """Return the rules by the end of their longest piece, which every matching path contains.
 
     The lengths of the keys are powers of 2 up to 16, so that a path has few parts to look up.
     """
-    sorted_in: dict[int, dict[str, list[_Wild]]] = {}
+    found: dict[int, dict[str, list[_Wild]]] = {}
     for rule in wild:
         longest = max((rule.head, *rule.middle, rule.tail), key=len)
         length = min(1 << len(longest).bit_length() - 1, 16)
-        sorted_in.setdefault(length, {}).setdefault(longest[-length:], []).append(rule)
-    return sorted_in
+        found.setdefault(length, {}).setdefault(longest[-length:], []).append(rule)
+    return found
 
 
 ALLOW_ALL = Rules({})
-"""What is said by a file that is empty, or is not there."""
+"""The rules of a file that is empty or missing."""

@@ -1,4 +1,4 @@
-"""The robots.txt of one origin: how long its rules hold, and what an answer for it means."""
+"""The robots.txt of one origin: how long its rules are valid, and what each answer means."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from trio_crawler.policy.robots.parse import parse_rules
 from trio_crawler.policy.robots.rules import ALLOW_ALL, Rules
 
 MAX_REDIRECTS = 5
-"""Redirects on the way to a robots.txt that are followed (RFC 9309, 2.3.1.2)."""
+"""The most redirects that are followed for one robots.txt (RFC 9309, 2.3.1.2)."""
 
 FRESH = 86_400.0
-"""Seconds for which a robots.txt is good (RFC 9309, 2.4)."""
+"""Seconds for which a robots.txt is valid (RFC 9309, 2.4)."""
 
 PATH = "/robots.txt"
 
@@ -28,9 +28,9 @@ _MAX_TIMES = 3
 
 
 class KnownRules(msgspec.Struct, frozen=True, gc=False):
-    """The rules of one origin, the time since which they hold, and the file's validator.
+    """The rules of one origin, the time since which they are valid, and the file's validator.
 
-    The time is in seconds of any one clock.
+    The time is in seconds, of any clock that does not change.
     """
 
     rules: Rules
@@ -38,26 +38,26 @@ class KnownRules(msgspec.Struct, frozen=True, gc=False):
     validator: Validator | None = None
 
     def is_fresh(self, now: float) -> bool:
-        """Whether the file need not be fetched again."""
+        """Whether the rules are still valid, so that the file need not be fetched again."""
         return now - self.since <= FRESH
 
     def renewed(self, now: float, seconds: float = FRESH) -> KnownRules:
-        """Return the rules as they hold for so many more seconds.
+        """Return the rules, valid for `seconds` from `now` on.
 
-        After a 304; or for a while, while the file cannot be fetched (RFC 9309, 2.4).
+        For use after a 304, and while the file cannot be fetched (RFC 9309, 2.4).
         """
         return replace(self, since=now + seconds - FRESH)
 
 
 class LongFiles:
-    """The origins whose robots.txt are long, and which of them are to be forgotten.
+    """The origins with a long robots.txt; the rules of the oldest are dropped to save memory.
 
-    Of long files 3 MiB of patterns are kept, which take 60 MiB: then the oldest go, and are
-    fetched again when their origin has its turn.
+    The patterns of long files are kept up to 3 MiB, which take 60 MiB of memory. A file that was
+    dropped is fetched again before the next request to its origin.
     """
 
     def __init__(self) -> None:
-        # How long each file is, the oldest first.
+        # The size of each file, the oldest first.
         self._sizes: dict[str, int] = {}
         self._size = 0
         self._times: Counter[str] = Counter()
@@ -65,8 +65,8 @@ class LongFiles:
     def accepted(self, origin: str, rules: Rules) -> Rules:
         """Return the rules to keep for an origin.
 
-        An origin whose long file was forgotten three times allows nothing from then on: many such
-        origins would have their files fetched for ever, and nothing else.
+        After its long file was dropped three times an origin allows nothing. Otherwise, with many
+        such origins, their files would be fetched for ever, and nothing else.
         """
         self.forget(origin)
         if rules.size >= _LONG and self._times[origin] >= _MAX_TIMES:
@@ -74,7 +74,7 @@ class LongFiles:
         return rules
 
     def add(self, origin: str, rules: Rules) -> list[str]:
-        """Record the rules that an origin keeps; return the origins to forget the rules of."""
+        """Record the rules of an origin; return the origins that must drop theirs."""
         if rules.size < _LONG:
             return []
         self._sizes[origin] = rules.size
@@ -88,21 +88,21 @@ class LongFiles:
         return forgotten
 
     def forget(self, origin: str) -> None:
-        """Record that the rules of an origin are kept no longer."""
+        """Record that the rules of an origin were dropped."""
         self._size -= self._sizes.pop(origin, 0)
 
 
 def is_self_named(job: Job) -> bool:
-    """Whether a sitemap was given, or named by the robots.txt that would have to allow it."""
+    """Whether a sitemap needs no look at robots.txt: it was given, or robots.txt names it."""
     return job.referrer in (None, origin(job.url) + PATH)
 
 
 def interpret(answer: Answer, token: str) -> Rules | None:
-    """Return the rules that an answer for a robots.txt means (RFC 9309, 2.3.1).
+    """Return the rules that follow from an answer for a robots.txt (RFC 9309, 2.3.1).
 
-    2xx is parsed; 4xx other than 429 allows everything, as does one redirect too many. None means
-    that the file is not available now: faults, 429, 5xx, and statuses that no request of ours asks
-    for. For the 304 of a conditional request see `KnownRules.renewed`.
+    2xx is parsed; 4xx other than 429 allows everything, as does a redirect too many. None means
+    that the file is not available now: a fault, 429, 5xx, 1xx and 304. For the 304 of a
+    conditional request use `KnownRules.renewed` instead.
     """
     if isinstance(answer, Fault) or answer.status in (304, _TOO_MANY_REQUESTS):
         return None
@@ -112,7 +112,7 @@ def interpret(answer: Answer, token: str) -> Rules | None:
 
 
 def is_lasting(answer: Answer) -> bool:
-    """Whether an answer for a robots.txt need not be asked for again in a later run."""
+    """Whether a later run can use an answer for a robots.txt, so that it need not ask again."""
     if isinstance(answer, Fault) or answer.status == _TOO_MANY_REQUESTS:
         return False
     return 200 <= answer.status < 300 or 400 <= answer.status < 500

@@ -1,1 +1,1 @@
-"""Traps: endless URLs, and the rules that recognise them."""
+"""Traps: rules that recognise sites with endless URLs."""

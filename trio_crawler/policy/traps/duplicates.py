@@ -8,15 +8,15 @@ from trio_crawler.page.urls import directory
 
 
 class DuplicateBodies:
-    """The URL that each body of one host came from first.
+    """The first URL of each body of one host.
 
-    In the same directory the same links lead to the same pages (but for links that are only a
-    query), so they need not be followed again. In another directory relative links lead
-    elsewhere, and a mirror of a part of a site must not lose its pages: there they are followed,
-    in at most `copies` directories. A body in more directories comes from a server that answers
-    every request alike.
+    In one directory the links of two equal bodies lead to the same pages (except for links that
+    are only a query), so they are followed once. In another directory relative links lead
+    elsewhere, and a mirror of a part of a site must not lose its pages, so they are followed
+    there too, in at most `copies` directories. A body in more directories comes from a server
+    that answers every request alike.
 
-    With `by_digest` bodies are compared by their SHA-1, also with those of an earlier run.
+    With `by_digest` bodies are compared by their SHA-1, also with the bodies of an earlier run.
     """
 
     __slots__ = ("_by_digest", "_copies", "_directories", "_first")
@@ -25,17 +25,17 @@ class DuplicateBodies:
         self._copies = copies
         # ▶ The hash of 40 KB takes 10 us, SHA-1 25.
         self._by_digest = by_digest
-        # By the hash of the body: of 10^9 bodies two have the same with a chance of one in thirty.
+        # By the 64-bit hash of the body: a collision among 10^9 bodies has a chance of 1 in 30.
         self._first: dict[int, str] = {}
         self._directories: dict[int, set[str]] = {}
 
     def original(self, url: str, body: bytes) -> str | None:
-        """Return the first URL with this body, if the links of this one need not be followed."""
+        """Return the first URL with this body; None if the links of `url` are to be followed."""
         known = sha1(body, usedforsecurity=False).digest() if self._by_digest else body
         return self._record(hash(known), url)
 
     def original_by_digest(self, url: str, digest: bytes) -> str | None:
-        """Return what `original` would, for a body that is known by its SHA-1."""
+        """Return the result of `original` for the body with this SHA-1."""
         return self._record(hash(digest), url)
 
     def _record(self, key: int, url: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Paths: how deep a URL goes, and whether it goes in circles."""
+"""Paths of URLs: the number of segments, and repeated directories."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Sequence
 
 
 def segments(path: str) -> int:
-    """Count the segments of a path; the slash of a directory begins none."""
+    """Return the number of segments of a path; a slash at the end begins none."""
     return path.count("/") - path.endswith("/")
 
 
 def repeats(path: str, most: float) -> bool:
-    """Tell whether directories, one or a run of them, come more than `most` times in a row.
+    """Whether a directory, or a run of directories, comes more than `most` times in a row.
 
-    So does the path of a relative link that is followed from page to page: /a/a/a/x, or
-    /a/b/a/b/a/b/x. What stands behind the last slash is no directory: 2011/11/11/11 is a date
-    and a number.
+    A relative link that is followed from page to page makes such paths: /a/a/a/x, or
+    /a/b/a/b/a/b/x. The name after the last slash is not a directory: 2011/11/11/11 is a date and
+    a number.
     """
     if path.count("/") - 1 <= most:
         return False
     directories = path.split("/")[1:-1]
-    # Whatever comes once more than `most` times leaves `most` names without a place in the set.
+    # A name that comes more than `most` times makes the set smaller by at least `most`.
     if len(directories) - len(set(directories)) < most:
         return False
     longest = int(len(directories) // (most + 1))

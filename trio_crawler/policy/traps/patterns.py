@@ -1,7 +1,7 @@
-"""Patterns: what the URLs that one program makes have in common, and what its pages say.
+"""Patterns of generated URLs, and fingerprints of the text of their pages.
 
-A calendar has endless URLs of one pattern, and its pages say the same but for the date. Both
-sides are folded here: the URL to its pattern, the page to a fingerprint.
+A calendar has endless URLs of one pattern, and its pages differ only in their dates. This module
+maps each URL to its pattern and each page to a fingerprint without dates.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Iterable
 from functools import lru_cache
 from string import hexdigits
 
-# UUIDs, long hexadecimal numbers, numbers; the digits of a percent-encoded character are none.
-_TOLD_APART = re.compile(
+# UUIDs, long hexadecimal numbers, and numbers; not the digits of a percent-encoded character.
+_NUMBER = re.compile(
     "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
     "|(?<![0-9A-Za-z%])[0-9A-Fa-f]{16,}(?![0-9A-Za-z])"
     "|(?<!%)(?<!%[0-9A-Fa-f])[0-9]+"
 )
-# A year with a month, a parameter that is called like one, or a token that nobody chose.
-_MADE = re.compile(
+# A year with a month, a parameter with such a name, or a random token.
+_GENERATED = re.compile(
     "(?<![0-9])(?:1[5-9]|2[0-9])[0-9]{2}[-/_.]?(?:0?[1-9]|1[0-2])"
     "(?:[-/_.]?(?:0?[1-9]|[12][0-9]|3[01]))?(?![0-9])"
     "|[?&](?:year|month|week|day|date|y(?==[0-9]{4}(?![0-9])))[a-z_-]*="
@@ -27,38 +27,39 @@ _MADE = re.compile(
     "(?![0-9A-Za-z])",
     re.IGNORECASE,
 ).search
-_MAY_BE_ONE_OF_MANY = re.compile("[0-9?]").search
+_may_have_pattern = re.compile("[0-9?]").search
 _ZERO = ord("0")
 _DIGITS_AS_ZERO = bytes(_ZERO if 48 <= byte <= 57 else byte for byte in range(256))
 _HEX_AS_ZERO = bytes(_ZERO if chr(byte) in hexdigits else byte for byte in range(256))
 _VALUE = re.compile("=[^&]*")
-_LONG_NUMBER = "0" * 8  # which every UUID begins with, and every long hexadecimal number
+# Every UUID and every long hexadecimal number begins so, once its digits are replaced by 0.
+_LONG_NUMBER = "0" * 8
 
-_DIGITS = b"0123456789\0"  # and the other half of the ASCII characters in UTF-16
+_DIGITS = b"0123456789\0"  # NUL: the other byte of each ASCII character in UTF-16
 _WORD = frozenset(b"0123456789_<>abcdefghijklmnopqrstuvwxyz\0") | frozenset(range(128, 256))
 _WORDS = bytes(byte if byte in _WORD else 32 for byte in bytes(range(256)).lower())
-_SAYING_NOTHING = frozenset(
+_DATE_WORDS = frozenset(
     b"jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june"
     b" july august september october november december mon tue tues wed thu thur thurs fri sat"
     b" sun mo tu we th fr sa su monday tuesday wednesday thursday friday saturday sunday st nd"
     b" rd am pm nbsp".split()
 )
 _LONG = 16
-# A picture can be all that tells two pages apart. With a query it may be drawn by a program.
-_SHOWN = re.compile(rb"""src=["']?([^"'?<> ]++)""").findall
+# Two pages may differ only in an image. One with a query is left out: it may be generated.
+_images = re.compile(rb"""src=["']?([^"'?<> ]++)""").findall
 
 _END = 131_072
 _EVERY, _ENOUGH = 4, 4_096
 
 
 def pattern(url: str) -> str | None:
-    """Fold a normalised http(s) URL to what it shares with others; None if that is nothing.
+    """Return the pattern of a normalised http(s) URL; None if it has none.
 
-    Every number, UUID and long hexadecimal number of the path becomes "0"; of the query only
-    the names stay, sorted. A URL with no query and nothing to fold has no pattern.
+    In a pattern every number, UUID and long hexadecimal number of the path is "0", and the query
+    is its names, sorted. A URL without a query and without a number has no pattern.
     """
     start = url.index("/", 8)
-    if not _MAY_BE_ONE_OF_MANY(url, start):
+    if not _may_have_pattern(url, start):
         return None
     path, mark, query = url[start:].partition("?")
     folded, times = _folded(path)
@@ -74,12 +75,12 @@ def key_of(url: str) -> int | None:
 
 
 def _keys(urls: Iterable[str]) -> Counter[int]:
-    """Count the keys of URLs."""
+    """Return how many URLs have each key."""
     return Counter(key for key in map(key_of, urls) if key is not None)
 
 
 def keys_of_one_host(urls: Iterable[str]) -> Counter[int]:
-    """Count the keys of the URLs of one host: a tenth of the time that one by one takes."""
+    """Return how many URLs of one host have each key, in a tenth of the time of `key_of`."""
     plain: list[str] = []
     others: list[str] = []
     for url in urls:
@@ -95,11 +96,11 @@ def keys_of_one_host(urls: Iterable[str]) -> Counter[int]:
 
 
 def _folded(path: str) -> tuple[str, int]:
-    """Fold a path; the second is 0 if there was nothing to fold."""
+    """Return a path with "0" for each number, and how many were replaced (True counts as 1)."""
     written = path.encode()
     if "%" in path or _LONG_NUMBER in written.translate(_HEX_AS_ZERO).decode():
-        return _TOLD_APART.subn("0", path)
-    # What is left are numbers of up to seven digits: a third of the time of the expression.
+        return _NUMBER.subn("0", path)
+    # Only numbers of up to seven digits are left: this takes a third of the expression's time.
     folded = written.translate(_DIGITS_AS_ZERO).decode()
     folded = folded.replace("0000", "0").replace("00", "0").replace("00", "0")
     return folded, "0" in folded
@@ -117,31 +118,31 @@ def _sorted(names: str) -> str:
 
 
 def is_made(url: str) -> bool:
-    """Tell whether a normalised http(s) URL holds a date, or a token, as programs make them."""
-    return _MADE(url, url.index("/", 8)) is not None
+    """Whether a normalised http(s) URL has a date or a random token in it."""
+    return _GENERATED(url, url.index("/", 8)) is not None
 
 
 def fingerprint(url: str, body: bytes) -> int:
-    """Give a number for what a page says: another one for another page, the same for a day later.
+    """Return a hash of the text of a page; pages that differ only in a date have the same.
 
-    It is that of the set of the words outside its tags, in lower case and without digits,
-    months, days of the week, what is in the URL, and random words (16 letters and digits or
-    more); and of the files it shows. It holds in one process only. Of a body of more than 256 KiB
-    the middle is passed over; 30 KB take some 0.4 ms.
+    It is the hash of a set: the words outside the tags, in lower case, and the names of the
+    images. Left out are digits, months, days of the week, words of the URL, and random words (16
+    letters and digits or more). The hash is valid in one process only. The middle of a body of
+    more than 256 KiB is not read. 30 KB take some 0.4 ms.
     """
     if len(body) > 2 * _END:
         body = body[:_END] + body[-_END:]
-    # A page may begin with text: it counts as that behind a tag.
+    # A page may begin with text: ">" makes it text after a tag.
     pieces = set((b">" + body).translate(_WORDS).split(b"<"))
     text = b" ".join([piece.partition(b">")[2] for piece in pieces])
     words = [word for word in set(text.split()) if len(word) < _LONG or not _is_random(word)]
-    told = _without_digits(b" ".join(words)) - _SAYING_NOTHING
+    kept = _without_digits(b" ".join(words)) - _DATE_WORDS
     in_url = _without_digits(url.encode().translate(_WORDS))
-    return hash(frozenset(told - in_url | set(_SHOWN(body))))
+    return hash(frozenset(kept - in_url | set(_images(body))))
 
 
 def _is_random(word: bytes) -> bool:
-    # Both know only ASCII: a sentence in Chinese, which is one word here, is no random word.
+    # Both tests are for ASCII only: a Chinese sentence is one word here, and not a random one.
     return word.isalnum() and not word.isalpha()
 
 
@@ -150,10 +151,10 @@ def _without_digits(text: bytes) -> set[bytes]:
 
 
 class PatternYield:
-    """Tell for how many pages in a row one pattern has brought nothing new.
+    """The number of pages in a row, `barren`, on which one pattern had no new text.
 
-    Every fourth page is looked at, and stands for four. A pattern that has brought 4,096
-    different pages is no longer looked at: it is worth its budget.
+    Every fourth page is read, and counts as four. After 4,096 different pages no more are read:
+    such a pattern is not a trap.
     """
 
     __slots__ = ("_pages", "_prints", "barren")
@@ -164,7 +165,7 @@ class PatternYield:
         self._prints: set[int] | None = set()
 
     def add(self, url: str, body: bytes, weight: float = 1.0) -> None:
-        """Note one more page, which counts for `weight` if it says nothing new."""
+        """Record a page; it adds `weight` to the count if it has no new text."""
         self._pages += 1
         if self._prints is not None and self._pages % _EVERY == 1:
             self._look(fingerprint(url, body), self._prints, weight)

@@ -1,14 +1,14 @@
-"""Query order: the same parameters in another order are the same page."""
+"""URLs that differ only in the order of their parameters."""
 
 from __future__ import annotations
 
 
 class QueryOrder:
-    """The order in which each set of parameters came first.
+    """The first order of each set of parameters; URLs with another order are refused.
 
-    Every other order is refused, but for one: the order that a server redirects the first one to.
-    That URL is known by its referrer, and let through once, so that pages which link to themselves
-    in every order gain one URL by it. (A redirect by way of some other URL is not known.)
+    One other order is let through: the order that the server redirects the first one to. Such a
+    URL is recognised by its referrer, and let through once, so pages that link to themselves in
+    every order gain only one URL. A redirect by way of another URL is not recognised.
     """
 
     __slots__ = ("_first", "_moved")
@@ -18,7 +18,7 @@ class QueryOrder:
         self._moved: set[int] = set()
 
     def refuses(self, url: str, referrer: str | None) -> bool:
-        """Whether a URL differs from one that was let through only in its order."""
+        """Whether a URL differs only in its order from one that was let through."""
         key = _sorted(url)
         first = None if key is None else self._first.get(key)
         if first is None or first == hash(url):

@@ -1,6 +1,6 @@
-"""Session ids: what a server writes into a URL to know its visitor again.
+"""Session ids in URLs: a server writes them there to recognise its visitor.
 
-With a new one on every page each page has any number of URLs, and all of them are new.
+If every answer has a new id in its links, each page has an endless number of URLs.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 
 from trio_crawler.page.urls import is_web, normalise, origin
 
-# ";jsessionid=" of the servlets, and the segment "(S(24 characters))" of ASP.NET.
+# ";jsessionid=" of Java servlets, and the segment "(S(24 characters))" of ASP.NET.
 _IN_PATH = re.compile(";jsessionid=[^;/?]*", re.IGNORECASE)
 _SEGMENT = re.compile(r"/\([Ss]\([0-9A-Za-z]{24}\)\)(?=/)")
 
@@ -20,7 +20,7 @@ _IN_QUERY = re.compile(
 _NAMED = re.compile(
     "(?:phpsessid|jsessionid|aspsessionid[a-z]*|oscsid|zenid)=.*", re.IGNORECASE | re.DOTALL
 )
-# A conference has sessions, too: under these names a value must look like nobody's choice.
+# A conference has sessions, too: with these names a value must look random to be an id.
 _UNCERTAIN = re.compile(
     "(?:sid|session_?id)=(?=[a-z]*[0-9])"
     "(?:[0-9a-z]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
@@ -30,15 +30,15 @@ _COLD_FUSION = frozenset({"cfid", "cftoken"})
 
 
 def without_session(url: str) -> str:
-    """Cut the session ids out of a normalised URL; all else stays as it is written.
+    """Return a normalised URL without its session ids; `url` itself if it has none.
 
-    Cut are `;jsessionid=` in a path, the segment `(S(...))` of ASP.NET, and the parameters
-    PHPSESSID, jsessionid, ASPSESSIONID..., osCsid, zenid, CFID with CFTOKEN, and, if the value
-    is a UUID or 16 letters and digits or more, sid, sessionid and session_id. Without any of
-    them it is `url` itself that is returned.
+    Removed are `;jsessionid=` in a path, the segment `(S(...))` of ASP.NET, and the parameters
+    PHPSESSID, jsessionid, ASPSESSIONID..., osCsid, zenid, and CFID with CFTOKEN. The parameters
+    sid, sessionid and session_id are removed if the value is a UUID or has 16 letters and digits
+    or more.
 
-    A redirect may be how a server hands out its ids: a target from which they are cut can be
-    the very URL that led to it.
+    The result for the target of a redirect can be the URL that redirected, if the server assigns
+    its ids by redirects.
     """
     if ("?" not in url and ";" not in url and "(" not in url) or not is_web(url):
         return url
@@ -46,13 +46,13 @@ def without_session(url: str) -> str:
     path, mark, query = url[len(site) :].partition("?")
     kept_path, kept = path, query
     if ";" in path or "(" in path:
-        # In this order: what the first leaves behind can be what the second looks for.
+        # In this order: without ";jsessionid=..." the rest can be a segment of ASP.NET.
         kept_path = _SEGMENT.sub("", _IN_PATH.sub("", path))
     if _IN_QUERY.search(mark + query):
         kept = _without_parameters(query)
     if kept_path == path and kept == query:
         return url
-    # What was cut may have hidden a segment of dots.
+    # The part that was removed may have hidden a segment of dots.
     return normalise(site + kept_path + mark + kept if kept else site + kept_path)
 
 

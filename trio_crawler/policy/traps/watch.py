@@ -1,4 +1,4 @@
-"""Traps: URLs without end, and the page from which on they are refused."""
+"""Traps: the thresholds at which endless URLs are refused, and the counts of each host."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -14,38 +14,40 @@ from trio_crawler.policy.traps.patterns import PatternYield, is_made, key_of, ke
 from trio_crawler.policy.traps.query_order import QueryOrder
 
 FEW = 20
-"""URLs of a pattern up to which its pages are not looked at: so few are no trap."""
+"""Up to this many URLs, the pages of a pattern are not examined: so few are not a trap."""
 
 MAX_HOPS = 20
-"""Links from a seed, unless the traps or the limits say otherwise."""
+"""The most links from a seed, unless the traps or the limits set another bound."""
 
 _REMEMBERED = 65_536
 _COPIES = 20.0
-# What a page counts that leads to none of its own pattern, such as the days of a calendar.
+# The weight of a page without links of its own pattern, such as the days of a calendar.
 _ENDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Traps:
-    """The figures from which on URLs are a trap; each can be changed, or be infinite.
+    """The thresholds above which URLs are refused as a trap; each may be `math.inf`.
 
-    `max_url` counts characters; `max_segments` the segments of a path; `max_repeats` how often a
-    directory, or a run of directories, may be repeated in a row; `max_hops` links from a seed, by
-    default 20, or any number where `Limits.max_depth` says how deep to go.
+    `max_url` counts the characters of a URL; `max_segments` the segments of its path;
+    `max_repeats` how many times in a row a directory, or a run of directories, may come;
+    `max_hops` the links from a seed. The default of `max_hops` is 20, or no bound if
+    `Limits.max_depth` is set.
 
-    The pattern of a URL is what it shares with others but for numbers and the values of
-    parameters. A pattern is refused for good when so many of its pages in a row linked to new URLs
-    of it and showed no new text: `barren` pages if it is one of dates or random tokens (a page
-    without such a link counts a tenth there), else `barren_numbers`, since honest sites have pages
-    that differ only in numbers. It is also refused after `per_pattern` URLs, and a host after
-    `per_host` URLs. The links of one and the same body are followed in `copies` directories.
+    The pattern of a URL is the URL without its numbers and the values of its parameters. A
+    pattern is refused for the rest of the crawl after a number of its pages in a row linked to new
+    URLs of the same pattern and had no new text. That number is `barren` for a pattern of dates
+    or random tokens, where a page without such a link counts as a tenth. For all other patterns
+    it is `barren_numbers`, since ordinary sites have pages that differ only in numbers. A
+    pattern is also refused after `per_pattern` URLs, and a host after `per_host` URLs. The links
+    of pages with the same body are followed in `copies` directories.
 
-    `session_ids` says whether session ids are cut out of links, `permuted_queries` whether a URL
-    is refused that differs from another only in the order of its parameters, `duplicates` whether
-    the links of a page are refused whose body came before.
+    `session_ids` is whether session ids are removed from links. `permuted_queries` is whether a
+    URL is refused if it differs from another only in the order of its parameters. `duplicates` is
+    whether the links of a page are refused if another page had the same body.
 
-    Raises TypeError and ValueError, naming it, for a figure that makes no sense, and ValueError
-    for `copies` without `duplicates`.
+    Raises TypeError or ValueError, naming the argument, for an invalid value, and ValueError for
+    `copies` without `duplicates`.
     """
 
     __module__ = "trio_crawler"
@@ -77,18 +79,18 @@ class Traps:
 
     @classmethod
     def off(cls) -> Self:
-        """Return traps that refuse nothing and change nothing: every URL is followed."""
+        """Return traps that refuse no URL and change none."""
         figures = "max_url max_segments max_repeats max_hops barren barren_numbers per_pattern"
         endless = dict.fromkeys([*figures.split(), "per_host"], math.inf)
         return cls(**endless, session_ids=False, permuted_queries=False, duplicates=False)
 
 
 class HostTraps:
-    """What one host has shown of URLs without end: counts, patterns, orders, first bodies.
+    """The traps of one host: URL counts, patterns, orders of parameters, and first bodies.
 
-    All URLs are normalised ones of http or https. A body takes 90 bytes, a pattern 100, a URL with
-    several parameters 140, and a pattern with thousands of pages up to 0.4 MiB. With `by_digest`
-    bodies are known by their SHA-1, which those of an earlier run are known by.
+    All URLs are normalised http or https URLs. A body takes 90 bytes of memory, a pattern 100, a
+    URL with several parameters 140, and a pattern with thousands of pages up to 0.4 MiB. With
+    `by_digest` bodies are compared by their SHA-1, which an earlier run can restore.
     """
 
     __slots__ = (
@@ -108,7 +110,7 @@ class HostTraps:
         self._max_hops = MAX_HOPS if traps.max_hops is None else traps.max_hops
         self._by_digest = by_digest
         self._count = 0
-        # Of a pattern only the hash is kept. Most hosts have few pages, and nothing of all this.
+        # A pattern is kept as its hash. The rest is None until needed: most hosts have few pages.
         self._patterns: dict[int, int] = {}
         self._yields: dict[int, PatternYield] | None = None
         self._barren: set[int] | None = None
@@ -133,24 +135,24 @@ class HostTraps:
         return None
 
     def original(self, url: str, body: bytes, content_type: str) -> str | None:
-        """Record a page, for each answer with a status of 2xx.
+        """Record a page with a 2xx status; return the URL that it is a copy of, or None.
 
-        Return the first URL of the host that had the very same body, if this page's links lead
-        nowhere that those of the first do not. Only HTML counts; an empty body is no copy. Of all
-        other pages `record_links` must hear.
+        A copy has the same body as an earlier page of the host, and its links lead to the same
+        pages. Only HTML with a body can be a copy. For every page that is not a copy, call
+        `record_links` too.
         """
         if not (body and self._traps.duplicates and "html" in content_type.lower()):
             return None
         return self._known_bodies().original(url, body)
 
     def original_by_digest(self, url: str, digest: bytes, content_type: str) -> str | None:
-        """Record a page that has not changed, by the SHA-1 of its body; else as `original`."""
+        """Record an unchanged page by the SHA-1 of its body; otherwise the same as `original`."""
         if not (self._traps.duplicates and "html" in content_type.lower()):
             return None
         return self._known_bodies().original_by_digest(url, digest)
 
     def record_links(self, url: str, body: bytes, links: Iterable[str]) -> None:
-        """Record the new URLs that an HTML page links to: its own pattern may be a trap."""
+        """Record the new URLs that an HTML page links to: they may show its pattern a trap."""
         if not self._patterns:
             return
         key = key_of(url)
@@ -165,9 +167,9 @@ class HostTraps:
     def restore(self, urls: Sequence[str]) -> None:
         """Count URLs of this host that an earlier run let through, in that order.
 
-        What their pages said is forgotten: a pattern that was refused as barren is let through
-        again, until as many pages of this run have said nothing new. The budgets are those of
-        all runs together.
+        The budgets count all runs together, but the fingerprints of pages are lost: a pattern that
+        was refused as barren is let through again, until as many pages of this run have no new
+        text.
         """
         self._count += len(urls)
         if self._traps.permuted_queries:
@@ -178,9 +180,9 @@ class HostTraps:
             self._patterns[key] = self._patterns.get(key, 0) + count
 
     def restore_body(self, url: str, digest: bytes) -> None:
-        """Record the SHA-1 of an HTML page of an earlier run that was no copy itself.
+        """Record the SHA-1 of an HTML page of an earlier run that was not a copy.
 
-        To be called before any other body is recorded, and only with `by_digest`.
+        Call it before any other body is recorded, and only with `by_digest`.
         """
         self._known_bodies().original_by_digest(url, digest)
 
@@ -212,7 +214,7 @@ class HostTraps:
         found = self._yields.setdefault(key, PatternYield())
         found.add(url, body, weight)
         if found.barren >= (self._traps.barren if made else self._traps.barren_numbers):
-            # The pages that still come change nothing any more, so the effort stays bounded.
+            # Later pages of the pattern are not examined, so the effort stays bounded.
             self._barren = {*(self._barren or ()), key}
             del self._yields[key]
 
@@ -228,9 +230,9 @@ class HostTraps:
 
 
 class RecentUrls:
-    """The last URLs that traps let through: at least 65,536, at most twice as many.
+    """The last URLs that the traps let through: at least 65,536, at most twice as many.
 
-    Such a URL may be asked about again before it has entered the crawl; it is counted once.
+    A URL may be judged again before it has entered the crawl; it must be counted once.
     """
 
     __slots__ = ("_before", "_now")

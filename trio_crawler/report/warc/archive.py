@@ -27,7 +27,7 @@ ZLIB_LEVEL = 3
 """▶ A page of 46 KB takes 0.36 ms and shrinks to 28 %; at level 6 it takes 0.83 ms, to 25 %."""
 
 MAX_REMEMBERED = 100_000
-"""Payloads in one generation: at least so many are remembered, and at most twice as many."""
+"""At least this many payloads are remembered, and at most twice as many."""
 
 _PROFILE = "http://netpreserve.org/warc/1.1/revisit/"
 
@@ -46,15 +46,16 @@ class Warc:
             file.write(warc.rest())
 
     Pass each outcome to `records` or to `drop`: until then the head of its response is kept in
-    memory. The returned pieces, written one after the other, are a WARC file; with `gzip` each
-    record is compressed separately, so that a reader can jump to one.
+    memory. The returned pieces, concatenated, are a WARC file; with `gzip` each record is
+    compressed separately, so that a reader can seek to it.
 
-    A response is archived with its body as the crawl has it, content-decoded; a header that
-    describes another body is renamed (`X-Crawl-Content-Encoding`). A request keeps only the
-    headers that a crawl sends by itself: any other may be a credential.
+    A response is archived with its content-decoded body; headers that do not match that body are
+    renamed (`X-Crawl-Content-Encoding`). A request is archived only with the headers that a crawl
+    sends by itself, since any other may be a credential.
 
-    A payload that is identical to one of the last 100,000 payloads, at least, becomes a `revisit`
-    of the first one; so does a 304 response to a conditional request.
+    A payload that is identical to an earlier one becomes a `revisit` of that one; at least the
+    last 100,000 payloads are compared. A 304 response to a conditional request becomes a `revisit`
+    too.
     """
 
     __module__ = "trio_crawler.report"
@@ -64,7 +65,7 @@ class Warc:
     ) -> None:
         check_kind("software", software, str, "a name and version as a str")
         check_flag("gzip", gzip)
-        # It imports warcio: a crawl without an archive does not pay for that.
+        # Imported late, since it imports warcio, which a crawl without an archive does not need.
         from trio_crawler.report.warc import records
 
         self._software = software
@@ -78,7 +79,7 @@ class Warc:
         return f"<Warc: {len(self._exchanges)} exchanges wait, {len(self._payloads)} payloads>"
 
     def recording(self, fetch: Fetch) -> RecordingFetch:
-        """Return a fetch that calls `fetch` and keeps its exchanges for the archive.
+        """Return a fetch that calls `fetch` and records its exchanges for the archive.
 
         It has the same `user_agent`. The caller closes `fetch`.
         """
@@ -104,8 +105,8 @@ class Warc:
     def records(self, outcome: Outcome) -> bytes:
         """Return the records of one outcome, after those of `rest`; any thread may call it.
 
-        These are a request, a response or revisit, and metadata. A URL without a response has no
-        records, and neither has an outcome of an earlier run.
+        These are a request, a response or revisit, and metadata. There are none for a URL without
+        a response, and none for an outcome of an earlier run.
         """
         check_kind("outcome", outcome, Outcome, "an outcome")
         exchange = self._exchanges.pop(outcome.url)
@@ -177,10 +178,10 @@ class Warc:
 
 
 class _Payloads:
-    """The first URL and time of each archived payload, of the last MAX_REMEMBERED at least."""
+    """The first URL and time of each archived payload, for at least the last MAX_REMEMBERED."""
 
     def __init__(self) -> None:
-        # Two generations: a dict whose first entry is removed again and again becomes slow.
+        # Two generations, since a dict becomes slow if its first entry is removed repeatedly.
         self._young: dict[bytes, tuple[str, float]] = {}
         self._old: dict[bytes, tuple[str, float]] = {}
 

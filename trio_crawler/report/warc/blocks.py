@@ -10,8 +10,8 @@ from trio_crawler.model import Failure, Page, Purpose, Redirect
 from trio_crawler.net.recorder import Exchange
 from trio_crawler.policy.robots.parse import MAX_BYTES as ROBOTS_BYTES
 
-# The headers that a crawl sends by itself. Any other may be a credential: a server can expect a
-# key under any name.
+# The headers that a crawl sends by itself. Any other may be a credential, since a server can
+# expect one in a header of any name.
 _SAFE_HEADERS = frozenset(
     b"accept accept-charset accept-encoding accept-language cache-control connection from host "
     b"if-modified-since if-none-match pragma range upgrade-insecure-requests user-agent".split()
@@ -30,8 +30,8 @@ _has_space = re.compile("[\x00-\x20\x7f]").search
 def request_block(sent: bytes) -> bytes:
     """Return the head of a request without headers that may be a credential.
 
-    Only the headers that a crawl sends by itself stay: not Authorization, Cookie and
-    Proxy-Authorization, nor any that a user has added.
+    Only the headers that a crawl sends by itself are kept. Authorization, Cookie,
+    Proxy-Authorization and all headers that a user has added are removed.
     """
     start, *lines = sent.split(b"\r\n")
     safe = [line for line in lines if line.partition(b":")[0].lower() in _SAFE_HEADERS]
@@ -39,7 +39,7 @@ def request_block(sent: bytes) -> bytes:
 
 
 def response_head(exchange: Exchange, size: int) -> bytes:
-    """Return the head of a response for a body of `size` bytes, free of all codings.
+    """Return the head of a response for a body of `size` bytes without any coding.
 
     The headers are unchanged and in their order. If they do not match the stored body,
     Content-Encoding, Transfer-Encoding and Content-Length are renamed to
