@@ -89,7 +89,9 @@ def _check_host(url: httpx.URL) -> None:
     """Refuse a host or port that a lookup or a message would fail for. Raises ValueError."""
     # httpx decodes the name only when asked for it; UnicodeError is a ValueError.
     labels = url.host.removesuffix(".").split(".")
-    if not url.raw_host.isascii() or not all(0 < len(label) < 64 for label in labels):
+    # A character that no host has is escaped by httpx.
+    escaped = "%" in url.host or not url.raw_host.isascii()
+    if escaped or not all(0 < len(label) < 64 for label in labels):
         raise ValueError("not the name of a host")
     if url.port is not None and not 0 < url.port <= 65535:
         raise ValueError("not a port")
