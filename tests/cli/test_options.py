@@ -6,6 +6,8 @@ import re
 import resource
 import subprocess
 import sys
+from dataclasses import fields
+from inspect import signature
 
 import click
 import pytest
@@ -13,7 +15,7 @@ from cli.asked import pages
 from cli.command import crawl, environment
 from sites.raw import html, threaded_raw_server
 
-from trio_crawler import __version__
+from trio_crawler import Crawler, HttpFetch, Limits, Politeness, __version__
 from trio_crawler.cli.declaration import Group
 from trio_crawler.cli.main import command, main
 from trio_crawler.cli.options import CrawlOptions
@@ -175,20 +177,29 @@ WRONG = {
     "an address of IPv6": (["::1"], "::1 is an IPv6 address; in a URL it has brackets: [::1]"),
     "an address of IPv6 and a path": (["http://fe80::1/a?b"], "brackets: [fe80::1]"),
     "an address of IPv6 and a zone": (["fe80::1%eth0"], "brackets: [fe80::1]"),
-    "a file in no directory": (["--jsonl", "/no/where", URL], "/no/where: No such file"),
-    "a directory as a file": (["--jsonl", "/", URL], "cannot write /: Is a directory"),
+    "a file in no directory": (
+        ["--jsonl", "/no/where", URL],
+        "cannot write --jsonl /no/where: No such file",
+    ),
+    "a directory as a file": (["--jsonl", "/", URL], "cannot write --jsonl /: Is a directory"),
     "a file of another form in no directory": (
         ["--csv", "/no/where", URL],
-        "write /no/where: No s",
+        "write --csv /no/where: No s",
     ),
-    "a directory as a sitemap": (["--sitemap-xml", "/", URL], "cannot write /: Is a directory"),
+    "a directory as a sitemap": (
+        ["--sitemap-xml", "/", URL],
+        "cannot write --sitemap-xml /: Is a directory",
+    ),
     "a sitemap in a pipe": (["--sitemap-xml", "-", URL], "--sitemap-xml needs the name of a file"),
     "a sitemap in a device": (
         ["--sitemap-xml", "/dev/null", URL],
-        "write /dev/null: it is no plain file",
+        "write --sitemap-xml /dev/null: it is no plain file",
     ),
     "an archive in a pipe": (["--warc", "-", URL], "--warc needs the name of a file, not '-'"),
-    "an archive in no directory": (["--warc", "/no/where", URL], "/no/where: No such file"),
+    "an archive in no directory": (
+        ["--warc", "/no/where", URL],
+        "cannot write --warc /no/where: No such file",
+    ),
     "two things in one pipe": (
         ["--csv", "-", "--jsonl", "-", URL],
         "--jsonl and --csv cannot both write to standard output",
@@ -223,6 +234,29 @@ def test_wrong_usage_is_status_2_and_one_line_that_names_the_cause(case, monkeyp
     assert (left.value.code, out) == (2, "")
     assert re.fullmatch(r"trio-crawler: .+\n", err)
     assert cause in err
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_told_with_the_option_as_it_was_typed(case, monkeypatch, capsys):
+    words, _ = WRONG[case]
+    monkeypatch.setattr("sys.argv", ["trio-crawler", *words])
+    with pytest.raises(SystemExit):
+        main()
+    err = capsys.readouterr().err
+    typed = [word.replace("_", "-") for word in words if word.startswith("-") and word != "-"]
+    assert any(word in err for word in typed or ["URL", "DIR", "extra argument"])
+    assert not re.search(r"\b(max_|user_|insecure_|allow_|per_|seeds|prefixes|patterns)", err)
+
+
+def test_an_option_has_the_name_of_the_argument_that_it_becomes():
+    parts = (Crawler, HttpFetch, Limits, Politeness)
+    arguments = {name for part in parts for name in signature(part).parameters}
+    made = {"scope", "limits", "politeness", "traps", "fetch", "frontier", "agent", "anchors"}
+    negated = {"robots", "nofollow"}
+    absent = {"max_bytes", "max_links", "tls", "random"}
+    names = {field.name for field in fields(CrawlOptions)}
+    assert arguments - made - negated - absent <= names
+    assert names.isdisjoint(made | negated | absent)
 
 
 @pytest.mark.parametrize("case", ["no URL", "a time that is no number", "a file in no directory"])

@@ -11,7 +11,7 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 LESS = """
-import os, signal, sys
+import os, signal, sys, types
 # What others import, and the server of this test, before it is hidden.
 import certifi, click, httptools, httpx, rich.live, sites.raw, trio
 from store import systems
@@ -26,7 +26,17 @@ with sites.raw.threaded_raw_server(site) as server:
         sys.modules[name] = None
     for name in ("SIGHUP", "SIGPIPE", "SIGTERM", "SIGUSR1", "SIGALRM"):
         delattr(signal, name)
+    from trio_crawler.cli import exports
     from trio_crawler.cli.main import command, report_command
+
+    def replace(source, target):
+        # Windows renames no open file.
+        files = [os.path.realpath(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd")]
+        assert os.path.realpath(source) not in files
+        os.replace(source, target)
+
+    if how == "windows":
+        exports.os = types.SimpleNamespace(**{**vars(os), "name": "nt", "replace": replace})
 
     def run(*words):
         of = report_command if words[0] == "report" else command

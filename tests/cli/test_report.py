@@ -180,7 +180,7 @@ def test_a_file_that_cannot_be_opened_is_status_2_and_one_line(site, option, cap
     assert tell(site[0], option, "/no/where") == 2
     assert capsys.readouterr() == (
         "",
-        "trio-crawler: cannot write /no/where: No such file or directory\n",
+        f"trio-crawler: cannot write {option} /no/where: No such file or directory\n",
     )
 
 

@@ -66,11 +66,12 @@ def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> _Files:
     lasting = options.directory is not None
     live: list[Export] = []
     if lines is not None and not (lasting and is_plain(lines)):
-        live.append(stack.enter_context(in_place(lines)))
+        live.append(stack.enter_context(in_place("--jsonl", lines)))
     if archive is not None and plan.warc is not None and not lasting:
         warc = plan.warc
-        parts = in_place(archive, warc.records, warc.head(), tail=warc.rest, costly=True)
-        live.append(stack.enter_context(parts))
+        parts = (warc.records, warc.head())
+        export = in_place("--warc", archive, *parts, tail=warc.rest, costly=True)
+        live.append(stack.enter_context(export))
     if options.directory is not None and paths:
         # An export may be in the directory itself. If that cannot be made, the store says why.
         with suppress(OSError):

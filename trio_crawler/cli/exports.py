@@ -83,32 +83,36 @@ class Export:
 def exports(paths: Mapping[str, str], *, whole: bool = True) -> Iterator[Export]:
     """Open files, by the options that name them.
 
-    Raises OSError, with the name of the file as it was given.
+    Raises OSError, whose `filename` is the option with the file, as they were typed.
     """
     for flag, path in paths.items():
         encode, head, target = _FORMS[flag]
-        with _naming(path):
+        with _naming(flag, path):
             at = InPlace(path) if path == STANDARD_OUTPUT else target(path)
             yield Export(path, at, encode, head, whole=whole)
 
 
 def in_place(
+    flag: str,
     path: str,
     encode: Callable[[Outcome], bytes] = to_jsonl,
     head: bytes = b"",
     **more: Any,
 ) -> Export:
-    """Open a file that a reader may follow while it is written. Raises OSError."""
-    with _naming(path):
+    """Open a file that a reader may follow while it is written.
+
+    Raises OSError as `exports` does.
+    """
+    with _naming(flag, path):
         return Export(path, InPlace(path), encode, head, **more)
 
 
 @contextmanager
-def _naming(path: str) -> Iterator[None]:
+def _naming(flag: str, path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        error.filename = path
+        error.filename = f"{flag} {path}"
         raise
 
 
