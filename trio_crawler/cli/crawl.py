@@ -11,7 +11,7 @@ import trio
 
 from trio_crawler import Crawler, report
 from trio_crawler.cli.build import Plan, planned
-from trio_crawler.cli.declaration import outputs
+from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.exit import WRONG_USAGE, close, complain, guarded
 from trio_crawler.cli.exports import Export, exports, in_place
 from trio_crawler.cli.options import NORMAL, CrawlOptions
@@ -61,7 +61,7 @@ class _Files:
 
 def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> _Files:
     """Open all files but the streams of a crawl directory. Raises OSError."""
-    paths = {flag: path for flag, (path, _) in outputs(options).items()}
+    paths = {flag: path for flag, (path, _) in requested(options).items()}
     lines, archive = paths.pop("--jsonl", None), paths.pop("--warc", None)
     lasting = options.directory is not None
     live: list[Export] = []

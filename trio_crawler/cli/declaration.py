@@ -1,4 +1,4 @@
-"""Declaration: what is said once of an option, and the parameters and the help made of it."""
+"""Declaration: all that defines one option, and the parameters and the help made from it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Group(StrEnum):
 
 
 class Output(Enum):
-    """What an option names: nothing to write to, a file or "-" (standard output), or a file."""
+    """What an option may name: no output, a file or "-" (standard output), or only a file."""
 
     NONE = 0
     STREAM = 1
@@ -36,14 +36,16 @@ class Declaration:
     """One option, or an argument if it has no `flags`.
 
     With `same_crawl` its value is a part of what a crawl means: a crawl directory continues only
-    with the same. With `recorded` the directory keeps the value of each run, for its readers.
-    `attributes` are those of `click.Option`.
+    with the same. With `recorded` the directory stores the value of each run, for its readers.
+    `stored` is the name there, if it is not that of the flag. `attributes` are those of
+    `click.Option`.
     """
 
     flags: tuple[str, ...]
     group: Group
     same_crawl: bool
     recorded: bool
+    stored: str
     output: Output
     attributes: Mapping[str, Any]
 
@@ -57,7 +59,7 @@ class Declaration:
     @property
     def key(self) -> str:
         """The name under which a crawl directory stores the value."""
-        return self.flag.lstrip("-").replace("-", "_")
+        return self.stored or self.flag.lstrip("-").replace("-", "_")
 
     def parameter(self, name: str) -> click.Parameter:
         """Return the parameter of a command that sets the field `name`."""
@@ -103,11 +105,12 @@ def declaration(
     *flags: str,
     same_crawl: bool = False,
     recorded: bool = False,
+    stored: str = "",
     output: Output = Output.NONE,
     **attributes: Any,
 ) -> Declaration:
     """Declare one option, or an argument if it has no flags."""
-    return Declaration(flags, group, same_crawl, recorded, output, attributes)
+    return Declaration(flags, group, same_crawl, recorded, stored, output, attributes)
 
 
 def option(
@@ -130,8 +133,8 @@ def parameters(options: type) -> list[click.Parameter]:
     return [declaration.parameter(name) for name, declaration in declared(options)]
 
 
-def outputs(options: object) -> dict[str, tuple[str, Output]]:
-    """Return what is to be written to, and what that may be, by the options that name it."""
+def requested(options: object) -> dict[str, tuple[str, Output]]:
+    """Return the paths to write to, each with the kind of its output, by their options."""
     return {
         each.flag: (path, each.output)
         for name, each in declared(type(options))

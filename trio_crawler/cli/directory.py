@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import trio
@@ -18,7 +18,7 @@ from trio_crawler import (
     report,
 )
 from trio_crawler.cli.build import Plan
-from trio_crawler.cli.declaration import declared, outputs
+from trio_crawler.cli.declaration import declared, requested
 from trio_crawler.cli.options import CrawlOptions, SharedOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.sink import is_plain
@@ -60,7 +60,7 @@ class CrawlDirectory:
         return b"".join(map(to_jsonl, self.frontier.outcomes()))
 
     async def restore(self, result: Report) -> None:
-        """Give the report the outcomes of earlier runs, and the archive what it holds."""
+        """Add the outcomes of earlier runs to the report, and restore the state of the archive."""
         for number, outcome in enumerate(self.frontier.outcomes()):
             if number % _PORTION == 0:
                 await trio.lowlevel.checkpoint()
@@ -92,15 +92,17 @@ def frontier_of(options: CrawlOptions, plan: Plan, directory: str) -> SqliteFron
     )
 
 
-def _meaning(options: CrawlOptions, seeds: Iterable[str]) -> dict[str, Any]:
+def _meaning(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, Any]:
     """Return the options that define the crawl; the order of several values does not count."""
     values = {
         each.key: getattr(options, name)
         for name, each in declared(CrawlOptions)
         if each.same_crawl
     }
+    # Two spellings of a URL are one crawl.
+    values["urls"] = tuple(seeds)
     lists = {key: sorted(value) for key, value in values.items() if isinstance(value, tuple)}
-    return {"urls": sorted(seeds), **values, **lists}
+    return values | lists
 
 
 def _settings(options: CrawlOptions, plan: Plan, directory: str) -> dict[str, Any]:
@@ -108,13 +110,11 @@ def _settings(options: CrawlOptions, plan: Plan, directory: str) -> dict[str, An
     recorded = {
         each.key: getattr(options, name) for name, each in declared(CrawlOptions) if each.recorded
     }
-    return {
+    return recorded | {
         "version": __version__,
         "seeds": list(plan.seeds),
-        "workers": options.workers,
         "insecure_hosts": list(plan.insecure_hosts),
         "warc": _relative(options.warc, directory),
-        **recorded,
     }
 
 
@@ -149,6 +149,6 @@ def leave_alone(history: History, options: SharedOptions, *, streams: Iterable[s
 
     `streams` are the options whose files are files of the crawl.
     """
-    for flag, (path, _) in outputs(options).items():
+    for flag, (path, _) in requested(options).items():
         if flag not in streams and path != STANDARD_OUTPUT and history.owns(path):
             raise StoreError(f"{flag} {path}: the crawl itself needs it: give another path")

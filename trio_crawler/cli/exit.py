@@ -1,4 +1,4 @@
-"""The end of a command: its report is printed, errors are told, and the exit status follows."""
+"""The end of a command: print its report and its errors, and return the exit status."""
 
 from __future__ import annotations
 
@@ -109,5 +109,4 @@ def _refused(error: StoreError) -> int:
 
 def _difference(error: DifferentCrawl) -> str:
     """Return the text of an error with the options as they are typed."""
-    flags = {each.key: each.flag for _, each in declared(CrawlOptions)}
-    return error.named({**flags, "urls": "URL"})
+    return error.named({each.key: each.flag for _, each in declared(CrawlOptions)})

@@ -26,7 +26,7 @@ class Target(Protocol):
     file: FileIO
 
     def keep(self) -> None:
-        """Give the file its name, once it is closed. Raises OSError."""
+        """Move the file to its name, once it is closed. Raises OSError."""
 
     def drop(self) -> None:
         """Abandon the file."""
@@ -64,7 +64,7 @@ class Export:
         self.finish()
 
     def finish(self) -> None:
-        """Write the rest, and give the file its name."""
+        """Write the rest, and move the file to its name."""
         if self._ended:
             return
         self._ended = True
@@ -145,11 +145,11 @@ class Draft:
             self.file = opened(self._path)
 
     def keep(self) -> None:
-        """Give the file its name, once it is closed. Raises OSError."""
+        """Move the file to its name, once it is closed. Raises OSError."""
         self.keep_as(self._path)
 
     def keep_as(self, path: str) -> None:
-        """Give the file another name, once it is closed. Raises OSError."""
+        """Move the file to another name, once it is closed. Raises OSError."""
         if self._claim is not None:
             with self._claim.ending():
                 os.replace(self._written, path)
@@ -244,7 +244,7 @@ class SitemapFiles:
         self.file = FileIO(os.dup(self._entries.fileno()), "w")
 
     def keep(self) -> None:
-        """Write the files from the entries, and give them their names. Raises OSError."""
+        """Write the files from the entries, and move them to their names. Raises OSError."""
         with self._entries as entries:
             entries.seek(0)
             home = report.sitemap_home(entries.readline())
@@ -259,7 +259,7 @@ class SitemapFiles:
             self._drafts[0].keep()
 
     def _name(self, home: str) -> None:
-        """Give the sitemaps their names first, and then their index, which leads to them."""
+        """Move the sitemaps to their names first, and then the index, which leads to them."""
         paths = [self._numbered(number) for number in range(1, len(self._drafts) + 1)]
         for draft, path in zip(self._drafts, paths, strict=True):
             draft.keep_as(str(path))

@@ -78,8 +78,8 @@ def _run(words: list[str]) -> int:
 def _crawl(**given: Any) -> int:
     """Crawl each URL and all pages of its site that links lead to, and report what is broken.
 
-    A URL without a scheme gets http://. "trio-crawler report DIR" prints the report of a crawl
-    that was kept in DIR once more: see "trio-crawler report --help".
+    A URL without a scheme gets http://. "trio-crawler report DIR" prints the report of the crawl
+    in DIR again: see "trio-crawler report --help".
     """
     options = CrawlOptions(**given)
     if not options.seeds:

@@ -78,7 +78,12 @@ class CrawlOptions(SharedOptions):
     """The options of a crawl; passwords are not in its repr."""
 
     seeds: tuple[str, ...] = option(
-        Group.CRAWLED, nargs=-1, metavar="URL...", callback=parsing.urls
+        Group.CRAWLED,
+        nargs=-1,
+        metavar="URL...",
+        callback=parsing.urls,
+        same_crawl=True,
+        stored="urls",
     )
     strict: bool = option(
         Group.CRAWLED,
@@ -215,6 +220,8 @@ class CrawlOptions(SharedOptions):
         type=_POSITIVE,
         default=10,
         show_default=True,
+        recorded=True,
+        stored="workers",
         help="Fetch at most N URLs at the same time.",
     )
     timeout: float = option(
@@ -265,7 +272,8 @@ class CrawlOptions(SharedOptions):
         default=360.0,
         show_default=True,
         recorded=True,
-        help="Give up a host that answered before when its answers have all failed for this long.",
+        help="Give up a host that has answered before, once all its answers have failed for this "
+        "long.",
     )
     order: str = option(
         Group.SPEED,
@@ -282,7 +290,7 @@ class CrawlOptions(SharedOptions):
         Group.SENT,
         "--user-agent",
         metavar="TEXT",
-        help="Send TEXT as the User-Agent. The rules for the name in it are obeyed in robots.txt.",
+        help="Send TEXT as the User-Agent, and obey the rules of robots.txt for the name in it.",
     )
     contact: str | None = option(
         Group.SENT,
@@ -329,6 +337,8 @@ class CrawlOptions(SharedOptions):
         metavar="HOST",
         multiple=True,
         callback=parsing.distinct,
+        recorded=True,
+        stored="insecure_hosts",
         help="Accept any certificate of HOST. Repeatable.",
     )
     allow_private: tuple[str, ...] = option(
@@ -376,6 +386,7 @@ class CrawlOptions(SharedOptions):
         "--warc",
         metavar="FILE",
         output=Output.FILE,
+        recorded=True,
         help="Archive all requests and responses as a WARC file, compressed if the name ends in "
         ".gz.",
     )

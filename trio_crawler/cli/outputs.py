@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import click
 
-from trio_crawler.cli.declaration import Output, outputs
+from trio_crawler.cli.declaration import Output, requested
 from trio_crawler.cli.options import CrawlOptions, SharedOptions
 
 STANDARD_OUTPUT = "-"
@@ -26,7 +26,7 @@ def check_crawl(options: CrawlOptions) -> None:
 def check_files(options: SharedOptions) -> None:
     """Raise click.UsageError if two files are the same, or one cannot be standard output."""
     known: dict[str, str] = {}
-    for flag, (path, output) in outputs(options).items():
+    for flag, (path, output) in requested(options).items():
         if path == STANDARD_OUTPUT and output is Output.FILE:
             raise click.UsageError(f"{flag} needs the name of a file, not '-'")
         _refuse_report(flag, path)

@@ -16,7 +16,7 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://|https?:[/\\]", re.IGNORECASE)
 # All that a browser skips between the scheme and the host.
 _SLASHES = re.compile(r"[^:]*:[/\\\t\r\n]*")
 # RFC 6265, 4.1.1: the name is a token. Browsers send more in a value than the RFC allows.
-_COOKIE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+=[^\x00-\x1f\x7f]*")
+_COOKIE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+=[^\x00-\x1f\x7f\ud800-\udfff]*")
 
 
 def urls(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 import trio
 
 from trio_crawler import History, report, store
-from trio_crawler.cli.declaration import outputs
+from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.directory import leave_alone, politeness_of
 from trio_crawler.cli.exit import WRONG_USAGE, close, complain, guarded
 from trio_crawler.cli.exports import Export, exports
@@ -32,7 +32,7 @@ def run(options: ReportOptions) -> int:
 def _run(options: ReportOptions) -> int:
     with History(options.directory) as history, ExitStack() as stack:
         leave_alone(history, options)
-        paths = {flag: path for flag, (path, _) in outputs(options).items()}
+        paths = {flag: path for flag, (path, _) in requested(options).items()}
         try:
             files = [stack.enter_context(export) for export in exports(paths)]
         except OSError as error:

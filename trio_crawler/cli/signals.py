@@ -32,11 +32,11 @@ class Ending:
         self._say = say
         self._crawler: Crawler | None = None
 
-    def begin(self, crawler: Crawler, max_time: float | None) -> None:
+    def begin(self, crawler: Crawler, max_seconds: float | None) -> None:
         """Let signals stop this crawl, and cut it short when it overruns its time."""
         self._crawler = crawler
-        if max_time is not None:
-            self.scope.deadline = trio.current_time() + max_time + GRACE
+        if max_seconds is not None:
+            self.scope.deadline = trio.current_time() + max_seconds + GRACE
 
     def close(self) -> trio.CancelScope:
         """Return the scope, not yet entered, of the work that is left after the crawl."""
