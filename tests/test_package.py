@@ -7,6 +7,8 @@ import inspect
 import subprocess
 import sys
 import typing
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -120,11 +122,71 @@ def names_imported(path: Path) -> set[str]:
     }
 
 
+def names_in_rooms(path: Path) -> set[str]:
+    """Name what a module uses of the rooms that it imports as a whole: `report.Warc`."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    rooms = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in nodes
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if f"{node.module}.{alias.name}" in {room.__name__ for room in ROOMS}
+    }
+    return {
+        f"{rooms[node.value.id]}.{node.attr}"
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        if node.value.id in rooms
+    }
+
+
 def test_the_command_uses_only_what_the_package_exports():
-    rooms = {f"trio_crawler.{room}" for room in ("model", "report", "store")}
+    rooms = {room.__name__ for room in ROOMS[1:]}
     for path in (PACKAGE / "cli").rglob("*.py"):
         used = {name for name in names_imported(path) if not name.startswith("trio_crawler.cli.")}
-        assert used <= {*PUBLIC, *rooms, "trio_crawler._version.__version__"}, path
+        assert (used - rooms) | names_in_rooms(path) <= set(PUBLIC), path
+        whole = [
+            node for node in ast.walk(ast.parse(path.read_text())) if type(node) is ast.Import
+        ]
+        names = [alias.name for node in whole for alias in node.names]
+        assert not any(name.startswith("trio_crawler") for name in names), path
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def at_import(node: ast.AST) -> Iterator[ast.stmt]:
+    """Yield the imports that run when a module is imported, and those for type checkers only."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child
+        elif not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from at_import(child)
+
+
+def import_graph() -> dict[str, set[str]]:
+    """Return which modules each module imports, all names of this package."""
+    paths = {module_name(path): path for path in PACKAGE.rglob("*.py")}
+    graph: dict[str, set[str]] = {name: set() for name in paths}
+    for name, path in paths.items():
+        for node in at_import(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found = {alias.name for alias in node.names}
+            else:
+                found = {f"{node.module}.{alias.name}" for alias in node.names}
+                found = {each if each in paths else str(node.module) for each in found}
+            graph[name] |= found & set(paths)
+    return graph
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    graph = import_graph()
+    assert sum(map(len, graph.values())) > len(graph)
+    # CycleError names the modules of a circle.
+    order = list(TopologicalSorter(graph).static_order())
+    assert sorted(order) == sorted(graph)
 
 
 def test_no_module_is_a_crowded_room():

@@ -1,4 +1,5 @@
 from ._version import __version__ as __version__
+from .arguments import ArgumentError as ArgumentError
 from .crawler import Crawler as Crawler
 from .frontier.memory import MemoryFrontier as MemoryFrontier
 from .frontier.protocol import Frontier as Frontier

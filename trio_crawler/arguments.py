@@ -11,13 +11,36 @@ from typing import Any, TypeVar
 _T = TypeVar("_T")
 
 
+class ArgumentError(ValueError):
+    """An argument has a value that it cannot have; the message says which values it can have.
+
+    `argument` is the name of the argument. `named(name)` returns the message with another name:
+    that of the option or the form field that the value came from, for example.
+    """
+
+    __module__ = "trio_crawler"
+
+    def __init__(self, argument: str, rest: str, *, each: bool = False) -> None:
+        super().__init__(argument, rest)
+        self.argument = argument
+        self._rest = rest
+        self._each = each
+
+    def __str__(self) -> str:
+        return self.named(f"each of {self.argument}" if self._each else self.argument)
+
+    def named(self, name: str) -> str:
+        """Return the message with another name of the argument."""
+        return name + self._rest
+
+
 def check_whole(name: str, value: object, *, least: int = 0) -> None:
     """Raise TypeError unless `value` is a whole number, ValueError if it is below `least`."""
     # A bool is an int to Python, but True as a number of workers is a mistake.
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{name} must be a whole number, not {value!r}")
     if value < least:
-        raise ValueError(f"{name} must be {least} or more, not {value}")
+        raise ArgumentError(name, f" must be {least} or more, not {value}")
 
 
 def check_number(
@@ -32,7 +55,8 @@ def check_number(
     small = not value > least if above else not value >= least
     if small or (finite and value == math.inf):
         wanted = f"more than {least:g}" if above else f"{least:g} or more"
-        raise ValueError(f"{name} must be {wanted}{', and finite' * finite}, not {value}")
+        finitely = ", and finite" if finite else ""
+        raise ArgumentError(name, f" must be {wanted}{finitely}, not {value}")
 
 
 def check_kind(

@@ -18,7 +18,7 @@ from cli.command import crawl, ended, here, start, wait_until
 from cli.gate import Gate
 from sites.raw import Request, html, redirect, reply, silence, threaded_raw_server
 
-from trio_crawler import History
+from trio_crawler import History, __version__
 from trio_crawler.store import End
 
 NOBODY = "http://127.0.0.1:9/"
@@ -274,11 +274,57 @@ def test_options_that_change_what_the_crawl_means_are_refused(done, words, capsy
     directory, url = done
     assert here("-o", directory, *words, url) == 2
     out, err = capsys.readouterr()
-    name = words[0].lstrip("-").replace("-", "_") if words[0].startswith("-") else "urls"
+    name = words[0] if words[0].startswith("-") else "URL"
     assert out == ""
     assert re.fullmatch(rf"trio-crawler: {directory}: .+\n", err)
-    assert name.replace("lenient", "strict") in err
+    assert f"({name.replace('lenient', 'strict')} was " in err
     assert "start anew" in err
+
+
+# Directories of earlier versions have these names, and must still continue.
+MEANING = {
+    "strict": False,
+    "no_sitemaps": False,
+    "canonical": True,
+    "depth": 3,
+    "max_redirect": 4,
+    "ignore_robots": False,
+    "ignore_nofollow": True,
+    "no_traps": False,
+    "include": [],
+    "exclude": ["a", "b"],
+    "under": ["/"],
+    "sitemap": ["/s.xml"],
+}
+SETTINGS = {
+    "max_tries": 4,
+    "max_pages": 5,
+    "max_time": 60.0,
+    "timeout": 30.0,
+    "per_host": 4,
+    "delay": 0.0,
+    "adaptive": False,
+    "patience": 360.0,
+    "order": "breadth",
+    "ignore_robots": False,
+    "ignore_nofollow": True,
+    "workers": 7,
+    "insecure_hosts": [],
+    "warc": None,
+    "version": __version__,
+}
+
+
+def test_a_directory_stores_the_options_under_the_names_that_earlier_versions_gave_them(crawled):
+    words = "--lenient --canonical --depth 3 --max-redirect 4 --ignore-nofollow --exclude b"
+    words += " --exclude a --under / --sitemap /s.xml --max-pages 5 --max-time 60 --max-tasks 7"
+    with threaded_raw_server({"/": html()}) as server:
+        here("-o", str(crawled), *words.split(), server.url)
+    with closing(sqlite3.connect(crawled / "crawl.sqlite")) as database:
+        ((stored,),) = database.execute("SELECT value FROM crawl WHERE key = 'meaning'")
+        ((settings,),) = database.execute("SELECT settings FROM runs")
+    assert json.loads(stored) == {"urls": [server.url], **MEANING}
+    assert json.loads(settings) == {"seeds": [server.url], **SETTINGS}
 
 
 def test_a_directory_that_was_refused_another_crawl_is_as_it_was(done, capsys):

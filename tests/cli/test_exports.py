@@ -15,7 +15,7 @@ import trio
 from cli.command import crawl, ended, start
 from sites.raw import Request, html, redirect, reply, silence, threaded_raw_server
 
-from trio_crawler.cli.drafts import Sitemaps
+from trio_crawler.cli.exports import SitemapFiles
 from trio_crawler.report import sitemap_xml
 
 SITE = {
@@ -153,7 +153,7 @@ def entries(count: int) -> bytes:
 
 def written(path: Path, count: int) -> None:
     """Write a sitemap of so many pages."""
-    sitemaps = Sitemaps(str(path))
+    sitemaps = SitemapFiles(str(path))
     with sitemaps.file:
         sitemaps.file.write(entries(count))
     sitemaps.keep()
@@ -185,7 +185,7 @@ def test_a_sitemap_that_cannot_be_finished_leaves_what_was_there(
 ):
     path = tmp_path / "s.xml"
     path.write_text("old")
-    sitemaps = Sitemaps(str(path))
+    sitemaps = SitemapFiles(str(path))
     with sitemaps.file:
         sitemaps.file.write(entries(7))
 

@@ -30,7 +30,7 @@ def test_a_file_that_another_crawl_is_writing_is_left_to_it(tmp_path):
         gate.open()
         ended(first)
     assert second.returncode == 2
-    assert second.stderr.startswith(f"trio-crawler: cannot write {path}: another")
+    assert second.stderr.startswith(f"trio-crawler: cannot write --csv {path}: another")
     assert len(path.read_text().splitlines()) == 3
 
 
@@ -86,4 +86,6 @@ def test_a_file_and_its_draft_are_refused_for_another(tmp_path, other):
 def test_a_sitemap_is_not_written_to_what_is_no_plain_file():
     result = crawl("--sitemap-xml", "/dev/null", "http://a.test/")
     assert result.returncode == 2
-    assert result.stderr.startswith("trio-crawler: cannot write /dev/null: it is no plain file")
+    assert result.stderr.startswith(
+        "trio-crawler: cannot write --sitemap-xml /dev/null: it is no plain file"
+    )

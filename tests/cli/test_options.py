@@ -6,6 +6,8 @@ import re
 import resource
 import subprocess
 import sys
+from dataclasses import fields
+from inspect import signature
 
 import click
 import pytest
@@ -13,8 +15,10 @@ from cli.asked import pages
 from cli.command import crawl, environment
 from sites.raw import html, threaded_raw_server
 
-from trio_crawler import __version__
-from trio_crawler.cli.main import Options, command, main
+from trio_crawler import Crawler, HttpFetch, Limits, Politeness, __version__
+from trio_crawler.cli.declaration import Group
+from trio_crawler.cli.main import command, main
+from trio_crawler.cli.options import CrawlOptions
 
 URL = "http://127.0.0.1:9/"
 
@@ -27,19 +31,37 @@ WRONG = {
     "no tries": (["--max_tries", "0", URL], "--max-tries"),
     "no pages": (["--max-pages", "0", URL], "--max-pages"),
     "none of a host at a time": (["--per-host", "0", URL], "'--per-host': 0 is not in the range"),
-    "a delay below zero": (["--delay", "-1", URL], "'--delay': give 0 or more seconds, not -1"),
-    "a delay that is no number": (["--delay", "nan", URL], "'--delay': give 0 or more seconds"),
-    "a delay without end": (["--delay", "inf", URL], "'--delay': give 0 or more seconds"),
+    "a delay below zero": (
+        ["--delay", "-1", URL],
+        "--delay must be 0 or more, and finite, not -1",
+    ),
+    "a delay that is no number": (
+        ["--delay", "nan", URL],
+        "--delay must be 0 or more, and finite",
+    ),
+    "a delay without end": (["--delay", "inf", URL], "--delay must be 0 or more, and finite"),
     "a delay in words": (["--delay", "long", URL], "'--delay': 'long' is not a valid float"),
-    "no patience at all": (["--patience", "-0.1", URL], "'--patience': give 0 or more seconds"),
-    "patience without end": (["--patience", "inf", URL], "'--patience': give 0 or more seconds"),
+    "no patience at all": (
+        ["--patience", "-0.1", URL],
+        "--patience must be 0 or more, and finite",
+    ),
+    "patience without end": (
+        ["--patience", "inf", URL],
+        "--patience must be 0 or more, and finite",
+    ),
     "an order that is none": (
         ["--order", "x", URL],
         "'--order': 'x' is not one of 'breadth', 'depth', 'sitemap'",
     ),
-    "a sender without a host": (["--from", "nobody", URL], "'--from': write it as NAME@HOST"),
-    "a sender of two lines": (["--from", "a@b\nc: d", URL], "'--from': write it as NAME@HOST"),
-    "no sender": (["--from", "", URL], "'--from': write it as NAME@HOST"),
+    "a sender without a host": (
+        ["--from", "nobody", URL],
+        "--from must be an e-mail address such as me@example.org",
+    ),
+    "a sender of two lines": (
+        ["--from", "a@b\nc: d", URL],
+        "--from must be an e-mail address such as me@example.org",
+    ),
+    "no sender": (["--from", "", URL], "--from must be an e-mail address such as me@example.org"),
     "a sitemap of another scheme": (
         ["--sitemap", "ftp://x/", URL],
         "--sitemap: not an http or https URL: 'ftp://x/'",
@@ -55,25 +77,46 @@ WRONG = {
         "use --sitemap or --no-sitemaps, not both",
     ),
     "no time-out": (["--timeout", "0", URL], "--timeout"),
-    "a time-out that is no number": (["--timeout", "nan", URL], "timeout"),
-    "a time that is no number": (["--max-time", "nan", URL], "max_seconds"),
-    "a bad --exclude": (["--exclude", "(", URL], "regular expression: '('"),
-    "a bad --include": (["--include", "[", URL], "regular expression: '['"),
-    "a bad --under": (["--under", "http://[", URL], ""),
+    "a time-out that is no number": (["--timeout", "nan", URL], "--timeout must be more than 0"),
+    "a time that is no number": (["--max-time", "nan", URL], "--max-time must be more than 0"),
+    "a bad --exclude": (["--exclude", "(", URL], "--exclude: not a regular expression: '('"),
+    "a bad --include": (["--include", "[", URL], "--include: not a regular expression: '['"),
+    "a bad --under": (
+        ["--under", "http://[", URL],
+        "--under: not an http or https URL: 'http://['",
+    ),
     "a header without a colon": (["--header", "Accept", URL], "write it as 'Name: value'"),
-    "a header without a name": (["--header", ": x", URL], "write it as 'Name: value'"),
-    "a header that is ours": (["--header", "Host: x", URL], "header Host"),
-    "a header of two lines": (["--header", "A: b\nC: d", URL], "header A"),
-    "a user agent of two lines": (["--user-agent", "a\r\nb", URL], "user_agent"),
-    "a URL of another scheme": (["ftp://127.0.0.1/"], "ftp://127.0.0.1/"),
+    "a header without a name": (
+        ["--header", ": x", URL],
+        "--header: a header needs a name such as X-Token",
+    ),
+    "a header that is ours": (
+        ["--header", "Host: x", URL],
+        "--header: the header Host is set by the crawler",
+    ),
+    "a header of two lines": (
+        ["--header", "A: b\nC: d", URL],
+        "--header: the value of the header A must be",
+    ),
+    "a user agent of two lines": (
+        ["--user-agent", "a\r\nb", URL],
+        "--user-agent must be one line of text",
+    ),
+    "a URL of another scheme": (
+        ["ftp://127.0.0.1/"],
+        "URL: not an http or https URL: 'ftp://127.0.0.1/'",
+    ),
     "a user and a password": (["http://user:word@127.0.0.1/"], "--auth USER:PASSWORD"),
     "a user, and no scheme": (["user@127.0.0.1"], "--auth USER:PASSWORD"),
     "a user in a prefix": (["--under", "http://user@127.0.0.1/", URL], "--auth USER:PASSWORD"),
     "no password": (["--auth", "user", URL], "'--auth': write it as USER:PASSWORD"),
-    "a password of two lines": (["--auth", "user:a\nb", URL], "write it as USER:PASSWORD"),
+    "a password of two lines": (
+        ["--auth", "user:a\nb", URL],
+        "--auth must be text without control characters",
+    ),
     "a password twice": (
         ["--auth", "a:b", "--header", "authorization: c", URL],
-        "--auth or a header Authorization, not both",
+        "--auth or a --header Authorization, not both",
     ),
     "a cookie without a value": (["--cookie", "name", URL], "'--cookie': write it as NAME=VALUE"),
     "a cookie without a name": (["--cookie", "=value", URL], "write it as NAME=VALUE"),
@@ -82,48 +125,81 @@ WRONG = {
     "a cookie of two lines": (["--cookie", "a=b\r\nc: d", URL], "write it as NAME=VALUE"),
     "cookies in two ways": (
         ["--cookie", "a=b", "--header", "COOKIE: c=d", URL],
-        "--cookie or a header Cookie, not both",
+        "--cookie or a --header Cookie, not both",
     ),
-    "a URL as a host": (["--insecure-host", "https://a.test/", URL], "without scheme, port"),
+    "a URL as a host": (
+        ["--insecure-host", "https://a.test/", URL],
+        "--insecure-host must be a host such as",
+    ),
     "a host with a port": (["--insecure-host", "a.test:443", URL], "without scheme, port"),
-    "all hosts": (["--insecure-host", "*", URL], "without scheme, port, path and *"),
-    "all hosts of a domain": (["--insecure-host", "*.a.test", URL], "path and *"),
-    "no host": (["--insecure-host", "", URL], "name a host such as"),
-    "a host that is none": (["--insecure-host", "a b", URL], "name a host such as"),
+    "all hosts": (["--insecure-host", "*", URL], "without scheme, port and path, not '*'"),
+    "all hosts of a domain": (
+        ["--insecure-host", "*.a.test", URL],
+        "without scheme, port and path",
+    ),
+    "no host": (["--insecure-host", "", URL], "--insecure-host must be a host such as"),
+    "a host that is none": (
+        ["--insecure-host", "a b", URL],
+        "--insecure-host must be a host such as",
+    ),
     "a host that is no host": (["--insecure-host", "1.2.3.999", URL], "1.2.3.999"),
-    "a network with host bits": (["--allow-private", "10.0.0.1/8", URL], "10.0.0.0/8"),
-    "a network that is none": (["--allow-private", "intranet", URL], "'intranet'"),
-    "a proxy of another scheme": (["--proxy", "ftp://x", URL], "write it as http://HOST:PORT"),
-    "a proxy with a path": (["--proxy", "http://x:1/a", URL], "write it as http://HOST:PORT"),
-    "no proxy": (["--proxy", "", URL], "write it as http://HOST:PORT"),
+    "a network with host bits": (
+        ["--allow-private", "10.0.0.1/8", URL],
+        "--allow-private must be a network without host bits, such as 10.0.0.0/8",
+    ),
+    "a network that is none": (
+        ["--allow-private", "intranet", URL],
+        "--allow-private must be an address or a network such as 10.0.0.0/8, not 'intranet'",
+    ),
+    "a proxy of another scheme": (
+        ["--proxy", "ftp://x", URL],
+        "--proxy must be a URL such as http://127.0.0.1:3128",
+    ),
+    "a proxy with a path": (
+        ["--proxy", "http://x:1/a", URL],
+        "--proxy must be a URL such as http://127.0.0.1:3128",
+    ),
+    "no proxy": (["--proxy", "", URL], "--proxy must be a URL such as http://127.0.0.1:3128"),
     "a proxy, and those of the environment": (
         ["--proxy", "http://x:1", "--trust-env", URL],
         "use --proxy or --trust-env, not both",
     ),
-    "a proxy at no port": (["--proxy", "http://x:99999", URL], "proxy must be a URL such as"),
+    "a proxy at no port": (["--proxy", "http://x:99999", URL], "--proxy must be a URL such as"),
     "a proxy without a scheme": (
         ["--proxy", "127.0.0.1:3128", URL],
-        "write it as http://HOST:PORT",
+        "--proxy must be a URL such as http://127.0.0.1:3128",
     ),
-    "what is no URL": (["http://[x"], "http://[x"),
-    "a port that is none": (["127.0.0.1:99999"], "127.0.0.1:99999"),
-    "an address of IPv6": (["::1"], "::1 is an address of IPv6; in a URL it has brackets: [::1]"),
+    "what is no URL": (["http://[x"], "URL: not an http or https URL: 'http://[x'"),
+    "a port that is none": (
+        ["127.0.0.1:99999"],
+        "URL: not an http or https URL: 'http://127.0.0.1:99999'",
+    ),
+    "an address of IPv6": (["::1"], "::1 is an IPv6 address; in a URL it has brackets: [::1]"),
     "an address of IPv6 and a path": (["http://fe80::1/a?b"], "brackets: [fe80::1]"),
     "an address of IPv6 and a zone": (["fe80::1%eth0"], "brackets: [fe80::1]"),
-    "a file in no directory": (["--jsonl", "/no/where", URL], "/no/where: No such file"),
-    "a directory as a file": (["--jsonl", "/", URL], "cannot write /: Is a directory"),
+    "a file in no directory": (
+        ["--jsonl", "/no/where", URL],
+        "cannot write --jsonl /no/where: No such file",
+    ),
+    "a directory as a file": (["--jsonl", "/", URL], "cannot write --jsonl /: Is a directory"),
     "a file of another form in no directory": (
         ["--csv", "/no/where", URL],
-        "write /no/where: No s",
+        "write --csv /no/where: No s",
     ),
-    "a directory as a sitemap": (["--sitemap-xml", "/", URL], "cannot write /: Is a directory"),
+    "a directory as a sitemap": (
+        ["--sitemap-xml", "/", URL],
+        "cannot write --sitemap-xml /: Is a directory",
+    ),
     "a sitemap in a pipe": (["--sitemap-xml", "-", URL], "--sitemap-xml needs the name of a file"),
     "a sitemap in a device": (
         ["--sitemap-xml", "/dev/null", URL],
-        "write /dev/null: it is no plain file",
+        "write --sitemap-xml /dev/null: it is no plain file",
     ),
     "an archive in a pipe": (["--warc", "-", URL], "--warc needs the name of a file, not '-'"),
-    "an archive in no directory": (["--warc", "/no/where", URL], "/no/where: No such file"),
+    "an archive in no directory": (
+        ["--warc", "/no/where", URL],
+        "cannot write --warc /no/where: No such file",
+    ),
     "two things in one pipe": (
         ["--csv", "-", "--jsonl", "-", URL],
         "--jsonl and --csv cannot both write to standard output",
@@ -158,6 +234,29 @@ def test_wrong_usage_is_status_2_and_one_line_that_names_the_cause(case, monkeyp
     assert (left.value.code, out) == (2, "")
     assert re.fullmatch(r"trio-crawler: .+\n", err)
     assert cause in err
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_told_with_the_option_as_it_was_typed(case, monkeypatch, capsys):
+    words, _ = WRONG[case]
+    monkeypatch.setattr("sys.argv", ["trio-crawler", *words])
+    with pytest.raises(SystemExit):
+        main()
+    err = capsys.readouterr().err
+    typed = [word.replace("_", "-") for word in words if word.startswith("-") and word != "-"]
+    assert any(word in err for word in typed or ["URL", "DIR", "extra argument"])
+    assert not re.search(r"\b(max_|user_|insecure_|allow_|per_|seeds|prefixes|patterns)", err)
+
+
+def test_an_option_has_the_name_of_the_argument_that_it_becomes():
+    parts = (Crawler, HttpFetch, Limits, Politeness)
+    arguments = {name for part in parts for name in signature(part).parameters}
+    made = {"scope", "limits", "politeness", "traps", "fetch", "frontier", "agent", "anchors"}
+    negated = {"robots", "nofollow"}
+    absent = {"max_bytes", "max_links", "tls", "random"}
+    names = {field.name for field in fields(CrawlOptions)}
+    assert arguments - made - negated - absent <= names
+    assert names.isdisjoint(made | negated | absent)
 
 
 @pytest.mark.parametrize("case", ["no URL", "a time that is no number", "a file in no directory"])
@@ -212,7 +311,7 @@ def test_what_may_be_a_password_is_not_told_again_when_it_is_wrong(words, monkey
 def test_what_may_be_a_password_is_not_in_a_traceback_by_the_options():
     words = "--auth u:s3cret --header A:s3cret --cookie a=s3cret --proxy http://u:s3cret@p/"
     params = said(*words.split())
-    options = Options(level=params.pop("talk"), **params)
+    options = CrawlOptions(**params)
     assert options.auth == ("u", "s3cret")
     assert options.proxy == "http://u:s3cret@p/"
     assert "s3cret" not in repr(options)
@@ -262,7 +361,7 @@ def test_the_version_is_that_of_the_package():
 def test_help_names_every_option_and_exit_status(option):
     result = crawl(option)
     assert (result.returncode, result.stderr) == (0, "")
-    names = {name for parameter in command.params for name in parameter.opts} - {"urls"}
+    names = {name for parameter in command.params for name in parameter.opts} - {"seeds"}
     assert names
     assert [name for name in names if name not in result.stdout] == []
     assert [n for n in (0, 1, 2, 3, 130) if not re.search(rf"^ +{n} ", result.stdout, re.M)] == []
@@ -272,14 +371,12 @@ def test_help_shows_each_option_once_under_the_heading_of_its_group():
     text = crawl("--help", env=environment(COLUMNS="96")).stdout
     groups: dict[str, list[str]] = {}
     for line in text.splitlines():
-        if re.fullmatch(r"[A-Z][a-z ]+:", line):
+        if re.fullmatch(r"[A-Z][a-z ,]+:", line):
             named = groups.setdefault(line, [])
         elif found := re.match(r"  (?:-., )?(--[a-z0-9-]+)", line):
             named.append(found[1])
-    titles = ["What is crawled", "How far", "How", "What is sent", "By which way"]
-    titles += ["What is kept", "What is shown"]
-    assert list(groups) == [f"{title}:" for title in titles]
-    assert groups["What is sent:"] == [
+    assert list(groups) == [f"{title}:" for title in Group]
+    assert groups["What to send:"] == [
         "--user-agent",
         "--from",
         "--header",
@@ -288,7 +385,7 @@ def test_help_shows_each_option_once_under_the_heading_of_its_group():
         "--cookies",
     ]
     listed = [name for names in groups.values() for name in names]
-    known = [parameter.opts[-1] for parameter in command.params if parameter.name != "urls"]
+    known = [parameter.opts[-1] for parameter in command.params if parameter.name != "seeds"]
     assert sorted(listed) == sorted([*known, "--help"])
 
 
@@ -315,7 +412,7 @@ def said(*words: str) -> dict[str, object]:
 def test_every_option_of_the_chapter_is_understood_in_its_own_spelling():
     words = "--max_redirect 3 --max_tries=2 --max_tasks 7 --exclude x_y --lenient"
     params = said(*words.split())
-    assert (params["max_redirect"], params["max_tries"], params["max_tasks"]) == (3, 2, 7)
+    assert (params["max_redirects"], params["max_tries"], params["workers"]) == (3, 2, 7)
     assert (params["exclude"], params["strict"]) == (("x_y",), False)
 
 
@@ -340,7 +437,7 @@ def test_the_later_of_strict_and_lenient_counts():
     ],
 )
 def test_quiet_falls_to_zero_and_each_verbose_after_it_adds_one(words, level):
-    assert said(*words)["talk"] == level
+    assert said(*words)["level"] == level
 
 
 def test_a_password_may_have_colons_and_a_user_none():
@@ -351,12 +448,12 @@ def test_a_password_may_have_colons_and_a_user_none():
 
 def test_cookies_are_taken_one_by_one_or_as_a_header_has_them():
     params = said("--cookie", "a=1", "--cookie", "b=2; c=3=4", "--cookie", "d=")
-    assert params["cookie"] == ("a=1", "b=2", "c=3=4", "d=")
+    assert params["own_cookies"] == ("a=1", "b=2", "c=3=4", "d=")
 
 
 @pytest.mark.parametrize("host", ["a.test", "127.0.0.1", "::1", "[::1]", "fe80::1", "bücher.test"])
 def test_a_host_may_be_a_name_or_an_address(host):
-    assert said("--insecure-host", host)["insecure_host"] == (host,)
+    assert said("--insecure-host", host)["insecure_hosts"] == (host,)
 
 
 @pytest.mark.parametrize(
@@ -374,7 +471,7 @@ def test_a_host_may_be_a_name_or_an_address(host):
     ],
 )
 def test_a_url_without_a_scheme_gets_http(word, url):
-    assert command.make_context("trio-crawler", [word]).params["urls"] == (url,)
+    assert command.make_context("trio-crawler", [word]).params["seeds"] == (url,)
 
 
 @pytest.mark.parametrize("word", ["a:b@example.org", "http://me@example.org#x", "ME:@x?a/b"])
@@ -395,7 +492,7 @@ def test_a_user_before_the_host_is_refused_wherever_the_url_goes_on(word):
     ],
 )
 def test_a_sitemap_is_a_url_with_or_without_scheme_or_a_path(word, found):
-    assert said("--sitemap", word)["sitemap"] == (found,)
+    assert said("--sitemap", word)["sitemaps"] == (found,)
 
 
 @pytest.mark.parametrize("word", ["0", "0.25", "1e1"])
@@ -405,7 +502,7 @@ def test_a_delay_is_any_number_of_seconds_that_ends(word):
 
 def test_urls_keep_their_order_and_are_taken_once():
     params = command.make_context("trio-crawler", ["b", "a", "http://b"]).params
-    assert params["urls"] == ("http://b", "http://a")
+    assert params["seeds"] == ("http://b", "http://a")
 
 
 def test_a_crawl_in_the_spelling_of_the_chapter_runs():

@@ -18,8 +18,7 @@ from cli.gate import Gate
 from sites.raw import html, redirect, reply, threaded_raw_server
 from store.batches import admitted
 
-from trio_crawler.cli.main import main
-from trio_crawler.cli.retold import retold
+from trio_crawler.cli.main import main, report_command
 from trio_crawler.store import End
 from trio_crawler.store.store import Store
 
@@ -36,7 +35,7 @@ SITE = {
 
 def tell(*words: str) -> int:
     """Print a report in this process; return its status."""
-    return int(retold.main(list(words), standalone_mode=False))
+    return int(report_command.main(list(words), standalone_mode=False))
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +133,7 @@ def test_changes_of_one_walk_are_none_and_of_two_are_told(tmp_path, capsys):
         walked = capsys.readouterr().out
         assert tell(directory, "--changes") == 0
         again = capsys.readouterr().out
-    assert once.endswith("--refresh makes another, and tells what has changed\n")
+    assert once.endswith("--refresh crawls it again and reports the changes\n")
     told = again[again.index("\nChanges since ") :]
     assert told == walked[walked.index("\nChanges since ") :]
     assert ": 1 new, 1 changed, 1 gone, 0 unchanged\n" in told
@@ -181,7 +180,7 @@ def test_a_file_that_cannot_be_opened_is_status_2_and_one_line(site, option, cap
     assert tell(site[0], option, "/no/where") == 2
     assert capsys.readouterr() == (
         "",
-        "trio-crawler: cannot write /no/where: No such file or directory\n",
+        f"trio-crawler: cannot write {option} /no/where: No such file or directory\n",
     )
 
 
@@ -212,7 +211,9 @@ def test_a_host_of_that_name_is_written_as_a_url(monkeypatch, capsys):
 def test_help_names_every_option_of_it():
     result = crawl("report", "--help")
     assert (result.returncode, result.stderr) == (0, "")
-    names = {name for parameter in retold.params for name in parameter.opts} - {"directory"}
+    names = {name for parameter in report_command.params for name in parameter.opts} - {
+        "directory"
+    }
     assert [name for name in names if name not in result.stdout] == []
     assert "report docs --csv docs.csv" in result.stdout
 

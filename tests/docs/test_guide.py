@@ -13,13 +13,12 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-import click
 import pytest
 
 import trio_crawler
 from trio_crawler import frontier, model, net, report, store, testing
-from trio_crawler.cli.main import command
-from trio_crawler.cli.retold import retold
+from trio_crawler.cli.declaration import GroupedCommand
+from trio_crawler.cli.main import command, report_command
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -230,17 +229,13 @@ def test_the_groups_of_reasons_are_those_of_their_declaration() -> None:
 # The options.
 
 
-def options(of: click.Command) -> str:
+def options(of: GroupedCommand) -> str:
     """Write the options of a command, in their groups."""
     rows: list[str] = []
     context = of.make_context(of.name, [], resilient_parsing=True)
-    headings: dict[str, str] = getattr(of, "_headings", {})
-    for parameter in of.get_params(context):
-        heading = headings.get(parameter.name or "")
-        if heading:
-            rows += ["", f"**{heading}**", "", "| option | effect |", "|---|---|"]
-        told = parameter.get_help_record(context)
-        if told and rows and isinstance(parameter, click.Option):
+    for heading, members in of.groups(context).items():
+        rows += ["", f"**{heading}**", "", "| option | effect |", "|---|---|"]
+        for told in filter(None, (member.get_help_record(context) for member in members)):
             names, effect = (part.replace("|", "\\|").replace("  ", " ") for part in told)
             effect = effect.replace("<", "&lt;").replace("*", "\\*")
             effect = re.sub(r"(?<!\S)(--[\w-]+|rel=nofollow)", r"`\1`", effect)
@@ -251,13 +246,14 @@ def options(of: click.Command) -> str:
 def test_the_options_are_told_from_their_declarations(recorded: Record) -> None:
     said = f"## `trio-crawler URL...`\n\n{options(command)}"
     recorded(
-        GENERATED / "options.md", f"{said}\n## `trio-crawler report DIR`\n\n{options(retold)}"
+        GENERATED / "options.md",
+        f"{said}\n## `trio-crawler report DIR`\n\n{options(report_command)}",
     )
 
 
 def test_no_option_is_missing_from_the_page() -> None:
     page = (GENERATED / "options.md").read_text()
-    for each in (command, retold):
+    for each in (command, report_command):
         for parameter in each.params:
             assert all(name in page for name in parameter.opts if name.startswith("--"))
 

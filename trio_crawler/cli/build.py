@@ -1,20 +1,22 @@
-"""Prepare: a crawl as the options want it."""
+"""Build: the parts of a crawl, made from the options."""
 
 from __future__ import annotations
 
 import math
-import resource
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlsplit
 
+import click
+
 from trio_crawler import (
+    ArgumentError,
     Crawler,
     Fetch,
     HttpFetch,
     Limits,
-    Order,
     Politeness,
     Scope,
     Sitemaps,
@@ -25,83 +27,116 @@ from trio_crawler import (
     depth_first,
     excluding,
     including,
+    normalise,
     report,
     same_site,
     with_prefix,
 )
-from trio_crawler.cli.main import Options
+from trio_crawler.cli.options import CrawlOptions, flag
 from trio_crawler.net import CookieStore
 
 _ORDERS = {"breadth": breadth_first, "depth": depth_first, "sitemap": by_sitemap}
 
-_BESIDES = 100
+_OTHER_FILES = 100
 """File descriptors for everything but connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Hold what a crawl needs: `crawler` makes one, which asks by `asks`.
+    """What a crawl needs.
 
-    The `fetch` is the caller's to open and close; `warc` archives what is asked by `asks`. The
-    certificates of `insecure_hosts`, written as in normalised URLs, are not verified.
+    `crawler` makes the crawler, which fetches by `asks`: that is `fetch`, recorded for `warc` if
+    an archive is written. The caller opens and closes `fetch`. The `seeds` are normalised, and
+    `insecure_hosts` are written as in a URL.
     """
 
     seeds: tuple[str, ...]
     insecure_hosts: tuple[str, ...]
-    limits: Limits
-    politeness: Politeness
-    order: Order
     fetch: HttpFetch
     asks: Fetch
     warc: report.Warc | None
     crawler: Callable[..., Crawler]
 
 
-def planned(options: Options) -> Plan:
-    """Plan the crawl that the options want.
+def planned(options: CrawlOptions) -> Plan:
+    """Plan the crawl that the options ask for.
 
-    Raises ValueError for options that cannot be meant or do not go together, or that need another
-    version of a package.
+    Raises click.UsageError for options that cannot be used, alone or together, and for those that
+    need a package, or a version of one, that is not installed.
     """
-    _make_room(options.max_tasks)
-    limits, politeness, order = _limits(options), _politeness(options), _ORDERS[options.order]
-    insecure = tuple(map(_host, options.insecure_host))
-    fetch = _fetch(options, insecure)
-    make = partial(
-        Crawler,
-        options.urls,
-        scope=_scope(options),
-        limits=limits,
-        politeness=politeness,
-        traps=Traps.off() if options.no_traps else None,
-        sitemaps=_sitemaps(options),
-        order=order,
-        fold_canonical=options.canonical,
-        anchors=bool(options.output or options.links or options.warc),
-        workers=options.max_tasks,
-    )
-    # What is wrong with all that together shows here.
-    seeds = tuple(make(fetch=fetch).plan.seeds)
+    _raise_file_limit(options.workers)
+    with _errors_of():
+        scope = _scope(options)
+        seeds = tuple(dict.fromkeys(map(normalise, options.seeds)))
+        fetch = _fetch(options)
+        make = partial(
+            Crawler,
+            seeds,
+            scope=scope,
+            limits=_limits(options),
+            politeness=_politeness(options),
+            traps=Traps.off() if options.no_traps else None,
+            sitemaps=_sitemaps(options, seeds),
+            order=_ORDERS[options.order],
+            fold_canonical=options.fold_canonical,
+            anchors=bool(options.directory or options.links or options.warc),
+            workers=options.workers,
+        )
+    insecure = tuple(map(_host, options.insecure_hosts))
     warc = _warc(options.warc, seeds)
     asks: Fetch = warc.recording(fetch) if warc else fetch
-    return Plan(seeds, insecure, limits, politeness, order, fetch, asks, warc, make)
+    return Plan(seeds, insecure, fetch, asks, warc, make)
 
 
-def _warc(path: str | None, seeds: Iterable[str]) -> report.Warc | None:
-    return report.Warc(seeds=seeds, gzip=path.endswith(".gz")) if path is not None else None
+@contextmanager
+def _errors_of(**fields: str) -> Iterator[None]:
+    """Raise click.UsageError, which names the option, for the ArgumentError of a block.
+
+    An option has the name of the argument that it becomes, except those in `fields`.
+    """
+    try:
+        yield
+    except ArgumentError as error:
+        option = flag(fields.get(error.argument, error.argument))
+        raise click.UsageError(error.named(option) if option else str(error)) from None
 
 
-def _limits(options: Options) -> Limits:
+def _scope(options: CrawlOptions) -> Scope:
+    scopes = [same_site(options.seeds, lenient=not options.strict)]
+    if options.under:
+        with _errors_of(prefixes="under"):
+            scopes.append(with_prefix(*_prefixes(options)))
+    if options.include:
+        with _errors_of(patterns="include"):
+            scopes.append(including(*options.include))
+    with _errors_of(patterns="exclude"):
+        return all_of(*scopes, excluding(*options.exclude))
+
+
+def _prefixes(options: CrawlOptions) -> list[str]:
+    absolute = [prefix for prefix in options.under if "://" in prefix]
+    paths = [prefix for prefix in options.under if "://" not in prefix]
+    origins = _origins(map(normalise, options.seeds))
+    return absolute + [f"{origin}/{path.lstrip('/')}" for origin in origins for path in paths]
+
+
+def _origins(urls: Iterable[str]) -> list[str]:
+    """Return the origins of normalised URLs, each once."""
+    parts = map(urlsplit, urls)
+    return list(dict.fromkeys(f"{part.scheme}://{part.netloc}" for part in parts))
+
+
+def _limits(options: CrawlOptions) -> Limits:
     return Limits(
-        max_depth=math.inf if options.depth is None else options.depth,
-        max_pages=options.max_pages or math.inf,
-        max_seconds=options.max_time or math.inf,
-        max_redirects=options.max_redirect,
+        max_depth=math.inf if options.max_depth is None else options.max_depth,
+        max_pages=math.inf if options.max_pages is None else options.max_pages,
+        max_seconds=math.inf if options.max_seconds is None else options.max_seconds,
+        max_redirects=options.max_redirects,
         max_tries=options.max_tries,
     )
 
 
-def _politeness(options: Options) -> Politeness:
+def _politeness(options: CrawlOptions) -> Politeness:
     return Politeness(
         per_host=options.per_host,
         delay=options.delay,
@@ -113,26 +148,22 @@ def _politeness(options: Options) -> Politeness:
     )
 
 
-def _sitemaps(options: Options) -> Sitemaps:
-    """Return which sitemaps are read."""
-    if options.no_sitemaps and options.sitemap:
-        raise ValueError("use --sitemap or --no-sitemaps, not both")
-    paths = [word for word in options.sitemap if word.startswith("/")]
-    urls = [word for word in options.sitemap if not word.startswith("/")]
-    try:
-        known = Crawler(urls).plan.seeds
-    except ValueError as error:
-        raise ValueError(str(error).replace("seeds", "--sitemap", 1)) from None
-    found = [*known, *(f"{origin}{path}" for origin in _origins(options) for path in paths)]
-    return Sitemaps(follow=not options.no_sitemaps, also=found)
+def _sitemaps(options: CrawlOptions, seeds: Iterable[str]) -> Sitemaps:
+    if options.no_sitemaps and options.sitemaps:
+        raise click.UsageError("use --sitemap or --no-sitemaps, not both")
+    urls = [word for word in options.sitemaps if not word.startswith("/")]
+    paths = [word for word in options.sitemaps if word.startswith("/")]
+    found = [*urls, *(f"{origin}{path}" for origin in _origins(seeds) for path in paths)]
+    with _errors_of(also="sitemaps"):
+        return Sitemaps(follow=not options.no_sitemaps, also=found)
 
 
-def _fetch(options: Options, insecure: Sequence[str]) -> HttpFetch:
-    if options.proxy and options.trust_env:
-        raise ValueError("use --proxy or --trust-env, not both")
+def _fetch(options: CrawlOptions) -> HttpFetch:
+    if options.proxy is not None and options.trust_env:
+        raise click.UsageError("use --proxy or --trust-env, not both")
     try:
         return HttpFetch(
-            seeds=options.urls,
+            seeds=options.seeds,
             user_agent=options.user_agent,
             contact=options.contact,
             headers=_headers(options),
@@ -140,61 +171,51 @@ def _fetch(options: Options, insecure: Sequence[str]) -> HttpFetch:
             cookies=CookieStore() if options.cookies else None,
             timeout=options.timeout,
             allow_private=options.allow_private,
-            insecure_hosts=insecure,
+            insecure_hosts=options.insecure_hosts,
             http2=options.http2,
             proxy=options.proxy,
             trust_env=options.trust_env,
         )
     except ImportError as error:
-        raise ValueError(str(error)) from None
+        names = [name for name in ("http2", "proxy", "trust_env") if getattr(options, name)]
+        raise click.UsageError(f"{flag(names[0])}: {error}") from None
 
 
-def _headers(options: Options) -> list[tuple[str, str]]:
-    """Give the headers for the seeds; all cookies make one header (RFC 6265, 5.4)."""
-    named = {name.lower() for name, _ in options.header}
+def _headers(options: CrawlOptions) -> Sequence[tuple[str, str]]:
+    """Return the headers for the seeds; all cookies make one header (RFC 6265, 5.4)."""
+    named = {name.lower() for name, _ in options.headers}
     if options.auth and "authorization" in named:
-        raise ValueError("use --auth or a header Authorization, not both")
-    if options.cookie and "cookie" in named:
-        raise ValueError("use --cookie or a header Cookie, not both")
-    cookies = [("Cookie", "; ".join(options.cookie))] if options.cookie else []
-    return [*options.header, *cookies]
-
-
-def _scope(options: Options) -> Scope:
-    filters = [same_site(options.urls, lenient=not options.strict)]
-    if options.under:
-        filters.append(with_prefix(*_prefixes(options)))
-    if options.include:
-        filters.append(including(*options.include))
-    return all_of(*filters, excluding(*options.exclude))
-
-
-def _prefixes(options: Options) -> list[str]:
-    absolute = [prefix for prefix in options.under if "://" in prefix]
-    paths = [prefix for prefix in options.under if "://" not in prefix]
-    origins = _origins(options)
-    return absolute + [f"{origin}/{path.lstrip('/')}" for origin in origins for path in paths]
-
-
-def _origins(options: Options) -> list[str]:
-    """Give the origins of the URLs to crawl, each once."""
-    parts = map(urlsplit, Crawler(options.urls).plan.seeds)
-    return list(dict.fromkeys(f"{part.scheme}://{part.netloc}" for part in parts))
+        raise click.UsageError("use --auth or a --header Authorization, not both")
+    if options.own_cookies and "cookie" in named:
+        raise click.UsageError("use --cookie or a --header Cookie, not both")
+    cookies = [("Cookie", "; ".join(options.own_cookies))] if options.own_cookies else []
+    return [*options.headers, *cookies]
 
 
 def _host(host: str) -> str:
-    """Write a host as normalised URLs have it. Raises ValueError for what is none."""
+    """Return a host, which the fetch has accepted, as a URL has it, without brackets."""
     bare = host.strip("[]")
-    (seed,) = Crawler([f"https://[{bare}]/" if ":" in bare else f"https://{bare}/"]).plan.seeds
-    return urlsplit(seed).hostname or ""
+    url = normalise(f"https://[{bare}]/" if ":" in bare else f"https://{bare}/")
+    return urlsplit(url).hostname or ""
 
 
-def _make_room(tasks: int) -> None:
-    """Raise the limit of open files to what so many tasks need, as far as it may be raised."""
-    # A task may try two addresses at once, and as many connections again may be kept idle.
-    wanted = 4 * tasks + _BESIDES
+def _warc(path: str | None, seeds: Iterable[str]) -> report.Warc | None:
+    return report.Warc(seeds=seeds, gzip=path.endswith(".gz")) if path is not None else None
+
+
+def _raise_file_limit(workers: int) -> None:
+    """Raise the limit of open files to the needs of so many workers, as far as it may be."""
+    try:
+        import resource
+    except ImportError:
+        # Windows has no such limit.
+        return
+    # A worker may try two addresses at once, and as many connections again may be idle.
+    wanted = 4 * workers + _OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY:
         wanted = min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        # Some systems have a maximum below a hard limit of infinity.
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,16 +1,26 @@
-"""Keep: the crawl directory that -o names, and what is written together with it."""
+"""The crawl directory: what is stored there of the options, and the files written with it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import trio
 
-from trio_crawler import History, Outcome, SqliteFrontier, StoreError, report
+from trio_crawler import (
+    History,
+    Outcome,
+    Politeness,
+    SqliteFrontier,
+    StoreError,
+    __version__,
+    report,
+)
 from trio_crawler.cli.build import Plan
-from trio_crawler.cli.main import Options
-from trio_crawler.cli.outputs import STANDARD_OUTPUT, exported
-from trio_crawler.cli.settings import meaning, place, settings
+from trio_crawler.cli.declaration import declared, requested
+from trio_crawler.cli.options import CrawlOptions, SharedOptions
+from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.sink import is_plain
 from trio_crawler.report import Report, to_jsonl
 from trio_crawler.store import Stream
@@ -19,15 +29,16 @@ _PORTION = 64
 """Stored outcomes between two checkpoints."""
 
 
-class Keep:
-    """Hold what lasts beyond this run: an open frontier, and the streams beside it.
+class CrawlDirectory:
+    """What lasts beyond this run: an open frontier, and the streams beside it.
 
-    A new JSON Lines file begins with what earlier runs of the walk have settled. A new WARC file
-    does not: bodies are not kept. Raises StoreError for a stream that cannot be written.
+    A new JSON Lines file begins with the outcomes of the earlier runs of the walk. A new WARC
+    file does not, since the directory has no bodies. Raises StoreError for a stream that cannot
+    be written.
     """
 
     def __init__(
-        self, frontier: SqliteFrontier, options: Options, warc: report.Warc | None
+        self, frontier: SqliteFrontier, options: CrawlOptions, warc: report.Warc | None
     ) -> None:
         self.frontier = frontier
         self._options = options
@@ -41,27 +52,27 @@ class Keep:
             self._archive = frontier.stream(options.warc, *parts)
             self._streams.append(self._archive)
         with History(frontier.directory) as history:
-            # Its lines are a stream of this run.
-            leave_alone(history, {**exported(options), "--jsonl": None})
+            # These two are streams of this run, and so files of the crawl.
+            leave_alone(history, options, streams=("--jsonl", "--warc"))
 
     def _lines(self) -> bytes:
-        # At once: what is written in part would not be new any more.
+        # All at once: a file that has a part of them is not new any more.
         return b"".join(map(to_jsonl, self.frontier.outcomes()))
 
-    async def recall(self, told: Report) -> None:
-        """Tell what earlier runs of the walk have settled, and the archive what it holds."""
+    async def restore(self, result: Report) -> None:
+        """Add the outcomes of earlier runs to the report, and restore the state of the archive."""
         for number, outcome in enumerate(self.frontier.outcomes()):
             if number % _PORTION == 0:
                 await trio.lowlevel.checkpoint()
-            told.add(outcome)
+            result.add(outcome)
         if self._archive is not None and not self._archive.is_new:
-            await trio.to_thread.run_sync(self._recall_archive)
+            await trio.to_thread.run_sync(self._restore_archive)
 
-    def _recall_archive(self) -> None:
-        archive = place(self._options.warc, self.frontier.directory)
+    def _restore_archive(self) -> None:
+        archive = _relative(self._options.warc, self.frontier.directory)
         with History(self.frontier.directory) as history:
             runs = [run for run in history.runs if run.walk == history.walks]
-        # What a run without the archive has fetched is not in it.
+        # The archive lacks the responses of a run without it.
         if self._warc is not None and all(run.settings.get("warc") == archive for run in runs):
             self._warc.restore(self.frontier.bodies())
 
@@ -71,18 +82,73 @@ class Keep:
             stream.add(outcome)
 
 
-def frontier_of(options: Options, plan: Plan, directory: str) -> SqliteFrontier:
-    """Make the frontier that keeps the crawl in a directory."""
+def frontier_of(options: CrawlOptions, plan: Plan, directory: str) -> SqliteFrontier:
+    """Return the frontier that keeps the crawl in a directory."""
     return SqliteFrontier(
         directory,
-        meaning=meaning(options, plan),
+        meaning=_meaning(options, plan.seeds),
         refresh=options.refresh,
-        settings=settings(options, plan, directory),
+        settings=_settings(options, plan, directory),
     )
 
 
-def leave_alone(history: History, files: Mapping[str, str | None]) -> None:
-    """Raise StoreError for an export that would take the place of a file of the crawl itself."""
-    for path in files.values():
-        if path is not None and path != STANDARD_OUTPUT and history.owns(path):
-            raise StoreError(f"{path}: the crawl itself needs it: give another path")
+def _meaning(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, Any]:
+    """Return the options that define the crawl; the order of several values does not count."""
+    values = {
+        each.key: getattr(options, name)
+        for name, each in declared(CrawlOptions)
+        if each.same_crawl
+    }
+    # Two spellings of a URL are one crawl.
+    values["urls"] = tuple(seeds)
+    lists = {key: sorted(value) for key, value in values.items() if isinstance(value, tuple)}
+    return values | lists
+
+
+def _settings(options: CrawlOptions, plan: Plan, directory: str) -> dict[str, Any]:
+    """Return how the crawl is run, for readers of the directory; no value may be a secret."""
+    recorded = {
+        each.key: getattr(options, name) for name, each in declared(CrawlOptions) if each.recorded
+    }
+    return recorded | {
+        "version": __version__,
+        "seeds": list(plan.seeds),
+        "insecure_hosts": list(plan.insecure_hosts),
+        "warc": _relative(options.warc, directory),
+    }
+
+
+def politeness_of(settings: Mapping[str, Any]) -> Politeness | None:
+    """Return how gentle a crawl of the command was; None for a crawl of another program."""
+    if "per_host" not in settings:
+        return None
+    return Politeness(
+        per_host=settings["per_host"],
+        delay=settings["delay"],
+        adaptive=settings["adaptive"],
+        patience=settings["patience"],
+        robots=not settings["ignore_robots"],
+        nofollow=not settings["ignore_nofollow"],
+    )
+
+
+def _relative(path: str | None, directory: str | os.PathLike[str]) -> str | None:
+    """Return a path from the directory on: both may be moved together."""
+    if path is None:
+        return None
+    path = os.path.realpath(path)
+    try:
+        return os.path.relpath(path, os.path.realpath(directory))
+    except ValueError:
+        # On Windows no path leads from one drive to another.
+        return path
+
+
+def leave_alone(history: History, options: SharedOptions, *, streams: Iterable[str] = ()) -> None:
+    """Raise StoreError for an export that would replace a file of the crawl itself.
+
+    `streams` are the options whose files are files of the crawl.
+    """
+    for flag, (path, _) in requested(options).items():
+        if flag not in streams and path != STANDARD_OUTPUT and history.owns(path):
+            raise StoreError(f"{flag} {path}: the crawl itself needs it: give another path")

@@ -1,4 +1,4 @@
-"""Closing: the report is printed, what went wrong is said, and the exit status follows."""
+"""The end of a command: print its report and its errors, and return the exit status."""
 
 from __future__ import annotations
 
@@ -6,44 +6,56 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from trio_crawler import StoreError
-from trio_crawler.cli.exports import Export
-from trio_crawler.cli.main import WRONG_USAGE
+from trio_crawler.cli.declaration import declared
+from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
-from trio_crawler.cli.told import tell
-from trio_crawler.report import Report
 from trio_crawler.store import DifferentCrawl, InUse
 
-CLOSED_PIPE = 128 + signal.SIGPIPE
-_FAULT, _NOTHING = 1, 3
+if TYPE_CHECKING:
+    # Both import Trio and the parsers, which --help does not need.
+    from trio_crawler.cli.exports import Export
+    from trio_crawler.report import Report
+
+FAULT, WRONG_USAGE, NOTHING = 1, 2, 3
+# A command that a signal ended exits with 128 and the signal's number. Windows has no SIGPIPE.
+INTERRUPTED = 128 + signal.SIGINT
+CLOSED_PIPE = 128 + getattr(signal, "SIGPIPE", 13)
+
+
+def tell(line: str) -> None:
+    """Print a line to standard error; on a full disk it is lost, and the crawl goes on.
+
+    Raises BrokenPipeError when the reader has left.
+    """
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+
+
+def complain(sentence: str) -> None:
+    """Print in one line what is wrong."""
+    tell(f"trio-crawler: {sentence}")
 
 
 def guarded(work: Callable[[], int]) -> int:
     """Do the work of a command and return its exit status, also when its reader leaves.
 
-    A crawl directory that cannot be used is told in one line.
+    One line tells why a crawl directory cannot be used.
     """
     status = CLOSED_PIPE
     try:
         status = work()
     except* BrokenPipeError:
         # The reader of our output has left, as `head` does: end without a word.
-        discard_output()
+        _discard_output()
     except* StoreError as group:
         status = _refused(_first(group))
     return status
-
-
-def discard_output() -> None:
-    """Have Python not complain when it flushes standard output at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def complain(sentence: str) -> None:
-    """Say in one line what went wrong."""
-    tell(f"trio-crawler: {sentence}")
 
 
 def close(report: Report, text: str, exports: Sequence[Export], stopped: int = 0) -> int:
@@ -63,9 +75,9 @@ def close(report: Report, text: str, exports: Sequence[Export], stopped: int = 0
     if stopped:
         return 128 + stopped
     if report.no_pages:
-        return _NOTHING
+        return NOTHING
     whole = printed and all(export.whole for export in exports)
-    return _FAULT if report.problems or errors or not whole else 0
+    return FAULT if report.problems or errors or not whole else 0
 
 
 def _printed(text: str, output: TextIO) -> bool:
@@ -75,9 +87,14 @@ def _printed(text: str, output: TextIO) -> bool:
         raise
     except OSError as error:
         complain(f"cannot write the report: {error.strerror}")
-        discard_output()
+        _discard_output()
         return False
     return True
+
+
+def _discard_output() -> None:
+    """Keep Python from complaining when it flushes standard output at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _first(group: BaseExceptionGroup[StoreError]) -> StoreError:
@@ -86,5 +103,10 @@ def _first(group: BaseExceptionGroup[StoreError]) -> StoreError:
 
 
 def _refused(error: StoreError) -> int:
-    complain(str(error))
-    return WRONG_USAGE if isinstance(error, DifferentCrawl | InUse) else _FAULT
+    complain(_difference(error) if isinstance(error, DifferentCrawl) else str(error))
+    return WRONG_USAGE if isinstance(error, DifferentCrawl | InUse) else FAULT
+
+
+def _difference(error: DifferentCrawl) -> str:
+    """Return the text of an error with the options as they are typed."""
+    return error.named({each.key: each.flag for _, each in declared(CrawlOptions)})

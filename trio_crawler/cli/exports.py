@@ -1,28 +1,47 @@
-"""Exports: the files that options ask for, and how an outcome is written to each."""
+"""Exports: the files that options ask for, and how each of them gets its name when it is whole."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from io import BufferedWriter, FileIO
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, Protocol
+from urllib.parse import quote
 
 from trio_crawler import Outcome, report
-from trio_crawler.cli.drafts import Draft, Drafted, Plain, Sitemaps
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
-from trio_crawler.cli.sink import Sink
+from trio_crawler.cli.sink import Sink, opened
 from trio_crawler.report import to_jsonl
+from trio_crawler.store import FileLock
+
+
+class Target(Protocol):
+    """The file of an export, while it is written."""
+
+    file: FileIO
+
+    def keep(self) -> None:
+        """Move the file to its name, once it is closed. Raises OSError."""
+
+    def drop(self) -> None:
+        """Abandon the file."""
 
 
 class Export:
-    """One file that outcomes are written to; a context manager that ends it, however it is left.
+    """One file that outcomes are written to; the end of its context manager closes it.
 
-    A draft gets its name only when it is `whole`, and nothing went wrong. `error` says what did.
+    The file gets its name only if it is `whole` and there was no `error`.
     """
 
     def __init__(
         self,
         path: str,
-        file: Drafted,
+        target: Target,
         encode: Callable[[Outcome], bytes],
         head: bytes = b"",
         *,
@@ -33,8 +52,8 @@ class Export:
         self.path = path
         self.whole = whole
         self.error: OSError | None = None
-        self.sink = Sink(file.file, encode, head, tail, costly=costly)
-        self._file = file
+        self.sink = Sink(target.file, encode, head, tail, costly=costly)
+        self._target = target
         self._ended = False
 
     def __enter__(self) -> Export:
@@ -45,63 +64,230 @@ class Export:
         self.finish()
 
     def finish(self) -> None:
-        """Write what is left, and give the file its name."""
+        """Write the rest, and move the file to its name."""
         if self._ended:
             return
         self._ended = True
         self.sink.close()
         self.error = self.sink.error
         if self.error or self.sink.stuck or not self.whole:
-            self._file.drop()
+            self._target.drop()
             return
         try:
-            self._file.keep()
+            self._target.keep()
         except OSError as error:
             self.error = error
-            self._file.drop()
+            self._target.drop()
 
 
-_FORMS: dict[str, tuple[Callable[[Outcome], bytes], bytes]] = {
-    "--jsonl": (to_jsonl, b""),
-    "--csv": (report.csv_row, report.CSV_HEAD),
-    "--links": (report.link_rows, report.LINKS_HEAD),
-    "--sitemap-xml": (report.sitemap_entry, b""),
-}
+def exports(paths: Mapping[str, str], *, whole: bool = True) -> Iterator[Export]:
+    """Open files, by the options that name them.
 
-
-def exports(files: Mapping[str, str | None], *, whole: bool = True) -> Iterator[Export]:
-    """Open the files that are asked for, by the options that do.
-
-    Raises OSError, with the file's name as it was given.
+    Raises OSError, whose `filename` is the option with the file, as they were typed.
     """
-    for option, path in files.items():
-        if path is not None:
-            encode, head = _FORMS[option]
-            yield Export(path, _placed(option, path), encode, head, whole=whole)
+    for flag, path in paths.items():
+        encode, head, target = _FORMS[flag]
+        with _naming(flag, path):
+            at = InPlace(path) if path == STANDARD_OUTPUT else target(path)
+            yield Export(path, at, encode, head, whole=whole)
 
 
-def plain(
+def in_place(
+    flag: str,
     path: str,
     encode: Callable[[Outcome], bytes] = to_jsonl,
     head: bytes = b"",
     **more: Any,
 ) -> Export:
-    """Open a file that is written as it is, also while somebody reads it. Raises OSError."""
-    with _naming(path):
-        return Export(path, Plain(path), encode, head, **more)
+    """Open a file that a reader may follow while it is written.
 
-
-def _placed(option: str, path: str) -> Drafted:
-    with _naming(path):
-        if option == "--sitemap-xml":
-            return Sitemaps(path)
-        return Plain(path) if path == STANDARD_OUTPUT else Draft(path)
+    Raises OSError as `exports` does.
+    """
+    with _naming(flag, path):
+        return Export(path, InPlace(path), encode, head, **more)
 
 
 @contextmanager
-def _naming(path: str) -> Iterator[None]:
+def _naming(flag: str, path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        error.filename = path
+        error.filename = f"{flag} {path}"
         raise
+
+
+class InPlace:
+    """A file that has its name from the beginning: its reader need not wait for the end."""
+
+    def __init__(self, path: str) -> None:
+        self.file = opened(path)
+
+    def keep(self) -> None:
+        """Do nothing: it has its name."""
+
+    def drop(self) -> None:
+        """Do nothing: the written part stays."""
+
+
+class Draft:
+    """A file that is written as `PATH.part`, while an earlier file PATH stays as it is.
+
+    A pipe or a device is written in place. Raises OSError.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = os.path.realpath(path)
+        self._written = f"{self._path}.part"
+        self._claim: _Claim | None = None
+        if os.path.isfile(self._path) or not os.path.exists(self._path):
+            self.file, self._claim = _claimed(self._written)
+        else:
+            self.file = opened(self._path)
+
+    def keep(self) -> None:
+        """Move the file to its name, once it is closed. Raises OSError."""
+        self.keep_as(self._path)
+
+    def keep_as(self, path: str) -> None:
+        """Move the file to another name, once it is closed. Raises OSError."""
+        if self._claim is not None:
+            with self._claim.ending():
+                os.replace(self._written, path)
+            self._claim = None
+
+    def drop(self) -> None:
+        """Remove the file, unless it has its name: then another program may be writing there."""
+        if self._claim is not None:
+            with suppress(OSError):
+                self.file.close()
+            with suppress(OSError), self._claim.ending():
+                os.unlink(self._written)
+            self._claim = None
+
+
+class _Claim:
+    """A lock on a draft. It lasts longer than the file is open: until the file has its name.
+
+    Raises OSError.
+    """
+
+    def __init__(self, file: FileIO, path: str) -> None:
+        # The lock is on the open file, which stays open with the duplicate.
+        self._file = os.dup(file.fileno())
+        with ExitStack() as on_error:
+            on_error.callback(os.close, self._file)
+            try:
+                self._lock = FileLock(self._file, Path(path))
+            except BlockingIOError as error:
+                busy = "another crawl or report is writing it"
+                raise OSError(errno.EBUSY, busy) from error
+            on_error.pop_all()
+
+    def release(self) -> None:
+        """Let another program write the draft."""
+        self._lock.release()
+        os.close(self._file)
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Release the lock after the block, which moves or removes the file.
+
+        If the block raises OSError the lock is held, but for Windows, where it is released
+        before: there no open file can be moved or removed.
+        """
+        if os.name == "nt":
+            self.release()
+            yield
+        else:
+            yield
+            self.release()
+
+
+def _claimed(path: str) -> tuple[FileIO, _Claim]:
+    """Open a draft that no other program is writing. Raises OSError."""
+    while True:
+        # Not truncated before it is ours.
+        file = FileIO(path, "w", opener=lambda name, how: os.open(name, how & ~os.O_TRUNC, 0o666))
+        with ExitStack() as on_error:
+            on_error.callback(file.close)
+            claim = _Claim(file, path)
+            on_error.callback(claim.release)
+            # Else another program has given it its name before it was locked.
+            if _is_at(file, path):
+                file.seek(0)
+                file.truncate()
+                on_error.pop_all()
+                return file, claim
+
+
+def _is_at(file: FileIO, path: str) -> bool:
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    return False
+
+
+class SitemapFiles:
+    """A sitemap, or an index and the sitemaps that it names, `NAME-1.xml` and so on beside it.
+
+    Entries are gathered in a file without a name. Raises OSError.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(os.path.realpath(path))
+        self._drafts = [Draft(path)]
+        if not stat.S_ISREG(os.fstat(self._drafts[0].file.fileno()).st_mode):
+            self._drafts[0].file.close()
+            self._drafts[0].drop()
+            raise OSError(errno.ESPIPE, "it is no plain file, and may have to become several")
+        self._entries = TemporaryFile(dir=self._path.parent)  # noqa: SIM115 - `keep` closes it
+        # The sink closes its own.
+        self.file = FileIO(os.dup(self._entries.fileno()), "w")
+
+    def keep(self) -> None:
+        """Write the files from the entries, and move them to their names. Raises OSError."""
+        with self._entries as entries:
+            entries.seek(0)
+            home = report.sitemap_home(entries.readline())
+            entries.seek(0)
+            for number, part in enumerate(report.sitemap_parts(entries), 1):
+                if number > 1:
+                    self._drafts.append(Draft(str(self._numbered(number))))
+                _write(self._drafts[-1], part)
+        if len(self._drafts) > 1:
+            self._name(home)
+        else:
+            self._drafts[0].keep()
+
+    def _name(self, home: str) -> None:
+        """Move the sitemaps to their names first, and then the index, which leads to them."""
+        paths = [self._numbered(number) for number in range(1, len(self._drafts) + 1)]
+        for draft, path in zip(self._drafts, paths, strict=True):
+            draft.keep_as(str(path))
+        index = Draft(str(self._path))
+        self._drafts.append(index)
+        names = (quote(os.fsencode(path.name)) for path in paths)
+        _write(index, [report.sitemap_index(home + name for name in names)])
+        index.keep()
+
+    def drop(self) -> None:
+        """Remove the files that have no name yet."""
+        self._entries.close()
+        for draft in self._drafts:
+            draft.drop()
+
+    def _numbered(self, number: int) -> Path:
+        return self._path.with_stem(f"{self._path.stem}-{number}")
+
+
+def _write(draft: Draft, chunks: Iterable[bytes]) -> None:
+    with BufferedWriter(draft.file, 64 * 1024) as file:
+        for chunk in chunks:
+            file.write(chunk)
+
+
+_FORMS: dict[str, tuple[Callable[[Outcome], bytes], bytes, Callable[[str], Target]]] = {
+    "--jsonl": (to_jsonl, b"", Draft),
+    "--csv": (report.csv_row, report.CSV_HEAD, Draft),
+    "--links": (report.link_rows, report.LINKS_HEAD, Draft),
+    "--sitemap-xml": (report.sitemap_entry, b"", SitemapFiles),
+}

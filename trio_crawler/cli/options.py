@@ -1,236 +1,431 @@
-"""What the command understands: its options in their groups, as its help shows them."""
+"""Options: each is declared once, as a field with its flags, its help and what is stored of it.
+
+A field has the name of the argument of the library that it becomes, where there is one. This
+module imports nothing of the library: `--help` needs none of it.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import click
 
-from trio_crawler.cli import parsing as values
-from trio_crawler.cli.output import ARCHIVE, DIRECTORY, EXPORTS, TALK, WHY, Command, Option
+from trio_crawler.cli import parsing
+from trio_crawler.cli.declaration import Group, Output, declaration, declared, option
 
-_count = click.IntRange(min=0)
-_some = click.IntRange(min=1)
-_seconds = click.FloatRange(min=0, min_open=True)
+NORMAL = 2
+"""The `level` between `-q` (0) and `-v` (3)."""
 
-_CRAWLED: tuple[Option, ...] = (
-    click.option(
+
+def _level(context: click.Context, parameter: click.Parameter, words: Any) -> int:
+    # The order counts, as in the chapter's crawler: -q falls to 0, each -v after it adds one.
+    level = NORMAL
+    for word in words or ():
+        level = 0 if word == "quiet" else min(level + 1, 3)
+    return level
+
+
+_COUNT = click.IntRange(min=0)
+_POSITIVE = click.IntRange(min=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedOptions:
+    """The options of both commands."""
+
+    jsonl: str | None = option(
+        Group.FILES,
+        "--jsonl",
+        metavar="FILE",
+        output=Output.STREAM,
+        help="Write every result to FILE as a line of JSON. With '-' it goes to standard output, "
+        "and the report to standard error.",
+    )
+    csv: str | None = option(
+        Group.FILES,
+        "--csv",
+        metavar="FILE",
+        output=Output.STREAM,
+        help="Write every result to FILE as a line of CSV, for a spreadsheet; '-' as above.",
+    )
+    links: str | None = option(
+        Group.FILES,
+        "--links",
+        metavar="FILE",
+        output=Output.STREAM,
+        help="Write every link of every page to FILE as a line of CSV, with the text of the "
+        "link; '-' as above.",
+    )
+    sitemap_xml: str | None = option(
+        Group.FILES,
+        "--sitemap-xml",
+        metavar="FILE",
+        output=Output.FILE,
+        help="Write a sitemap of all pages without a problem. For more than 50,000 pages FILE is "
+        "an index, and the sitemaps are beside it.",
+    )
+    why: bool = option(
+        Group.SHOWN,
+        "--why",
+        is_flag=True,
+        help="List every link that was not followed, with the reason.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlOptions(SharedOptions):
+    """The options of a crawl; passwords are not in its repr."""
+
+    seeds: tuple[str, ...] = option(
+        Group.CRAWLED,
+        nargs=-1,
+        metavar="URL...",
+        callback=parsing.urls,
+        same_crawl=True,
+        stored="urls",
+    )
+    strict: bool = option(
+        Group.CRAWLED,
         "--strict/--lenient",
         default=True,
-        help="Stay on the host of a URL, with or "
-        "without www. (strict, the default), or on its registrable domain (lenient).",
-    ),
-    click.option(
+        same_crawl=True,
+        help="Stay on the host of each URL, with or without www. (strict, the default), or on "
+        "its domain with all subdomains (lenient).",
+    )
+    include: tuple[str, ...] = option(
+        Group.CRAWLED,
         "--include",
         metavar="REGEX",
         multiple=True,
-        help="Follow only URLs in which REGEX is found. Repeatable: one must be found.",
-    ),
-    click.option(
+        same_crawl=True,
+        help="Follow only URLs in which the regular expression is found. Repeatable: one of them "
+        "must be found.",
+    )
+    exclude: tuple[str, ...] = option(
+        Group.CRAWLED,
         "--exclude",
         metavar="REGEX",
         multiple=True,
-        help="Do not follow URLs in which REGEX is found. Repeatable.",
-    ),
-    click.option(
+        same_crawl=True,
+        help="Do not follow URLs in which the regular expression is found. Repeatable.",
+    )
+    under: tuple[str, ...] = option(
+        Group.CRAWLED,
         "--under",
         metavar="PREFIX",
         multiple=True,
-        callback=values.prefixes,
-        help="Follow only URLs that begin with "
-        "PREFIX: a URL, or a path on the hosts given. Repeatable.",
-    ),
-    click.option(
+        callback=parsing.prefixes,
+        same_crawl=True,
+        help="Follow only URLs that begin with PREFIX, which is a URL or a path on the given "
+        "hosts. Repeatable.",
+    )
+    sitemaps: tuple[str, ...] = option(
+        Group.CRAWLED,
         "--sitemap",
         metavar="URL",
         multiple=True,
-        callback=values.sitemaps,
-        help="Read this sitemap besides those that robots.txt names: "
-        "a URL, or a path on the hosts given. Repeatable.",
-    ),
-    click.option("--no-sitemaps", is_flag=True, help="Read no sitemap at all."),
-    click.option(
+        callback=parsing.sitemaps,
+        same_crawl=True,
+        help="Read this sitemap too, besides those that robots.txt names: a URL, or a path on "
+        "the given hosts. Repeatable.",
+    )
+    no_sitemaps: bool = option(
+        Group.CRAWLED,
+        "--no-sitemaps",
+        is_flag=True,
+        same_crawl=True,
+        help="Read no sitemap at all.",
+    )
+    fold_canonical: bool = option(
+        Group.CRAWLED,
         "--canonical",
         is_flag=True,
-        help="Take a page that names another as its canonical one for a duplicate of that.",
-    ),
-    click.option("--ignore-robots", is_flag=True, help="Do not ask for robots.txt."),
-    click.option(
+        same_crawl=True,
+        help="Treat a page that names another one as its canonical page as a duplicate of that "
+        "page.",
+    )
+    ignore_robots: bool = option(
+        Group.CRAWLED,
+        "--ignore-robots",
+        is_flag=True,
+        same_crawl=True,
+        recorded=True,
+        help="Neither request nor obey robots.txt.",
+    )
+    ignore_nofollow: bool = option(
+        Group.CRAWLED,
         "--ignore-nofollow",
         is_flag=True,
-        help="Follow links also where rel=nofollow, a robots meta element or X-Robots-Tag "
-        "asks not to.",
-    ),
-    click.option(
-        "--no-traps", is_flag=True, help="Follow also URLs that look as if there were no end."
-    ),
-)
-
-_FAR: tuple[Option, ...] = (
-    click.option("--depth", metavar="N", type=_count, help="Follow links at most N deep."),
-    click.option("--max-pages", metavar="N", type=_some, help="Fetch at most N pages."),
-    click.option(
+        same_crawl=True,
+        recorded=True,
+        help="Follow links even where rel=nofollow, a robots meta element or X-Robots-Tag asks "
+        "crawlers not to.",
+    )
+    no_traps: bool = option(
+        Group.CRAWLED,
+        "--no-traps",
+        is_flag=True,
+        same_crawl=True,
+        help="Follow even URLs that look endless, such as those of a calendar.",
+    )
+    max_depth: int | None = option(
+        Group.BOUNDS,
+        "--depth",
+        metavar="N",
+        type=_COUNT,
+        same_crawl=True,
+        help="Follow at most N links in a row, counted from the given URLs.",
+    )
+    max_pages: int | None = option(
+        Group.BOUNDS,
+        "--max-pages",
+        metavar="N",
+        type=_POSITIVE,
+        recorded=True,
+        help="Fetch at most N pages.",
+    )
+    max_seconds: float | None = option(
+        Group.BOUNDS,
         "--max-time",
         metavar="SECONDS",
-        type=_seconds,
-        help="Start nothing more after so many seconds; end 5 seconds later at the latest.",
-    ),
-    click.option(
+        type=float,
+        recorded=True,
+        help="Start no request after this time. Requests in flight get 5 more seconds.",
+    )
+    max_redirects: int = option(
+        Group.BOUNDS,
         "--max-redirect",
         metavar="N",
-        type=_count,
+        type=_COUNT,
         default=10,
         show_default=True,
+        same_crawl=True,
         help="Follow at most N redirects in a row.",
-    ),
-)
-
-_HOW: tuple[Option, ...] = (
-    click.option(
+    )
+    max_tries: int = option(
+        Group.SPEED,
         "--max-tries",
         metavar="N",
-        type=_some,
+        type=_POSITIVE,
         default=4,
         show_default=True,
+        recorded=True,
         help="Try a URL at most N times when the network fails or the server is busy.",
-    ),
-    click.option(
+    )
+    workers: int = option(
+        Group.SPEED,
         "--max-tasks",
         metavar="N",
-        type=_some,
+        type=_POSITIVE,
         default=10,
         show_default=True,
+        recorded=True,
+        stored="workers",
         help="Fetch at most N URLs at the same time.",
-    ),
-    click.option(
+    )
+    timeout: float = option(
+        Group.SPEED,
         "--timeout",
         metavar="SECONDS",
-        type=_seconds,
+        type=float,
         default=30.0,
         show_default=True,
-        help="Give up on one try of one URL after so many seconds, all in all.",
-    ),
-    click.option(
+        recorded=True,
+        help="Give up one try of a URL when it takes longer than this, from the lookup of the "
+        "host to the end of the body.",
+    )
+    per_host: int = option(
+        Group.SPEED,
         "--per-host",
         metavar="N",
-        type=_some,
+        type=_POSITIVE,
         default=4,
         show_default=True,
+        recorded=True,
         help="Fetch at most N URLs of one host at the same time.",
-    ),
-    click.option(
+    )
+    delay: float = option(
+        Group.SPEED,
         "--delay",
         metavar="SECONDS",
         type=float,
-        callback=values.seconds,
         default=0.0,
         show_default=True,
-        help="Wait so long between two requests to one host; longer if its robots.txt says so.",
-    ),
-    click.option(
+        recorded=True,
+        help="Wait at least this time between two requests to one host. A longer delay in its "
+        "robots.txt is obeyed.",
+    )
+    adaptive: bool = option(
+        Group.SPEED,
         "--adaptive",
         is_flag=True,
-        help="Begin with --per-host, then fetch more at the same time from hosts that are quick "
-        "and less from those that are slow.",
-    ),
-    click.option(
+        recorded=True,
+        help="Begin with --per-host, then raise that limit for a host that answers quickly, and "
+        "lower it for one that slows down.",
+    )
+    patience: float = option(
+        Group.SPEED,
         "--patience",
         metavar="SECONDS",
         type=float,
-        callback=values.seconds,
         default=360.0,
         show_default=True,
-        help="Give up a host that has answered before when it fails for so long.",
-    ),
-    click.option(
+        recorded=True,
+        help="Give up a host that has answered before, once all its answers have failed for this "
+        "long.",
+    )
+    order: str = option(
+        Group.SPEED,
         "--order",
         metavar="WORD",
         type=click.Choice(["breadth", "depth", "sitemap"]),
         default="breadth",
         show_default=True,
-        help="Fetch first what is nearest to a seed (breadth), what is farthest (depth), or what "
-        "sitemaps give the highest priority (sitemap).",
-    ),
-)
-
-_SENT: tuple[Option, ...] = (
-    click.option(
+        recorded=True,
+        help="Fetch first the URLs that are fewest links away (breadth), those that are most "
+        "links away (depth), or those that sitemaps give the highest priority (sitemap).",
+    )
+    user_agent: str | None = option(
+        Group.SENT,
         "--user-agent",
         metavar="TEXT",
-        help="Say TEXT as the User-Agent; robots.txt is read for the name in it.",
-    ),
-    click.option(
+        help="Send TEXT as the User-Agent, and obey the rules of robots.txt for the name in it.",
+    )
+    contact: str | None = option(
+        Group.SENT,
         "--from",
-        "contact",
         metavar="ADDRESS",
-        callback=values.address,
-        help="Say in From whom to write to: an e-mail address.",
-    ),
-    click.option(
+        help="Send this e-mail address in the header From, so that a site can write to you.",
+    )
+    headers: tuple[tuple[str, str], ...] = option(
+        Group.SENT,
         "--header",
         metavar="'NAME: VALUE'",
         multiple=True,
-        callback=values.headers,
-        help="Send this header to the scheme, host and port of the given URLs, and to no "
-        "other. Repeatable.",
-    ),
-    click.option(
+        callback=parsing.headers,
+        secret=True,
+        help="Send this header, but only to the schemes, hosts and ports of the given URLs. "
+        "Repeatable.",
+    )
+    auth: tuple[str, str] | None = option(
+        Group.SENT,
         "--auth",
         metavar="USER:PASSWORD",
-        callback=values.credentials,
-        help="Log in by HTTP Basic authentication, to the same ones only.",
-    ),
-    click.option(
+        callback=parsing.credentials,
+        secret=True,
+        help="Log in by HTTP Basic authentication; sent only where --header is sent.",
+    )
+    own_cookies: tuple[str, ...] = option(
+        Group.SENT,
         "--cookie",
         metavar="'NAME=VALUE'",
         multiple=True,
-        callback=values.cookies,
-        help="Send this cookie to the same ones only. Repeatable.",
-    ),
-    click.option(
-        "--cookies", is_flag=True, help="Keep the cookies of each host and send them back."
-    ),
-)
-
-_WAY: tuple[Option, ...] = (
-    click.option(
+        callback=parsing.cookies,
+        secret=True,
+        help="Send this cookie; sent only where --header is sent. Repeatable.",
+    )
+    cookies: bool = option(
+        Group.SENT,
+        "--cookies",
+        is_flag=True,
+        help="Store the cookies that a host sets, and send them back to it.",
+    )
+    insecure_hosts: tuple[str, ...] = option(
+        Group.CONNECTIONS,
         "--insecure-host",
         metavar="HOST",
         multiple=True,
-        callback=values.hosts,
-        help="Do not verify the certificate of HOST. Repeatable.",
-    ),
-    click.option(
+        callback=parsing.distinct,
+        recorded=True,
+        stored="insecure_hosts",
+        help="Accept any certificate of HOST. Repeatable.",
+    )
+    allow_private: tuple[str, ...] = option(
+        Group.CONNECTIONS,
         "--allow-private",
         metavar="CIDR",
         multiple=True,
-        help="Connect also to these private addresses, such as 10.0.0.0/8. Repeatable.",
-    ),
-    click.option("--http2", is_flag=True, help="Speak HTTP/2 with servers that know it."),
-    click.option(
+        help="Connect to this private address or network too, such as 10.0.0.0/8. Repeatable.",
+    )
+    http2: bool = option(
+        Group.CONNECTIONS,
+        "--http2",
+        is_flag=True,
+        help="Use HTTP/2 where a server supports it.",
+    )
+    proxy: str | None = option(
+        Group.CONNECTIONS,
         "--proxy",
         metavar="URL",
-        callback=values.proxy,
-        help="Go through this proxy: http, https or socks5.",
-    ),
-    click.option(
-        "--trust-env", is_flag=True, help="Go through the proxies of HTTP_PROXY, NO_PROXY, etc."
-    ),
-)
+        secret=True,
+        help="Send all requests through this proxy: http, https or socks5.",
+    )
+    trust_env: bool = option(
+        Group.CONNECTIONS,
+        "--trust-env",
+        is_flag=True,
+        help="Use the proxies of the environment variables HTTP_PROXY, HTTPS_PROXY, ALL_PROXY "
+        "and NO_PROXY.",
+    )
+    directory: str | None = option(
+        Group.DIRECTORY,
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="Keep the crawl in DIR. The same command continues it where it stopped.",
+    )
+    refresh: bool = option(
+        Group.DIRECTORY,
+        "--refresh",
+        is_flag=True,
+        help="Crawl the site in DIR again, and report what has changed.",
+    )
+    warc: str | None = option(
+        Group.FILES,
+        "--warc",
+        metavar="FILE",
+        output=Output.FILE,
+        recorded=True,
+        help="Archive all requests and responses as a WARC file, compressed if the name ends in "
+        ".gz.",
+    )
+    level: int = option(
+        Group.SHOWN,
+        "-v",
+        "--verbose",
+        flag_value="verbose",
+        multiple=True,
+        expose_value=False,
+        help="Print each URL when it is done, and whole lists in the report.",
+        beside=declaration(
+            Group.SHOWN,
+            "-q",
+            "--quiet",
+            flag_value="quiet",
+            multiple=True,
+            callback=_level,
+            help="Show no live line.",
+        ),
+    )
 
-HEADINGS = {
-    "strict": "What is crawled",
-    "depth": "How far",
-    "max_tries": "How",
-    "user_agent": "What is sent",
-    "insecure_host": "By which way",
-    "output": "What is kept",
-    "why": "What is shown",
-}
-"""The first option of each group, and the heading above it."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions(SharedOptions):
+    """The options of a report."""
+
+    directory: str = option(Group.DIRECTORY, metavar="DIR")
+    changes: bool = option(
+        Group.SHOWN,
+        "--changes",
+        is_flag=True,
+        help="Report what has changed between the last two crawls of the site.",
+    )
+    full: bool = option(
+        Group.SHOWN, "-v", "--verbose", is_flag=True, help="Print whole lists in the report."
+    )
 
 
-def declared(command: Command) -> Command:
-    """Give a command all the options, in this order."""
-    crawled = (*_CRAWLED, *_FAR, *_HOW, *_SENT, *_WAY)
-    for option in reversed((*crawled, *DIRECTORY, *EXPORTS, *ARCHIVE, *WHY, *TALK)):
-        command = option(command)
-    return command
+def flag(name: str) -> str | None:
+    """Return the option of a crawl that sets a field; None if none has this name."""
+    return next((each.flag for field, each in declared(CrawlOptions) if field == name), None)

@@ -1,82 +1,48 @@
-"""Clashes: files that cannot be written as they are asked for, or not together."""
+"""Outputs: the files to write, checked before anything is opened."""
 
 from __future__ import annotations
 
 import os
 import stat
 from contextlib import suppress
-from typing import Protocol
 
 import click
+
+from trio_crawler.cli.declaration import Output, requested
+from trio_crawler.cli.options import CrawlOptions, SharedOptions
 
 STANDARD_OUTPUT = "-"
 
 
-class Exporting(Protocol):
-    """Options that name files to write; None where none is wanted."""
-
-    @property
-    def jsonl(self) -> str | None: ...
-    @property
-    def csv(self) -> str | None: ...
-    @property
-    def links(self) -> str | None: ...
-    @property
-    def sitemap_xml(self) -> str | None: ...
-
-
-class Keeping(Exporting, Protocol):
-    """Options of a crawl that may be kept."""
-
-    @property
-    def output(self) -> str | None: ...
-    @property
-    def refresh(self) -> bool: ...
-    @property
-    def warc(self) -> str | None: ...
-
-
-def check(options: Keeping) -> None:
+def check_crawl(options: CrawlOptions) -> None:
     """Raise click.UsageError for what a crawl cannot write."""
-    if options.refresh and options.output is None:
+    if options.refresh and options.directory is None:
         raise click.UsageError("--refresh needs a crawl directory: name it with -o DIR")
-    if options.output in ("", STANDARD_OUTPUT):
+    if options.directory in ("", STANDARD_OUTPUT):
         raise click.UsageError("-o needs the name of a directory; --jsonl - writes to a pipe")
-    check_files({**exported(options), "--warc": options.warc})
+    check_files(options)
 
 
-def exported(options: Exporting) -> dict[str, str | None]:
-    """Give the files that are asked for, by the options that do."""
-    return {
-        "--jsonl": options.jsonl,
-        "--csv": options.csv,
-        "--links": options.links,
-        "--sitemap-xml": options.sitemap_xml,
-    }
-
-
-def check_files(files: dict[str, str | None]) -> None:
-    """Raise click.UsageError if two are the same, or one cannot be standard output."""
-    for option in ("--sitemap-xml", "--warc"):
-        if files.get(option) == STANDARD_OUTPUT:
-            raise click.UsageError(f"{option} needs the name of a file, not '-'")
+def check_files(options: SharedOptions) -> None:
+    """Raise click.UsageError if two files are the same, or one cannot be standard output."""
     known: dict[str, str] = {}
-    for option, path in files.items():
-        if path is None:
-            continue
-        _refuse_report(option, path)
+    for flag, (path, output) in requested(options).items():
+        if path == STANDARD_OUTPUT and output is Output.FILE:
+            raise click.UsageError(f"{flag} needs the name of a file, not '-'")
+        _refuse_report(flag, path)
         place = path if path == STANDARD_OUTPUT else os.path.realpath(path)
         if place in known:
             where = "standard output" if path == STANDARD_OUTPUT else path
-            raise click.UsageError(f"{known[place]} and {option} cannot both write to {where}")
-        known[place] = known[f"{place}.part"] = option
+            raise click.UsageError(f"{known[place]} and {flag} cannot both write to {where}")
+        # The second is the file while it is written.
+        known[place] = known[f"{place}.part"] = flag
 
 
-def _refuse_report(option: str, path: str) -> None:
-    """Refuse the file that the report goes to: opened twice, each would write over the other."""
+def _refuse_report(flag: str, path: str) -> None:
+    """Refuse the file that the report goes to: opened twice, each would overwrite the other."""
     with suppress(OSError, ValueError):
         about = os.stat(path)
         if stat.S_ISREG(about.st_mode) and os.path.samestat(about, os.fstat(1)):
             raise click.UsageError(
-                f"{option}: the report goes to {path}: write '-', and it goes to standard error"
+                f"{flag}: the report goes to {path}: write '-', and it goes to standard error"
             )

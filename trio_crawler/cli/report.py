@@ -1,4 +1,4 @@
-"""Again: what a crawl directory holds, told and written once more."""
+"""The report of a crawl directory: printed again, and exported, without the network."""
 
 from __future__ import annotations
 
@@ -10,70 +10,48 @@ from typing import Any
 import trio
 
 from trio_crawler import History, report, store
-from trio_crawler.cli.directory import leave_alone
-from trio_crawler.cli.exit import close, complain, guarded
+from trio_crawler.cli.declaration import requested
+from trio_crawler.cli.directory import leave_alone, politeness_of
+from trio_crawler.cli.exit import WRONG_USAGE, close, complain, guarded
 from trio_crawler.cli.exports import Export, exports
-from trio_crawler.cli.main import WRONG_USAGE
-from trio_crawler.cli.outputs import exported
-from trio_crawler.cli.retold import Retold
-from trio_crawler.cli.settings import politeness_of
+from trio_crawler.cli.options import ReportOptions
 from trio_crawler.report import Report
 
 _PORTION = 64
-"""Outcomes between two looks at whether somebody still wants them."""
+"""Outcomes between two checks for a cancellation."""
 
 _EARLY = (store.End.STOPPED, store.End.CUT_SHORT)
-_NO_CHANGES = "There was one walk only: --refresh makes another, and tells what has changed"
+_NO_CHANGES = "The site was crawled only once: --refresh crawls it again and reports the changes"
 
 
-def write(directory: str, files: Sequence[Export]) -> None:
-    """Write the outcomes of the last walk to files; for a thread that Trio may cancel."""
-    with History(directory) as history:
-        for number, outcome in enumerate(history.outcomes()):
-            if number % _PORTION == 0:
-                trio.from_thread.check_cancelled()
-            for export in files:
-                export.sink.take(outcome)
-    for export in files:
-        export.whole = True
+def run(options: ReportOptions) -> int:
+    """Print the report of a crawl directory, write exports, and return the exit status."""
+    return guarded(partial(_run, options))
 
 
-def since_before(directory: str, full: bool) -> str:
-    """Tell what has changed since the walk before; "" if there was none."""
-    with History(directory) as history:
-        if history.walks < 2:
-            return ""
-        before = [run.started for run in history.runs if run.walk == history.walks - 1]
-        return report.changes(history.changes(), min(before, default=None), full)
-
-
-def retell(options: Retold) -> int:
-    """Print the report of a crawl directory again, write exports, and return the exit status."""
-    return guarded(partial(_retell, options))
-
-
-def _retell(options: Retold) -> int:
+def _run(options: ReportOptions) -> int:
     with History(options.directory) as history, ExitStack() as stack:
-        leave_alone(history, exported(options))
+        leave_alone(history, options)
+        paths = {flag: path for flag, (path, _) in requested(options).items()}
         try:
-            files = [stack.enter_context(export) for export in exports(exported(options))]
+            files = [stack.enter_context(export) for export in exports(paths)]
         except OSError as error:
             complain(f"cannot write {error.filename}: {error.strerror}")
             return WRONG_USAGE
-        told = Report(why=options.why, full=options.full)
+        result = Report(why=options.why, full=options.full)
         for outcome in history.outcomes():
-            told.add(outcome)
+            result.add(outcome)
             for export in files:
                 export.sink.take(outcome)
         for export in files:
             export.finish()
-        text = _text(history, told, options)
+        text = _text(history, result, options)
     if options.changes:
-        text += "\n\n" + (since_before(options.directory, options.full) or _NO_CHANGES)
-    return close(told, text, files)
+        text += "\n\n" + (changes(options.directory, options.full) or _NO_CHANGES)
+    return close(result, text, files)
 
 
-def _text(history: History, told: Report, options: Retold) -> str:
+def _text(history: History, result: Report, options: ReportOptions) -> str:
     runs = [run for run in history.runs if run.walk == history.walks]
     settings: dict[str, Any] = dict(runs[-1].settings) if runs else {}
     how = runs[-1].how if runs else None
@@ -90,4 +68,25 @@ def _text(history: History, told: Report, options: Retold) -> str:
         directory=options.directory,
         spent=how is store.End.SPENT,
     )
-    return told.text(facts)
+    return result.text(facts)
+
+
+def write(directory: str, files: Sequence[Export]) -> None:
+    """Write the outcomes of the last walk to files, in a thread that Trio may cancel."""
+    with History(directory) as history:
+        for number, outcome in enumerate(history.outcomes()):
+            if number % _PORTION == 0:
+                trio.from_thread.check_cancelled()
+            for export in files:
+                export.sink.take(outcome)
+    for export in files:
+        export.whole = True
+
+
+def changes(directory: str, full: bool) -> str:
+    """Return the changes since the walk before the last one; "" if there was none."""
+    with History(directory) as history:
+        if history.walks < 2:
+            return ""
+        before = [run.started for run in history.runs if run.walk == history.walks - 1]
+        return report.changes(history.changes(), min(before, default=None), full)

@@ -1,4 +1,4 @@
-"""The ending: how a crawl is brought to its end from outside."""
+"""Signals: how Ctrl-C, SIGTERM and the end of --max-time bring a crawl to its end."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ import trio
 from trio_crawler import Crawler
 
 GRACE = 5.0
-"""Seconds that what is in flight may take after the first Ctrl-C, or after --max-time."""
+"""Seconds that requests in flight may take after the first signal, or after --max-time."""
+
+# Not every system has SIGTERM.
+_SIGNALS = [signal.SIGINT, *([signal.SIGTERM] if hasattr(signal, "SIGTERM") else [])]
 
 
 class Ending:
     """Listen for Ctrl-C and SIGTERM: the first stops the crawl, the second cancels `scope`.
 
-    `signal` is the number of the first that came, `phrase` says for people why the crawl ended
-    early, if it did; `at_once` is set when nothing more is to be waited for.
+    `signal` is the number of the first signal, 0 before it comes. `phrase` tells people why the
+    crawl ended early, "" if it did not. `at_once` is set by the second signal.
     """
 
     def __init__(self, say: Callable[[str], None]) -> None:
@@ -29,14 +32,14 @@ class Ending:
         self._say = say
         self._crawler: Crawler | None = None
 
-    def begin(self, crawler: Crawler, max_time: float | None) -> None:
-        """Stop this crawl by a signal, and cut it short when it goes on long after its time."""
+    def begin(self, crawler: Crawler, max_seconds: float | None) -> None:
+        """Let signals stop this crawl, and cut it short when it overruns its time."""
         self._crawler = crawler
-        if max_time is not None:
-            self.scope.deadline = trio.current_time() + max_time + GRACE
+        if max_seconds is not None:
+            self.scope.deadline = trio.current_time() + max_seconds + GRACE
 
     def close(self) -> trio.CancelScope:
-        """Give the scope for what is left to do when the crawl is over, to be entered."""
+        """Return the scope, not yet entered, of the work that is left after the crawl."""
         if self.scope.cancelled_caught and not self.phrase:
             self.phrase = f"cut short {GRACE:g} s after --max-time"
         deadline = self.scope.deadline if self.signal else math.inf
@@ -47,7 +50,7 @@ class Ending:
 
     async def listen(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Obey the signals, until cancelled."""
-        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        with trio.open_signal_receiver(*_SIGNALS) as signals:
             task_status.started()
             async for number in signals:
                 name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name

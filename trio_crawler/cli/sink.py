@@ -22,11 +22,10 @@ EVERY = 0.2
 class Sink:
     """Encode outcomes, gather bytes and write them; `close` it at the end.
 
-    In a crawl that happens in a thread, every 0.2 s or 64 KiB: a reader at the other end of a pipe
-    may be slow, which slows the crawl, and no deadline of a fetch passes meanwhile unseen. What is
-    `costly` to encode is encoded in a thread, too. After `error` is set nothing more is written. A
-    write that is cancelled goes on in its thread, unless it is to a plain file: that never waits
-    for anybody; with `stuck` it is still under way.
+    During a crawl a thread writes, every 0.2 s or 64 KiB. So a slow reader of a pipe slows the
+    crawl, but does not block the event loop. With `costly` the encoding is done in a thread too.
+    After `error` is set nothing more is written. A write to a pipe that is cancelled continues in
+    its thread, and `stuck` is set until it is done; a write to a plain file is not cancelled.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class Sink:
         self._writing = trio.Lock()
 
     def close(self) -> None:
-        """Write what is left and close the file, unless somebody is stuck in a write to it."""
+        """Write the rest and close the file, unless a thread is stuck in a write to it."""
         if not self.stuck:
             self._write(self._gathered + self._tail())
         try:
@@ -59,26 +58,26 @@ class Sink:
             self.error = self.error or failed
 
     def take(self, outcome: Outcome) -> None:
-        """Take one outcome, and write now if there is enough: for where nobody else waits."""
+        """Add one outcome, and write in this thread if there is enough."""
         self._gathered += self._encode(outcome)
         if len(self._gathered) >= FULL:
             gathered, self._gathered = self._gathered, bytearray()
             self._write(gathered)
 
     async def put(self, outcome: Outcome) -> None:
-        """Take one outcome; wait if the reader is behind."""
+        """Add one outcome; wait if the reader is behind."""
         if self._costly:
             encoded = await trio.to_thread.run_sync(self._encode, outcome)
         else:
             encoded = self._encode(outcome)
-        # Not in one line with the await: meanwhile another task may have taken what was gathered.
+        # Not in one line with the await: another task may write the gathered bytes meanwhile.
         self._gathered += encoded
         if len(self._gathered) >= FULL:
             await self.flush()
 
     async def flush(self) -> None:
-        """Write what was gathered."""
-        # What is taken from here is written: nothing may be cancelled in between.
+        """Write the gathered bytes."""
+        # They are taken and then written: no cancellation may come in between.
         async with self._writing:
             with trio.CancelScope(shield=not self._waits):
                 await trio.lowlevel.checkpoint_if_cancelled()
@@ -89,7 +88,7 @@ class Sink:
                 self.stuck = False
 
     async def drain(self) -> None:
-        """Write what was gathered again and again, until cancelled."""
+        """Write the gathered bytes again and again, until cancelled."""
         while True:
             await trio.sleep(EVERY)
             await self.flush()
@@ -106,7 +105,7 @@ class Sink:
 
 
 def opened(path: str) -> FileIO:
-    """Open a file to write; `-` is standard output. Raises OSError."""
+    """Open a file to write to; `-` is standard output. Raises OSError."""
     if path != STANDARD_OUTPUT:
         return FileIO(path, "w")
     if sys.stdout is None:
@@ -116,7 +115,7 @@ def opened(path: str) -> FileIO:
 
 
 def is_plain(path: str) -> bool:
-    """Tell whether a file can be cut back, and so be a stream; a pipe and a device cannot."""
+    """Whether a file can be truncated, and so be a stream; a pipe and a device cannot."""
     if path == STANDARD_OUTPUT:
         return False
     try:

@@ -1,4 +1,4 @@
-"""The screen: one live line of numbers on a terminal, lines of talk above it."""
+"""The terminal: one live line of figures, and other lines above it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from rich.live import Live
 from rich.text import Text
 
 from trio_crawler import Statistics
-from trio_crawler.cli.told import tell
+from trio_crawler.cli.exit import tell
+from trio_crawler.report import progress_line
 
 EVERY = 0.125
 """Seconds between two drawings of the live line."""
@@ -20,12 +21,12 @@ EVERY = 0.125
 class Screen:
     """Show a crawl on standard error; use it as a context manager.
 
-    The live line is drawn only on a terminal, and is gone when the block is left.
+    The live line is drawn only on a terminal, and removed at the end of the block.
     """
 
     def __init__(self, *, live: bool) -> None:
         self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-        # Rich alone would take FORCE_COLOR, as build servers set it, for a terminal.
+        # For Rich FORCE_COLOR, which build servers set, would be enough.
         self._shown = live and sys.stderr.isatty() and not self._console.is_dumb_terminal
         self._live = Live(
             console=self._console,
@@ -51,24 +52,11 @@ class Screen:
         else:
             tell(line)
 
-    async def draw(self, statistics: Callable[[], Statistics], broken: Callable[[], int]) -> None:
+    async def draw(
+        self, statistics: Callable[[], Statistics], problems: Callable[[], int]
+    ) -> None:
         """Draw the live line again and again, until cancelled."""
         while self._shown:
-            line = Text(numbers(statistics(), broken()), no_wrap=True, overflow="ellipsis")
-            self._live.update(line, refresh=True)
+            figures = progress_line(statistics(), problems())
+            self._live.update(Text(figures, no_wrap=True, overflow="ellipsis"), refresh=True)
             await trio.sleep(EVERY)
-
-
-def numbers(totals: Statistics, broken: int) -> str:
-    """Write a crawl's numbers in one line."""
-    ended = totals.pages + totals.redirects + totals.failures + totals.skipped
-    rate = ended / totals.seconds if totals.seconds else 0.0
-    minutes, seconds = divmod(int(totals.seconds), 60)
-    return (
-        f"{_count(totals.pages, 'page')}  {rate:,.0f}/s  {totals.waiting:,} in queue  "
-        f"{totals.in_flight} in flight  {_count(broken, 'error')}  {minutes}:{seconds:02}"
-    )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -14,6 +14,7 @@ from ipaddress import (
 )
 from typing import NamedTuple, TypeAlias
 
+from trio_crawler.arguments import ArgumentError
 from trio_crawler.page.urls import host
 
 Address: TypeAlias = IPv4Address | IPv6Address
@@ -201,9 +202,13 @@ def _block(entry: str) -> Block:
         network = ip_network(entry, strict=False)
     except ValueError:
         wanted = "an address or a network such as 10.0.0.0/8"
-        raise ValueError(f"each of allow_private must be {wanted}, not {entry!r}") from None
+        raise _not_a_block(wanted, entry) from None
     try:
         return ip_network(entry)
     except ValueError:
         wanted = f"a network without host bits, such as {network}"
-        raise ValueError(f"each of allow_private must be {wanted}, not {entry!r}") from None
+        raise _not_a_block(wanted, entry) from None
+
+
+def _not_a_block(wanted: str, entry: str) -> ArgumentError:
+    return ArgumentError("allow_private", f" must be {wanted}, not {entry!r}", each=True)

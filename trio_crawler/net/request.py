@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from trio_crawler._version import __version__
-from trio_crawler.arguments import check_kind, several
+from trio_crawler.arguments import ArgumentError, check_kind, several
 from trio_crawler.model import Reason
 from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.decode import OFFERED
@@ -153,7 +153,7 @@ def check_user_agent(user_agent: str) -> str:
     check_kind("user_agent", user_agent, str, "a string")
     if not user_agent.strip() or not _is_text(user_agent):
         wanted = "one line of text that names the crawler"
-        raise ValueError(f"user_agent must be {wanted}, not {user_agent!a}")
+        raise ArgumentError("user_agent", f" must be {wanted}, not {user_agent!a}")
     return user_agent
 
 
@@ -161,9 +161,8 @@ def check_mailbox(name: str, address: str) -> str:
     """Return an e-mail address. Raises TypeError or ValueError if From cannot have it."""
     check_kind(name, address, str, "an e-mail address as a string")
     if not _is_mailbox(address):
-        raise ValueError(
-            f"{name} must be an e-mail address such as me@example.org, not {address!a}"
-        )
+        wanted = "an e-mail address such as me@example.org"
+        raise ArgumentError(name, f" must be {wanted}, not {address!a}")
     return address
 
 
@@ -205,11 +204,12 @@ def _is_pair(value: object) -> bool:
 def _field(name: str, value: str) -> tuple[bytes, bytes]:
     # A value may be a credential, so the messages show names only.
     if not is_token(name):
-        raise ValueError(f"headers: a header needs a name such as X-Token, not {name!a}")
+        raise ArgumentError("headers", f": a header needs a name such as X-Token, not {name!a}")
     if name.lower() in _OURS:
-        raise ValueError(f"headers: the header {name} is set by the crawler itself")
+        raise ArgumentError("headers", f": the header {name} is set by the crawler itself")
     if not _is_text(value):
-        raise ValueError(f"headers: the value of the header {name} must be one line of text")
+        wrong = f": the value of the header {name} must be one line of text"
+        raise ArgumentError("headers", wrong)
     return name.encode(), value.strip(" \t").encode()
 
 
@@ -234,7 +234,7 @@ def _basic(auth: tuple[str, str]) -> bytes:
         raise TypeError("auth must be a user and a password: write (user, password)")
     user, password = auth
     if ":" in user:
-        raise ValueError("auth must have a user without a colon (RFC 7617, 2)")
+        raise ArgumentError("auth", " must have a user without a colon (RFC 7617, 2)")
     if not _is_text(user) or not _is_text(password):
-        raise ValueError("auth must be text without control characters (RFC 7617, 2)")
+        raise ArgumentError("auth", " must be text without control characters (RFC 7617, 2)")
     return b"Basic " + b64encode(f"{user}:{password}".encode())

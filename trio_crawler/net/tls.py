@@ -7,11 +7,11 @@ from contextlib import suppress
 
 import certifi
 
-from trio_crawler.arguments import check_kind, several_strings
+from trio_crawler.arguments import ArgumentError, check_kind, several_strings
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.stream import PlainStream, TlsStream
-from trio_crawler.page.urls import host, normalise
+from trio_crawler.page.urls import host, normalise, without_userinfo
 
 _NO_HOST = re.compile(r"[@?#/\\*\s]")
 
@@ -95,7 +95,8 @@ def _host(name: str) -> str:
             found = host(normalise(f"https://[{bare}]/" if ":" in bare else f"https://{bare}/"))
     if not found:
         wanted = "a host such as test.example.org or ::1, without scheme, port and path"
-        raise ValueError(f"each of insecure_hosts must be {wanted}, not {name!r}")
+        wrong = f" must be {wanted}, not {without_userinfo(name)!r}"
+        raise ArgumentError("insecure_hosts", wrong, each=True)
     return found.strip("[]")
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 import ada_url
 import httpx
 
-from trio_crawler.arguments import check_kind, several
+from trio_crawler.arguments import ArgumentError, check_kind, several
 
 WEB = ("http://", "https://")
 """The beginnings of http and https URLs."""
@@ -106,7 +106,7 @@ def _web_url(name: str, url: str | httpx.URL) -> str:
     except ValueError:
         found = ""
     if not is_web(found):
-        raise ValueError(f"{name}: not an http or https URL: {without_userinfo(text)!r}")
+        raise ArgumentError(name, f": not an http or https URL: {without_userinfo(text)!r}")
     return found
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import httpx
 
-from trio_crawler.arguments import check_flag, check_function, check_kind
+from trio_crawler.arguments import ArgumentError, check_flag, check_function, check_kind
 from trio_crawler.model import Job, Reason
 from trio_crawler.page.urls import host, web_urls
 
@@ -154,7 +154,8 @@ def _compiled(pattern: Pattern) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise ValueError(f"not a regular expression: {pattern!r} ({error})") from None
+        wrong = f": not a regular expression: {pattern!r} ({error})"
+        raise ArgumentError("patterns", wrong) from None
 
 
 def _without_www(host: str) -> str:

@@ -1,8 +1,9 @@
 """Convert outcomes to text or bytes: the report of a crawl for people, exports for programs.
 
-Public are `Report` with `CrawlFacts`; `one_line` for a single outcome; `to_jsonl`; `csv_row` with
-`CSV_HEAD`, and `link_rows` with `LINKS_HEAD`; `Warc`; `sitemap_entry`, `sitemap_parts`,
-`sitemap_home` and `sitemap_index`; `changes`; `visible`. None of them opens a file.
+Public are `Report` with `CrawlFacts`; `one_line` for a single outcome, `progress_line` for a crawl
+that is running; `to_jsonl`; `csv_row` with `CSV_HEAD`, and `link_rows` with `LINKS_HEAD`; `Warc`;
+`sitemap_entry`, `sitemap_parts`, `sitemap_home` and `sitemap_index`; `changes`; `visible`. None of
+them opens a file.
 """
 
 from trio_crawler.report.csv import CSV_HEAD, LINKS_HEAD, csv_row, link_rows
@@ -15,7 +16,7 @@ from trio_crawler.report.sitemap_xml import (
     sitemap_index,
     sitemap_parts,
 )
-from trio_crawler.report.text import Report, one_line
+from trio_crawler.report.text import Report, one_line, progress_line
 from trio_crawler.report.visible import visible
 from trio_crawler.report.warc.archive import Warc
 
@@ -29,6 +30,7 @@ __all__ = [
     "csv_row",
     "link_rows",
     "one_line",
+    "progress_line",
     "sitemap_entry",
     "sitemap_home",
     "sitemap_index",
@@ -42,6 +44,7 @@ for _function in (
     csv_row,
     link_rows,
     one_line,
+    progress_line,
     sitemap_entry,
     sitemap_home,
     sitemap_index,

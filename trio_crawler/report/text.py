@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import assert_never
 
 from trio_crawler.arguments import check_flag, check_kind
-from trio_crawler.model import Failure, Outcome, Page, Redirect, Skipped
+from trio_crawler.model import Failure, Outcome, Page, Redirect, Skipped, Statistics
 from trio_crawler.report import sections
 from trio_crawler.report.facts import CrawlFacts
 from trio_crawler.report.links import Links
 from trio_crawler.report.summary import Summary
-from trio_crawler.report.visible import duration, size, visible
+from trio_crawler.report.visible import count, duration, size, visible
 
 _MAX_REFERRERS = 10
 _MAX_LISTED = 20
@@ -144,6 +144,17 @@ def one_line(outcome: Outcome) -> str:
             return f"skip {reason} {visible(url)}"
         case _:
             assert_never(outcome)
+
+
+def progress_line(statistics: Statistics, problems: int) -> str:
+    """Return the figures of a crawl that is running in one line; see `Report.problems`."""
+    ended = statistics.pages + statistics.redirects + statistics.failures + statistics.skipped
+    rate = ended / statistics.seconds if statistics.seconds else 0.0
+    minutes, seconds = divmod(int(statistics.seconds), 60)
+    return (
+        f"{count(statistics.pages, 'page')}  {rate:,.0f}/s  {count(statistics.waiting)} in queue  "
+        f"{statistics.in_flight} in flight  {count(problems, 'error')}  {minutes}:{seconds:02}"
+    )
 
 
 def _page(page: Page) -> str:

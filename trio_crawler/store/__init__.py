@@ -1,8 +1,9 @@
 """The store: the crawl directory, read and written synchronously.
 
 Public are `Run`, `End` and `Change`, the records that a `trio_crawler.History` returns; `Stream`,
-a file with each record exactly once; and `DifferentCrawl` and `InUse`, two kinds of
-`trio_crawler.StoreError`. `schema` documents the tables and views of `crawl.sqlite`.
+a file with each record exactly once; `FileLock`, a lock for every system; and `DifferentCrawl` and
+`InUse`, two kinds of `trio_crawler.StoreError`. `schema` documents the tables and views of
+`crawl.sqlite`.
 
 A frontier writes with `store.Store`, which uses all other modules: `writer` writes a batch as
 rows, `rows` converts outcomes to rows and back, `walk` reads one walk (a pass over the site),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,10 +26,30 @@ class StoreError(Exception):
 class DifferentCrawl(StoreError):
     """A crawl directory holds a crawl with another meaning.
 
-    The text names each option that differs, with both values.
+    The text names each option that differs, with both values. `named(names)` returns it with
+    other names for the keys of the meaning.
     """
 
     __module__ = "trio_crawler.store"
+
+    def __init__(self, directory: str, differences: Mapping[str, tuple[object, object]]) -> None:
+        super().__init__(directory, differences)
+        self._directory = directory
+        self._differences = differences
+
+    def __str__(self) -> str:
+        return self.named({})
+
+    def named(self, names: Mapping[str, str]) -> str:
+        """Return the text with other names of the options, as far as `names` has them."""
+        told = "; ".join(
+            f"{names.get(key, key)} was {json.dumps(stored)}, now it is {json.dumps(given)}"
+            for key, (stored, given) in self._differences.items()
+        )
+        return (
+            f"{self._directory}: it holds another crawl ({told}): "
+            "give another directory, or delete this one to start anew"
+        )
 
 
 class InUse(StoreError):

@@ -77,8 +77,11 @@ class FileLock:
 
     Raises BlockingIOError if the file is locked already, OSError if it cannot be locked. On a
     system without locks the lock is a second file, `PATH.held`, with the process ID. A process
-    that is killed does not delete it; then StoreError asks the user to do so.
+    that is killed does not delete it; then StoreError asks the user to do so. On Windows a lock
+    moves the position of the file.
     """
+
+    __module__ = "trio_crawler.store"
 
     def __init__(self, file: int, path: Path) -> None:
         self._file = file

@@ -108,15 +108,13 @@ def _check_meaning(database: Database, meaning: Mapping[str, Any]) -> None:
     except TypeError as error:
         raise TypeError(f"meaning must have values that JSON can represent: {error}") from None
     stored = read_meaning(database)
-    differ = [key for key in given if key in stored and given[key] != stored[key]]
+    differ = {
+        key: (stored[key], value)
+        for key, value in given.items()
+        if key in stored and value != stored[key]
+    }
     if differ:
-        named = "; ".join(
-            f"{key} was {_json(stored[key])}, now it is {_json(given[key])}" for key in differ
-        )
-        raise DifferentCrawl(
-            f"{printable(database.path.parent)}: it holds another crawl ({named}): "
-            "give another directory, or delete this one to start anew"
-        )
+        raise DifferentCrawl(printable(database.path.parent), differ)
     merged = _json({**stored, **given})
     database.execute("INSERT OR REPLACE INTO crawl (key, value) VALUES ('meaning', ?)", merged)
 

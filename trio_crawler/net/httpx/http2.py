@@ -44,7 +44,7 @@ class Http2OrProxy:
         max_idle_origins: int = MAX_IDLE_ORIGINS,
     ) -> None:
         if http2:
-            require_package("h2", "HTTP/2", "http2")
+            require_package("http2", "h2", "HTTP/2", "http2")
         proxies = Proxies(proxy, trust_env=trust_env)
         self.wire = wire
         self._transports = OriginTransports(

@@ -7,6 +7,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
+from trio_crawler.arguments import ArgumentError
 from trio_crawler.net.connection import Origin
 
 _SCHEMES = ("http", "https", "all")
@@ -32,7 +33,7 @@ class Proxies:
             if not isinstance(proxy, str | httpx.URL):
                 kind = type(proxy).__name__
                 raise TypeError(f"proxy must be a URL as a str or httpx.URL, not {kind}")
-            self._named = {"all": _checked("proxy", str(proxy))}
+            self._named = {"all": _checked("proxy", str(proxy), whole=True)}
         else:
             self._named = _of_environment() if trust_env else {}
 
@@ -44,12 +45,11 @@ class Proxies:
         return self._named.get(scheme) or self._named.get("all")
 
 
-def require_package(package: str, what: str, extra: str) -> None:
-    """Raise ValueError, with a remedy, if a package is missing."""
+def require_package(argument: str, package: str, what: str, extra: str) -> None:
+    """Raise ArgumentError, with a remedy, if an argument needs a package that is missing."""
     if find_spec(package) is None:
-        raise ValueError(
-            f"{what} needs the package {package}: pip install 'trio-crawler[{extra}]'"
-        )
+        remedy = f"pip install 'trio-crawler[{extra}]'"
+        raise ArgumentError(argument, f": {what} needs the package {package}: {remedy}")
 
 
 def _is_bypassed(host: str, port: int) -> bool:
@@ -66,17 +66,22 @@ def _of_environment() -> dict[str, str]:
     }
 
 
-def _checked(name: str, url: str) -> str:
-    """Return the URL of a proxy. Raises ValueError if it is invalid."""
+def _checked(name: str, url: str, *, whole: bool = False) -> str:
+    """Return the URL of a proxy. Raises ValueError if it is invalid.
+
+    Only a proxy of the environment may have a path, which has no effect.
+    """
     try:
         parsed = httpx.Proxy(url).url
         _check_host(parsed)
+        if whole and (parsed.raw_path != b"/" or parsed.fragment):
+            raise ValueError("a path, a query or a fragment")
     except (ValueError, httpx.InvalidURL):
         wanted = "a URL such as http://127.0.0.1:3128"
         hidden = "the given one is not shown, as it may hold a password"
-        raise ValueError(f"{name} must be {wanted}; {hidden}") from None
+        raise ArgumentError(name, f" must be {wanted}; {hidden}") from None
     if parsed.scheme.startswith("socks"):
-        require_package("socksio", "a SOCKS proxy", "socks")
+        require_package(name, "socksio", "a SOCKS proxy", "socks")
     return url
 
 
@@ -84,7 +89,9 @@ def _check_host(url: httpx.URL) -> None:
     """Raise ValueError for a host or port with which a lookup or a message would fail."""
     # httpx decodes the name only at this access; UnicodeError is a ValueError.
     labels = url.host.removesuffix(".").split(".")
-    if not url.raw_host.isascii() or not all(0 < len(label) < 64 for label in labels):
+    # A character that no host has is escaped by httpx.
+    escaped = "%" in url.host or not url.raw_host.isascii()
+    if escaped or not all(0 < len(label) < 64 for label in labels):
         raise ValueError("not the name of a host")
     if url.port is not None and not 0 < url.port <= 65535:
         raise ValueError("not a port")

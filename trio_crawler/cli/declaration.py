@@ -1,0 +1,142 @@
+"""Declaration: all that defines one option, and the parameters and the help made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from enum import Enum, StrEnum
+from typing import Any
+
+import click
+
+
+class Group(StrEnum):
+    """The headings of the help, in their order."""
+
+    CRAWLED = "What to crawl"
+    BOUNDS = "How far to go"
+    SPEED = "How fast, and how often to retry"
+    SENT = "What to send"
+    CONNECTIONS = "How to connect"
+    DIRECTORY = "Crawl directory"
+    FILES = "Files to write"
+    SHOWN = "What to show"
+
+
+class Output(Enum):
+    """What an option may name: no output, a file or "-" (standard output), or only a file."""
+
+    NONE = 0
+    STREAM = 1
+    FILE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """One option, or an argument if it has no `flags`.
+
+    With `same_crawl` its value is a part of what a crawl means: a crawl directory continues only
+    with the same. With `recorded` the directory stores the value of each run, for its readers.
+    `stored` is the name there, if it is not that of the flag. `attributes` are those of
+    `click.Option`.
+    """
+
+    flags: tuple[str, ...]
+    group: Group
+    same_crawl: bool
+    recorded: bool
+    stored: str
+    output: Output
+    attributes: Mapping[str, Any]
+
+    @property
+    def flag(self) -> str:
+        """The option as messages name it."""
+        if not self.flags:
+            return str(self.attributes["metavar"]).rstrip(".")
+        return self.flags[-1].partition("/")[0]
+
+    @property
+    def key(self) -> str:
+        """The name under which a crawl directory stores the value."""
+        return self.stored or self.flag.lstrip("-").replace("-", "_")
+
+    def parameter(self, name: str) -> click.Parameter:
+        """Return the parameter of a command that sets the field `name`."""
+        if not self.flags:
+            return click.Argument([name], **self.attributes)
+        return GroupedOption([*self.flags, name], group=self.group, **self.attributes)
+
+
+class GroupedOption(click.Option):
+    """An option with the group that it belongs to."""
+
+    def __init__(self, *args: Any, group: Group, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.group = group
+
+
+class GroupedCommand(click.Command):
+    """A command whose help shows its options in groups."""
+
+    def groups(self, context: click.Context) -> dict[Group, list[click.Option]]:
+        """Return the options by their groups, in the order of the help."""
+        found: dict[Group, list[click.Option]] = {group: [] for group in Group}
+        for parameter in self.get_params(context):
+            if isinstance(parameter, click.Option):
+                # --version and --help are declared by click.
+                found[getattr(parameter, "group", Group.SHOWN)].append(parameter)
+        return {group: options for group, options in found.items() if options}
+
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under the headings of their groups, all in the same two columns."""
+        groups = {
+            group: [record for option in options if (record := option.get_help_record(context))]
+            for group, options in self.groups(context).items()
+        }
+        width = max(len(names) for records in groups.values() for names, _ in records)
+        for group, records in groups.items():
+            with formatter.section(group):
+                formatter.write_dl([(names.ljust(width), text) for names, text in records])
+
+
+def declaration(
+    group: Group,
+    *flags: str,
+    same_crawl: bool = False,
+    recorded: bool = False,
+    stored: str = "",
+    output: Output = Output.NONE,
+    **attributes: Any,
+) -> Declaration:
+    """Declare one option, or an argument if it has no flags."""
+    return Declaration(flags, group, same_crawl, recorded, stored, output, attributes)
+
+
+def option(
+    group: Group, *flags: str, secret: bool = False, beside: Declaration | None = None, **more: Any
+) -> Any:
+    """Declare a field; a `secret` is not in its repr, and `beside` sets the same field."""
+    declared = [declaration(group, *flags, **more), *([beside] if beside else [])]
+    return field(repr=not secret, metadata={"declared": tuple(declared)})
+
+
+def declared(options: type) -> Iterator[tuple[str, Declaration]]:
+    """Yield the name of each field with its declaration; a field may have two."""
+    for each in fields(options):
+        for declaration in each.metadata["declared"]:
+            yield each.name, declaration
+
+
+def parameters(options: type) -> list[click.Parameter]:
+    """Return the parameters of a command that has these options."""
+    return [declaration.parameter(name) for name, declaration in declared(options)]
+
+
+def requested(options: object) -> dict[str, tuple[str, Output]]:
+    """Return the paths to write to, each with the kind of its output, by their options."""
+    return {
+        each.flag: (path, each.output)
+        for name, each in declared(type(options))
+        if each.output is not Output.NONE and (path := getattr(options, name)) is not None
+    }
