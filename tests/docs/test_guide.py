@@ -12,6 +12,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from xml.etree import ElementTree
 
 import pytest
 
@@ -19,6 +20,7 @@ import trio_crawler
 from trio_crawler import frontier, model, net, report, store, testing
 from trio_crawler.cli.declaration import GroupedCommand
 from trio_crawler.cli.main import command, report_command
+from trio_crawler.policy.host_state import RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -112,6 +114,15 @@ def test_the_house_is_drawn_from_its_imports(recorded: Record) -> None:
         below = set(floors()[: floors().index(floor)])
         assert floor == "cli" or uses(floor) <= below
     recorded(GENERATED / "floors.md", house())
+
+
+def test_the_states_of_a_host_are_drawn_from_the_rules_of_the_scheduler(recorded: Record) -> None:
+    states = loaded(GUIDE / "states.py")
+    shown = {(start, end) for start, end, _ in states.arrows()}
+    assert shown == {(state, rule.next) for rule in RULES for state in rule.states}
+    recorded(GENERATED / "host-states.md", states.table())
+    recorded(GENERATED / "host-states.svg", states.picture())
+    ElementTree.fromstring(states.picture())
 
 
 # The reference.
@@ -272,7 +283,8 @@ def test_every_example_is_shown_and_run_by_a_page(example: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "example", [path for path in EXAMPLES if path.stem not in ("command", "path")]
+    "example",
+    [path for path in EXAMPLES if path.stem not in ("command", "path", "states")],
 )
 def test_an_example_uses_only_what_is_public(example: Path) -> None:
     for node in ast.walk(ast.parse(example.read_text())):

@@ -1,6 +1,6 @@
-"""The state of a host: when it may be asked, by what it answered. Time and chance are arguments.
+"""The state of a host: whether and when its next page may be requested.
 
-`RULES` is the whole of it: five states, seven events, and what each event makes of each state.
+`RULES` has all of it: five states, seven events, the next states. Time and chance are arguments.
 """
 
 from __future__ import annotations
@@ -15,38 +15,38 @@ from trio_crawler.policy.politeness import Politeness
 from trio_crawler.policy.retry import backoff
 
 MAX_REST = 30.0
-"""Seconds that a host rests at most after a trouble, unless Retry-After asks for more."""
+"""Seconds of the longest rest after a failure, unless Retry-After asks for more."""
 
 MAX_LIMIT = 64
-"""Requests in flight that an adaptive limit grows to."""
+"""Requests in flight at one host that an adaptive limit can reach."""
 
-# Pages that fail in a row before robots.txt is asked, at first and at most.
+# Failed pages in a row before robots.txt is requested again: at first, and at most.
 _FIRST_TRUST, _MAX_TRUST = 2, 64
-# Pages that fail in a row before a page that came before is asked for, at first.
+# Failed pages in a row before a probe, at first.
 _FIRST_PROOF = 20
 _ROW = 8
-# An answer this much later than the host's usual ones shows that the host is busy.
+# A host is busy if its latency is above its best latency times the one, plus the other (seconds).
 _SLOWER, _NOISE = 2.0, 0.02
 _SMOOTHING = 0.2
 
 
 class State(StrEnum):
-    """What is known of one origin; each state answers "may its next page be asked for?"."""
+    """The state of one origin: it decides whether the next page may be requested."""
 
     WELL = "well"
-    """Yes, as many at once as the limit allows."""
+    """It may; as many requests may be in flight as the limit allows."""
     RESTING = "resting"
-    """Not before the rest is over."""
+    """It may not before the rest is over."""
     TROUBLED = "troubled"
-    """Yes, one at a time; but robots.txt comes first before a URL that has failed already."""
+    """It may, one at a time; before a URL that failed already, robots.txt is requested."""
     DOUBTED = "doubted"
-    """Only when robots.txt, or a page that came before, has been answered."""
+    """It may when robots.txt, or a page that came before (a probe), has been answered."""
     GIVEN_UP = "given up"
-    """Never again."""
+    """It may not."""
 
 
 class Event(StrEnum):
-    """What can happen to an origin."""
+    """An event that can change the state of an origin."""
 
     PAGE_OK = "page ok"
     PAGE_BAD = "page bad"
@@ -59,7 +59,7 @@ class Event(StrEnum):
 
 
 class Rule(NamedTuple):
-    """What an event makes of some states, if a condition holds ("" always does), and why."""
+    """The next state after an event in some states, if a condition holds ("" always does)."""
 
     states: tuple[State, ...]
     event: Event
@@ -69,29 +69,31 @@ class Rule(NamedTuple):
 
 
 _ALIVE = (State.WELL, State.RESTING, State.TROUBLED, State.DOUBTED)
-_LOST = "has had its tries and its patience"
+_LOST = "its tries and its patience are used up"
 _DOUBTFUL = "too many pages failed in a row"
 _FAILING = "pages still fail"
 
 RULES = (
-    Rule(_ALIVE, Event.PAGE_OK, "", State.WELL, "a page came: all troubles are forgotten"),
+    Rule(_ALIVE, Event.PAGE_OK, "", State.WELL, "a page came: all failures are forgotten"),
     *(
         rule
         for bad in (Event.PAGE_BAD, Event.ROBOTS_BAD, Event.PROBE_BAD)
         for rule in (
-            Rule(_ALIVE, bad, _LOST, State.GIVEN_UP, "the host stays away"),
-            Rule(_ALIVE, bad, "", State.RESTING, "each trouble in a row makes a longer rest"),
+            Rule(_ALIVE, bad, _LOST, State.GIVEN_UP, "the host stays down"),
+            Rule(_ALIVE, bad, "", State.RESTING, "each failure in a row makes the rest longer"),
         )
     ),
-    Rule((State.RESTING,), Event.TIME, _DOUBTFUL, State.DOUBTED, "the URLs, or the host?"),
-    Rule((State.RESTING,), Event.TIME, "", State.TROUBLED, "one page shows whether it is back"),
+    Rule((State.RESTING,), Event.TIME, _DOUBTFUL, State.DOUBTED, "it may be the URLs or the host"),
+    Rule(
+        (State.RESTING,), Event.TIME, "", State.TROUBLED, "one page tries whether the host is back"
+    ),
     Rule((State.RESTING,), Event.ROBOTS_OK, _FAILING, State.RESTING, "the rest goes on"),
     Rule(_ALIVE, Event.ROBOTS_OK, _DOUBTFUL, State.DOUBTED, "robots.txt alone proves too little"),
-    Rule(_ALIVE, Event.ROBOTS_OK, _FAILING, State.TROUBLED, "it was the URLs: the next may come"),
+    Rule(_ALIVE, Event.ROBOTS_OK, _FAILING, State.TROUBLED, "the URLs failed, not the host"),
     Rule(_ALIVE, Event.ROBOTS_OK, "", State.WELL, "nothing but robots.txt had failed"),
-    Rule(_ALIVE, Event.PROBE_OK, "", State.WELL, "a page came again: it was the URLs"),
+    Rule(_ALIVE, Event.PROBE_OK, "", State.WELL, "the URLs failed, not the host"),
 )
-"""The transitions; of several rules for a state and an event the first that applies holds.
+"""The rules; if several fit a state and an event, the first one holds.
 
 No rule leaves `GIVEN_UP`.
 """
@@ -111,10 +113,10 @@ TABLE = _table(RULES)
 
 
 class Chances(NamedTuple):
-    """What a trouble depends on besides the host.
+    """The facts about a failure that do not come from the host.
 
     `jitter` in [0, 1) spreads the rests of hosts that failed together. `network_down` is whether
-    our own network may be the trouble.
+    the network of the crawler itself may be down.
     """
 
     jitter: float
@@ -122,11 +124,12 @@ class Chances(NamedTuple):
 
 
 class HostLoad:
-    """What one host bears, by http and https together.
+    """The load of one host, by http and https together.
 
-    `in_flight` requests are, `limit` may be (it grows and shrinks if the politeness is adaptive);
-    `delay` is the least number of seconds between two starts, `last` the time of the last start,
-    `held` the time that Retry-After asked to wait for; `latency` is smoothed, in seconds.
+    `in_flight` is the number of requests in flight, `limit` the most that may be; it grows and
+    shrinks if the politeness is adaptive. `delay` is the least number of seconds between two
+    starts, `last` the time of the last start, `held` the time until which Retry-After asked to
+    wait. `latency` is smoothed, in seconds.
     """
 
     __slots__ = (
@@ -151,7 +154,7 @@ class HostLoad:
         self._adaptive = politeness.adaptive
 
     def record(self, seconds: float, now: float) -> None:
-        """Record how long a good answer took; an adaptive limit follows."""
+        """Record the seconds that a good answer took, and adapt an adaptive limit."""
         self.latency += _SMOOTHING * (seconds - self.latency) if self.latency else seconds
         self._best = min(self._best, self.latency)
         if not self._adaptive:
@@ -162,24 +165,24 @@ class HostLoad:
             self.shrink(now)
 
     def shrink(self, now: float) -> None:
-        """Halve an adaptive limit, once for all requests that are in flight at this moment."""
+        """Halve an adaptive limit, once for all requests in flight at this moment."""
         if self._adaptive:
             self.limit = max(self.limit / 2, 1.0)
             self._shrunk = now
 
 
 class HostState:
-    """When one origin may be asked, by what it answered.
+    """The state of one origin, and when its next request may start.
 
-    After a trouble (no connection, a timeout, 429, 5xx) the origin rests, longer after each
-    trouble in a row; then one request at a time tries it. Is it the URLs that fail, or the host?
-    Its robots.txt tells, so an outage uses up the tries of robots.txt and not those of the URLs.
-    A host that refuses https may be well by http, so a trouble belongs to an origin; the `load`
-    belongs to the host.
+    After a failure (no connection, a timeout, 429, 5xx) the origin rests, longer after each
+    failure in a row; then one request at a time tries it. Either the URLs fail or the host does.
+    An answer of robots.txt decides which, so an outage uses up the tries of robots.txt and not
+    those of the URLs. A host that refuses https may answer http, so failures belong to an origin;
+    the `load` belongs to the host.
 
-    An origin is given up after so many `tries` in a row that failed, for as many seconds as
-    `Politeness.patience` has. `good` is the URL of the last page that came, `answered` whether
-    anything ever came. `rest` is the time until which it rests.
+    An origin is given up after `tries` failures in a row, for `Politeness.patience` seconds.
+    `good` is the URL of the last page that came, `answered` whether the origin ever answered,
+    `rest` the time until which it rests.
     """
 
     __slots__ = (
@@ -206,8 +209,8 @@ class HostState:
         self.answered = False
         self.good: str | None = None
         self._patience = politeness.patience
-        # Pages that failed in a row; those of them that had failed when robots.txt last answered
-        # well; and failures of robots.txt itself since then.
+        # Pages that failed in a row; how many of them had failed at the last good answer of
+        # robots.txt; failures of robots.txt itself since then.
         self._bad = self._vouched = self._missed = 0
         self._trust = _FIRST_TRUST
         self._proof = _FIRST_PROOF
@@ -216,12 +219,12 @@ class HostState:
 
     @property
     def failures(self) -> int:
-        """How many troubles came in a row."""
+        """The number of failures in a row."""
         return self._bad + self._missed
 
     @property
     def limit(self) -> int:
-        """How many requests may be in flight."""
+        """The most requests that may be in flight."""
         return int(self.load.limit) if self.state is State.WELL else 1
 
     @property
@@ -238,11 +241,10 @@ class HostState:
         return max(self.rest, self.load.held, self.load.last + self.load.delay)
 
     def proof(self, tries: int, now: float) -> Purpose | None:
-        """Return what must be answered before a page that was tried so often is asked for.
+        """Return the purpose of a request that must be answered before a page, or None.
 
-        A server may answer with robots.txt although all behind it is down. So when robots.txt
-        has been answered again and again while all pages failed, a page that came before is asked
-        for (a probe).
+        `tries` is how often the page was tried. A server may answer robots.txt while all its pages
+        fail. After many failed pages, a page that came before is requested: a probe.
         """
         if self.state is State.WELL:
             return None
@@ -250,7 +252,7 @@ class HostState:
             self._follow(Event.TIME)
         if self._is_unproven():
             return Purpose.PROBE
-        # A URL is not tried again before its host has shown that it is there.
+        # A URL is not tried again before its host has answered.
         again = tries > 0 and self._trust <= _ROW and self._unexplained() > 0
         return Purpose.ROBOTS if self.state is State.DOUBTED or again else None
 
@@ -261,14 +263,14 @@ class HostState:
         self.load.last = now
 
     def finish(self, until: float) -> None:
-        """Record that a request has ended, and that none may start at the host before `until`."""
+        """Record that a request has ended; no other may start at the host before `until`."""
         self._flying -= 1
         self.load.in_flight -= 1
         if until > self.load.held:
             self.load.held = until
 
     def page_ok(self, seconds: float, now: float) -> None:
-        """Record a good answer to a page, which took so many seconds."""
+        """Record a good answer to a page, and the seconds that it took."""
         self.load.record(seconds, now)
         self.answered = True
         self._bad = self._vouched = self._missed = 0
@@ -277,43 +279,43 @@ class HostState:
             self._follow(Event.PAGE_OK)
 
     def page_bad(self, started: float, now: float, tries: int, chance: Chances) -> None:
-        """Record a trouble with a request that started then.
+        """Record that a page failed whose request started at `started`.
 
-        A request that had started before the last trouble was known belongs to that trouble: a
-        server that goes away fails as many requests at once as were in flight.
+        A request that started before the last failure was known belongs to that failure: when a
+        server goes down, all requests in flight fail.
         """
         if self.state is State.WELL or started >= self._known:
-            # As long as it may be the URLs that fail, the others do not wait for long.
+            # While the URLs may be the cause, the other URLs do not wait for long.
             self._rest(now, 1 + self._bad // _ROW, chance.jitter)
             self._bad += 1
         self._fail(Event.PAGE_BAD, now, tries, chance)
 
     def robots_ok(self) -> None:
-        """Record that robots.txt was answered well: it was the URLs.
+        """Record a good answer of robots.txt: the URLs failed, not the host.
 
-        If pages fail all the same, twice as many may until robots.txt is asked again.
+        If pages still fail, twice as many may fail before the next request for robots.txt.
         """
         self._trust_more()
         self._vouched, self._missed = self._bad, 0
         self._follow(Event.ROBOTS_OK)
 
     def robots_bad(self, now: float, tries: int, chance: Chances) -> None:
-        """Record a trouble with robots.txt."""
+        """Record that robots.txt failed."""
         self._miss(Event.ROBOTS_BAD, now, tries, chance)
 
     def probe_ok(self) -> None:
-        """Record that a page came again; twice as many may fail until the next probe."""
+        """Record that a probe was answered; twice as many pages may fail before the next probe."""
         self._trust_more()
         self._bad = self._vouched = self._missed = 0
         self._proof *= 2
         self._follow(Event.PROBE_OK)
 
     def probe_bad(self, now: float, tries: int, chance: Chances) -> None:
-        """Record that a page which came before does not come."""
+        """Record that a probe failed."""
         self._miss(Event.PROBE_BAD, now, tries, chance)
 
     def _follow(self, event: Event, lost: bool = False) -> None:
-        """Go on to the state that the rules name."""
+        """Change to the next state, by the first rule that holds."""
         for rule in TABLE.get((self.state, event), ()):
             if not rule.condition or self._holds(rule.condition, lost):
                 self.state = rule.next
@@ -330,7 +332,7 @@ class HostState:
         return self.good is not None and self._bad >= self._proof
 
     def _unexplained(self) -> int:
-        """Return how many troubles came since robots.txt was last answered well."""
+        """Return the number of failures since the last good answer of robots.txt."""
         return self.failures - self._vouched if self.answered else 0
 
     def _trust_more(self) -> None:
@@ -344,7 +346,7 @@ class HostState:
         self._fail(event, now, tries, chance)
 
     def _rest(self, now: float, row: int, jitter: float) -> None:
-        """Begin a rest, for a trouble that is not counted yet."""
+        """Begin a rest, for a failure that is not counted yet."""
         if not self.failures:
             self._since = now
         self._known = now
@@ -352,7 +354,7 @@ class HostState:
         self.load.shrink(now)
 
     def _fail(self, event: Event, now: float, tries: int, chance: Chances) -> None:
-        # An origin that never answered is given no patience, unless it had no chance to answer.
+        # The patience is for an origin that answered before, or if our own network may be down.
         patient = self.answered or chance.network_down
         lost = self.failures >= tries and (not patient or now - self._since >= self._patience)
         self._follow(event, lost)

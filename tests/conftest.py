@@ -1,0 +1,35 @@
+"""The tiers of the tests: the quick ones run by default, all of them with `--all`."""
+
+from __future__ import annotations
+
+import pytest
+
+TIERS = {
+    "slow": "takes seconds: it measures, fuzzes, or tries very many cases",
+    "process": "starts programs, and often kills them",
+    "docs": "runs the programs of docs/ and builds its pages",
+    "real": "crawls documentation that Debian packages installed, or drives a browser",
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all", action="store_true", help=f"also run the tests of {', '.join(TIERS)}"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name, meaning in TIERS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the slower tiers out, unless the command line names them, or tests."""
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    if named or config.getoption("--all") or config.getoption("markexpr"):
+        return
+    quick = [item for item in items if not any(map(item.get_closest_marker, TIERS))]
+    if len(quick) < len(items):
+        kept = set(quick)
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = quick
