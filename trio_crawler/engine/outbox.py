@@ -95,6 +95,8 @@ class Outbox(AsyncIterator[Outcome]):
                 self._given = None
             self._given = settlement = await self._receiver.receive()
         except trio.EndOfChannel:
+            # A bug may have ended the last worker: the block must not go on as after the last URL.
+            await trio.lowlevel.checkpoint()  # noqa: ASYNC120 - the end of a channel is no loss
             raise StopAsyncIteration from None
         finally:
             self._busy = False
