@@ -1,1 +1,1 @@
-"""What a crawler is made of; imported by `crawler` only."""
+"""What a crawler is made of; imported by `crawler` and `bridge` only."""
