@@ -173,6 +173,21 @@ async def test_a_bug_ends_the_crawl_while_the_caller_is_busy_with_an_outcome(aut
     assert caught.value.exceptions[0].__notes__ == [f"while crawling {HOME}bad"]
 
 
+async def test_a_bug_in_the_only_worker_does_not_end_the_loop_as_if_the_crawl_were_over():
+    async def buggy(job: Job) -> Response:
+        raise ValueError("a bug")
+
+    async def crawl() -> None:
+        async with Crawler([HOME], fetch=buggy, workers=1).outcomes() as outcomes:
+            async for _ in outcomes:
+                pass
+            pytest.fail("the loop has ended")
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await crawl()
+    assert isinstance(caught.value.exceptions[0], ValueError)
+
+
 async def test_a_bug_in_a_scope_names_the_page_that_was_read(autojump_clock):
     def scope(job: Job) -> None:
         raise LookupError("a bug")

@@ -1,5 +1,7 @@
 from ._version import __version__ as __version__
 from .arguments import ArgumentError as ArgumentError
+from .bridge import BridgedOutcomes as BridgedOutcomes
+from .bridge import bridged as bridged
 from .crawler import Crawler as Crawler
 from .frontier.memory import MemoryFrontier as MemoryFrontier
 from .frontier.protocol import Frontier as Frontier

@@ -1,1 +1,1 @@
-"""The parts of a crawler; imported by `crawler` only."""
+"""The parts of a crawler; imported by `crawler` and `bridge` only."""

@@ -31,6 +31,27 @@ class url_noted(msgspec.Struct):
             error.add_note(f"while crawling {self.at.url}{via}")
 
 
+class Caught:
+    """Keep an exception of a kind that would leave the block, in `error`."""
+
+    def __init__(self, kind: type[BaseException]) -> None:
+        self.error: BaseException | None = None
+        self._kind = kind
+
+    def __enter__(self) -> Caught:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        if isinstance(error, self._kind):
+            self.error = error
+        return self.error is not None
+
+
 class BareExceptions:
     """Carry the caller's own exception past a nursery, which would put it into a group.
 
@@ -57,7 +78,7 @@ class BareExceptions:
             # The bug that ended the crawl and the exception of the block: neither may hide.
             raise BaseExceptionGroup("the crawl and its block", [error, mine]) from None
         if mine is not None:
-            _raise(mine)
+            raise_bare(mine)
 
 
 class _Carried:
@@ -81,7 +102,7 @@ class _Carried:
         return True
 
 
-def _raise(error: BaseException) -> NoReturn:
+def raise_bare(error: BaseException) -> NoReturn:
     """Raise `error` with its own context, not with the group or cancellation that it replaces."""
     context = error.__context__
     try:

@@ -15,6 +15,7 @@ from trio_crawler.engine.counters import Counters
 from trio_crawler.engine.exceptions import url_noted
 from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.frontier.settlement import Settlement
+from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import Outcome, Page
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -24,10 +25,7 @@ HOW_TO_ITERATE = (
     "open the crawl first: "
     "async with crawler.outcomes() as outcomes: async for outcome in outcomes: ..."
 )
-_NOT_IN_TRIO = (
-    "a crawl runs under Trio: call it in trio.run(), "
-    "or in a program under asyncio use trio_crawler.bridged()"
-)
+SECOND_READER = "another task waits for the next outcome of this crawl"
 _T = TypeVar("_T")
 _LINK = 150
 
@@ -90,7 +88,7 @@ class Outbox(AsyncIterator[Outcome]):
     async def __anext__(self) -> Outcome:
         if self._busy:
             # With two tasks, the outcome that one of them received would not be settled.
-            raise trio.BusyResourceError("another task waits for the next outcome of this crawl")
+            raise trio.BusyResourceError(SECOND_READER)
         self._busy = True
         try:
             given = self._given
@@ -101,6 +99,8 @@ class Outbox(AsyncIterator[Outcome]):
                 self._given = None
             self._given = settlement = await self._receiver.receive()
         except trio.EndOfChannel:
+            # A bug may have ended the last worker: the block must not go on as after the last URL.
+            await trio.lowlevel.checkpoint()  # noqa: ASYNC120 - the end of a channel is no loss
             raise StopAsyncIteration from None
         finally:
             self._busy = False
@@ -122,8 +122,7 @@ class OutcomeBlock(AbstractAsyncContextManager[AsyncIterator[Outcome]]):
         self._block = block
 
     async def __aenter__(self) -> AsyncIterator[Outcome]:
-        if not trio.lowlevel.in_trio_run():
-            raise RuntimeError(_NOT_IN_TRIO)
+        check_in_trio("a crawl")
         return await self._block.__aenter__()
 
     async def __aexit__(
@@ -132,7 +131,7 @@ class OutcomeBlock(AbstractAsyncContextManager[AsyncIterator[Outcome]]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool | None:
-        return await self._block.__aexit__(kind, error, traceback)
+        return await self._block.__aexit__(kind, error, traceback)  # noqa: ASYNC102 - it is its own
 
     def __aiter__(self) -> NoReturn:
         raise TypeError(HOW_TO_ITERATE)

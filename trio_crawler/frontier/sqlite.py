@@ -23,6 +23,7 @@ from trio_crawler.frontier.resume import known_rules, past_of
 from trio_crawler.frontier.scheduler import Hosts, JobChannel
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.frontier.url_index import StoredJob, UrlIndex
+from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import Attempt, Job, Outcome, Purpose, Reason
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.order import breadth_first
@@ -89,6 +90,7 @@ class SqliteFrontier:
         self._stored = self._left = 0
 
     async def __aenter__(self) -> Self:
+        check_in_trio("SqliteFrontier")
         await self._journal.open()
         self._since = trio.current_time()
         return self

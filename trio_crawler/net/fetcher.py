@@ -9,6 +9,7 @@ import httpx
 import trio
 
 from trio_crawler.arguments import check_number, check_whole
+from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import REDIRECTS, Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.net.decode import Body, DecodeSlots
 from trio_crawler.net.errors import FetchError
@@ -118,6 +119,7 @@ class Fetcher:
         self._closed = False
 
     async def __aenter__(self) -> Self:
+        check_in_trio(type(self).__name__)
         return self
 
     async def __aexit__(

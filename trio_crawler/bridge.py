@@ -1,0 +1,245 @@
+"""The bridge: a crawl in a program under asyncio, which runs under Trio in a thread of its own.
+
+Either thread only posts calls to the loop of the other, so neither ever blocks the other.
+"""
+
+# Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
+# this module.
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from contextvars import copy_context
+from threading import Thread
+from typing import Any, TypeAlias
+
+import anyio
+import trio
+
+from trio_crawler.arguments import check_callable, check_kind
+from trio_crawler.crawler import Crawler
+from trio_crawler.engine.exceptions import Caught, raise_bare
+from trio_crawler.engine.outbox import SECOND_READER
+from trio_crawler.model import Outcome, Reason, Statistics
+
+_Open: TypeAlias = Callable[[], Crawler | AbstractAsyncContextManager[Crawler]]
+_CRAWLER = "a Crawler, or an async context manager of one (see contextlib.asynccontextmanager)"
+
+
+class BridgedOutcomes(AsyncIterator[Outcome]):
+    """The outcomes of a crawl, as `bridged` yields them; each item is a checkpoint."""
+
+    __module__ = "trio_crawler"
+
+    def __init__(
+        self,
+        following: Callable[[], Awaitable[Outcome]],
+        statistics: Callable[[], Statistics],
+        stop: Callable[[Reason], None],
+    ) -> None:
+        self._following, self._statistics, self._stop = following, statistics, stop
+
+    async def __anext__(self) -> Outcome:
+        return await self._following()
+
+    def statistics(self) -> Statistics:
+        """Return the counts at the last outcome that came, or at the end."""
+        return self._statistics()
+
+    def stop(self, reason: Reason = Reason.STOPPED) -> None:
+        """Admit and fetch nothing more, as `Crawler.stop`; the outcomes go on to the last."""
+        check_kind("reason", reason, Reason, "a Reason")
+        self._stop(reason)
+
+
+def bridged(open_crawler: _Open) -> AbstractAsyncContextManager[BridgedOutcomes]:
+    """Crawl in a program under asyncio: `async with` this, then `async for` over the outcomes.
+
+    `open_crawler` is called inside Trio, which runs in a thread. It returns a `Crawler`, or an
+    async context manager of one, which opens and closes the crawler's fetch and frontier.
+
+    The block is that of `Crawler.outcomes()`: an outcome is settled when the next one is asked
+    for, leaving the block ends the crawl, a bug leaves as an ExceptionGroup with the URL as a
+    note, another exception leaves bare. A cancellation cancels the crawl inside Trio and leaves
+    when that has ended. In a program under Trio there is no thread.
+
+    Raises TypeError, naming it, for an `open_crawler` that is no function or returns no crawler.
+    """
+    check_callable("open_crawler", open_crawler, f"a function that returns {_CRAWLER}")
+    if isinstance(open_crawler, AbstractAsyncContextManager):
+        raise TypeError(f"open_crawler must be a function, not what it returns: {open_crawler!r}")
+    return _bridged(open_crawler)
+
+
+bridged.__module__ = "trio_crawler"
+
+
+@asynccontextmanager
+async def _bridged(open_crawler: _Open) -> AsyncIterator[BridgedOutcomes]:
+    if trio.lowlevel.in_trio_task():
+        async with _opened(open_crawler) as (crawler, outcomes):
+            yield BridgedOutcomes(outcomes.__anext__, crawler.statistics, crawler.stop)
+        return
+    thread = _TrioThread(open_crawler)
+    try:
+        with thread.block:
+            with Caught(BaseException) as left:
+                await thread.opened()
+                yield BridgedOutcomes(thread.following, thread.statistics, thread.stop)
+            await thread.close(left.error)
+    finally:
+        if thread.failure is not None:
+            raise_bare(thread.failure)
+
+
+@asynccontextmanager
+async def _opened(open_crawler: _Open) -> AsyncIterator[tuple[Crawler, AsyncIterator[Outcome]]]:
+    made = open_crawler()
+    if inspect.iscoroutine(made):
+        made.close()  # or Python would warn that it was never awaited
+    if isinstance(made, Crawler):
+        made = nullcontext(made)
+    check_kind("what open_crawler returns", made, AbstractAsyncContextManager, _CRAWLER)
+    async with made as crawler:
+        check_kind("what open_crawler yields", crawler, Crawler, "a Crawler")
+        async with crawler.outcomes() as outcomes:
+            yield crawler, outcomes
+
+
+class _TrioThread:
+    """Run a crawl under Trio in a thread; `failure` is the exception with which that has ended."""
+
+    def __init__(self, open_crawler: _Open) -> None:
+        self.block = anyio.CancelScope()
+        self.failure: BaseException | None = None
+        self._open_crawler = open_crawler
+        self._loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._answer: asyncio.Future[Outcome | None] = self._loop.create_future()
+        self._answered = self._asking = self._left = self._unwanted = False
+        self._left_by: BaseException | None = None
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._whole, self._inside = trio.CancelScope(), trio.CancelScope()
+        self._ask, self._asked = trio.open_memory_channel[None](1)
+        # A daemon: a loop that is dropped with its tasks must not keep the program from its end.
+        run = copy_context().run
+        self._thread = Thread(target=run, args=(self._run,), name="trio_crawler", daemon=True)
+        self._thread.start()
+
+    # In asyncio's thread.
+
+    async def opened(self) -> None:
+        """Wait until the crawl is open."""
+        await self._either()
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        self._answered = True
+
+    async def close(self, error: BaseException | None) -> None:
+        """Wait for the thread's end, and raise the exception by which asyncio ends a task."""
+        self._left = True
+        is_end = isinstance(error, asyncio.CancelledError | GeneratorExit)
+        if isinstance(error, asyncio.CancelledError):
+            self._cancel()
+        else:
+            self._left_by = None if is_end else error
+            self._post(self._inside.cancel)
+        ending = await self._until_ended(error if is_end else None)
+        if self._left_by is not None:  # Trio had ended before it could raise this
+            both = [each for each in (self.failure, self._left_by) if each is not None]
+            message = "the crawl and its block"
+            self.failure = BaseExceptionGroup(message, both) if both[1:] else both[0]
+        if ending is not None:
+            raise_bare(ending)
+
+    async def following(self) -> Outcome:
+        """Return the next outcome."""
+        if self._asking:
+            raise trio.BusyResourceError(SECOND_READER)
+        if self._answered:  # else a call was cancelled, and this one gets its answer
+            self._answered, self._answer = False, self._loop.create_future()
+            self._post(self._ask.send_nowait, None)
+        self._asking = True
+        try:
+            await self._either()
+        finally:
+            self._asking = False
+        if not self._answer.done():
+            # The crawl has failed: the block must not go on as if this were the last outcome.
+            await anyio.lowlevel.checkpoint_if_cancelled()
+            raise StopAsyncIteration
+        if (outcome := self._answer.result()) is None:
+            raise StopAsyncIteration
+        self._answered = True
+        return outcome
+
+    def statistics(self) -> Statistics:
+        return self._statistics
+
+    def stop(self, reason: Reason) -> None:
+        self._post(self._crawler.stop, reason)
+
+    async def _until_ended(self, ending: BaseException | None) -> BaseException | None:
+        """Wait for Trio; pass a cancellation on to it, and return the last one."""
+        while not self._ended.done():
+            # The shield is against anyio's scopes, which cancel without end; asyncio has none.
+            caught = Caught(asyncio.CancelledError)
+            with anyio.CancelScope(shield=ending is not None), caught:
+                await asyncio.wait({self._ended})
+            if caught.error is not None:
+                ending = caught.error
+                # One of asyncio after one of anyio would count as that, and end with its scope.
+                ending.__context__ = None
+                self._cancel()
+        return ending
+
+    async def _either(self) -> None:
+        """Wait for an answer, or for the end without one."""
+        futures: set[asyncio.Future[Any]] = {self._answer, self._ended}
+        await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+
+    def _cancel(self) -> None:
+        self._unwanted = True
+        self._post(self._whole.cancel)
+
+    def _post(self, call: Callable[..., object], *args: object) -> None:
+        if self._token is not None:
+            with suppress(trio.RunFinishedError):
+                self._token.run_sync_soon(call, *args)
+
+    def _take(self, outcome: Outcome | None, statistics: Statistics) -> None:
+        self._statistics = statistics
+        self._answer.set_result(outcome)
+
+    def _end(self) -> None:
+        self._thread.join()
+        self._ended.set_result(None)
+        if not self._left:
+            self.block.cancel()
+
+    # In Trio's thread.
+
+    def _run(self) -> None:
+        with Caught(BaseException) as end:
+            trio.run(self._main)
+        self.failure = end.error
+        with suppress(RuntimeError):  # asyncio's loop is closed
+            self._loop.call_soon_threadsafe(self._end)
+
+    async def _main(self) -> None:
+        self._token = trio.lowlevel.current_trio_token()
+        if self._unwanted:
+            self._whole.cancel()
+        with self._whole:
+            async with _opened(self._open_crawler) as (crawler, outcomes):
+                self._crawler = crawler
+                self._tell(None)
+                with self._inside:
+                    async for _ in self._asked:
+                        self._tell(await anext(outcomes, None))
+                if (error := self._left_by) is not None:
+                    self._left_by = None
+                    raise error
+
+    def _tell(self, outcome: Outcome | None) -> None:
+        self._loop.call_soon_threadsafe(self._take, outcome, self._crawler.statistics())
