@@ -105,6 +105,7 @@ async def test_a_seed_given_twice_or_with_a_fragment_is_crawled_once(autojump_cl
     assert [o.url for o in await collect(crawler)] == [HOME]
 
 
+@pytest.mark.slow
 async def test_a_hundred_thousand_links_on_one_page_are_all_fetched():
     web = Web({"/": html(*(f"/{n}" for n in range(100_000)))})
     totals = await Crawler([HOME], fetch=web, workers=100).crawl()
@@ -340,6 +341,7 @@ async def test_no_more_requests_are_in_flight_than_workers(autojump_clock):
     assert trio.current_time() == 1 + math.ceil(100 / 7)
 
 
+@pytest.mark.slow
 async def test_no_page_is_kept_alive_by_the_crawl():
     """The bodies of pages the caller has let go of are freed while the crawl goes on."""
 

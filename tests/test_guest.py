@@ -367,6 +367,7 @@ def requests(log: Log, host: str, since: float) -> list[str]:
     return [u for at, u in log.urls if u.startswith(host) and since <= at < since + 300]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("obeyed", [True, False])
 @pytest.mark.parametrize("trouble", TROUBLES)
 async def test_an_outage_of_five_minutes_loses_none_of_600_pages(autojump_clock, trouble, obeyed):

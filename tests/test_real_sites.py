@@ -18,6 +18,8 @@ from sites.docs import Docs, serve_directory
 from trio_crawler import Crawler, Page, Redirect, Statistics, same_site
 from trio_crawler.report import CrawlFacts, Report
 
+pytestmark = pytest.mark.real
+
 DOC = Path("/usr/share/doc")
 PYTHON = DOC / "python3/html"
 SQLITE = DOC / "sqlite3"

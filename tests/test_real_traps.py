@@ -15,6 +15,8 @@ import trio
 
 from trio_crawler import Crawler, Job, Page, Politeness, Reason, Redirect, Response
 
+pytestmark = pytest.mark.real
+
 DOC = Path("/usr/share/doc")
 SITES = {
     "linux-doc": DOC / "linux-doc-6.1/html",

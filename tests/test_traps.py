@@ -160,6 +160,7 @@ async def test_a_trap_beside_fifty_good_pages_costs_none_of_them_and_the_crawl_e
     assert reasons(outcomes) & (expected or {Reason.NOTHING_NEW}) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["a calendar", "a counter", "random names", "session ids", "one body everywhere"]
 )

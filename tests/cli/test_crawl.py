@@ -22,6 +22,8 @@ from sites.raw import Request, html, redirect, reply, silence, threaded_raw_serv
 
 from trio_crawler.cli.main import command
 
+pytestmark = pytest.mark.process
+
 ACCOUNT = re.compile(
     r"^admitted ([\d,]+) = ([\d,]+) pages? \+ ([\d,]+) redirects? \+ ([\d,]+) failures?"
     r" \+ ([\d,]+) skipped(?: \+ ([\d,]+) in flight)?(?: \+ ([\d,]+) waiting)?$",

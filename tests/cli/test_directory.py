@@ -21,6 +21,8 @@ from sites.raw import Request, html, redirect, reply, silence, threaded_raw_serv
 from trio_crawler import History, __version__
 from trio_crawler.store import End
 
+pytestmark = pytest.mark.process
+
 NOBODY = "http://127.0.0.1:9/"
 LEAVES = [f"/{number}" for number in range(6)]
 

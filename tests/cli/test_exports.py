@@ -18,6 +18,8 @@ from sites.raw import Request, html, redirect, reply, silence, threaded_raw_serv
 from trio_crawler.cli.exports import SitemapFiles
 from trio_crawler.report import sitemap_xml
 
+pytestmark = pytest.mark.process
+
 SITE = {
     "/": html("/a", "/old", "/gone", "/paper", "http://other.test/", title="Home"),
     "/a": html("/", title="=A"),

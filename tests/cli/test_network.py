@@ -18,6 +18,8 @@ from cli.asked import pages, requests
 from cli.command import crawl, ended, environment, start
 from sites.raw import Request, Server, hang_up, html, redirect, reply, threaded_raw_server
 
+pytestmark = pytest.mark.process
+
 SECRET = "s3cret-w0rd"
 
 

@@ -11,6 +11,8 @@ from cli.command import crawl, ended, environment, start
 from cli.gate import Gate
 from sites.raw import html, threaded_raw_server
 
+pytestmark = pytest.mark.process
+
 SITE = {"/": html("/a", title="Home"), "/a": html(title="A")}
 
 

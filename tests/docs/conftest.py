@@ -17,6 +17,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="record again what the pages show")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker("docs")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # The pages are built from what the other tests may record.
     items.sort(key=lambda each: each.path.name == "test_built_site.py")

@@ -19,6 +19,8 @@ from selenium.webdriver.common.keys import Keys
 
 from trio_crawler import Crawler, Page, Politeness
 
+pytestmark = pytest.mark.real
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PHONE = {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True}
 # As root, on a machine without a screen, and without a look for updates.

@@ -20,6 +20,10 @@ from trio_crawler import Outcome
 _MEMORY = "/dev/shm"
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker("process")
+
+
 @pytest.fixture
 def memory() -> Iterator[Path]:
     """Give a directory that needs no disk, where there is one: hundreds of crawls wait for it."""

@@ -13,6 +13,8 @@ from __future__ import annotations
 import pytest
 from bench.schedule import Crawled, cost, cost_table, crawled, schedule_table, sizes
 
+pytestmark = pytest.mark.slow
+
 
 def shown(run: Crawled) -> Crawled:
     """Print a crawl, for `pytest -s`."""

@@ -48,6 +48,7 @@ def test_keys_answer_as_a_set_of_the_urls_does(steps, expected):
         assert len(keys) == len(model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expected", [0, 1, 29, 30, 31, 639, 640, 641, 5_000, 70_000])
 def test_whatever_is_expected_each_url_is_found_and_no_other(expected):
     keys = filled(50_000, expected)

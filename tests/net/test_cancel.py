@@ -105,6 +105,7 @@ async def tortured(
     return cancelled
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("warm", [False, True], ids=["new", "kept"])
 @pytest.mark.parametrize("path", [path[1:] for path in SITE])
 async def test_a_fetch_leaves_nothing_behind(path: str, warm: bool) -> None:
@@ -164,6 +165,7 @@ async def test_looking_up_a_name_leaves_nothing_behind(resolve: Callable[[], Any
 # TLS.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("warm", [False, True], ids=["new", "kept"])
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 @pytest.mark.parametrize("path", ["", "large", "close", "cut"])
@@ -228,6 +230,7 @@ async def left_unread(wire: Wire, url: str) -> None:
         await trio.lowlevel.checkpoint()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("work", "path"),
     [

@@ -19,6 +19,8 @@ from trio_crawler.net.decode import Body
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.inflate import Coding
 
+pytestmark = pytest.mark.slow
+
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:

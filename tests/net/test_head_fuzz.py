@@ -19,6 +19,8 @@ from trio_crawler.model import Fault, Phase, Reason
 from trio_crawler.net.stream import STEP
 from trio_crawler.net.wire import FRAMING_BYTES
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 4096
 NEXT = reply(body=b"the next")
 OK = b"HTTP/1.1 200 OK\r\n"

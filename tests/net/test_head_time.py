@@ -14,6 +14,8 @@ from trio_crawler.net.errors import FetchError
 from trio_crawler.net.head import parse
 from trio_crawler.net.stream import STEP
 
+pytestmark = pytest.mark.slow
+
 KIB = 1024
 LIMIT = 1024 * KIB
 OK = b"HTTP/1.1 200 OK\r\n"

@@ -200,6 +200,7 @@ async def test_without_the_package_http_2_is_refused_with_a_remedy(
         HttpFetch(http2=True)
 
 
+@pytest.mark.slow
 async def test_a_fetch_by_http_2_cancelled_at_any_checkpoint_leaves_nothing_behind(
     server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
 ) -> None:

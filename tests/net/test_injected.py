@@ -30,6 +30,8 @@ from trio_crawler.net import dial
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import Wire
 
+pytestmark = pytest.mark.slow
+
 trustme = pytest.importorskip("trustme")
 
 NUMBERS = [

@@ -18,6 +18,8 @@ import pytest
 import trio
 from sites.raw import Handler, Request, html, reply, threaded_raw_server
 
+pytestmark = pytest.mark.slow
+
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:

@@ -463,6 +463,7 @@ def sitemap_of(size: int) -> bytes:
     return body.ljust(size - len(end)) + end
 
 
+@pytest.mark.slow
 def test_the_largest_sitemaps_and_bombs_stay_within_256_mib() -> None:
     largest = sitemap_of(SITEMAP_BYTES)
     noise = random.Random(1).randbytes(SITEMAP_BYTES - 10 * KIB)

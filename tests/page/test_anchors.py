@@ -230,6 +230,7 @@ HOSTILE = re.split(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=800)
 @given(
     st.lists(st.sampled_from([*HOSTILE, *PIECES]) | st.text(max_size=300), max_size=20),
@@ -262,6 +263,7 @@ def spent(markup: str) -> float:
     return min(times)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

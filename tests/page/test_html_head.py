@@ -227,6 +227,7 @@ ATTRIBUTES = re.split(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(st.lists(st.lists(st.sampled_from(ATTRIBUTES), max_size=4).map(" ".join), max_size=3))
 @example(['HREF="/y" href="/x"'])
@@ -303,6 +304,7 @@ def spent(text: str) -> float:
     return min(times)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

@@ -11,6 +11,8 @@ import pytest
 
 from trio_crawler.page.sitemap.read import MAX_CHARACTERS, parse_sitemap
 
+pytestmark = pytest.mark.slow
+
 URL = "http://e.test/sitemap.xml"
 KIB = 1024
 SMALL, LARGE = 64 * KIB, 256 * KIB

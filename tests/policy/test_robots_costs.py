@@ -9,6 +9,8 @@ import pytest
 from trio_crawler.policy.robots.parse import MAX_BYTES, parse_rules
 from trio_crawler.policy.robots.rules import Rules
 
+pytestmark = pytest.mark.slow
+
 LONG_URL = "http://h.example/" + "a" * 2_066
 TYPICAL = "User-agent: *\n" + "".join(
     f"Disallow: /directory{number}/something/\n" for number in range(50)

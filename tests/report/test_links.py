@@ -14,6 +14,8 @@ from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, Rejecte
 from trio_crawler.report import links as module
 from trio_crawler.report.links import Broken, Links, Referrer
 
+pytestmark = pytest.mark.slow
+
 HEADERS = httpx.Headers()
 
 

@@ -376,6 +376,7 @@ def test_nothing_from_the_web_reaches_the_terminal_as_a_control_character() -> N
     assert not set("\x1b\u202e\ud800") & set(told([*away]))
 
 
+@pytest.mark.slow
 def test_ten_thousand_good_pages_are_reported_within_16_mib() -> None:
     blank = page("/", size=1)
     urls = [f"{SITE}/{at:05}" for at in range(10_000)]

@@ -15,6 +15,8 @@ from trio_crawler.model import Page, Response
 from trio_crawler.report.warc.archive import Warc
 from trio_crawler.testing import Web, html, redirect, robots
 
+pytestmark = pytest.mark.process
+
 pytest.importorskip("warcio")
 fastwarc = pytest.importorskip("fastwarc.warc")
 

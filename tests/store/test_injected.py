@@ -18,6 +18,8 @@ from trio_crawler.store.history import History
 from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
 
+pytestmark = pytest.mark.slow
+
 FILE_CALLS = ("open", "fstat", "pwrite", "fsync", "ftruncate")
 
 

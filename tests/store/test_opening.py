@@ -290,6 +290,7 @@ while True:
 """
 
 
+@pytest.mark.process
 def test_a_crawl_that_is_killed_while_it_writes_keeps_all_that_was_written(tmp_path):
     path = os.pathsep.join(filter(None, sys.path))
     for kill in range(4):
