@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import httpx
 import trio
+import trio.testing
 
 from trio_crawler.arguments import check_kind
 from trio_crawler.model import Answer, Fault, Job, Purpose, Reason, Response
@@ -50,6 +51,7 @@ class Web:
         self.peak = 0
         self.random = random.Random(url)  # noqa: S311 - nothing is secret
         self._delay = delay
+        self._due: list[tuple[str, str, int]] = []
         self._answers = {self._absolute(path): answer for path, answer in site.items()}
 
     async def __call__(self, job: Job) -> Answer:
@@ -64,10 +66,26 @@ class Web:
             await trio.sleep(self._delay(job) if callable(self._delay) else self._delay)
         finally:
             self.in_flight -= 1
+        await self._turn(job)
         answer = self._answers.get(job.url)
         if answer is None:
             return Response(404)
         return answer(job) if callable(answer) else answer
+
+    async def _turn(self, job: Job) -> None:
+        """Wait until no other task can run, and no answer that is due now comes before this one.
+
+        Trio runs the tasks that are due at one moment in a random order. So the answers come one
+        by one, ordered by URL: the same crawl takes the same course each time.
+        """
+        key = job.url, job.purpose, job.tries
+        self._due.append(key)
+        try:
+            await trio.testing.wait_all_tasks_blocked()
+            while key != min(self._due):
+                await trio.testing.wait_all_tasks_blocked()
+        finally:
+            self._due.remove(key)
 
     def _absolute(self, path: str) -> str:
         return self.url.rstrip("/") + path if path.startswith("/") else path
