@@ -48,3 +48,12 @@ async def test_no_job_starts_at_the_moment_at_which_the_time_budget_is_used_up(a
         await trio.sleep(1)
         assert ends == [Reason.TIME_BUDGET]
         nursery.cancel_scope.cancel()
+
+
+async def test_the_time_budget_begins_when_the_first_job_is_admitted(autojump_clock):
+    hosts = Hosts(Plan([URL], limits=Limits(max_seconds=5)), end=end)
+    await trio.sleep(2)
+    hosts.admit([Job(URL)])
+    await trio.sleep(1)
+    hosts.admit([Job(URL + "2")])
+    assert hosts.deadline == 7

@@ -17,7 +17,8 @@ assert subprocess
 assert httpx
 assert trio
 
-_ONLY_POSIX = ("pread", "pwrite", "O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK", "O_DIRECTORY")
+# Python 3.13 itself needs O_NONBLOCK, except on Windows.
+_ONLY_POSIX = ("pread", "pwrite", "O_CLOEXEC", "O_NOCTTY", "O_DIRECTORY")
 
 
 class _Missing(MetaPathFinder):

@@ -219,6 +219,7 @@ class Hosts:
         self._last: dict[tuple[Purpose, str], Attempt] = {}
         # Jobs that are not to be fetched: the workers receive them first.
         self._blocked: deque[Job] = deque()
+        self._begun = False
         self._stopped: float | None = None
         self._wakes = math.inf
         self._woken = trio.Event()
@@ -246,7 +247,7 @@ class Hosts:
 
         The time budget begins with this call. Never returns: cancel it when the crawl is over.
         """
-        self.deadline = trio.current_time() + self._plan.limits.max_seconds
+        self._begin(trio.current_time())
         try:
             while True:
                 self._wakes = self._release_due(trio.current_time())
@@ -255,6 +256,12 @@ class Hosts:
                     await self._woken.wait()
         finally:
             self._stopped = trio.current_time()
+
+    def _begin(self, now: float) -> None:
+        """Set the deadline when the first jobs are admitted: a worker may fetch one at once."""
+        if not self._begun:
+            self._begun = True
+            self.deadline = now + self._plan.limits.max_seconds
 
     def _release_due(self, now: float) -> float:
         """Release the jobs that are due; return the time at which to call this again."""
@@ -287,6 +294,7 @@ class Hosts:
     def admit(self, jobs: Iterable[Job]) -> None:
         """Add new pages and sitemaps, which wait for the turn of their host."""
         now = trio.current_time()
+        self._begin(now)
         for job in jobs:
             page = job.purpose is Purpose.PAGE
             self.waiting += page
