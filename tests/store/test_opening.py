@@ -20,9 +20,9 @@ from trio_crawler.store.writer import Batch
 NAME = "crawl.sqlite"
 
 
-def refusal(directory) -> str:
+def refusal(directory, **given) -> str:
     with pytest.raises(StoreError) as refused:
-        Store.open(directory).close()
+        Store.open(directory, **given).close()
     text = str(refused.value)
     assert text.isprintable()
     return text.replace(str(directory), "DIR")
@@ -128,12 +128,11 @@ def test_a_damaged_database_is_refused(tmp_path):
     assert "it is damaged" in refusal(tmp_path)
 
 
-def test_a_database_that_another_program_has_locked_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("trio_crawler.store.opening.BUSY_TIMEOUT", 0.0)
+def test_a_database_that_another_program_has_locked_is_refused(tmp_path):
     works(tmp_path)
     other = sqlite3.connect(tmp_path / NAME, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    assert refusal(tmp_path) == (
+    assert refusal(tmp_path, busy_timeout=0.0) == (
         f"DIR/{NAME}: another program has locked it (database is locked): "
         "close that program, then start the crawl again: it resumes where it stopped"
     )
