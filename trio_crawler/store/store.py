@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from trio_crawler.model import Outcome, Response, Statistics
+from trio_crawler.model import Outcome, Reason, Response, Statistics
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store import runs
@@ -173,10 +173,16 @@ class Store:
             self._broken = error
         self._streams.roll_back()
 
-    def end(self, how: runs.End, hosts: Iterable[HostStatistics], seconds: float) -> None:
-        """Record how the run ends, the statistics of the hosts, and its duration."""
+    def end(
+        self,
+        how: runs.End,
+        hosts: Iterable[HostStatistics],
+        seconds: float,
+        reason: Reason | None = None,
+    ) -> None:
+        """Record how and why the run ends, the statistics of the hosts, and its duration."""
         if self._broken is None:
-            runs.end(self._database, self.run, how, hosts, seconds)
+            runs.end(self._database, self.run, how, hosts, seconds, reason)
             self._streams.end()
 
     def close(self) -> None:

@@ -88,7 +88,7 @@ class Warc:
     def recording(self, fetch: Fetch) -> RecordingFetch:
         """Return a fetch that calls `fetch` and records its exchanges for the archive.
 
-        It has the same `user_agent`. The caller closes `fetch`.
+        It has the same `user_agent` and `random`. The caller closes `fetch`.
         """
         check_function("fetch", fetch, "an async function from a Job to a Response or Fault")
         return RecordingFetch(fetch, self._exchanges)
