@@ -47,6 +47,7 @@ class MemoryFrontier:
         """
         if self._plan is not None:
             raise RuntimeError("a frontier serves one crawl: make another MemoryFrontier")
+        check_kind("plan", plan, Plan, "a Plan")
         self._plan = plan
         self.seen = Seen(plan.limits.max_redirects)
         self.hosts = Hosts(plan, end=self.end)

@@ -14,7 +14,7 @@ from typing import Any, Self
 import trio
 from msgspec.structs import replace
 
-from trio_crawler.arguments import check_flag, check_function, check_kind, check_path
+from trio_crawler.arguments import check_flag, check_function, check_json, check_kind, check_path
 from trio_crawler.frontier.disk_queue import DiskQueue, DiskQueueFile
 from trio_crawler.frontier.join import Join
 from trio_crawler.frontier.journal import Journal
@@ -56,7 +56,7 @@ class SqliteFrontier:
 
     Raises StoreError, when it is entered or from the crawl, if the directory cannot be used; its
     text is one line with the cause and the remedy. DifferentCrawl, a StoreError, is raised for
-    another `meaning`. Raises TypeError, naming the argument, for an invalid value.
+    another `meaning`. Raises TypeError or ValueError, naming the argument, for an invalid value.
     """
 
     __module__ = "trio_crawler"
@@ -74,7 +74,8 @@ class SqliteFrontier:
         check_path("directory", directory)
         check_flag("refresh", refresh)
         for name, given in (("meaning", meaning), ("settings", settings)):
-            check_kind(name, given, (Mapping, type(None)), "a mapping of what JSON can hold")
+            if given is not None:
+                check_json(name, given)
         self.directory = Path(directory)
         self._file = DiskQueueFile(self.directory)
         opened = partial(Store.open, meaning=meaning, refresh=refresh, settings=settings)
@@ -158,6 +159,7 @@ class SqliteFrontier:
         store = self._journal.store
         if self._plan is not None:
             raise RuntimeError("a frontier serves one crawl: open its directory again")
+        check_kind("plan", plan, Plan, "a Plan")
         self._plan = plan
         self._index = UrlIndex(plan.limits.max_redirects, self._journal)
         on_disk = plan.order is breadth_first

@@ -9,6 +9,7 @@ from trio_crawler.arguments import (
     check_function,
     check_iterable,
     check_kind,
+    check_number,
     check_whole,
     several_strings,
 )
@@ -99,8 +100,14 @@ class Warc:
         They must be in the same archive: a revisit record does not name another one.
         """
         check_iterable("bodies", bodies, "(URL, SHA-1, time)")
-        for url, digest, began in bodies:
+        for each in bodies:
+            check_kind("each of bodies", each, tuple, "a tuple (URL, SHA-1, time)")
+            if len(each) != 3:
+                raise ValueError(f"each of bodies must be (URL, SHA-1, time), not {each!r}")
+            url, digest, began = each
+            check_kind("each URL in bodies", url, str, "a str")
             check_kind("each SHA-1 in bodies", digest, bytes, "bytes")
+            check_number("each time in bodies", began)
             self._payloads.add(digest, url, began)
 
     def head(self) -> bytes:
