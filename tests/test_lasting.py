@@ -121,23 +121,69 @@ async def test_a_crawl_that_was_left_again_and_again_loses_nothing_and_doubles_n
     assert max(web.hits.values()) <= runs
 
 
+def stop_and_leave(crawler: Crawler) -> bool:
+    crawler.stop()
+    return True
+
+
+def stop_at_the_end(crawler: Crawler) -> None:
+    totals = crawler.statistics()
+    if not totals.waiting and totals.admitted == len(PATHS) and totals.in_flight == 1:
+        crawler.stop()
+
+
 @pytest.mark.parametrize(
-    ("leave", "how"),
+    ("leave", "limits", "how", "reason"),
     [
-        (lambda crawler: True, End.CUT_SHORT),
-        (lambda crawler: crawler.stop(), End.STOPPED),
-        (lambda crawler: None, End.FINISHED),
+        (lambda crawler: True, {}, End.CUT_SHORT, None),
+        (stop_and_leave, {}, End.CUT_SHORT, Reason.STOPPED),
+        (lambda crawler: crawler.stop(), {}, End.STOPPED, Reason.STOPPED),
+        (lambda crawler: crawler.stop(Reason.TOO_LARGE), {}, End.STOPPED, Reason.TOO_LARGE),
+        (lambda crawler: None, {"max_seconds": 2.5}, End.STOPPED, Reason.TIME_BUDGET),
+        (lambda crawler: None, {"max_pages": 3}, End.SPENT, Reason.PAGE_BUDGET),
+        (stop_at_the_end, {}, End.FINISHED, None),
+        (lambda crawler: None, {}, End.FINISHED, None),
     ],
 )
-async def test_the_history_says_how_a_run_ended(tmp_path, leave, how):
+async def test_the_history_says_how_and_why_a_run_ended(
+    tmp_path, autojump_clock, leave, limits, how, reason
+):
     async with SqliteFrontier(tmp_path) as frontier:
-        crawler = Crawler([HOME], fetch=Web(SITE), frontier=frontier)
+        web = Web(SITE, delay=1)
+        crawler = Crawler([HOME], fetch=web, limits=Limits(**limits), frontier=frontier)
         async with crawler.outcomes() as outcomes:
             async for _ in outcomes:
                 if leave(crawler):
                     break
     with History(tmp_path) as history:
-        assert [run.how for run in history.runs] == [how]
+        assert [(run.how, run.reason) for run in history.runs] == [(how, reason)]
+
+
+async def test_a_run_ends_for_the_first_of_several_reasons(tmp_path):
+    async with SqliteFrontier(tmp_path) as frontier:
+        crawler = Crawler([HOME], fetch=Web(SITE), frontier=frontier)
+        async with crawler.outcomes() as outcomes:
+            async for _ in outcomes:
+                crawler.stop(Reason.TIME_BUDGET)
+                crawler.stop(Reason.STOPPED)
+    with History(tmp_path) as history:
+        assert [run.reason for run in history.runs] == [Reason.TIME_BUDGET]
+
+
+async def test_a_directory_and_a_stream_may_be_any_kind_of_path(tmp_path):
+    class Place:
+        def __init__(self, path: Path) -> None:
+            self.path = path
+
+        def __fspath__(self) -> str:
+            return str(self.path)
+
+    async with SqliteFrontier(Place(tmp_path / "crawl")) as frontier:
+        stream = frontier.stream(Place(tmp_path / "lines"), to_jsonl)
+        assert stream.path == tmp_path / "lines"
+        await Crawler([], frontier=frontier).crawl()
+    with History(Place(tmp_path / "crawl")) as history:
+        assert history.owns(Place(tmp_path / "lines"))
 
 
 async def test_each_record_is_in_a_stream_once_however_often_the_crawl_is_left(tmp_path):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import UnionType
 from typing import Any, TypeVar
 
@@ -81,6 +82,26 @@ def check_callable(name: str, value: object, wanted: str) -> None:
     """Raise TypeError unless `value` can be called."""
     if not callable(value):
         raise TypeError(f"{name} must be {wanted}, not {value!r}")
+
+
+def check_methods(name: str, value: object, methods: Iterable[str], wanted: str) -> None:
+    """Raise TypeError unless `value` is an object, not a class, that has all these methods."""
+    refusal = f"{name} must be {wanted}, not {value!r}"
+    if isinstance(value, type):
+        raise TypeError(f"{refusal}: make one")
+    for method in methods:
+        if not callable(getattr(value, method, None)):
+            raise TypeError(f"{refusal}: it has no {method}()")
+
+
+def check_json(name: str, value: object) -> None:
+    """Raise TypeError or ValueError unless `value` is a mapping that JSON can represent."""
+    check_kind(name, value, Mapping, "a mapping of what JSON can represent")
+    try:
+        json.dumps(dict(value))  # type: ignore[call-overload]
+    except (TypeError, ValueError) as error:
+        wanted = "a mapping of what JSON can represent"
+        raise type(error)(f"{name} must be {wanted}, not {value!r}: {error}") from None
 
 
 def check_function(name: str, value: object, wanted: str) -> None:

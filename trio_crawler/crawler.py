@@ -155,6 +155,6 @@ class Crawler:
         """Return what came of each sitemap up to this moment, also after the crawl."""
         return tuple(self._engine.sitemaps.records)
 
-    def listing(self, url: str) -> Listing | None:
-        """Return what the sitemaps that were read up to this moment say about a URL."""
+    def listing(self, url: str | httpx.URL) -> Listing | None:
+        """Return what the sitemaps read up to this moment say about a URL."""
         return self._engine.sitemaps.listing(url)

@@ -153,6 +153,11 @@ class Fault:
 
     def __post_init__(self) -> None:
         check_kind("the reason of a Fault", self.reason, Reason, "a Reason")
+        check_kind("the detail of a Fault", self.detail, str, "a sentence")
+        check_kind("the phase of a Fault", self.phase, Phase | None, "a Phase or None")
+        check_kind(
+            "the purpose in about of a Fault", self.about, Purpose | None, "a Purpose or None"
+        )
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -185,7 +190,7 @@ class Response:
     `request` is the head of the request as it was sent, b"" if the fetch does not report it.
 
     Raises TypeError or ValueError unless the status is a whole number of at least 100, and
-    TypeError for headers or a body of another type.
+    TypeError for headers, a body or a request of another type.
     """
 
     __module__ = "trio_crawler"
@@ -199,6 +204,7 @@ class Response:
         check_whole("the status of a Response", self.status, least=100)
         check_kind("the headers of a Response", self.headers, httpx.Headers, "httpx.Headers")
         check_kind("the body of a Response", self.body, bytes, "bytes")
+        check_kind("the request of a Response", self.request, bytes, "bytes")
 
 
 Answer: TypeAlias = Response | Fault

@@ -16,8 +16,9 @@ import httpx
 import trio
 import trio.testing
 
-from trio_crawler.arguments import check_kind
+from trio_crawler.arguments import check_function, check_kind, check_number, several_strings
 from trio_crawler.model import Answer, Fault, Job, Purpose, Reason, Response
+from trio_crawler.page.urls import web_url
 
 __all__ = ["Site", "Web", "fault", "html", "redirect", "robots"]
 
@@ -41,18 +42,27 @@ class Web:
         self,
         site: Site,
         *,
-        url: str = "http://site.test/",
+        url: str | httpx.URL = "http://site.test/",
         delay: float | Callable[[Job], float] = 0.0,
     ) -> None:
         check_kind("site", site, Mapping, "a mapping from paths to answers")
-        self.url = url
+        for path, answer in site.items():
+            check_kind("each path in site", path, str, "a path or URL as a str")
+            if not isinstance(answer, Response | Fault):
+                check_function("each answer in site", answer, "a Response, a Fault or a function")
+        if not callable(delay):
+            check_number("delay", delay, finite=True)
+        self.url = web_url("url", url)
         self.hits: Counter[str] = Counter()
         self.in_flight = 0
         self.peak = 0
-        self.random = random.Random(url)  # noqa: S311 - nothing is secret
+        self.random = random.Random(self.url)  # noqa: S311 - nothing is secret
         self._delay = delay
         self._due: list[tuple[str, str, int]] = []
         self._answers = {self._absolute(path): answer for path, answer in site.items()}
+
+    def __repr__(self) -> str:
+        return f"<Web {self.url}: {len(self._answers)} answers>"
 
     async def __call__(self, job: Job) -> Answer:
         """Return the answer to a job, after the delay."""
@@ -93,6 +103,8 @@ class Web:
 
 def html(*links: str, title: str = "", status: int = 200) -> Response:
     """Return a page that links to `links`."""
+    several_strings("links", links)
+    check_kind("title", title, str, "a str")
     anchors = "".join(f'<a href="{escape(link)}">{escape(link)}</a>' for link in links)
     text = f"<!doctype html><title>{escape(title)}</title>{anchors}"
     return Response(status, _content_type("text/html; charset=utf-8"), text.encode())
@@ -100,11 +112,13 @@ def html(*links: str, title: str = "", status: int = 200) -> Response:
 
 def robots(*lines: str) -> Response:
     """Return a robots.txt of these lines."""
+    several_strings("lines", lines)
     return Response(200, _content_type("text/plain"), "\n".join(lines).encode())
 
 
 def redirect(target: str, status: int = 302) -> Response:
     """Return a redirect to `target`."""
+    check_kind("target", target, str, "a URL or a path as a str")
     return Response(status, httpx.Headers([(b"location", target.encode())]))
 
 

@@ -7,6 +7,7 @@ import io
 import os
 import signal
 import threading
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,7 +17,7 @@ from cli.command import crawl, ended, start
 from sites.raw import Request, html, redirect, reply, silence, threaded_raw_server
 
 from trio_crawler.cli.exports import SitemapFiles
-from trio_crawler.report import sitemap_xml
+from trio_crawler.report import sitemap_parts
 
 pytestmark = pytest.mark.process
 
@@ -163,7 +164,8 @@ def written(path: Path, count: int) -> None:
 
 @pytest.fixture
 def three_a_file(monkeypatch):
-    monkeypatch.setattr(sitemap_xml, "MAX_URLS", 3)
+    parts = partial(sitemap_parts, max_urls=3)
+    monkeypatch.setattr("trio_crawler.report.sitemap_parts", parts)
 
 
 def test_a_sitemap_of_many_pages_is_an_index_with_files_beside_it(tmp_path, three_a_file):

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, RejectedLink, Skipped
-from trio_crawler.report import links as module
-from trio_crawler.report.links import Broken, Links, Referrer
+from trio_crawler.report.links import Broken, LinkGraph, Links, Referrer
 
 pytestmark = pytest.mark.slow
 
@@ -121,19 +120,16 @@ def test_a_redirect_whose_refused_target_came_by_another_way_is_as_broken_as_it(
 
 
 @pytest.mark.parametrize("outcome", [page("b"), Skipped("b", Reason.STOPPED)])
-def test_links_to_good_or_skipped_pages_are_dropped(
-    outcome: Outcome, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_BLOCK", 4)
-    monkeypatch.setattr(module, "_FREE_BLOCKS", 0)
-    links = Links()
+def test_links_to_good_or_skipped_pages_are_dropped(outcome: Outcome) -> None:
+    graph = LinkGraph(block=4, free_blocks=0)
+    links = Links(graph)
     for at in range(100):
         links.add(page(f"p{at}", "b"))
-    assert len(links._graph) == 100
+    assert len(graph) == 100
     links.add(outcome)
     for at in range(100, 400):
         links.add(page(f"p{at}", "b"))
-    assert len(links._graph) < 8
+    assert len(graph) < 8
 
 
 def test_a_redirect_to_something_that_is_no_url_is_broken() -> None:

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.report import links as module
 from trio_crawler.report.links import LinkGraph
 
 nodes = st.integers(0, 20)
@@ -15,17 +13,14 @@ steps = st.lists(st.tuples(nodes, st.lists(nodes)) | nodes, max_size=60)
 def test_no_link_to_a_target_that_is_needed_is_lost(
     taken: list[tuple[int, list[int]] | int], asked: set[int], block: int, free: int
 ) -> None:
-    graph, added, closed = LinkGraph(), [], set()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_BLOCK", block)
-        patch.setattr(module, "_FREE_BLOCKS", free)
-        for step in taken:
-            if isinstance(step, tuple):
-                graph.add(*step)
-                added += [(step[0], target) for target in step[1]]
-            else:
-                graph.drop_links_to(step)
-                closed.add(step)
+    graph, added, closed = LinkGraph(block, free), [], set()
+    for step in taken:
+        if isinstance(step, tuple):
+            graph.add(*step)
+            added += [(step[0], target) for target in step[1]]
+        else:
+            graph.drop_links_to(step)
+            closed.add(step)
     asked -= closed
     assert sorted(graph.links_to(asked)) == sorted(edge for edge in added if edge[1] in asked)
 

@@ -1,16 +1,9 @@
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from trio_crawler.report.sections import changes
+from trio_crawler.store import Change
 
 URL = "https://a.test/"
-
-
-class Change(NamedTuple):
-    url: str
-    kind: str
-    detail: str = ""
 
 
 def test_each_kind_of_change_is_counted_and_listed_with_its_details() -> None:

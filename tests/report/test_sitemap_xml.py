@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, Skipped
 from trio_crawler.page.sitemap.read import parse_sitemap
-from trio_crawler.report import sitemap_xml
 from trio_crawler.report.sitemap_xml import (
     sitemap_entry,
     sitemap_home,
@@ -31,8 +30,8 @@ def listed(lines: Iterable[bytes]) -> list[str]:
     return [each.text or "" for each in root.iterfind(f"{SPACE}url/{SPACE}loc")]
 
 
-def files(lines: Iterable[bytes]) -> list[bytes]:
-    return [b"".join(part) for part in sitemap_parts(lines)]
+def files(lines: Iterable[bytes], **bounds: int) -> list[bytes]:
+    return [b"".join(part) for part in sitemap_parts(lines, **bounds)]
 
 
 def test_a_page_that_is_well_is_an_entry() -> None:
@@ -132,13 +131,15 @@ def test_every_entry_stands_once_and_in_order_wherever_files_end(
     sizes: list[int], most: int
 ) -> None:
     lines = [b"<url>%d:%b</url>\n" % (number, b"x" * size) for number, size in enumerate(sizes)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sitemap_xml, "MAX_URLS", most)
-        patch.setattr(sitemap_xml, "MAX_BYTES", 300)
-        found = files(lines)
+    found = files(lines, max_urls=most, max_bytes=300)
     inner = [file.split(b"\n", 2)[2].removesuffix(b"</urlset>\n") for file in found]
     assert b"".join(inner) == b"".join(lines)
     assert all(len(file) <= 300 and file.count(b"<url>") <= most for file in found)
+
+
+def test_an_entry_that_fits_into_no_file_is_refused() -> None:
+    with pytest.raises(ValueError, match="max_bytes leaves 90 bytes for an entry, and one has 91"):
+        files([b"x" * 91], max_bytes=200)
 
 
 def test_an_index_names_the_files() -> None:

@@ -129,6 +129,12 @@ async def test_a_recording_fetch_has_the_name_of_its_own() -> None:
     assert not hasattr(Warc().recording(Web({})), "user_agent")
 
 
+def test_a_recording_fetch_has_the_random_numbers_of_the_other() -> None:
+    web = Web({})
+    assert Warc().recording(web).random is web.random
+    assert not hasattr(Warc().recording(web.__call__), "random")
+
+
 def test_the_file_begins_by_saying_what_made_it() -> None:
     warc = Warc(software="mine/1", seeds=["http://me:pw@a.test/", "http://b.test/"])
     lines = block("warcinfo", warc.head()).decode().split("\r\n")

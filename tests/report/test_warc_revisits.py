@@ -19,7 +19,6 @@ from report.archives import (
 )
 
 from trio_crawler.model import Page
-from trio_crawler.report.warc import archive as warc_module
 from trio_crawler.report.warc.archive import Warc
 
 
@@ -56,9 +55,8 @@ async def test_an_empty_payload_of_an_earlier_run_is_not_revisited() -> None:
     assert only("response", await archived(answer(), warc)).body == b""
 
 
-async def test_the_first_of_the_payloads_of_earlier_runs_counts(monkeypatch: Any) -> None:
-    monkeypatch.setattr(warc_module, "MAX_REMEMBERED", 2)
-    warc = Warc()
+async def test_the_first_of_the_payloads_of_earlier_runs_counts() -> None:
+    warc = Warc(max_remembered=2)
     same, other = sha1(b"same").digest(), sha1(b"other").digest()
     warc.restore([(URL + "1", same, 1.0), (URL + "2", other, 2.0), (URL + "3", same, 3.0)])
     fields = only("revisit", await archived(answer(body=b"same"), warc)).fields
@@ -74,9 +72,8 @@ async def test_a_truncated_payload_is_no_original() -> None:
     assert only("response", data).body == b"busy"
 
 
-async def test_as_many_payloads_are_remembered_as_promised(monkeypatch: Any) -> None:
-    monkeypatch.setattr(warc_module, "MAX_REMEMBERED", 3)
-    warc = Warc()
+async def test_as_many_payloads_are_remembered_as_promised() -> None:
+    warc = Warc(max_remembered=3)
     for number in range(7):
         await archived(answer(body=b"%d" % number), warc, url=f"{URL}{number}")
     for number in (4, 5, 6):

@@ -22,7 +22,11 @@ def test_a_history_refuses_anything_but_a_path(directory):
         (lambda h: h.outcomes("1"), TypeError, "walk must be a whole number, not '1'"),
         (lambda h: h.statistics(True), TypeError, "walk must be a whole number, not True"),
         (lambda h: h.sitemaps(0), ValueError, "walk must be 1 or more, not 0"),
-        (lambda h: h.listing(None), TypeError, "url must be a URL as a str, not None"),
+        (
+            lambda h: h.listing(None),
+            TypeError,
+            "url must be a URL as a str or httpx.URL, not None",
+        ),
         (lambda h: h.listing("u", walk=1.0), TypeError, "walk must be a whole number, not 1.0"),
         (lambda h: h.owns(3), TypeError, "path must be a path as a str or Path, not 3"),
     ],

@@ -12,6 +12,7 @@ from trio_crawler.model import Failure, Fault, Page, Phase, Purpose, Reason, Sit
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.history import History
+from trio_crawler.store.runs import End
 from trio_crawler.store.schema import APPLICATION, STATEMENTS, VERSION
 from trio_crawler.store.store import Store
 
@@ -127,6 +128,20 @@ def test_a_crawl_goes_on_in_a_directory_of_format_1_which_then_has_the_present_o
         assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
     connection.close()
     assert columns(directory / "crawl.sqlite") == columns(new)
+
+
+def test_a_directory_of_format_2_is_read_and_goes_on(tmp_path: Path) -> None:
+    Store.open(tmp_path).close()
+    with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
+        connection.execute("ALTER TABLE runs DROP COLUMN reason")
+        connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    with History(tmp_path) as history:
+        assert [run.reason for run in history.runs] == [None]
+    with Store.open(tmp_path) as store:
+        store.end(End.STOPPED, [], 1.0, Reason.TIME_BUDGET)
+    with History(tmp_path) as history:
+        assert [run.reason for run in history.runs] == [None, Reason.TIME_BUDGET]
 
 
 def test_a_migration_that_fails_changes_nothing(directory: Path) -> None:

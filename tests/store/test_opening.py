@@ -20,9 +20,9 @@ from trio_crawler.store.writer import Batch
 NAME = "crawl.sqlite"
 
 
-def refusal(directory) -> str:
+def refusal(directory, **given) -> str:
     with pytest.raises(StoreError) as refused:
-        Store.open(directory).close()
+        Store.open(directory, **given).close()
     text = str(refused.value)
     assert text.isprintable()
     return text.replace(str(directory), "DIR")
@@ -106,16 +106,16 @@ def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path, 
 def test_a_database_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path):
     works(tmp_path)
     with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute("PRAGMA user_version = 4")
     connection.close()
     assert refusal(tmp_path) == (
-        f"DIR/{NAME}: a newer version of trio_crawler made it (format 3, this one knows 2): "
+        f"DIR/{NAME}: a newer version of trio_crawler made it (format 4, this one knows 3): "
         "use that version, or give another directory"
     )
     with pytest.raises(StoreError, match="a newer version"):
         History(tmp_path)
     with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
     connection.close()
     works(tmp_path)
 
@@ -128,12 +128,11 @@ def test_a_damaged_database_is_refused(tmp_path):
     assert "it is damaged" in refusal(tmp_path)
 
 
-def test_a_database_that_another_program_has_locked_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("trio_crawler.store.opening.BUSY_TIMEOUT", 0.0)
+def test_a_database_that_another_program_has_locked_is_refused(tmp_path):
     works(tmp_path)
     other = sqlite3.connect(tmp_path / NAME, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    assert refusal(tmp_path) == (
+    assert refusal(tmp_path, busy_timeout=0.0) == (
         f"DIR/{NAME}: another program has locked it (database is locked): "
         "close that program, then start the crawl again: it resumes where it stopped"
     )

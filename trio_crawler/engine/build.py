@@ -9,7 +9,7 @@ from typing import Any
 
 import trio
 
-from trio_crawler.arguments import check_function
+from trio_crawler.arguments import check_function, check_methods
 from trio_crawler.engine.canonical import CanonicalFolding
 from trio_crawler.engine.counters import Counters
 from trio_crawler.engine.handler import Handler
@@ -101,10 +101,7 @@ def checked_frontier(frontier: Frontier | None) -> Frontier:
     """Return `frontier`, by default one in memory; raise TypeError if it lacks a method."""
     if frontier is None:
         return MemoryFrontier()
-    missing = [name for name in _METHODS if not callable(getattr(frontier, name, None))]
-    if missing:
-        wanted = "a frontier, such as MemoryFrontier()"
-        raise TypeError(f"frontier must be {wanted}, not {frontier!r}: it has no {missing[0]}()")
+    check_methods("frontier", frontier, _METHODS, "a frontier, such as MemoryFrontier()")
     return frontier
 
 

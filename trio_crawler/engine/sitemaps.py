@@ -9,6 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+import httpx
 import trio
 from msgspec.structs import replace
 
@@ -84,7 +85,7 @@ class SitemapHandler:
                 self._rejected.add(record.url)
         self.listings.update(listings)
 
-    def listing(self, url: str) -> Listing | None:
+    def listing(self, url: str | httpx.URL) -> Listing | None:
         """Return what the sitemaps that were read so far say about a URL."""
         return self.listings.get(seen_key(normalise(url)))
 

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import trio
 
+from trio_crawler.arguments import check_kind
+
 
 @dataclass(frozen=True, slots=True)
 class JoinStatistics:
@@ -40,6 +42,7 @@ class Join:
         Raises RuntimeError after zero was reached: the tasks that waited have already gone on.
         Raises ValueError if `n` is negative.
         """
+        check_kind("n", n, int, "a number of units")
         if n < 0:
             raise ValueError(f"cannot add {n} units: call done() to count out")
         if self._zero.is_set():

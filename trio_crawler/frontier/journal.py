@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import trio
 
-from trio_crawler.model import Outcome, Page
+from trio_crawler.model import Outcome, Page, Reason
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
@@ -59,17 +59,20 @@ class Journal:
         """Open the store. Raises StoreError."""
         self._opened = await trio.to_thread.run_sync(self._make)
 
-    async def close(self, how: End, hosts: Iterable[HostStatistics], seconds: float) -> None:
+    async def close(
+        self, how: End, hosts: Iterable[HostStatistics], seconds: float, reason: Reason | None
+    ) -> None:
         """Write the last batch and the end of the run, and close the store. Raises StoreError.
 
-        `hosts` is iterated over in the thread; `seconds` is the duration of the run.
+        `hosts` is iterated over in the thread; `seconds` is the duration of the run, and `reason`
+        is why it ended early.
         """
         # Shielded: it takes no longer than a transaction.
         with trio.CancelScope(shield=True):
             try:
                 await self.write()
                 if not self._broken:
-                    await self.ask(partial(self.store.end, how, hosts, seconds))
+                    await self.ask(partial(self.store.end, how, hosts, seconds, reason))
             finally:
                 await self.ask(self.store.close)  # noqa: ASYNC102 - the store has its own time-out
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import trio
 
+from trio_crawler.arguments import check_kind
 from trio_crawler.frontier.join import Join
 from trio_crawler.frontier.protocol import FrontierStatistics, Past
 from trio_crawler.frontier.scheduler import Hosts, JobChannel
@@ -28,6 +29,7 @@ class MemoryFrontier:
         self.seen = Seen()
         self._join = Join()
         self._plan: Plan | None = None
+        self._ended: Reason | None = None
 
     def __repr__(self) -> str:
         figures = self.statistics()
@@ -45,9 +47,12 @@ class MemoryFrontier:
         """
         if self._plan is not None:
             raise RuntimeError("a frontier serves one crawl: make another MemoryFrontier")
+        check_kind("plan", plan, Plan, "a Plan")
         self._plan = plan
         self.seen = Seen(plan.limits.max_redirects)
         self.hosts = Hosts(plan, end=self.end)
+        if self._ended is not None:
+            self.hosts.end(self._ended)
         await trio.lowlevel.checkpoint()
         return None
 
@@ -102,8 +107,15 @@ class MemoryFrontier:
         await trio.lowlevel.cancel_shielded_checkpoint()
 
     def end(self, reason: Reason) -> None:
-        """End the crawl early: block every job that waits, for this reason."""
-        self.hosts.end(reason)
+        """End the crawl early: block every job that waits, for this reason; the first counts.
+
+        Before `open` the crawl is ended when it begins.
+        """
+        check_kind("reason", reason, Reason, "a Reason")
+        if self._ended is None:
+            self._ended = reason
+            if self._plan is not None:
+                self.hosts.end(reason)
 
     def statistics(self) -> FrontierStatistics:
         """Return the counts at this moment."""

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 import trio
 from msgspec.structs import replace
 
+from trio_crawler.arguments import check_callable, check_function, check_kind
 from trio_crawler.frontier.host_scheduler import HostScheduler
 from trio_crawler.frontier.origin import Origin
 from trio_crawler.frontier.queues import Queue, make_queue
@@ -54,6 +55,7 @@ class JobChannel(trio.abc.ReceiveChannel[Job]):
     __module__ = "trio_crawler.frontier"
 
     def __init__(self, choose: Callable[[bool], Job | None]) -> None:
+        check_function("choose", choose, "a function that returns the job to start, or None")
         self._choose = choose
         # The workers that wait for a job; ▶ the statistics of the channel take 1.5 us a call.
         self._waiting = 0
@@ -200,8 +202,12 @@ class Hosts:
         queue: Callable[[], Queue] | None = None,
         choose: Callable[[bool], Job | None] | None = None,
     ) -> None:
+        check_kind("plan", plan, Plan, "a Plan")
+        check_function("end", end, "a function of a Reason")
+        if queue is not None:
+            check_callable("queue", queue, "a function that returns an empty queue")
         limits = plan.limits
-        self.jobs = JobChannel(choose or self.next_job)
+        self.jobs = JobChannel(self.next_job if choose is None else choose)
         self.ended: Reason | None = None
         self.deadline = math.inf
         self.waiting = self.retries = 0
@@ -378,6 +384,7 @@ class Hosts:
 
     def end(self, reason: Reason) -> None:
         """End the crawl early: block all jobs that wait, and all jobs that are admitted later."""
+        check_kind("reason", reason, Reason, "a Reason")
         if self.ended is not None:
             return
         self.ended = reason

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from trio_crawler.arguments import check_methods, check_whole
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import Failure, Job, Purpose, Redirect
 from trio_crawler.page.urls import seen_key
@@ -28,6 +29,7 @@ class Urls(Protocol):
 
 
 Urls.__module__ = "trio_crawler.frontier"
+_URLS = ("add", "update", "intersection", "__contains__", "__len__")
 
 
 class Seen:
@@ -50,6 +52,9 @@ class Seen:
     __slots__ = ("_done", "_full", "_hops", "_left", "_numbers", "_sitemaps", "raised")
 
     def __init__(self, max_redirects: int = 10, done: Urls | None = None) -> None:
+        check_whole("max_redirects", max_redirects)
+        if done is not None:
+            check_methods("done", done, _URLS, "a set of URLs, such as a set of str")
         self._full = max_redirects
         # A key is in one of the two: in the first if it had the full budget of redirects.
         self._done: Urls = set() if done is None else done

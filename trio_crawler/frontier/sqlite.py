@@ -14,7 +14,7 @@ from typing import Any, Self
 import trio
 from msgspec.structs import replace
 
-from trio_crawler.arguments import check_flag, check_function, check_kind
+from trio_crawler.arguments import check_flag, check_function, check_json, check_kind, check_path
 from trio_crawler.frontier.disk_queue import DiskQueue, DiskQueueFile
 from trio_crawler.frontier.join import Join
 from trio_crawler.frontier.journal import Journal
@@ -57,7 +57,7 @@ class SqliteFrontier:
 
     Raises StoreError, when it is entered or from the crawl, if the directory cannot be used; its
     text is one line with the cause and the remedy. DifferentCrawl, a StoreError, is raised for
-    another `meaning`. Raises TypeError, naming the argument, for an invalid value.
+    another `meaning`. Raises TypeError or ValueError, naming the argument, for an invalid value.
     """
 
     __module__ = "trio_crawler"
@@ -72,10 +72,11 @@ class SqliteFrontier:
         refresh: bool = False,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        check_kind("directory", directory, (str, Path), "a path")
+        check_path("directory", directory)
         check_flag("refresh", refresh)
         for name, given in (("meaning", meaning), ("settings", settings)):
-            check_kind(name, given, (Mapping, type(None)), "a mapping of what JSON can hold")
+            if given is not None:
+                check_json(name, given)
         self.directory = Path(directory)
         self._file = DiskQueueFile(self.directory)
         opened = partial(Store.open, meaning=meaning, refresh=refresh, settings=settings)
@@ -83,7 +84,7 @@ class SqliteFrontier:
         self._index = UrlIndex(10, self._journal)
         self._join = Join()
         self._plan: Plan | None = None
-        self._ending = False
+        self._ended: Reason | None = None
         self._over = trio.Event()
         self._since = 0.0
         # The number of pages not restored yet, and of pages left for a later run.
@@ -99,7 +100,9 @@ class SqliteFrontier:
         self._file.close()
         seconds = trio.current_time() - self._since
         hosts = [] if self._plan is None else self.hosts.statistics().values()
-        await self._journal.close(self._how, hosts, seconds)  # noqa: ASYNC102 - it shields itself
+        how = self._how
+        reason = None if how is End.FINISHED else self._ended
+        await self._journal.close(how, hosts, seconds, reason)  # noqa: ASYNC102 - it shields itself
 
     @property
     def _how(self) -> End:
@@ -126,11 +129,11 @@ class SqliteFrontier:
         removed. `head` returns the first bytes of a new file, `rest` more bytes to append with
         each transaction. Call this before the crawl begins; the frontier closes the stream.
         """
-        check_kind("path", path, (str, Path), "a path")
+        check_path("path", path)
         for name, function in (("encode", encode), ("head", head), ("rest", rest)):
             if function is not bytes:
                 check_function(name, function, "a function that returns bytes")
-        stream = self._journal.store.stream(str(path), encode, head, rest)
+        stream = self._journal.store.stream(path, encode, head, rest)
         self._journal.streams.append(stream)
         return stream
 
@@ -158,6 +161,7 @@ class SqliteFrontier:
         store = self._journal.store
         if self._plan is not None:
             raise RuntimeError("a frontier serves one crawl: open its directory again")
+        check_kind("plan", plan, Plan, "a Plan")
         self._plan = plan
         self._index = UrlIndex(plan.limits.max_redirects, self._journal)
         on_disk = plan.order is breadth_first
@@ -225,7 +229,7 @@ class SqliteFrontier:
         """Retry a job that was fetched, after `seconds` or later, or else in a later run."""
         await trio.lowlevel.checkpoint_if_cancelled()
         stored = self._index.take_back(attempt.job)
-        if self._ending or trio.current_time() + seconds >= self.hosts.deadline:
+        if self._ended is not None or trio.current_time() + seconds >= self.hosts.deadline:
             self._left += stored.purpose is Purpose.PAGE
             self.hosts.drop(attempt)
         else:
@@ -233,8 +237,13 @@ class SqliteFrontier:
         await trio.lowlevel.cancel_shielded_checkpoint()
 
     def end(self, reason: Reason) -> None:
-        """End the run early: start no more jobs, and keep the waiting URLs for a later run."""
-        self._ending = True
+        """End the run early: start no more jobs, and keep the waiting URLs for a later run.
+
+        The first reason is kept, as `Run.reason`.
+        """
+        check_kind("reason", reason, Reason, "a Reason")
+        if self._ended is None:
+            self._ended = reason
         self._journal.record()
         self._journal.hurry()
 
@@ -285,14 +294,14 @@ class SqliteFrontier:
 
     def _written(self) -> None:
         """Hand out jobs after a transaction, or end the run."""
-        ended = self._ending or self._join.is_over
+        ended = self._ended is not None or self._join.is_over
         if ended and not self._journal.at_risk:
             self._over.set()
         self.jobs.hand_out()
 
     def _choose(self, last: bool) -> Job | None:
         """Return the job to start now; None if no more URLs may be at risk."""
-        if self._ending or self._journal.full:
+        if self._ended is not None or self._journal.full:
             return None
         job = self.hosts.next_job(last)
         return self._index.hand_out(job) if isinstance(job, StoredJob) else job

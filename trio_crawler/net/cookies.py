@@ -11,7 +11,7 @@ from itertools import count
 import httpx
 import trio
 
-from trio_crawler.arguments import check_function
+from trio_crawler.arguments import check_function, check_kind
 from trio_crawler.net.statistics import CookieStatistics
 from trio_crawler.page import urls
 from trio_crawler.policy.http_dates import parse_http_date
@@ -135,6 +135,7 @@ class CookieStore:
         Longer paths come first, then older cookies (RFC 6265, 5.4). One character stands for one
         byte (Latin-1).
         """
+        check_kind("url", url, str, "a normalised URL as a str")
         jar = self._jars.get(urls.host(url)) if self._jars else None
         if jar is None:
             return None
@@ -149,6 +150,8 @@ class CookieStore:
 
     def store(self, url: str, headers: httpx.Headers) -> None:
         """Store the cookies of a response from a URL; those that break a rule are rejected."""
+        check_kind("url", url, str, "a normalised URL as a str")
+        check_kind("headers", headers, httpx.Headers, "httpx.Headers")
         fields = [value for name, value in headers.raw if name.lower() == b"set-cookie"]
         for field in fields:
             if not _CONTROL.search(field):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 import httpx
 import trio
 
-from trio_crawler.arguments import check_number, check_whole
+from trio_crawler.arguments import check_kind, check_number, check_whole
 from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import REDIRECTS, Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.net.decode import Body, DecodeSlots
@@ -150,6 +150,7 @@ class Fetcher:
         """
         if self._closed:
             raise RuntimeError(f"this {type(self).__name__} is closed: make another one")
+        check_kind("job", job, Job, "a Job")
         progress = Progress("")
         try:
             # Not move_on_after, which takes 4 us more.

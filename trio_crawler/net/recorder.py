@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from random import Random
 from typing import NamedTuple
 
 import httpx
@@ -98,6 +99,12 @@ class RecordingFetch:
         """The User-Agent of the other fetch. Raises AttributeError if it has none."""
         agent: str = self._fetch.user_agent  # type: ignore[attr-defined]
         return agent
+
+    @property
+    def random(self) -> Random:
+        """The random numbers of the other fetch. Raises AttributeError if it has none."""
+        source: Random = self._fetch.random  # type: ignore[attr-defined]
+        return source
 
     async def __call__(self, job: Job) -> Response | Fault:
         """Fetch one URL, and record the answer."""

@@ -75,7 +75,7 @@ class Wire(httpx.AsyncBaseTransport):
     def __init__(
         self,
         *,
-        seeds: Iterable[str] = (),
+        seeds: Iterable[str | httpx.URL] = (),
         allow_private: Iterable[str] = (),
         security: Security | None = None,
         resolve: Resolve | None = None,

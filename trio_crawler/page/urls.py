@@ -79,13 +79,22 @@ def normalise(url: str | httpx.URL, base: str | httpx.URL | None = None) -> str:
         href = ada_url.URL(url, base).href
     except UnicodeEncodeError:
         # The standard works on scalar values: a lone surrogate counts as U+FFFD.
-        href = ada_url.URL(
-            _replace_surrogates(url), None if base is None else _replace_surrogates(base)
-        ).href
+        plain = None if base is None else _replace_surrogates(base)
+        try:
+            href = ada_url.URL(_replace_surrogates(url), plain).href
+        except ValueError:
+            raise _not_a_url(url, base) from None
+    except ValueError:
+        raise _not_a_url(url, base) from None
     if "#" in href:
         # An opaque path may end in spaces before a fragment; without the fragment it may not.
         href = href[: href.index("#")].rstrip(" ")
     return _without_userinfo(href) if "@" in href else href
+
+
+def _not_a_url(url: str, base: str | None) -> ValueError:
+    at = "" if base is None else f" with the base {without_userinfo(base)!r}"
+    return ValueError(f"url: not a URL of the WHATWG URL Standard: {without_userinfo(url)!r}{at}")
 
 
 def web_urls(name: str, urls: Iterable[str | httpx.URL]) -> tuple[str, ...]:
@@ -96,11 +105,20 @@ def web_urls(name: str, urls: Iterable[str | httpx.URL]) -> tuple[str, ...]:
     """
     if isinstance(urls, str):
         raise TypeError(f"{name} must be several URLs: write [{without_userinfo(urls)!r}]")
-    return tuple(dict.fromkeys(_web_url(name, url) for url in several(name, urls, "URLs")))
+    found = several(name, urls, "URLs")
+    texts = [_text(f"each of {name}", url) for url in found]
+    return tuple(dict.fromkeys(_web_url(name, text) for text in texts))
 
 
-def _web_url(name: str, url: str | httpx.URL) -> str:
-    text = _text(f"each of {name}", url)
+def web_url(name: str, url: str | httpx.URL) -> str:
+    """Return one http or https URL, normalised; `name` is the name of the argument.
+
+    Raises ValueError for any other URL, and TypeError for anything else, as `web_urls` does.
+    """
+    return _web_url(name, _text(name, url))
+
+
+def _web_url(name: str, text: str) -> str:
     try:
         found = normalise(text)
     except ValueError:
@@ -179,6 +197,7 @@ def seen_key(url: str) -> str:
     Unreserved characters are percent-decoded, other escapes are put in upper case (RFC 3986, 2.3
     and 6.2.2), and the order of the query does not change.
     """
+    check_kind("url", url, str, "a normalised URL as a str")
     if "%" not in url:
         return url
     if _BARE_PERCENT.search(url):

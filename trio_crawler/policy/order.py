@@ -5,6 +5,7 @@
 
 from typing import Any, Protocol
 
+from trio_crawler.arguments import check_kind
 from trio_crawler.model import Job
 
 
@@ -24,16 +25,19 @@ Order.__module__ = "trio_crawler"
 
 def breadth_first(job: Job) -> float:
     """Rank by the number of links from a seed: pages near a seed start before deep ones."""
+    check_kind("job", job, Job, "a Job")
     return job.depth
 
 
 def depth_first(job: Job) -> float:
     """Rank deep pages first: a crawl then follows one branch to its end."""
+    check_kind("job", job, Job, "a Job")
     return -job.depth
 
 
 def by_sitemap(job: Job) -> tuple[float, int]:
     """Rank by the priority in a sitemap, highest first (0.5 if there is none), then by depth."""
+    check_kind("job", job, Job, "a Job")
     return (-0.5 if job.priority is None else -job.priority), job.depth
 
 

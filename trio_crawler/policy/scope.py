@@ -103,7 +103,7 @@ def all_of(*scopes: Scope) -> Scope:
     def all_of(job: Job) -> bool | Reason:
         for scope in scopes:
             if (verdict := scope(job)) is not True:
-                return verdict
+                return _checked(verdict, scope, job)
         return True
 
     return all_of
@@ -119,6 +119,7 @@ def any_of(*scopes: Scope) -> Scope:
         for scope in scopes:
             if (verdict := scope(job)) is True:
                 return True
+            _checked(verdict, scope, job)
         return verdict
 
     return any_of
@@ -133,10 +134,14 @@ def rejection(scope: Scope, job: Job) -> Reason | None:
     verdict = scope(job)
     if verdict is True:
         return None
-    if isinstance(verdict, Reason):
+    reason = _checked(verdict, scope, job)
+    return reason if isinstance(reason, Reason) else Reason.EXCLUDED
+
+
+def _checked(verdict: bool | Reason, scope: Scope, job: Job) -> bool | Reason:
+    """Return the verdict of a scope that does not admit a job; raise TypeError for any other."""
+    if isinstance(verdict, Reason) or verdict is False:
         return verdict
-    if verdict is False:
-        return Reason.EXCLUDED
     name = getattr(scope, "__qualname__", None) or repr(scope)
     raise TypeError(
         f"the scope {name} returned {verdict!r} for {job.url}: "

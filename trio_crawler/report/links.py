@@ -30,8 +30,8 @@ from trio_crawler.report.summary import is_good
 LOOP = "redirect loop"
 
 _MAX_HOPS_LISTED = 10
-_BLOCK = 16_384
-_FREE_BLOCKS = 32
+BLOCK = 16_384
+FREE_BLOCKS = 32
 
 # A link that was rejected for one of these reasons still links its target, so the target is no
 # orphan. A tuple, since comparing a Reason is faster than hashing it.
@@ -92,11 +92,11 @@ class _Path(NamedTuple):
 
 
 class Links:
-    """The links of a crawl, collected outcome by outcome, in any order."""
+    """The links of a crawl, collected outcome by outcome, in any order, in an empty `graph`."""
 
-    def __init__(self) -> None:
+    def __init__(self, graph: LinkGraph | None = None) -> None:
         self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
-        self._graph = LinkGraph()
+        self._graph = LinkGraph() if graph is None else graph
         self._redirects: dict[int, int] = {}
         self._ends: dict[int, _BrokenEnd] = {}
         self._unlinked = UnlinkedPages(self._numbers, self._redirects)
@@ -307,11 +307,14 @@ def _detail(failure: Failure) -> str:
 class LinkGraph:
     """Links as (source, target) pairs of 8 bytes each; links to dropped targets are removed.
 
-    In a graph of more than 4 MiB, each block that becomes full triggers a search of the one or two
-    oldest blocks for such links. So the work of a call does not grow with the graph.
+    In a graph of more than `free_blocks` (4 MiB), each block of `block` links that becomes full
+    triggers a search of the one or two oldest blocks for such links. So the work of a call does
+    not grow with the graph.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, block: int = BLOCK, free_blocks: int = FREE_BLOCKS) -> None:
+        self._block = block
+        self._free_blocks = free_blocks
         self._sources = array("I")
         self._targets = array("I")
         self._blocks: deque[_Pairs] = deque()
@@ -326,7 +329,7 @@ class LinkGraph:
         before = len(self._targets)
         self._targets.extend(targets)
         self._sources.extend(array("I", [source]) * (len(self._targets) - before))
-        if len(self._targets) >= _BLOCK:
+        if len(self._targets) >= self._block:
             self._end_block()
 
     def drop_links_to(self, target: int) -> None:
@@ -353,9 +356,9 @@ class LinkGraph:
         self._blocks.append((self._sources, self._targets))
         self._sources, self._targets = array("I"), array("I")
         # If a block became much smaller, one more is searched, so that the old blocks run out.
-        for _ in range(min(2, len(self._blocks) - _FREE_BLOCKS)):
+        for _ in range(min(2, len(self._blocks) - self._free_blocks)):
             sources, targets = self._without_dropped(*self._blocks.popleft())
-            if len(targets) > _BLOCK // 2:
+            if len(targets) > self._block // 2:
                 self._blocks.append((sources, targets))
                 return
             self._sources.extend(sources)

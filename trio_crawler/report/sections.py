@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
-from trio_crawler.arguments import check_flag, check_iterable, check_number
+from trio_crawler.arguments import check_flag, check_iterable, check_kind, check_number
 from trio_crawler.model import Listing, Reason, Sitemap, Statistics
 from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.page.urls import authority, without_userinfo
@@ -363,6 +363,9 @@ def changes(found: Iterable[Change], since: float | None, full: bool = False) ->
     are listed, with `full` all of them. Text from the web is escaped (see `visible`). There is no
     line end after the last line.
     """
+    # Imported late, since it imports sqlite3, which the report of a crawl in memory does not need.
+    from trio_crawler.store.changes import Change
+
     check_iterable("found", found, "changes")
     check_flag("full", full)
     if since is not None:
@@ -371,6 +374,7 @@ def changes(found: Iterable[Change], since: float | None, full: bool = False) ->
     lists: dict[str, FirstItems[tuple[str, str]]] = {kind: FirstItems(limit) for kind in _CHANGES}
     unchanged = 0
     for change in found:
+        check_kind("each of found", change, Change, "a Change")
         if change.kind in lists:
             lists[change.kind].add((change.url, change.detail))
         else:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from xml.sax.saxutils import escape  # it writes XML; nothing is parsed here
 
-from trio_crawler.arguments import check_iterable, check_kind, several_strings
+from trio_crawler.arguments import check_iterable, check_kind, check_whole, several_strings
 from trio_crawler.model import Outcome, Page
 from trio_crawler.policy.http_dates import parse_http_date
 from trio_crawler.report.summary import is_indexable
@@ -38,13 +38,20 @@ def sitemap_entry(outcome: Outcome) -> bytes:
     return f"<url><loc>{url}</loc>{when}</url>\n".encode()
 
 
-def sitemap_parts(entries: Iterable[bytes]) -> Iterator[Iterator[bytes]]:
+def sitemap_parts(
+    entries: Iterable[bytes], *, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES
+) -> Iterator[Iterator[bytes]]:
     """Divide entries into files of at most 50,000 URLs and 50 MiB each; yield at least one file.
 
-    Each file is an iterator over its bytes. Exhaust it before you take the next file.
+    Each file is an iterator over its bytes. Exhaust it before you take the next file. Raises
+    TypeError or ValueError, naming the argument, for an invalid value; a file raises ValueError
+    if an entry alone has more than `max_bytes` bytes with the frame of a file.
     """
     check_iterable("entries", entries, "entries")
-    return _parts(filter(None, map(_checked_entry, entries)))
+    check_whole("max_urls", max_urls, least=1)
+    check_whole("max_bytes", max_bytes, least=1)
+    room = max_bytes - len(_HEAD) - len(_TAIL)
+    return _parts(filter(None, map(_checked_entry, entries)), max_urls, room)
 
 
 def _checked_entry(entry: bytes) -> bytes:
@@ -52,11 +59,11 @@ def _checked_entry(entry: bytes) -> bytes:
     return entry
 
 
-def _parts(rest: Iterator[bytes]) -> Iterator[Iterator[bytes]]:
+def _parts(rest: Iterator[bytes], max_urls: int, room: int) -> Iterator[Iterator[bytes]]:
     ahead = [next(rest, b"")]
-    yield _part(ahead, rest)
+    yield _part(ahead, rest, max_urls, room)
     while ahead:
-        yield _part(ahead, rest)
+        yield _part(ahead, rest, max_urls, room)
 
 
 def sitemap_home(line: bytes) -> str:
@@ -73,15 +80,17 @@ def sitemap_index(urls: Iterable[str]) -> bytes:
     return f"{_XML}<sitemapindex {_NAMESPACE}>\n{named}</sitemapindex>\n".encode()
 
 
-def _part(ahead: list[bytes], rest: Iterator[bytes]) -> Iterator[bytes]:
+def _part(ahead: list[bytes], rest: Iterator[bytes], max_urls: int, room: int) -> Iterator[bytes]:
     """Yield one file, which begins with the line in `ahead`; put the next file's first line there.
 
-    `ahead` is empty if there is no next file.
+    `ahead` is empty if there is no next file. The lines have at most `room` bytes.
     """
-    yield _HEAD
-    left, urls = MAX_BYTES - len(_HEAD) - len(_TAIL), 0
+    left, urls = room, 0
     line = ahead.pop()
-    while line and urls < MAX_URLS and len(line) <= left:
+    if len(line) > room:
+        raise ValueError(f"max_bytes leaves {room} bytes for an entry, and one has {len(line)}")
+    yield _HEAD
+    while line and urls < max_urls and len(line) <= left:
         yield line
         left, urls = left - len(line), urls + 1
         line = next(rest, b"")

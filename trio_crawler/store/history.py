@@ -5,9 +5,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
+import httpx
+
 from trio_crawler.arguments import check_kind, check_path, check_whole
 from trio_crawler.model import Listing, Outcome, Sitemap, Statistics
-from trio_crawler.page.urls import seen_key
+from trio_crawler.page.urls import normalise, seen_key
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store.changes import Change, compare_walks
 from trio_crawler.store.errors import StoreError, printable
@@ -81,10 +83,13 @@ class History:
         """Return the sitemaps of a walk, in the order in which they were read."""
         return self._walk(walk).sitemaps()
 
-    def listing(self, url: str, walk: int | None = None) -> Listing | None:
-        """Return the sitemap entry of a URL that has an outcome, or None."""
-        check_kind("url", url, str, "a URL as a str")
-        return self._walk(walk).listing(seen_key(url))
+    def listing(self, url: str | httpx.URL, walk: int | None = None) -> Listing | None:
+        """Return the sitemap entry of a URL that has an outcome, or None.
+
+        Raises ValueError if the URL is invalid by the WHATWG URL Standard.
+        """
+        check_kind("url", url, (str, httpx.URL), "a URL as a str or httpx.URL")
+        return self._walk(walk).listing(seen_key(normalise(url)))
 
     def hosts(self) -> Mapping[str, HostStatistics]:
         """Return the hosts by name at the end of the last run that was not killed."""

@@ -52,6 +52,8 @@ def migrate(database: Database, version: int) -> None:
             _insert_value(database, table, place)
         for statement in schema.VIEWS:
             database.execute(statement)
+    if version < 3:
+        database.execute("ALTER TABLE runs ADD COLUMN reason TEXT")
     database.execute(f"PRAGMA user_version = {schema.VERSION}")
 
 

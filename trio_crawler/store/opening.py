@@ -37,14 +37,17 @@ _NOT_WRITABLE = frozenset(
 )
 
 
-def open_to_write(directory: Path) -> Database:
-    """Open the database of a directory; create or migrate it if needed. Raises StoreError."""
+def open_to_write(directory: Path, busy_timeout: float = BUSY_TIMEOUT) -> Database:
+    """Open the database of a directory; create or migrate it if needed. Raises StoreError.
+
+    While another program has locked the database, each statement waits for `busy_timeout` seconds.
+    """
     path = directory / NAME
     refuse_directory(path)
     with _store_errors(path):
         connection = sqlite3.connect(
             path,
-            timeout=BUSY_TIMEOUT,
+            timeout=busy_timeout,
             isolation_level=None,
             check_same_thread=False,
             cached_statements=200,

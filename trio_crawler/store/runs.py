@@ -38,7 +38,9 @@ class Run:
 
     `started` and `ended` are in seconds since 1970; `seconds` is the duration. For a run that was
     killed or is still running, `ended` and `how` are None, and `seconds` is the last duration that
-    was recorded. `workers` is None if the settings have no number of workers.
+    was recorded. `workers` is None if the settings have no number of workers. `reason` is why
+    nothing more was fetched: the argument of `Crawler.stop`, or the budget that was used up. It is
+    None for a run that finished, and for one that only an exception or a cancellation ended.
     """
 
     __module__ = "trio_crawler.store"
@@ -51,6 +53,7 @@ class Run:
     how: End | None
     workers: int | None
     settings: Mapping[str, Any]
+    reason: Reason | None
 
 
 def begin(
@@ -127,16 +130,22 @@ def read_meaning(database: Database) -> dict[str, Any]:
 
 
 def end(
-    database: Database, run: int, how: End, hosts: Iterable[HostStatistics], seconds: float
+    database: Database,
+    run: int,
+    how: End,
+    hosts: Iterable[HostStatistics],
+    seconds: float,
+    reason: Reason | None,
 ) -> None:
-    """Record the end of a run, and the statistics of the hosts at that moment."""
+    """Record the end of a run, its reason, and the statistics of the hosts at that moment."""
     marks = ", ".join("?" * 9)
     with database.transaction():
         database.execute(
-            "UPDATE runs SET ended = ?, how = ?, seconds = ? WHERE run = ?",
+            "UPDATE runs SET ended = ?, how = ?, seconds = ?, reason = ? WHERE run = ?",
             time.time(),
             how,
             seconds,
+            reason,
             run,
         )
         database.execute("DELETE FROM hosts")
@@ -187,7 +196,7 @@ def _reason_or_fault(
 
 def read_runs(database: Database) -> list[Run]:
     """Return all runs, the first run first."""
-    columns = "run, walk, started, ended, seconds, how, settings"
+    columns = "run, walk, started, ended, seconds, how, settings, reason"
     return [_run(*row) for row in database.rows(f"SELECT {columns} FROM runs ORDER BY run")]
 
 
@@ -199,10 +208,12 @@ def _run(
     seconds: float,
     how: str,
     settings_json: str,
+    reason: str | None,
 ) -> Run:
     settings = json.loads(settings_json)
-    end = End(how) if how else None
-    return Run(number, walk, started, ended, seconds, end, settings.get("workers"), settings)
+    end, why = End(how) if how else None, Reason(reason) if reason else None
+    workers = settings.get("workers")
+    return Run(number, walk, started, ended, seconds, end, workers, settings, why)
 
 
 def _json(value: Any) -> str:

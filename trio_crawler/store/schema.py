@@ -25,7 +25,8 @@ empty one.
 
     runs       run, walk, started, ended (NULL: killed, or still running), seconds,
                how ("finished", "stopped", "spent": the page budget was used up, "cut short": by an
-               exception or a cancellation, "": killed, or still running), retries, settings
+               exception or a cancellation, "": killed, or still running), retries, settings,
+               reason (why nothing more was fetched, for a run that ended early; NULL if unknown)
     walks      walk, first (the lowest number of its URLs), started
     hosts      name, waiting, in_flight, max_in_flight, delay, rest, latency, failures,
                given_up (JSON: a fault by scheme): at the end of the last run
@@ -55,7 +56,7 @@ from __future__ import annotations
 APPLICATION = 0x74726963
 """PRAGMA application_id: "tric"."""
 
-VERSION = 2
+VERSION = 3
 """PRAGMA user_version: the version of the format."""
 
 PAGE_SIZE = 8192
@@ -83,7 +84,7 @@ _TABLES = (
     "CREATE TABLE walks (walk INTEGER PRIMARY KEY, first INTEGER, started REAL)",
     """CREATE TABLE runs (
         run INTEGER PRIMARY KEY, walk INTEGER, started REAL, ended REAL, seconds REAL, how TEXT,
-        retries INTEGER, settings TEXT
+        retries INTEGER, settings TEXT, reason TEXT
     )""",
     """CREATE TABLE urls (
         number INTEGER PRIMARY KEY, walk INTEGER, ended INTEGER, tries INTEGER, depth INTEGER,

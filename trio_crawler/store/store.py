@@ -8,14 +8,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from trio_crawler.model import Outcome, Response, Statistics
+from trio_crawler.model import Outcome, Reason, Response, Statistics
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store import runs
 from trio_crawler.store.database import Database
 from trio_crawler.store.errors import StoreError, file_errors, printable
 from trio_crawler.store.files import Lock
-from trio_crawler.store.opening import open_to_write
+from trio_crawler.store.opening import BUSY_TIMEOUT, open_to_write
 from trio_crawler.store.streams import Stream, StreamSet
 from trio_crawler.store.walk import Walk, stored_facts, stored_robots
 from trio_crawler.store.writer import Batch, BatchWriter, record_progress
@@ -52,13 +52,15 @@ class Store:
         meaning: Mapping[str, Any] | None = None,
         refresh: bool = False,
         settings: Mapping[str, Any] | None = None,
+        busy_timeout: float = BUSY_TIMEOUT,
     ) -> Store:
         """Lock a directory, created if it does not exist, and begin a run in it.
 
         `meaning` (JSON) defines the crawl: if options of the same names are stored, their values
         must be equal. With `refresh` the run begins the next walk if the last one is finished.
-        `settings` (JSON) are stored with the run. Raises StoreError, or DifferentCrawl; then no
-        data of the crawl has changed.
+        `settings` (JSON) are stored with the run. While another program has locked the database,
+        each statement waits for `busy_timeout` seconds. Raises StoreError, or DifferentCrawl; then
+        no data of the crawl has changed.
         """
         path = Path(directory)
         with file_errors(path):
@@ -66,7 +68,7 @@ class Store:
         with ExitStack() as on_error:
             lock = Lock(path)
             on_error.callback(lock.release)
-            database = open_to_write(path)
+            database = open_to_write(path, busy_timeout)
             on_error.callback(database.close)
             walk, run = runs.begin(database, meaning, refresh, settings)
             store = cls(path, lock, database, walk, run)
@@ -171,10 +173,16 @@ class Store:
             self._broken = error
         self._streams.roll_back()
 
-    def end(self, how: runs.End, hosts: Iterable[HostStatistics], seconds: float) -> None:
-        """Record how the run ends, the statistics of the hosts, and its duration."""
+    def end(
+        self,
+        how: runs.End,
+        hosts: Iterable[HostStatistics],
+        seconds: float,
+        reason: Reason | None = None,
+    ) -> None:
+        """Record how and why the run ends, the statistics of the hosts, and its duration."""
         if self._broken is None:
-            runs.end(self._database, self.run, how, hosts, seconds)
+            runs.end(self._database, self.run, how, hosts, seconds, reason)
             self._streams.end()
 
     def close(self) -> None:

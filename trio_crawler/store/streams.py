@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from trio_crawler.arguments import check_callable, check_kind, check_path
+from trio_crawler.arguments import check_callable, check_flag, check_kind, check_path, check_whole
 from trio_crawler.model import Outcome
 from trio_crawler.store import opening
 from trio_crawler.store.database import Database
@@ -55,6 +55,14 @@ class Stream:
         *,
         closed: bool = False,
     ) -> None:
+        check_kind("path", path, Path, "a Path")
+        if committed is not None:
+            check_whole("committed", committed)
+        check_kind("tail", tail, bytes | None, "a digest as bytes, or None")
+        check_callable("encode", encode, "a function from an outcome to bytes")
+        check_callable("head", head, "a function that returns bytes")
+        check_callable("rest", rest, "a function that returns bytes")
+        check_flag("closed", closed)
         self.path = path
         self.committed = committed or 0
         self.is_new = not committed
@@ -222,9 +230,6 @@ class StreamSet:
     ) -> Stream:
         """Open a new file, or one of this crawl; any other file is not touched."""
         check_path("path", path)
-        check_callable("encode", encode, "a function from an outcome to bytes")
-        check_callable("head", head, "a function that returns bytes")
-        check_callable("rest", rest, "a function that returns bytes")
         name = _relative_path(self._directory, path)
         if name in _OWN_FILES:
             raise StoreError(f"{printable(path)}: the crawl itself needs it: give another path")

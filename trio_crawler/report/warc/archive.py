@@ -9,6 +9,8 @@ from trio_crawler.arguments import (
     check_function,
     check_iterable,
     check_kind,
+    check_number,
+    check_whole,
     several_strings,
 )
 from trio_crawler.model import Failure, Fetch, Outcome, Page, Redirect, Skipped
@@ -27,7 +29,7 @@ ZLIB_LEVEL = 3
 """▶ A page of 46 KB takes 0.36 ms and shrinks to 28 %; at level 6 it takes 0.83 ms, to 25 %."""
 
 MAX_REMEMBERED = 100_000
-"""At least this many payloads are remembered, and at most twice as many."""
+"""The default of the payloads that an archive remembers."""
 
 _PROFILE = "http://netpreserve.org/warc/1.1/revisit/"
 
@@ -54,17 +56,23 @@ class Warc:
     sends by itself, since any other may be a credential.
 
     A payload that is identical to an earlier one becomes a `revisit` of that one; at least the
-    last 100,000 payloads are compared. A 304 response to a conditional request becomes a `revisit`
-    too.
+    last `max_remembered` payloads are compared, at most twice as many. A 304 response to a
+    conditional request becomes a `revisit` too.
     """
 
     __module__ = "trio_crawler.report"
 
     def __init__(
-        self, *, software: str = SOFTWARE, seeds: Iterable[str] = (), gzip: bool = True
+        self,
+        *,
+        software: str = SOFTWARE,
+        seeds: Iterable[str] = (),
+        gzip: bool = True,
+        max_remembered: int = MAX_REMEMBERED,
     ) -> None:
         check_kind("software", software, str, "a name and version as a str")
         check_flag("gzip", gzip)
+        check_whole("max_remembered", max_remembered, least=1)
         # Imported late, since it imports warcio, which a crawl without an archive does not need.
         from trio_crawler.report.warc import records
 
@@ -73,7 +81,7 @@ class Warc:
         self._tools = records
         self._record = records.Records(gzip=gzip, level=ZLIB_LEVEL)
         self._exchanges = Recorder(self._encode_other)
-        self._payloads = _Payloads()
+        self._payloads = _Payloads(max_remembered)
 
     def __repr__(self) -> str:
         return f"<Warc: {len(self._exchanges)} exchanges wait, {len(self._payloads)} payloads>"
@@ -81,7 +89,7 @@ class Warc:
     def recording(self, fetch: Fetch) -> RecordingFetch:
         """Return a fetch that calls `fetch` and records its exchanges for the archive.
 
-        It has the same `user_agent`. The caller closes `fetch`.
+        It has the same `user_agent` and `random`. The caller closes `fetch`.
         """
         check_function("fetch", fetch, "an async function from a Job to a Response or Fault")
         return RecordingFetch(fetch, self._exchanges)
@@ -92,8 +100,14 @@ class Warc:
         They must be in the same archive: a revisit record does not name another one.
         """
         check_iterable("bodies", bodies, "(URL, SHA-1, time)")
-        for url, digest, began in bodies:
+        for each in bodies:
+            check_kind("each of bodies", each, tuple, "a tuple (URL, SHA-1, time)")
+            if len(each) != 3:
+                raise ValueError(f"each of bodies must be (URL, SHA-1, time), not {each!r}")
+            url, digest, began = each
+            check_kind("each URL in bodies", url, str, "a str")
             check_kind("each SHA-1 in bodies", digest, bytes, "bytes")
+            check_number("each time in bodies", began)
             self._payloads.add(digest, url, began)
 
     def head(self) -> bytes:
@@ -178,9 +192,10 @@ class Warc:
 
 
 class _Payloads:
-    """The first URL and time of each archived payload, for at least the last MAX_REMEMBERED."""
+    """The first URL and time of each archived payload, for at least the last `most`."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         # Two generations, since a dict becomes slow if its first entry is removed repeatedly.
         self._young: dict[bytes, tuple[str, float]] = {}
         self._old: dict[bytes, tuple[str, float]] = {}
@@ -197,7 +212,7 @@ class _Payloads:
         if digest in self._old:
             return
         self._young.setdefault(digest, (url, began))
-        if len(self._young) >= MAX_REMEMBERED:
+        if len(self._young) >= self._most:
             self._old, self._young = self._young, {}
 
 
