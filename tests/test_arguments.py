@@ -31,8 +31,8 @@ from trio_crawler import (
 )
 from trio_crawler.frontier import Join, Seen
 from trio_crawler.net import Wire
-from trio_crawler.report import Warc, changes, sitemap_parts
-from trio_crawler.testing import Web, html
+from trio_crawler.report import Warc, changes, sitemap_index, sitemap_parts
+from trio_crawler.testing import Web, html, redirect
 
 VARIABLE = inspect.Parameter.VAR_POSITIONAL
 SECRET = ("headers", "auth", "proxy")
@@ -180,6 +180,7 @@ WRONG_VALUES: list[tuple[Callable[[], Any], str]] = [
     (lambda: Response(99), "the status of a Response must be 100 or more, not 99"),
     (lambda: Web({}, url="site.test"), "url: not an http or https URL: 'site.test'"),
     (lambda: Web({}, delay=-1), "delay must be 0 or more, and finite, not -1"),
+    (lambda: redirect("/a", 200), "status must be one of [300, 301, 302, 303, 307, 308], not 200"),
     (lambda: Warc(max_remembered=0), "max_remembered must be 1 or more, not 0"),
     (
         lambda: Warc().restore([(HOME, b"")]),
@@ -244,6 +245,8 @@ async def test_a_url_may_be_an_httpx_url_wherever_one_is_taken(tmp_path: Any) ->
     assert normalise(url) == normalise(httpx.URL("/"), url) == HOME
     assert same_site([url])(job) is with_prefix(url)(job) is True
     assert Web({}, url=url).url == HOME
+    assert sitemap_index([url]) == sitemap_index([HOME])
+    assert HOME.encode() in Warc(seeds=[url], gzip=False).head()
     async with HttpFetch(seeds=[url], headers={"X-A": "1"}, proxy=httpx.URL("http://p.test")):
         pass
     async with Wire(seeds=[url]), SqliteFrontier(tmp_path) as frontier:

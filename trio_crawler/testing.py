@@ -16,8 +16,14 @@ import httpx
 import trio
 import trio.testing
 
-from trio_crawler.arguments import check_function, check_kind, check_number, several_strings
-from trio_crawler.model import Answer, Fault, Job, Purpose, Reason, Response
+from trio_crawler.arguments import (
+    check_function,
+    check_kind,
+    check_number,
+    check_whole,
+    several_strings,
+)
+from trio_crawler.model import REDIRECTS, Answer, Fault, Job, Purpose, Reason, Response
 from trio_crawler.page.urls import web_url
 
 __all__ = ["Site", "Web", "fault", "html", "redirect", "robots"]
@@ -119,6 +125,9 @@ def robots(*lines: str) -> Response:
 def redirect(target: str, status: int = 302) -> Response:
     """Return a redirect to `target`."""
     check_kind("target", target, str, "a URL or a path as a str")
+    check_whole("status", status)
+    if status not in REDIRECTS:
+        raise ValueError(f"status must be one of {sorted(REDIRECTS)}, not {status}")
     return Response(status, httpx.Headers([(b"location", target.encode())]))
 
 

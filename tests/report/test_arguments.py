@@ -64,7 +64,7 @@ def test_what_takes_an_outcome_refuses_anything_else(
         (lambda: Report(full="no"), "full must be True or False, not 'no'"),
         (lambda: Report().text(Statistics()), "facts must be a CrawlFacts, not Statistics("),
         (lambda: Warc(software=None), "software must be a name and version as a str, not None"),
-        (lambda: Warc(seeds="http://a/"), "seeds must be several strings: write ['http://a/']"),
+        (lambda: Warc(seeds="http://a/"), "seeds must be several URLs: write ['http://a/']"),
         (lambda: Warc(gzip=9), "gzip must be True or False, not 9"),
         (lambda: Warc().recording(None), "fetch must be an async function from a Job to a Resp"),
         (lambda: Warc().restore(7), "bodies must be several (URL, SHA-1, time), not 7"),
@@ -76,7 +76,7 @@ def test_what_takes_an_outcome_refuses_anything_else(
         (lambda: sitemap_parts(b"<url>"), "entries must be several entries: write [b'<url>']"),
         (lambda: list(sitemap_parts(["<url>"])), "each of entries must be an entry as bytes, not"),
         (lambda: sitemap_home("<url>"), "line must be an entry as bytes, not '<url>'"),
-        (lambda: sitemap_index("http://a/"), "urls must be several strings: write ['http://a/']"),
+        (lambda: sitemap_index("http://a/"), "urls must be several URLs: write ['http://a/']"),
         (lambda: sitemap_index([b"u"]), "each of urls must be a string, not b'u'"),
     ],
 )

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 import ada_url
 import httpx
 
-from trio_crawler.arguments import ArgumentError, check_kind, several
+from trio_crawler.arguments import ArgumentError, check_kind, several, several_strings
 
 WEB = ("http://", "https://")
 """The beginnings of http and https URLs."""
@@ -108,6 +108,16 @@ def web_urls(name: str, urls: Iterable[str | httpx.URL]) -> tuple[str, ...]:
     found = several(name, urls, "URLs")
     texts = [_text(f"each of {name}", url) for url in found]
     return tuple(dict.fromkeys(_web_url(name, text) for text in texts))
+
+
+def url_texts(name: str, urls: Iterable[str | httpx.URL]) -> tuple[str, ...]:
+    """Return URLs as they are written; an httpx.URL is normalised. `name` is that of the argument.
+
+    Raises TypeError as `several_strings` does.
+    """
+    found = several(name, urls, "URLs")
+    texts = [normalise(url) if isinstance(url, httpx.URL) else url for url in found]
+    return several_strings(name, texts)
 
 
 def web_url(name: str, url: str | httpx.URL) -> str:

@@ -6,8 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 from xml.sax.saxutils import escape  # it writes XML; nothing is parsed here
 
-from trio_crawler.arguments import check_iterable, check_kind, check_whole, several_strings
+import httpx
+
+from trio_crawler.arguments import check_iterable, check_kind, check_whole
 from trio_crawler.model import Outcome, Page
+from trio_crawler.page.urls import url_texts
 from trio_crawler.policy.http_dates import parse_http_date
 from trio_crawler.report.summary import is_indexable
 
@@ -73,9 +76,9 @@ def sitemap_home(line: bytes) -> str:
     return found[1].decode() if found else ""
 
 
-def sitemap_index(urls: Iterable[str]) -> bytes:
+def sitemap_index(urls: Iterable[str | httpx.URL]) -> bytes:
     """Return the sitemap index that names the sitemaps at these URLs."""
-    locations = several_strings("urls", urls)
+    locations = url_texts("urls", urls)
     named = "".join(f"<sitemap><loc>{escape(url)}</loc></sitemap>\n" for url in locations)
     return f"{_XML}<sitemapindex {_NAMESPACE}>\n{named}</sitemapindex>\n".encode()
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+import httpx
+
 from trio_crawler._version import __version__
 from trio_crawler.arguments import (
     check_flag,
@@ -11,11 +13,10 @@ from trio_crawler.arguments import (
     check_kind,
     check_number,
     check_whole,
-    several_strings,
 )
 from trio_crawler.model import Failure, Fetch, Outcome, Page, Redirect, Skipped
 from trio_crawler.net.recorder import Exchange, Recorder, RecordingFetch
-from trio_crawler.page.urls import without_userinfo
+from trio_crawler.page.urls import url_texts, without_userinfo
 from trio_crawler.report.warc.blocks import (
     metadata_block,
     request_block,
@@ -66,7 +67,7 @@ class Warc:
         self,
         *,
         software: str = SOFTWARE,
-        seeds: Iterable[str] = (),
+        seeds: Iterable[str | httpx.URL] = (),
         gzip: bool = True,
         max_remembered: int = MAX_REMEMBERED,
     ) -> None:
@@ -77,7 +78,7 @@ class Warc:
         from trio_crawler.report.warc import records
 
         self._software = software
-        self._seeds = tuple(map(without_userinfo, several_strings("seeds", seeds)))
+        self._seeds = tuple(map(without_userinfo, url_texts("seeds", seeds)))
         self._tools = records
         self._record = records.Records(gzip=gzip, level=ZLIB_LEVEL)
         self._exchanges = Recorder(self._encode_other)
