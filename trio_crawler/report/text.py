@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import assert_never
 
-from trio_crawler.arguments import check_flag, check_kind
+from trio_crawler.arguments import check_flag, check_kind, check_whole
 from trio_crawler.model import Failure, Outcome, Page, Redirect, Skipped, Statistics
 from trio_crawler.report import sections
 from trio_crawler.report.facts import CrawlFacts
@@ -148,6 +148,8 @@ def one_line(outcome: Outcome) -> str:
 
 def progress_line(statistics: Statistics, problems: int) -> str:
     """Return the figures of a crawl that is running in one line; see `Report.problems`."""
+    check_kind("statistics", statistics, Statistics, "a Statistics")
+    check_whole("problems", problems)
     ended = statistics.pages + statistics.redirects + statistics.failures + statistics.skipped
     rate = ended / statistics.seconds if statistics.seconds else 0.0
     minutes, seconds = divmod(int(statistics.seconds), 60)

@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from trio_crawler.arguments import check_kind, check_whole
 from trio_crawler.store.errors import InUse, StoreError, file_error, file_errors, printable
 
 
@@ -84,6 +85,8 @@ class FileLock:
     __module__ = "trio_crawler.store"
 
     def __init__(self, file: int, path: Path) -> None:
+        check_whole("file", file)
+        check_kind("path", path, Path, "a Path")
         self._file = file
         self._second = path.with_name(path.name + _SUFFIX)
         if _fcntl is not None:
