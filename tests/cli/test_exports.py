@@ -154,21 +154,18 @@ def entries(count: int) -> bytes:
     return b"".join(b"<url><loc>https://a.test/%d</loc></url>\n" % each for each in range(count))
 
 
+three_a_file = partial(sitemap_parts, max_urls=3)
+
+
 def written(path: Path, count: int) -> None:
-    """Write a sitemap of so many pages."""
-    sitemaps = SitemapFiles(str(path))
+    """Write a sitemap of so many pages, three to a file."""
+    sitemaps = SitemapFiles(str(path), three_a_file)
     with sitemaps.file:
         sitemaps.file.write(entries(count))
     sitemaps.keep()
 
 
-@pytest.fixture
-def three_a_file(monkeypatch):
-    parts = partial(sitemap_parts, max_urls=3)
-    monkeypatch.setattr("trio_crawler.report.sitemap_parts", parts)
-
-
-def test_a_sitemap_of_many_pages_is_an_index_with_files_beside_it(tmp_path, three_a_file):
+def test_a_sitemap_of_many_pages_is_an_index_with_files_beside_it(tmp_path):
     path = tmp_path / "my map.xml"
     written(path, 7)
     names = ["my map-1.xml", "my map-2.xml", "my map-3.xml"]
@@ -178,18 +175,16 @@ def test_a_sitemap_of_many_pages_is_an_index_with_files_beside_it(tmp_path, thre
     assert found == [f"https://a.test/{number}" for number in range(7)]
 
 
-def test_a_sitemap_of_as_many_pages_as_fit_is_one_file(tmp_path, three_a_file):
+def test_a_sitemap_of_as_many_pages_as_fit_is_one_file(tmp_path):
     written(tmp_path / "s.xml", 3)
     assert [each.name for each in tmp_path.iterdir()] == ["s.xml"]
     assert len(located(tmp_path / "s.xml")) == 3
 
 
-def test_a_sitemap_that_cannot_be_finished_leaves_what_was_there(
-    tmp_path, three_a_file, monkeypatch
-):
+def test_a_sitemap_that_cannot_be_finished_leaves_what_was_there(tmp_path, monkeypatch):
     path = tmp_path / "s.xml"
     path.write_text("old")
-    sitemaps = SitemapFiles(str(path))
+    sitemaps = SitemapFiles(str(path), three_a_file)
     with sitemaps.file:
         sitemaps.file.write(entries(7))
 

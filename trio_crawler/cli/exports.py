@@ -229,10 +229,16 @@ def _is_at(file: FileIO, path: str) -> bool:
 class SitemapFiles:
     """A sitemap, or an index and the sitemaps that it names, `NAME-1.xml` and so on beside it.
 
-    Entries are gathered in a file without a name. Raises OSError.
+    Entries are gathered in a file without a name; `split` divides them into sitemaps. Raises
+    OSError.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(
+        self,
+        path: str,
+        split: Callable[[Iterable[bytes]], Iterable[Iterable[bytes]]] = report.sitemap_parts,
+    ) -> None:
+        self._split = split
         self._path = Path(os.path.realpath(path))
         self._drafts = [Draft(path)]
         if not stat.S_ISREG(os.fstat(self._drafts[0].file.fileno()).st_mode):
@@ -249,7 +255,7 @@ class SitemapFiles:
             entries.seek(0)
             home = report.sitemap_home(entries.readline())
             entries.seek(0)
-            for number, part in enumerate(report.sitemap_parts(entries), 1):
+            for number, part in enumerate(self._split(entries), 1):
                 if number > 1:
                     self._drafts.append(Draft(str(self._numbered(number))))
                 _write(self._drafts[-1], part)
