@@ -15,7 +15,7 @@ import trio
 from trio_crawler.arguments import check_kind
 from trio_crawler.engine.build import build
 from trio_crawler.engine.exceptions import BareExceptions, url_noted
-from trio_crawler.engine.handler import asked
+from trio_crawler.engine.handler import fetch_once
 from trio_crawler.engine.outbox import HOW_TO_ITERATE, Outbox, outcome_block
 from trio_crawler.frontier import Frontier, HostStatistics, Settlement
 from trio_crawler.model import Fetch, Job, Listing, Outcome, Reason, Sitemap, Statistics
@@ -127,7 +127,7 @@ class Crawler:
         handler, hosts = self._engine.handlers[job.purpose], self.frontier.hosts
         if job.blocked:
             return handler.blocked(job, job.blocked, hosts.last(job))
-        attempt = await asked(ask, job)
+        attempt = await fetch_once(ask, job)
         hosts.answered(attempt)
         if (seconds := handler.delay(attempt)) is not None:
             await self.frontier.retry(attempt, seconds)

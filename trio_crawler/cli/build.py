@@ -45,7 +45,7 @@ _OTHER_FILES = 100
 class Plan:
     """What a crawl needs.
 
-    `crawler` makes the crawler, which fetches by `asks`: that is `fetch`, recorded for `warc` if
+    `crawler` makes the crawler, which uses `crawl_fetch`: that is `fetch`, recorded for `warc` if
     an archive is written. The caller opens and closes `fetch`. The `seeds` are normalised, and
     `insecure_hosts` are written as in a URL.
     """
@@ -53,7 +53,7 @@ class Plan:
     seeds: tuple[str, ...]
     insecure_hosts: tuple[str, ...]
     fetch: HttpFetch
-    asks: Fetch
+    crawl_fetch: Fetch
     warc: report.Warc | None
     crawler: Callable[..., Crawler]
 
@@ -84,8 +84,8 @@ def planned(options: CrawlOptions) -> Plan:
         )
     insecure = tuple(map(_host, options.insecure_hosts))
     warc = _warc(options.warc, seeds)
-    asks: Fetch = warc.recording(fetch) if warc else fetch
-    return Plan(seeds, insecure, fetch, asks, warc, make)
+    crawl_fetch: Fetch = warc.recording(fetch) if warc else fetch
+    return Plan(seeds, insecure, fetch, crawl_fetch, warc, make)
 
 
 @contextmanager

@@ -113,7 +113,7 @@ class _Crawl:
         async with AsyncExitStack() as stack:
             directory = await self._directory(stack)
             frontier = directory.frontier if directory else None
-            crawler = plan.crawler(fetch=plan.asks, frontier=frontier)
+            crawler = plan.crawler(fetch=plan.crawl_fetch, frontier=frontier)
             self._ending.begin(crawler, self._options.max_seconds)
             nursery.start_soon(
                 self._screen.draw, crawler.statistics, lambda: self._report.problems

@@ -53,7 +53,7 @@ class CrawlDirectory:
             self._streams.append(self._archive)
         with History(frontier.directory) as history:
             # These two are streams of this run, and so files of the crawl.
-            leave_alone(history, options, streams=("--jsonl", "--warc"))
+            protect_crawl_files(history, options, streams=("--jsonl", "--warc"))
 
     def _lines(self) -> bytes:
         # All at once: a file that has a part of them is not new any more.
@@ -144,7 +144,9 @@ def _relative(path: str | None, directory: str | os.PathLike[str]) -> str | None
         return path
 
 
-def leave_alone(history: History, options: SharedOptions, *, streams: Iterable[str] = ()) -> None:
+def protect_crawl_files(
+    history: History, options: SharedOptions, *, streams: Iterable[str] = ()
+) -> None:
     """Raise StoreError for an export that would replace a file of the crawl itself.
 
     `streams` are the options whose files are files of the crawl.

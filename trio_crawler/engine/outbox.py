@@ -46,7 +46,7 @@ class Outbox(AsyncIterator[Outcome]):
         self._counters = counters
         self._frontier = frontier
         self._sender, self._receiver = trio.open_memory_channel[Settlement](workers)
-        self._given: Settlement | None = None
+        self._unsettled: Settlement | None = None
         self._busy = False
         self._bytes = 0
         self._waiting = trio.lowlevel.ParkingLot()
@@ -64,7 +64,7 @@ class Outbox(AsyncIterator[Outcome]):
         if not self._workers:
             self._sender.close()
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait while too many bytes wait for the caller; otherwise this is not a checkpoint."""
         while self._bytes > MAX_BYTES:
             await self._waiting.park()
@@ -78,7 +78,7 @@ class Outbox(AsyncIterator[Outcome]):
             await self._frontier.settle(settlement)
             return
         if self._bytes > MAX_BYTES:
-            await self.room()
+            await self.wait_for_room()
         self._bytes += _weight(settlement)
         try:
             self._sender.send_nowait(settlement)
@@ -91,13 +91,13 @@ class Outbox(AsyncIterator[Outcome]):
             raise trio.BusyResourceError(SECOND_READER)
         self._busy = True
         try:
-            given = self._given
-            if given is not None:
-                with url_noted(given.job):
-                    await self._frontier.settle(given)
+            unsettled = self._unsettled
+            if unsettled is not None:
+                with url_noted(unsettled.job):
+                    await self._frontier.settle(unsettled)
                 # Only after it: if `settle` was cancelled, the next call repeats it.
-                self._given = None
-            self._given = settlement = await self._receiver.receive()
+                self._unsettled = None
+            self._unsettled = settlement = await self._receiver.receive()
         except trio.EndOfChannel:
             # A bug may have ended the last worker: the block must not go on as after the last URL.
             await trio.lowlevel.checkpoint()  # noqa: ASYNC120 - the end of a channel is no loss

@@ -21,7 +21,7 @@ class Rules:
         self._scope = plan.scope
         self._max_depth = plan.limits.max_depth
         self._obey = plan.politeness.robots
-        self._traps = plan.traps != Traps.off()
+        self._use_traps = plan.traps != Traps.off()
         self._cut_sessions = plan.traps.session_ids
         self._recent = RecentUrls()
 
@@ -52,7 +52,7 @@ class Rules:
         The traps count each job that they let through, once.
         """
         hosts = self._frontier.hosts
-        if self._traps and job.url not in self._recent:
+        if self._use_traps and job.url not in self._recent:
             if reason := hosts.traps(job.url).rejection(job):
                 return reason
             self._recent.add(job.url)

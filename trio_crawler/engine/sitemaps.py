@@ -71,7 +71,7 @@ class SitemapHandler:
         self._plan = plan
         self._frontier = frontier
         self._rules = rules
-        self._asked: defaultdict[str, set[str]] = defaultdict(set)
+        self._accepted: defaultdict[str, set[str]] = defaultdict(set)
         self._rejected: set[str] = set()
         self._max_sitemaps = max_sitemaps
 
@@ -80,7 +80,7 @@ class SitemapHandler:
         for record in records:
             self.records.append(record)
             if record.fetched:
-                self._asked[authority(record.url)].add(record.url)
+                self._accepted[authority(record.url)].add(record.url)
             else:
                 self._rejected.add(record.url)
         self.listings.update(listings)
@@ -114,7 +114,7 @@ class SitemapHandler:
             target = redirect_target(job, answer)
         if isinstance(target, str) and is_web(target):
             return await self._redirect(job, target)
-        return await self._learn(job, await self._read(job, answer))
+        return await self._settlement(job, await self._read(job, answer))
 
     async def _redirect(self, job: Job, target: str) -> Settlement:
         left = job.redirects - 1
@@ -128,7 +128,7 @@ class SitemapHandler:
         record = self._record(job, _unread(Fault(Reason.BAD_SITEMAP, detail)))
         return Settlement(job, learned=SitemapRead(record))
 
-    async def _learn(self, job: Job, found: ParsedSitemap) -> Settlement:
+    async def _settlement(self, job: Job, found: ParsedSitemap) -> Settlement:
         rejected: list[RejectedLink] = []
         listings: dict[str, Listing] = {}
         admitted = await self._admit(job, found.entries, rejected, listings)
@@ -166,8 +166,8 @@ class SitemapHandler:
         same host only robots.txt can disallow it, unless robots.txt itself names it.
         """
         host = authority(job.url)
-        asked = self._asked[host]
-        if len(asked) >= self._max_sitemaps and job.url not in asked:
+        accepted = self._accepted[host]
+        if len(accepted) >= self._max_sitemaps and job.url not in accepted:
             reason: Reason | None = Reason.HOST_BUDGET
         elif host == authority(named_by):
             reason = None if is_self_named(job) else self._rules.disallowed(job.url)
@@ -175,7 +175,7 @@ class SitemapHandler:
             reason = self._rules.rejection(job)
         if reason is None:
             # Not counted twice: a robots.txt that is read again names the same sitemaps.
-            asked.add(job.url)
+            accepted.add(job.url)
         return reason
 
     def _reject(self, job: Job, reason: Reason) -> tuple[Sitemap, ...]:

@@ -102,14 +102,14 @@ class Plan:
         agent: str = "",
         random: random.Random | None = None,
     ) -> None:
-        known = web_urls("seeds", seeds)
+        urls = web_urls("seeds", seeds)
         limits, traps = _kind("limits", limits, Limits), _kind("traps", traps, Traps)
         if traps.max_hops is None and limits.max_depth < math.inf:
             # An explicit depth takes precedence over the default of the traps.
             traps = replace(traps, max_hops=math.inf)
         parts = {
-            "seeds": known,
-            "scope": _function("scope", scope, same_site(known), "a function of a job"),
+            "seeds": urls,
+            "scope": _function("scope", scope, same_site(urls), "a function of a job"),
             "limits": limits,
             "politeness": _kind("politeness", politeness, Politeness),
             "traps": traps,
