@@ -26,17 +26,18 @@ class CanonicalFolding:
         self._redirects = plan.limits.max_redirects
         self._frontier = frontier
         self._rules = rules
-        # Two pages that name each other must not both be folded.
+        # The folded pages: of two pages that name each other, only one may be folded.
         self._folded: set[str] = set()
-        # By seen key: whether the fetch of a page succeeded; the links of pages folded into it.
+        # By seen key of a URL: whether its fetch succeeded; the links of pages folded into it.
         self._succeeded: dict[str, bool] = {}
         self._held: defaultdict[str, list[tuple[Job, list[str]]]] = defaultdict(list)
         self._held_links = 0
 
     def fold(self, job: Job, canonical: str | None) -> tuple[list[Job], str | None]:
-        """Return the canonical URL that a page is folded into, or None, and the job for it.
+        """Decide whether to fold a page; return the job for the canonical URL, and that URL.
 
-        The list is empty if the canonical URL is not new.
+        The list is empty if the canonical URL is not new. The URL is None if the page is not
+        folded.
         """
         if not (self.folds and canonical and self._held_links < _MAX_HELD):
             return [], None
@@ -63,7 +64,7 @@ class CanonicalFolding:
             self._held_links += len(links)
 
     def record(self, url: str, outcome: Outcome) -> list[Job]:
-        """Record the outcome of a URL; if it failed, return the held links of its folded pages."""
+        """Record the outcome of a URL; if it failed, return jobs for the links held for it."""
         if not self.folds:
             return []
         key = seen_key(url)

@@ -23,6 +23,7 @@ from trio_crawler.policy.robots.directives import header_directives, meta_direct
 from trio_crawler.policy.traps.watch import HostTraps, Traps
 
 _LINK, _ROBOTS = b"link", b"x-robots-tag"
+# Most headers have another length, so they are not even decoded.
 _LENGTHS = (len(_LINK), len(_ROBOTS))
 _URL = attrgetter("url")
 # Links that are judged at once, before other tasks can run.
@@ -86,7 +87,7 @@ class Links:
         traps = self._frontier.hosts.traps(job.url) if self._use_traps else None
         if traps is not None and folded_into is None:
             if facts.digest is not None:
-                # Of a page that has not changed only the SHA-1 of its body is here.
+                # After a 304 only the SHA-1 of the body is known.
                 kind = facts.content_type
                 duplicate_of = traps.original_by_digest(job.url, facts.digest, kind)
             elif response.status < 300:
@@ -148,7 +149,7 @@ class Links:
                 # A robots.txt full of wildcards may take 3 ms for a link.
                 await trio.lowlevel.checkpoint()
             successor = Job(url, job.depth + 1, self._redirects, job.url)
-            # First, since "outside" is the most useful reason for a report.
+            # Checked first: of several reasons, "outside" is the most useful one in a report.
             rejection = self._rules.outside(successor)
             if rejection is None:
                 plain = self._rules.without_session(url)
@@ -168,7 +169,7 @@ class Links:
 
 
 def _combined(reason: Reason | None, nofollow: bool) -> Reason | None:
-    """Return why a link is not followed, from the reason of its page and its own rel=nofollow."""
+    """Return why a link is not followed, by the `reason` of its page and its own rel=nofollow."""
     if nofollow and reason in (None, Reason.DUPLICATE):
         # The links of a folded page are followed if its canonical page fails, but not this one.
         return Reason.REL_NOFOLLOW

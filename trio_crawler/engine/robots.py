@@ -25,7 +25,9 @@ from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots.rules import Rules
 from trio_crawler.policy.robots.store import FRESH, interpret, is_lasting
 
+# Seconds for which old rules are used after robots.txt could not be fetched.
 _EXTENSION = 600.0
+# A fault in one of these phases is due to the host, and not to its robots.txt.
 _HOST_PHASES = (Phase.RESOLVE, Phase.CONNECT, Phase.TLS)
 
 
@@ -48,6 +50,7 @@ class RobotsHandler:
     async def settled(self, attempt: Attempt) -> Settlement:
         """Return the settlement of a robots.txt (RFC 9309, 2.3.1)."""
         job, answer = attempt.job, attempt.answer
+        # After redirects the referrer is still the URL of the robots.txt itself.
         robots_url = job.referrer or job.url
         if (hop := _hop(job, answer)) is not None:
             moved = replace(hop, referrer=robots_url, validator=None)
@@ -106,7 +109,7 @@ def _fault(why: Reason | Fault) -> Fault:
 
 
 def _unavailable(answer: Answer) -> Answer:
-    """Return the answer for a robots.txt; a fault that is not the host's names robots.txt."""
+    """Return the answer; unless the host itself failed, mark a fault as one of robots.txt."""
     if isinstance(answer, Response) or answer.phase in _HOST_PHASES:
         return answer
     return replace_fields(answer, about=Purpose.ROBOTS)

@@ -86,7 +86,7 @@ class SitemapHandler:
         self.listings.update(listings)
 
     def listing(self, url: str | httpx.URL) -> Listing | None:
-        """Return what the sitemaps that were read so far say about a URL."""
+        """Return the entry of a URL in the sitemaps read so far; None if there is none."""
         return self.listings.get(seen_key(normalise(url)))
 
     def named(self, urls: Iterable[str], robots: str) -> tuple[list[Job], tuple[Sitemap, ...]]:
@@ -124,7 +124,7 @@ class SitemapHandler:
             return Settlement(job, learned=SitemapRead(None, {}, self._reject(hop, reason)))
         if await self._frontier.add([hop]):
             return Settlement(job, learned=SitemapRead(None))
-        detail = f"redirects to {target}, which was asked for already"
+        detail = f"redirects to {target}, which was found before"
         record = self._record(job, _unread(Fault(Reason.BAD_SITEMAP, detail)))
         return Settlement(job, learned=SitemapRead(record))
 
@@ -174,12 +174,13 @@ class SitemapHandler:
         else:
             reason = self._rules.rejection(job)
         if reason is None:
-            # Not counted twice: a robots.txt that is read again names the same sitemaps.
+            # A set: a robots.txt that is read again names the same sitemaps.
             accepted.add(job.url)
         return reason
 
     def _reject(self, job: Job, reason: Reason) -> tuple[Sitemap, ...]:
-        # One record each, and a bound: a robots.txt is read repeatedly, and may name thousands.
+        # A robots.txt is read again each day and may name thousands of sitemaps, so there is one
+        # record for each, and a bound.
         if job.url in self._rejected or len(self._rejected) >= self._max_sitemaps:
             return ()
         self._rejected.add(job.url)

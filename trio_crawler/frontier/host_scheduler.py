@@ -40,7 +40,7 @@ from trio_crawler.policy.traps.watch import HostTraps
 _EXTRA_ROBOTS_TRIES = 2
 # Seconds for which a host counts as having answered recently.
 _RECENTLY = 10.0
-# A heap with at most this many invalid entries is not swept.
+# Invalid entries of a heap that need not be removed.
 _FEW_STALE = 64
 
 
@@ -49,8 +49,8 @@ class HostHeap:
 
     Among the origins that may be requested now, the one with the fewest requests in flight comes
     first, then the one that has waited longest. An origin has at most one valid entry, the one
-    with its ticket. Invalid entries are skipped, and swept before they are half of all. `wakes`
-    is the time at which the rest of the next origin ends, or earlier.
+    with its ticket. Invalid entries are skipped, and removed before they are half of all. `wakes`
+    is the time at which the next rest ends; because of an invalid entry it may be too early.
     """
 
     __slots__ = ("_number", "_ready", "_resting", "_stale", "wakes")
@@ -69,6 +69,7 @@ class HostHeap:
             if only is origin and origin.ticket == number and free <= now:
                 # Nothing changes: it is the only origin, as in nearly every crawl of one site.
                 return
+            # Its requests in flight may have changed while it was the only entry.
             self._ready[0] = (only.host.load.in_flight, number, only)
         self.remove(origin)
         self._number = origin.ticket = self._number + 1
@@ -97,7 +98,7 @@ class HostHeap:
         return None
 
     def pop_rested(self, now: float) -> Origin | None:
-        """Remove and return an origin whose rest is over, to be placed again; None if none."""
+        """Remove and return an origin whose rest is over; None if there is none."""
         while self.wakes <= now:
             _, number, origin = heapq.heappop(self._resting)
             self.wakes = self._resting[0][0] if self._resting else math.inf
@@ -108,7 +109,7 @@ class HostHeap:
         return None
 
     def _sweep(self) -> None:
-        # Each entry is removed once, so sweeping costs no more than pushing.
+        # Each invalid entry is removed once, so this costs no more than pushing.
         self._ready = [entry for entry in self._ready if entry[1] == entry[2].ticket]
         self._resting = [entry for entry in self._resting if entry[1] == entry[2].ticket]
         heapq.heapify(self._ready)
@@ -130,15 +131,17 @@ class HostScheduler:
         self._obey = plan.politeness.robots
         self._tries = plan.limits.max_tries
         self._make_queue = queue or (lambda: make_queue(plan.order))
+        # Whether the traps compare bodies by SHA-1: of the pages of earlier runs there is no more.
         self.by_digest = False
         self._origins: dict[str, Origin] = {}
         self.heap = HostHeap()
         self._long_files = LongFiles()
         self._in_flight = 0
         self.waiting = 0
-        # The two hosts that answered last, older first, and when.
+        # The two hosts that answered last, the older first, with the times of their answers.
         self._recent: dict[str, float] = {}
-        # When a host last gave a good answer; when one that had answered before last failed.
+        # The times of the last good answer of any host, and of the last fault of a host that had
+        # answered before.
         self._last_good = self._last_loss = -math.inf
         # Origins that wait to fetch a sitemap: one is fetched at a time, since it takes 50 MiB.
         self._parked: deque[Origin] = deque()
@@ -149,7 +152,7 @@ class HostScheduler:
 
     @property
     def wakes(self) -> float:
-        """The time at which the rest of the next host ends, or earlier."""
+        """The time at which the next rest of a host ends, or earlier."""
         return self.heap.wakes
 
     def __repr__(self) -> str:
@@ -176,8 +179,8 @@ class HostScheduler:
         """Remove and return the job to start now; None if no job may start.
 
         A `blocked` job must not be fetched, and no answer is recorded for it. `last` is whether
-        the job is for the last free worker. That worker is kept for a second host that answered
-        recently, if all requests in flight go to one host: a URL of the second may soon be found.
+        the job is for the last free worker. If all requests in flight go to one host, and another
+        host answered recently, that worker waits: a URL of the other host may soon be found.
         """
         if self.heap.wakes <= now:
             self.wake(now)
@@ -272,11 +275,11 @@ class HostScheduler:
         self.waiting = 0
 
     def known(self, url: str) -> Origin | None:
-        """Return the record of a URL's origin, None if there is none; the URL is normalised."""
+        """Return the record of the origin of a normalised URL; None if there is none."""
         return self._origins.get(url[: url.index("/", 8)])
 
     def origin(self, url: str) -> Origin:
-        """Return the record of a URL's origin, a new one if there is none; it is normalised."""
+        """Return the record of the origin of a normalised URL, a new one if needed."""
         name = url[: url.index("/", 8)]
         origin = self._origins.get(name)
         return self._new_origin(name) if origin is None else origin
@@ -345,20 +348,21 @@ class HostScheduler:
             self.heap.remove(origin)
 
     def _park(self, origin: Origin) -> bool:
-        """Park an origin whose next job is a sitemap; return whether it has no other job."""
+        """Let an origin wait if a sitemap is next; return whether it has no other job to start."""
         if origin.sitemaps and origin.first is origin.sitemaps:
             origin.parked = True
             self._parked.append(origin)
         return origin.first is None
 
     def _would_starve_another(self, host: Host, now: float) -> bool:
-        """Whether all requests in flight are this host's, and another host answered recently."""
+        """Whether this host has all requests in flight, and another host answered recently."""
         if not 0 < self._in_flight == host.load.in_flight:
             return False
         other = next((name for name in reversed(self._recent) if name != host.name), None)
         return other is not None and now - self._recent[other] < _RECENTLY
 
     def _take(self, origin: Origin, now: float) -> Job:
+        """Return the job of an origin to start now; a robots.txt or a probe may come first."""
         simple = not (origin.awaited or origin.hops or origin.sitemaps)
         first = origin.queue if simple else origin.first
         assert first is not None, "an origin without jobs has no ticket"  # noqa: S101 - for mypy
@@ -419,7 +423,7 @@ class HostScheduler:
     def _give_up_if_lost(self, origin: Origin, answer: Answer, reason: Reason) -> None:
         if origin.state.state is State.GIVEN_UP and origin.given_up is None:
             if isinstance(answer, Fault) and not origin.state.answered:
-                # No URL of it ever got an answer, so the fault stands for all of them.
+                # The host never answered, so this fault becomes the outcome of all its URLs.
                 origin.given_up = answer
             else:
                 origin.given_up = reason

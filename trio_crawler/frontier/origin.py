@@ -56,15 +56,15 @@ class Origin:
         self.queue = queue
         # The number of pages in the queue. Its length would be one more call at each step.
         self.pages = 0
-        # None until needed: most hosts have neither. `hops` are redirects of robots.txt files.
+        # None until needed: most hosts have neither. `hops` has targets of redirected robots.txt.
         self.sitemaps: FifoQueue | None = None
         self.hops: FifoQueue | None = None
         # Whether the next sitemap waits until the sitemap of another host is done.
         self.parked = False
-        # Whether the last job was a sitemap: then a page is next, so sitemaps cannot starve pages.
+        # Whether the last job was a sitemap. Then a page is next: sitemaps must not starve pages.
         self.sitemap_was_last = False
         self.robots: KnownRules | None = None
-        # The purpose of a robots.txt or probe in flight: no other job starts meanwhile.
+        # The purpose of the robots.txt or probe in flight; until its answer no other job starts.
         self.awaited: Purpose | None = None
         self.given_up: Reason | Fault | None = None
         # The number of the only valid entry in the heap, 0 for none.
@@ -102,14 +102,14 @@ class Origin:
             self.hops.put(job)
 
     def empty(self) -> Iterator[Job]:
-        """Remove and yield all waiting jobs but the redirects of a robots.txt (never admitted)."""
+        """Remove and yield all waiting jobs but redirects of a robots.txt: these never count."""
         for queue in (self.sitemaps, self.queue):
             while queue:
                 yield queue.pop()
         self.pages = 0
 
     def prerequisite(self, job: Job, now: float, *, obey: bool) -> Job | None:
-        """Return the job that must be answered before `job`: robots.txt, a probe, or None."""
+        """Return the robots.txt or probe that must be answered before `job`, None if none."""
         if job.purpose is Purpose.ROBOTS:
             return None
         if (
@@ -134,7 +134,7 @@ class Origin:
         return self.name + PATH
 
     def rejection(self, url: str) -> Reason | None:
-        """Return why robots.txt disallows a URL; None if it allows it or is not known yet."""
+        """Return ROBOTS if robots.txt disallows a URL; None if not, or if it is not known yet."""
         return None if self.robots is None or self.robots.rules.allows(url) else Reason.ROBOTS
 
     def statistics(self, now: float) -> HostStatistics:

@@ -43,9 +43,9 @@ class JobChannel(trio.abc.ReceiveChannel[Job]):
     """A channel of the jobs that `choose` returns, each chosen when a worker can start it.
 
     `choose` is synchronous and returns None if no job may start; its argument is whether the job
-    is for the last free worker. No job waits in this channel: such a job would start late, too
-    soon after another start at its host or in spite of a Retry-After. Call `hand_out` whenever
-    there may be a job for the workers that wait.
+    is for the last free worker. No job waits in this channel: by the time a worker received it,
+    its host might have sent a Retry-After, or have just got another request. Call `hand_out`
+    whenever there may be a job for the workers that wait.
 
     `receive` is a checkpoint only when it waits, and at every 16th job. ▶ With a checkpoint at
     each job, all answers that arrive together would be read before the first worker sends its next
@@ -126,7 +126,7 @@ class LevelGate:
         self._make_queue = queue
         self._level = 0
         self._current = queue()
-        # By level: a run that resumes a crawl starts with the pages of two levels.
+        # By level. One would do for new crawls; a resumed one begins with pages of two levels.
         self._deeper: dict[int, Queue] = {}
         self._restoring = False
         self._released = 0
@@ -326,7 +326,7 @@ class Hosts:
             self.jobs.hand_out()
 
     def settled(self, settlement: Settlement) -> bool:
-        """Record the settlement of a job; return whether the job was admitted, so that it counts.
+        """Record the settlement of a job; return whether it counts: whether it was admitted.
 
         Robots.txt files and probes are never admitted: the scheduler itself makes these jobs. Call
         this before the successors are admitted.

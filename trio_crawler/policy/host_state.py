@@ -1,6 +1,7 @@
 """The state of a host: whether and when its next page may be requested.
 
-`RULES` has all of it: five states, seven events, the next states. Time and chance are arguments.
+`RULES` has all of it: five states, seven events, the next states. The clock and the jitter are
+arguments.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ MAX_LIMIT = 64
 _FIRST_TRUST, _MAX_TRUST = 2, 64
 # Failed pages in a row before a probe, at first.
 _FIRST_PROOF = 20
+# Failed pages in a row that make the rest one step longer; with more trust than this, a URL that
+# failed is tried again without a request for robots.txt.
 _FAILURES_PER_STEP = 8
-# A host is busy if its latency is above its best latency times the one, plus the other (seconds).
+# A host is busy if its latency exceeds _SLOWER times its best latency, plus _NOISE seconds.
 _SLOWER, _NOISE = 2.0, 0.02
 _SMOOTHING = 0.2
 
@@ -34,15 +37,18 @@ class State(StrEnum):
     """The state of one origin: it decides whether the next page may be requested."""
 
     WELL = "well"
-    """It may; as many requests may be in flight as the limit allows."""
+    """Pages may be requested, as many at once as the limit allows."""
     RESTING = "resting"
-    """It may not before the rest is over."""
+    """No page may be requested before the rest is over."""
     TROUBLED = "troubled"
-    """It may, one at a time; before a URL that failed already, robots.txt is requested."""
+    """One page may be requested at a time; before a URL that failed already, robots.txt is."""
     DOUBTED = "doubted"
-    """It may when robots.txt, or a page that came before (a probe), has been answered."""
+    """No page may be requested before robots.txt or a probe is answered.
+
+    A probe requests a page again that the host has served.
+    """
     GIVEN_UP = "given up"
-    """It may not."""
+    """No page may be requested any more."""
 
 
 class Event(StrEnum):
@@ -180,9 +186,9 @@ class HostState:
     those of the URLs. A host that refuses https may answer http, so failures belong to an origin;
     the `load` belongs to the host.
 
-    An origin is given up after `tries` failures in a row, for `Politeness.patience` seconds.
-    `good` is the URL of the last page that came, `answered` whether the origin ever answered,
-    `rest` the time until which it rests.
+    An origin is given up after `tries` failures in a row; if it ever answered, these must also
+    span `Politeness.patience` seconds. `good` is the URL of the last page that was fetched,
+    `answered` whether the origin ever answered, `rest` the time until which it rests.
     """
 
     __slots__ = (
@@ -209,8 +215,8 @@ class HostState:
         self.answered = False
         self.good: str | None = None
         self._patience = politeness.patience
-        # Pages that failed in a row; how many of them had failed at the last good answer of
-        # robots.txt; failures of robots.txt itself since then.
+        # Three counts of failures in a row: of pages; of the pages among them that failed before
+        # the last good answer of robots.txt, so by their URLs; of robots.txt and probes since.
         self._pages_failed = self._explained = self._checks_failed = 0
         self._trust = _FIRST_TRUST
         self._proof = _FIRST_PROOF
@@ -244,7 +250,7 @@ class HostState:
         """Return the purpose of a request that must be answered before a page, or None.
 
         `tries` is how often the page was tried. A server may answer robots.txt while all its pages
-        fail. After many failed pages, a page that came before is requested: a probe.
+        fail. After many failed pages, a page that it has served is requested: a probe.
         """
         if self.state is State.WELL:
             return None
@@ -279,7 +285,7 @@ class HostState:
             self._follow(Event.PAGE_OK)
 
     def page_bad(self, started: float, now: float, tries: int, context: FailureContext) -> None:
-        """Record that a page failed whose request started at `started`.
+        """Record that a page failed; its request started at `started`.
 
         A request that started before the last failure was known belongs to that failure: when a
         server goes down, all requests in flight fail.
@@ -354,7 +360,7 @@ class HostState:
         self.load.shrink(now)
 
     def _fail(self, event: Event, now: float, tries: int, context: FailureContext) -> None:
-        # The patience is for an origin that answered before, or if our own network may be down.
+        # Only an origin that answered before gets patience, or any one if our network may be down.
         patient = self.answered or context.network_down
         lost = self.failures >= tries and (
             not patient or now - self._first_failure >= self._patience

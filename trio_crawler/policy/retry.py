@@ -21,10 +21,10 @@ TRANSIENT = frozenset(
         Reason.INCOMPLETE,
     }
 )
-"""The faults that may not happen again at the next try."""
+"""The faults that may not happen again at the next try, such as a reset connection."""
 
 TRANSIENT_STATUSES = frozenset({429, 502, 503, 504})
-"""The statuses of a passing state of the server (RFC 6585, 4; RFC 9110, 15.6)."""
+"""The statuses of a temporary state of the server (RFC 6585, 4; RFC 9110, 15.6)."""
 
 LEAST_BAD = 429
 """No status below this one is retried, or blamed on the host."""
@@ -48,7 +48,7 @@ _SECONDS = re.compile("[0-9]{1,10}")
 
 
 def is_transient(answer: Answer, tries: int = 1) -> bool:
-    """Whether a retry after this answer to try number `tries` may have another answer.
+    """Whether a job should be retried after this answer to try number `tries`.
 
     Two kinds of answer are retried once: 500 and the like, and a timeout before the first byte.
     They are mostly due to the URL alone, but may be the only sign of a host in trouble.
