@@ -131,7 +131,7 @@ class HostScheduler:
         self._obey = plan.politeness.robots
         self._tries = plan.limits.max_tries
         self._make_queue = queue or (lambda: make_queue(plan.order))
-        # Whether the traps compare bodies by SHA-1: of the pages of earlier runs there is no more.
+        # Whether the traps compare SHA-1s of bodies: no more is stored of pages of earlier runs.
         self.by_digest = False
         self._origins: dict[str, Origin] = {}
         self.heap = HostHeap()

@@ -41,7 +41,7 @@ class State(StrEnum):
     RESTING = "resting"
     """No page may be requested before the rest is over."""
     TROUBLED = "troubled"
-    """One page may be requested at a time; before a URL that failed already, robots.txt is."""
+    """One page may be requested at a time; robots.txt comes before a URL that has failed."""
     DOUBTED = "doubted"
     """No page may be requested before robots.txt or a probe is answered.
 
@@ -218,9 +218,11 @@ class HostState:
         # Three counts of failures in a row: of pages; of the pages among them that failed before
         # the last good answer of robots.txt, so by their URLs; of robots.txt and probes since.
         self._pages_failed = self._explained = self._checks_failed = 0
+        # Failures in a row before the next request for robots.txt, and before the next probe.
         self._trust = _FIRST_TRUST
         self._proof = _FIRST_PROOF
         self._in_flight = 0
+        # The times of the last failure, and of the first one in the row.
         self._last_failure = self._first_failure = -math.inf
 
     @property
