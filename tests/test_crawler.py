@@ -150,7 +150,7 @@ async def test_a_bug_in_a_fetch_ends_the_crawl_at_once_with_the_url_as_a_note(au
     while traceback:
         frames.append(traceback.tb_frame.f_code.co_name)
         traceback = traceback.tb_next
-    assert frames[-4:] == ["work", "fetch", "asked", "buggy"]
+    assert frames[-4:] == ["work", "fetch", "fetch_once", "buggy"]
     assert trio.current_time() == 2
     await trio.sleep(100)
     assert web.hits.total() <= 11

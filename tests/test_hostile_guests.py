@@ -435,7 +435,7 @@ async def test_a_sitemap_that_redirects_to_itself_leaves_a_record(autojump_clock
     await collect(crawler)
     assert all(count == 1 for count in web.hits.values())
     assert flaws(crawler) == {MAP: (Reason.BAD_SITEMAP,), second: (Reason.BAD_SITEMAP,)}
-    assert crawler.sitemaps()[0].detail == f"redirects to {MAP}, which was asked for already"
+    assert crawler.sitemaps()[0].detail == f"redirects to {MAP}, which was found before"
 
 
 async def test_a_url_that_a_sitemap_spells_in_three_ways_is_admitted_once(autojump_clock):

@@ -1,4 +1,4 @@
-"""A web crawler in structured concurrency, on Trio.
+"""A web crawler on Trio, with structured concurrency.
 
 from trio_crawler import Crawler, Failure, Page
 
@@ -15,6 +15,6 @@ print(crawler.statistics())
 
 import lazy_loader
 
-# The names and their homes are in `__init__.pyi`. They are imported when they are first asked for:
-# `--help` needs neither Trio nor httpx nor the parsers.
+# `__init__.pyi` has each name and its module. A module is imported at the first use of its names,
+# so `--help` imports neither Trio nor httpx nor the parsers.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 class ArgumentError(ValueError):
-    """An argument has a value that it cannot have; the message says which values it can have.
+    """An argument has an invalid value; the message says which values are valid.
 
     `argument` is the name of the argument. `named(name)` returns the message with another name:
     that of the option or the form field that the value came from, for example.
@@ -88,7 +88,7 @@ def check_methods(name: str, value: object, methods: Iterable[str], wanted: str)
     """Raise TypeError unless `value` is an object, not a class, that has all these methods."""
     refusal = f"{name} must be {wanted}, not {value!r}"
     if isinstance(value, type):
-        raise TypeError(f"{refusal}: make one")
+        raise TypeError(f"{refusal}: pass an instance, not the class")
     for method in methods:
         if not callable(getattr(value, method, None)):
             raise TypeError(f"{refusal}: it has no {method}()")

@@ -1,10 +1,10 @@
-"""The bridge: a crawl in a program under asyncio, which runs under Trio in a thread of its own.
+"""The bridge: a program under asyncio runs a crawl, under Trio in a thread of its own.
 
-Either thread only posts calls to the loop of the other, so neither ever blocks the other.
+Each thread only posts calls to the loop of the other, so neither ever blocks the other.
 """
 
-# Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
-# this module.
+# No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
+# `__module__`, which is set to another module.
 
 import asyncio
 import inspect
@@ -44,11 +44,11 @@ class BridgedOutcomes(AsyncIterator[Outcome]):
         return await self._following()
 
     def statistics(self) -> Statistics:
-        """Return the counts at the last outcome that came, or at the end."""
+        """Return the counts at the last outcome received, or at the end."""
         return self._statistics()
 
     def stop(self, reason: Reason = Reason.STOPPED) -> None:
-        """Admit and fetch nothing more, as `Crawler.stop`; the outcomes go on to the last."""
+        """Admit and fetch nothing more, as `Crawler.stop` does; the last outcomes still come."""
         check_kind("reason", reason, Reason, "a Reason")
         self._stop(reason)
 
@@ -59,12 +59,12 @@ def bridged(open_crawler: _Open) -> AbstractAsyncContextManager[BridgedOutcomes]
     `open_crawler` is called inside Trio, which runs in a thread. It returns a `Crawler`, or an
     async context manager of one, which opens and closes the crawler's fetch and frontier.
 
-    The block is that of `Crawler.outcomes()`: an outcome is settled when the next one is asked
-    for, leaving the block ends the crawl, a bug leaves as an ExceptionGroup with the URL as a
-    note, another exception leaves bare. A cancellation cancels the crawl inside Trio and leaves
-    when that has ended. In a program under Trio there is no thread.
+    The block behaves as that of `Crawler.outcomes()`: the next call settles an outcome, the end
+    of the block ends the crawl, a bug is raised in an ExceptionGroup with the URL as a note. A
+    cancellation of the asyncio task cancels the crawl inside Trio, and is raised when the crawl
+    has ended. In a program under Trio no thread is started.
 
-    Raises TypeError, naming it, for an `open_crawler` that is no function or returns no crawler.
+    Raises TypeError if `open_crawler` is not a function, or does not return a crawler.
     """
     check_callable("open_crawler", open_crawler, f"a function that returns {_CRAWLER}")
     if isinstance(open_crawler, AbstractAsyncContextManager):
@@ -86,7 +86,7 @@ async def _bridged(open_crawler: _Open) -> AsyncIterator[BridgedOutcomes]:
         with thread.block:
             with Caught(BaseException) as left:
                 await thread.opened()
-                yield BridgedOutcomes(thread.following, thread.statistics, thread.stop)
+                yield BridgedOutcomes(thread.next_outcome, thread.statistics, thread.stop)
             await thread.close(left.error)
     finally:
         if thread.failure is not None:
@@ -108,7 +108,7 @@ async def _opened(open_crawler: _Open) -> AsyncIterator[tuple[Crawler, AsyncIter
 
 
 class _TrioThread:
-    """Run a crawl under Trio in a thread; `failure` is the exception with which that has ended."""
+    """Run a crawl under Trio in a thread; `failure` is the exception that ended the thread."""
 
     def __init__(self, open_crawler: _Open) -> None:
         self.block = anyio.CancelScope()
@@ -117,12 +117,12 @@ class _TrioThread:
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self._answer: asyncio.Future[Outcome | None] = self._loop.create_future()
-        self._answered = self._asking = self._left = self._unwanted = False
-        self._left_by: BaseException | None = None
+        self._consumed = self._requesting = self._block_left = self._cancelled = False
+        self._block_error: BaseException | None = None
         self._token: trio.lowlevel.TrioToken | None = None
-        self._whole, self._inside = trio.CancelScope(), trio.CancelScope()
-        self._ask, self._asked = trio.open_memory_channel[None](1)
-        # A daemon: a loop that is dropped with its tasks must not keep the program from its end.
+        self._crawl_scope, self._block_scope = trio.CancelScope(), trio.CancelScope()
+        self._request_sender, self._request_receiver = trio.open_memory_channel[None](1)
+        # A daemon: if the asyncio loop is dropped with its tasks, the program must still end.
         run = copy_context().run
         self._thread = Thread(target=run, args=(self._run,), name="trio_crawler", daemon=True)
         self._thread.start()
@@ -131,46 +131,46 @@ class _TrioThread:
 
     async def opened(self) -> None:
         """Wait until the crawl is open."""
-        await self._either()
+        await self._wait_for_answer()
         await anyio.lowlevel.checkpoint_if_cancelled()
-        self._answered = True
+        self._consumed = True
 
     async def close(self, error: BaseException | None) -> None:
-        """Wait for the thread's end, and raise the exception by which asyncio ends a task."""
-        self._left = True
+        """Wait for the end of the thread; raise a CancelledError or GeneratorExit again."""
+        self._block_left = True
         is_end = isinstance(error, asyncio.CancelledError | GeneratorExit)
         if isinstance(error, asyncio.CancelledError):
             self._cancel()
         else:
-            self._left_by = None if is_end else error
-            self._post(self._inside.cancel)
+            self._block_error = None if is_end else error
+            self._post(self._block_scope.cancel)
         ending = await self._until_ended(error if is_end else None)
-        if self._left_by is not None:  # Trio had ended before it could raise this
-            both = [each for each in (self.failure, self._left_by) if each is not None]
+        if self._block_error is not None:  # not raised inside Trio, which had ended
+            both = [each for each in (self.failure, self._block_error) if each is not None]
             message = "the crawl and its block"
             self.failure = BaseExceptionGroup(message, both) if both[1:] else both[0]
         if ending is not None:
             raise_bare(ending)
 
-    async def following(self) -> Outcome:
+    async def next_outcome(self) -> Outcome:
         """Return the next outcome."""
-        if self._asking:
+        if self._requesting:
             raise trio.BusyResourceError(SECOND_READER)
-        if self._answered:  # else a call was cancelled, and this one gets its answer
-            self._answered, self._answer = False, self._loop.create_future()
-            self._post(self._ask.send_nowait, None)
-        self._asking = True
+        if self._consumed:  # else a call was cancelled, and this one gets its answer
+            self._consumed, self._answer = False, self._loop.create_future()
+            self._post(self._request_sender.send_nowait, None)
+        self._requesting = True
         try:
-            await self._either()
+            await self._wait_for_answer()
         finally:
-            self._asking = False
+            self._requesting = False
         if not self._answer.done():
-            # The crawl has failed: the block must not go on as if this were the last outcome.
+            # The crawl has failed: the cancelled block must not take it for complete.
             await anyio.lowlevel.checkpoint_if_cancelled()
             raise StopAsyncIteration
         if (outcome := self._answer.result()) is None:
             raise StopAsyncIteration
-        self._answered = True
+        self._consumed = True
         return outcome
 
     def statistics(self) -> Statistics:
@@ -182,39 +182,41 @@ class _TrioThread:
     async def _until_ended(self, ending: BaseException | None) -> BaseException | None:
         """Wait for Trio; pass a cancellation on to it, and return the last one."""
         while not self._ended.done():
-            # The shield is against anyio's scopes, which cancel without end; asyncio has none.
+            # Shielded: a cancelled scope of anyio would cancel this wait again and again. A shield
+            # does not stop a cancellation by asyncio, so that is caught.
             caught = Caught(asyncio.CancelledError)
             with anyio.CancelScope(shield=ending is not None), caught:
                 await asyncio.wait({self._ended})
             if caught.error is not None:
                 ending = caught.error
-                # One of asyncio after one of anyio would count as that, and end with its scope.
+                # With a cancellation by anyio as its context, anyio would take it for its own, and
+                # the scope would swallow it.
                 ending.__context__ = None
                 self._cancel()
         return ending
 
-    async def _either(self) -> None:
-        """Wait for an answer, or for the end without one."""
+    async def _wait_for_answer(self) -> None:
+        """Wait for an answer, or for the end of the thread without one."""
         futures: set[asyncio.Future[Any]] = {self._answer, self._ended}
         await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
 
     def _cancel(self) -> None:
-        self._unwanted = True
-        self._post(self._whole.cancel)
+        self._cancelled = True
+        self._post(self._crawl_scope.cancel)
 
     def _post(self, call: Callable[..., object], *args: object) -> None:
         if self._token is not None:
             with suppress(trio.RunFinishedError):
                 self._token.run_sync_soon(call, *args)
 
-    def _take(self, outcome: Outcome | None, statistics: Statistics) -> None:
+    def _receive(self, outcome: Outcome | None, statistics: Statistics) -> None:
         self._statistics = statistics
         self._answer.set_result(outcome)
 
     def _end(self) -> None:
         self._thread.join()
         self._ended.set_result(None)
-        if not self._left:
+        if not self._block_left:
             self.block.cancel()
 
     # In Trio's thread.
@@ -228,18 +230,18 @@ class _TrioThread:
 
     async def _main(self) -> None:
         self._token = trio.lowlevel.current_trio_token()
-        if self._unwanted:
-            self._whole.cancel()
-        with self._whole:
+        if self._cancelled:
+            self._crawl_scope.cancel()
+        with self._crawl_scope:
             async with _opened(self._open_crawler) as (crawler, outcomes):
                 self._crawler = crawler
-                self._tell(None)
-                with self._inside:
-                    async for _ in self._asked:
-                        self._tell(await anext(outcomes, None))
-                if (error := self._left_by) is not None:
-                    self._left_by = None
+                self._send(None)
+                with self._block_scope:
+                    async for _ in self._request_receiver:
+                        self._send(await anext(outcomes, None))
+                if (error := self._block_error) is not None:
+                    self._block_error = None
                     raise error
 
-    def _tell(self, outcome: Outcome | None) -> None:
-        self._loop.call_soon_threadsafe(self._take, outcome, self._crawler.statistics())
+    def _send(self, outcome: Outcome | None) -> None:
+        self._loop.call_soon_threadsafe(self._receive, outcome, self._crawler.statistics())

@@ -1,8 +1,8 @@
 """The crawler: a nursery, a fixed number of workers, a channel of jobs, a channel of outcomes.
 
-Read it beside the chapter. There the workers are tasks in a list, joined by a queue and then
-cancelled one by one. Here a block owns them, the count of unfinished URLs ends the channel, and
-the channel ends their loops; only early ends cancel.
+Compare docs/reading/chapter.py, which waits for a queue and then cancels its workers. Here the
+channel closes when the count of unfinished URLs is zero, and that ends the loops of the workers.
+Only an early end of the crawl cancels them.
 """
 
 import random
@@ -15,7 +15,7 @@ import trio
 from trio_crawler.arguments import check_kind
 from trio_crawler.engine.build import build
 from trio_crawler.engine.exceptions import BareExceptions, url_noted
-from trio_crawler.engine.handler import asked
+from trio_crawler.engine.handler import fetch_once
 from trio_crawler.engine.outbox import HOW_TO_ITERATE, Outbox, outcome_block
 from trio_crawler.frontier import Frontier, HostStatistics, Settlement
 from trio_crawler.model import Fetch, Job, Listing, Outcome, Reason, Sitemap, Statistics
@@ -28,15 +28,15 @@ from trio_crawler.policy.traps.watch import Traps
 
 
 class Crawler:
-    """Crawl from the seeds through everything the scope admits, each URL once.
+    """Crawl from the seeds: fetch each URL that the scope admits, once.
 
-    None stands for the default, which suits a stranger's site: the hosts of the seeds, ten
-    `workers`, four of them at one host, robots.txt obeyed, the bounds of `Limits()` and `Traps()`,
+    None means the default, which suits a stranger's site: the hosts of the seeds, ten `workers`,
+    four requests at once to one host, robots.txt obeyed, the bounds of `Limits()` and `Traps()`,
     the sitemaps that robots.txt names, breadth first, URLs kept in memory. With `fold_canonical` a
-    page gives way to the one that it names as its canonical page. With `anchors` pages keep the
-    text of their links. `random` seeds the jitter of retries and rests. The caller closes a
-    `fetch` or `frontier` that it passes in. One crawler makes one crawl.
-    Raises TypeError and ValueError, naming it, for an argument that makes no sense.
+    page counts as a duplicate of the canonical page that it names. With `anchors` pages keep the
+    text of their links. `random` seeds the jitter of the delays after failures. The caller closes
+    a `fetch` or `frontier` that it passes in. One crawler makes one crawl.
+    Raises TypeError or ValueError, naming the argument, for an invalid value.
     """
 
     __module__ = "trio_crawler"
@@ -93,12 +93,12 @@ class Crawler:
     async def outcomes(self) -> AsyncIterator[AsyncIterator[Outcome]]:
         """Crawl, and yield each outcome as it comes: `async with` this, then `async for`.
 
-        An outcome is settled when the caller asks for the next one, so a slow caller slows the
-        fetching. Each item is a checkpoint. The end of the block ends the crawl: no task goes on,
-        no socket stays open. A bug in the crawler, or in a function that was passed in, leaves as
-        an ExceptionGroup with the URL as a note. An exception of the block itself leaves bare.
-        Raises RuntimeError when called a second time, and trio.BusyResourceError when two tasks
-        ask for the next outcome.
+        When the caller asks for the next outcome, the last one is settled and its links are
+        admitted: a slow caller slows the crawl. Each item is a checkpoint. The end of the block
+        ends the crawl: no task goes on, no socket stays open. A bug in the crawler, or in a
+        function that was passed in, is raised in an ExceptionGroup, with the URL as a note. An
+        exception of the block itself is not grouped. Raises RuntimeError when called a second
+        time, and trio.BusyResourceError when two tasks ask for the next outcome.
         """
         engine = self._engine
         with engine.counters.running(), BareExceptions() as bare:
@@ -119,15 +119,15 @@ class Crawler:
                     settlement = await self.fetch(ask, job)
                     if settlement is not None:
                         await outbox.put(settlement)
-                # While this worker waits for a job it keeps no page.
+                # Or the worker would keep the page in memory while it waits for a job.
                 del settlement
 
     async def fetch(self, ask: Fetch, job: Job) -> Settlement | None:
-        """Fetch one URL, once; return None if it will be retried."""
+        """Fetch a URL once; return its settlement, or None if it will be retried."""
         handler, hosts = self._engine.handlers[job.purpose], self.frontier.hosts
         if job.blocked:
             return handler.blocked(job, job.blocked, hosts.last(job))
-        attempt = await asked(ask, job)
+        attempt = await fetch_once(ask, job)
         hosts.answered(attempt)
         if (seconds := handler.delay(attempt)) is not None:
             await self.frontier.retry(attempt, seconds)
@@ -137,24 +137,24 @@ class Crawler:
     def stop(self, reason: Reason = Reason.STOPPED) -> None:
         """Admit and fetch nothing more: requests in flight finish, waiting URLs are skipped.
 
-        A URL that waits for a retry ends by its last answer. A lasting frontier keeps the others.
+        A URL that waits for a retry ends with its last answer; `SqliteFrontier` keeps all instead.
         """
         check_kind("reason", reason, Reason, "a Reason")
         self.frontier.end(reason)
 
     def statistics(self) -> Statistics:
-        """Return the counts at this moment, also after the crawl."""
+        """Return the counts at this moment, during the crawl or after it."""
         return self._engine.statistics()
 
     @property
     def hosts(self) -> Mapping[str, HostStatistics]:
-        """The hosts by name, each with its counts at this moment, also after the crawl."""
+        """The hosts by name, each with its counts at this moment, during the crawl or after it."""
         return self._engine.hosts()
 
     def sitemaps(self) -> tuple[Sitemap, ...]:
-        """Return what came of each sitemap up to this moment, also after the crawl."""
+        """Return the sitemaps found so far, each with the result of reading it."""
         return tuple(self._engine.sitemaps.records)
 
     def listing(self, url: str | httpx.URL) -> Listing | None:
-        """Return what the sitemaps read up to this moment say about a URL."""
+        """Return the entry of a URL in the sitemaps read so far; None if there is none."""
         return self._engine.sitemaps.listing(url)

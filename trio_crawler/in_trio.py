@@ -1,4 +1,4 @@
-"""Trio, and nothing else, runs a crawl: checked where one is opened."""
+"""The check, where a crawl is opened, that Trio runs the task."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import trio
 
 def check_in_trio(what: str) -> None:
     """Raise RuntimeError, naming the bridge for asyncio, unless Trio runs this task."""
-    # Not `in_trio_run`: where Trio is a guest of asyncio, that holds in asyncio's tasks too.
+    # Not `in_trio_run`: in Trio's guest mode that is true in the tasks of asyncio, too.
     if not trio.lowlevel.in_trio_task():
         raise RuntimeError(
             f"{what} runs under Trio: open it in trio.run(), "

@@ -3,8 +3,8 @@
 All records are frozen, and may be kept and shared.
 """
 
-# Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
-# this module.
+# No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
+# `__module__`, which is set to another module.
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
@@ -155,9 +155,7 @@ class Fault:
         check_kind("the reason of a Fault", self.reason, Reason, "a Reason")
         check_kind("the detail of a Fault", self.detail, str, "a sentence")
         check_kind("the phase of a Fault", self.phase, Phase | None, "a Phase or None")
-        check_kind(
-            "the purpose in about of a Fault", self.about, Purpose | None, "a Purpose or None"
-        )
+        check_kind("the about of a Fault", self.about, Purpose | None, "a Purpose or None")
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -258,9 +256,9 @@ class Anchor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The outcome of a URL that was answered with any status that is not a redirect.
+    """The outcome of a URL that was answered, with any status but a redirect.
 
-    `links` are the distinct URLs that the page links to inside the scope, in document order;
+    `links` are the distinct URLs inside the scope that the page links to, in document order;
     `rejected` are the other links, each with its reason; `links_beyond` counts the links that
     `Limits.max_links` cut off. `seconds` is the time from the start of the last attempt to the end
     of the body. If the crawl ended while the URL waited for a retry, the page has the last status

@@ -6,15 +6,16 @@ async def test_every_page_is_found(autojump_clock):
     assert (totals.pages, totals.redirects) == (2, 1)
 """
 
+import heapq
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from html import escape
 from typing import TypeAlias
 
 import httpx
 import trio
-import trio.testing
 
 from trio_crawler.arguments import (
     check_function,
@@ -30,6 +31,21 @@ __all__ = ["Site", "Web", "fault", "html", "redirect", "robots"]
 
 Site: TypeAlias = Mapping[str, Answer | Callable[[Job], Answer]]
 """The answer for each path or URL, or a function that returns the answer to a job."""
+
+
+# Passes of Trio between two answers; a crawler needs four.
+_PASSES = 8
+
+
+@dataclass(order=True, slots=True)
+class _Due:
+    """An answer that is due; `chosen` is set when it may be the next."""
+
+    is_page: bool
+    url: str
+    tries: int
+    number: int
+    chosen: trio.Event = field(default_factory=trio.Event, compare=False)
 
 
 class Web:
@@ -64,7 +80,9 @@ class Web:
         self.peak = 0
         self.random = random.Random(self.url)  # noqa: S311 - nothing is secret
         self._delay = delay
-        self._due: list[tuple[str, str, int]] = []
+        self._due: list[_Due] = []
+        self._next: _Due | None = None
+        self._number = 0
         self._answers = {self._absolute(path): answer for path, answer in site.items()}
 
     def __repr__(self) -> str:
@@ -89,19 +107,42 @@ class Web:
         return answer(job) if callable(answer) else answer
 
     async def _turn(self, job: Job) -> None:
-        """Wait until no other task can run, and no answer that is due now comes before this one.
+        """Wait until this answer is the first of those that are due now.
 
         Trio runs the tasks that are due at one moment in a random order. So the answers come one
-        by one, ordered by URL: the same crawl takes the same course each time.
+        by one, sitemaps first, ordered by URL, some passes of Trio apart, in which a crawler does
+        all that follows from an answer: the same crawl takes the same course each time.
         """
-        key = job.url, job.purpose, job.tries
-        self._due.append(key)
+        self._number += 1
+        mine = _Due(job.purpose is Purpose.PAGE, job.url, job.tries, self._number)
+        heapq.heappush(self._due, mine)
+        if self._next is None:
+            self._next = mine
         try:
-            await trio.testing.wait_all_tasks_blocked()
-            while key != min(self._due):
-                await trio.testing.wait_all_tasks_blocked()
+            while True:
+                while self._next is not mine:
+                    await mine.chosen.wait()
+                    mine.chosen = trio.Event()
+                for _ in range(_PASSES):
+                    await trio.lowlevel.checkpoint()
+                if self._due[0] is mine:
+                    break
+                self._choose()
         finally:
-            self._due.remove(key)
+            if self._due[0] is mine:
+                heapq.heappop(self._due)
+            else:
+                # It was cancelled.
+                self._due.remove(mine)
+                heapq.heapify(self._due)
+            if self._next is mine:
+                self._choose()
+
+    def _choose(self) -> None:
+        """Let the first of the answers that are due come next."""
+        self._next = self._due[0] if self._due else None
+        if self._next is not None:
+            self._next.chosen.set()
 
     def _absolute(self, path: str) -> str:
         return self.url.rstrip("/") + path if path.startswith("/") else path

@@ -34,7 +34,7 @@ STATIONS = {
     "frontier/host_scheduler.py HostScheduler.put": (
         "It waits in the queue of its host."
     ),
-    "frontier/origin.py Origin.before": (
+    "frontier/origin.py Origin.prerequisite": (
         "Its host has its turn: robots.txt comes first."
     ),
     "crawler.py Crawler.fetch": "A worker fetches one URL, once.",

@@ -117,8 +117,8 @@ MUTATIONS = (
     Mutation(
         "When is a try the last one?",
         "engine/handler.py",
-        "if job.tries >= plan.limits.max_tries or not may_pass(answer, job.tries):",
-        "if not may_pass(answer, job.tries):",
+        "if job.tries >= plan.limits.max_tries or not is_transient(answer, job.tries):",
+        "if not is_transient(answer, job.tries):",
         "again",
         "A page that will never come is asked for four times.",
     ),
@@ -157,8 +157,8 @@ MUTATIONS = (
     Mutation(
         "How can a budget of three pages be exact?",
         "frontier/scheduler.py",
-        "while self._now and self._out < self._budget:",
-        "while self._now:",
+        "while self._current and self._released < self._budget:",
+        "while self._current:",
         "budget",
         "No more jobs are out than pages are left.",
     ),

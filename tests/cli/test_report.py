@@ -233,7 +233,7 @@ def test_an_export_does_not_take_the_place_of_a_file_of_the_crawl(tmp_path, caps
             assert here(*words, option, str(directory / name)) == 1
             refused.append(capsys.readouterr().err)
     for line in refused:
-        assert line.endswith("the crawl itself needs it: give another path\n")
+        assert line.endswith("it is a file of the crawl itself: give another path\n")
         assert line.count("\n") == 1
     assert (directory / name).read_bytes()[:16] == before[:16]
     assert list(directory.glob("*.part")) == []

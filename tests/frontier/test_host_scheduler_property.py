@@ -323,7 +323,7 @@ class World:
 
     def origins(self) -> list[Origin]:
         """Return the origins of all hosts, both schemes of each."""
-        both = ((first, first.twin) for first in self.turns.hosts())
+        both = ((first, first.other_scheme) for first in self.turns.hosts())
         return [each for pair in both for each in pair if each is not None]
 
 

@@ -33,7 +33,7 @@ from trio_crawler.net.httpx.fetch import HttpxFetch
 from trio_crawler.net.resolve import Resolver
 from trio_crawler.net.wire import FRAMING_BYTES, Wire
 from trio_crawler.page.urls import normalise
-from trio_crawler.policy.retry import may_pass
+from trio_crawler.policy.retry import is_transient
 
 KIB = 1024
 CLIENT = partial(httpx.AsyncClient, trust_env=False)
@@ -283,7 +283,7 @@ async def test_a_deadline_while_tls_is_set_up_says_so_and_passes() -> None:
     assert reason_of(answer) is Reason.CONNECT_TIMEOUT
     assert "securing the connection" in answer.detail
     assert answer.phase is Phase.TLS
-    assert may_pass(answer)
+    assert is_transient(answer)
 
 
 async def test_a_lost_packet_while_connecting_is_asked_again() -> None:
@@ -302,7 +302,7 @@ async def test_a_lost_packet_while_connecting_is_asked_again() -> None:
     assert reason_of(answer) is Reason.CONNECT_TIMEOUT
     assert "0.3 seconds was over while connecting to 127.0.0.1" in answer.detail
     assert answer.phase is Phase.CONNECT
-    assert may_pass(answer)
+    assert is_transient(answer)
 
 
 async def test_a_lookup_that_takes_too_long_is_asked_again() -> None:
@@ -315,15 +315,15 @@ async def test_a_lookup_that_takes_too_long_is_asked_again() -> None:
     assert reason_of(answer) is Reason.DNS
     assert "looking up the name of a.example" in answer.detail
     assert answer.phase is Phase.RESOLVE
-    assert may_pass(answer)
+    assert is_transient(answer)
 
 
 async def test_a_server_that_was_reached_and_says_nothing_is_asked_once_more() -> None:
     async with raw_server(silence) as server, hasty(server) as fetch:
         answer = await fetch(Job(server.url))
     assert reason_of(answer) is Reason.TIMEOUT
-    assert may_pass(answer, 1)
-    assert not may_pass(answer, 2)
+    assert is_transient(answer, 1)
+    assert not is_transient(answer, 2)
 
 
 async def test_a_page_that_waits_to_be_decoded_does_not_blame_the_server() -> None:

@@ -15,15 +15,15 @@ from trio_crawler.policy.host_state import (
     MAX_REST,
     RULES,
     TABLE,
-    Chances,
     Event,
+    FailureContext,
     HostState,
     State,
 )
 from trio_crawler.policy.politeness import Politeness
 from trio_crawler.policy.retry import backoff, blames_host
 
-HALF = Chances(0.5)
+HALF = FailureContext(0.5)
 TRIES, ENDLESS = 4, 10**9
 
 
@@ -60,7 +60,7 @@ def bears(host: HostState, times: Iterable[float]) -> None:
 
 def unproven(host: HostState) -> bool:
     """Whether a page that came before comes first, once the host has rested."""
-    return host.proof(0, max(host.free, 10**9)) is Purpose.PROBE
+    return host.prerequisite(0, max(host.free, 10**9)) is Purpose.PROBE
 
 
 def is_lost(host: HostState) -> bool:
@@ -69,7 +69,7 @@ def is_lost(host: HostState) -> bool:
 
 def in_doubt(host: HostState, tries: int = 0) -> bool:
     """Whether robots.txt comes before a page that was tried so often, once the host has rested."""
-    return host.proof(tries, max(host.free, 10**9)) is Purpose.ROBOTS
+    return host.prerequisite(tries, max(host.free, 10**9)) is Purpose.ROBOTS
 
 
 def answers(host: HostState, seconds: float, now: float) -> None:
@@ -184,7 +184,7 @@ def test_hosts_that_failed_together_come_back_apart():
     rests = []
     for number in range(1000):
         host = new()
-        host.robots_bad(0, ENDLESS, Chances(number / 1000))
+        host.robots_bad(0, ENDLESS, FailureContext(number / 1000))
         rests.append(host.free)
     assert len(set(rests)) == 1000
     assert (min(rests), max(rests)) == (0.25, pytest.approx(0.5, abs=0.001))
@@ -408,9 +408,9 @@ def test_a_host_that_never_answered_is_lost_after_so_many_tries():
 def test_a_host_that_never_answered_is_given_patience_if_our_network_may_be_down():
     host = new()
     for now in range(0, 360, 5):
-        host.page_bad(now, now, TRIES, Chances(0.5, network_down=True))
+        host.page_bad(now, now, TRIES, FailureContext(0.5, network_down=True))
         assert not is_lost(host)
-    host.page_bad(360, 360, TRIES, Chances(0.5, network_down=True))
+    host.page_bad(360, 360, TRIES, FailureContext(0.5, network_down=True))
     assert is_lost(host)
 
 
@@ -451,7 +451,7 @@ def test_a_host_that_is_lost_stays_so_whatever_still_comes():
 def test_an_outage_of_five_minutes_loses_no_host(outage, chance):
     host, now, asked = known(), 0.0, 0
     while now <= outage:
-        fails(host, now, errand=host.proof(0, now) is Purpose.ROBOTS, tries=TRIES)
+        fails(host, now, errand=host.prerequisite(0, now) is Purpose.ROBOTS, tries=TRIES)
         asked += 1
         assert not is_lost(host)
         now = host.free + chance.random()

@@ -26,7 +26,7 @@ from trio_crawler import (
     Response,
 )
 from trio_crawler.model import Purpose
-from trio_crawler.policy.retry import MAX_DELAY, backoff, delay_after, may_pass, retry_after
+from trio_crawler.policy.retry import MAX_DELAY, backoff, delay_after, is_transient, retry_after
 from trio_crawler.testing import Web, fault, html, redirect
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -71,21 +71,21 @@ def test_no_delay_is_longer_than_five_minutes(tries):
     ],
 )
 def test_only_the_statuses_of_a_busy_or_absent_server_may_pass(status, passes):
-    assert may_pass(Response(status)) is passes
+    assert is_transient(Response(status)) is passes
 
 
 @pytest.mark.parametrize("answer", [Response(500), Response(599), SILENCE], ids=repr)
 def test_what_may_be_the_url_or_its_host_is_asked_for_once_more(answer):
-    assert may_pass(answer, 1)
-    assert not may_pass(answer, 2)
+    assert is_transient(answer, 1)
+    assert not is_transient(answer, 2)
 
 
 def test_a_server_that_began_to_answer_and_did_not_end_is_not_asked_again():
-    assert not may_pass(Fault(Reason.TIMEOUT, phase=Phase.READ))
+    assert not is_transient(Fault(Reason.TIMEOUT, phase=Phase.READ))
 
 
 def test_what_broke_on_the_way_may_pass_and_what_the_server_is_will_not():
-    passed = {reason for reason in Reason if may_pass(Fault(reason))}
+    passed = {reason for reason in Reason if is_transient(Fault(reason))}
     connection = {
         Reason.DNS,
         Reason.CONNECTION_REFUSED,

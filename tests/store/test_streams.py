@@ -182,7 +182,9 @@ def test_a_directory_and_a_pipe_are_refused(tmp_path):
 @pytest.mark.parametrize("name", ["crawl.sqlite", "crawl.sqlite-wal", "crawl.sqlite-shm", "lock"])
 def test_the_files_of_the_crawl_itself_are_refused(tmp_path, name):
     with Store.open(tmp_path) as store:
-        with pytest.raises(StoreError, match="the crawl itself needs it: give another path"):
+        with pytest.raises(
+            StoreError, match="it is a file of the crawl itself: give another path"
+        ):
             store.stream(tmp_path / "." / name, record)
         store.write(batch([page("a")]))
 

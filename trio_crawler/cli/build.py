@@ -43,17 +43,17 @@ _OTHER_FILES = 100
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a crawl needs.
+    """The parts of a crawl.
 
-    `crawler` makes the crawler, which fetches by `asks`: that is `fetch`, recorded for `warc` if
-    an archive is written. The caller opens and closes `fetch`. The `seeds` are normalised, and
-    `insecure_hosts` are written as in a URL.
+    `crawler` makes the crawler, and `crawl_fetch` is the fetch to pass to it: `fetch` itself, or
+    one that records for `warc` if an archive is written. The caller opens and closes `fetch`. The
+    `seeds` are normalised, and `insecure_hosts` are written as in a URL.
     """
 
     seeds: tuple[str, ...]
     insecure_hosts: tuple[str, ...]
     fetch: HttpFetch
-    asks: Fetch
+    crawl_fetch: Fetch
     warc: report.Warc | None
     crawler: Callable[..., Crawler]
 
@@ -84,8 +84,8 @@ def planned(options: CrawlOptions) -> Plan:
         )
     insecure = tuple(map(_host, options.insecure_hosts))
     warc = _warc(options.warc, seeds)
-    asks: Fetch = warc.recording(fetch) if warc else fetch
-    return Plan(seeds, insecure, fetch, asks, warc, make)
+    crawl_fetch: Fetch = warc.recording(fetch) if warc else fetch
+    return Plan(seeds, insecure, fetch, crawl_fetch, warc, make)
 
 
 @contextmanager
@@ -204,7 +204,7 @@ def _warc(path: str | None, seeds: Iterable[str]) -> report.Warc | None:
 
 
 def _raise_file_limit(workers: int) -> None:
-    """Raise the limit of open files to the needs of so many workers, as far as it may be."""
+    """Raise the limit of open files for this number of workers, as far as the system allows."""
     try:
         import resource
     except ImportError:

@@ -81,7 +81,7 @@ def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> _Files:
 
 
 class _Crawl:
-    """One crawl, and what is known of it."""
+    """One crawl of the command, with its report and its files."""
 
     def __init__(self, options: CrawlOptions, plan: Plan, screen: Screen, files: _Files) -> None:
         self._options = options
@@ -113,14 +113,14 @@ class _Crawl:
         async with AsyncExitStack() as stack:
             directory = await self._directory(stack)
             frontier = directory.frontier if directory else None
-            crawler = plan.crawler(fetch=plan.asks, frontier=frontier)
+            crawler = plan.crawler(fetch=plan.crawl_fetch, frontier=frontier)
             self._ending.begin(crawler, self._options.max_seconds)
             nursery.start_soon(
                 self._screen.draw, crawler.statistics, lambda: self._report.problems
             )
             if directory is not None:
                 await directory.restore(self._report)
-            # Only now can there be a whole report.
+            # Not before: the report now has the outcomes of all earlier runs.
             self._crawler = crawler
             await self._consume(crawler, directory)
         for export in self._files.live:
@@ -171,7 +171,7 @@ class _Crawl:
         """Print the report and return the exit status."""
         crawler, options = self._crawler, self._options
         if crawler is None:
-            complain(f"{self._ending.phrase} before it could go on")
+            complain(f"{self._ending.phrase} before the crawl could begin")
             return 128 + self._ending.signal
         for export in self._files.late:
             if not export.whole and not export.error:

@@ -24,7 +24,7 @@ class Group(StrEnum):
 
 
 class Output(Enum):
-    """What an option may name: no output, a file or "-" (standard output), or only a file."""
+    """The output that an option names: none, a file or "-" (standard output), or only a file."""
 
     NONE = 0
     STREAM = 1
@@ -35,10 +35,9 @@ class Output(Enum):
 class Declaration:
     """One option, or an argument if it has no `flags`.
 
-    With `same_crawl` its value is a part of what a crawl means: a crawl directory continues only
-    with the same. With `recorded` the directory stores the value of each run, for its readers.
-    `stored` is the name there, if it is not that of the flag. `attributes` are those of
-    `click.Option`.
+    With `same_crawl` a crawl directory is continued only with the same value. With `recorded` the
+    directory stores the value of each run, for its readers. `stored` is the name of the value
+    there, if it is not that of the flag. `attributes` are those of `click.Option`.
     """
 
     flags: tuple[str, ...]
@@ -116,7 +115,7 @@ def declaration(
 def option(
     group: Group, *flags: str, secret: bool = False, beside: Declaration | None = None, **more: Any
 ) -> Any:
-    """Declare a field; a `secret` is not in its repr, and `beside` sets the same field."""
+    """Declare a field; a `secret` is not in the repr, and the option `beside` sets it too."""
     declared = [declaration(group, *flags, **more), *([beside] if beside else [])]
     return field(repr=not secret, metadata={"declared": tuple(declared)})
 

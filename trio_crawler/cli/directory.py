@@ -1,4 +1,4 @@
-"""The crawl directory: what is stored there of the options, and the files written with it."""
+"""The crawl directory: the options that are stored there, and the files written with it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PORTION = 64
 
 
 class CrawlDirectory:
-    """What lasts beyond this run: an open frontier, and the streams beside it.
+    """The parts of a crawl that outlast this run: an open frontier, and the streams beside it.
 
     A new JSON Lines file begins with the outcomes of the earlier runs of the walk. A new WARC
     file does not, since the directory has no bodies. Raises StoreError for a stream that cannot
@@ -53,10 +53,10 @@ class CrawlDirectory:
             self._streams.append(self._archive)
         with History(frontier.directory) as history:
             # These two are streams of this run, and so files of the crawl.
-            leave_alone(history, options, streams=("--jsonl", "--warc"))
+            protect_crawl_files(history, options, streams=("--jsonl", "--warc"))
 
     def _lines(self) -> bytes:
-        # All at once: a file that has a part of them is not new any more.
+        # All at once: with only a part of them the file would count as continued, not as new.
         return b"".join(map(to_jsonl, self.frontier.outcomes()))
 
     async def restore(self, result: Report) -> None:
@@ -119,7 +119,7 @@ def _settings(options: CrawlOptions, plan: Plan, directory: str) -> dict[str, An
 
 
 def politeness_of(settings: Mapping[str, Any]) -> Politeness | None:
-    """Return how gentle a crawl of the command was; None for a crawl of another program."""
+    """Return the politeness of a crawl by the command; None for a crawl of another program."""
     if "per_host" not in settings:
         return None
     return Politeness(
@@ -133,7 +133,7 @@ def politeness_of(settings: Mapping[str, Any]) -> Politeness | None:
 
 
 def _relative(path: str | None, directory: str | os.PathLike[str]) -> str | None:
-    """Return a path from the directory on: both may be moved together."""
+    """Return a path relative to the directory: both may be moved together."""
     if path is None:
         return None
     path = os.path.realpath(path)
@@ -144,11 +144,13 @@ def _relative(path: str | None, directory: str | os.PathLike[str]) -> str | None
         return path
 
 
-def leave_alone(history: History, options: SharedOptions, *, streams: Iterable[str] = ()) -> None:
+def protect_crawl_files(
+    history: History, options: SharedOptions, *, streams: Iterable[str] = ()
+) -> None:
     """Raise StoreError for an export that would replace a file of the crawl itself.
 
     `streams` are the options whose files are files of the crawl.
     """
     for flag, (path, _) in requested(options).items():
         if flag not in streams and path != STANDARD_OUTPUT and history.owns(path):
-            raise StoreError(f"{flag} {path}: the crawl itself needs it: give another path")
+            raise StoreError(f"{flag} {path}: it is a file of the crawl itself: give another path")

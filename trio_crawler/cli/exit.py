@@ -38,14 +38,15 @@ def tell(line: str) -> None:
 
 
 def complain(sentence: str) -> None:
-    """Print in one line what is wrong."""
+    """Print an error in one line."""
     tell(f"trio-crawler: {sentence}")
 
 
 def guarded(work: Callable[[], int]) -> int:
-    """Do the work of a command and return its exit status, also when its reader leaves.
+    """Do the work of a command and return its exit status.
 
-    One line tells why a crawl directory cannot be used.
+    If the reader of the output has left, end silently. If a crawl directory cannot be used, print
+    the reason in one line.
     """
     status = CLOSED_PIPE
     try:

@@ -1,4 +1,4 @@
-"""Exports: the files that options ask for, and how each of them gets its name when it is whole."""
+"""Exports: the files that options name; each gets its name only when it is complete."""
 
 from __future__ import annotations
 
@@ -192,8 +192,8 @@ class _Claim:
     def ending(self) -> Iterator[None]:
         """Release the lock after the block, which moves or removes the file.
 
-        If the block raises OSError the lock is held, but for Windows, where it is released
-        before: there no open file can be moved or removed.
+        If the block raises OSError the lock stays held. On Windows it is released before the
+        block, since no open file can be moved or removed there.
         """
         if os.name == "nt":
             self.release()
@@ -206,13 +206,13 @@ class _Claim:
 def _claimed(path: str) -> tuple[FileIO, _Claim]:
     """Open a draft that no other program is writing. Raises OSError."""
     while True:
-        # Not truncated before it is ours.
+        # Not truncated before we have the lock.
         file = FileIO(path, "w", opener=lambda name, how: os.open(name, how & ~os.O_TRUNC, 0o666))
         with ExitStack() as on_error:
             on_error.callback(file.close)
             claim = _Claim(file, path)
             on_error.callback(claim.release)
-            # Else another program has given it its name before it was locked.
+            # If not, another program moved the file before we locked it: try again.
             if _is_at(file, path):
                 file.seek(0)
                 file.truncate()
@@ -244,7 +244,7 @@ class SitemapFiles:
         if not stat.S_ISREG(os.fstat(self._drafts[0].file.fileno()).st_mode):
             self._drafts[0].file.close()
             self._drafts[0].drop()
-            raise OSError(errno.ESPIPE, "it is no plain file, and may have to become several")
+            raise OSError(errno.ESPIPE, "it is no plain file, and a large sitemap needs several")
         self._entries = TemporaryFile(dir=self._path.parent)  # noqa: SIM115 - `keep` closes it
         # The sink closes its own.
         self.file = FileIO(os.dup(self._entries.fileno()), "w")

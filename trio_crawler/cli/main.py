@@ -45,7 +45,8 @@ command line is wrong.
 _CONTEXT: dict[str, Any] = {
     "help_option_names": ["-h", "--help"],
     "max_content_width": 96,
-    # The chapter's options are spelled with underscores: both spellings are understood.
+    # The crawler of the chapter ("500 Lines or Less") spells its options with underscores: both
+    # spellings are accepted.
     "token_normalize_func": lambda token: token.replace("_", "-"),
 }
 
@@ -76,7 +77,7 @@ def _run(words: list[str]) -> int:
 
 
 def _crawl(**given: Any) -> int:
-    """Crawl each URL and all pages of its site that links lead to, and report what is broken.
+    """Crawl each URL, follow all links within its site, and report the broken ones.
 
     A URL without a scheme gets http://. "trio-crawler report DIR" prints the report of the crawl
     in DIR again: see "trio-crawler report --help".

@@ -1,4 +1,4 @@
-"""Options: each is declared once, as a field with its flags, its help and what is stored of it.
+"""Options: each is declared once, as a field with its flags, its help and its name in the store.
 
 A field has the name of the argument of the library that it becomes, where there is one. This
 module imports nothing of the library: `--help` needs none of it.
@@ -19,7 +19,7 @@ NORMAL = 2
 
 
 def _level(context: click.Context, parameter: click.Parameter, words: Any) -> int:
-    # The order counts, as in the chapter's crawler: -q falls to 0, each -v after it adds one.
+    # The order counts, as in the crawler of the chapter: -q sets 0, and each later -v adds 1.
     level = NORMAL
     for word in words or ():
         level = 0 if word == "quiet" else min(level + 1, 3)
@@ -99,8 +99,8 @@ class CrawlOptions(SharedOptions):
         metavar="REGEX",
         multiple=True,
         same_crawl=True,
-        help="Follow only URLs in which the regular expression is found. Repeatable: one of them "
-        "must be found.",
+        help="Follow only URLs in which the regular expression is found. Repeatable: one "
+        "match is enough.",
     )
     exclude: tuple[str, ...] = option(
         Group.CRAWLED,
@@ -142,8 +142,7 @@ class CrawlOptions(SharedOptions):
         "--canonical",
         is_flag=True,
         same_crawl=True,
-        help="Treat a page that names another one as its canonical page as a duplicate of that "
-        "page.",
+        help="Treat a page as a duplicate if it names another page as its canonical page.",
     )
     ignore_robots: bool = option(
         Group.CRAWLED,
@@ -232,7 +231,7 @@ class CrawlOptions(SharedOptions):
         default=30.0,
         show_default=True,
         recorded=True,
-        help="Give up one try of a URL when it takes longer than this, from the lookup of the "
+        help="End a try of a URL after this time, which covers everything from the lookup of the "
         "host to the end of the body.",
     )
     per_host: int = option(
@@ -272,8 +271,7 @@ class CrawlOptions(SharedOptions):
         default=360.0,
         show_default=True,
         recorded=True,
-        help="Give up a host that has answered before, once all its answers have failed for this "
-        "long.",
+        help="Give up a host that answered before, after this time without a good answer.",
     )
     order: str = option(
         Group.SPEED,

@@ -19,7 +19,9 @@ def check_crawl(options: CrawlOptions) -> None:
     if options.refresh and options.directory is None:
         raise click.UsageError("--refresh needs a crawl directory: name it with -o DIR")
     if options.directory in ("", STANDARD_OUTPUT):
-        raise click.UsageError("-o needs the name of a directory; --jsonl - writes to a pipe")
+        raise click.UsageError(
+            "-o needs the name of a directory; to write to a pipe use --jsonl -"
+        )
     check_files(options)
 
 
@@ -44,5 +46,5 @@ def _refuse_report(flag: str, path: str) -> None:
         about = os.stat(path)
         if stat.S_ISREG(about.st_mode) and os.path.samestat(about, os.fstat(1)):
             raise click.UsageError(
-                f"{flag}: the report goes to {path}: write '-', and it goes to standard error"
+                f"{flag}: the report goes to {path}: with {flag} - it goes to standard error"
             )

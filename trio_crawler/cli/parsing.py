@@ -1,7 +1,6 @@
-"""Parsing: what the text after an option means.
+"""Parsing: split the text after an option into values.
 
-The library checks the values; here a text is taken apart. What may be a password is not shown in
-a message.
+The library checks the values. No message shows a text that may hold a password.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def credentials(
 
 
 def _is_path(word: str) -> bool:
-    # What begins with two slashes names a host.
+    # Two slashes begin the name of a host.
     return word.startswith("/") and not word.startswith("//")
 
 
@@ -85,7 +84,7 @@ def _url(url: str) -> str:
 
 
 def _refuse_userinfo(url: str) -> None:
-    """Refuse a URL with a user: it would be for one of the sites only, and is shown."""
+    """Refuse a URL with a user or password: reports show it, and it is for one site only."""
     if "@" in _authority(url):
         advice = "give them with --auth USER:PASSWORD"
         raise click.BadParameter(f"a URL must not hold a user or password: {advice}")

@@ -11,7 +11,7 @@ import trio
 
 from trio_crawler import History, report, store
 from trio_crawler.cli.declaration import requested
-from trio_crawler.cli.directory import leave_alone, politeness_of
+from trio_crawler.cli.directory import politeness_of, protect_crawl_files
 from trio_crawler.cli.exit import WRONG_USAGE, close, complain, guarded
 from trio_crawler.cli.exports import Export, exports
 from trio_crawler.cli.options import ReportOptions
@@ -31,7 +31,7 @@ def run(options: ReportOptions) -> int:
 
 def _run(options: ReportOptions) -> int:
     with History(options.directory) as history, ExitStack() as stack:
-        leave_alone(history, options)
+        protect_crawl_files(history, options)
         paths = {flag: path for flag, (path, _) in requested(options).items()}
         try:
             files = [stack.enter_context(export) for export in exports(paths)]

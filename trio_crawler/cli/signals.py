@@ -1,4 +1,4 @@
-"""Signals: how Ctrl-C, SIGTERM and the end of --max-time bring a crawl to its end."""
+"""Signals: how Ctrl-C, SIGTERM and --max-time end a crawl."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Ending:
         self._crawler: Crawler | None = None
 
     def begin(self, crawler: Crawler, max_seconds: float | None) -> None:
-        """Let signals stop this crawl, and cut it short when it overruns its time."""
+        """Let signals stop this crawl, and cancel it a grace period after --max-time."""
         self._crawler = crawler
         if max_seconds is not None:
             self.scope.deadline = trio.current_time() + max_seconds + GRACE

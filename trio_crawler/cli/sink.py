@@ -16,7 +16,10 @@ from trio_crawler import Outcome
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 
 FULL = 64 * 1024
+"""Bytes that are written at once."""
+
 EVERY = 0.2
+"""Seconds between two writes."""
 
 
 class Sink:
@@ -77,7 +80,7 @@ class Sink:
 
     async def flush(self) -> None:
         """Write the gathered bytes."""
-        # They are taken and then written: no cancellation may come in between.
+        # The bytes are removed and then written: a cancellation in between would lose them.
         async with self._writing:
             with trio.CancelScope(shield=not self._waits):
                 await trio.lowlevel.checkpoint_if_cancelled()

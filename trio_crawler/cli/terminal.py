@@ -26,7 +26,7 @@ class Screen:
 
     def __init__(self, *, live: bool) -> None:
         self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-        # For Rich FORCE_COLOR, which build servers set, would be enough.
+        # Checked here: Rich also takes a build server that sets FORCE_COLOR for a terminal.
         self._shown = live and sys.stderr.isatty() and not self._console.is_dumb_terminal
         self._live = Live(
             console=self._console,

@@ -33,7 +33,7 @@ _METHODS = ("open", "run", "known", "add", "settle", "retry", "end", "statistics
 
 @dataclass(slots=True)
 class Engine:
-    """The parts of one crawl. `fetch` is the caller's, None if the crawl opens its own."""
+    """The parts of one crawl. `fetch` is None if the caller passed none: the crawl makes one."""
 
     plan: Plan
     frontier: Frontier
@@ -48,7 +48,7 @@ class Engine:
     is_open: bool = False
 
     def opened_fetch(self) -> AbstractAsyncContextManager[Fetch]:
-        """Return a block with the fetch; one that the crawl opened is closed at the end."""
+        """Return a block with the fetch; it closes a fetch that the crawl itself made."""
         return HttpFetch(seeds=self.plan.seeds) if self.fetch is None else nullcontext(self.fetch)
 
     async def open(self) -> None:
@@ -108,7 +108,7 @@ def checked_frontier(frontier: Frontier | None) -> Frontier:
 def build(fetch: Fetch | None, frontier: Frontier | None, **given: Any) -> Engine:
     """Return the engine of one crawl; `given` are the arguments of its `Plan`.
 
-    Raises TypeError and ValueError, naming it, for an argument that makes no sense.
+    Raises TypeError or ValueError, naming the argument, for an invalid value.
     """
     plan, frontier = plan_of(fetch, **given), checked_frontier(frontier)
     counters = Counters()

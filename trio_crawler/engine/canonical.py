@@ -26,22 +26,23 @@ class CanonicalFolding:
         self._redirects = plan.limits.max_redirects
         self._frontier = frontier
         self._rules = rules
-        # Two pages that name each other must not both be folded.
+        # The folded pages: of two pages that name each other, only one may be folded.
         self._folded: set[str] = set()
-        # By seen key: whether the fetch of a page succeeded; the links of pages folded into it.
-        self._came: dict[str, bool] = {}
+        # By seen key of a URL: whether its fetch succeeded; the links of pages folded into it.
+        self._succeeded: dict[str, bool] = {}
         self._held: defaultdict[str, list[tuple[Job, list[str]]]] = defaultdict(list)
-        self._holding = 0
+        self._held_links = 0
 
     def fold(self, job: Job, canonical: str | None) -> tuple[list[Job], str | None]:
-        """Return the canonical URL that a page is folded into, or None, and the job for it.
+        """Decide whether to fold a page; return the job for the canonical URL, and that URL.
 
-        The list is empty if the canonical URL is not new.
+        The list is empty if the canonical URL is not new. The URL is None if the page is not
+        folded.
         """
-        if not (self.folds and canonical and self._holding < _MAX_HELD):
+        if not (self.folds and canonical and self._held_links < _MAX_HELD):
             return [], None
         key = seen_key(canonical)
-        if key == seen_key(job.url) or key in self._folded or not self._came.get(key, True):
+        if key == seen_key(job.url) or key in self._folded or not self._succeeded.get(key, True):
             return [], None
         target = Job(canonical, job.depth, self._redirects, job.url)
         known = canonical in self._frontier.known([canonical])
@@ -58,26 +59,26 @@ class CanonicalFolding:
             for link in rejected
             if link.reason is Reason.DUPLICATE
         ]
-        if links and key not in self._came:
+        if links and key not in self._succeeded:
             self._held[key].append((job, links))
-            self._holding += len(links)
+            self._held_links += len(links)
 
-    def ended(self, url: str, outcome: Outcome) -> list[Job]:
-        """Record the outcome of a URL; if it failed, return the held links of its folded pages."""
+    def record(self, url: str, outcome: Outcome) -> list[Job]:
+        """Record the outcome of a URL; if it failed, return jobs for the links held for it."""
         if not self.folds:
             return []
         key = seen_key(url)
-        well = self._came[key] = _came_well(outcome)
+        success = self._succeeded[key] = _is_success(outcome)
         held = self._held.pop(key, [])
-        self._holding -= sum(len(links) for _, links in held)
-        return [] if well else [link for page, links in held for link in self._new(page, links)]
+        self._held_links -= sum(len(links) for _, links in held)
+        return [] if success else [link for page, links in held for link in self._new(page, links)]
 
     def restore(self, outcomes: Iterable[Outcome]) -> None:
         """Record the outcomes of earlier runs."""
         for outcome in outcomes if self.folds else ():
             key = seen_key(outcome.url)
-            self._came[key] = _came_well(outcome)
-            self._holding -= sum(len(links) for _, links in self._held.pop(key, []))
+            self._succeeded[key] = _is_success(outcome)
+            self._held_links -= sum(len(links) for _, links in self._held.pop(key, []))
             if isinstance(outcome, Page) and outcome.folded_into:
                 self._folded.add(key)
                 job = Job(outcome.url, outcome.depth, referrer=outcome.referrer)
@@ -91,6 +92,6 @@ class CanonicalFolding:
                 yield job
 
 
-def _came_well(outcome: Outcome) -> bool:
+def _is_success(outcome: Outcome) -> bool:
     """Whether a page was fetched, or has not changed (304)."""
     return isinstance(outcome, Page) and (outcome.ok or outcome.status == 304)

@@ -57,7 +57,7 @@ class Counters:
         self._counts[type(outcome)] += 1
         if isinstance(outcome, Page):
             self._rejected += len(outcome.rejected)
-            # A page that comes from the crawl itself has its body.
+            # Not `outcome.size`: a page of this run has its body.
             self._bytes += len(outcome.body)
         elif isinstance(outcome, Redirect):
             self._rejected += outcome.rejected is not None

@@ -1,4 +1,4 @@
-"""Exceptions of a crawl: a bug gets the URL as a note, the caller's own one leaves ungrouped."""
+"""Exceptions of a crawl: a bug gets the URL as a note; the caller's exception is not grouped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class url_noted(msgspec.Struct):
 
 
 class Caught:
-    """Keep an exception of a kind that would leave the block, in `error`."""
+    """Catch an exception of one class that leaves the block, and keep it in `error`."""
 
     def __init__(self, kind: type[BaseException]) -> None:
         self.error: BaseException | None = None
@@ -75,7 +75,7 @@ class BareExceptions:
         if mine is None:
             mine = _interrupt(error)
         elif error is not None and not _is_all_cancellation(error):
-            # The bug that ended the crawl and the exception of the block: neither may hide.
+            # Neither may hide the other: the bug that ended the crawl, the exception of the block.
             raise BaseExceptionGroup("the crawl and its block", [error, mine]) from None
         if mine is not None:
             raise_bare(mine)

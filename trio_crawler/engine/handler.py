@@ -13,7 +13,7 @@ from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import REDIRECTS, Attempt, Fault, Fetch, Job, Phase, Reason, Response
 from trio_crawler.page.urls import normalise, without_userinfo
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import LEAST_BAD, delay_after, may_pass
+from trio_crawler.policy.retry import LEAST_BAD, delay_after, is_transient
 
 
 class Handler(Protocol):
@@ -33,7 +33,7 @@ class Handler(Protocol):
         """Return the settlement of a job after its last attempt."""
 
 
-async def asked(ask: Fetch, job: Job) -> Attempt:
+async def fetch_once(ask: Fetch, job: Job) -> Attempt:
     """Fetch a job once; return the attempt.
 
     Raises TypeError, with the name of the fetch and the URL, if the fetch does not return a
@@ -60,7 +60,7 @@ def retry_delay(plan: Plan, attempt: Attempt) -> float | None:
     job, answer = attempt.job, attempt.answer
     if isinstance(answer, Response) and answer.status < LEAST_BAD:
         return None
-    if job.tries >= plan.limits.max_tries or not may_pass(answer, job.tries):
+    if job.tries >= plan.limits.max_tries or not is_transient(answer, job.tries):
         return None
     return delay_after(answer, job.tries, datetime.now(UTC), plan.chance(job.url, job.tries))
 

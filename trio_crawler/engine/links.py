@@ -23,10 +23,11 @@ from trio_crawler.policy.robots.directives import header_directives, meta_direct
 from trio_crawler.policy.traps.watch import HostTraps, Traps
 
 _LINK, _ROBOTS = b"link", b"x-robots-tag"
+# Most headers have another length, so they are not even decoded.
 _LENGTHS = (len(_LINK), len(_ROBOTS))
 _URL = attrgetter("url")
 # Links that are judged at once, before other tasks can run.
-_TURN = 50
+_CHUNK = 50
 
 
 class About(NamedTuple):
@@ -68,7 +69,7 @@ class Links:
         self._agent = plan.agent
         self._nofollow = plan.politeness.nofollow
         self._folds = folding.folds
-        self._trapped = plan.traps != Traps.off()
+        self._use_traps = plan.traps != Traps.off()
 
     def about(self, job: Job, response: Response, facts: Facts) -> About:
         """Return the facts about a page that decide on its links."""
@@ -83,10 +84,10 @@ class Links:
         if self._folds:
             successors, folded_into = self._folding.fold(job, canonical)
         duplicate_of = folded_into
-        traps = self._frontier.hosts.traps(job.url) if self._trapped else None
+        traps = self._frontier.hosts.traps(job.url) if self._use_traps else None
         if traps is not None and folded_into is None:
             if facts.digest is not None:
-                # Of a page that has not changed only the SHA-1 of its body is here.
+                # After a 304 only the SHA-1 of the body is known.
                 kind = facts.content_type
                 duplicate_of = traps.original_by_digest(job.url, facts.digest, kind)
             elif response.status < 300:
@@ -138,19 +139,19 @@ class Links:
 
         A link that is followed without its session id is added to `renamed`.
         """
-        marked = facts.nofollow if self._nofollow else frozenset[str]()
+        nofollow = facts.nofollow if self._nofollow else frozenset[str]()
         count = 0
         for url in facts.links:
             if url in known:
                 continue
             count += 1
-            if not count % _TURN:
+            if not count % _CHUNK:
                 # A robots.txt full of wildcards may take 3 ms for a link.
                 await trio.lowlevel.checkpoint()
             successor = Job(url, job.depth + 1, self._redirects, job.url)
-            # First, since "outside" is the most useful reason for a report.
-            against = self._rules.outside(successor)
-            if against is None:
+            # Checked first: of several reasons, "outside" is the most useful one in a report.
+            rejection = self._rules.outside(successor)
+            if rejection is None:
                 plain = self._rules.without_session(url)
                 if plain is not url:
                     renamed[url] = plain
@@ -158,17 +159,17 @@ class Links:
                         continue
                     successor = replace(successor, url=plain)
                     # The URL without its session id may be outside.
-                    against = self._rules.outside(successor)
-                against = against or _stronger(reason, url in marked)
-                against = against or self._rules.trapped(successor)
-            if against is None:
+                    rejection = self._rules.outside(successor)
+                rejection = rejection or _combined(reason, url in nofollow)
+                rejection = rejection or self._rules.trapped(successor)
+            if rejection is None:
                 successors.append(successor)
             else:
-                rejected[url] = against
+                rejected[url] = rejection
 
 
-def _stronger(reason: Reason | None, nofollow: bool) -> Reason | None:
-    """Return why a link is not followed, from the reason of its page and its own rel=nofollow."""
+def _combined(reason: Reason | None, nofollow: bool) -> Reason | None:
+    """Return why a link is not followed, by the `reason` of its page and its own rel=nofollow."""
     if nofollow and reason in (None, Reason.DUPLICATE):
         # The links of a folded page are followed if its canonical page fails, but not this one.
         return Reason.REL_NOFOLLOW
@@ -178,8 +179,8 @@ def _stronger(reason: Reason | None, nofollow: bool) -> Reason | None:
 def _rejected(
     malformed: Sequence[str], rejected: Mapping[str, Reason]
 ) -> tuple[RejectedLink, ...]:
-    good = tuple(starmap(RejectedLink, rejected.items()))
+    judged = tuple(starmap(RejectedLink, rejected.items()))
     if not malformed:
-        return good
+        return judged
     shown = dict.fromkeys(map(without_userinfo, malformed))
-    return (*(RejectedLink(href, Reason.BAD_URL) for href in shown), *good)
+    return (*(RejectedLink(href, Reason.BAD_URL) for href in shown), *judged)

@@ -27,6 +27,7 @@ HOW_TO_ITERATE = (
 )
 SECOND_READER = "another task waits for the next outcome of this crawl"
 _T = TypeVar("_T")
+# Bytes of memory that one link takes.
 _LINK = 150
 
 
@@ -35,8 +36,8 @@ class Outbox(AsyncIterator[Outcome]):
 
     At most one settlement for each worker waits for the caller, with at most 16 MiB of pages and
     one page more. The frontier gets a settlement when the caller asks for the next outcome. The
-    iterator ends when each worker has left its `with` block. It runs in the caller's own task: ▶
-    `trio.as_safe_channel` adds a task, and took 121 us a URL instead of 77.
+    iterator ends when each worker has left its `with` block. It runs in the caller's own task. ▶
+    `trio.as_safe_channel` adds a task, which took 121 us a URL instead of 77.
 
     Each item is a checkpoint.
     """
@@ -46,13 +47,13 @@ class Outbox(AsyncIterator[Outcome]):
         self._counters = counters
         self._frontier = frontier
         self._sender, self._receiver = trio.open_memory_channel[Settlement](workers)
-        self._given: Settlement | None = None
+        self._unsettled: Settlement | None = None
         self._busy = False
         self._bytes = 0
         self._waiting = trio.lowlevel.ParkingLot()
 
     def __enter__(self) -> None:
-        """Begin the part of one worker."""
+        """Do nothing: the workers are counted out when they leave."""
 
     def __exit__(
         self,
@@ -64,7 +65,7 @@ class Outbox(AsyncIterator[Outcome]):
         if not self._workers:
             self._sender.close()
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait while too many bytes wait for the caller; otherwise this is not a checkpoint."""
         while self._bytes > MAX_BYTES:
             await self._waiting.park()
@@ -78,7 +79,7 @@ class Outbox(AsyncIterator[Outcome]):
             await self._frontier.settle(settlement)
             return
         if self._bytes > MAX_BYTES:
-            await self.room()
+            await self.wait_for_room()
         self._bytes += _weight(settlement)
         try:
             self._sender.send_nowait(settlement)
@@ -91,23 +92,25 @@ class Outbox(AsyncIterator[Outcome]):
             raise trio.BusyResourceError(SECOND_READER)
         self._busy = True
         try:
-            given = self._given
-            if given is not None:
-                with url_noted(given.job):
-                    await self._frontier.settle(given)
-                # Only after it: if `settle` was cancelled, the next call repeats it.
-                self._given = None
-            self._given = settlement = await self._receiver.receive()
+            unsettled = self._unsettled
+            if unsettled is not None:
+                with url_noted(unsettled.job):
+                    await self._frontier.settle(unsettled)
+                # Not before `settle`: if that is cancelled, the next call repeats it.
+                self._unsettled = None
+            self._unsettled = settlement = await self._receiver.receive()
         except trio.EndOfChannel:
-            # A bug may have ended the last worker: the block must not go on as after the last URL.
+            # If a bug ended the last worker, the nursery is cancelled: this raises Cancelled, so
+            # the caller does not take the crawl for complete.
             await trio.lowlevel.checkpoint()  # noqa: ASYNC120 - the end of a channel is no loss
             raise StopAsyncIteration from None
         finally:
             self._busy = False
         self._bytes -= _weight(settlement)
         if self._bytes <= MAX_BYTES and self._waiting:
-            # One at a time: each worker that is woken sends a settlement, which wakes the next
-            # one. To wake all of 10,000 workers each time would cost more than their pages do.
+            # One at a time: the settlement of this worker will come here, and wake the next one.
+            # To wake all of 10,000 workers each time would cost more than their pages do. With no
+            # bytes left nothing else may come here, so all are woken.
             self._waiting.unpark(count=1 if self._bytes else inf)
         outcome = settlement.outcome
         assert outcome is not None, "only settlements with an outcome are put"  # noqa: S101
@@ -151,6 +154,7 @@ def outcome_block(
 
 
 def _weight(settlement: Settlement) -> int:
+    """Return the bytes of memory that a page takes, about; 0 for another outcome."""
     page = settlement.outcome
     if not isinstance(page, Page):
         return 0

@@ -92,7 +92,7 @@ class PageHandler:
             facts = self._facts(job, answer)
         else:
             async with self._large:
-                await self._outbox.room()
+                await self._outbox.wait_for_room()
                 facts = await trio.to_thread.run_sync(self._facts, job, answer)
         about = self._links.about(job, answer, facts)
         judged = await self._links.judge(job, answer, facts, about)
@@ -121,7 +121,7 @@ class PageHandler:
     ) -> Settlement:
         follow = successors or []
         if self._folding.folds:
-            follow += self._folding.ended(job.url, outcome)
+            follow += self._folding.record(job.url, outcome)
         return Settlement(job, outcome, follow)
 
     def _failure(self, attempt: Attempt, fault: Fault, target: str | None = None) -> Settlement:

@@ -25,8 +25,10 @@ from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots.rules import Rules
 from trio_crawler.policy.robots.store import FRESH, interpret, is_lasting
 
-_A_WHILE = 600.0
-_ABOUT_THE_HOST = (Phase.RESOLVE, Phase.CONNECT, Phase.TLS)
+# Seconds for which old rules are used after robots.txt could not be fetched.
+_EXTENSION = 600.0
+# A fault in one of these phases is due to the host, and not to its robots.txt.
+_HOST_PHASES = (Phase.RESOLVE, Phase.CONNECT, Phase.TLS)
 
 
 class RobotsHandler:
@@ -48,26 +50,27 @@ class RobotsHandler:
     async def settled(self, attempt: Attempt) -> Settlement:
         """Return the settlement of a robots.txt (RFC 9309, 2.3.1)."""
         job, answer = attempt.job, attempt.answer
-        asked = job.referrer or job.url
+        # After redirects the referrer is still the URL of the robots.txt itself.
+        robots_url = job.referrer or job.url
         if (hop := _hop(job, answer)) is not None:
-            moved = replace(hop, referrer=asked, validator=None)
+            moved = replace(hop, referrer=robots_url, validator=None)
             return Settlement(job, learned=RobotsMoved(moved))
         if isinstance(answer, Response) and answer.status == 304 and job.validator is not None:
-            return Settlement(job, learned=RobotsRenewed(asked, FRESH))
+            return Settlement(job, learned=RobotsRenewed(robots_url, FRESH))
         rules = await self._rules(answer)
         if rules is not None:
-            named, rejected = self._sitemaps.named(rules.sitemaps, asked)
+            named, rejected = self._sitemaps.named(rules.sitemaps, robots_url)
             validator, kept = None, None
             if isinstance(answer, Response):
                 validator = validator_of(answer.headers)
                 kept = answer if is_lasting(answer) else None
-            learned = RobotsRules(asked, rules, validator, kept, rejected)
+            learned = RobotsRules(robots_url, rules, validator, kept, rejected)
             return Settlement(job, successors=named, learned=learned)
-        known = self._frontier.hosts.origin(asked).robots
+        known = self._frontier.hosts.origin(robots_url).robots
         if known is not None and not known.is_fresh(trio.current_time()):
             # The old rules may be used while the file cannot be fetched (RFC 9309, 2.4).
-            return Settlement(job, learned=RobotsRenewed(asked, _A_WHILE))
-        return Settlement(job, learned=RobotsMissing(asked, _unavailable(answer)))
+            return Settlement(job, learned=RobotsRenewed(robots_url, _EXTENSION))
+        return Settlement(job, learned=RobotsMissing(robots_url, _unavailable(answer)))
 
     async def _rules(self, answer: Answer) -> Rules | None:
         if isinstance(answer, Fault) or len(answer.body) < LARGE:
@@ -106,7 +109,7 @@ def _fault(why: Reason | Fault) -> Fault:
 
 
 def _unavailable(answer: Answer) -> Answer:
-    """Return the answer for a robots.txt; a fault that is not the host's names robots.txt."""
-    if isinstance(answer, Response) or answer.phase in _ABOUT_THE_HOST:
+    """Return the answer; unless the host itself failed, mark a fault as one of robots.txt."""
+    if isinstance(answer, Response) or answer.phase in _HOST_PHASES:
         return answer
     return replace_fields(answer, about=Purpose.ROBOTS)

@@ -21,7 +21,7 @@ class Rules:
         self._scope = plan.scope
         self._max_depth = plan.limits.max_depth
         self._obey = plan.politeness.robots
-        self._traps = plan.traps != Traps.off()
+        self._use_traps = plan.traps != Traps.off()
         self._cut_sessions = plan.traps.session_ids
         self._recent = RecentUrls()
 
@@ -30,11 +30,11 @@ class Rules:
         self._recent.update(urls)
 
     def rejection(self, job: Job) -> Reason | None:
-        """Return why a new job is rejected; None if it is admitted, and counted by the traps."""
+        """Return why a new job is rejected; None if it is admitted. Then the traps count it."""
         return self.outside(job) or self.trapped(job)
 
     def outside(self, job: Job) -> Reason | None:
-        """Return why a job is outside the crawl, by its URL and depth alone; None if it is not."""
+        """Return why a job is outside the crawl, by its URL and depth; None if it is inside."""
         if not is_web(job.url):
             return Reason.OTHER_SCHEME
         if job.depth > self._max_depth:
@@ -42,7 +42,7 @@ class Rules:
         return rejection(self._scope, job) or self.disallowed(job.url)
 
     def disallowed(self, url: str) -> Reason | None:
-        """Return why robots.txt disallows a URL; None if it allows it or is not known yet."""
+        """Return ROBOTS if robots.txt disallows a URL; None if not, or if it is not known yet."""
         origin = self._frontier.hosts.known(url) if self._obey else None
         return None if origin is None else origin.rejection(url)
 
@@ -52,7 +52,7 @@ class Rules:
         The traps count each job that they let through, once.
         """
         hosts = self._frontier.hosts
-        if self._traps and job.url not in self._recent:
+        if self._use_traps and job.url not in self._recent:
             if reason := hosts.traps(job.url).rejection(job):
                 return reason
             self._recent.add(job.url)

@@ -71,7 +71,7 @@ class SitemapHandler:
         self._plan = plan
         self._frontier = frontier
         self._rules = rules
-        self._asked: defaultdict[str, set[str]] = defaultdict(set)
+        self._accepted: defaultdict[str, set[str]] = defaultdict(set)
         self._rejected: set[str] = set()
         self._max_sitemaps = max_sitemaps
 
@@ -80,13 +80,13 @@ class SitemapHandler:
         for record in records:
             self.records.append(record)
             if record.fetched:
-                self._asked[authority(record.url)].add(record.url)
+                self._accepted[authority(record.url)].add(record.url)
             else:
                 self._rejected.add(record.url)
         self.listings.update(listings)
 
     def listing(self, url: str | httpx.URL) -> Listing | None:
-        """Return what the sitemaps that were read so far say about a URL."""
+        """Return the entry of a URL in the sitemaps read so far; None if there is none."""
         return self.listings.get(seen_key(normalise(url)))
 
     def named(self, urls: Iterable[str], robots: str) -> tuple[list[Job], tuple[Sitemap, ...]]:
@@ -114,7 +114,7 @@ class SitemapHandler:
             target = redirect_target(job, answer)
         if isinstance(target, str) and is_web(target):
             return await self._redirect(job, target)
-        return await self._learn(job, await self._read(job, answer))
+        return await self._settlement(job, await self._read(job, answer))
 
     async def _redirect(self, job: Job, target: str) -> Settlement:
         left = job.redirects - 1
@@ -124,11 +124,11 @@ class SitemapHandler:
             return Settlement(job, learned=SitemapRead(None, {}, self._reject(hop, reason)))
         if await self._frontier.add([hop]):
             return Settlement(job, learned=SitemapRead(None))
-        detail = f"redirects to {target}, which was asked for already"
+        detail = f"redirects to {target}, which was found before"
         record = self._record(job, _unread(Fault(Reason.BAD_SITEMAP, detail)))
         return Settlement(job, learned=SitemapRead(record))
 
-    async def _learn(self, job: Job, found: ParsedSitemap) -> Settlement:
+    async def _settlement(self, job: Job, found: ParsedSitemap) -> Settlement:
         rejected: list[RejectedLink] = []
         listings: dict[str, Listing] = {}
         admitted = await self._admit(job, found.entries, rejected, listings)
@@ -166,20 +166,21 @@ class SitemapHandler:
         same host only robots.txt can disallow it, unless robots.txt itself names it.
         """
         host = authority(job.url)
-        asked = self._asked[host]
-        if len(asked) >= self._max_sitemaps and job.url not in asked:
+        accepted = self._accepted[host]
+        if len(accepted) >= self._max_sitemaps and job.url not in accepted:
             reason: Reason | None = Reason.HOST_BUDGET
         elif host == authority(named_by):
             reason = None if is_self_named(job) else self._rules.disallowed(job.url)
         else:
             reason = self._rules.rejection(job)
         if reason is None:
-            # Not counted twice: a robots.txt that is read again names the same sitemaps.
-            asked.add(job.url)
+            # A set: a robots.txt that is read again names the same sitemaps.
+            accepted.add(job.url)
         return reason
 
     def _reject(self, job: Job, reason: Reason) -> tuple[Sitemap, ...]:
-        # One record each, and a bound: a robots.txt is read repeatedly, and may name thousands.
+        # A robots.txt is read again each day and may name thousands of sitemaps, so there is one
+        # record for each, and a bound.
         if job.url in self._rejected or len(self._rejected) >= self._max_sitemaps:
             return ()
         self._rejected.add(job.url)

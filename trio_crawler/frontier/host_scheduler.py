@@ -24,9 +24,9 @@ from trio_crawler.frontier.settlement import (
     SitemapRead,
 )
 from trio_crawler.model import Answer, Attempt, Fault, Job, Purpose, Reason, Response
-from trio_crawler.policy.host_state import Chances, HostLoad, HostState, State
+from trio_crawler.policy.host_state import FailureContext, HostLoad, HostState, State
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import LEAST_BAD, PASSING, blames_host
+from trio_crawler.policy.retry import LEAST_BAD, TRANSIENT, blames_host
 from trio_crawler.policy.robots.store import (
     FRESH,
     PATH,
@@ -37,11 +37,11 @@ from trio_crawler.policy.robots.store import (
 from trio_crawler.policy.traps.watch import HostTraps
 
 # More tries for a robots.txt with 429 or 5xx: its server is there, and may recover.
-_MORE_TRIES = 2
+_EXTRA_ROBOTS_TRIES = 2
 # Seconds for which a host counts as having answered recently.
-_MOMENT = 10.0
-# A heap with at most this many invalid entries is not swept.
-_FEW = 64
+_RECENTLY = 10.0
+# Invalid entries of a heap that need not be removed.
+_FEW_STALE = 64
 
 
 class HostHeap:
@@ -49,8 +49,8 @@ class HostHeap:
 
     Among the origins that may be requested now, the one with the fewest requests in flight comes
     first, then the one that has waited longest. An origin has at most one valid entry, the one
-    with its ticket. Invalid entries are skipped, and swept before they are half of all. `wakes`
-    is the time at which the rest of the next origin ends, or earlier.
+    with its ticket. Invalid entries are skipped, and removed before they are half of all. `wakes`
+    is the time at which the next rest ends; because of an invalid entry it may be too early.
     """
 
     __slots__ = ("_number", "_ready", "_resting", "_stale", "wakes")
@@ -69,6 +69,7 @@ class HostHeap:
             if only is origin and origin.ticket == number and free <= now:
                 # Nothing changes: it is the only origin, as in nearly every crawl of one site.
                 return
+            # Its requests in flight may have changed while it was the only entry.
             self._ready[0] = (only.host.load.in_flight, number, only)
         self.remove(origin)
         self._number = origin.ticket = self._number + 1
@@ -77,7 +78,7 @@ class HostHeap:
         else:
             heapq.heappush(self._resting, (free, self._number, origin))
             self.wakes = self._resting[0][0]
-        if self._stale > _FEW + (len(self._ready) + len(self._resting)) // 2:
+        if self._stale > _FEW_STALE + (len(self._ready) + len(self._resting)) // 2:
             self._sweep()
 
     def remove(self, origin: Origin) -> None:
@@ -97,7 +98,7 @@ class HostHeap:
         return None
 
     def pop_rested(self, now: float) -> Origin | None:
-        """Remove and return an origin whose rest is over, to be placed again; None if none."""
+        """Remove and return an origin whose rest is over; None if there is none."""
         while self.wakes <= now:
             _, number, origin = heapq.heappop(self._resting)
             self.wakes = self._resting[0][0] if self._resting else math.inf
@@ -108,7 +109,7 @@ class HostHeap:
         return None
 
     def _sweep(self) -> None:
-        # Each entry is removed once, so sweeping costs no more than pushing.
+        # Each invalid entry is removed once, so this costs no more than pushing.
         self._ready = [entry for entry in self._ready if entry[1] == entry[2].ticket]
         self._resting = [entry for entry in self._resting if entry[1] == entry[2].ticket]
         heapq.heapify(self._ready)
@@ -130,26 +131,28 @@ class HostScheduler:
         self._obey = plan.politeness.robots
         self._tries = plan.limits.max_tries
         self._make_queue = queue or (lambda: make_queue(plan.order))
+        # Whether the traps compare SHA-1s of bodies: no more is stored of pages of earlier runs.
         self.by_digest = False
         self._origins: dict[str, Origin] = {}
         self.heap = HostHeap()
         self._long_files = LongFiles()
         self._in_flight = 0
         self.waiting = 0
-        # The two hosts that answered last, older first, and when.
+        # The two hosts that answered last, the older first, with the times of their answers.
         self._recent: dict[str, float] = {}
-        # When a host last gave a good answer; when one that had answered before last failed.
-        self._good = self._gone = -math.inf
+        # The times of the last good answer of any host, and of the last fault of a host that had
+        # answered before.
+        self._last_good = self._last_loss = -math.inf
         # Origins that wait to fetch a sitemap: one is fetched at a time, since it takes 50 MiB.
         self._parked: deque[Origin] = deque()
-        self._sitemap_out = False
+        self._sitemap_in_flight = False
 
     def __len__(self) -> int:
         return self.waiting
 
     @property
     def wakes(self) -> float:
-        """The time at which the rest of the next host ends, or earlier."""
+        """The time at which the next rest of a host ends, or earlier."""
         return self.heap.wakes
 
     def __repr__(self) -> str:
@@ -176,16 +179,16 @@ class HostScheduler:
         """Remove and return the job to start now; None if no job may start.
 
         A `blocked` job must not be fetched, and no answer is recorded for it. `last` is whether
-        the job is for the last free worker. That worker is kept for a second host that answered
-        recently, if all requests in flight go to one host: a URL of the second may soon be found.
+        the job is for the last free worker. If all requests in flight go to one host, and another
+        host answered recently, that worker waits: a URL of the other host may soon be found.
         """
         if self.heap.wakes <= now:
             self.wake(now)
         while (origin := self.heap.pop()) is not None:
-            if last and self._has_all_but_one(origin.host, now):
+            if last and self._would_starve_another(origin.host, now):
                 self._place(origin, now)
                 return None
-            if not (self._sitemap_out and self._parks(origin)):
+            if not (self._sitemap_in_flight and self._park(origin)):
                 return self._take(origin, now)
         return None
 
@@ -217,7 +220,7 @@ class HostScheduler:
                 self._judge_bad(origin, answer, attempt.seconds, now)
             elif isinstance(answer, Response):
                 state.page_ok(attempt.seconds, now)
-                self._good = now
+                self._last_good = now
                 # Not a robots.txt: a proxy may answer it from its cache while the server is down.
                 if page and not job.url.endswith(PATH):
                     state.good = job.url
@@ -231,7 +234,7 @@ class HostScheduler:
             self.put(learned.job, now)
             return
         origin = self.origin(learned.url)
-        origin.asking = None
+        origin.awaited = None
         match learned:
             case RobotsMissing(answer=answer):
                 self._miss(origin, answer, now)
@@ -239,22 +242,22 @@ class HostScheduler:
                 self._miss(origin, answer, now, probe=True)
             case ProbeAnswered():
                 origin.state.probe_ok()
-                self._good = now
+                self._last_good = now
             case RobotsRules(rules=rules, validator=validator):
                 self.store_rules(origin, KnownRules(rules, now, validator))
                 origin.state.robots_ok()
-                self._good = now
+                self._last_good = now
             case RobotsRenewed(seconds=seconds):
                 # None if the rules were dropped meanwhile, to save memory.
                 if origin.robots is not None:
                     origin.robots = origin.robots.renewed(now, seconds)
                 origin.state.robots_ok()
-                self._good = now
+                self._last_good = now
         self._place_both(origin, now)
 
     def sitemap_done(self, now: float) -> None:
         """Record that the sitemap in progress is done, so that the next one may be fetched."""
-        self._sitemap_out = False
+        self._sitemap_in_flight = False
         ready = False
         while self._parked and not ready:
             origin = self._parked.popleft()
@@ -272,11 +275,11 @@ class HostScheduler:
         self.waiting = 0
 
     def known(self, url: str) -> Origin | None:
-        """Return the record of a URL's origin, None if there is none; the URL is normalised."""
+        """Return the record of the origin of a normalised URL; None if there is none."""
         return self._origins.get(url[: url.index("/", 8)])
 
     def origin(self, url: str) -> Origin:
-        """Return the record of a URL's origin, a new one if there is none; it is normalised."""
+        """Return the record of the origin of a normalised URL, a new one if needed."""
         name = url[: url.index("/", 8)]
         origin = self._origins.get(name)
         return self._new_origin(name) if origin is None else origin
@@ -290,7 +293,7 @@ class HostScheduler:
         """Yield one origin of each host, in the order in which the hosts were found."""
         done = set[Host]()
         for origin in self._origins.values():
-            if origin.twin is None:
+            if origin.other_scheme is None:
                 yield origin
             elif origin.host not in done:
                 done.add(origin.host)
@@ -318,24 +321,24 @@ class HostScheduler:
     def _new_origin(self, name: str) -> Origin:
         politeness = self._plan.politeness
         _, _, authority = name.partition("://")
-        twin = self.host(authority)
-        host = Host(authority, HostLoad(politeness)) if twin is None else twin.host
+        other = self.host(authority)
+        host = Host(authority, HostLoad(politeness)) if other is None else other.host
         origin = Origin(name, host, self._make_queue(), HostState(politeness, host.load))
-        if twin is not None:
-            origin.twin, twin.twin = twin, origin
+        if other is not None:
+            origin.other_scheme, other.other_scheme = other, origin
         self._origins[name] = origin
         return origin
 
     def _place_both(self, origin: Origin, now: float) -> None:
         """Place an origin, and the same host by the other scheme: they share the load."""
-        if origin.twin is not None:
+        if origin.other_scheme is not None:
             # First, since it has waited longer.
-            self._place(origin.twin, now)
+            self._place(origin.other_scheme, now)
         self._place(origin, now)
 
     def _place(self, origin: Origin, now: float) -> None:
         """Place an origin in the heap if it has a job that may start, else remove it."""
-        simple = not (origin.asking or origin.hops or origin.sitemaps)
+        simple = not (origin.awaited or origin.hops or origin.sitemaps)
         has_job = origin.pages > 0 if simple else origin.first is not None
         if has_job and origin.given_up:
             self.heap.place(origin, -math.inf, now)
@@ -344,42 +347,43 @@ class HostScheduler:
         elif origin.ticket:
             self.heap.remove(origin)
 
-    def _parks(self, origin: Origin) -> bool:
-        """Park an origin whose next job is a sitemap; return whether it has no other job."""
+    def _park(self, origin: Origin) -> bool:
+        """Let an origin wait if a sitemap is next; return whether it has no other job to start."""
         if origin.sitemaps and origin.first is origin.sitemaps:
             origin.parked = True
             self._parked.append(origin)
         return origin.first is None
 
-    def _has_all_but_one(self, host: Host, now: float) -> bool:
-        """Whether all requests in flight are this host's, and another host answered recently."""
+    def _would_starve_another(self, host: Host, now: float) -> bool:
+        """Whether this host has all requests in flight, and another host answered recently."""
         if not 0 < self._in_flight == host.load.in_flight:
             return False
         other = next((name for name in reversed(self._recent) if name != host.name), None)
-        return other is not None and now - self._recent[other] < _MOMENT
+        return other is not None and now - self._recent[other] < _RECENTLY
 
     def _take(self, origin: Origin, now: float) -> Job:
-        simple = not (origin.asking or origin.hops or origin.sitemaps)
+        """Return the job of an origin to start now; a robots.txt or a probe may come first."""
+        simple = not (origin.awaited or origin.hops or origin.sitemaps)
         first = origin.queue if simple else origin.first
         assert first is not None, "an origin without jobs has no ticket"  # noqa: S101 - for mypy
         state, robots, blocked = origin.state, origin.robots, origin.given_up
         job: Job | None = None
         fresh = not self._obey or (robots is not None and now - robots.since <= FRESH)
         if not (blocked or (fresh and state.state is State.WELL)):
-            job = origin.before(first.peek(), now, obey=self._obey)
+            job = origin.prerequisite(first.peek(), now, obey=self._obey)
         if job is None:
             self.waiting -= 1
             job = first.pop()
             page = job.purpose is Purpose.PAGE
             origin.pages -= page
-            origin.sated = job.purpose is Purpose.SITEMAP
-            self._sitemap_out = self._sitemap_out or origin.sated
+            origin.sitemap_was_last = job.purpose is Purpose.SITEMAP
+            self._sitemap_in_flight = self._sitemap_in_flight or origin.sitemap_was_last
             # A sitemap that robots.txt itself names is allowed.
-            judged = page or (origin.sated and not is_self_named(job))
+            judged = page or (origin.sitemap_was_last and not is_self_named(job))
             if judged and self._obey and robots is not None and not blocked:
                 blocked = None if robots.rules.allows(job.url) else Reason.ROBOTS
         else:
-            origin.asking = job.purpose
+            origin.awaited = job.purpose
         if blocked:
             job = replace(job, blocked=blocked)
         else:
@@ -389,8 +393,8 @@ class HostScheduler:
         return job
 
     def _judge_bad(self, origin: Origin, answer: Answer, seconds: float, now: float) -> None:
-        chances = self._chances(origin, answer, now)
-        origin.state.page_bad(now - seconds, now, self._tries, chances)
+        context = self._context(origin, answer, now)
+        origin.state.page_bad(now - seconds, now, self._tries, context)
         self._give_up_if_lost(origin, answer, Reason.HOST_GIVEN_UP)
 
     def _miss(self, origin: Origin, answer: Answer, now: float, *, probe: bool = False) -> None:
@@ -398,28 +402,28 @@ class HostScheduler:
         state = origin.state
         reason = Reason.HOST_GIVEN_UP if state.answered else Reason.ROBOTS_UNAVAILABLE
         record = state.probe_bad if probe else state.robots_bad
-        record(now, self._robots_tries(answer), self._chances(origin, answer, now))
+        record(now, self._robots_tries(answer), self._context(origin, answer, now))
         self._give_up_if_lost(origin, answer, reason)
 
     def _robots_tries(self, answer: Answer) -> int:
         if isinstance(answer, Response):
-            return self._tries + _MORE_TRIES
+            return self._tries + _EXTRA_ROBOTS_TRIES
         if answer.reason is Reason.TIMEOUT:
             return min(self._tries, 2)
-        return self._tries if answer.reason in PASSING else 1
+        return self._tries if answer.reason in TRANSIENT else 1
 
-    def _chances(self, origin: Origin, answer: Answer, now: float) -> Chances:
+    def _context(self, origin: Origin, answer: Answer, now: float) -> FailureContext:
         if origin.state.answered and isinstance(answer, Fault):
-            self._gone = now
+            self._last_loss = now
         jitter = self._plan.chance(origin.name, origin.state.failures)
         # If a host that answered before has failed since the last good answer of any host, our own
         # network may be down.
-        return Chances(jitter, network_down=self._gone > self._good)
+        return FailureContext(jitter, network_down=self._last_loss > self._last_good)
 
     def _give_up_if_lost(self, origin: Origin, answer: Answer, reason: Reason) -> None:
         if origin.state.state is State.GIVEN_UP and origin.given_up is None:
             if isinstance(answer, Fault) and not origin.state.answered:
-                # No URL of it ever got an answer, so the fault stands for all of them.
+                # The host never answered, so this fault becomes the outcome of all its URLs.
                 origin.given_up = answer
             else:
                 origin.given_up = reason

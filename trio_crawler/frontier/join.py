@@ -42,7 +42,8 @@ class Join:
         Raises RuntimeError after zero was reached: the tasks that waited have already gone on.
         Raises ValueError if `n` is negative.
         """
-        check_kind("n", n, int, "a number of units")
+        if not isinstance(n, int):
+            check_kind("n", n, int, "a number of units")
         if n < 0:
             raise ValueError(f"cannot add {n} units: call done() to count out")
         if self._zero.is_set():

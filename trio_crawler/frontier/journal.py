@@ -20,7 +20,7 @@ PAUSE = 0.02
 """Seconds to wait for more changes before a batch is written, unless a worker waits for it."""
 
 MAX_BYTES = 16 * 1024 * 1024
-"""The most bytes of pages that wait to be written, before `room` waits."""
+"""The most bytes of pages that wait to be written, before `wait_for_room` waits."""
 
 _T = TypeVar("_T")
 
@@ -72,9 +72,9 @@ class Journal:
             try:
                 await self.write()
                 if not self._broken:
-                    await self.ask(partial(self.store.end, how, hosts, seconds, reason))
+                    await self.call(partial(self.store.end, how, hosts, seconds, reason))
             finally:
-                await self.ask(self.store.close)  # noqa: ASYNC102 - the store has its own time-out
+                await self.call(self.store.close)  # noqa: ASYNC102 - the store has its own time-out
 
     @property
     def full(self) -> bool:
@@ -103,20 +103,20 @@ class Journal:
         # A transaction is expensive, so a batch waits for three quarters of `max_at_risk`. The
         # workers with the other quarter go on meanwhile.
         if self._ended * 4 >= self.max_at_risk * 3 or self._ended == self.at_risk:
-            self.hurry()
+            self.write_soon()
 
-    def hurry(self) -> None:
+    def write_soon(self) -> None:
         """Write the batch without waiting for more changes."""
         if not self._urgent.is_set():
             self._urgent.set()
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait while too many bytes wait to be written; otherwise this is not a checkpoint."""
         while self._bytes > MAX_BYTES:
-            self.hurry()
+            self.write_soon()
             await self._written.wait()
 
-    async def ask(self, question: Callable[[], _T]) -> _T:
+    async def call(self, question: Callable[[], _T]) -> _T:
         """Return the result of a function of the store, called in the thread between batches."""
         return await trio.to_thread.run_sync(question, limiter=self._thread)
 
@@ -139,7 +139,7 @@ class Journal:
         self._broken = True
         # Shielded: it takes no longer than a transaction, and no change may be lost.
         with trio.CancelScope(shield=True):
-            await self.ask(partial(self.store.write, batch))
+            await self.call(partial(self.store.write, batch))
         self._broken = False
         self.at_risk -= ended
         self._bytes -= size

@@ -74,7 +74,7 @@ class MemoryFrontier:
             self.hosts.jobs.end()
 
     def known(self, urls: Collection[str]) -> set[str]:
-        """Return the URLs among `urls` that were admitted with all the redirects of the limit."""
+        """Return those of `urls` that were admitted with the full budget of redirects."""
         return self.seen.known(urls)
 
     async def add(self, jobs: Sequence[Job]) -> int:
@@ -89,11 +89,11 @@ class MemoryFrontier:
         # No full checkpoint: the caller waits for the next outcome anyway.
         await trio.lowlevel.checkpoint_if_cancelled()
         successors: list[Job] = []
-        # The robots.txt of a crawl that is over may still arrive.
+        # A robots.txt may still arrive when the crawl is over; its sitemaps are not admitted.
         if settlement.successors and self._join.unfinished:
             successors = self.seen.admit_all(self.seen.successors(settlement))
         counts = self.hosts.settled(settlement)
-        # Also of none: a page that is settled may release pages that are held.
+        # Also without successors: a page that is settled may release pages that are held.
         self.hosts.admit(successors)
         if successors:
             self._join.add(len(successors))
@@ -107,9 +107,9 @@ class MemoryFrontier:
         await trio.lowlevel.cancel_shielded_checkpoint()
 
     def end(self, reason: Reason) -> None:
-        """End the crawl early: block every job that waits, for this reason; the first counts.
+        """End the crawl early: block every waiting job for this reason; the first call counts.
 
-        Before `open` the crawl is ended when it begins.
+        If called before `open`, the crawl ends as soon as it begins.
         """
         check_kind("reason", reason, Reason, "a Reason")
         if self._ended is None:

@@ -31,41 +31,41 @@ class Origin:
     """One host by one scheme: its jobs, its state, its robots.txt and its place in the heap."""
 
     __slots__ = (
-        "asking",
+        "awaited",
         "given_up",
         "hops",
         "host",
         "name",
+        "other_scheme",
         "pages",
         "parked",
         "queue",
         "robots",
-        "sated",
+        "sitemap_was_last",
         "sitemaps",
         "state",
         "ticket",
-        "twin",
     )
 
     def __init__(self, name: str, host: Host, queue: Queue, state: HostState) -> None:
         self.name = name
         self.host = host
         # The same host by the other scheme, if the crawl has URLs of both.
-        self.twin: Origin | None = None
+        self.other_scheme: Origin | None = None
         self.state = state
         self.queue = queue
         # The number of pages in the queue. Its length would be one more call at each step.
         self.pages = 0
-        # None until needed: most hosts have neither. `hops` are redirects of robots.txt files.
+        # None until needed: most hosts have neither. `hops` has targets of redirected robots.txt.
         self.sitemaps: FifoQueue | None = None
         self.hops: FifoQueue | None = None
         # Whether the next sitemap waits until the sitemap of another host is done.
         self.parked = False
-        # Whether the last job was a sitemap: then a page is next, so sitemaps cannot starve pages.
-        self.sated = False
+        # Whether the last job was a sitemap. Then a page is next: sitemaps must not starve pages.
+        self.sitemap_was_last = False
         self.robots: KnownRules | None = None
-        # The purpose of a robots.txt or probe in flight: no other job starts meanwhile.
-        self.asking: Purpose | None = None
+        # The purpose of the robots.txt or probe in flight; until its answer no other job starts.
+        self.awaited: Purpose | None = None
         self.given_up: Reason | Fault | None = None
         # The number of the only valid entry in the heap, 0 for none.
         self.ticket = 0
@@ -82,10 +82,10 @@ class Origin:
     @property
     def first(self) -> Queue | None:
         """The queue that has the next job; None if there is no job, or none may start."""
-        if self.asking or self.hops:
+        if self.awaited or self.hops:
             return self.hops or None
         # A sitemap comes before pages, since it lists pages.
-        if self.sitemaps and not self.parked and not (self.sated and self.pages):
+        if self.sitemaps and not self.parked and not (self.sitemap_was_last and self.pages):
             return self.sitemaps
         return self.queue if self.pages else None
 
@@ -102,38 +102,44 @@ class Origin:
             self.hops.put(job)
 
     def empty(self) -> Iterator[Job]:
-        """Remove and yield all waiting jobs but the redirects of a robots.txt (never admitted)."""
+        """Remove and yield all waiting jobs but redirects of a robots.txt: these never count."""
         for queue in (self.sitemaps, self.queue):
             while queue:
                 yield queue.pop()
         self.pages = 0
 
-    def before(self, job: Job, now: float, *, obey: bool) -> Job | None:
-        """Return the job that must be answered before `job`: robots.txt, a probe, or None."""
+    def prerequisite(self, job: Job, now: float, *, obey: bool) -> Job | None:
+        """Return the robots.txt or probe that must be answered before `job`, None if none."""
         if job.purpose is Purpose.ROBOTS:
             return None
-        if obey and not (self.robots and self.robots.is_fresh(now)) and job.url != self._file:
+        if (
+            obey
+            and not (self.robots and self.robots.is_fresh(now))
+            and job.url != self._robots_url
+        ):
             purpose: Purpose | None = Purpose.ROBOTS
         else:
-            purpose = None if self.state.state is State.WELL else self.state.proof(job.tries, now)
+            purpose = (
+                None if self.state.state is State.WELL else self.state.prerequisite(job.tries, now)
+            )
         if purpose is Purpose.PROBE and self.state.good is not None:
             return Job(self.state.good, purpose=purpose)
         if purpose is Purpose.ROBOTS:
             validator = self.robots.validator if self.robots else None
-            return Job(self._file, 0, MAX_REDIRECTS, purpose=purpose, validator=validator)
+            return Job(self._robots_url, 0, MAX_REDIRECTS, purpose=purpose, validator=validator)
         return None
 
     @property
-    def _file(self) -> str:
+    def _robots_url(self) -> str:
         return self.name + PATH
 
     def rejection(self, url: str) -> Reason | None:
-        """Return why robots.txt disallows a URL; None if it allows it or is not known yet."""
+        """Return ROBOTS if robots.txt disallows a URL; None if not, or if it is not known yet."""
         return None if self.robots is None or self.robots.rules.allows(url) else Reason.ROBOTS
 
     def statistics(self, now: float) -> HostStatistics:
         """Return the statistics of the host at this moment, for both schemes."""
-        both = [self] if self.twin is None else [self, self.twin]
+        both = [self] if self.other_scheme is None else [self, self.other_scheme]
         load, states = self.host.load, [origin.state for origin in both]
         return HostStatistics(
             name=self.host.name,

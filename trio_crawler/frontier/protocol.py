@@ -1,7 +1,7 @@
 """The protocol of a frontier, and the records that it exchanges with a crawler."""
 
-# Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
-# this module.
+# No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
+# `__module__`, which is set to another module.
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -94,7 +94,7 @@ class Frontier(Protocol):
         """Admit the first jobs of the plan; return when the crawl is over."""
 
     def known(self, urls: Collection[str]) -> AbstractSet[str]:
-        """Return URLs among `urls` that were admitted and need not be judged; not always all."""
+        """Return those of `urls` that were admitted, so need no judging; some may be missing."""
 
     async def add(self, jobs: Sequence[Job]) -> int:
         """Admit the new pages and sitemaps among `jobs`; return how many were new.

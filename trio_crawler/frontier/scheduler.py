@@ -36,16 +36,16 @@ from trio_crawler.policy.retry import LEAST_BAD, blames_host, retry_after
 from trio_crawler.policy.robots.store import KnownRules
 
 # Jobs between two checkpoints of `receive`: a fetch that never waits must not starve other tasks.
-_EAGER = 16
+_JOBS_PER_CHECKPOINT = 16
 
 
 class JobChannel(trio.abc.ReceiveChannel[Job]):
     """A channel of the jobs that `choose` returns, each chosen when a worker can start it.
 
     `choose` is synchronous and returns None if no job may start; its argument is whether the job
-    is for the last free worker. No job waits in this channel: such a job would start late, too
-    soon after another start at its host or in spite of a Retry-After. Call `hand_out` whenever
-    there may be a job for the workers that wait.
+    is for the last free worker. No job waits in this channel: by the time a worker received it,
+    its host might have sent a Retry-After, or have just got another request. Call `hand_out`
+    whenever there may be a job for the workers that wait.
 
     `receive` is a checkpoint only when it waits, and at every 16th job. ▶ With a checkpoint at
     each job, all answers that arrive together would be read before the first worker sends its next
@@ -65,7 +65,7 @@ class JobChannel(trio.abc.ReceiveChannel[Job]):
     async def receive(self) -> Job:
         """Receive a job, or wait for one. Raises trio.EndOfChannel when the crawl is over."""
         self._taken += 1
-        if not self._taken % _EAGER:
+        if not self._taken % _JOBS_PER_CHECKPOINT:
             # Before the choice: a job must start at once when it is chosen.
             await trio.lowlevel.checkpoint()
         job = self._choose(not self._waiting)
@@ -112,27 +112,27 @@ class LevelGate:
     __slots__ = (
         "_budget",
         "_by_level",
-        "_later",
+        "_current",
+        "_deeper",
         "_level",
-        "_now",
-        "_out",
-        "_queue",
+        "_make_queue",
+        "_released",
         "_restoring",
     )
 
     def __init__(self, plan: Plan, queue: Callable[[], Queue]) -> None:
         self._by_level = plan.limits.max_depth < math.inf
         self._budget = plan.limits.max_pages
-        self._queue = queue
+        self._make_queue = queue
         self._level = 0
-        self._now = queue()
-        # By level: a run that resumes a crawl starts with the pages of two levels.
-        self._later: dict[int, Queue] = {}
+        self._current = queue()
+        # By level. One would do for new crawls; a resumed one begins with pages of two levels.
+        self._deeper: dict[int, Queue] = {}
         self._restoring = False
-        self._out = 0
+        self._released = 0
 
     def __len__(self) -> int:
-        return len(self._now) + sum(map(len, self._later.values()))
+        return len(self._current) + sum(map(len, self._deeper.values()))
 
     @property
     def is_spent(self) -> bool:
@@ -153,28 +153,30 @@ class LevelGate:
 
     def put(self, job: Job) -> None:
         """Add a page to the queue of its level."""
-        queue = self._now
+        queue = self._current
         if self._by_level and (job.depth > self._level or self._restoring):
-            queue = self._later.get(job.depth) or self._later.setdefault(job.depth, self._queue())
+            queue = self._deeper.get(job.depth) or self._deeper.setdefault(
+                job.depth, self._make_queue()
+            )
         queue.put(job)
 
     def settle(self, outcome: Outcome | None) -> None:
         """Record the outcome of a page that was released; a redirect does not use the budget."""
-        self._out -= 1
+        self._released -= 1
         self._budget -= isinstance(outcome, Page | Failure)
 
     def release(self) -> Iterator[Job]:
         """Yield the pages that may start now; each counts as released until it is settled."""
-        if not (self._restoring or self._out or self._now) and self._later:
-            self._level = min(self._later)
-            self._now = self._later.pop(self._level)
-        while self._now and self._out < self._budget:
-            self._out += 1
-            yield self._now.pop()
+        if not (self._restoring or self._released or self._current) and self._deeper:
+            self._level = min(self._deeper)
+            self._current = self._deeper.pop(self._level)
+        while self._current and self._released < self._budget:
+            self._released += 1
+            yield self._current.pop()
 
     def empty(self) -> Iterator[Job]:
         """Remove and yield all pages that are held."""
-        for queue in (self._now, *self._later.values()):
+        for queue in (self._current, *self._deeper.values()):
             while queue:
                 yield queue.pop()
 
@@ -226,7 +228,7 @@ class Hosts:
         # Jobs that are not to be fetched: the workers receive them first.
         self._blocked: deque[Job] = deque()
         self._begun = False
-        self._stopped: float | None = None
+        self._stopped_at: float | None = None
         self._wakes = math.inf
         self._woken = trio.Event()
 
@@ -261,7 +263,7 @@ class Hosts:
                 with trio.move_on_at(self._wakes):
                     await self._woken.wait()
         finally:
-            self._stopped = trio.current_time()
+            self._stopped_at = trio.current_time()
 
     def _begin(self, now: float) -> None:
         """Set the deadline when the first jobs are admitted: a worker may fetch one at once."""
@@ -324,7 +326,7 @@ class Hosts:
             self.jobs.hand_out()
 
     def settled(self, settlement: Settlement) -> bool:
-        """Record the settlement of a job; return whether the job was admitted, so that it counts.
+        """Record the settlement of a job; return whether it counts: whether it was admitted.
 
         Robots.txt files and probes are never admitted: the scheduler itself makes these jobs. Call
         this before the successors are admitted.
@@ -408,7 +410,7 @@ class Hosts:
         return _HostsByName(self._scheduler, self._now)
 
     def _now(self) -> float:
-        return trio.current_time() if self._stopped is None else self._stopped
+        return trio.current_time() if self._stopped_at is None else self._stopped_at
 
     def spend(self, pages: int) -> None:
         """Subtract the `pages` that earlier runs used from the page budget.

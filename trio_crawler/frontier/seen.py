@@ -33,7 +33,7 @@ _URLS = ("add", "update", "intersection", "__contains__", "__len__")
 
 
 class Seen:
-    """The seen URLs, which decide what job, if any, is to be fetched for a new job.
+    """The seen URLs: they decide whether a job is fetched, or another one in its place.
 
     A URL that is first found at the end of a redirect chain has few redirects left. When it is
     found again on a path with more redirects left, it must not be fetched twice, but the chain
@@ -43,8 +43,8 @@ class Seen:
 
     `done` keeps the URLs that were admitted with the full budget; by default it is a set of str.
 
-    For a frontier that lasts: when the budget of a URL is raised that `number` was called for,
-    `raised` gets (redirects, number). The frontier stores these pairs and clears the list.
+    A frontier that lasts gives its URLs numbers, by `number`. When the budget of such a URL is
+    raised, `raised` gets (redirects, number). The frontier stores these pairs and clears the list.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -56,7 +56,7 @@ class Seen:
         if done is not None:
             check_methods("done", done, _URLS, "a set of URLs, such as a set of str")
         self._full = max_redirects
-        # A key is in one of the two: in the first if it had the full budget of redirects.
+        # A URL that was admitted with the full budget is in the first, any other in the second.
         self._done: Urls = set() if done is None else done
         self._left: dict[str, int] = {}
         self._hops: dict[str, str] = {}
@@ -72,7 +72,7 @@ class Seen:
         return key in self._done or key in self._left
 
     def known(self, urls: Collection[str]) -> set[str]:
-        """Return the URLs among `urls` that no path can add anything to."""
+        """Return those of `urls` that were admitted with the full budget of redirects."""
         # Nearly all links of nearly all pages are known, and equal to their keys: one step in C
         # finds these, at a quarter of the cost of a look-up for each.
         known = self._done.intersection(urls)
@@ -133,7 +133,7 @@ class Seen:
         """Return the successors of a settlement, with the redirects that they have left.
 
         A link has the full budget. The target of a redirect has one less than the URL that
-        redirects, counted on the path to that URL with the most redirects left.
+        redirects. If several paths lead to that URL, the one with the most redirects left counts.
         """
         if not isinstance(settlement.outcome, Redirect | Failure):
             return settlement.successors

@@ -1,7 +1,7 @@
 """Settlements: the end of a job, its successors, and new facts about its host."""
 
-# Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
-# this module.
+# No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
+# `__module__`, which is set to another module.
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
@@ -16,7 +16,7 @@ class RobotsRules(msgspec.Struct, frozen=True):
     """The robots.txt at `url` was read, and has these rules.
 
     `answer` is the response that they were read from, None if a later run must fetch it again.
-    `rejected` are the sitemaps that the file names and that are not fetched.
+    `rejected` are the sitemaps that the file names but the crawl does not fetch.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -64,10 +64,10 @@ class ProbeAnswered(msgspec.Struct, frozen=True):
 
 
 class SitemapRead(msgspec.Struct, frozen=True):
-    """A sitemap was read, or is not fetched; `sitemap` is None for one that redirects.
+    """A sitemap was read, or will not be; `sitemap` is None if it redirects or the crawl ended.
 
-    `listings` are its listings of URLs, by seen key; `rejected` are the sitemaps that it names and
-    that are not fetched.
+    `listings` are its entries, by the seen key of the URL; `rejected` are the sitemaps that it
+    names but the crawl does not fetch.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -87,7 +87,7 @@ class Settlement(msgspec.Struct, frozen=True):
     """The end of one job, and the jobs that follow from it.
 
     `outcome` is None for a robots.txt, a sitemap or a probe. `successors` are admitted if they are
-    new; other successors may have been admitted before, by `Frontier.add`.
+    new. The pages that a sitemap lists are not among them: `Frontier.add` admitted them before.
     """
 
     __module__ = "trio_crawler.frontier"

@@ -171,7 +171,7 @@ class SqliteFrontier:
         if not (store.resumed or store.walk.number > 1):
             await trio.lowlevel.checkpoint()
             return None
-        past = await self._journal.ask(partial(past_of, store, self._facts))
+        past = await self._journal.call(partial(past_of, store, self._facts))
         # Until `run` has restored each of them.
         self._index.admitted = past.statistics.admitted
         self._stored = past.statistics.waiting
@@ -187,7 +187,7 @@ class SqliteFrontier:
             raise RuntimeError("open the frontier first: await frontier.open(plan)")
         try:
             await self._restore(self._plan)
-            self._admit(self._index.enter(self._plan.first_jobs()))
+            self._admit(self._index.admit(self._plan.first_jobs()))
             self._join.done()
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.hosts.keep_time)
@@ -207,7 +207,7 @@ class SqliteFrontier:
         """Admit the new pages and sitemaps among `jobs`; return how many were new."""
         # The checkpoint comes first, so that the settlement that follows is in the same batch.
         await trio.lowlevel.checkpoint()
-        return 0 if self._join.is_over else self._admit(self._index.enter(jobs))
+        return 0 if self._join.is_over else self._admit(self._index.admit(jobs))
 
     async def settle(self, settlement: Settlement) -> None:
         """Admit the new successors, then count the job out, in one atomic step.
@@ -216,7 +216,7 @@ class SqliteFrontier:
         transaction.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
-        await self._journal.room()
+        await self._journal.wait_for_room()
         counts = self.hosts.settled(settlement)
         if self._join.is_over:
             # The robots.txt of a crawl that is over may still arrive.
@@ -228,7 +228,7 @@ class SqliteFrontier:
     async def retry(self, attempt: Attempt, seconds: float) -> None:
         """Retry a job that was fetched, after `seconds` or later, or else in a later run."""
         await trio.lowlevel.checkpoint_if_cancelled()
-        stored = self._index.take_back(attempt.job)
+        stored = self._index.requeue(attempt.job)
         if self._ended is not None or trio.current_time() + seconds >= self.hosts.deadline:
             self._left += stored.purpose is Purpose.PAGE
             self.hosts.drop(attempt)
@@ -245,7 +245,7 @@ class SqliteFrontier:
         if self._ended is None:
             self._ended = reason
         self._journal.record()
-        self._journal.hurry()
+        self._journal.write_soon()
 
     def statistics(self) -> FrontierStatistics:
         """Return the counts at this moment."""
@@ -266,20 +266,20 @@ class SqliteFrontier:
         number = self._index.earlier(url)
         if number is None:
             return None
-        return await self._journal.ask(partial(self._journal.store.facts, number))
+        return await self._journal.call(partial(self._journal.store.facts, number))
 
     async def _restore(self, plan: Plan) -> None:
         """Restore the state that earlier runs left."""
         store = self._journal.store
-        await self._journal.ask(partial(self._index.restore, store))
+        await self._journal.call(partial(self._index.restore, store))
         clocks = trio.current_time(), time.time()
         found = partial(known_rules, store, plan.agent, *clocks)
-        for origin, rules in await self._journal.ask(lambda: list(found())):
+        for origin, rules in await self._journal.call(lambda: list(found())):
             self.hosts.restore_rules(f"{origin}/", rules)
         if self.hosts.is_spent:
             self.end(Reason.PAGE_BUDGET)
         portions = store.walk.waiting()
-        while rows := await self._journal.ask(partial(next, portions, None)):
+        while rows := await self._journal.call(partial(next, portions, None)):
             for start in range(0, len(rows), _TURN):
                 jobs = [_stored_job(*row) for row in rows[start : start + _TURN]]
                 self._stored -= sum(job.purpose is Purpose.PAGE for job in jobs)

@@ -45,7 +45,7 @@ class UrlIndex:
         self.seen = Seen(max_redirects, UrlSet())
         self.admitted = 0
         self._journal = journal
-        self._out: dict[tuple[Purpose, str], StoredJob] = {}
+        self._in_flight: dict[tuple[Purpose, str], StoredJob] = {}
         self._earlier = EarlierPages()
         self._number = 0
 
@@ -67,7 +67,7 @@ class UrlIndex:
         self.seen.restore_sitemaps(store.walk.sitemap_urls())
         self._earlier.add(store.walk.validators())
 
-    def enter(self, jobs: Iterable[Job]) -> list[StoredJob]:
+    def admit(self, jobs: Iterable[Job]) -> list[StoredJob]:
         """Return the new jobs among `jobs`, each with a new number."""
         fresh = [self._store(job) for job in self.seen.admit_all(jobs)]
         self.admitted += sum(job.purpose is Purpose.PAGE for job in fresh)
@@ -86,13 +86,13 @@ class UrlIndex:
 
     def hand_out(self, job: StoredJob) -> Job:
         """Record that a worker receives a job; return the job, conditional if that is possible."""
-        self._out[job.purpose, job.url] = job
+        self._in_flight[job.purpose, job.url] = job
         self._journal.at_risk += 1
         return self._earlier.conditional(job)
 
-    def take_back(self, job: Job) -> StoredJob:
+    def requeue(self, job: Job) -> StoredJob:
         """Record that a job that a worker had waits again; return it with its number."""
-        before = self._out.pop((job.purpose, job.url))
+        before = self._in_flight.pop((job.purpose, job.url))
         batch = self._journal.batch
         batch.tried.append((before.number, job.tries))
         batch.retries += job.tries > before.tries
@@ -102,12 +102,12 @@ class UrlIndex:
     def settle(self, settlement: Settlement) -> list[StoredJob]:
         """Record the settlement of a job; return its new successors."""
         job, learned = settlement.job, settlement.learned
-        fresh = self.enter(self.seen.successors(settlement))
+        fresh = self.admit(self.seen.successors(settlement))
         if settlement.outcome is not None:
-            number = self._out.pop((job.purpose, job.url)).number
+            number = self._in_flight.pop((job.purpose, job.url)).number
             self._journal.settle(number, settlement.outcome)
         elif isinstance(learned, SitemapRead):
-            number = self._out.pop((job.purpose, job.url)).number
+            number = self._in_flight.pop((job.purpose, job.url)).number
             listings = list(learned.listings.items())
             self._journal.batch.sitemaps.append((number, learned.sitemap, listings))
             self._journal.end()

@@ -1,6 +1,7 @@
 """The state of a host: whether and when its next page may be requested.
 
-`RULES` has all of it: five states, seven events, the next states. Time and chance are arguments.
+`RULES` has all of it: five states, seven events, the next states. The clock and the jitter are
+arguments.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ MAX_LIMIT = 64
 _FIRST_TRUST, _MAX_TRUST = 2, 64
 # Failed pages in a row before a probe, at first.
 _FIRST_PROOF = 20
-_ROW = 8
-# A host is busy if its latency is above its best latency times the one, plus the other (seconds).
+# Failed pages in a row that make the rest one step longer; with more trust than this, a URL that
+# failed is tried again without a request for robots.txt.
+_FAILURES_PER_STEP = 8
+# A host is busy if its latency exceeds _SLOWER times its best latency, plus _NOISE seconds.
 _SLOWER, _NOISE = 2.0, 0.02
 _SMOOTHING = 0.2
 
@@ -34,15 +37,18 @@ class State(StrEnum):
     """The state of one origin: it decides whether the next page may be requested."""
 
     WELL = "well"
-    """It may; as many requests may be in flight as the limit allows."""
+    """Pages may be requested, as many at once as the limit allows."""
     RESTING = "resting"
-    """It may not before the rest is over."""
+    """No page may be requested before the rest is over."""
     TROUBLED = "troubled"
-    """It may, one at a time; before a URL that failed already, robots.txt is requested."""
+    """One page may be requested at a time; robots.txt comes before a URL that has failed."""
     DOUBTED = "doubted"
-    """It may when robots.txt, or a page that came before (a probe), has been answered."""
+    """No page may be requested before robots.txt or a probe is answered.
+
+    A probe requests a page again that the host has served.
+    """
     GIVEN_UP = "given up"
-    """It may not."""
+    """No page may be requested any more."""
 
 
 class Event(StrEnum):
@@ -112,7 +118,7 @@ def _table(rules: Iterable[Rule]) -> Mapping[tuple[State, Event], tuple[Rule, ..
 TABLE = _table(RULES)
 
 
-class Chances(NamedTuple):
+class FailureContext(NamedTuple):
     """The facts about a failure that do not come from the host.
 
     `jitter` in [0, 1) spreads the rests of hosts that failed together. `network_down` is whether
@@ -180,21 +186,21 @@ class HostState:
     those of the URLs. A host that refuses https may answer http, so failures belong to an origin;
     the `load` belongs to the host.
 
-    An origin is given up after `tries` failures in a row, for `Politeness.patience` seconds.
-    `good` is the URL of the last page that came, `answered` whether the origin ever answered,
-    `rest` the time until which it rests.
+    An origin is given up after `tries` failures in a row; if it ever answered, these must also
+    span `Politeness.patience` seconds. `good` is the URL of the last page that was fetched,
+    `answered` whether the origin ever answered, `rest` the time until which it rests.
     """
 
     __slots__ = (
-        "_bad",
-        "_flying",
-        "_known",
-        "_missed",
+        "_checks_failed",
+        "_explained",
+        "_first_failure",
+        "_in_flight",
+        "_last_failure",
+        "_pages_failed",
         "_patience",
         "_proof",
-        "_since",
         "_trust",
-        "_vouched",
         "answered",
         "good",
         "load",
@@ -209,18 +215,20 @@ class HostState:
         self.answered = False
         self.good: str | None = None
         self._patience = politeness.patience
-        # Pages that failed in a row; how many of them had failed at the last good answer of
-        # robots.txt; failures of robots.txt itself since then.
-        self._bad = self._vouched = self._missed = 0
+        # Three counts of failures in a row: of pages; of the pages among them that failed before
+        # the last good answer of robots.txt, so by their URLs; of robots.txt and probes since.
+        self._pages_failed = self._explained = self._checks_failed = 0
+        # Failures in a row before the next request for robots.txt, and before the next probe.
         self._trust = _FIRST_TRUST
         self._proof = _FIRST_PROOF
-        self._flying = 0
-        self._known = self._since = -math.inf
+        self._in_flight = 0
+        # The times of the last failure, and of the first one in the row.
+        self._last_failure = self._first_failure = -math.inf
 
     @property
     def failures(self) -> int:
         """The number of failures in a row."""
-        return self._bad + self._missed
+        return self._pages_failed + self._checks_failed
 
     @property
     def limit(self) -> int:
@@ -233,38 +241,38 @@ class HostState:
         load = self.load
         if load.in_flight + 1 > load.limit:
             return False
-        return self.state is State.WELL or not self._flying
+        return self.state is State.WELL or not self._in_flight
 
     @property
     def free(self) -> float:
         """The time from which on the next request may start."""
         return max(self.rest, self.load.held, self.load.last + self.load.delay)
 
-    def proof(self, tries: int, now: float) -> Purpose | None:
+    def prerequisite(self, tries: int, now: float) -> Purpose | None:
         """Return the purpose of a request that must be answered before a page, or None.
 
         `tries` is how often the page was tried. A server may answer robots.txt while all its pages
-        fail. After many failed pages, a page that came before is requested: a probe.
+        fail. After many failed pages, a page that it has served is requested: a probe.
         """
         if self.state is State.WELL:
             return None
         if self.state is State.RESTING and now >= self.rest:
             self._follow(Event.TIME)
-        if self._is_unproven():
+        if self._needs_probe():
             return Purpose.PROBE
         # A URL is not tried again before its host has answered.
-        again = tries > 0 and self._trust <= _ROW and self._unexplained() > 0
+        again = tries > 0 and self._trust <= _FAILURES_PER_STEP and self._unexplained() > 0
         return Purpose.ROBOTS if self.state is State.DOUBTED or again else None
 
     def start(self, now: float) -> None:
         """Record that a request starts."""
-        self._flying += 1
+        self._in_flight += 1
         self.load.in_flight += 1
         self.load.last = now
 
     def finish(self, until: float) -> None:
         """Record that a request has ended; no other may start at the host before `until`."""
-        self._flying -= 1
+        self._in_flight -= 1
         self.load.in_flight -= 1
         if until > self.load.held:
             self.load.held = until
@@ -273,22 +281,22 @@ class HostState:
         """Record a good answer to a page, and the seconds that it took."""
         self.load.record(seconds, now)
         self.answered = True
-        self._bad = self._vouched = self._missed = 0
+        self._pages_failed = self._explained = self._checks_failed = 0
         self._trust, self._proof = _FIRST_TRUST, _FIRST_PROOF
         if self.state is not State.WELL:
             self._follow(Event.PAGE_OK)
 
-    def page_bad(self, started: float, now: float, tries: int, chance: Chances) -> None:
-        """Record that a page failed whose request started at `started`.
+    def page_bad(self, started: float, now: float, tries: int, context: FailureContext) -> None:
+        """Record that a page failed; its request started at `started`.
 
         A request that started before the last failure was known belongs to that failure: when a
         server goes down, all requests in flight fail.
         """
-        if self.state is State.WELL or started >= self._known:
+        if self.state is State.WELL or started >= self._last_failure:
             # While the URLs may be the cause, the other URLs do not wait for long.
-            self._rest(now, 1 + self._bad // _ROW, chance.jitter)
-            self._bad += 1
-        self._fail(Event.PAGE_BAD, now, tries, chance)
+            self._rest(now, 1 + self._pages_failed // _FAILURES_PER_STEP, context.jitter)
+            self._pages_failed += 1
+        self._fail(Event.PAGE_BAD, now, tries, context)
 
     def robots_ok(self) -> None:
         """Record a good answer of robots.txt: the URLs failed, not the host.
@@ -296,23 +304,23 @@ class HostState:
         If pages still fail, twice as many may fail before the next request for robots.txt.
         """
         self._trust_more()
-        self._vouched, self._missed = self._bad, 0
+        self._explained, self._checks_failed = self._pages_failed, 0
         self._follow(Event.ROBOTS_OK)
 
-    def robots_bad(self, now: float, tries: int, chance: Chances) -> None:
+    def robots_bad(self, now: float, tries: int, context: FailureContext) -> None:
         """Record that robots.txt failed."""
-        self._miss(Event.ROBOTS_BAD, now, tries, chance)
+        self._miss(Event.ROBOTS_BAD, now, tries, context)
 
     def probe_ok(self) -> None:
         """Record that a probe was answered; twice as many pages may fail before the next probe."""
         self._trust_more()
-        self._bad = self._vouched = self._missed = 0
+        self._pages_failed = self._explained = self._checks_failed = 0
         self._proof *= 2
         self._follow(Event.PROBE_OK)
 
-    def probe_bad(self, now: float, tries: int, chance: Chances) -> None:
+    def probe_bad(self, now: float, tries: int, context: FailureContext) -> None:
         """Record that a probe failed."""
-        self._miss(Event.PROBE_BAD, now, tries, chance)
+        self._miss(Event.PROBE_BAD, now, tries, context)
 
     def _follow(self, event: Event, lost: bool = False) -> None:
         """Change to the next state, by the first rule that holds."""
@@ -325,36 +333,38 @@ class HostState:
         if condition is _LOST:
             return lost
         if condition is _FAILING:
-            return self._bad > 0
-        return self._is_unproven() or (self.answered and self._unexplained() >= self._trust)
+            return self._pages_failed > 0
+        return self._needs_probe() or (self.answered and self._unexplained() >= self._trust)
 
-    def _is_unproven(self) -> bool:
-        return self.good is not None and self._bad >= self._proof
+    def _needs_probe(self) -> bool:
+        return self.good is not None and self._pages_failed >= self._proof
 
     def _unexplained(self) -> int:
         """Return the number of failures since the last good answer of robots.txt."""
-        return self.failures - self._vouched if self.answered else 0
+        return self.failures - self._explained if self.answered else 0
 
     def _trust_more(self) -> None:
         self.answered = True
-        if self._bad:
+        if self._pages_failed:
             self._trust = min(2 * self._trust, _MAX_TRUST)
 
-    def _miss(self, event: Event, now: float, tries: int, chance: Chances) -> None:
-        self._rest(now, 1 + self._missed + bool(self._bad), chance.jitter)
-        self._missed += 1
-        self._fail(event, now, tries, chance)
+    def _miss(self, event: Event, now: float, tries: int, context: FailureContext) -> None:
+        self._rest(now, 1 + self._checks_failed + bool(self._pages_failed), context.jitter)
+        self._checks_failed += 1
+        self._fail(event, now, tries, context)
 
     def _rest(self, now: float, row: int, jitter: float) -> None:
         """Begin a rest, for a failure that is not counted yet."""
         if not self.failures:
-            self._since = now
-        self._known = now
+            self._first_failure = now
+        self._last_failure = now
         self.rest = max(self.rest, now + backoff(row, MAX_REST, jitter))
         self.load.shrink(now)
 
-    def _fail(self, event: Event, now: float, tries: int, chance: Chances) -> None:
-        # The patience is for an origin that answered before, or if our own network may be down.
-        patient = self.answered or chance.network_down
-        lost = self.failures >= tries and (not patient or now - self._since >= self._patience)
+    def _fail(self, event: Event, now: float, tries: int, context: FailureContext) -> None:
+        # Only an origin that answered before gets patience, or any one if our network may be down.
+        patient = self.answered or context.network_down
+        lost = self.failures >= tries and (
+            not patient or now - self._first_failure >= self._patience
+        )
         self._follow(event, lost)

@@ -1,7 +1,7 @@
 """The order in which the jobs of one host start."""
 
-# Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
-# this module.
+# No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
+# `__module__`, which is set to another module.
 
 from typing import Any, Protocol
 

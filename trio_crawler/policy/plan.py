@@ -1,7 +1,7 @@
 """The plan of one crawl: its settings. A `Crawler` makes it once and passes it to each part."""
 
-# Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
-# this module.
+# No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
+# `__module__`, which is set to another module.
 
 import math
 import random
@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 class Sitemaps:
     """The sitemaps that a crawl reads.
 
-    With `follow` these are the sitemaps that robots.txt names, and always the URLs in `also`.
+    With `follow` it reads those that robots.txt names. It always reads the URLs in `also`, so
     `Sitemaps(follow=False)` reads none. The sitemaps that an index lists are read too.
 
     Raises TypeError or ValueError if an element of `also` is not an http or https URL.
@@ -102,14 +102,14 @@ class Plan:
         agent: str = "",
         random: random.Random | None = None,
     ) -> None:
-        known = web_urls("seeds", seeds)
+        urls = web_urls("seeds", seeds)
         limits, traps = _kind("limits", limits, Limits), _kind("traps", traps, Traps)
         if traps.max_hops is None and limits.max_depth < math.inf:
             # An explicit depth takes precedence over the default of the traps.
             traps = replace(traps, max_hops=math.inf)
         parts = {
-            "seeds": known,
-            "scope": _function("scope", scope, same_site(known), "a function of a job"),
+            "seeds": urls,
+            "scope": _function("scope", scope, same_site(urls), "a function of a job"),
             "limits": limits,
             "politeness": _kind("politeness", politeness, Politeness),
             "traps": traps,

@@ -23,8 +23,8 @@ class Politeness:
     `patience` is the number of seconds without a good answer after which a host that has answered
     before is given up. A host that never answered is given up after `Limits.max_tries`.
 
-    `robots` is whether robots.txt is obeyed; `nofollow` is whether rel=nofollow, robots meta
-    elements and X-Robots-Tag are. `agent` is the product token to look for in robots.txt, or a
+    With `robots`, robots.txt is obeyed; with `nofollow`, rel=nofollow, robots meta elements and
+    X-Robots-Tag are obeyed. `agent` is the product token to look for in robots.txt, or a
     User-Agent that begins with it; None stands for the User-Agent of the fetch.
 
     Raises TypeError or ValueError, naming the argument, for an invalid value.
@@ -52,7 +52,7 @@ class Politeness:
 
 @dataclass(frozen=True, slots=True)
 class HostStatistics:
-    """The state of one host at one moment; http and https are counted together.
+    """The state of one host at one moment, by http and https together.
 
     `name` is a name or an address, with its port. `waiting` is the number of jobs that wait for
     their turn. `in_flight` is the number of requests without an answer yet, `limit` the most that

@@ -10,7 +10,7 @@ import httpx
 from trio_crawler.model import Answer, Fault, Phase, Reason, Response
 from trio_crawler.policy.http_dates import parse_http_date
 
-PASSING = frozenset(
+TRANSIENT = frozenset(
     {
         Reason.DNS,
         Reason.CONNECTION_REFUSED,
@@ -21,10 +21,10 @@ PASSING = frozenset(
         Reason.INCOMPLETE,
     }
 )
-"""The faults that may not happen again at the next try."""
+"""The faults that may not happen again at the next try, such as a reset connection."""
 
-PASSING_STATUSES = frozenset({429, 502, 503, 504})
-"""The statuses of a passing state of the server (RFC 6585, 4; RFC 9110, 15.6)."""
+TRANSIENT_STATUSES = frozenset({429, 502, 503, 504})
+"""The statuses of a temporary state of the server (RFC 6585, 4; RFC 9110, 15.6)."""
 
 LEAST_BAD = 429
 """No status below this one is retried, or blamed on the host."""
@@ -36,7 +36,7 @@ MAX_DELAY = 300.0
 """The most seconds that a URL waits for its next try, also if the server asks for more."""
 
 # Faults that may be due to the host, and not only to the URL.
-_HOST_FAULTS = (PASSING - {Reason.INCOMPLETE, Reason.NO_SOCKETS}) | {Reason.TIMEOUT}
+_HOST_FAULTS = (TRANSIENT - {Reason.INCOMPLETE, Reason.NO_SOCKETS}) | {Reason.TIMEOUT}
 # Statuses of 500 and more that are due to the request.
 _REQUEST_STATUSES = (501, 505)
 _BEFORE_ANSWER = (Phase.SEND, Phase.WAIT)
@@ -47,18 +47,18 @@ _MAX_RETRY_AFTER = 86_400
 _SECONDS = re.compile("[0-9]{1,10}")
 
 
-def may_pass(answer: Answer, tries: int = 1) -> bool:
-    """Whether a retry after this answer to try number `tries` may have another answer.
+def is_transient(answer: Answer, tries: int = 1) -> bool:
+    """Whether a job should be retried after this answer to try number `tries`.
 
     Two kinds of answer are retried once: 500 and the like, and a timeout before the first byte.
     They are mostly due to the URL alone, but may be the only sign of a host in trouble.
     """
     if isinstance(answer, Fault):
         silent = answer.reason is Reason.TIMEOUT and answer.phase in _BEFORE_ANSWER
-        return answer.reason in PASSING or (silent and tries < 2)
+        return answer.reason in TRANSIENT or (silent and tries < 2)
     if answer.status < LEAST_BAD:
         return False
-    return answer.status in PASSING_STATUSES or (tries < 2 and _blames_host(answer.status))
+    return answer.status in TRANSIENT_STATUSES or (tries < 2 and _blames_host(answer.status))
 
 
 def blames_host(answer: Answer) -> bool:
@@ -69,7 +69,7 @@ def blames_host(answer: Answer) -> bool:
 
 
 def _blames_host(status: int) -> bool:
-    return status in PASSING_STATUSES or (status >= 500 and status not in _REQUEST_STATUSES)
+    return status in TRANSIENT_STATUSES or (status >= 500 and status not in _REQUEST_STATUSES)
 
 
 def delay_after(answer: Answer, tries: int, now: datetime, jitter: float) -> float:

@@ -1,7 +1,7 @@
 """Scopes: which URLs belong to a crawl. A scope is a function; scopes compose."""
 
-# Annotations are objects here, not strings: strings are looked up in `__module__`, which is not
-# this module.
+# No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
+# `__module__`, which is set to another module.
 
 import re
 from collections.abc import Callable, Iterable
@@ -40,7 +40,7 @@ def same_site(seeds: Iterable[str | httpx.URL], *, lenient: bool = False) -> Sco
 
     By default the host must be the same, with or without one leading `www.`. With `lenient` the
     registrable domain must be the same by the public suffix list (https://publicsuffix.org/):
-    `a.example.co.uk` goes with `www.example.co.uk` and not with `other.co.uk`. An IP address
+    the seed `www.example.co.uk` admits `a.example.co.uk`, but not `other.co.uk`. An IP address
     matches only itself.
 
     Raises TypeError or ValueError, naming the seed, if it is not an http or https URL.

@@ -232,7 +232,9 @@ class StreamSet:
         check_path("path", path)
         name = _relative_path(self._directory, path)
         if name in _OWN_FILES:
-            raise StoreError(f"{printable(path)}: the crawl itself needs it: give another path")
+            raise StoreError(
+                f"{printable(path)}: it is a file of the crawl itself: give another path"
+            )
         sql = "SELECT length, tail, behind, closed FROM streams WHERE path = ?"
         found = self._database.rows(sql, name)
         length, tail, behind, closed = found[0] if found else (None, None, False, False)

@@ -117,7 +117,7 @@ def _sorted(names: str) -> str:
     return "&".join(sorted(set(names.split("&"))))
 
 
-def is_made(url: str) -> bool:
+def is_generated(url: str) -> bool:
     """Whether a normalised http(s) URL has a date or a random token in it."""
     return _GENERATED(url, url.index("/", 8)) is not None
 

@@ -10,7 +10,7 @@ from trio_crawler.model import Job, Reason
 from trio_crawler.page.urls import path
 from trio_crawler.policy.traps.duplicates import DuplicateBodies
 from trio_crawler.policy.traps.paths import repeats, segments
-from trio_crawler.policy.traps.patterns import PatternYield, is_made, key_of, keys_of_one_host
+from trio_crawler.policy.traps.patterns import PatternYield, is_generated, key_of, keys_of_one_host
 from trio_crawler.policy.traps.query_order import QueryOrder
 
 FEW = 20
@@ -158,7 +158,7 @@ class HostTraps:
         key = key_of(url)
         if key is None or self._patterns.get(key, 0) <= FEW or key in (self._barren or ()):
             return
-        made = is_made(url)
+        made = is_generated(url)
         if any(key_of(link) == key for link in links):
             self._record_yield(key, url, body, 1.0, made)
         elif made:
