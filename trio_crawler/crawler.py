@@ -12,7 +12,6 @@ from typing import NoReturn
 import httpx
 import trio
 
-from trio_crawler.arguments import check_kind
 from trio_crawler.engine.build import build
 from trio_crawler.engine.exceptions import BareExceptions, url_noted
 from trio_crawler.engine.handler import fetch_once
@@ -139,8 +138,7 @@ class Crawler:
 
         A URL that waits for a retry ends with its last answer; `SqliteFrontier` keeps all instead.
         """
-        check_kind("reason", reason, Reason, "a Reason")
-        self.frontier.end(reason)
+        self._engine.end(reason)
 
     def statistics(self) -> Statistics:
         """Return the counts at this moment, during the crawl or after it."""

@@ -48,10 +48,12 @@ class MappingFrontier:
 
     async def settle(self, settlement: Settlement) -> None:
         await trio.lowlevel.checkpoint()
-        if self.hosts.settled(settlement):  # a robots.txt was never admitted
+        counts = self.hosts.settled(settlement)
+        if not self.join.is_over:  # a robots.txt that names sitemaps may come late
             self.admit(self.seen.successors(settlement))
-            if settlement.outcome is not None:
-                self.ends[settlement.job.url] = settlement.outcome
+        if settlement.outcome is not None:
+            self.ends[settlement.job.url] = settlement.outcome
+        if counts:  # a robots.txt was never admitted
             self.join.done()  # after its successors are counted in
 
     async def retry(self, attempt: Attempt, seconds: float) -> None:

@@ -256,6 +256,29 @@ async def test_a_robots_txt_is_neither_counted_nor_remembered(frontiers):
         assert await is_over(frontier)
 
 
+async def test_the_sitemaps_that_a_robots_txt_names_are_admitted_although_it_does_not_count(
+    frontiers,
+):
+    async with running(frontiers, A, politeness=Politeness()) as frontier:
+        (file,) = await take(frontier)
+        came(frontier, file)
+        sitemap = Job(SITE + "map.xml", referrer=file.url, purpose=Purpose.SITEMAP)
+        learned = RobotsRules(file.url, ALLOW_ALL)
+        await frontier.settle(Settlement(file, successors=[sitemap], learned=learned))
+        assert frontier.statistics().unsettled == 2
+        taken = {job.url: job for job in await take(frontier, 2)}
+        assert set(taken) == {A.url, sitemap.url}
+
+
+async def test_a_crawl_that_is_stopped_before_it_begins_fetches_nothing(clock, frontiers):
+    web = Web({"/": html("/a")})
+    async with frontiers() as frontier:
+        crawler = Crawler([web.url], fetch=web, frontier=frontier)
+        crawler.stop(Reason.TIME_BUDGET)
+        assert (await crawler.crawl()).pages == 0
+    assert not web.hits
+
+
 # Atomic steps.
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import trio
 
-from trio_crawler.arguments import check_function, check_methods
+from trio_crawler.arguments import check_function, check_kind, check_methods
 from trio_crawler.engine.canonical import CanonicalFolding
 from trio_crawler.engine.counters import Counters
 from trio_crawler.engine.handler import Handler
@@ -21,7 +21,7 @@ from trio_crawler.engine.rules import Rules
 from trio_crawler.engine.sitemaps import SitemapHandler
 from trio_crawler.frontier.memory import MemoryFrontier
 from trio_crawler.frontier.protocol import Frontier, FrontierStatistics, Past
-from trio_crawler.model import Fetch, Purpose, Statistics
+from trio_crawler.model import Fetch, Purpose, Reason, Statistics
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.request import DEFAULT_USER_AGENT
 from trio_crawler.policy.plan import Plan
@@ -46,6 +46,7 @@ class Engine:
     sitemaps: SitemapHandler
     folding: CanonicalFolding
     is_open: bool = False
+    ended: Reason | None = None
 
     def opened_fetch(self) -> AbstractAsyncContextManager[Fetch]:
         """Return a block with the fetch; it closes a fetch that the crawl itself made."""
@@ -55,9 +56,19 @@ class Engine:
         """Open the frontier, and restore the state that earlier runs left in it."""
         past = await self.frontier.open(self.plan)
         self.is_open = True
+        if self.ended is not None:
+            self.frontier.end(self.ended)
         if past is not None:
             # With a million URLs this takes some seconds.
             await trio.to_thread.run_sync(self._restore, past)
+
+    def end(self, reason: Reason) -> None:
+        """End the crawl early; if the frontier is not open yet, as soon as it is."""
+        check_kind("reason", reason, Reason, "a Reason")
+        if self.is_open:
+            self.frontier.end(reason)
+        else:
+            self.ended = self.ended or reason
 
     def statistics(self) -> Statistics:
         """Return the counts at this moment."""
@@ -92,6 +103,7 @@ def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any)
     agent = getattr(fetch, "user_agent", DEFAULT_USER_AGENT)
     if isinstance(politeness, Politeness) and politeness.agent is not None:
         agent = politeness.agent
+    check_kind("the user_agent of fetch", agent, str, "a str")
     if given["random"] is None:
         given["random"] = getattr(fetch, "random", None)
     return Plan(politeness=politeness, agent=product_token(agent), **given)

@@ -70,7 +70,8 @@ class Frontier(Protocol):
 
     Each admitted page and sitemap is counted in once, before its parent is counted out. The jobs
     that `hosts` makes itself (robots.txt, probes) are neither counted nor recorded as seen:
-    `hosts.settled` returns whether a settlement counts.
+    `hosts.settled` returns whether a settlement counts. Its successors are admitted in any case:
+    they are the sitemaps that a robots.txt names.
 
     When the crawl ends early, a frontier in memory blocks the waiting jobs, so that each URL gets
     its outcome; a frontier that lasts keeps them for a later run.
@@ -109,7 +110,7 @@ class Frontier(Protocol):
         """Retry a job that was fetched, after `seconds` or later."""
 
     def end(self, reason: Reason) -> None:
-        """End the crawl early: fetch nothing more, for this reason."""
+        """End the crawl early: fetch nothing more, for this reason. Never called before `open`."""
 
     def statistics(self) -> FrontierStatistics:
         """Return the counts at this moment."""

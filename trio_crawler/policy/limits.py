@@ -30,8 +30,10 @@ class Limits:
     max_links: int = 100_000
 
     def __post_init__(self) -> None:
-        check_number("max_depth", self.max_depth)
-        check_number("max_pages", self.max_pages, least=1)
+        if self.max_depth != math.inf:
+            check_whole("max_depth", self.max_depth)
+        if self.max_pages != math.inf:
+            check_whole("max_pages", self.max_pages, least=1)
         check_number("max_seconds", self.max_seconds, above=True)
         check_whole("max_redirects", self.max_redirects)
         check_whole("max_tries", self.max_tries, least=1)
