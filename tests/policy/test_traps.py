@@ -363,8 +363,8 @@ def test_the_first_order_is_let_through_however_often_it_is_asked_about():
 def test_the_first_order_is_known_for_as_long_as_the_crawl_lasts():
     orders = QueryOrder()
     orders.keep("http://h/?b=2&a=1")
-    assert not orders.refuses("http://h/?b=2&a=1", None)
-    assert orders.refuses("http://h/?a=1&b=2", None)
+    assert not orders.rejects("http://h/?b=2&a=1", None)
+    assert orders.rejects("http://h/?a=1&b=2", None)
 
 
 def test_the_last_65_536_urls_are_known_again():

@@ -120,10 +120,10 @@ class Links:
                 links = tuple([url for url in links if url not in rejected])
         if about.traps is not None and response.status < 300 and "html" in facts.content_type:
             about.traps.record_links(job.url, response.body, map(_URL, successors))
-        refused = _rejected(facts.malformed, rejected) if rejected or facts.malformed else ()
+        with_reasons = _rejected(facts.malformed, rejected) if rejected or facts.malformed else ()
         if about.folded_into:
-            self._folding.hold(job, about.folded_into, refused)
-        return Judged(links, refused, successors, anchors)
+            self._folding.hold(job, about.folded_into, with_reasons)
+        return Judged(links, with_reasons, successors, anchors)
 
     async def _judge(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class QueryOrder:
-    """The first order of each set of parameters; URLs with another order are refused.
+    """The first order of each set of parameters; URLs with another order are rejected.
 
     One other order is let through: the order that the server redirects the first one to. Such a
     URL is recognised by its referrer, and let through once, so pages that link to themselves in
@@ -17,7 +17,7 @@ class QueryOrder:
         self._first: dict[int, int] = {}
         self._moved: set[int] = set()
 
-    def refuses(self, url: str, referrer: str | None) -> bool:
+    def rejects(self, url: str, referrer: str | None) -> bool:
         """Whether a URL differs only in its order from one that was let through."""
         key = _sorted(url)
         first = None if key is None else self._first.get(key)

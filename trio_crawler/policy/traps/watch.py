@@ -1,4 +1,4 @@
-"""Traps: the thresholds at which endless URLs are refused, and the counts of each host."""
+"""Traps: the thresholds at which endless URLs are rejected, and the counts of each host."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ _ENDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Traps:
-    """The thresholds above which URLs are refused as a trap; each may be `math.inf`.
+    """The thresholds above which URLs are rejected as a trap; each may be `math.inf`.
 
     `max_url` counts the characters of a URL; `max_segments` the segments of its path;
     `max_repeats` how many times in a row a directory, or a run of directories, may come;
@@ -35,16 +35,16 @@ class Traps:
     `Limits.max_depth` is set.
 
     The pattern of a URL is the URL without its numbers and the values of its parameters. A
-    pattern is refused for the rest of the crawl after a number of its pages in a row linked to new
-    URLs of the same pattern and had no new text. That number is `barren` for a pattern of dates
-    or random tokens, where a page without such a link counts as a tenth. For all other patterns
-    it is `barren_numbers`, since ordinary sites have pages that differ only in numbers. A
-    pattern is also refused after `per_pattern` URLs, and a host after `per_host` URLs. The links
-    of pages with the same body are followed in `copies` directories.
+    pattern is rejected for the rest of the crawl after a number of its pages in a row linked to
+    new URLs of the same pattern and had no new text. That number is `barren` for a pattern of
+    dates or random tokens, where a page without such a link counts as a tenth. For all other
+    patterns it is `barren_numbers`, since ordinary sites have pages that differ only in numbers.
+    A pattern is also rejected after `per_pattern` URLs, and a host after `per_host` URLs. The
+    links of pages with the same body are followed in `copies` directories.
 
     `session_ids` is whether session ids are removed from links. `permuted_queries` is whether a
-    URL is refused if it differs from another only in the order of its parameters. `duplicates` is
-    whether the links of a page are refused if another page had the same body.
+    URL is rejected if it differs from another only in the order of its parameters. `duplicates` is
+    whether the links of a page are rejected if another page had the same body.
 
     Raises TypeError or ValueError, naming the argument, for an invalid value, and ValueError for
     `copies` without `duplicates`.
@@ -79,7 +79,7 @@ class Traps:
 
     @classmethod
     def off(cls) -> Self:
-        """Return traps that refuse no URL and change none."""
+        """Return traps that reject no URL and change none."""
         figures = "max_url max_segments max_repeats max_hops barren barren_numbers per_pattern"
         endless = dict.fromkeys([*figures.split(), "per_host"], math.inf)
         return cls(**endless, session_ids=False, permuted_queries=False, duplicates=False)
@@ -118,7 +118,7 @@ class HostTraps:
         self._bodies: DuplicateBodies | None = None
 
     def rejection(self, job: Job) -> Reason | None:
-        """Return why a URL that is new to the crawl is refused; None if it is let through.
+        """Return why a URL that is new to the crawl is rejected; None if it is let through.
 
         A URL that is let through is counted.
         """
@@ -168,7 +168,7 @@ class HostTraps:
         """Count URLs of this host that an earlier run let through, in that order.
 
         The budgets count all runs together, but the fingerprints of pages are lost: a pattern that
-        was refused as barren is let through again, until as many pages of this run have no new
+        was rejected as barren is let through again, until as many pages of this run have no new
         text.
         """
         self._count += len(urls)
@@ -196,7 +196,7 @@ class HostTraps:
             return Reason.REPEATED_PATH
         if job.depth > self._max_hops:
             return Reason.TOO_MANY_HOPS
-        if self._orders is not None and self._orders.refuses(job.url, job.referrer):
+        if self._orders is not None and self._orders.rejects(job.url, job.referrer):
             return Reason.PERMUTED_QUERY
         return None
 
