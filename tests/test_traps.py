@@ -74,6 +74,14 @@ def counter(path: str) -> Response | None:
     return html(f"/list?page={2 * number}", f"/list?page={2 * number + 1}", title="More")
 
 
+def offsets(path: str) -> Response | None:
+    """Show a day, counted from today, with the days around it and those a month and a year on."""
+    if not path.startswith("h?d="):
+        return None
+    day = int(path.partition("=")[2])
+    return html(*(f"/h?d={day + step}" for step in (-1, 1, 30, 365)), title=f"Day {day}")
+
+
 def relative(path: str) -> Response | None:
     """Whatever is asked for below /docs/, the same page answers, with a relative link."""
     return html("docs/index.html", "guide/", title="Docs") if path.startswith("docs/") else None
@@ -134,6 +142,7 @@ def deep(path: str) -> Response | None:
 # tests), and some more until it is looked at; what these link to has been admitted by then.
 MAZES = {
     "a calendar": (calendar, "/calendar/2026/1", {Reason.NOTHING_NEW}, 4_000),
+    "a calendar by distance": (offsets, "/h?d=0", {Reason.NOTHING_NEW}, 2_000),
     "a counter": (counter, "/list?page=1", {Reason.NOTHING_NEW}, 2 * 220),
     "a relative path": (relative, "/docs/", {Reason.REPEATED_PATH, Reason.DUPLICATE}, 100),
     "permuted facets": (facets, "/shop?brand=1", {Reason.PERMUTED_QUERY}, 2**6),
@@ -189,6 +198,46 @@ async def test_all_traps_together_cost_no_good_page(autojump_clock):
     )
     assert {outcome.url for outcome in outcomes} >= {HOME, *GOOD}
     assert site.trapped <= sum(most for _, _, _, most in MAZES.values())
+
+
+@pytest.mark.parametrize("hops", [20, 1_000_000])
+async def test_by_default_a_calendar_by_distance_gets_at_most_2000_requests(autojump_clock, hops):
+    site = Site(offsets, "/h?d=5000")
+    outcomes = await collect(Crawler([HOME], fetch=site, traps=Traps(max_hops=hops)))
+    assert {outcome.url for outcome in outcomes} >= {HOME, *GOOD}
+    assert 1_000 <= site.trapped <= 2_000
+    assert reasons(outcomes) == {Reason.NOTHING_NEW}
+
+
+def chain(number: int) -> list[int]:
+    return [number - 1, number + 1]
+
+
+def next_ten(number: int) -> list[int]:
+    return list(range(number + 1, number + 11))
+
+
+def with_ends(number: int) -> list[int]:
+    return [0, number - 10, number - 1, number + 1, number + 10, 2_999]
+
+
+def children(number: int) -> list[int]:
+    return [number // 3, *range(3 * number + 1, 3 * number + 4)]
+
+
+@pytest.mark.parametrize("leads_to", [chain, next_ten, with_ends, children])
+async def test_a_site_of_3000_pages_that_differ_in_numbers_alone_loses_none(
+    autojump_clock, leads_to
+):
+    def show(path: str) -> Response | None:
+        number = int(path.partition("=")[2] or 0)
+        here = [f"/list?id={there}" for there in leads_to(number) if 0 <= there < 3_000]
+        return html(*here, title=f"Item {number}")
+
+    site = Site(show, "/list?id=0")
+    outcomes = await collect(Crawler([HOME], fetch=site, traps=Traps(max_hops=5_000)))
+    assert site.trapped == 3_000
+    assert not reasons(outcomes)
 
 
 async def test_breadth_first_finds_the_good_pages_before_it_goes_into_the_trap(autojump_clock):

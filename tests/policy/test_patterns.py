@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.policy.traps.patterns import PatternYield, fingerprint, pattern
+from trio_crawler.policy.traps.patterns import PatternYield, fingerprint, pattern, steps
 
 UUID = "6fa459ea-ee8a-3ca4-894e-db77e160355e"
 HASH = "9fceb02d0ae598e95dc970b74767f19372d61af8"
@@ -205,6 +205,42 @@ def test_one_new_page_begins_the_count_again():
     harvest = PatternYield()
     assert brings(harvest, [page("the same")] * 20)[-1] == 16
     assert brings(harvest, words(0, 1)) == [0]
+
+
+def test_pages_that_lead_as_far_as_those_before_are_counted_as_a_tenth():
+    pages, found = PatternYield(), []
+    for day in range(1_000, 1_017):
+        links = [f"http://h/h?d={day + step}" for step in (-1, 1, 30)]
+        pages.add(f"http://h/h?d={day}", page("Nothing"), 1.0, links)
+        found.append(pages.steady)
+    assert found[::4] == pytest.approx([0, 0, 0.4, 0.8, 1.2])
+    pages.add("http://h/h?d=5", page("Nothing"), 1.0, ["http://h/h?d=0"])
+    assert pages.steady == pytest.approx(1.2)
+    for _ in range(4):
+        pages.add("http://h/h?d=5", page("Nothing"), 1.0, ["http://h/h?d=0"])
+    assert pages.steady == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "links", "expected"),
+    [
+        ("/h?d=5", ["/h?d=4", "/h?d=6", "/h?d=35"], {(-1,), (1,), (30,)}),
+        ("/h?d=-1", ["/h?d=-2", "/h?d=0", "/h?d=29"], {(-1,), (1,), (30,)}),
+        ("/7-9/", ["/7-8/", "/7-10/", "/8-9/"], {(0, -1), (0, 1), (1, 0)}),
+        ("/h?d=5", ["/h?d=5", "/h?d=4", "/h?d=6"], set()),
+        ("/h?d=5", ["/h?d=6", "/h?d=7", "/h?d=8"], set()),
+        ("/h?d=5", ["/h?d=4", "/h?d=6", "/g?d=35", "/h?e=7"], set()),
+        ("/h?d=5", [], set()),
+    ],
+)
+def test_steps_are_three_distances_at_least_and_go_both_ways(url, links, expected):
+    found = steps(f"http://h{url}", [f"http://h{link}" for link in links])
+    assert {distance for _, distance in found} == expected
+
+
+def test_a_number_of_any_length_has_steps():
+    links = [f"http://h/{'9' * length}" for length in (1, 1_000, 5_000)]
+    assert isinstance(steps("http://h/1" + "0" * 6_000, links), frozenset)
 
 
 def test_what_was_said_long_ago_is_not_new():

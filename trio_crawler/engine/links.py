@@ -119,7 +119,7 @@ class Links:
             elif rejected:
                 links = tuple([url for url in links if url not in rejected])
         if about.traps is not None and response.status < 300 and "html" in facts.content_type:
-            about.traps.record_links(job.url, response.body, map(_URL, successors))
+            about.traps.record_links(job.url, response.body, map(_URL, successors), links)
         with_reasons = _rejected(facts.malformed, rejected) if rejected or facts.malformed else ()
         if about.folded_into:
             self._folding.hold(job, about.folded_into, with_reasons)

@@ -7,9 +7,10 @@ maps each URL to its pattern and each page to a fingerprint without dates.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import islice
 from string import hexdigits
 
 # UUIDs, long hexadecimal numbers, and numbers; not the digits of a percent-encoded character.
@@ -50,6 +51,14 @@ _images = re.compile(rb"""src=["']?([^"'?<> ]++)""").findall
 
 _END = 131_072
 _EVERY, _ENOUGH = 4, 4_096
+
+# A number of a URL, with the sign that it has as the value of a parameter.
+_number = re.compile("(?<==)-?[0-9]{1,18}|[0-9]{1,18}")
+# A calendar leads back, on, and further on; a list leads to the pages before and after.
+_LEAST_STEPS = 3
+_LINKS_READ, _STEPS_KEPT = 1_000, 16
+# The weight of a page that leads to the same distances as the pages before.
+_STEADY = 0.1
 
 
 def pattern(url: str) -> str | None:
@@ -150,28 +159,65 @@ def _without_digits(text: bytes) -> set[bytes]:
     return set(text.translate(None, _DIGITS).split())
 
 
-class PatternYield:
-    """The number of pages in a row, `barren`, on which one pattern had no new text.
+def steps(url: str, links: Iterable[str]) -> frozenset[object]:
+    """Return how far the links of a page that have its pattern are from its URL.
 
-    Every fourth page is read, and counts as four. After 4,096 different pages no more are read:
-    such a pattern is not a trap.
+    The distances of `/h?d=5` to `/h?d=4` and `/h?d=35` are -1 and 30. The result is empty unless
+    there are at least three of them, in both directions: a list of honest pages leads to the page
+    before and the page after, too. Of the links the first 1,000 are read.
+    """
+    own, key, found = _numbers(url), key_of(url), set[tuple[str, tuple[int, ...]]]()
+    for link in islice(links, _LINKS_READ):
+        if link != url and key_of(link) == key:
+            pairs = zip(_numbers(link), own, strict=False)
+            found.add((_number.sub("0", link), tuple([there - here for there, here in pairs])))
+    ways = {step > 0 for _, distance in found for step in distance if step}
+    return frozenset(found if len(found) >= _LEAST_STEPS and len(ways) > 1 else ())
+
+
+def _numbers(url: str) -> list[int]:
+    return list(map(int, _number.findall(url, url.index("/", 8))))
+
+
+class PatternYield:
+    """The number of pages in a row on which one pattern had no new text.
+
+    `barren` counts all of them, `steady` those whose links had the same distances as the links of
+    pages before, each as a tenth. Every fourth page is read, and counts as four. After 4,096
+    different pages no more are read: such a pattern is not a trap.
     """
 
-    __slots__ = ("_pages", "_prints", "barren")
+    __slots__ = ("_pages", "_prints", "_steps", "barren", "steady")
 
     def __init__(self) -> None:
-        self.barren = 0.0
+        self.barren = self.steady = 0.0
         self._pages = 0
         self._prints: set[int] | None = set()
+        # Months have different lengths, so the pages of a calendar have several sets of steps.
+        self._steps = deque[int](maxlen=_STEPS_KEPT)
 
-    def add(self, url: str, body: bytes, weight: float = 1.0) -> None:
-        """Record a page; it adds `weight` to the count if it has no new text."""
+    def add(self, url: str, body: bytes, weight: float = 1.0, links: Sequence[str] = ()) -> None:
+        """Record a page with its links; it adds `weight` to `barren` if it has no new text."""
         self._pages += 1
         if self._prints is not None and self._pages % _EVERY == 1:
             self._look(fingerprint(url, body), self._prints, weight)
+            self._step(url, links)
 
     def _look(self, found: int, prints: set[int], weight: float) -> None:
         self.barren = self.barren + _EVERY * weight if found in prints else 0.0
         prints.add(found)
         if len(prints) >= _ENOUGH:
             self._prints = None
+
+    def _step(self, url: str, links: Sequence[str]) -> None:
+        if not self.barren:
+            self.steady = 0.0
+            return
+        found = steps(url, links)
+        kept = hash(found)
+        if found and kept in self._steps:
+            self.steady += _EVERY * _STEADY
+            return
+        self.steady = 0.0
+        if found:
+            self._steps.append(kept)

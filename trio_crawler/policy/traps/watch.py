@@ -38,7 +38,9 @@ class Traps:
     pattern is rejected for the rest of the crawl after a number of its pages in a row linked to
     new URLs of the same pattern and had no new text. That number is `barren` for a pattern of
     dates or random tokens, where a page without such a link counts as a tenth. For all other
-    patterns it is `barren_numbers`, since ordinary sites have pages that differ only in numbers.
+    patterns it is `barren_numbers`, since ordinary sites have pages that differ only in numbers;
+    but a page whose links lead to the same distances as those of the pages before, at least three
+    distances back and forth, counts as a tenth of `barren`, as for a calendar by `?day=5`.
     A pattern is also rejected after `per_pattern` URLs, and a host after `per_host` URLs. The
     links of pages with the same body are followed in `copies` directories.
 
@@ -151,18 +153,23 @@ class HostTraps:
             return None
         return self._known_bodies().original_by_digest(url, digest)
 
-    def record_links(self, url: str, body: bytes, links: Iterable[str]) -> None:
-        """Record the new URLs that an HTML page links to: they may show its pattern a trap."""
+    def record_links(
+        self, url: str, body: bytes, new: Iterable[str], links: Sequence[str] = ()
+    ) -> None:
+        """Record an HTML page: its text, and where it leads, may show that its pattern is a trap.
+
+        `new` has those of its `links` that are new to the crawl.
+        """
         if not self._patterns:
             return
         key = key_of(url)
         if key is None or self._patterns.get(key, 0) <= FEW or key in (self._barren or ()):
             return
         made = is_generated(url)
-        if any(key_of(link) == key for link in links):
-            self._record_yield(key, url, body, 1.0, made)
+        if any(key_of(link) == key for link in new):
+            self._record_yield(key, url, body, 1.0, made, links)
         elif made:
-            self._record_yield(key, url, body, _ENDS, made)
+            self._record_yield(key, url, body, _ENDS, made, links)
 
     def restore(self, urls: Sequence[str]) -> None:
         """Count URLs of this host that an earlier run let through, in that order.
@@ -208,12 +215,16 @@ class HostTraps:
                 return Reason.PATTERN_BUDGET
         return Reason.HOST_BUDGET if self._count >= self._traps.per_host else None
 
-    def _record_yield(self, key: int, url: str, body: bytes, weight: float, made: bool) -> None:
+    def _record_yield(
+        self, key: int, url: str, body: bytes, weight: float, made: bool, links: Sequence[str]
+    ) -> None:
         if self._yields is None:
             self._yields = {}
         found = self._yields.setdefault(key, PatternYield())
-        found.add(url, body, weight)
-        if found.barren >= (self._traps.barren if made else self._traps.barren_numbers):
+        found.add(url, body, weight, links)
+        traps = self._traps
+        most = traps.barren if made else traps.barren_numbers
+        if found.barren >= most or found.steady >= traps.barren:
             # Later pages of the pattern are not examined, so the effort stays bounded.
             self._barren = {*(self._barren or ()), key}
             del self._yields[key]
