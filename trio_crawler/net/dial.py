@@ -90,16 +90,16 @@ class Dialer:
         progress.phase = Phase.RESOLVE
         found = await self._resolve(host, port)
         progress.phase = Phase.CONNECT
-        return _interleaved(self._allowed(host, found))[:MAX_ADDRESSES]
+        return _interleaved(self._allowed(host, port, found))[:MAX_ADDRESSES]
 
-    def check_literal(self, host: str) -> None:
+    def check_literal(self, host: str, port: int) -> None:
         """Raise FetchError(BLOCKED_ADDRESS) for a host that is an address and is blocked."""
         if parse_address(host) is not None:
-            self._allowed(host, [host.strip("[]")])
+            self._allowed(host, port, [host.strip("[]")])
 
-    def _allowed(self, host: str, found: Sequence[str]) -> list[str]:
+    def _allowed(self, host: str, port: int, found: Sequence[str]) -> list[str]:
         self._policy.record(host, found)
-        reasons = {address: self._policy.block_reason(host, address) for address in found}
+        reasons = {address: self._policy.block_reason(host, port, address) for address in found}
         allowed = [address for address in found if reasons[address] is None]
         if not allowed:
             detail = next(filter(None, reasons.values()), f"{host} has no address")
