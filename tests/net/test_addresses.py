@@ -164,6 +164,10 @@ def test_the_sentence_says_why_a_seed_does_not_open_its_address() -> None:
         "a.example leads to 169.254.169.254, a cloud metadata address; "
         "only --allow-private opens it"
     )
+    assert policy.block_reason("[::ffff:127.0.0.1]", 80, "::ffff:127.0.0.1") == (
+        "::ffff:127.0.0.1 is a way to 127.0.0.1, a loopback address; "
+        "name it as a seed or with --allow-private"
+    )
     public = AddressPolicy([INTRA], public_only=True)
     assert public.block_reason("intra.example", 80, "10.0.0.5") == (
         "intra.example leads to 10.0.0.5, a private address; with --public-only no seed opens it"
@@ -354,11 +358,14 @@ def test_a_later_lookup_of_a_seed_opens_nothing() -> None:
     assert refusal(policy, "10.0.0.5", "intra.example") is None
 
 
-def test_a_seed_that_was_public_at_first_cannot_become_private() -> None:
+@pytest.mark.parametrize("first", ["93.184.216.34", "169.254.169.254", "fe80::1%eth0"])
+def test_a_seed_that_was_public_at_first_or_metadata_cannot_become_private(first: str) -> None:
     policy = AddressPolicy(["http://public.example/"])
-    policy.record("public.example", ["93.184.216.34"])
+    policy.record("public.example", [first])
     policy.record("public.example", ["127.0.0.1"])
-    assert refusal(policy, "127.0.0.1", "public.example")
+    said = refusal(policy, "127.0.0.1", "public.example")
+    assert said is not None
+    assert "that was not in its first lookup" in said
 
 
 def test_a_first_lookup_that_gave_nothing_does_not_count() -> None:

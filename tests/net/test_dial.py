@@ -244,7 +244,31 @@ async def test_the_second_choice_of_a_seeds_mixed_lookup_is_never_contacted(firs
     for _ in range(2):
         fault = (await faulty(dialer, "seed.example")).fault
         assert fault.reason is Reason.CONNECTION_REFUSED
+        # On a machine without IPv6, a company's own host may have no other way.
+        assert fault.detail.endswith(
+            "; its private addresses were not tried: name them with --allow-private"
+        )
     assert sorted(contacts) == ["2606:4700::1111"] * 2 + ["93.184.216.34"] * 2
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        AddressPolicy(["http://other.example/"]),
+        AddressPolicy(["http://seed.example/"], public_only=True),
+        AddressPolicy(["http://seed.example/"], ["127.0.0.1"]),
+    ],
+)
+async def test_addresses_that_are_not_withheld_from_a_seed_are_not_told(
+    policy: AddressPolicy,
+) -> None:
+    async def connect(address: str, port: int) -> socket.socket:
+        await trio.lowlevel.checkpoint()
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "refused")
+
+    dialer = Dialer(policy, leads_to("93.184.216.34", "127.0.0.1"), connect=connect)
+    fault = (await faulty(dialer, "seed.example")).fault
+    assert fault.detail == "seed.example refused the connection"
 
 
 async def test_with_public_only_a_seed_on_loopback_is_not_contacted() -> None:
@@ -702,6 +726,7 @@ async def test_where_to_connect_can_be_asked_for_alone() -> None:
 
 
 BLOCKED = ["127.0.0.2", "[::1]", "::1", "[::ffff:7f00:1]", "169.254.169.254"]
+BLOCKED += ["127.2", "0x7f.2", "2130706434", "127.0.0.2.", "[0:0::1]", "[::ffff:127.0.0.1]"]
 
 
 @pytest.mark.parametrize(("host", "port"), [*((host, 80) for host in BLOCKED), ("127.0.0.1", 81)])
@@ -713,6 +738,8 @@ def test_a_host_that_is_a_refused_address_is_known_without_a_lookup(host: str, p
     assert caught.value.fault.reason is Reason.BLOCKED_ADDRESS
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "8.8.8.8", "[2606:4700::1]", "localhost"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.1", "8.8.8.8", "[2606:4700::1]", "localhost", "1.2.3.999", "a b"]
+)
 def test_any_other_host_passes_without_a_lookup(host: str) -> None:
     Dialer(AddressPolicy(["http://127.0.0.1/"])).check_literal(host, 80)

@@ -15,12 +15,14 @@ from ipaddress import (
 from typing import NamedTuple, TypeAlias
 
 from trio_crawler.arguments import ArgumentError
-from trio_crawler.page.urls import authority, host
+from trio_crawler.page.urls import authority, normalise
+from trio_crawler.page.urls import host as url_host
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Block: TypeAlias = IPv4Network | IPv6Network
 
 _CACHED = 4096
+_NO_ADDRESSES: frozenset[Address] = frozenset()
 _WEB_PORTS = frozenset({80, 443})
 _METADATA_KIND = "a cloud metadata address"
 
@@ -137,8 +139,12 @@ class AddressPolicy:
         # A name that was not looked up is not among the latter.
         self._ports: dict[str, frozenset[int]] = {}
         self._opened: dict[str, frozenset[Address]] = {}
+        # The private addresses of first lookups with a public one.
+        self._withheld: dict[str, frozenset[Address]] = {}
         for name, ports in map(_host_and_ports, seeds):
-            self._ports[name] = self._ports.get(name, ports) | ports
+            known = self._ports.setdefault(name, ports)
+            if known is not ports:
+                self._ports[name] = known | ports
         for name in self._ports:
             if parse_address(name) is not None:
                 self.record(name, [name])
@@ -152,13 +158,20 @@ class AddressPolicy:
         host = _key(host)
         if not addresses or host not in self._ports or host in self._opened:
             return
-        judged = [_judge(address.partition("%")[0]) for address in addresses]
-        # An answer of a public and a private address is how a stranger's name leads inside.
-        opens = not self._public_only and all(each.kind is not None for each in judged)
-        whole = map(_judge, addresses) if opens else ()
-        self._opened[host] = frozenset(
-            form for each in whole if not each.metadata for form in each.forms[:1]
+        private = frozenset(
+            form
+            for each in map(_judge, addresses)
+            if each.kind is not None and not each.metadata
+            for form in each.forms[:1]
         )
+        self._opened[host] = _NO_ADDRESSES
+        if self._public_only or not private:
+            return
+        # An answer of a public and a private address is how a stranger's name leads inside.
+        if any(_judge(address.partition("%")[0]).kind is None for address in addresses):
+            self._withheld[host] = private
+        else:
+            self._opened[host] = private
 
     def block_reason(self, host: str, port: int, address: str) -> str | None:
         """Return a sentence why `address`, looked up for `host`, is blocked; None if it is not.
@@ -168,22 +181,28 @@ class AddressPolicy:
         judged = _judge(address)
         if judged.kind is None or self._is_allowed(judged.forms):
             return None
+        sentence = f"{_subject(bare(host), bare(address))} {judged.kind}"
         host = _key(host)
         is_opened = judged.forms[:1] and judged.forms[0] in self._opened.get(host, ())
         if is_opened and port in self._ports[host]:
             return None
-        sentence = f"{_subject(host, bare(address))} {judged.kind}"
         if not judged.forms:
             return sentence
-        return sentence + self._remedy(host, bool(is_opened), judged.metadata)
+        return sentence + self._remedy(host, judged, bool(is_opened))
+
+    def withheld(self, host: str) -> str:
+        """Return a sentence if addresses of a seed are withheld for a public one; else nothing."""
+        if all(self._is_allowed((each,)) for each in self._withheld.get(_key(host), ())):
+            return ""
+        return "its private addresses were not tried: name them with --allow-private"
 
     def _is_allowed(self, forms: tuple[Address, ...]) -> bool:
         return any(form in network for form in forms for network in self._allowed)
 
-    def _remedy(self, host: str, is_opened: bool, metadata: bool) -> str:
+    def _remedy(self, host: str, judged: _Judgement, is_opened: bool) -> str:
         if self._public_only:
             return "; with --public-only no seed opens it"
-        if metadata:
+        if judged.metadata:
             return "; only --allow-private opens it"
         if is_opened:
             ports = ", ".join(map(str, sorted(self._ports[host])))
@@ -192,17 +211,28 @@ class AddressPolicy:
         if host not in self._ports:
             return "; name it as a seed or with --allow-private"
         why = " that was not in its first lookup"
-        if not self._opened.get(host):
+        if judged.forms[0] in self._withheld.get(host, ()):
             why = ", and its first lookup had a public one too"
         return f"{why}; name it with --allow-private"
 
 
 def parse_address(host: str) -> Address | None:
     """Return the address that a host is, in brackets or not; None for a name."""
+    host = bare(host)
+    if ":" not in host and not host[-1:].isdigit():
+        # A million seeds would take a minute of ValueErrors.
+        return None
     try:
-        return ip_address(bare(host))
+        return ip_address(host)
     except ValueError:
         return None
+
+
+def as_in_url(host: str) -> str:
+    """Return a host as normalised URLs have it: `0x7f.1` is 127.0.0.1. Raises ValueError."""
+    return bare(
+        url_host(normalise(f"http://[{bare(host)}]/" if ":" in host else f"http://{host}/"))
+    )
 
 
 def bare(host: str) -> str:
@@ -218,7 +248,7 @@ def _key(host: str) -> str:
 
 def _host_and_ports(seed: str) -> tuple[str, frozenset[int]]:
     """Return the host of a normalised URL, and the ports that it opens."""
-    name = host(seed)
+    name = url_host(seed)
     port = int(authority(seed)[len(name) + 1 :] or 80)
     return _key(name), _WEB_PORTS if port in _WEB_PORTS else frozenset({port})
 
