@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import shutil
 import ssl
 import subprocess
@@ -23,6 +24,11 @@ from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import Wire
 
 trustme = pytest.importorskip("trustme")
+# It comes with trustme.
+x509 = pytest.importorskip("cryptography.x509")
+hashes = pytest.importorskip("cryptography.hazmat.primitives.hashes")
+serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
+ec = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ec")
 
 PAGE = reply(body=b"secret")
 
@@ -327,6 +333,20 @@ def test_a_file_of_keys_or_of_revoked_certificates_only_is_named(tmp_path: Path)
     trustme.CA().private_key_pem.write_to_path(path)
     with pytest.raises(ArgumentError, match="it has none"):
         HttpFetch(cacert=path)
+    path.write_bytes(_revoked())
+    assert ssl.create_default_context(cafile=path).cert_store_stats()["crl"] == 1
+    with pytest.raises(ArgumentError, match="it has none"):
+        HttpFetch(cacert=path)
+
+
+def _revoked() -> bytes:
+    """Return a list of revoked certificates, which is none of a certificate."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "authority")])
+    today = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    listed = x509.CertificateRevocationListBuilder().issuer_name(name)
+    listed = listed.last_update(today).next_update(today + datetime.timedelta(days=1))
+    return listed.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
 @pytest.mark.parametrize("kind", ["missing", "file", "empty"])
