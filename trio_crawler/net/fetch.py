@@ -70,7 +70,7 @@ class HttpFetch(Fetcher):
     With `http2` an https server is requested by HTTP/2 if it supports that. `proxy` is the URL of
     a proxy for all requests; `trust_env` uses the proxies of HTTP_PROXY, HTTPS_PROXY, ALL_PROXY
     and NO_PROXY instead. A proxy looks up names itself and may connect to any address: then only
-    an address that is written in a URL is checked.
+    an address that is written in a URL is checked, with `public_only` too.
 
     The caller closes the fetch, by `async with` or `aclose`.
 
