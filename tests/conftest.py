@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+
+# The authorities of the machine that the tests run on are not those that the tests are about.
+for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+    os.environ.pop(name, None)
 
 TIERS = {
     "slow": "takes seconds: it measures, fuzzes, or tries very many cases",

@@ -307,7 +307,7 @@ def test_headers_go_to_the_origin_that_was_given_and_the_user_agent_to_all():
         threaded_raw_server({"/": html()}) as other,
         threaded_raw_server({"/": html(other.url)}) as server,
     ):
-        result = crawl(*words, server.url)
+        result = crawl(*words, "--allow-private", "127.0.0.1", server.url)
     assert result.returncode == 0
     (asked,), (beyond,) = requests(server), requests(other)
     assert (asked.headers["x-key"], asked.headers["accept"]) == ("a: b", "c")
@@ -360,7 +360,7 @@ def test_what_is_in_flight_finishes_after_the_first_ctrl_c_and_nothing_more_is_a
 
 def test_a_busy_page_that_waits_when_ctrl_c_comes_is_told_by_its_last_answer():
     gate, busy = Gate(), reply(503, {"Retry-After": "60"})
-    words = ["-v", "--max-tasks", "1"]
+    words = ["-v", "--max-tasks", "1", "--allow-private", "127.0.0.1"]
     with threaded_raw_server({"/slow": gate}) as other:
         # The other host has its turn while this one rests.
         site = {"/": html("/busy", f"{other.url}slow", "/never"), "/busy": busy}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import resource
+import shutil
 import ssl
 import subprocess
 import sys
@@ -37,7 +39,8 @@ def test_auth_goes_to_the_origin_that_was_given_and_appears_nowhere(tmp_path):
         threaded_raw_server({"/": html()}) as other,
         threaded_raw_server({"/": html("/a", other.url), "/a": redirect(other.url)}) as server,
     ):
-        result = crawl("-v", "--why", "--jsonl", str(told), f"--auth=me:{SECRET}:é", server.url)
+        words = ["-v", "--why", "--jsonl", str(told), "--allow-private", "127.0.0.1"]
+        result = crawl(*words, f"--auth=me:{SECRET}:é", server.url)
     assert result.returncode == 0
     basic = "Basic " + base64.b64encode(f"me:{SECRET}:é".encode()).decode()
     assert server.targets == ["/robots.txt", "/", "/a"]
@@ -50,7 +53,7 @@ def test_auth_goes_to_the_origin_that_was_given_and_appears_nowhere(tmp_path):
 
 
 def test_cookies_of_the_command_line_are_one_header_for_the_origin_that_was_given():
-    words = ["--cookie", f"a={SECRET}", "--cookie", "b=2; c=3"]
+    words = ["--cookie", f"a={SECRET}", "--cookie", "b=2; c=3", "--allow-private", "127.0.0.1"]
     with (
         threaded_raw_server({"/": html()}) as other,
         threaded_raw_server({"/": html(other.url)}) as server,
@@ -138,6 +141,79 @@ def test_an_international_name_is_told_as_it_goes_over_the_wire():
     assert "Certificates not verified: xn--bcher-kva.test, b.test\n" in result.stdout
 
 
+COMPANY = {
+    "/": html("/a"),
+    "/a": html(),
+    "/b": html(),
+    "/robots.txt": reply(200, {"Content-Type": "text/plain"}, b"Sitemap: /sitemap.xml"),
+    "/sitemap.xml": reply(
+        200, {"Content-Type": "application/xml"}, b"<urlset><url><loc>/b</loc></url></urlset>"
+    ),
+}
+
+
+@pytest.mark.parametrize("way", ["--cacert", "SSL_CERT_FILE", "SSL_CERT_DIR", "all"])
+def test_a_site_with_an_authority_of_its_company_is_crawled_when_the_authority_is_named(
+    way, tmp_path
+):
+    authority, other = trustme.CA(), trustme.CA()
+    own, foreign, directory = tmp_path / "own.pem", tmp_path / "other.pem", tmp_path / "certs"
+    authority.cert_pem.write_to_path(own)
+    other.cert_pem.write_to_path(foreign)
+    directory.mkdir()
+    if way == "SSL_CERT_DIR":
+        if shutil.which("openssl") is None:
+            pytest.skip("openssl names the files of a directory")
+        shutil.copy(own, directory)
+        subprocess.run(["openssl", "rehash", str(directory)], check=True, timeout=30)
+    ways = {
+        "--cacert": (["--cacert", str(own)], {}),
+        "SSL_CERT_FILE": ([], {"SSL_CERT_FILE": str(own)}),
+        "SSL_CERT_DIR": ([], {"SSL_CERT_DIR": str(directory)}),
+        "all": (
+            ["--cacert", str(own)],
+            {"SSL_CERT_FILE": str(foreign), "SSL_CERT_DIR": "/no/such/place"},
+        ),
+    }
+    words, variables = ways[way]
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    site = dict(COMPANY)
+    with threaded_raw_server(site, tls=context) as server:
+        for path in ("/robots.txt", "/sitemap.xml"):
+            whole = site[path].partition(b"\r\n\r\n")[2].replace(b" /", b" " + server.url.encode())
+            whole = whole.replace(b"<loc>/", b"<loc>" + server.url.encode())
+            kind = "text/plain" if path == "/robots.txt" else "application/xml"
+            site[path] = reply(200, {"Content-Type": kind}, whole)
+        strict = crawl(server.url)
+        assert server.targets == []
+        result = crawl(*words, server.url, env=environment(**variables))
+    assert (strict.returncode, result.returncode) == (3, 0)
+    assert "; name its authority with --cacert\n" in strict.stdout
+    assert set(server.targets) == set(site)
+    assert "not verified" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "line"),
+    [
+        (["--cacert", "/none"], {}, "--cacert must be a file of certificates in PEM, not '/none'"),
+        (["--cacert", ""], {}, "--cacert must be a file of certificates in PEM, not ''"),
+        (["--cacert", __file__], {}, "--cacert must be a file of certificates in PEM"),
+        ([], {"SSL_CERT_FILE": "/none"}, "SSL_CERT_FILE must be a file of certificates in PEM"),
+        ([], {"SSL_CERT_FILE": __file__}, "SSL_CERT_FILE must be a file of certificates in PEM"),
+        ([], {"SSL_CERT_DIR": "/none"}, "SSL_CERT_DIR must be a directory of certificates"),
+        ([], {"SSL_CERT_DIR": os.path.dirname(__file__)}, "run openssl rehash on it"),
+    ],
+)
+def test_authorities_that_cannot_be_read_are_told_in_one_line(words, variables, line, dead_url):
+    run = crawl(*words, dead_url, env=environment(**variables))
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith("trio-crawler: ")
+    assert line in run.stderr
+    assert len(run.stderr.splitlines()) == 1
+
+
 # The names of the test are looked up here, where no question goes to the network.
 NAMES = """
 import socket
@@ -173,6 +249,30 @@ def test_a_private_address_that_no_seed_names_is_refused_unless_it_is_allowed(al
     assert "--allow-private" in refused.stdout
     assert permitted.returncode == 0
     assert pages(other) == ["/"]
+
+
+def test_another_port_of_the_same_machine_is_refused_unless_it_is_named():
+    with threaded_raw_server({"/": html()}) as other:
+        beyond = f"http://site.test:{other.port}/"
+        with threaded_raw_server({"/": html(beyond)}) as server:
+            seed = f"http://site.test:{server.port}/"
+            refused = named(seed)
+            assert other.connections == 0
+            permitted = named(seed, beyond)
+    assert refused.returncode == 1
+    assert f"  blocked_address {beyond}\n" in refused.stdout
+    assert f"only port {server.port}; name this URL as a seed" in refused.stdout
+    assert permitted.returncode == 0
+    assert pages(other) == ["/"]
+
+
+def test_with_public_only_a_name_that_leads_inside_is_refused_though_it_was_given():
+    with threaded_raw_server({"/": html()}) as server:
+        for seed in (server.url, f"http://site.test:{server.port}/"):
+            result = named("--public-only", seed)
+            assert result.returncode == 3
+            assert "with --public-only no seed opens it" in result.stdout
+    assert server.connections == 0
 
 
 # By which way.

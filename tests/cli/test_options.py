@@ -151,6 +151,10 @@ WRONG = {
         ["--allow-private", "intranet", URL],
         "--allow-private must be an address or a network such as 10.0.0.0/8, not 'intranet'",
     ),
+    "private addresses, and public ones only": (
+        ["--allow-private", "10.0.0.0/8", "--public-only", URL],
+        "use --allow-private or --public-only, not both",
+    ),
     "a proxy of another scheme": (
         ["--proxy", "ftp://x", URL],
         "--proxy must be a URL such as http://127.0.0.1:3128",

@@ -317,7 +317,7 @@ def test_from_is_said_to_everybody(crawl):
         threaded_raw_server({"/": html()}) as other,
         threaded_raw_server({"/": html(other.url)}) as server,
     ):
-        crawl("--from", "me@example.org", server.url)
+        crawl("--from", "me@example.org", "--allow-private", "127.0.0.1", server.url)
         crawl(other.url)
     told = [request.headers.get("from") for request in (*server.requests, *other.requests)]
     assert told == ["me@example.org"] * 4 + [None] * 2

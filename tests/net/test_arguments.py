@@ -106,11 +106,17 @@ WRONG: list[tuple[tuple[type, ...], dict[str, Any], str]] = [
     ((HttpFetch, Wire), {"allow_private": ["intranet"]}, "allow_private"),
     ((HttpFetch, Wire), {"allow_private": ["10.0.0.1/8"]}, "allow_private"),
     ((HttpFetch, Wire), {"allow_private": ["fe80::1%eth0"]}, "allow_private"),
+    ((HttpFetch, Wire), {"allow_private": ["10.0.0.0/8"], "public_only": True}, "public_only"),
     *(
         ((HttpFetch, Security), {"insecure_hosts": [host]}, "insecure_hosts")
         for host in ("", "https://h/", "h:443", "h/a", "*", "*.h.test", "me@h", "a b", "1.2.3.999")
     ),
     ((HttpFetch, Security), {"tls": LOOSE, "insecure_hosts": ["h.test"]}, "insecure_hosts"),
+    *(
+        ((HttpFetch, Security), {"cacert": path}, "^cacert must be a file of certificates in PEM")
+        for path in ("", "/", "/no/such/file", __file__, "a\0b")
+    ),
+    ((HttpFetch, Security), {"tls": LOOSE, "cacert": __file__}, "cacert and tls exclude"),
     ((HttpFetch, Security), {"tls": ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)}, "tls"),
     *(
         ((HttpFetch,), {"proxy": url}, "proxy")
@@ -203,6 +209,11 @@ async def seeds_open_their_addresses() -> None:
 @effect("allow_private", HttpFetch)
 async def addresses_that_are_allowed_are_connected_to() -> None:
     assert await reason(HttpFetch, seeds=[], allow_private=["127.0.0.0/8"]) is None
+
+
+@effect("public_only", HttpFetch)
+async def not_even_seeds_open_their_addresses() -> None:
+    assert await reason(HttpFetch, public_only=True) is Reason.BLOCKED_ADDRESS
 
 
 @effect("seeds", HttpxFetch)
@@ -307,6 +318,19 @@ async def certificates_are_verified_by_the_given_context(
         assert getattr(answer, "reason", None) is expected
 
 
+@effect("cacert", HttpFetch, Security)
+async def certificates_are_verified_against_the_authorities_of_a_file(authority: Any) -> None:
+    stranger = type(authority)()
+    with authority.cert_pem.tempfile() as own, stranger.cert_pem.tempfile() as other:
+        for path, expected in ((None, Reason.TLS), (own, None), (other, Reason.TLS)):
+            async with (
+                raw_server(_page, tls=served_by(authority)) as server,
+                HttpFetch(seeds=[server.url], cacert=path) as fetch,
+            ):
+                answer = await fetch(Job(server.url))
+            assert getattr(answer, "reason", None) is expected
+
+
 @effect("http2", HttpFetch)
 async def a_server_is_asked_by_http_2(authority: Any, client_tls: ssl.SSLContext) -> None:
     two = pytest.importorskip("sites.two")
@@ -333,6 +357,19 @@ async def test_with_a_proxy_too_allow_private_opens_the_addresses_that_stand_in_
                 answer = await fetch(Job(url))
             assert getattr(answer, "reason", None) is expected
     assert proxy.targets == [url]
+
+
+async def test_with_a_proxy_too_seeds_open_their_own_addresses_and_ports_only() -> None:
+    seeds = ["http://10.0.0.1:81/", "http://169.254.169.254/"]
+    other = ["http://10.0.0.1/", "http://10.0.0.1:82/", "http://169.254.169.254/"]
+    async with raw_server(_page) as proxy:
+        for public_only in (False, True):
+            async with HttpFetch(seeds=seeds, proxy=proxy.url, public_only=public_only) as fetch:
+                answers = [await fetch(Job(url)) for url in (seeds[0], *other)]
+            reasons = [getattr(answer, "reason", None) for answer in answers]
+            own = Reason.BLOCKED_ADDRESS if public_only else None
+            assert reasons == [own, *[Reason.BLOCKED_ADDRESS] * 3]
+    assert proxy.targets == [seeds[0]]
 
 
 @effect("trust_env", HttpFetch)
@@ -373,6 +410,13 @@ async def addresses_that_are_allowed_are_connected_to_by_a_wire() -> None:
         assert await got(Wire(allow_private=["127.0.0.1"]), server.url) == 1
 
 
+@effect("public_only", Wire)
+async def not_even_seeds_of_a_wire_open_their_addresses() -> None:
+    async with raw_server(_page) as server:
+        with pytest.raises(httpx.ConnectError, match="with --public-only no seed opens it"):
+            await got(Wire(seeds=[server.url], public_only=True), server.url)
+
+
 @effect("security", Wire)
 async def certificates_are_verified_by_the_given_security(
     authority: Any, client_tls: ssl.SSLContext
@@ -390,8 +434,8 @@ async def names_are_looked_up_by_the_given_function() -> None:
         return ["127.0.0.1"]
 
     async with raw_server(_page) as server:
-        port = server.url.rpartition(":")[2]
-        assert await got(Wire(seeds=[server.url], resolve=resolve), f"http://h.test:{port}") == 1
+        url = f"http://h.test:{server.port}/"
+        assert await got(Wire(seeds=[url], resolve=resolve), url) == 1
 
 
 @effect("max_idle", Wire)

@@ -19,6 +19,7 @@ from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError
 from trio_crawler.net.progress import Progress
 
 LOOPBACK = ("127.0.0.1", "127.0.0.2", "127.0.0.3", "::1")
+REMEDY = "name it as a seed or with --allow-private"
 OPEN = AddressPolicy(allow_private=["0.0.0.0/0", "::/0"])
 
 
@@ -45,6 +46,16 @@ def leads_to(*addresses: str) -> Callable[[str, int], Awaitable[Sequence[str]]]:
     async def resolve(host: str, port: int) -> Sequence[str]:
         await trio.lowlevel.checkpoint()
         return addresses
+
+    return resolve
+
+
+def either(names: dict[str, list[str]]) -> Callable[[str, int], Awaitable[Sequence[str]]]:
+    """Make a lookup that knows these names, and returns any other host as it is."""
+
+    async def resolve(host: str, port: int) -> Sequence[str]:
+        await trio.lowlevel.checkpoint()
+        return names.get(host, [host])
 
     return resolve
 
@@ -126,8 +137,9 @@ async def test_a_seeds_own_address_is_connected_to(address: str) -> None:
 
 async def test_a_name_of_the_system_is_connected_to() -> None:
     with listening("127.0.0.1") as [server]:
-        dialer = Dialer(AddressPolicy(["http://localhost/"]))
-        with closing(await dialer("localhost", port_of(server), Steps())) as sock:
+        port = port_of(server)
+        dialer = Dialer(AddressPolicy([f"http://localhost:{port}/"]))
+        with closing(await dialer("localhost", port, Steps())) as sock:
             assert sock.getpeername() == server.getsockname()
 
 
@@ -139,15 +151,14 @@ async def test_an_address_that_is_refused_is_not_contacted(address: str) -> None
         fault = (await faulty(dialer, host, port_of(server))).fault
         assert fault.reason is Reason.BLOCKED_ADDRESS
         assert fault.phase is Phase.CONNECT
-        remedy = "name it as a seed or with --allow-private"
-        assert fault.detail == f"{address} is a loopback address; {remedy}"
+        assert fault.detail == f"{address} is a loopback address; {REMEDY}"
         assert visits(server) == 0
 
 
 async def test_a_seed_on_loopback_opens_exactly_its_address() -> None:
     with listening("127.0.0.1", "127.0.0.2", "::1") as servers:
-        dialer = Dialer(AddressPolicy(["http://127.0.0.1/"]))
         port = port_of(servers[0])
+        dialer = Dialer(AddressPolicy([f"http://127.0.0.1:{port}/"]))
         for host in ("127.0.0.2", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"):
             fault = (await faulty(dialer, host, port)).fault
             assert fault.reason is Reason.BLOCKED_ADDRESS
@@ -167,7 +178,7 @@ async def test_of_several_addresses_those_that_are_refused_are_left_out() -> Non
     resolve = leads_to("127.0.0.2", "::1", "127.0.0.1", "169.254.169.254", "127.0.0.3")
     with listening("127.0.0.1", "127.0.0.2", "127.0.0.3", "::1") as servers:
         port = port_of(servers[0])
-        dialer = Dialer(AddressPolicy(["http://127.0.0.1/"]), resolve)
+        dialer = Dialer(AddressPolicy(allow_private=["127.0.0.1"]), resolve)
         with closing(await dialer("a.example", port, Steps())) as sock:
             assert sock.getpeername() == ("127.0.0.1", port)
         assert [visits(server) for server in servers] == [1, 0, 0, 0]
@@ -182,7 +193,7 @@ async def test_a_seed_that_changes_to_another_address_is_blocked() -> None:
 
     with listening("127.0.0.1", "127.0.0.2") as servers:
         port = port_of(servers[0])
-        dialer = Dialer(AddressPolicy(["http://intra.example/"]), resolve)
+        dialer = Dialer(AddressPolicy([f"http://intra.example:{port}/"]), resolve)
         (await dialer("intra.example", port, Steps())).close()
         fault = (await faulty(dialer, "intra.example", port)).fault
         assert fault.reason is Reason.BLOCKED_ADDRESS
@@ -192,9 +203,82 @@ async def test_a_seed_that_changes_to_another_address_is_blocked() -> None:
 
 async def test_another_name_that_leads_to_a_private_address_opens_nothing() -> None:
     with listening("127.0.0.1") as [server]:
-        dialer = Dialer(AddressPolicy(["http://intra.example/"]), leads_to("127.0.0.1"))
+        port = port_of(server)
+        dialer = Dialer(AddressPolicy([f"http://intra.example:{port}/"]), leads_to("127.0.0.1"))
         for _ in range(2):
-            fault = (await faulty(dialer, "evil.example", port_of(server))).fault
+            fault = (await faulty(dialer, "evil.example", port)).fault
+            assert fault.reason is Reason.BLOCKED_ADDRESS
+        assert visits(server) == 0
+        # Not even after the seed's own name.
+        (await dialer("intra.example", port, Steps())).close()
+        assert (await faulty(dialer, "evil.example", port)).fault.detail.endswith(REMEDY)
+        assert visits(server) == 1
+
+
+async def test_another_port_of_a_seeds_name_or_address_is_blocked() -> None:
+    with listening("127.0.0.1") as [own], listening("127.0.0.1") as [other]:
+        port = port_of(own)
+        seeds = [f"http://intra.example:{port}/", f"http://127.0.0.1:{port}/"]
+        dialer = Dialer(AddressPolicy(seeds), either({"intra.example": ["127.0.0.1"]}))
+        for host in ("intra.example", "127.0.0.1"):
+            (await dialer(host, port, Steps())).close()
+            fault = (await faulty(dialer, host, port_of(other))).fault
+            assert fault.reason is Reason.BLOCKED_ADDRESS
+            assert f"its seed opens only port {port}; name this URL as a seed" in fault.detail
+        assert [visits(server) for server in (own, other)] == [2, 0]
+
+
+@pytest.mark.parametrize("first", ["public", "private"])
+async def test_the_second_choice_of_a_seeds_mixed_lookup_is_never_contacted(first: str) -> None:
+    contacts: list[str] = []
+
+    async def connect(address: str, port: int) -> socket.socket:
+        await trio.lowlevel.checkpoint()
+        contacts.append(address)
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "refused")
+
+    found = ["93.184.216.34", "127.0.0.1", "2606:4700::1111", "::1", "169.254.169.254"]
+    resolve = leads_to(*(found if first == "public" else found[::-1]))
+    policy = AddressPolicy(["http://seed.example/"])
+    dialer = Dialer(policy, resolve, stagger=0, connect=connect)
+    for _ in range(2):
+        fault = (await faulty(dialer, "seed.example")).fault
+        assert fault.reason is Reason.CONNECTION_REFUSED
+        # On a machine without IPv6, a company's own host may have no other way.
+        assert fault.detail.endswith(
+            "; its private addresses were not tried: name them with --allow-private"
+        )
+    assert sorted(contacts) == ["2606:4700::1111"] * 2 + ["93.184.216.34"] * 2
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        AddressPolicy(["http://other.example/"]),
+        AddressPolicy(["http://seed.example/"], public_only=True),
+        AddressPolicy(["http://seed.example/"], ["127.0.0.1"]),
+    ],
+)
+async def test_addresses_that_are_not_withheld_from_a_seed_are_not_told(
+    policy: AddressPolicy,
+) -> None:
+    async def connect(address: str, port: int) -> socket.socket:
+        await trio.lowlevel.checkpoint()
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "refused")
+
+    dialer = Dialer(policy, leads_to("93.184.216.34", "127.0.0.1"), connect=connect)
+    fault = (await faulty(dialer, "seed.example")).fault
+    assert fault.detail == "seed.example refused the connection"
+
+
+async def test_with_public_only_a_seed_on_loopback_is_not_contacted() -> None:
+    with listening("127.0.0.1") as [server]:
+        port = port_of(server)
+        seeds = [f"http://127.0.0.1:{port}/", f"http://intra.example:{port}/"]
+        policy = AddressPolicy(seeds, public_only=True)
+        dialer = Dialer(policy, either({"intra.example": ["127.0.0.1"]}))
+        for host in ("127.0.0.1", "intra.example"):
+            fault = (await faulty(dialer, host, port)).fault
             assert fault.reason is Reason.BLOCKED_ADDRESS
         assert visits(server) == 0
 
@@ -641,13 +725,21 @@ async def test_where_to_connect_can_be_asked_for_alone() -> None:
     assert steps.phases == [Phase.RESOLVE, Phase.CONNECT]
 
 
-@pytest.mark.parametrize("host", ["127.0.0.2", "[::1]", "::1", "[::ffff:7f00:1]"])
-def test_a_host_that_is_a_refused_address_is_known_without_a_lookup(host: str) -> None:
+BLOCKED = ["127.0.0.2", "[::1]", "::1", "[::ffff:7f00:1]", "169.254.169.254"]
+BLOCKED += ["127.2", "0x7f.2", "2130706434", "127.0.0.2.", "[0:0::1]", "[::ffff:127.0.0.1]"]
+
+
+@pytest.mark.parametrize(("host", "port"), [*((host, 80) for host in BLOCKED), ("127.0.0.1", 81)])
+def test_a_host_that_is_a_refused_address_is_known_without_a_lookup(host: str, port: int) -> None:
     with pytest.raises(FetchError) as caught:
-        Dialer(AddressPolicy(["http://127.0.0.1/"])).check_literal(host)
+        Dialer(AddressPolicy(["http://127.0.0.1/", "http://169.254.169.254/"])).check_literal(
+            host, port
+        )
     assert caught.value.fault.reason is Reason.BLOCKED_ADDRESS
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "8.8.8.8", "[2606:4700::1]", "localhost"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.1", "8.8.8.8", "[2606:4700::1]", "localhost", "1.2.3.999", "a b"]
+)
 def test_any_other_host_passes_without_a_lookup(host: str) -> None:
-    Dialer(AddressPolicy(["http://127.0.0.1/"])).check_literal(host)
+    Dialer(AddressPolicy(["http://127.0.0.1/"])).check_literal(host, 80)

@@ -161,6 +161,8 @@ def _sitemaps(options: CrawlOptions, seeds: Iterable[str]) -> Sitemaps:
 def _fetch(options: CrawlOptions) -> HttpFetch:
     if options.proxy is not None and options.trust_env:
         raise click.UsageError("use --proxy or --trust-env, not both")
+    if options.allow_private and options.public_only:
+        raise click.UsageError("use --allow-private or --public-only, not both")
     try:
         return HttpFetch(
             seeds=options.seeds,
@@ -171,6 +173,8 @@ def _fetch(options: CrawlOptions) -> HttpFetch:
             cookies=CookieStore() if options.cookies else None,
             timeout=options.timeout,
             allow_private=options.allow_private,
+            public_only=options.public_only,
+            cacert=options.cacert,
             insecure_hosts=options.insecure_hosts,
             http2=options.http2,
             proxy=options.proxy,

@@ -329,6 +329,13 @@ class CrawlOptions(SharedOptions):
         is_flag=True,
         help="Store the cookies that a host sets, and send them back to it.",
     )
+    cacert: str | None = option(
+        Group.CONNECTIONS,
+        "--cacert",
+        metavar="FILE",
+        help="Verify certificates against the authorities in FILE (PEM) only. Without it, those "
+        "of the environment variables SSL_CERT_FILE and SSL_CERT_DIR count, if one is set.",
+    )
     insecure_hosts: tuple[str, ...] = option(
         Group.CONNECTIONS,
         "--insecure-host",
@@ -345,6 +352,13 @@ class CrawlOptions(SharedOptions):
         metavar="CIDR",
         multiple=True,
         help="Connect to this private address or network too, such as 10.0.0.0/8. Repeatable.",
+    )
+    public_only: bool = option(
+        Group.CONNECTIONS,
+        "--public-only",
+        is_flag=True,
+        help="Connect to public addresses only, even for the given URLs: for URLs that others "
+        "choose.",
     )
     http2: bool = option(
         Group.CONNECTIONS,

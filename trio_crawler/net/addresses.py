@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from ipaddress import (
     IPv4Address,
@@ -15,23 +15,39 @@ from ipaddress import (
 from typing import NamedTuple, TypeAlias
 
 from trio_crawler.arguments import ArgumentError
-from trio_crawler.page.urls import host
+from trio_crawler.page.urls import authority, normalise
+from trio_crawler.page.urls import host as url_host
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Block: TypeAlias = IPv4Network | IPv6Network
 
 _CACHED = 4096
+_NO_ADDRESSES: frozenset[Address] = frozenset()
+_WEB_PORTS = frozenset({80, 443})
+_METADATA_KIND = "a cloud metadata address"
 
+# The services that tell a machine in a cloud its secrets. Most clouds use 169.254.169.254.
+_METADATA = frozenset(
+    map(
+        ip_address,
+        (
+            *("169.254.169.254", "fd00:ec2::254"),
+            *("169.254.170.2", "169.254.170.23", "fd00:ec2::23"),  # Amazon: containers
+            "fd20:ce::254",  # Google
+            "168.63.129.16",  # Azure; the rest of its block is public
+            "100.100.100.200",  # Alibaba
+            "192.0.0.192",  # Oracle
+            "169.254.0.23",  # Tencent
+            *("169.254.42.42", "fd00:42::42"),  # Scaleway
+        ),
+    )
+)
 # The IANA special-purpose address registries (RFC 6890, RFC 8190) and the multicast registries;
 # the first match counts. `ipaddress.is_global` is not used: it calls multicast and ::127.0.0.1
 # global, and its value for other blocks depends on the patch version of Python.
-_METADATA = "a cloud metadata address"
 _V4: tuple[tuple[IPv4Network, str], ...] = tuple(
     (IPv4Network(network), kind)
     for network, kind in (
-        ("169.254.169.254/32", _METADATA),
-        ("100.100.100.200/32", _METADATA),  # Alibaba
-        ("168.63.129.16/32", _METADATA),  # Azure; the rest of its block is public
         ("0.0.0.0/32", "the unspecified address"),
         ("0.0.0.0/8", "an address of this network"),  # RFC 791, 3.2
         ("10.0.0.0/8", "a private address"),  # RFC 1918
@@ -54,7 +70,6 @@ _V4: tuple[tuple[IPv4Network, str], ...] = tuple(
 _V6: tuple[tuple[IPv6Network, str], ...] = tuple(
     (IPv6Network(network), kind)
     for network, kind in (
-        ("fd00:ec2::254/128", _METADATA),  # Amazon
         ("::/128", "the unspecified address"),
         ("::1/128", "a loopback address"),
         ("::/96", "an IPv4-compatible address"),  # RFC 4291, 2.5.5.1
@@ -83,75 +98,159 @@ _CARRIERS = (
 
 
 class _Judgement(NamedTuple):
-    """The kind of an address, None for a public one, and the `forms` in which it can be opened."""
+    """The kind of an address, None for a public one, and the `forms` in which it can be opened.
+
+    `metadata` is whether it leads to a service of a cloud that holds secrets.
+    """
 
     kind: str | None
     forms: tuple[Address, ...] = ()
+    metadata: bool = False
 
 
 class AddressPolicy:
     """The addresses a crawl may connect to: public ones, and others that are opened.
 
-    A seed with an address as its host opens exactly that address. A seed with a name opens the
-    addresses of the first lookup of that name; later lookups open no other address.
-    `allow_private` has addresses and networks ("10.0.0.0/8") to open, together with their
-    IPv4-mapped addresses. Seeds must be normalised URLs.
+    A seed opens private addresses for its own host, at its own port; the ports 80 and 443 open
+    each other. If its host is an address, that is the address. If it is a name, all addresses of
+    the first lookup of that name are opened, unless one of them is public: then none is. Later
+    lookups open no other address. No seed opens a metadata address of a cloud, nor does any with
+    `public_only`. Seeds must be normalised URLs.
 
-    Raises ValueError, naming the entry, if one of `allow_private` is neither.
+    `allow_private` has addresses and networks ("10.0.0.0/8") to open for every host and port,
+    metadata addresses too, together with their IPv4-mapped addresses.
+
+    Raises ValueError, naming the entry, if one of `allow_private` is neither, and if there is one
+    with `public_only`.
     """
 
-    def __init__(self, seeds: Iterable[str] = (), allow_private: Iterable[str] = ()) -> None:
-        hosts = {bare(host(seed)) for seed in seeds}
-        parsed = {host: parse_address(host) for host in hosts}
-        self._opened: set[Address] = {found for found in parsed.values() if found is not None}
-        self._names = {host for host, found in parsed.items() if found is None}
-        self._not_looked_up = set(self._names)
+    def __init__(
+        self,
+        seeds: Iterable[str] = (),
+        allow_private: Iterable[str] = (),
+        *,
+        public_only: bool = False,
+    ) -> None:
         self._allowed = tuple(map(_block, allow_private))
+        if self._allowed and public_only:
+            raise ValueError("allow_private and public_only exclude each other: give one of them")
+        self._public_only = public_only
+        # By the hosts of the seeds: the ports, and the private addresses that are opened at them.
+        # A name that was not looked up is not among the latter.
+        self._ports: dict[str, frozenset[int]] = {}
+        self._opened: dict[str, frozenset[Address]] = {}
+        # The private addresses of first lookups with a public one.
+        self._withheld: dict[str, frozenset[Address]] = {}
+        for name, ports in map(_host_and_ports, seeds):
+            known = self._ports.setdefault(name, ports)
+            if known is not ports:
+                self._ports[name] = known | ports
+        for name in self._ports:
+            if parse_address(name) is not None:
+                self.record(name, [name])
 
     def __repr__(self) -> str:
-        opened, allowed = len(self._opened), len(self._allowed)
+        opened, allowed = sum(map(len, self._opened.values())), len(self._allowed)
         return f"<AddressPolicy: {opened} addresses opened, {allowed} networks allowed>"
 
     def record(self, host: str, addresses: Sequence[str]) -> None:
-        """Open the addresses of the first lookup of `host`, if `host` is the name of a seed."""
-        if addresses and host in self._not_looked_up:
-            self._not_looked_up.remove(host)
-            for kind, forms in map(_judge, addresses):
-                if kind is not None:
-                    self._opened.update(forms[:1])
+        """Open the addresses of the first lookup of `host`, if it is the host of a seed."""
+        host = _key(host)
+        if not addresses or host not in self._ports or host in self._opened:
+            return
+        private = frozenset(
+            form
+            for each in map(_judge, addresses)
+            if each.kind is not None and not each.metadata
+            for form in each.forms[:1]
+        )
+        self._opened[host] = _NO_ADDRESSES
+        if self._public_only or not private:
+            return
+        # An answer of a public and a private address is how a stranger's name leads inside.
+        if any(_judge(address.partition("%")[0]).kind is None for address in addresses):
+            self._withheld[host] = private
+        else:
+            self._opened[host] = private
 
-    def block_reason(self, host: str, address: str) -> str | None:
+    def block_reason(self, host: str, port: int, address: str) -> str | None:
         """Return a sentence why `address`, looked up for `host`, is blocked; None if it is not.
 
         `address` may be in brackets. Any other text than an address is blocked.
         """
-        kind, forms = _judge(address)
-        if kind is None or self._is_opened(forms):
+        judged = _judge(address)
+        if judged.kind is None or self._is_allowed(judged.forms):
             return None
-        sentence = f"{_subject(bare(host), bare(address))} {kind}"
-        if not forms:
+        sentence = f"{_subject(bare(host), bare(address))} {judged.kind}"
+        host = _key(host)
+        is_opened = judged.forms[:1] and judged.forms[0] in self._opened.get(host, ())
+        if is_opened and port in self._ports[host]:
+            return None
+        if not judged.forms:
             return sentence
-        if host in self._names:
-            return f"{sentence} that was not in its first lookup; name it with --allow-private"
-        return f"{sentence}; name it as a seed or with --allow-private"
+        return sentence + self._remedy(host, judged, bool(is_opened))
 
-    def _is_opened(self, forms: tuple[Address, ...]) -> bool:
-        if forms and forms[0] in self._opened:
-            return True
+    def withheld(self, host: str) -> str:
+        """Return a sentence if addresses of a seed are withheld for a public one; else nothing."""
+        if all(self._is_allowed((each,)) for each in self._withheld.get(_key(host), ())):
+            return ""
+        return "its private addresses were not tried: name them with --allow-private"
+
+    def _is_allowed(self, forms: tuple[Address, ...]) -> bool:
         return any(form in network for form in forms for network in self._allowed)
+
+    def _remedy(self, host: str, judged: _Judgement, is_opened: bool) -> str:
+        if self._public_only:
+            return "; with --public-only no seed opens it"
+        if judged.metadata:
+            return "; only --allow-private opens it"
+        if is_opened:
+            ports = ", ".join(map(str, sorted(self._ports[host])))
+            own = f", and its seed opens only port {ports}"
+            return f"{own}; name this URL as a seed, or the address with --allow-private"
+        if host not in self._ports:
+            return "; name it as a seed or with --allow-private"
+        why = " that was not in its first lookup"
+        if judged.forms[0] in self._withheld.get(host, ()):
+            why = ", and its first lookup had a public one too"
+        return f"{why}; name it with --allow-private"
 
 
 def parse_address(host: str) -> Address | None:
     """Return the address that a host is, in brackets or not; None for a name."""
+    host = bare(host)
+    if ":" not in host and not host[-1:].isdigit():
+        # A million seeds would take a minute of ValueErrors.
+        return None
     try:
-        return ip_address(bare(host))
+        return ip_address(host)
     except ValueError:
         return None
+
+
+def as_in_url(host: str) -> str:
+    """Return a host as normalised URLs have it: `0x7f.1` is 127.0.0.1. Raises ValueError."""
+    return bare(
+        url_host(normalise(f"http://[{bare(host)}]/" if ":" in host else f"http://{host}/"))
+    )
 
 
 def bare(host: str) -> str:
     """Return a host without the brackets of an IPv6 address."""
     return host.removeprefix("[").removesuffix("]")
+
+
+def _key(host: str) -> str:
+    """Return a host as seeds have it, without brackets."""
+    found = parse_address(host)
+    return host if found is None else str(found)
+
+
+def _host_and_ports(seed: str) -> tuple[str, frozenset[int]]:
+    """Return the host of a normalised URL, and the ports that it opens."""
+    name = url_host(seed)
+    port = int(authority(seed)[len(name) + 1 :] or 80)
+    return _key(name), _WEB_PORTS if port in _WEB_PORTS else frozenset({port})
 
 
 @lru_cache(maxsize=_CACHED)
@@ -160,20 +259,27 @@ def _judge(address: str) -> _Judgement:
     if found is None:
         return _Judgement("not an address")
     if isinstance(found, IPv4Address):
-        return _Judgement(_kind_v4(found), (found,))
+        return _Judgement(_kind_v4(found), (found,), found in _METADATA)
     if found.scope_id is not None:
         # The scope names an interface of this machine; no URL can have one.
         return _Judgement("an address with a scope, which is never connected to")
-    if found in _MAPPED:
-        return _Judgement(_kind_v6(found), (found, _inner(found, 0)))
-    return _Judgement(_kind_v6(found), (found,))
+    forms = (found, _inner(found, 0)) if found in _MAPPED else (found,)
+    kind = _kind_v6(found)
+    way = next(filter(_METADATA.__contains__, _embedded(found, whole=kind is not None)), None)
+    if way is not None:
+        return _Judgement(f"a way to {way}, {_METADATA_KIND}", forms, metadata=True)
+    return _Judgement(kind, forms, found in _METADATA)
 
 
 def _kind_v4(address: IPv4Address) -> str | None:
+    if address in _METADATA:
+        return _METADATA_KIND
     return next((kind for network, kind in _V4 if address in network), None)
 
 
 def _kind_v6(address: IPv6Address) -> str | None:
+    if address in _METADATA:
+        return _METADATA_KIND
     for carrier, shift in _CARRIERS:
         if address in carrier:
             inner = _inner(address, shift)
@@ -187,6 +293,24 @@ def _kind_v6(address: IPv6Address) -> str | None:
 
 def _inner(address: IPv6Address, shift: int) -> IPv4Address:
     return IPv4Address(int(address) >> shift & 0xFFFF_FFFF)
+
+
+def _embedded(address: IPv6Address, *, whole: bool) -> Iterator[IPv4Address]:
+    """Yield the IPv4 addresses to which a network may translate an address.
+
+    Without `whole`, yield only the one in the last 32 bits, which most networks use: other bits of
+    a public address belong to the prefix of a site.
+    """
+    octets = address.packed
+    yield IPv4Address(octets[12:])
+    if not whole:
+        return
+    # RFC 6052, 2.2: after a prefix of 32 to 64 bits, around the octet in the middle.
+    halves = octets[:8] + octets[9:]
+    yield from (IPv4Address(halves[start : start + 4]) for start in range(4, 9))
+    # RFC 3056, 2: 6to4. RFC 4380, 4: Teredo, with all bits inverted.
+    yield IPv4Address(octets[2:6])
+    yield IPv4Address(int(address) & 0xFFFF_FFFF ^ 0xFFFF_FFFF)
 
 
 def _subject(host: str, address: str) -> str:

@@ -6,13 +6,14 @@ import errno
 import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from itertools import chain, zip_longest
 from typing import TypeAlias
 
 import trio
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.addresses import AddressPolicy, parse_address
+from trio_crawler.net.addresses import AddressPolicy, as_in_url, parse_address
 from trio_crawler.net.errors import FetchError, connect_fault
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.resolve import Resolve, Resolver, server_name
@@ -82,7 +83,7 @@ class Dialer:
         addresses = await self.addresses(host, port, progress)
         sock, errors = await self._first(addresses, port)
         if sock is None:
-            raise _fetch_error(errors, server_name(host, port))
+            raise _fetch_error(errors, server_name(host, port), self._policy.withheld(host))
         return sock
 
     async def addresses(self, host: str, port: int, progress: Progress) -> list[str]:
@@ -90,16 +91,21 @@ class Dialer:
         progress.phase = Phase.RESOLVE
         found = await self._resolve(host, port)
         progress.phase = Phase.CONNECT
-        return _interleaved(self._allowed(host, found))[:MAX_ADDRESSES]
+        return _interleaved(self._allowed(host, port, found))[:MAX_ADDRESSES]
 
-    def check_literal(self, host: str) -> None:
-        """Raise FetchError(BLOCKED_ADDRESS) for a host that is an address and is blocked."""
+    def check_literal(self, host: str, port: int) -> None:
+        """Raise FetchError(BLOCKED_ADDRESS) for a host that is an address and is blocked.
+
+        An address may be spelled as in no normalised URL, such as 127.1: a proxy would know it.
+        """
+        with suppress(ValueError):
+            host = as_in_url(host)
         if parse_address(host) is not None:
-            self._allowed(host, [host.strip("[]")])
+            self._allowed(host, port, [host])
 
-    def _allowed(self, host: str, found: Sequence[str]) -> list[str]:
+    def _allowed(self, host: str, port: int, found: Sequence[str]) -> list[str]:
         self._policy.record(host, found)
-        reasons = {address: self._policy.block_reason(host, address) for address in found}
+        reasons = {address: self._policy.block_reason(host, port, address) for address in found}
         allowed = [address for address in found if reasons[address] is None]
         if not allowed:
             detail = next(filter(None, reasons.values()), f"{host} has no address")
@@ -162,9 +168,13 @@ def _interleaved(addresses: Sequence[str]) -> list[str]:
     return [address for address in alternating if address is not None]
 
 
-def _fetch_error(errors: Sequence[OSError], server: str) -> FetchError:
-    """Return the most useful error. Raises the first one if none is an error of the network."""
+def _fetch_error(errors: Sequence[OSError], server: str, more: str) -> FetchError:
+    """Return the most useful error, with `more` if that is not empty.
+
+    Raises the first error if none is an error of the network.
+    """
     fault = connect_fault(errors, server)
     if fault is None:
         raise errors[0]
-    return FetchError(fault.reason, fault.detail, Phase.CONNECT)
+    detail = f"{fault.detail}; {more}" if more else fault.detail
+    return FetchError(fault.reason, detail, Phase.CONNECT)

@@ -44,6 +44,9 @@ _CONNECTING = {
 }
 _NO_SUCH_NAME = _numbers(socket, "EAI_NONAME", "EAI_NODATA", "EAI_FAIL")
 _EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
+# X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN,
+# X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE
+_UNKNOWN_AUTHORITY = (18, 19, 20, 21)
 # OpenSSL's reason if the first bytes are not a TLS record.
 _NO_RECORD = "WRONG_VERSION_NUMBER"
 
@@ -114,10 +117,12 @@ def tls_fault(error: Exception, server: str, received: int | None) -> Fault | No
 
 
 def _certificate(error: ssl.SSLCertVerificationError, server: str) -> str:
-    if getattr(error, "verify_code", None) == _EXPIRED:
+    code = getattr(error, "verify_code", None)
+    if code == _EXPIRED:
         return f"the certificate of {server} has expired"
     why = getattr(error, "verify_message", None) or str(error)
-    return f"the certificate of {server} cannot be trusted: {one_line(why)}"
+    remedy = "; name its authority with --cacert" if code in _UNKNOWN_AUTHORITY else ""
+    return f"the certificate of {server} cannot be trusted: {one_line(why)}{remedy}"
 
 
 def _sentence(reason: Reason, number: int, server: str, received: int | None) -> str:

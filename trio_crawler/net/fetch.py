@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import httpx
@@ -54,15 +55,22 @@ class HttpFetch(Fetcher):
     the origins of `seeds`. `cookies` stores and sends cookies; without a `CookieStore` there are
     no cookies.
 
-    The fetch connects only to public addresses, to those of `seeds`, and to those in
-    `allow_private` (`10.0.0.0/8`, `192.168.1.7`). Certificates are verified against the list of
-    the certifi package, or by `tls`, except those of `insecure_hosts` (names or addresses, without
-    a port).
+    The fetch connects to public addresses, and to private ones in three cases. A seed that is an
+    address opens it, at the seed's port. A seed that is a name opens, for this name and the seed's
+    port, the addresses of the first lookup, unless one of them is public. The ports 80 and 443 of
+    a seed open each other. `allow_private` opens addresses and networks (`10.0.0.0/8`,
+    `192.168.1.7`) for every name and port; only it opens the metadata addresses of clouds. With
+    `public_only`, for URLs that strangers choose, seeds open nothing.
+
+    Certificates are verified by `tls`, or against the authorities in `cacert`, a file in PEM, else
+    those that the environment names with SSL_CERT_FILE and SSL_CERT_DIR, else the list of the
+    certifi package. Certificates of `insecure_hosts` (names or addresses, without a port) are not
+    verified.
 
     With `http2` an https server is requested by HTTP/2 if it supports that. `proxy` is the URL of
     a proxy for all requests; `trust_env` uses the proxies of HTTP_PROXY, HTTPS_PROXY, ALL_PROXY
     and NO_PROXY instead. A proxy looks up names itself and may connect to any address: then only
-    an address that is written in a URL is checked.
+    an address that is written in a URL is checked, with `public_only` too.
 
     The caller closes the fetch, by `async with` or `aclose`.
 
@@ -85,8 +93,10 @@ class HttpFetch(Fetcher):
         timeout: float = TIMEOUT,
         max_bytes: int = MAX_BYTES,
         allow_private: Iterable[str] = (),
+        public_only: bool = False,
         insecure_hosts: Iterable[str] = (),
         tls: ssl.SSLContext | None = None,
+        cacert: str | Path | None = None,
         http2: bool = False,
         proxy: str | httpx.URL | None = None,
         trust_env: bool = False,
@@ -94,8 +104,10 @@ class HttpFetch(Fetcher):
         seeds = web_urls("seeds", seeds)
         defaults = default_fields(user_agent, contact)
         requests = Requests(defaults, seeds=seeds, headers=headers, auth=auth, cookies=cookies)
-        security = Security(tls, insecure_hosts)
-        wire = Wire(seeds=seeds, allow_private=allow_private, security=security)
+        security = Security(tls, insecure_hosts, cacert)
+        wire = Wire(
+            seeds=seeds, allow_private=allow_private, public_only=public_only, security=security
+        )
         check_flag("http2", http2)
         check_flag("trust_env", trust_env)
         super().__init__(

@@ -12,6 +12,7 @@ from importlib import import_module
 import httpx
 
 from trio_crawler.arguments import (
+    check_flag,
     check_function,
     check_kind,
     check_number,
@@ -57,11 +58,10 @@ class Wire(httpx.AsyncBaseTransport):
     descriptors that the process may have). They are not reused after `keepalive` seconds; expired
     ones are closed when another request begins or ends.
 
-    The wire connects only to public addresses, to those of the `seeds`, and to those in
-    `allow_private` (`10.0.0.0/8`, `192.168.1.7`). `security` verifies certificates, `resolve`
-    looks up names. A body may have `max_bytes` bytes as sent. Of httpx's timeouts, the sum of
-    connect and read bounds the seconds until the head is received, and read bounds each wait for
-    more of the body.
+    The wire connects to public addresses; `seeds`, `allow_private` and `public_only` are as in
+    `HttpFetch`. `security` verifies certificates, `resolve` looks up names. A body may have
+    `max_bytes` bytes as sent. Of httpx's timeouts, the sum of connect and read bounds the seconds
+    until the head is received, and read bounds each wait for more of the body.
 
     The stream of a response must be read to its end or closed. The caller closes the wire, by
     `async with` or `aclose`; that also ends the requests in flight.
@@ -77,6 +77,7 @@ class Wire(httpx.AsyncBaseTransport):
         *,
         seeds: Iterable[str | httpx.URL] = (),
         allow_private: Iterable[str] = (),
+        public_only: bool = False,
         security: Security | None = None,
         resolve: Resolve | None = None,
         max_idle: int | None = None,
@@ -93,7 +94,8 @@ class Wire(httpx.AsyncBaseTransport):
         check_whole("max_bytes", max_bytes, least=1)
         seeds = web_urls("seeds", seeds)
         allowed = several_strings("allow_private", allow_private)
-        self.dial = Dialer(AddressPolicy(seeds, allowed), resolve)
+        check_flag("public_only", public_only)
+        self.dial = Dialer(AddressPolicy(seeds, allowed, public_only=public_only), resolve)
         self._security = security or Security()
         idle = _default_max_idle() if max_idle is None else max_idle
         self._pool = Pool(idle, keepalive, self._close)

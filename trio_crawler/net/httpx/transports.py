@@ -83,7 +83,7 @@ class OriginTransports(httpx.AsyncBaseTransport):
         origin = origin_of(request)
         proxy = self._proxies(origin)
         if proxy is not None:
-            self._dial.check_literal(origin[1])
+            self._dial.check_literal(origin[1], origin[2])
             _target_whole_url(httpx.URL(proxy), request)
         await self._close_unusable(origin)
         if origin not in self._transports:
@@ -113,7 +113,7 @@ class OriginTransports(httpx.AsyncBaseTransport):
         transport = httpx.AsyncHTTPTransport(
             verify=self._security.context(origin[1]),
             http2=self._http2,
-            proxy=proxy,
+            proxy=None if proxy is None else self._proxy(proxy),
             trust_env=False,
             limits=httpx.Limits(
                 max_keepalive_connections=None if proxy is None else 0,
@@ -124,6 +124,14 @@ class OriginTransports(httpx.AsyncBaseTransport):
         url = None if proxy is None else httpx.URL(proxy)
         set_network_backend(transport, Backend(dial, self._counts, url))
         return transport
+
+    def _proxy(self, proxy: str) -> httpx.Proxy:
+        """Return a proxy with the context that verifies its certificate, if it has one."""
+        url = httpx.URL(proxy)
+        if url.scheme != "https":
+            return httpx.Proxy(url)
+        host = url.raw_host.decode("ascii")
+        return httpx.Proxy(url, ssl_context=self._security.context(host))
 
     def _remember(self, origin: Origin, transport: _OriginTransport) -> None:
         self._without_http2[origin] = None
