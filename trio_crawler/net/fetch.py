@@ -15,6 +15,7 @@ from trio_crawler.net.head import Fields, Head
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import (
     DEFAULT_USER_AGENT,
+    Auth,
     Headers,
     Requests,
     Target,
@@ -50,9 +51,10 @@ class HttpFetch(Fetcher):
     has an empty body.
 
     `user_agent`, which is also an attribute of the fetch, is sent to every server; so is
-    `contact`, an e-mail address, in From. `headers` and `auth` (user, password) are sent only to
-    the origins of `seeds`. `cookies` stores and sends cookies; without a `CookieStore` there are
-    no cookies.
+    `contact`, an e-mail address, in From. `headers` and `auth` are sent only to the origins of
+    `seeds`. `auth` is one (user, password) for all of them, or a mapping from a URL to the (user,
+    password) for its origin. A user or password in a URL of `seeds` is ignored. `cookies` stores
+    and sends cookies; without a `CookieStore` there are no cookies.
 
     The fetch connects only to public addresses, to those of `seeds`, and to those in
     `allow_private` (`10.0.0.0/8`, `192.168.1.7`). Certificates are verified against the list of
@@ -80,7 +82,7 @@ class HttpFetch(Fetcher):
         user_agent: str | None = None,
         contact: str | None = None,
         headers: Headers = (),
-        auth: tuple[str, str] | None = None,
+        auth: Auth | None = None,
         cookies: CookieStore | None = None,
         timeout: float = TIMEOUT,
         max_bytes: int = MAX_BYTES,
