@@ -326,8 +326,8 @@ def _account(statistics: Statistics) -> str:
 
 
 def hints(summary: Summary, facts: CrawlFacts) -> list[str]:
-    """Return advice for a crawl that found no page, or that robots.txt restricts or slows."""
-    return [*_redirect_hints(summary), *_robots_hints(summary, facts)]
+    """Return advice for a crawl that found no page, was restricted, or had idle workers."""
+    return [*_redirect_hints(summary), *_robots_hints(summary, facts), *_worker_hints(facts)]
 
 
 def _redirect_hints(summary: Summary) -> list[str]:
@@ -352,6 +352,18 @@ def _robots_hints(summary: Summary, facts: CrawlFacts) -> list[str]:
         for host, delay in sorted(delays)[:_MAX_HINTS]
     )
     return [f"{line} {_IGNORE_ROBOTS}" for line in lines]
+
+
+def _worker_hints(facts: CrawlFacts) -> list[str]:
+    hosts, politeness = len(facts.hosts), facts.politeness
+    if not facts.workers_chosen or not hosts or politeness is None or politeness.adaptive:
+        return []
+    if hosts * politeness.per_host >= facts.workers:
+        return []
+    return [
+        f"--max-tasks {facts.workers} was too much for {count(hosts, 'host')}, each of which got "
+        f"at most {politeness.per_host} requests at once (--per-host)"
+    ]
 
 
 # Walks.
