@@ -8,13 +8,18 @@ import subprocess
 import sys
 from dataclasses import fields
 from inspect import signature
+from urllib.parse import unquote
 
+import ada_url
+import click
 import pytest
 from cli.asked import pages
 from cli.command import crawl, environment
+from hypothesis import example, given
+from hypothesis import strategies as st
 from sites.raw import html, threaded_raw_server
 
-from trio_crawler import Crawler, HttpFetch, Limits, Politeness, __version__
+from trio_crawler import Crawler, HttpFetch, Limits, Politeness, __version__, normalise
 from trio_crawler.cli.declaration import Group
 from trio_crawler.cli.main import command, main
 from trio_crawler.cli.options import CrawlOptions
@@ -309,6 +314,9 @@ SECRETS = [
     ["http://user:s3cret@127.0.0.1/", "http://user:other@127.0.0.1/"],
     ["--header", "Authorization: x", "http://user:s3cret@127.0.0.1/"],
     ["--auth", "user:s3cret", "http://u:s3cret@127.0.0.1/"],
+    ["http://user:s3cret@/127.0.0.1"],
+    ["http://user:s3cret@\t\\127.0.0.1"],
+    ["--under", "http:/\t/user:s3cret@127.0.0.1", URL],
     ["s3cret@127.0.0.1"],
     ["http://s3cret@127.0.0.1"],
     ["mailto:s3cret@127.0.0.1"],
@@ -531,7 +539,7 @@ def test_a_url_without_a_scheme_gets_http(word, url):
         ("http://:word@x", "http://x", ("", "word")),
         ("http:/me:word@x", "http:/x", ("me", "word")),
         ("HTTP:\\\\me:word@x\\a@b", "HTTP:\\\\x\\a@b", ("me", "word")),
-        ("http:///\tme:word@x", "http:///\tx", ("me", "word")),
+        ("http:///\tme:wo\nrd@x", "http:///x", ("me", "word")),
         ("http:me:word@x", "http:x", ("me", "word")),
         ("http://me:a:b@c@x/", "http://x/", ("me", "a:b@c")),
         ("http://m%C3%A9:%40%3A%2F%25@x/", "http://x/", ("m\xe9", "@:/%")),
@@ -545,6 +553,36 @@ def test_a_user_before_the_host_is_a_login_wherever_the_url_goes_on(word, url, l
     params = command.make_context("trio-crawler", [word]).params
     assert params["seeds"] == (url,)
     assert params["logins"] == (((url, login),) if login else ())
+
+
+PARTS = ["http", "HTTP", "ftp", *":/\\@?#%0uh", "//", "[::1]", "%40", "%3A", "é", " ", "\t", "\n"]
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=9), st.booleans())
+@example(["u:p", "@", "/", "h"], True)
+@example(["u:p", "@", "\t", "\\", "h"], True)
+def test_host_user_and_password_are_those_of_the_url_standard(parts, with_scheme):
+    word = ("http://" if with_scheme else "") + "".join(parts)
+    try:
+        params = command.make_context("trio-crawler", ["--", word]).params
+    except click.UsageError:
+        return
+    (seed,), logins = params["seeds"], params["logins"]
+    try:
+        url = normalise(seed)
+    except ValueError:
+        return
+    bare = re.sub("[\t\n]", "", word.strip())
+    whole = (
+        bare
+        if re.match("[a-z]+://|https?:(?![0-9]+([/?#\\\\]|$))", bare, re.I)
+        else f"http://{bare}"
+    )
+    standard = ada_url.URL(whole)
+    assert url == normalise(whole)
+    user, password = ((unquote(part)) for part in (standard.username, standard.password))
+    found = [(each[0], each[1] or "") for _, each in logins] or [("", "")]
+    assert not url.startswith("http") or found == [(user, password)]
 
 
 def test_the_password_in_a_url_is_not_in_a_traceback_by_the_options():

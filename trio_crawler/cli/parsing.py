@@ -20,7 +20,7 @@ from trio_crawler.cli.secrets import Login, line, lines
 _WEB = re.compile(r"https?:(?![0-9]+(?:[/?#\\]|$))", re.IGNORECASE)
 _SCHEME = re.compile(rf"[a-z][a-z0-9+.-]*://|{_WEB.pattern}", re.IGNORECASE)
 # All that a browser skips between the scheme and the host.
-_SLASHES = re.compile(r"[^:]*:[/\\\t\r\n]*")
+_SLASHES = re.compile(r"[^:]*:[/\\]*")
 # A word before a colon that no port follows is a scheme, or the user of a login.
 _WORD = re.compile(r"([a-z][a-z0-9+.-]*):(?![0-9]*(?:[/?#\\]|$))", re.IGNORECASE)
 _OTHER_SCHEMES = frozenset(
@@ -38,6 +38,7 @@ _FILE = re.compile(
 )
 # RFC 6265, 4.1.1: the name is a token. Browsers send more in a value than the RFC allows.
 _COOKIE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+=[^\x00-\x1f\x7f\ud800-\udfff]*")
+_LINE_ENDS = re.compile(r"[\t\r\n]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -63,8 +64,8 @@ def prefixes(context: click.Context, parameter: click.Parameter, given: Any) -> 
     for prefix in given:
         if not prefix.strip():
             raise click.BadParameter("an empty prefix: every URL begins with it")
-        if _SCHEME.match(prefix):
-            _refuse_userinfo(prefix)
+        if _SCHEME.match(plain := _LINE_ENDS.sub("", prefix.strip())):
+            _refuse_userinfo(plain)
     return tuple(given)
 
 
@@ -118,7 +119,8 @@ def _is_path(word: str) -> bool:
 
 def _url(url: str) -> str:
     """Return a URL with a scheme. Raises BadParameter, which says what another text is."""
-    url = url.strip()
+    # As the URL Standard does, so that both find the same host.
+    url = _LINE_ENDS.sub("", url.strip())
     if not url:
         raise click.BadParameter("an empty URL")
     if _SCHEME.match(url):
@@ -171,6 +173,9 @@ def _split_login(url: str) -> tuple[str, Login | None]:
         return url, None
     start = len(url) - len(_SLASHES.sub("", url, count=1))
     userinfo, _, host = authority.rpartition("@")
+    if not host:
+        # Without the user, the next part of the path would be the host.
+        raise click.BadParameter("a URL with a user needs a host after the @")
     plain = url[:start] + host + url[start + len(authority) :]
     user, colon, password = userinfo.partition(":")
     if ":" in _decoded(user):
