@@ -127,3 +127,15 @@ def test_help_that_cannot_be_written_is_one_line(words, output, why):
     result = shell(f'exec "$@" {output}', *words)
     assert result.returncode == 1
     assert result.stderr == f"trio-crawler: cannot write the text: {why}\n"
+
+
+def test_a_url_that_the_locale_cannot_encode_is_still_the_same_url():
+    site = {"/": html("/%C3%BCn%C3%AF/%C3%9F", title="ü"), "/%C3%BCn%C3%AF/%C3%9F": html()}
+    with threaded_raw_server(site) as server:
+        plain = crawl("-v", server.url)
+        ascii_only = crawl("-v", server.url, env=environment(PYTHONIOENCODING="ascii"))
+    assert f"{server.url}ünï/ß" in plain.stdout
+    assert f"{server.url}ünï/ß" in plain.stderr
+    for text in (ascii_only.stdout, ascii_only.stderr):
+        assert f"{server.url}%C3%BCn%C3%AF/%C3%9F\n" in text
+    assert '"\\xfc"' in ascii_only.stderr

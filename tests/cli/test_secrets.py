@@ -197,6 +197,11 @@ def test_a_netrc_file_that_others_can_read_is_told_and_read(home):
         (NETRC.replace("127", "128"), ["--netrc"], "~/.netrc has no entry for 127.0.0.1"),
         (f"{SECRET} x", ["--netrc"], "~/.netrc is no netrc file: line 1"),
         (f"machine h login {SECRET} passwort x", ["--netrc"], "is no netrc file: line 1"),
+        (
+            NETRC.replace("me", "m:e"),
+            ["--netrc-file", "~"],
+            "--netrc-file must have a user without",
+        ),
         (NETRC, ["--netrc", "--auth", "a:b"], "use --auth or --netrc, not both"),
         (NETRC, ["--netrc", "--netrc-file", "x"], "use --netrc or --netrc-file, not both"),
         (NETRC, ["--netrc", "--header", "Authorization: x"], "use --netrc or a --header Auth"),
@@ -208,6 +213,7 @@ def test_a_netrc_file_without_effect_is_one_line(text, words, told, home, monkey
     if text is not None:
         (home / ".netrc").write_text(text)
         (home / ".netrc").chmod(0o600)
+    words = [str(home / ".netrc") if word == "~" else word for word in words]
     monkeypatch.setattr("sys.argv", ["trio-crawler", *words, NO_URL])
     with pytest.raises(SystemExit) as left:
         main()

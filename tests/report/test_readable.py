@@ -77,6 +77,7 @@ def test_letters_of_one_script_are_shown(path: str) -> None:
         "%E3%85%A4",
         "%C2%AD%C3%BC",
         "e%CC%81",
+        "%E0%A4%A8%E0%A4%BC",
         "%E0%B8%B4%E0%B8%81",
         "%E0%B8%81%E0%B9%88%E0%B9%88%E0%B9%88%E0%B9%88",
         # Digits of other scripts, emoji, controls, spaces.

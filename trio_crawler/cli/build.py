@@ -69,7 +69,8 @@ def planned(options: CrawlOptions) -> Plan:
     with _errors_of():
         scope = _scope(options)
         seeds = tuple(dict.fromkeys(map(normalise, options.seeds)))
-        fetch = _fetch(options, seeds)
+        with _errors_of(auth="auth" if options.auth else "netrc_file"):
+            fetch = _fetch(options, seeds)
         make = partial(
             Crawler,
             seeds,

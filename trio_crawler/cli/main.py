@@ -11,6 +11,7 @@ import click
 
 from trio_crawler import __version__
 from trio_crawler.cli.declaration import GroupedCommand, parameters
+from trio_crawler.cli.encoding import ESCAPED
 from trio_crawler.cli.exit import (
     CLOSED_PIPE,
     FAULT,
@@ -72,9 +73,10 @@ def main() -> NoReturn:
     hide_arguments(secret_flags())
     if sys.stdout is None:
         sys.stdout = _closed_output()
-    if isinstance(sys.stdout, TextIOWrapper):
-        # A title that the locale cannot encode is written as escapes, as on standard error.
-        sys.stdout.reconfigure(errors="backslashreplace")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # For a title that the locale cannot encode, and for URLs that are shown readable.
+            stream.reconfigure(errors=ESCAPED)
     if sys.stderr is None:
         # Closed, as with 2>&-. To print, None would mean standard output.
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the end of the process
