@@ -372,7 +372,9 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "status": 404, "headers": httpx.Headers({"a": "b"}), "body": b"x", "request": b"GET",
     }),
     "CrawlFacts": (reported, {
-        "statistics": Statistics(admitted=9), "workers": 7, "seeds": ["http://b.test/"],
+        "statistics": Statistics(admitted=9), "workers": 7,
+        "workers_chosen": (True, {"workers": 7, "hosts": SLOW, "politeness": Politeness()}),
+        "seeds": ["http://b.test/"],
         "ended": "stopped", "insecure": ["site.test"], "wire": WireStatistics(made=3),
         "politeness": (Politeness(robots=False), {"hosts": SLOW}), "hosts": SLOW,
         "sitemaps": [MAP], "listing": (lambda url: None, {"sitemaps": [MAP]}),

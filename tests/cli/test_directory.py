@@ -311,6 +311,7 @@ SETTINGS = {
     "ignore_robots": False,
     "ignore_nofollow": True,
     "workers": 7,
+    "workers_chosen": True,
     "insecure_hosts": [],
     "warc": None,
     "version": __version__,

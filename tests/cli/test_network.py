@@ -403,6 +403,6 @@ def test_a_hard_limit_of_open_files_is_kept_and_the_crawl_lives_with_it():
         resource.setrlimit(resource.RLIMIT_NOFILE, (40, 60))
 
     with threaded_raw_server({"/": html("/a"), "/a": html()}) as server:
-        result = crawl("--max-tasks", "1000", server.url, preexec_fn=few_files)
+        result = crawl("-q", "--max-tasks", "1000", server.url, preexec_fn=few_files)
     assert (result.returncode, result.stderr) == (0, "")
     assert "2 pages" in result.stdout

@@ -91,3 +91,51 @@ def test_a_sitemap_is_not_written_to_what_is_no_plain_file():
     assert result.stderr.startswith(
         "trio-crawler: cannot write --sitemap-xml /dev/null: it is no plain file"
     )
+
+
+@pytest.mark.parametrize("closed", [">&-", ">&- <&-", ">&- 2>&-", ">&- 2>&- <&-"])
+def test_closed_standard_output_is_told_as_a_full_disk_is(closed, tmp_path):
+    with threaded_raw_server(SITE) as server:
+        result = shell(f'exec "$@" {closed}', "-o", str(tmp_path / "d"), server.url)
+        piped = shell(f'exec "$@" {closed}', "--jsonl", "-", server.url)
+    assert (result.returncode, piped.returncode) == (1, 1)
+    if "2>" not in closed:
+        assert result.stderr == "trio-crawler: cannot write the report: Bad file descriptor\n"
+        assert piped.stderr.startswith("trio-crawler: cannot write -: Bad file descriptor\n")
+    # No file of the crawl got the report.
+    assert "admitted 2 = 2 pages" in crawl("report", str(tmp_path / "d")).stdout
+
+
+HELP = [["--help"], ["--version"], ["report", "--help"]]
+
+
+@pytest.mark.parametrize("words", HELP, ids=" ".join)
+def test_help_into_a_closed_pipe_ends_silently(words):
+    read, write = os.pipe()
+    os.close(read)
+    with start(*words, stdout=write) as process:
+        os.close(write)
+        _, err = ended(process)
+    assert (process.returncode, err) == (141, "")
+
+
+@pytest.mark.parametrize("words", HELP, ids=" ".join)
+@pytest.mark.parametrize(
+    ("output", "why"), [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")]
+)
+def test_help_that_cannot_be_written_is_one_line(words, output, why):
+    result = shell(f'exec "$@" {output}', *words)
+    assert result.returncode == 1
+    assert result.stderr == f"trio-crawler: cannot write the text: {why}\n"
+
+
+def test_a_url_that_the_locale_cannot_encode_is_still_the_same_url():
+    site = {"/": html("/%C3%BCn%C3%AF/%C3%9F", title="ü"), "/%C3%BCn%C3%AF/%C3%9F": html()}
+    with threaded_raw_server(site) as server:
+        plain = crawl("-v", server.url)
+        ascii_only = crawl("-v", server.url, env=environment(PYTHONIOENCODING="ascii"))
+    assert f"{server.url}ünï/ß" in plain.stdout
+    assert f"{server.url}ünï/ß" in plain.stderr
+    for text in (ascii_only.stdout, ascii_only.stderr):
+        assert f"{server.url}%C3%BCn%C3%AF/%C3%9F\n" in text
+    assert '"\\xfc"' in ascii_only.stderr

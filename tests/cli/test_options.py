@@ -8,14 +8,18 @@ import subprocess
 import sys
 from dataclasses import fields
 from inspect import signature
+from urllib.parse import unquote
 
+import ada_url
 import click
 import pytest
 from cli.asked import pages
 from cli.command import crawl, environment
+from hypothesis import example, given
+from hypothesis import strategies as st
 from sites.raw import html, threaded_raw_server
 
-from trio_crawler import Crawler, HttpFetch, Limits, Politeness, __version__
+from trio_crawler import Crawler, HttpFetch, Limits, Politeness, __version__, normalise
 from trio_crawler.cli.declaration import Group
 from trio_crawler.cli.main import command, main
 from trio_crawler.cli.options import CrawlOptions
@@ -106,10 +110,8 @@ WRONG = {
         ["ftp://127.0.0.1/"],
         "URL: not an http or https URL: 'ftp://127.0.0.1/'",
     ),
-    "a user and a password": (["http://user:word@127.0.0.1/"], "--auth USER:PASSWORD"),
-    "a user, and no scheme": (["user@127.0.0.1"], "--auth USER:PASSWORD"),
-    "a user in a prefix": (["--under", "http://user@127.0.0.1/", URL], "--auth USER:PASSWORD"),
-    "no password": (["--auth", "user", URL], "'--auth': write it as USER:PASSWORD"),
+    "a user in a prefix": (["--under", "http://user@127.0.0.1/", URL], "give them with --auth"),
+    "no user": (["--auth", "", URL], "'--auth': write it as USER:PASSWORD"),
     "a password of two lines": (
         ["--auth", "user:a\nb", URL],
         "--auth must be text without control characters",
@@ -121,6 +123,43 @@ WRONG = {
     "a cookie without a value": (["--cookie", "name", URL], "'--cookie': write it as NAME=VALUE"),
     "a cookie without a name": (["--cookie", "=value", URL], "write it as NAME=VALUE"),
     "a second cookie without a name": (["--cookie", "a=b; c", URL], "write it as NAME=VALUE"),
+    "an empty regular expression to follow": (
+        ["--include", "", URL],
+        "--include: an empty regular expression is found in every URL",
+    ),
+    "an empty regular expression to leave out": (
+        ["--exclude", "", URL],
+        "--exclude: an empty regular expression is found in every URL",
+    ),
+    "an empty prefix": (["--under", "", URL], "'--under': an empty prefix"),
+    "a prefix of spaces": (["--under", " ", URL], "'--under': an empty prefix"),
+    "no name of a file of lines": (
+        ["--jsonl", "", URL],
+        "--jsonl needs the name of a file, not ''",
+    ),
+    "no name of a table": (["--csv", "", URL], "--csv needs the name of a file, not ''"),
+    "no name of a table of links": (["--links", "", URL], "--links needs the name of a file"),
+    "no name of a sitemap": (["--sitemap-xml", "", URL], "--sitemap-xml needs the name of a file"),
+    "no name of an archive": (["--warc", "", URL], "--warc needs the name of a file, not ''"),
+    "a report of no directory": (["report", ""], "DIR needs the name of a directory"),
+    "a report with no name of a file": (
+        ["report", "a", "--csv", ""],
+        "--csv needs the name of a file",
+    ),
+    "an e-mail address as a URL": (["mailto:a@b.c"], "with mailto:, which is an e-mail address"),
+    "an e-mail address alone": (["a@b.c"], "an e-mail address is no URL"),
+    "a file after an at sign": (["@urls.txt"], "URLs are not read from a file after @"),
+    "a script": (["javascript:alert(1)"], "and this one with javascript:"),
+    "a path of a file as a URL": (["file:///x"], "URL: not an http or https URL: 'file:///x'"),
+    "a folder": (["./folder"], "./folder is a path, not a URL: serve the folder"),
+    "a folder above": ([".."], ".. is a path, not a URL"),
+    "a folder at home": (["~/site"], "~/site is a path, not a URL"),
+    "a folder of the root": (["/srv/www"], "/srv/www is a path, not a URL"),
+    "a folder of a drive": (["C:\\www"], "C:\\www is a path, not a URL"),
+    "a file that is not there": (["index.html"], "index.html is a file, not a URL; if there is"),
+    "a file that is there": (["pyproject.toml"], "write http://pyproject.toml"),
+    "a file below a folder": (["docs/index.md"], "docs/index.md is a file, not a URL"),
+    "a white space in a URL": (["http: //x"], "not an http or https URL: 'http: //x'"),
     "no cookie": (["--cookie", "", URL], "write it as NAME=VALUE"),
     "a cookie of two lines": (["--cookie", "a=b\r\nc: d", URL], "write it as NAME=VALUE"),
     "cookies in two ways": (
@@ -273,12 +312,26 @@ def test_wrong_usage_leaves_no_traceback_in_a_process_of_its_own(case):
 
 
 SECRETS = [
-    ["http://user:s3cret@127.0.0.1/"],
+    ["http://user:s3cret%0A@127.0.0.1/"],
+    ["http://user%3A:s3cret@127.0.0.1/"],
+    ["http://user:s3cret%FF@127.0.0.1/"],
+    ["http://user:s3cret@127.0.0.1/", "http://user:other@127.0.0.1/"],
+    ["--header", "Authorization: x", "http://user:s3cret@127.0.0.1/"],
+    ["--auth", "user:s3cret", "http://u:s3cret@127.0.0.1/"],
+    ["http://user:s3cret@/127.0.0.1"],
+    ["http://user:s3cret@\t\\127.0.0.1"],
+    ["--under", "http:/\t/user:s3cret@127.0.0.1", URL],
+    ["s3cret@127.0.0.1"],
+    ["http://s3cret@127.0.0.1"],
+    ["mailto:s3cret@127.0.0.1"],
+    ["--auth", "@user:s3cret", URL],
+    ["--auth", "@env:user:s3cret", URL],
+    ["--header", "@Authorization: s3cret", URL],
+    ["--cookie", "@a=s3cret", URL],
+    ["--proxy", "@user:s3cret@127.0.0.1", URL],
+    ["--proxy", "http://s3cret@127.0.0.1", URL],
     ["http://user:s3cret@[x"],
     ["user:s3cret@127.0.0.1:99999"],
-    ["http:/user:s3cret@127.0.0.1"],
-    ["HTTP:\\\\user:s3cret@127.0.0.1"],
-    ["http:///\tuser:s3cret@127.0.0.1"],
     ["ftp://user:s3cret@127.0.0.1/"],
     ["--under", "http://user:s3cret@[x", URL],
     ["--sitemap", "http://user:s3cret@[x", URL],
@@ -385,6 +438,8 @@ def test_help_shows_each_option_once_under_the_heading_of_its_group():
         "--from",
         "--header",
         "--auth",
+        "--netrc",
+        "--netrc-file",
         "--cookie",
         "--cookies",
     ]
@@ -478,10 +533,65 @@ def test_a_url_without_a_scheme_gets_http(word, url):
     assert command.make_context("trio-crawler", [word]).params["seeds"] == (url,)
 
 
-@pytest.mark.parametrize("word", ["a:b@example.org", "http://me@example.org#x", "ME:@x?a/b"])
-def test_a_user_before_the_host_is_refused_wherever_the_url_goes_on(word):
-    with pytest.raises(click.BadParameter, match="user or password"):
-        command.make_context("trio-crawler", [word])
+@pytest.mark.parametrize(
+    ("word", "url", "login"),
+    [
+        ("http://me:word@example.org/a", "http://example.org/a", ("me", "word")),
+        ("me:word@example.org:80", "http://example.org:80", ("me", "word")),
+        ("http://me@example.org#x", "http://example.org#x", ("me", None)),
+        ("ME:@x?a/b", "http://x?a/b", ("ME", "")),
+        ("http://:word@x", "http://x", ("", "word")),
+        ("http:/me:word@x", "http:/x", ("me", "word")),
+        ("HTTP:\\\\me:word@x\\a@b", "HTTP:\\\\x\\a@b", ("me", "word")),
+        ("http:///\tme:wo\nrd@x", "http:///x", ("me", "word")),
+        ("http:me:word@x", "http:x", ("me", "word")),
+        ("http://me:a:b@c@x/", "http://x/", ("me", "a:b@c")),
+        ("http://m%C3%A9:%40%3A%2F%25@x/", "http://x/", ("m\xe9", "@:/%")),
+        ("http://me:100%@x/", "http://x/", ("me", "100%")),
+        ("http://me:w@[::1]:8/", "http://[::1]:8/", ("me", "w")),
+        ("http://@x/", "http://x/", None),
+        ("http://:@x/", "http://x/", None),
+    ],
+)
+def test_a_user_before_the_host_is_a_login_wherever_the_url_goes_on(word, url, login):
+    params = command.make_context("trio-crawler", [word]).params
+    assert params["seeds"] == (url,)
+    assert params["logins"] == (((url, login),) if login else ())
+
+
+PARTS = ["http", "HTTP", "ftp", *":/\\@?#%0uh", "//", "[::1]", "%40", "%3A", "é", " ", "\t", "\n"]
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=9), st.booleans())
+@example(["u:p", "@", "/", "h"], True)
+@example(["u:p", "@", "\t", "\\", "h"], True)
+def test_host_user_and_password_are_those_of_the_url_standard(parts, with_scheme):
+    word = ("http://" if with_scheme else "") + "".join(parts)
+    try:
+        params = command.make_context("trio-crawler", ["--", word]).params
+    except click.UsageError:
+        return
+    (seed,), logins = params["seeds"], params["logins"]
+    try:
+        url = normalise(seed)
+    except ValueError:
+        return
+    bare = re.sub("[\t\n]", "", word.strip())
+    whole = (
+        bare
+        if re.match("[a-z]+://|https?:(?![0-9]+([/?#\\\\]|$))", bare, re.I)
+        else f"http://{bare}"
+    )
+    standard = ada_url.URL(whole)
+    assert url == normalise(whole)
+    user, password = ((unquote(part)) for part in (standard.username, standard.password))
+    found = [(each[0], each[1] or "") for _, each in logins] or [("", "")]
+    assert not url.startswith("http") or found == [(user, password)]
+
+
+def test_the_password_in_a_url_is_not_in_a_traceback_by_the_options():
+    params = command.make_context("trio-crawler", ["http://me:s3cret@x/"]).params
+    assert "s3cret" not in repr(CrawlOptions(**params))
 
 
 @pytest.mark.parametrize(
@@ -512,7 +622,9 @@ def test_urls_keep_their_order_and_are_taken_once():
 def test_a_crawl_in_the_spelling_of_the_chapter_runs():
     with threaded_raw_server({"/": html()}) as server:
         host = server.url.removeprefix("http://")
-        result = crawl("--max_tasks", "5", "--max_tries", "1", "--max_redirect=2", host)
+        result = crawl(
+            "--max_tasks=5", "--per_host=5", "--max_tries", "1", "--max_redirect=2", host
+        )
     assert (result.returncode, result.stderr) == (0, "")
     assert "workers=5" in result.stdout
     assert pages(server) == ["/"]

@@ -179,6 +179,18 @@ async def test_of_several_seeds_each_gets_the_secret() -> None:
     assert [leaks(server.requests[0]) for server in (one, two, three)] == [True, True, False]
 
 
+async def test_each_origin_gets_its_own_user_and_an_origin_without_one_gets_none() -> None:
+    async with raw_server({}) as one, raw_server({}) as two, raw_server({}) as three:
+        auth = {one.url + "deep/page?q": ("us", SECRET), two.url: ("a", "b")}
+        seeds = [server.url for server in (one, two, three)]
+        async with HttpFetch(seeds=seeds, headers={"X-A": "1"}, auth=auth) as fetch:
+            for server in (one, two, three):
+                await fetch(Job(server.url))
+    sent = [server.requests[0].headers.get("authorization") for server in (one, two, three)]
+    assert sent == ["Basic dXM6czNjcjN0", "Basic YTpi", None]
+    assert [server.requests[0].headers["x-a"] for server in (one, two, three)] == ["1"] * 3
+
+
 async def test_the_usual_port_may_be_said_or_left_out_in_a_seed() -> None:
     seen: list[httpx.Request] = []
 
@@ -281,6 +293,33 @@ def test_nothing_that_is_printed_holds_the_secret() -> None:
 def test_a_user_that_cannot_be_sent_is_refused(user: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the sentence is checked below
         HttpFetch(seeds=["http://h.test/"], auth=(user, SECRET))
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("auth", "wrong"),
+    [
+        ({"http://other.test/": ("us", SECRET)}, "auth: http://other.test/ is not the origin"),
+        ({"https://h.test/": ("us", SECRET)}, "auth: https://h.test/ is not the origin"),
+        ({f"http://us:{SECRET}@[/": ("us", SECRET)}, "auth: not an http or https URL"),
+        (
+            {"http://h.test/": ("us", SECRET), "http://h.test:80/a": ("us", SECRET)},
+            "auth must have one user for http://h.test/, not two",
+        ),
+        ({"http://h.test/": ("us", f"{SECRET}\n")}, "auth must be text without control"),
+    ],
+)
+def test_users_that_no_seed_or_more_than_one_would_get_are_refused(
+    auth: dict[str, tuple[str, str]], wrong: str
+) -> None:
+    with pytest.raises(ValueError, match=wrong) as caught:
+        HttpFetch(seeds=["http://h.test/"], auth=auth)
+    assert SECRET not in str(caught.value)
+
+
+def test_a_user_of_a_url_must_be_a_pair_of_strings() -> None:
+    with pytest.raises(TypeError, match=r"write \(user, password\)") as caught:
+        HttpFetch(seeds=["http://h.test/"], auth={"http://h.test/": SECRET})  # type: ignore
     assert SECRET not in str(caught.value)
 
 

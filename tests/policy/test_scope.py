@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
 from trio_crawler import (
+    ArgumentError,
     Job,
     Reason,
     all_of,
@@ -128,3 +132,21 @@ def test_a_scope_that_is_no_function_is_named_at_the_call(make):
 def test_a_pattern_of_another_type_is_named_at_the_call():
     with pytest.raises(TypeError, match="each of patterns must be a regular expression, not 5"):
         excluding(5)
+
+
+@pytest.mark.parametrize("make", [including, excluding])
+@pytest.mark.parametrize("pattern", ["", re.compile(""), re.compile("", re.IGNORECASE)])
+def test_an_empty_pattern_is_refused(make: Any, pattern: Any) -> None:
+    wrong = "^patterns: an empty regular expression is found in every URL$"
+    with pytest.raises(ArgumentError, match=wrong):
+        make("a", pattern)
+
+
+@pytest.mark.parametrize(("make", "named"), [(including, "patterns"), (with_prefix, "prefixes")])
+def test_a_scope_that_would_admit_nothing_is_refused(make: Any, named: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^{named} must not be empty: no URL would be adm"):
+        make()
+
+
+def test_to_exclude_nothing_is_allowed() -> None:
+    assert excluding()(Job("http://h.test/")) is True

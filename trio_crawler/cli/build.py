@@ -32,6 +32,7 @@ from trio_crawler import (
     same_site,
     with_prefix,
 )
+from trio_crawler.cli.logins import login_option, logins
 from trio_crawler.cli.options import CrawlOptions, flag
 from trio_crawler.net import CookieStore
 
@@ -68,7 +69,8 @@ def planned(options: CrawlOptions) -> Plan:
     with _errors_of():
         scope = _scope(options)
         seeds = tuple(dict.fromkeys(map(normalise, options.seeds)))
-        fetch = _fetch(options)
+        with _errors_of(auth="auth" if options.auth else "netrc_file"):
+            fetch = _fetch(options, seeds)
         make = partial(
             Crawler,
             seeds,
@@ -158,7 +160,7 @@ def _sitemaps(options: CrawlOptions, seeds: Iterable[str]) -> Sitemaps:
         return Sitemaps(follow=not options.no_sitemaps, also=found)
 
 
-def _fetch(options: CrawlOptions) -> HttpFetch:
+def _fetch(options: CrawlOptions, seeds: Sequence[str]) -> HttpFetch:
     if options.proxy is not None and options.trust_env:
         raise click.UsageError("use --proxy or --trust-env, not both")
     if options.allow_private and options.public_only:
@@ -169,7 +171,7 @@ def _fetch(options: CrawlOptions) -> HttpFetch:
             user_agent=options.user_agent,
             contact=options.contact,
             headers=_headers(options),
-            auth=options.auth,
+            auth=logins(options, seeds),
             cookies=CookieStore() if options.cookies else None,
             timeout=options.timeout,
             allow_private=options.allow_private,
@@ -188,8 +190,8 @@ def _fetch(options: CrawlOptions) -> HttpFetch:
 def _headers(options: CrawlOptions) -> Sequence[tuple[str, str]]:
     """Return the headers for the seeds; all cookies make one header (RFC 6265, 5.4)."""
     named = {name.lower() for name, _ in options.headers}
-    if options.auth and "authorization" in named:
-        raise click.UsageError("use --auth or a --header Authorization, not both")
+    if (option := login_option(options)) and "authorization" in named:
+        raise click.UsageError(f"use {option} or a --header Authorization, not both")
     if options.own_cookies and "cookie" in named:
         raise click.UsageError("use --cookie or a --header Cookie, not both")
     cookies = [("Cookie", "; ".join(options.own_cookies))] if options.own_cookies else []

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import trio
 
@@ -42,9 +43,28 @@ async def _main(options: CrawlOptions) -> int:
             complain(f"cannot write {error.filename}: {error.strerror}")
             return WRONG_USAGE
         screen = stack.enter_context(Screen(live=options.level >= NORMAL))
+        if options.level and (line := _too_few_hosts(options, plan)):
+            screen.say(line)
         crawl = _Crawl(options, plan, screen, files)
         await crawl.run()
     return crawl.close()
+
+
+def _too_few_hosts(options: CrawlOptions, plan: Plan) -> str:
+    """Return a line that says that not all tasks can work; "" if they may be able to.
+
+    A lenient crawl may find more hosts, and an adaptive one may raise the limit of a host.
+    """
+    if not options.workers_chosen or options.adaptive or not options.strict:
+        return ""
+    hosts = {urlsplit(seed).netloc.removeprefix("www.") for seed in plan.seeds}
+    if len(hosts) * options.per_host >= options.workers:
+        return ""
+    known = "1 host" if len(hosts) == 1 else f"{len(hosts)} hosts"
+    return (
+        f"--max-tasks {options.workers} is too much for {known}, each of which gets at most "
+        f"{options.per_host} requests at once: --per-host sets that limit"
+    )
 
 
 class _Files:
@@ -179,6 +199,7 @@ class _Crawl:
         facts = report.CrawlFacts(
             crawler.statistics(),
             options.workers,
+            workers_chosen=options.workers_chosen,
             seeds=crawler.plan.seeds,
             ended=self._ending.phrase,
             insecure=self._plan.insecure_hosts,

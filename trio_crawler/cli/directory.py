@@ -112,6 +112,7 @@ def _settings(options: CrawlOptions, plan: Plan, directory: str) -> dict[str, An
     }
     return recorded | {
         "version": __version__,
+        "workers_chosen": options.workers_chosen,
         "seeds": list(plan.seeds),
         "insecure_hosts": list(plan.insecure_hosts),
         "warc": _relative(options.warc, directory),

@@ -53,7 +53,7 @@ def guarded(work: Callable[[], int]) -> int:
         status = work()
     except* BrokenPipeError:
         # The reader of our output has left, as `head` does: end without a word.
-        _discard_output()
+        discard_output()
     except* StoreError as group:
         status = _refused(_first(group))
     return status
@@ -88,12 +88,12 @@ def _printed(text: str, output: TextIO) -> bool:
         raise
     except OSError as error:
         complain(f"cannot write the report: {error.strerror}")
-        _discard_output()
+        discard_output()
         return False
     return True
 
 
-def _discard_output() -> None:
+def discard_output() -> None:
     """Keep Python from complaining when it flushes standard output at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

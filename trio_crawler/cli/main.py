@@ -5,15 +5,25 @@ from __future__ import annotations
 import os
 import sys
 from io import TextIOWrapper
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 
 from trio_crawler import __version__
 from trio_crawler.cli.declaration import GroupedCommand, parameters
-from trio_crawler.cli.exit import INTERRUPTED, WRONG_USAGE, complain
-from trio_crawler.cli.options import CrawlOptions, ReportOptions
-from trio_crawler.cli.outputs import check_crawl, check_files
+from trio_crawler.cli.encoding import ESCAPED
+from trio_crawler.cli.exit import (
+    CLOSED_PIPE,
+    FAULT,
+    INTERRUPTED,
+    WRONG_USAGE,
+    complain,
+    discard_output,
+)
+from trio_crawler.cli.hiding import hide_arguments
+from trio_crawler.cli.options import CrawlOptions, ReportOptions, secret_flags
+from trio_crawler.cli.outputs import check_crawl, check_directory, check_files
+from trio_crawler.cli.prompts import asked
 
 _CRAWL_EPILOG = """\
 \b
@@ -21,6 +31,13 @@ Examples:
   python -m trio_crawler --exclude '/old/' --jsonl pages.jsonl docs.example.org
   python -m trio_crawler -o docs --warc docs.warc.gz docs.example.org
   python -m trio_crawler report docs --csv docs.csv    (no network)
+
+\b
+Secrets (other users of the machine can read the command line):
+  The value of --auth, --cookie, --header and --proxy may be
+  @FILE      the line of FILE, for --cookie and --header all its lines
+  @-         the same from standard input; a terminal is asked for one line
+  @env:NAME  the value of the variable NAME of the environment
 
 \b
 Exit status:
@@ -53,9 +70,13 @@ _CONTEXT: dict[str, Any] = {
 
 def main() -> NoReturn:
     """Run the command and exit with its status."""
-    if isinstance(sys.stdout, TextIOWrapper):
-        # A title that the locale cannot encode is written as escapes, as on standard error.
-        sys.stdout.reconfigure(errors="backslashreplace")
+    hide_arguments(secret_flags())
+    if sys.stdout is None:
+        sys.stdout = _closed_output()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # For a title that the locale cannot encode, and for URLs that are shown readable.
+            stream.reconfigure(errors=ESCAPED)
     if sys.stderr is None:
         # Closed, as with 2>&-. To print, None would mean standard output.
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the end of the process
@@ -66,6 +87,17 @@ def main() -> NoReturn:
         sys.exit(WRONG_USAGE)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
+
+
+def _closed_output() -> TextIO:
+    """Return a standard output, in place of one that is closed, to which every write fails.
+
+    Otherwise the next file that is opened would get its number, and what is printed.
+    """
+    while (number := os.open(os.devnull, os.O_RDONLY)) < 1:
+        # Standard input is closed too: its number is taken now.
+        pass
+    return open(number, "w", closefd=False)
 
 
 def _run(words: list[str]) -> int:
@@ -86,6 +118,7 @@ def _crawl(**given: Any) -> int:
     if not options.seeds:
         raise click.UsageError("name at least one URL to crawl, or ask for --help")
     check_crawl(options)
+    options = asked(options)
     # Trio, httpx and the parsers are imported only now: --help needs none of them.
     from trio_crawler.cli.crawl import run
 
@@ -98,6 +131,7 @@ def _report(**given: Any) -> int:
     The crawl may still be running.
     """
     options = ReportOptions(**given)
+    check_directory(options.directory, "DIR")
     check_files(options)
     # The reader of the directory is imported only now.
     from trio_crawler.cli.report import run
@@ -105,7 +139,23 @@ def _report(**given: Any) -> int:
     return run(options)
 
 
-command = GroupedCommand(
+class _Command(GroupedCommand):
+    """A command that prints its help and its version as it prints a report."""
+
+    def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
+        """Parse the words; --help and --version print their text here."""
+        try:
+            return super().parse_args(context, words)
+        except BrokenPipeError:
+            discard_output()
+            context.exit(CLOSED_PIPE)
+        except OSError as error:
+            complain(f"cannot write the text: {error.strerror}")
+            discard_output()
+            context.exit(FAULT)
+
+
+command = _Command(
     "trio-crawler",
     params=parameters(CrawlOptions),
     callback=_crawl,
@@ -116,7 +166,7 @@ command = GroupedCommand(
 command = click.version_option(
     __version__, prog_name="trio_crawler", message="%(prog)s %(version)s"
 )(command)
-report_command = GroupedCommand(
+report_command = _Command(
     "report",
     params=parameters(ReportOptions),
     callback=_report,

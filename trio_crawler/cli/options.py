@@ -6,13 +6,14 @@ module imports nothing of the library: `--help` needs none of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import click
 
 from trio_crawler.cli import parsing
 from trio_crawler.cli.declaration import Group, Output, declaration, declared, option
+from trio_crawler.cli.secrets import Login
 
 NORMAL = 2
 """The `level` between `-q` (0) and `-v` (3)."""
@@ -85,6 +86,10 @@ class CrawlOptions(SharedOptions):
         same_crawl=True,
         stored="urls",
     )
+    logins: tuple[tuple[str, Login], ...] = field(
+        default=(), repr=False, metadata={"declared": ()}
+    )
+    """The URLs that have a user, with the user and the password."""
     strict: bool = option(
         Group.CRAWLED,
         "--strict/--lenient",
@@ -219,10 +224,13 @@ class CrawlOptions(SharedOptions):
         type=_POSITIVE,
         default=10,
         show_default=True,
+        callback=parsing.workers,
         recorded=True,
         stored="workers",
-        help="Fetch at most N URLs at the same time.",
+        help="Fetch at most N URLs at the same time. At one host --per-host is the limit.",
     )
+    workers_chosen: bool = field(default=False, metadata={"declared": ()})
+    """Whether the number of workers is on the command line."""
     timeout: float = option(
         Group.SPEED,
         "--timeout",
@@ -306,13 +314,27 @@ class CrawlOptions(SharedOptions):
         help="Send this header, but only to the schemes, hosts and ports of the given URLs. "
         "Repeatable.",
     )
-    auth: tuple[str, str] | None = option(
+    auth: tuple[str, str | None] | None = option(
         Group.SENT,
         "--auth",
-        metavar="USER:PASSWORD",
+        metavar="USER[:PASSWORD]",
         callback=parsing.credentials,
         secret=True,
-        help="Log in by HTTP Basic authentication; sent only where --header is sent.",
+        help="Log in by HTTP Basic authentication; sent only where --header is sent. Without "
+        ":PASSWORD the terminal is asked for it. A URL may have its own: http://USER@HOST/.",
+    )
+    netrc: bool = option(
+        Group.SENT,
+        "--netrc",
+        is_flag=True,
+        help="Log in with the user and the password that ~/.netrc has for the host of a given "
+        "URL.",
+    )
+    netrc_file: str | None = option(
+        Group.SENT,
+        "--netrc-file",
+        metavar="FILE",
+        help="As --netrc, with FILE instead of ~/.netrc.",
     )
     own_cookies: tuple[str, ...] = option(
         Group.SENT,
@@ -370,8 +392,10 @@ class CrawlOptions(SharedOptions):
         Group.CONNECTIONS,
         "--proxy",
         metavar="URL",
+        callback=parsing.proxy,
         secret=True,
-        help="Send all requests through this proxy: http, https or socks5.",
+        help="Send all requests through this proxy: http, https or socks5. For "
+        "http://USER@HOST:PORT the terminal is asked for the password.",
     )
     trust_env: bool = option(
         Group.CONNECTIONS,
@@ -441,3 +465,9 @@ class ReportOptions(SharedOptions):
 def flag(name: str) -> str | None:
     """Return the option of a crawl that sets a field; None if none has this name."""
     return next((each.flag for field, each in declared(CrawlOptions) if field == name), None)
+
+
+def secret_flags() -> list[str]:
+    """Return the options of a crawl whose values may be secrets."""
+    secret = {each.name for each in fields(CrawlOptions) if not each.repr}
+    return [each.flag for name, each in declared(CrawlOptions) if name in secret]

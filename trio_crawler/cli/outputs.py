@@ -18,19 +18,23 @@ def check_crawl(options: CrawlOptions) -> None:
     """Raise click.UsageError for what a crawl cannot write."""
     if options.refresh and options.directory is None:
         raise click.UsageError("--refresh needs a crawl directory: name it with -o DIR")
-    if options.directory in ("", STANDARD_OUTPUT):
-        raise click.UsageError(
-            "-o needs the name of a directory; to write to a pipe use --jsonl -"
-        )
+    if options.directory is not None:
+        check_directory(options.directory, "-o", "; to write to a pipe use --jsonl -")
     check_files(options)
+
+
+def check_directory(directory: str, named: str, hint: str = "") -> None:
+    """Raise click.UsageError if this is no name of a directory."""
+    if directory in ("", STANDARD_OUTPUT):
+        raise click.UsageError(f"{named} needs the name of a directory{hint}")
 
 
 def check_files(options: SharedOptions) -> None:
     """Raise click.UsageError if two files are the same, or one cannot be standard output."""
     known: dict[str, str] = {}
     for flag, (path, output) in requested(options).items():
-        if path == STANDARD_OUTPUT and output is Output.FILE:
-            raise click.UsageError(f"{flag} needs the name of a file, not '-'")
+        if not path or (path == STANDARD_OUTPUT and output is Output.FILE):
+            raise click.UsageError(f"{flag} needs the name of a file, not '{path}'")
         _refuse_report(flag, path)
         place = path if path == STANDARD_OUTPUT else os.path.realpath(path)
         if place in known:

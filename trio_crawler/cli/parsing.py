@@ -5,36 +5,74 @@ The library checks the values. No message shows a text that may hold a password.
 
 from __future__ import annotations
 
+import os
 import re
 from ipaddress import AddressValueError, IPv6Address
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import click
+from click.core import ParameterSource
 
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://|https?:[/\\]", re.IGNORECASE)
+from trio_crawler.cli.secrets import Login, line, lines
+
+# The slashes may be missing, as browsers allow; a host that is called "http" has a port.
+_WEB = re.compile(r"https?:(?![0-9]+(?:[/?#\\]|$))", re.IGNORECASE)
+_SCHEME = re.compile(rf"[a-z][a-z0-9+.-]*://|{_WEB.pattern}", re.IGNORECASE)
 # All that a browser skips between the scheme and the host.
-_SLASHES = re.compile(r"[^:]*:[/\\\t\r\n]*")
+_SLASHES = re.compile(r"[^:]*:[/\\]*")
+# A word before a colon that no port follows is a scheme, or the user of a login.
+_WORD = re.compile(r"([a-z][a-z0-9+.-]*):(?![0-9]*(?:[/?#\\]|$))", re.IGNORECASE)
+_OTHER_SCHEMES = frozenset(
+    "about blob chrome data file ftp geo git irc javascript magnet mailto news sftp sip sms ssh "
+    "tel urn view-source ws wss".split()
+)
+_MAILBOX = re.compile(r"[^@:/?#\\]+@[^@:/?#\\]+")
+_PATH = re.compile(r"\.{0,2}/(?!/)|\.{1,2}\\|\.{1,2}$|~|[a-zA-Z]:[/\\]")
+# Endings of files that are no top-level domains.
+_FILE = re.compile(
+    r"[^/?#@:\\]+\.(?:asp|aspx|bak|bz2|cfg|conf|css|csv|db|doc|docx|gif|gz|htm|html|ini|jpeg|jpg|"
+    r"js|json|jsonl|jsp|log|odt|pdf|php|png|rst|sqlite|svg|tar|toml|tsv|txt|warc|xhtml|xls|xlsx|"
+    r"xml|yaml|yml)",
+    re.IGNORECASE,
+)
 # RFC 6265, 4.1.1: the name is a token. Browsers send more in a value than the RFC allows.
 _COOKIE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+=[^\x00-\x1f\x7f\ud800-\udfff]*")
+_LINE_ENDS = re.compile(r"[\t\r\n]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def urls(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
-    """Return the URLs to crawl; one without a scheme gets http://."""
-    return tuple(dict.fromkeys(_url(url) for url in given))
+    """Return the URLs to crawl, without users; one without a scheme gets http://.
+
+    The users and passwords are stored as the parameter `logins`.
+    """
+    split = [_split_login(_url(url)) for url in given]
+    context.params["logins"] = tuple((url, login) for url, login in split if login)
+    return tuple(dict.fromkeys(_with_host(url) for url, _ in split))
+
+
+def workers(context: click.Context, parameter: click.Parameter, given: Any) -> int:
+    """Return the number of workers, and store whether it was given as `workers_chosen`."""
+    source = context.get_parameter_source(parameter.name or "")
+    context.params["workers_chosen"] = source is ParameterSource.COMMANDLINE
+    return int(given)
 
 
 def prefixes(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
     """Return prefixes of URLs, and paths."""
     for prefix in given:
-        if _SCHEME.match(prefix):
-            _refuse_userinfo(prefix)
+        if not prefix.strip():
+            raise click.BadParameter("an empty prefix: every URL begins with it")
+        if _SCHEME.match(plain := _LINE_ENDS.sub("", prefix.strip())):
+            _refuse_userinfo(plain)
     return tuple(given)
 
 
 def sitemaps(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
     """Return URLs and paths of sitemaps; a URL without a scheme gets http://."""
     found = (word.strip() for word in given)
-    return tuple(dict.fromkeys(word if _is_path(word) else _url(word) for word in found))
+    return tuple(dict.fromkeys(word if _is_path(word) else _plain_url(word) for word in found))
 
 
 def distinct(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
@@ -46,25 +84,32 @@ def headers(
     context: click.Context, parameter: click.Parameter, given: Any
 ) -> tuple[tuple[str, str], ...]:
     """Return headers as names and values."""
-    return tuple(_header(header) for header in given)
+    return tuple(_header(text) for word in given for text in lines(word, parameter))
 
 
 def cookies(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
     """Return cookies, each `NAME=VALUE`; one text may have several, with semicolons between."""
-    pairs = (pair.strip(" ") for text in given for pair in text.split(";"))
-    return tuple(_cookie(pair) for pair in pairs)
+    texts = (text for word in given for text in lines(word, parameter))
+    return tuple(_cookie(pair.strip(" ")) for text in texts for pair in text.split(";"))
 
 
-def credentials(
-    context: click.Context, parameter: click.Parameter, given: Any
-) -> tuple[str, str] | None:
-    """Return a user and a password; only the password may have colons."""
+def credentials(context: click.Context, parameter: click.Parameter, given: Any) -> Login | None:
+    """Return a user and a password; only the password may have colons.
+
+    The password is None if a user stands alone on the command line.
+    """
     if given is None:
         return None
-    user, colon, password = given.partition(":")
-    if not colon:
+    text = line(given, parameter)
+    user, colon, password = text.partition(":")
+    if not colon and (not user or text is not given):
         raise click.BadParameter("write it as USER:PASSWORD")
-    return user, password
+    return user, password if colon else None
+
+
+def proxy(context: click.Context, parameter: click.Parameter, given: Any) -> str | None:
+    """Return the URL of a proxy."""
+    return None if given is None else line(given, parameter)
 
 
 def _is_path(word: str) -> bool:
@@ -73,21 +118,95 @@ def _is_path(word: str) -> bool:
 
 
 def _url(url: str) -> str:
-    url = url.strip()
+    """Return a URL with a scheme. Raises BadParameter, which says what another text is."""
+    # As the URL Standard does, so that both find the same host.
+    url = _LINE_ENDS.sub("", url.strip())
     if not url:
         raise click.BadParameter("an empty URL")
-    if not _SCHEME.match(url):
-        url = f"http://{url}"
+    if _SCHEME.match(url):
+        return url
+    _refuse_bare_ipv6(f"http://{url}")
+    _refuse_other_scheme(url)
+    _refuse_file(url)
+    return f"http://{url}"
+
+
+def _plain_url(word: str) -> str:
+    """Return a URL with a scheme and without a user."""
+    url = _url(word)
     _refuse_userinfo(url)
-    _refuse_bare_ipv6(url)
-    return url
+    return _with_host(url)
+
+
+def _refuse_other_scheme(word: str) -> None:
+    if word.startswith("@"):
+        hint = "write the URLs on the command line, as with xargs"
+        raise click.BadParameter(f"URLs are not read from a file after @: {hint}")
+    if _MAILBOX.fullmatch(word):
+        hint = "a URL with a user begins with http:// or https://"
+        raise click.BadParameter(f"an e-mail address is no URL; {hint}")
+    found = _WORD.match(word)
+    scheme = found[1].lower() if found else ""
+    if found and (scheme in _OTHER_SCHEMES or "@" not in _authority(f"http://{word}")):
+        what = ", which is an e-mail address" if scheme == "mailto" else ""
+        wanted = "a URL begins with http:// or https://"
+        raise click.BadParameter(f"{wanted}, and this one with {scheme}:{what}")
+
+
+def _refuse_file(word: str) -> None:
+    """Refuse what is a path, or the name of a file: there is no such host."""
+    if _PATH.match(word):
+        hint = "serve the folder, as with python -m http.server, and name its URL"
+        raise click.BadParameter(f"{word} is a path, not a URL: {hint}")
+    first, slash, _ = word.partition("/")
+    # What is below a folder named like a host is a copy of that host.
+    exists = not (slash and "." in first) and os.path.isfile(word)
+    if exists or _FILE.fullmatch(word):
+        hint = f"if there is such a host, write http://{word}"
+        raise click.BadParameter(f"{word} is a file, not a URL; {hint}")
+
+
+def _split_login(url: str) -> tuple[str, Login | None]:
+    """Return a URL without its user and password, and these, percent-decoded."""
+    authority = _authority(url)
+    if "@" not in authority:
+        return url, None
+    start = len(url) - len(_SLASHES.sub("", url, count=1))
+    userinfo, _, host = authority.rpartition("@")
+    if not host:
+        # Without the user, the next part of the path would be the host.
+        raise click.BadParameter("a URL with a user needs a host after the @")
+    plain = url[:start] + host + url[start + len(authority) :]
+    user, colon, password = userinfo.partition(":")
+    if ":" in _decoded(user):
+        raise click.BadParameter("the user in a URL has a colon, which no user can have")
+    # An empty user without a password is none (URL Standard, "includes credentials"). For another
+    # scheme the library says what is wrong.
+    if not (user or password) or not _WEB.match(url):
+        return plain, None
+    return plain, (_decoded(user), _decoded(password) if colon else None)
+
+
+def _decoded(part: str) -> str:
+    try:
+        text = unquote_to_bytes(part).decode()
+    except UnicodeError:
+        raise click.BadParameter("the user or the password in a URL is not UTF-8") from None
+    if _CONTROL.search(text):
+        raise click.BadParameter("the user or the password in a URL has a control character")
+    return text
 
 
 def _refuse_userinfo(url: str) -> None:
-    """Refuse a URL with a user or password: reports show it, and it is for one site only."""
+    """Refuse a URL with a user or password where that would have no effect."""
     if "@" in _authority(url):
-        advice = "give them with --auth USER:PASSWORD"
-        raise click.BadParameter(f"a URL must not hold a user or password: {advice}")
+        advice = "give them with --auth, or in the URL to crawl"
+        raise click.BadParameter(f"a URL must not hold a user or password here: {advice}")
+
+
+def _with_host(url: str) -> str:
+    _refuse_bare_ipv6(url)
+    return url
 
 
 def _refuse_bare_ipv6(url: str) -> None:

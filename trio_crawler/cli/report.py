@@ -58,6 +58,7 @@ def _text(history: History, result: Report, options: ReportOptions) -> str:
     facts = report.CrawlFacts(
         history.statistics(),
         (runs[-1].workers if runs else None) or 0,
+        workers_chosen=settings.get("workers_chosen", False),
         seeds=settings.get("seeds", ()),
         ended=how if how in _EARLY else "",
         insecure=settings.get("insecure_hosts", ()),

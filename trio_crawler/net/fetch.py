@@ -16,6 +16,7 @@ from trio_crawler.net.head import Fields, Head
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import (
     DEFAULT_USER_AGENT,
+    Auth,
     Headers,
     Requests,
     Target,
@@ -51,9 +52,10 @@ class HttpFetch(Fetcher):
     has an empty body.
 
     `user_agent`, which is also an attribute of the fetch, is sent to every server; so is
-    `contact`, an e-mail address, in From. `headers` and `auth` (user, password) are sent only to
-    the origins of `seeds`. `cookies` stores and sends cookies; without a `CookieStore` there are
-    no cookies.
+    `contact`, an e-mail address, in From. `headers` and `auth` are sent only to the origins of
+    `seeds`. `auth` is one (user, password) for all of them, or a mapping from a URL to the (user,
+    password) for its origin. A user or password in a URL of `seeds` is ignored. `cookies` stores
+    and sends cookies; without a `CookieStore` there are no cookies.
 
     The fetch connects to public addresses, and to private ones in three cases. A seed that is an
     address opens it, at the seed's port. A seed that is a name opens, for this name and the seed's
@@ -88,7 +90,7 @@ class HttpFetch(Fetcher):
         user_agent: str | None = None,
         contact: str | None = None,
         headers: Headers = (),
-        auth: tuple[str, str] | None = None,
+        auth: Auth | None = None,
         cookies: CookieStore | None = None,
         timeout: float = TIMEOUT,
         max_bytes: int = MAX_BYTES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from trio_crawler._version import __version__
@@ -14,11 +14,12 @@ from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.decode import OFFERED
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.head import Fields
-from trio_crawler.page.urls import origin
+from trio_crawler.page.urls import origin, web_url
 
 DEFAULT_USER_AGENT = f"trio_crawler/{__version__} (+https://pypi.org/project/trio-crawler/)"
 
 Headers: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
+Auth: TypeAlias = tuple[str, str] | Mapping[str, tuple[str, str]]
 
 _ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8"
 # Tokens (RFC 9110, 5.6.2), and the characters that a field value cannot have (5.5).
@@ -60,9 +61,10 @@ class Target(NamedTuple):
 class Requests:
     """The header fields of requests: `defaults` for all origins, others only for some.
 
-    `headers` and `auth` (user, password) are sent only to the origins of `seeds`, which must be
-    normalised; they replace fields of the same names among the `defaults`. `cookies` are sent to
-    the hosts that set them.
+    `headers` and `auth` are sent only to the origins of `seeds`, which must be normalised; they
+    replace fields of the same names among the `defaults`. `auth` is one (user, password) for all
+    of these origins, or a mapping from a URL to the (user, password) for its origin. `cookies` are
+    sent to the hosts that set them.
 
     Raises TypeError or ValueError for headers or credentials that cannot be sent, and for headers
     or credentials without seeds. The message names the argument and shows no value that may be a
@@ -75,31 +77,34 @@ class Requests:
         *,
         seeds: Iterable[str] = (),
         headers: Headers = (),
-        auth: tuple[str, str] | None = None,
+        auth: Auth | None = None,
         cookies: CookieStore | None = None,
     ) -> None:
-        self.own = _own_fields(headers, auth)
-        self._origins = frozenset(map(origin, seeds))
-        if self.own and not self._origins:
+        own = fields_of(headers)
+        origins = frozenset(map(origin, seeds))
+        logins = _logins(auth, origins)
+        if (own or logins) and not origins:
             raise ValueError(
                 "headers and auth are sent only to the origins of the seeds: name the seeds"
+            )
+        if logins and _has_authorization(own):
+            raise ValueError(
+                "auth and a header Authorization exclude each other: give one of them"
             )
         if cookies is not None:
             check_kind("cookies", cookies, CookieStore, "a CookieStore")
         self.cookies = cookies
+        self.authorizes = bool(logins) or _has_authorization(own)
+        """Whether an Authorization field is sent to a seed."""
+        self.has_own = bool(own or logins)
+        """Whether there are fields that only seeds get."""
         self._fields = defaults
-        self._fields_and_own = merged(defaults, self.own)
-
-    @property
-    def authorizes(self) -> bool:
-        """Whether an Authorization field is sent to the seeds."""
-        return _has_authorization(self.own)
+        self._fields_of = {each: merged(defaults, own + logins.get(each, [])) for each in origins}
 
     def fields(self, target: Target) -> Fields:
         """Return the fields for a URL, without cookies, Host first."""
-        own = target.origin in self._origins
         host = (b"Host", target.authority.encode())
-        return [host, *(self._fields_and_own if own else self._fields)]
+        return [host, *self._fields_of.get(target.origin, self._fields)]
 
     def with_cookies(self, url: str, fields: Fields) -> Fields:
         """Return `fields` with the cookies that are stored for a URL."""
@@ -166,13 +171,22 @@ def check_mailbox(name: str, address: str) -> str:
     return address
 
 
-def _own_fields(headers: Headers, auth: tuple[str, str] | None) -> Fields:
-    own = fields_of(headers)
+def _logins(auth: Auth | None, origins: Collection[str]) -> dict[str, Fields]:
+    """Return the Authorization field of each origin that gets one."""
     if auth is None:
-        return own
-    if _has_authorization(own):
-        raise ValueError("auth and a header Authorization exclude each other: give one of them")
-    return [*own, (b"Authorization", _basic(auth))]
+        return {}
+    if not isinstance(auth, Mapping):
+        field = (b"Authorization", _basic(auth))
+        return {each: [field] for each in origins or ("",)}
+    found: dict[str, Fields] = {}
+    for url, login in auth.items():
+        own = origin(web_url("auth", url))
+        if own not in origins:
+            raise ArgumentError("auth", f": {own}/ is not the origin of a seed")
+        if own in found:
+            raise ArgumentError("auth", f" must have one user for {own}/, not two")
+        found[own] = [(b"Authorization", _basic(login))]
+    return found
 
 
 def _has_authorization(fields: Fields) -> bool:

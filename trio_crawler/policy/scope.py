@@ -4,7 +4,7 @@
 # `__module__`, which is set to another module.
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -59,9 +59,11 @@ def same_site(seeds: Iterable[str | httpx.URL], *, lenient: bool = False) -> Sco
 def with_prefix(*prefixes: str | httpx.URL) -> Scope:
     """Return a scope that admits URLs with one of these prefixes, such as `https://e.org/docs/`.
 
-    Raises TypeError or ValueError, naming the prefix, if it is not an http or https URL.
+    Raises TypeError or ValueError, naming the prefix, if it is not an http or https URL, and
+    ValueError without a prefix: no URL would be admitted.
     """
     wanted = web_urls("prefixes", prefixes)
+    _refuse_none("prefixes", wanted)
 
     def with_prefix(job: Job) -> bool | Reason:
         return job.url.startswith(wanted) or Reason.NOT_INCLUDED
@@ -72,8 +74,10 @@ def with_prefix(*prefixes: str | httpx.URL) -> Scope:
 def including(*patterns: Pattern) -> Scope:
     """Return a scope that admits URLs in which `re.search` finds at least one of the patterns.
 
-    Raises TypeError or ValueError, naming the pattern, if it is not a regular expression.
+    Raises TypeError or ValueError, naming the pattern, if it is not a regular expression or empty,
+    and ValueError without a pattern: no URL would be admitted.
     """
+    _refuse_none("patterns", patterns)
     found = _finder(patterns)
 
     def including(job: Job) -> bool | Reason:
@@ -85,7 +89,7 @@ def including(*patterns: Pattern) -> Scope:
 def excluding(*patterns: Pattern) -> Scope:
     """Return a scope that admits URLs in which `re.search` finds none of the patterns.
 
-    Raises TypeError or ValueError, naming the pattern, if it is not a regular expression.
+    Raises TypeError or ValueError, naming the pattern, if it is not a regular expression or empty.
     """
     found = _finder(patterns)
 
@@ -154,8 +158,15 @@ def _finder(patterns: Iterable[Pattern]) -> Callable[[str], bool]:
     return lambda url: any(pattern.search(url) for pattern in compiled)
 
 
+def _refuse_none(name: str, given: Collection[object]) -> None:
+    if not given:
+        raise ArgumentError(name, " must not be empty: no URL would be admitted")
+
+
 def _compiled(pattern: Pattern) -> re.Pattern[str]:
     check_kind("each of patterns", pattern, (str, re.Pattern), "a regular expression")
+    if not (pattern.pattern if isinstance(pattern, re.Pattern) else pattern):
+        raise ArgumentError("patterns", ": an empty regular expression is found in every URL")
     try:
         return re.compile(pattern)
     except re.error as error:

@@ -14,6 +14,7 @@ from trio_crawler.model import Listing, Reason, Sitemap, Statistics
 from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.page.urls import authority, without_userinfo
 from trio_crawler.report.links import Broken, Referrer
+from trio_crawler.report.readable import readable
 from trio_crawler.report.summary import FirstItems, Summary
 from trio_crawler.report.visible import count, duration, size, visible
 
@@ -52,7 +53,7 @@ def heading(facts: CrawlFacts) -> list[str]:
     if not seeds:
         return lines
     more = f" and {count(len(seeds) - 1, 'more seed')}" if len(seeds) > 1 else ""
-    return [f"Crawl of {visible(without_userinfo(seeds[0]))}{more}", *lines]
+    return [f"Crawl of {readable(without_userinfo(seeds[0]))}{more}", *lines]
 
 
 # Problems.
@@ -62,7 +63,7 @@ def broken_links(found: Sequence[Broken], full: bool) -> list[str]:
     """List broken links, each with its referrers."""
     lines = [f"Broken links ({count(len(found))})"] if found else []
     for broken in found:
-        lines.append(f"  {broken.why} {visible(broken.url)}")
+        lines.append(f"  {broken.why} {readable(broken.url)}")
         if broken.loop:
             lines.append(f"      {_chain((*broken.loop, broken.url), full)}")
         if broken.detail:
@@ -74,18 +75,18 @@ def broken_links(found: Sequence[Broken], full: bool) -> list[str]:
 
 
 def _referrer(referrer: Referrer) -> str:
-    where = "(seed)" if referrer.page is None else f"from {visible(referrer.page)}"
+    where = "(seed)" if referrer.page is None else f"from {readable(referrer.page)}"
     if not referrer.via:
         return where
     rest = f" -> {count(referrer.omitted)} more" if referrer.omitted else ""
-    return f"{where} via {' -> '.join(map(visible, referrer.via))}{rest}"
+    return f"{where} via {' -> '.join(map(readable, referrer.via))}{rest}"
 
 
 def _chain(urls: Sequence[str], full: bool) -> str:
     if full or len(urls) <= _MAX_LOOP:
-        return " -> ".join(map(visible, urls))
+        return " -> ".join(map(readable, urls))
     ends = [*urls[: _MAX_LOOP - 1], f"{count(len(urls) - _MAX_LOOP)} more", urls[-1]]
-    return " -> ".join(map(visible, ends))
+    return " -> ".join(map(readable, ends))
 
 
 def hosts_given_up(summary: Summary, limit: int | None) -> list[str]:
@@ -103,7 +104,7 @@ def hosts_given_up(summary: Summary, limit: int | None) -> list[str]:
 def redirects(found: FirstItems[tuple[str, int, str, str]]) -> list[str]:
     """List redirects with their targets."""
     lines = (
-        f"{status} {visible(url)} -> {visible(target)}" + (f" ({reason})" if reason else "")
+        f"{status} {readable(url)} -> {readable(target)}" + (f" ({reason})" if reason else "")
         for url, status, target, reason in found.items
     )
     return section("Redirects", found.total, lines, found.omitted)
@@ -111,13 +112,13 @@ def redirects(found: FirstItems[tuple[str, int, str, str]]) -> list[str]:
 
 def flaws(found: FirstItems[tuple[str, str]]) -> list[str]:
     """List the pages that have flaws, with the flaws."""
-    lines = (f"{reasons} {visible(url)}" for url, reasons in found.items)
+    lines = (f"{reasons} {readable(url)}" for url, reasons in found.items)
     return section("Flaws", found.total, lines, found.omitted)
 
 
 def duplicates(found: FirstItems[tuple[str, str]]) -> list[str]:
     """List the pages that are a duplicate of another one."""
-    lines = (f"{visible(url)} = {visible(first)}" for url, first in found.items)
+    lines = (f"{readable(url)} = {readable(first)}" for url, first in found.items)
     return section("Duplicates", found.total, lines, found.omitted)
 
 
@@ -141,7 +142,7 @@ def sitemaps(found: Sequence[Sitemap], limit: int | None, why: bool = False) -> 
     hint = " (--why lists them)" if rejected and not why else ""
     lines = [f"Sitemaps: {count(len(found), 'sitemap')}, {entries}, {new}{beside}{hint}"]
     if why:
-        lines += [f"  {reason} {visible(url)}" for reason, url in rejected]
+        lines += [f"  {reason} {readable(url)}" for reason, url in rejected]
     flawed = sorted((sitemap for sitemap in found if sitemap.flaws), key=_url)
     for sitemap in flawed[:limit]:
         lines += _flawed_sitemap(sitemap)
@@ -154,13 +155,13 @@ def _url(sitemap: Sitemap) -> str:
 
 
 def _flawed_sitemap(sitemap: Sitemap) -> list[str]:
-    source = "(given)" if sitemap.referrer is None else f"from {visible(sitemap.referrer)}"
+    source = "(given)" if sitemap.referrer is None else f"from {readable(sitemap.referrer)}"
     detail = [visible(sitemap.detail)] if sitemap.detail else []
     if not sitemap.fetched:
         detail.insert(0, "not asked for")
     flaws = ", ".join(sitemap.flaws)
     lines = (f"      {line}" for line in (*detail, source))
-    return [f"  {flaws} {visible(sitemap.url)}", *lines]
+    return [f"  {flaws} {readable(sitemap.url)}", *lines]
 
 
 def orphans(
@@ -193,7 +194,7 @@ def _urls(title: str, urls: Iterable[str], limit: int | None, early: bool) -> li
     found: FirstItems[tuple[str]] = FirstItems(limit)
     for url in urls:
         found.add((url,))
-    lines = (visible(url) for (url,) in found.items)
+    lines = (readable(url) for (url,) in found.items)
     return section(f"{title} so far" if early else title, found.total, lines, found.omitted)
 
 
@@ -202,7 +203,7 @@ def _urls(title: str, urls: Iterable[str], limit: int | None, early: bool) -> li
 
 def slowest(found: FirstItems[tuple[float, str]]) -> list[str]:
     """List the slowest pages, the slowest first."""
-    lines = [f"  {duration(-minus):>8}  {visible(url)}" for minus, url in found.items]
+    lines = [f"  {duration(-minus):>8}  {readable(url)}" for minus, url in found.items]
     return ["Slowest pages", *lines] if lines else []
 
 
@@ -240,7 +241,7 @@ def rejected(summary: Summary, why: bool) -> list[str]:
     for reason in sorted(groups):
         lines.append(f"  {reason} ({count(len(groups[reason]))})")
         lines += (
-            f"    {visible(url)} from {visible(page)}"
+            f"    {readable(url)} from {readable(page)}"
             for url, page in sorted(groups[reason].items())
         )
     return lines
@@ -325,15 +326,15 @@ def _account(statistics: Statistics) -> str:
 
 
 def hints(summary: Summary, facts: CrawlFacts) -> list[str]:
-    """Return advice for a crawl that found no page, or that robots.txt restricts or slows."""
-    return [*_redirect_hints(summary), *_robots_hints(summary, facts)]
+    """Return advice for a crawl that found no page, was restricted, or had idle workers."""
+    return [*_redirect_hints(summary), *_robots_hints(summary, facts), *_worker_hints(facts)]
 
 
 def _redirect_hints(summary: Summary) -> list[str]:
     if summary.pages:
         return []
     return [
-        f"{visible(url)} leads to {visible(target)}, another site: crawl it by its own URL"
+        f"{readable(url)} leads to {readable(target)}, another site: crawl it by its own URL"
         for url, target in summary.off_site.items
     ]
 
@@ -351,6 +352,18 @@ def _robots_hints(summary: Summary, facts: CrawlFacts) -> list[str]:
         for host, delay in sorted(delays)[:_MAX_HINTS]
     )
     return [f"{line} {_IGNORE_ROBOTS}" for line in lines]
+
+
+def _worker_hints(facts: CrawlFacts) -> list[str]:
+    hosts, politeness = len(facts.hosts), facts.politeness
+    if not facts.workers_chosen or not hosts or politeness is None or politeness.adaptive:
+        return []
+    if hosts * politeness.per_host >= facts.workers:
+        return []
+    return [
+        f"--max-tasks {facts.workers} was too much for {count(hosts, 'host')}, each of which got "
+        f"at most {politeness.per_host} requests at once (--per-host)"
+    ]
 
 
 # Walks.
@@ -382,7 +395,7 @@ def changes(found: Iterable[Change], since: float | None, full: bool = False) ->
     counts = ", ".join(f"{count(lists[kind].total)} {kind}" for kind in _CHANGES)
     lines = [f"Changes since {_date(since)}: {counts}, {count(unchanged)} unchanged"]
     for kind, listed in lists.items():
-        urls = (visible(f"{url} ({why})" if why else url) for url, why in listed.items)
+        urls = (readable(url) + (f" ({visible(why)})" if why else "") for url, why in listed.items)
         lines += section(kind.capitalize(), listed.total, urls, listed.omitted)
     return "\n".join(lines)
 

@@ -8,6 +8,7 @@ from trio_crawler.model import Failure, Outcome, Page, Redirect, Skipped, Statis
 from trio_crawler.report import sections
 from trio_crawler.report.facts import CrawlFacts
 from trio_crawler.report.links import Links
+from trio_crawler.report.readable import readable
 from trio_crawler.report.summary import Summary
 from trio_crawler.report.visible import count, duration, size, visible
 
@@ -136,12 +137,12 @@ def one_line(outcome: Outcome) -> str:
             return _page(outcome)
         case Redirect(url=url, status=status, target=target, rejected=rejected):
             why = f" ({rejected})" if rejected else ""
-            return f"{status}  {visible(url)} -> {visible(target)}{why}"
+            return f"{status}  {readable(url)} -> {readable(target)}{why}"
         case Failure(url=url, reason=reason, detail=detail, phase=phase):
             why = f"{reason} ({phase})" if phase else reason
-            return f"fail {why} {visible(url)}" + (f": {visible(detail)}" if detail else "")
+            return f"fail {why} {readable(url)}" + (f": {visible(detail)}" if detail else "")
         case Skipped(url=url, reason=reason):
-            return f"skip {reason} {visible(url)}"
+            return f"skip {reason} {readable(url)}"
         case _:
             assert_never(outcome)
 
@@ -161,10 +162,10 @@ def progress_line(statistics: Statistics, problems: int) -> str:
 
 def _page(page: Page) -> str:
     taken = f"{size(page.size):>10} {duration(page.seconds):>8}"
-    line = f"{page.status}  {taken}  {visible(page.url)}{_title(page)}"
+    line = f"{page.status}  {taken}  {readable(page.url)}{_title(page)}"
     if "noindex" in page.robots:
         line += " (noindex)"
-    return f"{line} (same as {visible(page.duplicate_of)})" if page.duplicate_of else line
+    return f"{line} (same as {readable(page.duplicate_of)})" if page.duplicate_of else line
 
 
 def _title(page: Page) -> str:

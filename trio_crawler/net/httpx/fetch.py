@@ -9,7 +9,13 @@ import httpx
 
 from trio_crawler.net.fetcher import TIMEOUT, Fetcher
 from trio_crawler.net.httpx.adapter import HttpxAdapter
-from trio_crawler.net.request import DEFAULT_USER_AGENT, Headers, Requests, default_fields
+from trio_crawler.net.request import (
+    DEFAULT_USER_AGENT,
+    Auth,
+    Headers,
+    Requests,
+    default_fields,
+)
 from trio_crawler.net.wire import MAX_BYTES
 from trio_crawler.page.urls import web_urls
 
@@ -30,9 +36,9 @@ class HttpxFetch(Fetcher):
 
     `user_agent` is sent to every server, and `contact`, an e-mail address, in From. The default
     of `user_agent` is the User-Agent of the client unless that is httpx's own, else that of
-    `HttpFetch`; the attribute `user_agent` has the value that is sent. `headers` and `auth` (user,
-    password) are sent only to the origins of `seeds`. `cookies` stores and sends cookies; if it
-    has cookies for a URL, the client's cookies are not sent.
+    `HttpFetch`; the attribute `user_agent` has the value that is sent. `headers` and `auth` are
+    sent only to the origins of `seeds`, as by `HttpFetch`. `cookies` stores and sends cookies; if
+    it has cookies for a URL, the client's cookies are not sent.
 
     Raises TypeError or ValueError, naming the argument, if it is invalid or would have no effect:
     `seeds` without `headers` or `auth`, and `auth` for a client with its own authentication.
@@ -48,7 +54,7 @@ class HttpxFetch(Fetcher):
         user_agent: str | None = None,
         contact: str | None = None,
         headers: Headers = (),
-        auth: tuple[str, str] | None = None,
+        auth: Auth | None = None,
         cookies: CookieStore | None = None,
         timeout: float = TIMEOUT,
         max_bytes: int = MAX_BYTES,
@@ -58,7 +64,7 @@ class HttpxFetch(Fetcher):
         own = _own_fields(client)
         defaults = default_fields(user_agent, contact, replaced=own)
         requests = Requests(defaults, seeds=seeds, headers=headers, auth=auth, cookies=cookies)
-        if seeds and not requests.own:
+        if seeds and not requests.has_own:
             raise ValueError("seeds would have no effect without headers or auth: give them too")
         if client is not None and client.auth is not None and requests.authorizes:
             raise ValueError("auth would have no effect: the client has authentication of its own")

@@ -1,0 +1,55 @@
+"""More tasks than the hosts let work: that is told, with the option that changes it."""
+
+from __future__ import annotations
+
+import pytest
+from cli.command import crawl
+from sites.raw import html, threaded_raw_server
+
+pytestmark = pytest.mark.process
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--max-tasks", "50"], 50),
+        (["--max-tasks", "5"], 5),
+        (["--max-tasks", "10"], 10),
+        (["--max-tasks", "3", "--per-host", "2"], 3),
+        (["--max-tasks", "4"], 0),
+        (["--max-tasks", "50", "--per-host", "50"], 0),
+        (["--max-tasks", "50", "--adaptive"], 0),
+        ([], 0),
+    ],
+)
+def test_tasks_that_one_host_does_not_let_work_are_told_at_the_start_and_in_the_report(
+    words, told, tmp_path
+):
+    with threaded_raw_server({"/": html("/a"), "/a": html()}) as server:
+        result = crawl("-o", str(tmp_path / "crawl"), *words, server.url)
+    again = crawl("report", str(tmp_path / "crawl"))
+    limit = "2" if "--per-host" in words else "4"
+    start = f"--max-tasks {told} is too much for 1 host, each of which gets at most {limit} "
+    start += "requests at once: --per-host sets that limit\n"
+    assert result.stderr == (start if told else "")
+    for text in (result.stdout, again.stdout):
+        assert (f"\n--max-tasks {told} was too much for 1 host" in text) is bool(told)
+        assert ("too much" in text) is bool(told)
+
+
+def test_of_two_hosts_each_lets_its_number_of_tasks_work():
+    with threaded_raw_server({"/": html()}) as one, threaded_raw_server({"/": html()}) as two:
+        fit = crawl("--max-tasks", "8", one.url, two.url)
+        many = crawl("--max-tasks", "9", one.url, two.url)
+    assert (fit.stderr, "too much" in fit.stdout) == ("", False)
+    assert many.stderr.startswith("--max-tasks 9 is too much for 2 hosts, each of which gets")
+    assert "\n--max-tasks 9 was too much for 2 hosts, each of which got at most 4 " in many.stdout
+
+
+def test_where_other_hosts_may_come_only_the_report_tells_that_they_did_not():
+    with threaded_raw_server({"/": html()}) as server:
+        result = crawl("--lenient", "--max-tasks", "9", server.url)
+        quiet = crawl("-q", "--max-tasks", "9", server.url)
+    assert (result.stderr, quiet.stderr) == ("", "")
+    assert "\n--max-tasks 9 was too much for 1 host" in result.stdout
+    assert "\n--max-tasks 9 was too much for 1 host" in quiet.stdout

@@ -1,0 +1,109 @@
+"""Secrets: values that need not stand on the command line, which all users of a machine can read.
+
+An option for a secret takes `@FILE`, `@-` or `@env:NAME` instead of the value. No message shows a
+text that may be a secret.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TypeAlias
+
+import click
+
+Login: TypeAlias = tuple[str, str | None]
+"""A user and a password; None if the password is to be asked for."""
+
+_WAYS = "@FILE, @- (standard input) or @env:NAME"
+
+_MAX_BYTES = 64 * 1024
+# A name with one of these may be a secret after a stray "@".
+_MAY_BE_SECRET = re.compile(r"[:=\s]")
+
+
+def lines(word: str, parameter: click.Parameter) -> list[str]:
+    """Return the word itself, or the lines of the place that it names after an "@".
+
+    Blank lines are left out. Raises BadParameter if the place cannot be read or is empty.
+    """
+    if not word.startswith("@"):
+        return [word]
+    place = word[1:]
+    if place == "-" and sys.stdin is not None and sys.stdin.isatty():
+        option = parameter.opts[-1]
+        return [ask(f"Value of {option}: ", f"{option} @-", option)]
+    name, text = _read(place)
+    found = [each.removesuffix("\r") for each in text.split("\n")]
+    found = [each for each in found if each.strip()]
+    if not found:
+        raise click.BadParameter(f"{name} is empty")
+    return found
+
+
+def line(word: str, parameter: click.Parameter) -> str:
+    """Return the word itself, or the only line of the place that it names after an "@"."""
+    found = lines(word, parameter)
+    if len(found) > 1:
+        raise click.BadParameter("it must be one line, and there are several")
+    return found[0]
+
+
+def ask(prompt: str, named: str, option: str) -> str:
+    """Ask the terminal for a secret, which is not shown. Raises click.UsageError without one.
+
+    Messages say that `named` asks, and how `option` does without.
+    """
+    # Imported only now: hardly any crawl needs them.
+    import warnings
+    from getpass import GetPassWarning, getpass
+
+    if sys.stdin is None or not sys.stdin.isatty():
+        why = "asks for a password, and standard input is no terminal"
+        raise click.UsageError(f"{named} {why}: use {option} {_WAYS}")
+    try:
+        with warnings.catch_warnings():
+            # The terminal would show what is typed.
+            warnings.simplefilter("error", GetPassWarning)
+            return getpass(prompt)
+    except (EOFError, GetPassWarning):
+        raise click.UsageError(f"no password was typed: use {option} {_WAYS}") from None
+
+
+def _read(place: str) -> tuple[str, str]:
+    """Return the name of a place for messages, and its text."""
+    if place.startswith("env:"):
+        variable = place.removeprefix("env:")
+        name = _name(f"the environment variable {variable}", variable)
+        if variable not in os.environ:
+            raise click.BadParameter(f"{name} is not set")
+        return name, os.environ[variable]
+    name = "standard input" if place == "-" else _name(place, place)
+    if not place:
+        raise click.BadParameter(f"after @ comes the name of a file: write {_WAYS}")
+    try:
+        octets = _octets(place)
+    except OSError as error:
+        raise click.BadParameter(f"cannot read {name}: {error.strerror}") from None
+    if len(octets) > _MAX_BYTES:
+        raise click.BadParameter(f"{name} has more than 64 KiB")
+    try:
+        # Some editors begin a file with a byte order mark.
+        return name, octets.decode("utf-8-sig")
+    except UnicodeError:
+        raise click.BadParameter(f"{name} is not UTF-8 text") from None
+
+
+def _octets(place: str) -> bytes:
+    if place != "-":
+        # A shell expands a "~" only at the beginning of a word.
+        with open(os.path.expanduser(place), "rb") as file:
+            return file.read(_MAX_BYTES + 1)
+    if sys.stdin is None:
+        raise click.BadParameter("standard input is closed")
+    return sys.stdin.buffer.read(_MAX_BYTES + 1)
+
+
+def _name(shown: str, word: str) -> str:
+    return "what is named after @" if _MAY_BE_SECRET.search(word) else shown
