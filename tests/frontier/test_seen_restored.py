@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trio_crawler.frontier.seen import Seen
-from trio_crawler.frontier.url_set import UrlSet
+from trio_crawler.page.url_set import UrlSet
 from trio_crawler.model import Job
 
 FULL = 3

@@ -87,16 +87,19 @@ class PageHandler:
             return self._redirect(attempt, answer)
         job = attempt.job
         if answer.status == 304:
-            facts = await self._unchanged(job, answer)
-        elif len(answer.body) < LARGE_PAGE or answer.status >= 300:
-            facts = self._facts(job, answer)
-        else:
-            async with self._large:
-                await self._outbox.wait_for_room()
-                facts = await trio.to_thread.run_sync(self._facts, job, answer)
-        about = self._links.about(job, answer, facts)
-        judged = await self._links.judge(job, answer, facts, about)
-        return self._page(attempt, answer, facts, about, judged)
+            return await self._judged(attempt, answer, await self._unchanged(job, answer))
+        if len(answer.body) < LARGE_PAGE or answer.status >= 300:
+            return await self._judged(attempt, answer, self._facts(job, answer))
+        # Until the next page is read, this one is in the outbox, where it counts.
+        async with self._large:
+            await self._outbox.wait_for_room()
+            facts = await trio.to_thread.run_sync(self._facts, job, answer)
+            return await self._judged(attempt, answer, facts)
+
+    async def _judged(self, attempt: Attempt, response: Response, facts: Facts) -> Settlement:
+        about = self._links.about(attempt.job, response, facts)
+        judged = await self._links.judge(attempt.job, response, facts, about)
+        return self._page(attempt, response, facts, about, judged)
 
     def _facts(self, job: Job, response: Response) -> Facts:
         return read(

@@ -269,10 +269,11 @@ class HostScheduler:
 
     def empty(self) -> Iterator[Job]:
         """Remove and yield all waiting jobs, except the redirects of robots.txt files."""
-        for origin in self._origins.values():
+        for origin in list(self._origins.values()):
             self.heap.remove(origin)
-            yield from origin.empty()
-        self.waiting = 0
+            for job in origin.empty():
+                self.waiting -= 1
+                yield job
 
     def known(self, url: str) -> Origin | None:
         """Return the record of the origin of a normalised URL; None if there is none."""

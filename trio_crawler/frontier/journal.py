@@ -9,7 +9,8 @@ from typing import TypeVar
 
 import trio
 
-from trio_crawler.model import Outcome, Page, Reason
+from trio_crawler.frontier.settlement import memory_of
+from trio_crawler.model import Outcome, Reason
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
@@ -92,8 +93,7 @@ class Journal:
         for stream in self.streams:
             # Now, since records that are added later belong to another outcome.
             self.batch.writes.append((stream, stream.pop()))
-        if isinstance(outcome, Page):
-            self._bytes += len(outcome.body)
+        self._bytes += memory_of(outcome)
         self.end()
 
     def end(self) -> None:

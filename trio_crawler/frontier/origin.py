@@ -105,8 +105,9 @@ class Origin:
         """Remove and yield all waiting jobs but redirects of a robots.txt: these never count."""
         for queue in (self.sitemaps, self.queue):
             while queue:
-                yield queue.pop()
-        self.pages = 0
+                job = queue.pop()
+                self.pages -= job.purpose is Purpose.PAGE
+                yield job
 
     def prerequisite(self, job: Job, now: float, *, obey: bool) -> Job | None:
         """Return the robots.txt or probe that must be answered before `job`, None if none."""

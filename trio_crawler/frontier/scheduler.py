@@ -10,6 +10,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace as replace_fields
 from datetime import UTC, datetime
+from itertools import chain
 
 import trio
 from msgspec.structs import replace
@@ -227,6 +228,8 @@ class Hosts:
         self._last: dict[tuple[Purpose, str], Attempt] = {}
         # Jobs that are not to be fetched: the workers receive them first.
         self._blocked: deque[Job] = deque()
+        # The jobs that waited when the crawl was ended early.
+        self._left: Iterator[Job] = iter(())
         self._begun = False
         self._stopped_at: float | None = None
         self._wakes = math.inf
@@ -285,7 +288,9 @@ class Hosts:
     def next_job(self, last: bool) -> Job | None:
         """Remove and return the job to start now; None if no job may start."""
         job: Job | None = None
-        if self._blocked:
+        if self.ended is not None and (left := next(self._left, None)) is not None:
+            job = replace(left, blocked=self.ended)
+        elif self._blocked:
             job = self._blocked.popleft()
         elif self.ended is None and self._scheduler.waiting:
             now = trio.current_time()
@@ -390,11 +395,11 @@ class Hosts:
         if self.ended is not None:
             return
         self.ended = reason
-        waiting = [] if self._gate is None else list(self._gate.empty())
-        waiting += self._scheduler.empty()
-        waiting += (job for _, _, job in sorted(self._delayed))
+        # One by one, as the workers receive them: together they may not fit in memory.
+        held = iter(()) if self._gate is None else self._gate.empty()
+        self._left = chain(held, self._scheduler.empty())
+        self._blocked.extend(replace(job, blocked=reason) for _, _, job in sorted(self._delayed))
         self._delayed.clear()
-        self._blocked.extend(replace(job, blocked=reason) for job in waiting)
         self.jobs.hand_out()
 
     def origin(self, url: str) -> Origin:

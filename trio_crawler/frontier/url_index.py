@@ -9,7 +9,7 @@ from trio_crawler.frontier.journal import Journal
 from trio_crawler.frontier.resume import EarlierPages
 from trio_crawler.frontier.seen import Seen
 from trio_crawler.frontier.settlement import RobotsRules, Settlement, SitemapRead
-from trio_crawler.frontier.url_set import UrlSet
+from trio_crawler.page.url_set import UrlSet
 from trio_crawler.model import Job, Purpose
 from trio_crawler.page.urls import origin
 from trio_crawler.store.store import Store

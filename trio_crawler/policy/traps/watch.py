@@ -7,6 +7,7 @@ from typing import Self
 
 from trio_crawler.arguments import check_flag, check_number
 from trio_crawler.model import Job, Reason
+from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import path
 from trio_crawler.policy.traps.duplicates import DuplicateBodies
 from trio_crawler.policy.traps.paths import repeats, segments
@@ -238,8 +239,9 @@ class RecentUrls:
     __slots__ = ("_before", "_now")
 
     def __init__(self) -> None:
-        self._now: set[str] = set()
-        self._before: set[str] = set()
+        # Keys, since long URLs would take 250 MiB.
+        self._now = UrlSet()
+        self._before = UrlSet()
 
     def __contains__(self, url: str) -> bool:
         return url in self._now or url in self._before
@@ -247,7 +249,7 @@ class RecentUrls:
     def add(self, url: str) -> None:
         """Add a URL."""
         if len(self._now) >= _REMEMBERED:
-            self._before, self._now = self._now, set()
+            self._before, self._now = self._now, UrlSet()
         self._now.add(url)
 
     def update(self, urls: Iterable[str]) -> None:
