@@ -14,7 +14,7 @@ import trio
 from trio_crawler.engine.counters import Counters
 from trio_crawler.engine.exceptions import url_noted
 from trio_crawler.frontier.protocol import Frontier
-from trio_crawler.frontier.settlement import Settlement, memory_of
+from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import Outcome
 
@@ -78,7 +78,7 @@ class Outbox(AsyncIterator[Outcome]):
             return
         if self._bytes > MAX_BYTES:
             await self.wait_for_room()
-        self._bytes += memory_of(settlement.outcome)
+        self._bytes += settlement.size
         try:
             self._sender.send_nowait(settlement)
         except trio.WouldBlock:
@@ -104,7 +104,7 @@ class Outbox(AsyncIterator[Outcome]):
             raise StopAsyncIteration from None
         finally:
             self._busy = False
-        self._bytes -= memory_of(settlement.outcome)
+        self._bytes -= settlement.size
         if self._bytes <= MAX_BYTES and self._waiting:
             # One at a time: the settlement of this worker will come here, and wake the next one.
             # To wake all of 10,000 workers each time would cost more than their pages do. With no

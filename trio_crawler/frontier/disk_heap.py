@@ -6,7 +6,7 @@ import heapq
 from array import array
 from typing import Any
 
-from trio_crawler.frontier.disk_queue import DiskQueue, DiskQueueFile, weight
+from trio_crawler.frontier.disk_queue import OVERHEAD, DiskQueue, DiskQueueFile, bytes_of
 from trio_crawler.frontier.queues import Queue
 from trio_crawler.model import Job
 from trio_crawler.policy.order import Order, breadth_first
@@ -58,19 +58,15 @@ class DiskHeap:
         """Add a job."""
         entry = (self._order(job), self._number, job)
         heapq.heappush(self._jobs, entry)
-        file = self._file
-        if file.is_needed and (
-            len(self._jobs) > file.block or self._bytes + weight(job) > file.block_bytes
-        ):
+        file, kept = self._file, self._bytes + len(job.url) + OVERHEAD
+        if file.held >= file.memory and (len(self._jobs) > file.block or kept > file.block_bytes):
             try:
                 self._spill()
             except StoreError:
                 self._jobs.remove(entry)
                 heapq.heapify(self._jobs)
                 raise
-            kept = sum(weight(one) for _, _, one in self._jobs)
-        else:
-            kept = self._bytes + weight(job)
+            kept = bytes_of([one for _, _, one in self._jobs])
         file.held += kept - self._bytes
         self._bytes = kept
         self._number += 1
@@ -92,8 +88,8 @@ class DiskHeap:
             self._pop_run()
         else:
             heapq.heappop(self._jobs)
-            self._bytes -= weight(job)
-            self._file.held -= weight(job)
+            self._bytes -= len(job.url) + OVERHEAD
+            self._file.held -= len(job.url) + OVERHEAD
         self._count -= 1
         return job
 
@@ -109,7 +105,7 @@ class DiskHeap:
             # Before anything changes: it may fail.
             self._load(run)
         job = run.jobs.pop()
-        self._file.held -= weight(job)
+        self._file.held -= len(job.url) + OVERHEAD
         run.numbers.pop()
         if run.jobs:
             rank = self._order(run.jobs[-1])
@@ -119,7 +115,7 @@ class DiskHeap:
 
     def _load(self, run: _Run) -> None:
         found = self._file.read(*run.places[-1])
-        self._file.held += sum(map(weight, found))
+        self._file.held += bytes_of(found)
         run.jobs[:0] = reversed(found)
         run.places.pop()
         self._file.forget()

@@ -22,6 +22,9 @@ _JOBS = 50_000
 # The same in bytes, for long URLs.
 _MAX_BLOCK_BYTES = 128 * 1024
 _BYTES = 16 * 1024 * 1024
+OVERHEAD = 200
+"""The bytes that a job in memory counts for besides those of its URL."""
+
 # ▶ Blocks of ordinary URLs take a sixth of their size, at 1 us a URL; the URLs of a flood, which
 # were compressed on the wire, a fortieth.
 _LEVEL = 1
@@ -37,9 +40,9 @@ def nameless_file(directory: Path) -> RawIOBase:
     return TemporaryFile(buffering=0, dir=directory)
 
 
-def weight(job: Job) -> int:
-    """Return the bytes that a waiting job counts for: those of its URLs, and 100 more."""
-    return len(job.url) + (0 if job.referrer is None else len(job.referrer)) + 100
+def bytes_of(jobs: Sequence[Job]) -> int:
+    """Return the bytes that jobs in memory count for."""
+    return sum([len(job.url) for job in jobs]) + OVERHEAD * len(jobs)
 
 
 class DiskQueueFile:
@@ -62,7 +65,7 @@ class DiskQueueFile:
         self._directory = Path(gettempdir() if directory is None else directory)
         self._opened = opened
         self._decode: Callable[[bytes], list[Job]] = msgspec.msgpack.Decoder(list[kind]).decode  # type: ignore[valid-type]
-        self._memory = memory
+        self.memory = memory
         # The bytes of the jobs of all queues that are in memory.
         self.held = 0
         self._file: RawIOBase | None = None
@@ -81,11 +84,6 @@ class DiskQueueFile:
         self._queues += 1
         self.block = min(_MAX_BLOCK, max(_MIN_BLOCK, _JOBS // self._queues))
         self.block_bytes = min(_MAX_BLOCK_BYTES, _BYTES // self._queues)
-
-    @property
-    def is_needed(self) -> bool:
-        """Whether the jobs in memory have as many bytes as they may."""
-        return self.held >= self._memory
 
     def write(self, jobs: Sequence[Job]) -> tuple[int, int]:
         """Write a block; return its offset and its length in bytes."""
@@ -159,8 +157,8 @@ class DiskQueue:
 
     def put(self, job: Job) -> None:
         """Add a job."""
-        file, size = self._file, weight(job)
-        if self._blocks or file.is_needed:
+        file, size = self._file, len(job.url) + OVERHEAD
+        if self._blocks or file.held >= file.memory:
             if len(self._tail) >= file.block or self._tail_bytes + size > file.block_bytes:
                 self._empty_tail()
             if size > file.block_bytes:
@@ -183,7 +181,7 @@ class DiskQueue:
         if not self._head:
             self._fill_head()
         job = self._head.pop()
-        self._file.held -= weight(job)
+        self._file.held -= len(job.url) + OVERHEAD
         self._count -= 1
         return job
 
@@ -208,7 +206,7 @@ class DiskQueue:
             return
         offset, length = self._blocks[self._next : self._next + 2]
         found = self._file.read(offset, length)
-        self._file.held += sum(map(weight, found))
+        self._file.held += bytes_of(found)
         self._head.extend(reversed(found))
         self._next += 2
         if self._next * 2 >= len(self._blocks):

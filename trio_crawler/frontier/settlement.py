@@ -8,12 +8,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from trio_crawler.model import Answer, Job, Listing, Outcome, Page, Response, Sitemap, Validator
+from trio_crawler.model import Answer, Job, Listing, Outcome, Response, Sitemap, Validator
 from trio_crawler.policy.robots.rules import Rules
-
-
-# Bytes of memory that one link takes besides its characters.
-_LINK = 150
 
 
 class RobotsRules(msgspec.Struct, frozen=True):
@@ -92,6 +88,7 @@ class Settlement(msgspec.Struct, frozen=True):
 
     `outcome` is None for a robots.txt, a sitemap or a probe. `successors` are admitted if they are
     new. The pages that a sitemap lists are not among them: `Frontier.add` admitted them before.
+    `size` is about the bytes of memory that the outcome takes.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -100,12 +97,4 @@ class Settlement(msgspec.Struct, frozen=True):
     outcome: Outcome | None = None
     successors: Sequence[Job] = ()
     learned: Learned | None = None
-
-
-def memory_of(outcome: Outcome | None) -> int:
-    """Return the bytes of memory that a page takes, about; 0 for another outcome."""
-    if not isinstance(outcome, Page):
-        return 0
-    links, rejected = outcome.links, outcome.rejected
-    size = len(outcome.body) + _LINK * (len(links) + len(rejected))
-    return size + sum(map(len, links)) + sum(len(url) for url, _ in rejected)
+    size: int = 0

@@ -67,7 +67,9 @@ class UrlSet:
         bucket, key = buckets[index], _pack(number)
         if not bucket.count(key):
             buckets[index] = bucket + key
-            self._grow()
+            self._count += 1
+            if self._count > len(buckets) * _FILL:
+                self._divide()
 
     def _place(self, url: str) -> tuple[bytes, int]:
         """Return the key of a URL, and the index of its bucket."""

@@ -100,13 +100,10 @@ class UrlTable(UrlSet):
     def numbers(self, urls: Sequence[str]) -> array[int]:
         """Return the numbers of URLs, new ones where needed."""
         found = list(map(self._numbers.get, urls))
-        if None in found:
-            find = self._find
-            found = [
-                find(url) if known is None else known
-                for url, known in zip(urls, found, strict=True)
-            ]
-        return array("I", found)  # type: ignore[arg-type] - none is None
+        if None not in found:
+            return array("I", found)  # type: ignore[arg-type]
+        pairs = zip(urls, found, strict=True)
+        return array("I", [self._find(url) if known is None else known for url, known in pairs])
 
     def known(self, url: str) -> int | None:
         """Return the number of a URL; None if it has none."""
@@ -133,4 +130,3 @@ class UrlTable(UrlSet):
         while at >= 0 and at % self._width:
             at = bucket.find(key, at + 1)
         return None if at < 0 else int.from_bytes(bucket[at + 8 : at + 12], "little")
-

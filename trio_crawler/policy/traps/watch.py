@@ -40,8 +40,8 @@ class Traps:
     new URLs of the same pattern and had no new text. That number is `barren` for a pattern of
     dates or random tokens, where a page without such a link counts as a tenth. For all other
     patterns it is `barren_numbers`, since ordinary sites have pages that differ only in numbers.
-    A pattern is also rejected after `per_pattern` URLs, and a host after `per_host` URLs. The
-    links of pages with the same body are followed in `copies` directories.
+    A pattern is also rejected after `per_pattern` URLs, and a host after `per_host` URLs on all of
+    its ports. The links of pages with the same body are followed in `copies` directories.
 
     `session_ids` is whether session ids are removed from links. `permuted_queries` is whether a
     URL is rejected if it differs from another only in the order of its parameters. `duplicates` is
