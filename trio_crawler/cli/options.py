@@ -216,7 +216,7 @@ class CrawlOptions(SharedOptions):
         Group.SPEED,
         "--max-tasks",
         metavar="N",
-        type=_POSITIVE,
+        type=click.IntRange(min=1, max=100_000),
         default=10,
         show_default=True,
         recorded=True,

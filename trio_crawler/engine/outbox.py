@@ -41,7 +41,8 @@ class Outbox(AsyncIterator[Outcome]):
     """
 
     def __init__(self, workers: int, counters: Counters, frontier: Frontier) -> None:
-        self._workers = workers
+        # The workers that are in their `with` block.
+        self._workers = 0
         self._counters = counters
         self._frontier = frontier
         self._sender, self._receiver = trio.open_memory_channel[Settlement](workers)
@@ -51,7 +52,7 @@ class Outbox(AsyncIterator[Outcome]):
         self._waiting = trio.lowlevel.ParkingLot()
 
     def __enter__(self) -> None:
-        """Do nothing: the workers are counted out when they leave."""
+        self._workers += 1
 
     def __exit__(
         self,

@@ -282,6 +282,8 @@ class HostScheduler:
             for job in origin.empty():
                 self.waiting -= 1
                 yield job
+        # Redirects of robots.txt files are left.
+        self.waiting = 0
 
     def known(self, url: str) -> Origin | None:
         """Return the record of the origin of a normalised URL; None if there is none."""
