@@ -59,6 +59,8 @@ class TextList(Sequence[str]):
     def __getitem__(self, index: int | slice) -> str | list[str]:
         if isinstance(index, slice):
             return [self[each] for each in range(*index.indices(self._count))]
+        if index < 0:
+            index += self._count
         first = self._count - len(self._tail)
         if index >= first:
             return self._tail[index - first]
