@@ -86,6 +86,7 @@ SITE: dict[str, Response] = {
         "/a", "/b", "!/unendorsed", "/private", "/moved", "/busy", "/one/copy", "/two/copy",
         "/three/copy", "/two/copy-again", "/x/x/y", "/" + "long" * 9, "/q?a=1&b=2", "/q?b=2&a=1",
         "/canonical", "/s" + SESSION, "/day/2024-01-01", "/n/1",
+        "http://site.test:81/",
     ),
     "/a": page("/a/2", "/a/3"), "/a/2": page("/a/2/3"), "/a/3": page(), "/a/2/3": page(text="c"),
     "/b": page(*(f"/b/{letter}" for letter in "cdefgh")),
@@ -326,7 +327,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     }),
     "Limits": (lambda **given: crawl(limits=Limits(**given)), {
         "max_depth": 1, "max_pages": 3, "max_seconds": 2, "max_redirects": 1, "max_tries": 1,
-        "max_links": 2,
+        "max_links": 2, "max_waiting": 1, "max_hosts": 1,
     }),
     "Politeness": (lambda **given: crawl(politeness=Politeness(**given)), {
         "per_host": 1, "delay": 5, "adaptive": True, "robots": False, "nofollow": False,

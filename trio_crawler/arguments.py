@@ -35,13 +35,15 @@ class ArgumentError(ValueError):
         return name + self._rest
 
 
-def check_whole(name: str, value: object, *, least: int = 0) -> None:
-    """Raise TypeError unless `value` is a whole number, ValueError if it is below `least`."""
+def check_whole(name: str, value: object, *, least: int = 0, most: float = math.inf) -> None:
+    """Raise TypeError unless `value` is a whole number, ValueError unless it is in bounds."""
     # A bool is an int to Python, but True as a number of workers is a mistake.
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{name} must be a whole number, not {value!r}")
     if value < least:
         raise ArgumentError(name, f" must be {least} or more, not {value}")
+    if value > most:
+        raise ArgumentError(name, f" must be {most:,} or less, not {value:,}")
 
 
 def check_number(

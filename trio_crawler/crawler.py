@@ -13,6 +13,7 @@ import httpx
 import trio
 
 from trio_crawler.engine.build import build
+from trio_crawler.engine.crew import Crew
 from trio_crawler.engine.exceptions import BareExceptions, url_noted
 from trio_crawler.engine.handler import fetch_once
 from trio_crawler.engine.outbox import HOW_TO_ITERATE, Outbox, outcome_block
@@ -104,16 +105,17 @@ class Crawler:
             await engine.open()
             async with engine.opened_fetch() as ask, trio.open_nursery() as nursery:
                 nursery.start_soon(self.frontier.run)
-                for number in range(self.plan.workers):
-                    nursery.start_soon(self.work, ask, engine.outbox, name=f"worker {number}")
+                await Crew(nursery, self.plan.workers, self.work, ask, engine.outbox).start()
                 with bare.carried:
                     yield engine.outbox
                 nursery.cancel_scope.cancel("the caller has left the block")
 
-    async def work(self, ask: Fetch, outbox: Outbox) -> None:
-        """Turn jobs into settlements until no more jobs come."""
+    async def work(self, ask: Fetch, outbox: Outbox, crew: Crew) -> None:
+        """Turn jobs into settlements until no more jobs come; with the first job a crew grows."""
         with outbox:
+            new = True
             async for job in self.frontier.jobs:
+                new = new and crew.start_next()
                 with url_noted(job):
                     settlement = await self.fetch(ask, job)
                     if settlement is not None:

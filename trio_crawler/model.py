@@ -67,6 +67,8 @@ class Reason(StrEnum):
     NOTHING_NEW = "nothing_new"
     PATTERN_BUDGET = "pattern_budget"
     HOST_BUDGET = "host_budget"
+    TOO_MANY_HOSTS = "too_many_hosts"
+    WAITING_BUDGET = "waiting_budget"
     DUPLICATE = "duplicate"
 
     # Skipped: the URL was admitted but never fetched. Also ROBOTS and ROBOTS_UNAVAILABLE.

@@ -28,8 +28,8 @@ from trio_crawler.frontier.disk_queue import DiskQueue, DiskQueueFile
 from trio_crawler.frontier.host_scheduler import HostScheduler
 from trio_crawler.frontier.seen import Seen
 from trio_crawler.frontier.url_index import StoredJob
-from trio_crawler.frontier.url_set import UrlSet
 from trio_crawler.model import Job
+from trio_crawler.page.url_set import UrlSet
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.politeness import Politeness
 
@@ -95,7 +95,7 @@ def measure(count: int, hosts: int, how: str, directory: str) -> None:
     """Print one row."""
     disk = how == "on disk"
     before = resident()
-    file = DiskQueueFile(directory)
+    file = DiskQueueFile(directory, kind=StoredJob)
     seen = Seen(10, UrlSet() if disk else None)
     scheduler = HostScheduler(EAGER, partial(DiskQueue, file) if disk else None)
     admit, slowest = admitted(jobs(count, hosts), seen, scheduler, disk)

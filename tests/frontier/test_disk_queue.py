@@ -46,7 +46,7 @@ def opened(directory: Any, **functions: Callable[..., Any]) -> Iterator[DiskQueu
     def hostile(directory: Path) -> Any:
         return Hostile(nameless_file(directory), functions)
 
-    one = DiskQueueFile(directory, opened=hostile if functions else nameless_file)
+    one = DiskQueueFile(directory, kind=StoredJob, opened=hostile if functions else nameless_file)
     try:
         yield one
     finally:
@@ -158,7 +158,7 @@ def test_a_line_that_is_short_never_touches_the_disk(tmp_path):
 
 def test_the_file_has_no_name_and_is_gone_when_it_is_closed(tmp_path):
     before = set(os.listdir("/proc/self/fd"))
-    file = DiskQueueFile(tmp_path)
+    file = DiskQueueFile(tmp_path, kind=StoredJob)
     (line,) = small(file)
     for number in range(100):
         line.put(job(number))

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trio_crawler.frontier.seen import Seen
-from trio_crawler.frontier.url_set import UrlSet
 from trio_crawler.model import Job
+from trio_crawler.page.url_set import UrlSet
 
 FULL = 3
 

@@ -68,7 +68,7 @@ def test_canonical_pages_noindex_and_duplicates_are_counted(
     about = {"canonical": canonical, "robots": robots, "duplicate_of": duplicate_of}
     summary = counted(replace(page(), url="http://a/~", **about))
     assert summary.counters == {"html": 1, "html_bytes": 5, **dict.fromkeys(keys, 1)}
-    assert summary.indexable == ([] if keys else ["http://a/~"])
+    assert list(summary.indexable) == ([] if keys else ["http://a/~"])
 
 
 def test_a_rejected_link_counts_once_for_each_page_that_has_it() -> None:

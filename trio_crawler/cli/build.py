@@ -135,6 +135,8 @@ def _limits(options: CrawlOptions) -> Limits:
         max_seconds=math.inf if options.max_seconds is None else options.max_seconds,
         max_redirects=options.max_redirects,
         max_tries=options.max_tries,
+        max_waiting=options.max_waiting * 2**20,
+        max_hosts=options.max_hosts,
     )
 
 

@@ -189,6 +189,27 @@ class CrawlOptions(SharedOptions):
         recorded=True,
         help="Fetch at most N pages.",
     )
+    max_waiting: int = option(
+        Group.BOUNDS,
+        "--max-waiting",
+        metavar="MIB",
+        type=_POSITIVE,
+        default=1024,
+        show_default=True,
+        recorded=True,
+        help="Follow no new link while the URLs that wait, with those that led to them, take this "
+        "many MiB.",
+    )
+    max_hosts: int = option(
+        Group.BOUNDS,
+        "--max-hosts",
+        metavar="N",
+        type=_POSITIVE,
+        default=50_000,
+        show_default=True,
+        recorded=True,
+        help="Follow no link to a new host after N hosts; each port of a host counts.",
+    )
     max_seconds: float | None = option(
         Group.BOUNDS,
         "--max-time",
@@ -221,7 +242,7 @@ class CrawlOptions(SharedOptions):
         Group.SPEED,
         "--max-tasks",
         metavar="N",
-        type=_POSITIVE,
+        type=click.IntRange(min=1, max=100_000),
         default=10,
         show_default=True,
         callback=parsing.workers,

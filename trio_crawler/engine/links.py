@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import starmap
 from operator import attrgetter
 from typing import NamedTuple
@@ -99,6 +100,10 @@ class Links:
             reason = Reason.HEADER_NOFOLLOW
         robots = tuple(dict.fromkeys((*header, *meta))) if header or meta else ()
         return About(canonical, robots, duplicate_of, folded_into, reason, successors, traps)
+
+    def unread(self, size: int) -> AbstractContextManager[None]:
+        """Return a block in which a body of this size waits to be read."""
+        return self._frontier.hosts.unread(size)
 
     def rejection(self, job: Job) -> Reason | None:
         """Return why the target of a redirect is rejected; None if it is admitted or known."""

@@ -16,7 +16,7 @@ from trio_crawler.engine.exceptions import url_noted
 from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.in_trio import check_in_trio
-from trio_crawler.model import Outcome, Page
+from trio_crawler.model import Outcome
 
 MAX_BYTES = 16 * 1024 * 1024
 """Workers wait for the caller while pages with more bytes than this are in the outbox."""
@@ -27,8 +27,6 @@ HOW_TO_ITERATE = (
 )
 SECOND_READER = "another task waits for the next outcome of this crawl"
 _T = TypeVar("_T")
-# Bytes of memory that one link takes.
-_LINK = 150
 
 
 class Outbox(AsyncIterator[Outcome]):
@@ -43,7 +41,8 @@ class Outbox(AsyncIterator[Outcome]):
     """
 
     def __init__(self, workers: int, counters: Counters, frontier: Frontier) -> None:
-        self._workers = workers
+        # The workers that are in their `with` block.
+        self._workers = 0
         self._counters = counters
         self._frontier = frontier
         self._sender, self._receiver = trio.open_memory_channel[Settlement](workers)
@@ -53,7 +52,7 @@ class Outbox(AsyncIterator[Outcome]):
         self._waiting = trio.lowlevel.ParkingLot()
 
     def __enter__(self) -> None:
-        """Do nothing: the workers are counted out when they leave."""
+        self._workers += 1
 
     def __exit__(
         self,
@@ -80,7 +79,7 @@ class Outbox(AsyncIterator[Outcome]):
             return
         if self._bytes > MAX_BYTES:
             await self.wait_for_room()
-        self._bytes += _weight(settlement)
+        self._bytes += settlement.size
         try:
             self._sender.send_nowait(settlement)
         except trio.WouldBlock:
@@ -106,7 +105,7 @@ class Outbox(AsyncIterator[Outcome]):
             raise StopAsyncIteration from None
         finally:
             self._busy = False
-        self._bytes -= _weight(settlement)
+        self._bytes -= settlement.size
         if self._bytes <= MAX_BYTES and self._waiting:
             # One at a time: the settlement of this worker will come here, and wake the next one.
             # To wake all of 10,000 workers each time would cost more than their pages do. With no
@@ -151,11 +150,3 @@ def outcome_block(
         return OutcomeBlock(opened(crawler))
 
     return block
-
-
-def _weight(settlement: Settlement) -> int:
-    """Return the bytes of memory that a page takes, about; 0 for another outcome."""
-    page = settlement.outcome
-    if not isinstance(page, Page):
-        return 0
-    return len(page.body) + _LINK * (len(page.links) + len(page.rejected))

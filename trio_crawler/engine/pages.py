@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import trio
 
 from trio_crawler.engine.canonical import CanonicalFolding
@@ -30,6 +32,10 @@ from trio_crawler.policy.retry import LEAST_BAD
 
 LARGE_PAGE = 200_000
 """A page of at least this many bytes is read in a thread, so that other workers can run."""
+
+# Bytes of memory that a link takes besides its characters.
+_LINK = 150
+_URL = attrgetter("url")
 
 
 class PageHandler:
@@ -91,12 +97,21 @@ class PageHandler:
         elif len(answer.body) < LARGE_PAGE or answer.status >= 300:
             facts = self._facts(job, answer)
         else:
-            async with self._large:
-                await self._outbox.wait_for_room()
-                facts = await trio.to_thread.run_sync(self._facts, job, answer)
+            return await self._read_large(attempt, answer)
         about = self._links.about(job, answer, facts)
         judged = await self._links.judge(job, answer, facts, about)
         return self._page(attempt, answer, facts, about, judged)
+
+    async def _read_large(self, attempt: Attempt, response: Response) -> Settlement:
+        job = attempt.job
+        with self._links.unread(len(response.body)):
+            async with self._large:
+                await self._outbox.wait_for_room()
+                facts = await trio.to_thread.run_sync(self._facts, job, response)
+                about = self._links.about(job, response, facts)
+                # When the next page is read, this one is in the outbox, where it counts.
+                judged = await self._links.judge(job, response, facts, about)
+        return self._page(attempt, response, facts, about, judged)
 
     def _facts(self, job: Job, response: Response) -> Facts:
         return read(
@@ -122,7 +137,12 @@ class PageHandler:
         follow = successors or []
         if self._folding.folds:
             follow += self._folding.record(job.url, outcome)
-        return Settlement(job, outcome, follow)
+        size = 0
+        if isinstance(outcome, Page):
+            links, rejected = outcome.links, outcome.rejected
+            size = len(outcome.body) + _LINK * (len(links) + len(rejected))
+            size += sum(map(len, links)) + sum(map(len, map(_URL, rejected)))
+        return Settlement(job, outcome, follow, size=size)
 
     def _failure(self, attempt: Attempt, fault: Fault, target: str | None = None) -> Settlement:
         job, detail = attempt.job, fault.detail

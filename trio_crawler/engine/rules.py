@@ -47,11 +47,13 @@ class Rules:
         return None if origin is None else origin.rejection(url)
 
     def trapped(self, job: Job) -> Reason | None:
-        """Return why a job inside the crawl is rejected: by a trap, or because the crawl ends.
+        """Return why a job inside the crawl is rejected: by a limit, by a trap, or by its end.
 
         The traps count each job that they let through, once.
         """
         hosts = self._frontier.hosts
+        if reason := hosts.rejection(job.url):
+            return reason
         if self._use_traps and job.url not in self._recent:
             if reason := hosts.traps(job.url).rejection(job):
                 return reason

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import errno
+import zlib
 from array import array
 from collections.abc import Callable, Sequence
 from io import RawIOBase
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 
 import msgspec
 
-from trio_crawler.frontier.url_index import StoredJob
 from trio_crawler.model import Job
 from trio_crawler.store.errors import file_errors
 
@@ -19,9 +19,20 @@ from trio_crawler.store.errors import file_errors
 # the event loop for long. Blocks get smaller so that all queues keep some `_JOBS` jobs in memory.
 _MIN_BLOCK, _MAX_BLOCK = 4, 200
 _JOBS = 50_000
+# The same in bytes, for long URLs.
+_MAX_BLOCK_BYTES = 128 * 1024
+_BYTES = 16 * 1024 * 1024
+OVERHEAD = 200
+"""The bytes that a job in memory counts for besides those of its URL."""
+
+# ▶ Blocks of ordinary URLs take a sixth of their size, at 1 us a URL; the URLs of a flood, which
+# were compressed on the wire, a fortieth.
+_LEVEL = 1
+
+MEMORY = 16 * 1024 * 1024
+"""The bytes of waiting jobs that a frontier keeps in memory before it uses a file."""
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(list[StoredJob]).decode
 
 
 def nameless_file(directory: Path) -> RawIOBase:
@@ -29,24 +40,41 @@ def nameless_file(directory: Path) -> RawIOBase:
     return TemporaryFile(buffering=0, dir=directory)
 
 
+def bytes_of(jobs: Sequence[Job]) -> int:
+    """Return the bytes that jobs in memory count for."""
+    return sum([len(job.url) for job in jobs]) + OVERHEAD * len(jobs)
+
+
 class DiskQueueFile:
     """A file for the blocks of many queues; the first block opens it, by a call to `opened`.
 
-    The file does not shrink until all blocks are read; then it is emptied. `close` closes it.
-    Raises StoreError for an OSError; nothing has changed then.
+    The jobs are of one `kind`. While those in memory have less than `memory` bytes together, no
+    queue uses the file. The file is in `directory`, by default that of temporary files. It does
+    not shrink until all blocks are read; then it is emptied. `close` closes it. Raises StoreError
+    for an OSError; nothing has changed then.
     """
 
     def __init__(
-        self, directory: str | Path, *, opened: Callable[[Path], RawIOBase] = nameless_file
+        self,
+        directory: str | Path | None = None,
+        *,
+        kind: type[Job] = Job,
+        memory: int = 0,
+        opened: Callable[[Path], RawIOBase] = nameless_file,
     ) -> None:
-        self._directory = Path(directory)
+        self._directory = Path(gettempdir() if directory is None else directory)
         self._opened = opened
+        self._decode: Callable[[bytes], list[Job]] = msgspec.msgpack.Decoder(list[kind]).decode  # type: ignore[valid-type]
+        self.memory = memory
+        # The bytes of the jobs of all queues that are in memory.
+        self.held = 0
         self._file: RawIOBase | None = None
         self._end = 0
         self._blocks = 0
         self._queues = 0
-        # The number of jobs of a block.
+        # The number of jobs of a block, and of their bytes.
         self.block = _MAX_BLOCK
+        self.block_bytes = _MAX_BLOCK_BYTES
 
     def __len__(self) -> int:
         return self._end
@@ -55,10 +83,11 @@ class DiskQueueFile:
         """Count one queue more: with more queues the blocks get smaller."""
         self._queues += 1
         self.block = min(_MAX_BLOCK, max(_MIN_BLOCK, _JOBS // self._queues))
+        self.block_bytes = min(_MAX_BLOCK_BYTES, _BYTES // self._queues)
 
     def write(self, jobs: Sequence[Job]) -> tuple[int, int]:
         """Write a block; return its offset and its length in bytes."""
-        block = memoryview(_encode(jobs))
+        block = memoryview(zlib.compress(_encode(jobs), _LEVEL))
         written = 0
         with file_errors(self._directory):
             file = self._open()
@@ -69,7 +98,7 @@ class DiskQueueFile:
         self._blocks += 1
         return offset, written
 
-    def read(self, offset: int, length: int) -> list[StoredJob]:
+    def read(self, offset: int, length: int) -> list[Job]:
         """Return the jobs of a block."""
         block = b""
         with file_errors(self._directory):
@@ -80,7 +109,7 @@ class DiskQueueFile:
                 if not more:
                     raise OSError(errno.EIO, "the file of waiting URLs has been truncated")
                 block += more
-        return _decode(block)
+        return self._decode(zlib.decompress(block))
 
     def forget(self) -> None:
         """Count one block less; after the last the file is emptied."""
@@ -105,11 +134,11 @@ class DiskQueue:
     """A first-in, first-out queue of jobs, with all but the first and the last in a file.
 
     A job in the file takes a few bytes of memory; a short queue never uses the file. The jobs must
-    be StoredJobs, and none may be blocked by a Fault. If a call raises StoreError, no job was
-    added, removed or lost, and the call may be repeated.
+    be of the kind of the file, and none may be blocked by a Fault. If a call raises StoreError, no
+    job was added, removed or lost, and the call may be repeated.
     """
 
-    __slots__ = ("_blocks", "_count", "_file", "_head", "_next", "_tail")
+    __slots__ = ("_blocks", "_count", "_file", "_head", "_next", "_tail", "_tail_bytes")
 
     def __init__(self, file: DiskQueueFile) -> None:
         file.add_queue()
@@ -121,15 +150,24 @@ class DiskQueue:
         self._blocks: array[int] | None = None
         self._next = 0
         self._tail: list[Job] = []
+        self._tail_bytes = 0
 
     def __len__(self) -> int:
         return self._count
 
     def put(self, job: Job) -> None:
         """Add a job."""
-        if len(self._tail) >= self._file.block:
-            self._empty_tail()
+        file, size = self._file, len(job.url) + OVERHEAD
+        if self._blocks or file.held >= file.memory:
+            if len(self._tail) >= file.block or self._tail_bytes + size > file.block_bytes:
+                self._empty_tail()
+            if size > file.block_bytes:
+                self._write([job])
+                self._count += 1
+                return
         self._tail.append(job)
+        self._tail_bytes += size
+        file.held += size
         self._count += 1
 
     def peek(self) -> Job:
@@ -143,24 +181,33 @@ class DiskQueue:
         if not self._head:
             self._fill_head()
         job = self._head.pop()
+        self._file.held -= len(job.url) + OVERHEAD
         self._count -= 1
         return job
 
     def _empty_tail(self) -> None:
-        if self._head or self._blocks:
-            place = self._file.write(self._tail)
-            self._blocks = self._blocks or array("Q")
-            self._blocks.extend(place)
-            self._tail.clear()
-        else:
+        # Before the file was needed, the tail may have grown long.
+        long = len(self._tail) > self._file.block or self._tail_bytes > self._file.block_bytes
+        if not self._blocks and (long or not self._head):
             self._swap()
+        elif self._tail:
+            self._write(self._tail)
+            self._file.held -= self._tail_bytes
+            self._tail, self._tail_bytes = [], 0
+
+    def _write(self, jobs: Sequence[Job]) -> None:
+        place = self._file.write(jobs)
+        self._blocks = self._blocks or array("Q")
+        self._blocks.extend(place)
 
     def _fill_head(self) -> None:
         if not self._blocks:
             self._swap()
             return
         offset, length = self._blocks[self._next : self._next + 2]
-        self._head.extend(reversed(self._file.read(offset, length)))
+        found = self._file.read(offset, length)
+        self._file.held += bytes_of(found)
+        self._head.extend(reversed(found))
         self._next += 2
         if self._next * 2 >= len(self._blocks):
             # On average each entry is moved at most once.
@@ -169,5 +216,7 @@ class DiskQueue:
         self._file.forget()
 
     def _swap(self) -> None:
-        self._head, self._tail = self._tail, self._head
-        self._head.reverse()
+        """Add the tail to the head; no block is between them."""
+        self._tail.reverse()
+        self._head[:0] = self._tail
+        self._tail, self._tail_bytes = [], 0

@@ -24,6 +24,7 @@ from trio_crawler.frontier.settlement import (
     SitemapRead,
 )
 from trio_crawler.model import Answer, Attempt, Fault, Job, Purpose, Reason, Response
+from trio_crawler.page.urls import host
 from trio_crawler.policy.host_state import FailureContext, HostLoad, HostState, State
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import LEAST_BAD, TRANSIENT, blames_host
@@ -134,6 +135,8 @@ class HostScheduler:
         # Whether the traps compare SHA-1s of bodies: no more is stored of pages of earlier runs.
         self.by_digest = False
         self._origins: dict[str, Origin] = {}
+        # By the name of a host, and by its name with each port.
+        self._traps: dict[str, HostTraps] = {}
         self.heap = HostHeap()
         self._long_files = LongFiles()
         self._in_flight = 0
@@ -149,6 +152,11 @@ class HostScheduler:
 
     def __len__(self) -> int:
         return self.waiting
+
+    @property
+    def found(self) -> int:
+        """The number of hosts that were found, each with its port and scheme."""
+        return max(len(self._origins), len(self._traps))
 
     @property
     def wakes(self) -> float:
@@ -269,9 +277,12 @@ class HostScheduler:
 
     def empty(self) -> Iterator[Job]:
         """Remove and yield all waiting jobs, except the redirects of robots.txt files."""
-        for origin in self._origins.values():
+        for origin in list(self._origins.values()):
             self.heap.remove(origin)
-            yield from origin.empty()
+            for job in origin.empty():
+                self.waiting -= 1
+                yield job
+        # Redirects of robots.txt files are left.
         self.waiting = 0
 
     def known(self, url: str) -> Origin | None:
@@ -283,6 +294,11 @@ class HostScheduler:
         name = url[: url.index("/", 8)]
         origin = self._origins.get(name)
         return self._new_origin(name) if origin is None else origin
+
+    def is_new(self, url: str) -> bool:
+        """Whether no URL of this host and port was judged or admitted before."""
+        start, end = url.index("/") + 2, url.index("/", 8)
+        return url[start:end] not in self._traps and url[:end] not in self._origins
 
     def host(self, name: str) -> Origin | None:
         """Return an origin of the host with this name and port; None if there is none."""
@@ -300,13 +316,16 @@ class HostScheduler:
                 yield origin
 
     def traps(self, url: str) -> HostTraps:
-        """Return the traps of the host of a URL."""
-        name = url[: url.index("/", 8)]
-        origin = self._origins.get(name)
-        host = (self._new_origin(name) if origin is None else origin).host
-        if host.traps is None:
-            host.traps = HostTraps(self._plan.traps, by_digest=self.by_digest)
-        return host.traps
+        """Return the traps of the host of a URL, which all of its ports share."""
+        authority = url[url.index("/") + 2 : url.index("/", 8)]
+        traps = self._traps.get(authority)
+        if traps is None:
+            name = host(url)
+            traps = self._traps.get(name)
+            if traps is None:
+                traps = HostTraps(self._plan.traps, by_digest=self.by_digest)
+            self._traps[name] = self._traps[authority] = traps
+        return traps
 
     def store_rules(self, origin: Origin, known: KnownRules) -> None:
         """Store the rules of an origin's robots.txt."""

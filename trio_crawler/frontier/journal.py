@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import trio
 
-from trio_crawler.model import Outcome, Page, Reason
+from trio_crawler.model import Outcome, Reason
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
@@ -86,14 +86,13 @@ class Journal:
         if not self._recorded.is_set():
             self._recorded.set()
 
-    def settle(self, number: int, outcome: Outcome) -> None:
-        """Record the outcome of a URL, and its records in the streams."""
+    def settle(self, number: int, outcome: Outcome, size: int) -> None:
+        """Record the outcome of a URL, of this size, and its records in the streams."""
         self.batch.settled.append((number, time.time(), outcome))
         for stream in self.streams:
             # Now, since records that are added later belong to another outcome.
             self.batch.writes.append((stream, stream.pop()))
-        if isinstance(outcome, Page):
-            self._bytes += len(outcome.body)
+        self._bytes += size
         self.end()
 
     def end(self) -> None:

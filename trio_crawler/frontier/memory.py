@@ -1,16 +1,20 @@
 """The frontier in memory."""
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 
 import trio
 
 from trio_crawler.arguments import check_kind
+from trio_crawler.frontier.disk_heap import make_disk_queue
+from trio_crawler.frontier.disk_queue import MEMORY, DiskQueueFile
 from trio_crawler.frontier.join import Join
 from trio_crawler.frontier.protocol import FrontierStatistics, Past
 from trio_crawler.frontier.scheduler import Hosts, JobChannel
 from trio_crawler.frontier.seen import Seen
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import Attempt, Job, Reason
+from trio_crawler.page.url_set import UrlSet
 from trio_crawler.policy.plan import Plan
 
 
@@ -18,7 +22,9 @@ class MemoryFrontier:
     """The frontier of one crawl, in memory.
 
     It has no bound of its own: the workers that consume URLs also produce them, so a bounded
-    channel would deadlock. The scope, the limits and the traps of the plan bound it.
+    channel would deadlock. The scope, the limits and the traps of the plan bound it. Waiting URLs
+    beyond some 32 MiB are in a file without a name, in the directory of temporary files. Raises
+    StoreError, from the crawl, if that file cannot be written.
     """
 
     __module__ = "trio_crawler"
@@ -28,6 +34,7 @@ class MemoryFrontier:
     def __init__(self) -> None:
         self.seen = Seen()
         self._join = Join()
+        self._file = DiskQueueFile(memory=MEMORY)
         self._plan: Plan | None = None
         self._ended: Reason | None = None
 
@@ -49,8 +56,9 @@ class MemoryFrontier:
             raise RuntimeError("a frontier serves one crawl: make another MemoryFrontier")
         check_kind("plan", plan, Plan, "a Plan")
         self._plan = plan
-        self.seen = Seen(plan.limits.max_redirects)
-        self.hosts = Hosts(plan, end=self.end)
+        self.seen = Seen(plan.limits.max_redirects, UrlSet())
+        queue = partial(make_disk_queue, self._file, plan.order)
+        self.hosts = Hosts(plan, end=self.end, queue=queue)
         if self._ended is not None:
             self.hosts.end(self._ended)
         await trio.lowlevel.checkpoint()
@@ -72,6 +80,7 @@ class MemoryFrontier:
                 nursery.cancel_scope.cancel("every admitted URL has its outcome")
         finally:
             self.hosts.jobs.end()
+            self._file.close()
 
     def known(self, urls: Collection[str]) -> set[str]:
         """Return those of `urls` that were admitted with the full budget of redirects."""

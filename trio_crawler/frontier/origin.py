@@ -9,22 +9,19 @@ from trio_crawler.model import Fault, Job, Purpose, Reason
 from trio_crawler.policy.host_state import HostLoad, HostState, State
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.policy.robots.store import MAX_REDIRECTS, PATH, KnownRules
-from trio_crawler.policy.traps.watch import HostTraps
 
 
 class Host:
     """One host, by http and https together.
 
-    `name` is the host with its port. `load` is its requests in flight and their limit. `traps` are
-    its URL counts, None as long as there are none.
+    `name` is the host with its port. `load` is its requests in flight and their limit.
     """
 
-    __slots__ = ("load", "name", "traps")
+    __slots__ = ("load", "name")
 
     def __init__(self, name: str, load: HostLoad) -> None:
         self.name = name
         self.load = load
-        self.traps: HostTraps | None = None
 
 
 class Origin:
@@ -105,8 +102,9 @@ class Origin:
         """Remove and yield all waiting jobs but redirects of a robots.txt: these never count."""
         for queue in (self.sitemaps, self.queue):
             while queue:
-                yield queue.pop()
-        self.pages = 0
+                job = queue.pop()
+                self.pages -= job.purpose is Purpose.PAGE
+                yield job
 
     def prerequisite(self, job: Job, now: float, *, obey: bool) -> Job | None:
         """Return the robots.txt or probe that must be answered before `job`, None if none."""

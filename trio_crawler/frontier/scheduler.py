@@ -8,24 +8,24 @@ import heapq
 import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace as replace_fields
 from datetime import UTC, datetime
+from itertools import chain
 
 import trio
 from msgspec.structs import replace
 
 from trio_crawler.arguments import check_callable, check_function, check_kind
 from trio_crawler.frontier.host_scheduler import HostScheduler
+from trio_crawler.frontier.level_gate import LevelGate
 from trio_crawler.frontier.origin import Origin
 from trio_crawler.frontier.queues import Queue, make_queue
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import (
     Attempt,
-    Failure,
     Fault,
     Job,
-    Outcome,
-    Page,
     Purpose,
     Reason,
     Response,
@@ -35,6 +35,10 @@ from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.policy.retry import LEAST_BAD, blames_host, retry_after
 from trio_crawler.policy.robots.store import KnownRules
 
+# Bytes that a waiting URL counts for besides its characters and those of its referrer.
+_OVERHEAD = 100
+# Bytes of large bodies that wait to be read, one at a time, before no more are asked for.
+_MAX_UNREAD = 16 * 1024 * 1024
 # Jobs between two checkpoints of `receive`: a fetch that never waits must not starve other tasks.
 _JOBS_PER_CHECKPOINT = 16
 
@@ -101,86 +105,6 @@ class JobChannel(trio.abc.ReceiveChannel[Job]):
         await trio.lowlevel.checkpoint()
 
 
-class LevelGate:
-    """Pages that are held until their level, or the page budget, releases them to their host.
-
-    With a depth limit a level starts when the level above it is done, so that the depth of a page
-    is its true distance from a seed. With a page budget no more pages are released than the budget
-    has left, so exactly that many are fetched.
-    """
-
-    __slots__ = (
-        "_budget",
-        "_by_level",
-        "_current",
-        "_deeper",
-        "_level",
-        "_make_queue",
-        "_released",
-        "_restoring",
-    )
-
-    def __init__(self, plan: Plan, queue: Callable[[], Queue]) -> None:
-        self._by_level = plan.limits.max_depth < math.inf
-        self._budget = plan.limits.max_pages
-        self._make_queue = queue
-        self._level = 0
-        self._current = queue()
-        # By level. One would do for new crawls; a resumed one begins with pages of two levels.
-        self._deeper: dict[int, Queue] = {}
-        self._restoring = False
-        self._released = 0
-
-    def __len__(self) -> int:
-        return len(self._current) + sum(map(len, self._deeper.values()))
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether the page budget is used up."""
-        return self._budget <= 0
-
-    def spend(self, pages: int) -> None:
-        """Subtract the `pages` that earlier runs used from the page budget.
-
-        Next, `put` the jobs that they left, in any order: no level starts before `restored`.
-        """
-        self._budget -= pages
-        self._restoring = True
-
-    def restored(self) -> None:
-        """Record that all jobs that earlier runs left were put."""
-        self._restoring = False
-
-    def put(self, job: Job) -> None:
-        """Add a page to the queue of its level."""
-        queue = self._current
-        if self._by_level and (job.depth > self._level or self._restoring):
-            queue = self._deeper.get(job.depth) or self._deeper.setdefault(
-                job.depth, self._make_queue()
-            )
-        queue.put(job)
-
-    def settle(self, outcome: Outcome | None) -> None:
-        """Record the outcome of a page that was released; a redirect does not use the budget."""
-        self._released -= 1
-        self._budget -= isinstance(outcome, Page | Failure)
-
-    def release(self) -> Iterator[Job]:
-        """Yield the pages that may start now; each counts as released until it is settled."""
-        if not (self._restoring or self._released or self._current) and self._deeper:
-            self._level = min(self._deeper)
-            self._current = self._deeper.pop(self._level)
-        while self._current and self._released < self._budget:
-            self._released += 1
-            yield self._current.pop()
-
-    def empty(self) -> Iterator[Job]:
-        """Remove and yield all pages that are held."""
-        for queue in (self._current, *self._deeper.values()):
-            while queue:
-                yield queue.pop()
-
-
 class Hosts:
     """The hosts of one crawl: their records, their waiting jobs, and which job starts next.
 
@@ -191,7 +115,8 @@ class Hosts:
     `jobs` is the channel from which the workers receive. `traps` returns the traps of the host of
     a normalised http(s) URL. `ended` is why nothing more is fetched, None until then. `deadline`
     is the time, by Trio's clock, at which the time budget is used up. `waiting` is the number of
-    pages that wait, `retries` the number of retries of pages.
+    pages that wait, `waiting_bytes` the bytes of their URLs and referrers and 100 for each, and
+    `retries` the number of retries of pages.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -212,7 +137,7 @@ class Hosts:
         self.jobs = JobChannel(self.next_job if choose is None else choose)
         self.ended: Reason | None = None
         self.deadline = math.inf
-        self.waiting = self.retries = 0
+        self.waiting = self.waiting_bytes = self.retries = 0
         self._plan = plan
         self._end = end
         self._scheduler = HostScheduler(plan, queue)
@@ -227,6 +152,9 @@ class Hosts:
         self._last: dict[tuple[Purpose, str], Attempt] = {}
         # Jobs that are not to be fetched: the workers receive them first.
         self._blocked: deque[Job] = deque()
+        # The jobs that waited when the crawl was ended early.
+        self._left: Iterator[Job] = iter(())
+        self._unread = 0
         self._begun = False
         self._stopped_at: float | None = None
         self._wakes = math.inf
@@ -285,9 +213,11 @@ class Hosts:
     def next_job(self, last: bool) -> Job | None:
         """Remove and return the job to start now; None if no job may start."""
         job: Job | None = None
-        if self._blocked:
+        if self.ended is not None and (left := next(self._left, None)) is not None:
+            job = replace(left, blocked=self.ended)
+        elif self._blocked:
             job = self._blocked.popleft()
-        elif self.ended is None and self._scheduler.waiting:
+        elif self.ended is None and self._scheduler.waiting and self._unread <= _MAX_UNREAD:
             now = trio.current_time()
             if now >= self.deadline:
                 # `keep_time` ends the crawl in the same pass of Trio.
@@ -297,6 +227,7 @@ class Hosts:
                 self._woken.set()
         if job is not None and job.purpose is Purpose.PAGE:
             self.waiting -= 1
+            self.waiting_bytes -= len(job.url) + len(job.referrer or "") + _OVERHEAD
         return job
 
     def admit(self, jobs: Iterable[Job]) -> None:
@@ -305,7 +236,9 @@ class Hosts:
         self._begin(now)
         for job in jobs:
             page = job.purpose is Purpose.PAGE
-            self.waiting += page
+            if page:
+                self.waiting += 1
+                self.waiting_bytes += len(job.url) + len(job.referrer or "") + _OVERHEAD
             if self.ended is not None:
                 self._blocked.append(replace(job, blocked=self.ended))
             elif page and self._gate is not None:
@@ -315,6 +248,16 @@ class Hosts:
         if self._gate is not None:
             self._release(now)
         self.jobs.hand_out()
+
+    @contextmanager
+    def unread(self, size: int) -> Iterator[None]:
+        """Let no job start while bodies with more than 16 MiB together are in such blocks."""
+        self._unread += size
+        try:
+            yield
+        finally:
+            self._unread -= size
+            self.jobs.hand_out()
 
     def answered(self, attempt: Attempt) -> None:
         """Record the answer to a job that was not blocked, so that its host may start another."""
@@ -359,6 +302,7 @@ class Hosts:
             self._scheduler.sitemap_done(now)
         elif job.purpose is Purpose.PAGE:
             self.waiting += 1
+            self.waiting_bytes += len(job.url) + len(job.referrer or "") + _OVERHEAD
         if self.ended is not None or now + seconds >= self.deadline:
             self._last[job.purpose, job.url] = attempt
             self._blocked.append(replace(job, blocked=self.ended or Reason.TIME_BUDGET))
@@ -390,12 +334,21 @@ class Hosts:
         if self.ended is not None:
             return
         self.ended = reason
-        waiting = [] if self._gate is None else list(self._gate.empty())
-        waiting += self._scheduler.empty()
-        waiting += (job for _, _, job in sorted(self._delayed))
+        # One by one, as the workers receive them: together they may not fit in memory.
+        held = iter(()) if self._gate is None else self._gate.empty()
+        self._left = chain(held, self._scheduler.empty())
+        self._blocked.extend(replace(job, blocked=reason) for _, _, job in sorted(self._delayed))
         self._delayed.clear()
-        self._blocked.extend(replace(job, blocked=reason) for job in waiting)
         self.jobs.hand_out()
+
+    def rejection(self, url: str) -> Reason | None:
+        """Return why no more URLs, or none of a new host, are admitted; None if they are."""
+        limits, scheduler = self._plan.limits, self._scheduler
+        if self.waiting_bytes >= limits.max_waiting:
+            return Reason.WAITING_BUDGET
+        if scheduler.found >= limits.max_hosts and scheduler.is_new(url):
+            return Reason.TOO_MANY_HOSTS
+        return None
 
     def origin(self, url: str) -> Origin:
         """Return the record of the origin of a normalised http(s) URL, a new one if needed."""

@@ -88,6 +88,7 @@ class Settlement(msgspec.Struct, frozen=True):
 
     `outcome` is None for a robots.txt, a sitemap or a probe. `successors` are admitted if they are
     new. The pages that a sitemap lists are not among them: `Frontier.add` admitted them before.
+    `size` is about the bytes of memory that the outcome takes.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -96,3 +97,4 @@ class Settlement(msgspec.Struct, frozen=True):
     outcome: Outcome | None = None
     successors: Sequence[Job] = ()
     learned: Learned | None = None
+    size: int = 0

@@ -15,7 +15,8 @@ import trio
 from msgspec.structs import replace
 
 from trio_crawler.arguments import check_flag, check_function, check_json, check_kind, check_path
-from trio_crawler.frontier.disk_queue import DiskQueue, DiskQueueFile
+from trio_crawler.frontier.disk_heap import make_disk_queue
+from trio_crawler.frontier.disk_queue import MEMORY, DiskQueueFile
 from trio_crawler.frontier.join import Join
 from trio_crawler.frontier.journal import Journal
 from trio_crawler.frontier.protocol import FrontierStatistics, Past
@@ -26,7 +27,6 @@ from trio_crawler.frontier.url_index import StoredJob, UrlIndex
 from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import Attempt, Job, Outcome, Purpose, Reason
 from trio_crawler.page.read import Facts
-from trio_crawler.policy.order import breadth_first
 from trio_crawler.policy.plan import Plan
 from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
@@ -52,8 +52,7 @@ class SqliteFrontier:
     directory that has another meaning is rejected. `settings` are stored with the run, for
     information only.
 
-    With breadth-first order, some 50,000 waiting URLs are in memory and all others on disk; with
-    any other order all are in memory.
+    Waiting URLs of some 32 MiB are in memory, and all others on disk.
 
     Raises StoreError, when it is entered or from the crawl, if the directory cannot be used; its
     text is one line with the cause and the remedy. DifferentCrawl, a StoreError, is raised for
@@ -78,7 +77,7 @@ class SqliteFrontier:
             if given is not None:
                 check_json(name, given)
         self.directory = Path(directory)
-        self._file = DiskQueueFile(self.directory)
+        self._file = DiskQueueFile(self.directory, kind=StoredJob, memory=MEMORY)
         opened = partial(Store.open, meaning=meaning, refresh=refresh, settings=settings)
         self._journal = Journal(partial(opened, self.directory))
         self._index = UrlIndex(10, self._journal)
@@ -164,8 +163,7 @@ class SqliteFrontier:
         check_kind("plan", plan, Plan, "a Plan")
         self._plan = plan
         self._index = UrlIndex(plan.limits.max_redirects, self._journal)
-        on_disk = plan.order is breadth_first
-        queue = partial(DiskQueue, self._file) if on_disk else None
+        queue = partial(make_disk_queue, self._file, plan.order)
         self.hosts = Hosts(plan, end=self.end, queue=queue, choose=self._choose)
         self._journal.max_at_risk = plan.workers
         if not (store.resumed or store.walk.number > 1):

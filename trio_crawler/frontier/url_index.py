@@ -9,8 +9,8 @@ from trio_crawler.frontier.journal import Journal
 from trio_crawler.frontier.resume import EarlierPages
 from trio_crawler.frontier.seen import Seen
 from trio_crawler.frontier.settlement import RobotsRules, Settlement, SitemapRead
-from trio_crawler.frontier.url_set import UrlSet
 from trio_crawler.model import Job, Purpose
+from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import origin
 from trio_crawler.store.store import Store
 
@@ -105,7 +105,7 @@ class UrlIndex:
         fresh = self.admit(self.seen.successors(settlement))
         if settlement.outcome is not None:
             number = self._in_flight.pop((job.purpose, job.url)).number
-            self._journal.settle(number, settlement.outcome)
+            self._journal.settle(number, settlement.outcome, settlement.size)
         elif isinstance(learned, SitemapRead):
             number = self._in_flight.pop((job.purpose, job.url)).number
             listings = list(learned.listings.items())

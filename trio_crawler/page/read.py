@@ -11,7 +11,13 @@ from trio_crawler.page.html.anchors import by_url
 from trio_crawler.page.html.head import parse_head, single_canonical
 from trio_crawler.page.html.read import ParsedHtml, parse_html
 
-__all__ = ["Facts", "read"]
+__all__ = ["MAX_CHARACTERS", "Facts", "read"]
+
+MAX_CHARACTERS = 4 * 1024 * 1024
+"""The most characters of the links that are read from one page, as absolute URLs."""
+
+# Hrefs that are resolved at once.
+_PORTION = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +29,8 @@ class Facts:
     - `charset`: a name of the WHATWG Encoding Standard; "" if the body is not text.
     - `links`: distinct absolute URLs of any scheme, in document order.
     - `malformed`: the distinct hrefs that are not URLs.
-    - `beyond`: the number of links that were not read because of `max_links`. In a large page,
-      repeated links are counted each time.
+    - `beyond`: the number of links that were not read because of `max_links`, or because the URLs
+      of all links have more than 4 MiB. In a large page, repeated links are counted each time.
     - `nofollow`: the URLs of `links` that are linked only with rel=nofollow. They are the last
       ones of `links`.
     - `canonical`: the normalised http(s) URL of the rel=canonical links of the head; None if there
@@ -81,15 +87,23 @@ def read(
     page = parse_html(text, url, xml=xml, max_links=max_links, anchors=anchors)
     if len(page.hrefs) + len(page.nofollow_hrefs) > max_links:
         page = _limited(page, max_links)
-    resolved, malformed = urls.resolve(page.hrefs, page.base)
+    room = MAX_CHARACTERS
+    if len(page.hrefs) * len(page.base) + 3 * len(text) <= room:
+        resolved, malformed = urls.resolve(page.hrefs, page.base)
+    else:
+        resolved, malformed, room = _resolved(page.hrefs, page.base, room)
     links = dict.fromkeys(resolved.values())
     nofollow: frozenset[str] = frozenset()
     if page.nofollow_hrefs:
-        more, bad = urls.resolve(page.nofollow_hrefs, page.base)
+        more, bad, room = _resolved(page.nofollow_hrefs, page.base, room)
         nofollow = frozenset(more.values()).difference(links)
         links |= dict.fromkeys(more.values())
         resolved |= more
         malformed = list(dict.fromkeys(malformed + bad))
+    beyond = page.beyond
+    if room < 0:
+        named = set(page.hrefs).union(page.nofollow_hrefs)
+        beyond += len(named.difference(resolved, malformed))
     flaws = () if clean else (Reason.BAD_CHARSET,)
     return Facts(
         kind,
@@ -97,13 +111,37 @@ def read(
         page.title,
         tuple(links),
         tuple(malformed),
-        page.beyond,
-        (*flaws, Reason.TOO_MANY_LINKS) if page.beyond else flaws,
+        beyond,
+        (*flaws, Reason.TOO_MANY_LINKS) if beyond else flaws,
         nofollow,
         single_canonical(head.canonicals, page.base) if head.canonicals else None,
         head.robots,
         {} if page.anchors is None else by_url(page.anchors, resolved, malformed),
     )
+
+
+def _resolved(hrefs: list[str], base: str, room: int) -> tuple[dict[str, str], list[str], int]:
+    """Return the URLs of hrefs, the malformed hrefs, and how many characters are left of `room`.
+
+    The hrefs that do not fit are left out; then the characters left are negative.
+    """
+    resolved: dict[str, str] = {}
+    malformed: list[str] = []
+    # In portions: with a long base, 100,000 short hrefs would become URLs of 200 MB.
+    portion = max(1, min(_PORTION, MAX_CHARACTERS // (len(base) + 1)))
+    for start in range(0, len(hrefs), portion):
+        if room < 0:
+            break
+        found, bad = urls.resolve(hrefs[start : start + portion], base)
+        size = sum(map(len, found.values())) + sum(map(len, bad))
+        if size > room:
+            found = {href: url for href, url in found.items() if (room := room - len(url)) >= 0}
+            room = -1
+        else:
+            room -= size
+        resolved |= found
+        malformed += bad
+    return resolved, malformed, room
 
 
 def _limited(page: ParsedHtml, max_links: int) -> ParsedHtml:

@@ -14,8 +14,13 @@ class Limits:
     one. With `max_depth` the crawl goes level by level, so that a page's depth is its true
     distance from a seed. After `max_seconds` no URL is admitted and no request is started; the
     requests in flight finish. `max_redirects` bounds the redirects in a row, `max_tries` the
-    attempts at one URL, and `max_links` the links that are followed from one page. The timeout of
-    a request and the bound on a body belong to the fetch: see `HttpFetch`.
+    attempts at one URL, and `max_links` the links that are followed from one page; of these all
+    URLs together have at most 4 MiB. The timeout of a request and the bound on a body belong to
+    the fetch: see `HttpFetch`.
+
+    No URL is admitted while the URLs that wait, with their referrers and 100 bytes for each, have
+    `max_waiting` bytes, and none of a new host after `max_hosts` were found (a host counts for
+    each of its ports). Seeds are always admitted.
 
     Raises TypeError or ValueError, naming the limit, for an invalid value.
     """
@@ -28,6 +33,8 @@ class Limits:
     max_redirects: int = 10
     max_tries: int = 4
     max_links: int = 100_000
+    max_waiting: float = 2**30
+    max_hosts: float = 50_000
 
     def __post_init__(self) -> None:
         if self.max_depth != math.inf:
@@ -38,3 +45,5 @@ class Limits:
         check_whole("max_redirects", self.max_redirects)
         check_whole("max_tries", self.max_tries, least=1)
         check_whole("max_links", self.max_links, least=1)
+        check_number("max_waiting", self.max_waiting, least=1)
+        check_number("max_hosts", self.max_hosts, least=1)

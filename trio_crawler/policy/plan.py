@@ -21,6 +21,9 @@ from trio_crawler.policy.politeness import Politeness
 from trio_crawler.policy.scope import Scope, same_site
 from trio_crawler.policy.traps.watch import Traps
 
+MAX_WORKERS = 100_000
+"""The most workers of a crawl."""
+
 _T = TypeVar("_T")
 
 
@@ -123,7 +126,7 @@ class Plan:
         }
         check_flag("fold_canonical", fold_canonical)
         check_flag("anchors", anchors)
-        check_whole("workers", workers, least=1)
+        check_whole("workers", workers, least=1, most=MAX_WORKERS)
         check_kind("agent", agent, str, "a str")
         for name, part in parts.items():
             object.__setattr__(self, name, part)

@@ -1,17 +1,17 @@
 """The links of a crawl: broken links with their referrers, and good pages without a link to them.
 
-URLs are numbered (about 60 bytes each, besides the string), and a link is a pair of numbers. Most
-targets are good pages; their referrers are not needed, so links to them are dropped.
+URLs are numbered (about 20 bytes each, besides the compressed text), and a link is a pair of
+numbers. Most targets are good pages; their referrers are not needed, so links to them are dropped.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
-from itertools import chain, compress, count, repeat
+from itertools import chain, compress, repeat
 from typing import NamedTuple, TypeAlias
 
 from trio_crawler.model import (
@@ -26,6 +26,7 @@ from trio_crawler.model import (
 )
 from trio_crawler.page.urls import seen_key
 from trio_crawler.report.summary import is_good
+from trio_crawler.report.url_table import UrlTable
 
 LOOP = "redirect loop"
 
@@ -95,7 +96,7 @@ class Links:
     """The links of a crawl, collected outcome by outcome, in any order, in an empty `graph`."""
 
     def __init__(self, graph: LinkGraph | None = None) -> None:
-        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        self._numbers = UrlTable()
         self._graph = LinkGraph() if graph is None else graph
         self._redirects: dict[int, int] = {}
         self._ends: dict[int, _BrokenEnd] = {}
@@ -113,10 +114,10 @@ class Links:
             case Redirect():
                 self._add_redirect(outcome)
             case Failure():
-                number = self._numbers[outcome.url]
+                number = self._numbers.number(outcome.url)
                 self._ends[number] = _BrokenEnd(outcome.reason, _detail(outcome))
             case Skipped():
-                self._graph.drop_links_to(self._numbers[outcome.url])
+                self._graph.drop_links_to(self._numbers.number(outcome.url))
 
     @property
     def problems(self) -> int:
@@ -146,7 +147,7 @@ class Links:
         """
         ends = self._ends | {loop[0]: _BrokenEnd(LOOP, "", loop) for loop in self._loops()}
         paths = _paths(ends, self._redirects)
-        finder = _ReferrerFinder(list(self._numbers), self._redirects, paths, source)
+        finder = _ReferrerFinder(self._numbers.urls, self._redirects, paths, source)
         pairs = finder.group_links(self._graph)
         found = (finder.broken(node, end, pairs[node], limit) for node, end in ends.items())
         return sorted(found, key=lambda broken: broken.url)
@@ -157,15 +158,15 @@ class Links:
             self._graph.drop_links_to(number)
         else:
             self._ends[number] = _BrokenEnd(str(page.status))
-        targets = array("I", [*map(self._numbers.__getitem__, page.links)])
+        targets = self._numbers.numbers(page.links)
         if page.folded_into is not None:
             # The crawl requested the canonical page as if this page linked to it.
-            targets.append(self._numbers[page.folded_into])
+            targets.append(self._numbers.number(page.folded_into))
         self._graph.add(number, targets)
         self._unlinked.record_links(number, targets, page.rejected)
         malformed = [href for href, reason in page.rejected if reason is Reason.BAD_URL]
         if malformed:
-            ids = [self._numbers[href] for href in malformed]
+            ids = self._numbers.numbers(malformed)
             self._graph.add(number, ids)
             self._ends.update(dict.fromkeys(ids, _BrokenEnd(Reason.BAD_URL)))
 
@@ -197,7 +198,7 @@ class Links:
     def _from_smallest(self, loops: list[list[int]]) -> list[tuple[int, ...]]:
         if not loops:
             return []
-        urls = list(self._numbers)
+        urls = self._numbers.urls
         firsts = [loop.index(min(loop, key=urls.__getitem__)) for loop in loops]
         return [(*loop[at:], *loop[:at]) for loop, at in zip(loops, firsts, strict=True)]
 
@@ -207,7 +208,7 @@ class _ReferrerFinder:
 
     def __init__(
         self,
-        urls: list[str],
+        urls: Sequence[str],
         redirects: Mapping[int, int],
         paths: dict[int, _Path],
         source: Callable[[str], str | None],
@@ -376,7 +377,7 @@ class UnlinkedPages:
     the number of a redirect to the number of its target. The caller adds to both.
     """
 
-    def __init__(self, numbers: defaultdict[str, int], redirects: Mapping[int, int]) -> None:
+    def __init__(self, numbers: UrlTable, redirects: Mapping[int, int]) -> None:
         self._numbers = numbers
         self._redirects = redirects
         self._unlinked: set[int] = set()
@@ -387,7 +388,7 @@ class UnlinkedPages:
     def record(self, url: str, good: bool = False, seed: bool = False) -> int:
         """Record the URL of an outcome, or the target of a redirect; return its number."""
         known = len(self._numbers)
-        number = self._numbers[url]
+        number = self._numbers.number(url)
         if number == known and not seed:
             self._unlinked.add(number)
         if good and number in self._unlinked:
@@ -409,7 +410,7 @@ class UnlinkedPages:
 
     def find(self, seeds: Iterable[str]) -> Iterator[str]:
         """Yield the good pages that neither a page nor a seed leads to."""
-        urls = list(self._numbers)
+        urls = self._numbers.urls
         unlinked = self._without_reachable(seeds)
         # The escapes of a link may be spelled otherwise than those of the outcome.
         linked = self._rejected | {
@@ -419,14 +420,14 @@ class UnlinkedPages:
         }
         for number in unlinked & self._good:
             key = seen_key(urls[number])
-            same = self._numbers.get(key, number)
-            if same in unlinked and hash(key) not in linked:
+            same = self._numbers.known(key)
+            if (number if same is None else same) in unlinked and hash(key) not in linked:
                 yield urls[number]
 
     def _without_reachable(self, seeds: Iterable[str]) -> set[int]:
         """Return the unlinked URLs without seeds, and without targets of linked redirects."""
         unlinked = self._unlinked.difference(
-            self._numbers[seed] for seed in seeds if seed in self._numbers
+            number for seed in seeds if (number := self._numbers.known(seed)) is not None
         )
         for number in self._redirects:
             while number not in unlinked and number in self._redirects:

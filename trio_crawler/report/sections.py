@@ -29,6 +29,12 @@ _MAX_HINTS = 5
 _MAX_CHANGES = 20
 _CHANGES = ("new", "changed", "gone")
 _IGNORE_ROBOTS = "(--ignore-robots crawls anyway)"
+_BUDGETS = {
+    Reason.WAITING_BUDGET: "links were not followed while too many URLs waited "
+    "(--max-waiting lets more wait)",
+    Reason.TOO_MANY_HOSTS: "links to new hosts were not followed after many hosts "
+    "(--max-hosts allows more)",
+}
 
 
 def section(title: str, total: int, lines: Iterable[str], omitted: int) -> list[str]:
@@ -327,7 +333,12 @@ def _account(statistics: Statistics) -> str:
 
 def hints(summary: Summary, facts: CrawlFacts) -> list[str]:
     """Return advice for a crawl that found no page, was restricted, or had idle workers."""
-    return [*_redirect_hints(summary), *_robots_hints(summary, facts), *_worker_hints(facts)]
+    return [
+        *_redirect_hints(summary),
+        *_robots_hints(summary, facts),
+        *(advice for reason, advice in _BUDGETS.items() if summary.rejected[reason]),
+        *_worker_hints(facts),
+    ]
 
 
 def _redirect_hints(summary: Summary) -> list[str]:

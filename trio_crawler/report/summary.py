@@ -18,6 +18,7 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.page.urls import origin, seen_key
+from trio_crawler.report.url_table import TextList
 
 _MAX_LISTED = 20
 _MAX_SLOWEST = 5
@@ -130,7 +131,7 @@ class Summary:
         self.slowest: FirstItems[tuple[float, str]] = FirstItems(_MAX_SLOWEST)
         self.off_site: FirstItems[tuple[str, str]] = FirstItems(_MAX_OFF_SITE)
         self.rejected_urls: dict[Reason, dict[str, str]] = {}
-        self.indexable: list[str] = []
+        self.indexable = TextList()
         self.given_up: Counter[tuple[str, str]] = Counter()
         self.robots_unavailable: dict[str, str] = {}
         self.robots_blocked: set[str] = set()

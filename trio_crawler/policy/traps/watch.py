@@ -7,6 +7,7 @@ from typing import Self
 
 from trio_crawler.arguments import check_flag, check_number
 from trio_crawler.model import Job, Reason
+from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import path
 from trio_crawler.policy.traps.duplicates import DuplicateBodies
 from trio_crawler.policy.traps.paths import repeats, segments
@@ -41,8 +42,8 @@ class Traps:
     patterns it is `barren_numbers`, since ordinary sites have pages that differ only in numbers;
     but a page whose links lead to the same distances as those of the pages before, at least three
     distances back and forth, counts as a tenth of `barren`, as for a calendar by `?day=5`.
-    A pattern is also rejected after `per_pattern` URLs, and a host after `per_host` URLs. The
-    links of pages with the same body are followed in `copies` directories.
+    A pattern is also rejected after `per_pattern` URLs, and a host after `per_host` URLs on all of
+    its ports. The links of pages with the same body are followed in `copies` directories.
 
     `session_ids` is whether session ids are removed from links. `permuted_queries` is whether a
     URL is rejected if it differs from another only in the order of its parameters. `duplicates` is
@@ -249,8 +250,9 @@ class RecentUrls:
     __slots__ = ("_before", "_now")
 
     def __init__(self) -> None:
-        self._now: set[str] = set()
-        self._before: set[str] = set()
+        # Keys, since long URLs would take 250 MiB.
+        self._now = UrlSet()
+        self._before = UrlSet()
 
     def __contains__(self, url: str) -> bool:
         return url in self._now or url in self._before
@@ -258,7 +260,7 @@ class RecentUrls:
     def add(self, url: str) -> None:
         """Add a URL."""
         if len(self._now) >= _REMEMBERED:
-            self._before, self._now = self._now, set()
+            self._before, self._now = self._now, UrlSet()
         self._now.add(url)
 
     def update(self, urls: Iterable[str]) -> None:

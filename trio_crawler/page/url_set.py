@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable
 from itertools import filterfalse
 from struct import Struct
 
-_WIDTH = 8
 # Average number of keys in a bucket: fewer take more memory, more take longer to search.
 _FILL = 10
 # The most recent URLs kept as str, and the most characters of one: together at most 12 MiB.
@@ -35,6 +34,9 @@ class UrlSet:
     """
 
     __slots__ = ("_buckets", "_count", "_high", "_low", "_recent")
+
+    # The bytes of an entry, which begins with the key.
+    _width = 8
 
     def __init__(self, expected: int = 0) -> None:
         # A bucket is the concatenation of the keys that end in the bits of its index.
@@ -68,6 +70,18 @@ class UrlSet:
             self._count += 1
             if self._count > len(buckets) * _FILL:
                 self._divide()
+
+    def _place(self, url: str) -> tuple[bytes, int]:
+        """Return the key of a URL, and the index of its bucket."""
+        number = hash(url)
+        index = number & self._high
+        return _pack(number), index if index < len(self._buckets) else index & self._low
+
+    def _grow(self) -> None:
+        """Count a key that was added, and make room for the next one."""
+        self._count += 1
+        if self._count > len(self._buckets) * _FILL:
+            self._divide()
 
     def update(self, urls: Iterable[str]) -> None:
         """Add many URLs."""
@@ -105,9 +119,9 @@ class UrlSet:
         byte, place = divmod(self._low.bit_length(), 8)
         stay: list[bytes] = []
         go: list[bytes] = []
-        for start in range(0, len(bucket), _WIDTH):
+        for start in range(0, len(bucket), self._width):
             to = go if bucket[start + byte] >> place & 1 else stay
-            to.append(bucket[start : start + _WIDTH])
+            to.append(bucket[start : start + self._width])
         buckets[index] = b"".join(stay)
         buckets.append(b"".join(go))
         if len(buckets) > self._high:

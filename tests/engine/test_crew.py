@@ -1,0 +1,77 @@
+"""The crew: workers start as there is work for them, and never hold the loop."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import trio
+
+from trio_crawler import Crawler, Politeness
+from trio_crawler.engine.crew import AT_ONCE
+from trio_crawler.testing import Web, html
+
+HOME = "http://site.test/"
+MANY = 100_000
+
+
+async def longest_hold(stop: trio.Event) -> float:
+    """Return the longest CPU time between two checkpoints of this task, which never waits."""
+    longest = 0.0
+    while not stop.is_set():
+        began = time.thread_time()
+        await trio.lowlevel.checkpoint()
+        longest = max(longest, time.thread_time() - began)
+    return longest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("leave", [False, True])
+async def test_a_hundred_thousand_workers_hold_the_loop_for_less_than_50_ms(leave):
+    stop, found = trio.Event(), list[float]()
+
+    async def measure() -> None:
+        found.append(await longest_hold(stop))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(measure)
+        web = Web({HOME: html("/a"), HOME + "a": html()})
+        async with Crawler([HOME], fetch=web, workers=MANY).outcomes() as outcomes:
+            async for _ in outcomes:
+                if leave:
+                    break
+        stop.set()
+    # 12 ms on the machine where this was written.
+    assert found[0] < 0.05
+
+
+async def test_a_crawl_that_needs_few_workers_starts_few(autojump_clock):
+    most = 0
+
+    async def fetch(job):
+        nonlocal most
+        most = max(most, trio.lowlevel.current_statistics().tasks_living)
+        return await web(job)
+
+    web = Web({HOME: html(*(f"/{n}" for n in range(50)))})
+    await Crawler([HOME], fetch=fetch, workers=MANY).crawl()
+    assert most < AT_ONCE + 100
+
+
+@pytest.mark.parametrize("workers", [1, 10, AT_ONCE + 500])
+async def test_as_many_urls_are_fetched_at_once_as_there_are_workers(autojump_clock, workers):
+    busy = most = 0
+
+    async def fetch(job):
+        nonlocal busy, most
+        busy += 1
+        most = max(most, busy)
+        await trio.sleep(1)
+        busy -= 1
+        return html()
+
+    seeds = [f"{HOME}{n}" for n in range(3 * workers)]
+    gently = Politeness(per_host=3 * workers, robots=False)
+    figures = await Crawler(seeds, fetch=fetch, workers=workers, politeness=gently).crawl()
+    assert most == workers
+    assert figures.pages == 3 * workers

@@ -1,0 +1,118 @@
+"""What waits is bounded: in bytes, in hosts, and by the name of a host."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+import trio
+
+from trio_crawler import (
+    Crawler,
+    Limits,
+    MemoryFrontier,
+    Page,
+    Reason,
+    SqliteFrontier,
+    Traps,
+    depth_first,
+)
+from trio_crawler.testing import Web, html
+
+HOME = "http://site.test/"
+LONG = "q" * 1_900
+
+
+async def crawled(crawler):
+    """Return the outcomes of a crawl, and how many links were rejected for each reason."""
+    outcomes, reasons = [], Counter[Reason]()
+    async with crawler.outcomes() as found:
+        async for outcome in found:
+            outcomes.append(outcome)
+            if isinstance(outcome, Page):
+                reasons.update(reason for _, reason in outcome.rejected)
+    return outcomes, reasons
+
+
+def any_host(job):
+    return True
+
+
+async def test_all_ports_of_a_host_share_its_budget(autojump_clock):
+    links = [f"http://site.test:{8000 + n}/{n}x" for n in range(40)]
+    links += [f"https://site.test:{9000 + n}/{n}y" for n in range(40)]
+    web = Web({HOME: html(*links), **dict.fromkeys(links, html())})
+    _, reasons = await crawled(Crawler([HOME], fetch=web, traps=Traps(per_host=30)))
+    assert reasons == {Reason.HOST_BUDGET: 50}
+
+
+async def test_other_hosts_have_budgets_of_their_own(autojump_clock):
+    links = [f"http://{name}.test/{n}" for name in "ab" for n in range(20)]
+    web = Web({HOME: html(*links), **dict.fromkeys(links, html())})
+    crawler = Crawler([HOME], fetch=web, traps=Traps(per_host=15), scope=any_host)
+    _, reasons = await crawled(crawler)
+    assert reasons == {Reason.HOST_BUDGET: 10}
+
+
+@pytest.mark.parametrize("traps", [None, Traps.off()])
+async def test_a_flood_of_subdomains_ends_at_the_number_of_hosts(autojump_clock, traps):
+    links = [f"http://a{n}.site.test/" for n in range(100)]
+    links += [f"{HOME}{n}" for n in range(10)]
+    web = Web({HOME: html(*links), **dict.fromkeys(links, html())})
+    limits = Limits(max_hosts=20)
+    crawler = Crawler([HOME], fetch=web, scope=any_host, limits=limits, traps=traps)
+    outcomes, reasons = await crawled(crawler)
+    if traps is None:
+        assert reasons == {Reason.TOO_MANY_HOSTS: 81}
+    # Without traps a host is found when its first URL is admitted: a page late.
+    later, _ = await crawled(
+        Crawler([HOME, *links[:20]], fetch=web, scope=any_host, limits=limits, traps=traps)
+    )
+    assert {HOME + "0", HOME + "9"} <= {outcome.url for outcome in outcomes}
+    assert len(later) == 31
+
+
+@pytest.mark.parametrize(("order", "budget"), [(None, 100_000), (depth_first, 10_000)])
+@pytest.mark.parametrize("lasting", [False, True])
+async def test_no_url_is_admitted_while_too_many_bytes_wait(
+    autojump_clock, tmp_path, order, budget, lasting
+):
+    pages = {f"{HOME}{n}x": html(*(f"/{n}x{m}y{LONG}" for m in range(20))) for n in range(30)}
+    leaves = {f"{HOME}{n}x{m}y{LONG}": html() for n in range(30) for m in range(20)}
+    web = Web({HOME: html(*pages), **pages, **leaves})
+    limits = Limits(max_waiting=budget)
+    most = 0
+
+    async def fetch(job):
+        nonlocal most
+        most = max(most, crawler.frontier.hosts.waiting_bytes)
+        return await web(job)
+
+    async with SqliteFrontier(tmp_path / "o") as kept:
+        frontier = kept if lasting else MemoryFrontier()
+        crawler = Crawler([HOME], fetch=fetch, frontier=frontier, limits=limits, order=order)
+        outcomes, reasons = await crawled(crawler)
+    assert set(reasons) == {Reason.WAITING_BUDGET}
+    assert reasons[Reason.WAITING_BUDGET] + len(outcomes) == 1 + 30 + 600
+    # The links of pages that were judged at the same moment come on top.
+    assert budget < most < budget + 10 * 20 * 2_100
+    assert crawler.frontier.hosts.waiting_bytes == 0
+
+
+async def test_what_was_waiting_when_the_crawl_ends_is_skipped_url_by_url(autojump_clock):
+    web = Web({HOME: html(*(f"/{n}x" for n in range(500)))})
+    crawler = Crawler([HOME], fetch=web)
+    skipped = Counter[Reason]()
+    async with crawler.outcomes() as outcomes:
+        async for outcome in outcomes:
+            if outcome.url == HOME:
+                await trio.lowlevel.checkpoint()
+            elif isinstance(outcome, Page):
+                crawler.stop()
+            else:
+                skipped[outcome.reason] += 1
+            figures = crawler.statistics()
+            assert figures.waiting == crawler.frontier.hosts.waiting
+    assert figures.admitted == 501 == figures.pages + figures.skipped
+    assert skipped[Reason.STOPPED] == figures.skipped > 400
+    assert crawler.frontier.statistics().ready == 0
