@@ -111,11 +111,11 @@ class Crawler:
                 nursery.cancel_scope.cancel("the caller has left the block")
 
     async def work(self, ask: Fetch, outbox: Outbox, crew: Crew) -> None:
-        """Turn jobs into settlements until no more jobs come; with the first job a crew grows."""
+        """Turn jobs into settlements until no more jobs come."""
         with outbox:
-            new = True
             async for job in self.frontier.jobs:
-                new = new and crew.start_next()
+                if crew.left:
+                    crew.start_next()
                 with url_noted(job):
                     settlement = await self.fetch(ask, job)
                     if settlement is not None:

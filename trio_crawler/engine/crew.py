@@ -19,9 +19,8 @@ _PORTION = 100
 class Crew:
     """The workers of a crawl: tasks in its nursery, each a call of `work`.
 
-    All start at once, up to 1,000. If there are more, each worker starts one of them when it
-    receives its first job. So 1,000 are free as long as any are left to start, and a crawl that
-    needs few has few to end.
+    Up to 1,000 start at once. The others are `left`: a worker that receives a job starts the next
+    of them. So 1,000 are free as long as any are left.
     """
 
     def __init__(
@@ -33,20 +32,20 @@ class Crew:
         outbox: Outbox,
     ) -> None:
         self._nursery = nursery
-        self._left = workers
+        self.left = workers
         self._work = work
         self._for_each = ask, outbox
 
     async def start(self) -> None:
-        """Start the first workers; a checkpoint after each hundred of them."""
-        for number in range(1, min(self._left, AT_ONCE) + 1):
-            self.start_next()
+        """Start the first workers; a checkpoint before each hundred of them."""
+        for number in range(AT_ONCE):
             if number % _PORTION == 0:
                 await trio.lowlevel.checkpoint()
+            # Workers that began meanwhile may have started the rest.
+            if self.left:
+                self.start_next()
 
-    def start_next(self) -> bool:
-        """Start one worker more, if any is left; return False."""
-        if self._left:
-            self._left -= 1
-            self._nursery.start_soon(self._work, *self._for_each, self)
-        return False
+    def start_next(self) -> None:
+        """Start one of the workers that are left."""
+        self.left -= 1
+        self._nursery.start_soon(self._work, *self._for_each, self)
