@@ -78,14 +78,14 @@ def read(
         return Facts(kind, encoding)
     xml = kind != media.HTML
     head = parse_head(text, agent=agent, xml=xml)
-    page = parse_html(text, url, xml=xml, max_links=max_links, anchors=anchors)
+    page = parse_html(text, url, encoding=encoding, xml=xml, max_links=max_links, anchors=anchors)
     if len(page.hrefs) + len(page.nofollow_hrefs) > max_links:
         page = _limited(page, max_links)
-    resolved, malformed = urls.resolve(page.hrefs, page.base)
+    resolved, malformed = urls.resolve(page.hrefs, page.base, encoding)
     links = dict.fromkeys(resolved.values())
     nofollow: frozenset[str] = frozenset()
     if page.nofollow_hrefs:
-        more, bad = urls.resolve(page.nofollow_hrefs, page.base)
+        more, bad = urls.resolve(page.nofollow_hrefs, page.base, encoding)
         nofollow = frozenset(more.values()).difference(links)
         links |= dict.fromkeys(more.values())
         resolved |= more
@@ -100,7 +100,7 @@ def read(
         page.beyond,
         (*flaws, Reason.TOO_MANY_LINKS) if page.beyond else flaws,
         nofollow,
-        single_canonical(head.canonicals, page.base) if head.canonicals else None,
+        single_canonical(head.canonicals, page.base, encoding) if head.canonicals else None,
         head.robots,
         {} if page.anchors is None else by_url(page.anchors, resolved, malformed),
     )
