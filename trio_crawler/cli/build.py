@@ -170,6 +170,10 @@ def _fetch(options: CrawlOptions) -> HttpFetch:
             auth=options.auth,
             cookies=CookieStore() if options.cookies else None,
             timeout=options.timeout,
+            max_bytes=options.max_bytes,
+            # An archive has all bodies, and a directory their digests. Nothing else needs those
+            # in which there are no links.
+            bodies=options.directory is not None or options.warc is not None,
             allow_private=options.allow_private,
             insecure_hosts=options.insecure_hosts,
             http2=options.http2,

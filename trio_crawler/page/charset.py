@@ -174,11 +174,14 @@ def detect(body: bytes, content_type: str, *, markup: bool) -> str:
     )
 
 
-def decode(body: bytes, encoding: str) -> tuple[str, bool]:
+def decode(body: bytes, encoding: str, *, cut: bool = False) -> tuple[str, bool]:
     """Return the text of a body in an encoding from `detect`, and whether all bytes were valid.
 
-    The byte order mark is dropped. U+FFFD replaces invalid bytes.
+    The byte order mark is dropped. U+FFFD replaces invalid bytes. The last character of a body
+    that was `cut` is dropped if it is incomplete.
     """
+    if cut:
+        body = _without_incomplete(body, encoding)
     for bom, name in _BOMS:
         if encoding == name and body.startswith(bom):
             body = body[len(bom) :]
@@ -199,6 +202,16 @@ def decode(body: bytes, encoding: str) -> tuple[str, bool]:
     for wrong, right in _DECODED_CHANGES.get(encoding, ()):
         text = text.replace(wrong, right)
     return text, clean
+
+
+def _without_incomplete(body: bytes, encoding: str) -> bytes:
+    """Return a body without the bytes of an incomplete character at its end."""
+    if encoding not in _MULTI_BYTE:
+        return body
+    decoder = _codec(encoding).incrementaldecoder("ignore")
+    decoder.decode(body)
+    held, _ = decoder.getstate()
+    return body[: len(body) - len(held)]
 
 
 def chunk_decoder(encoding: str) -> Callable[[bytes], str]:

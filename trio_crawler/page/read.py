@@ -58,13 +58,14 @@ def read(
     follow: bool = True,
     agent: str = "",
     anchors: bool = False,
+    cut: bool = False,
 ) -> Facts:
     """Return the facts of a response from `url` (normalised), with a raw Content-Type header.
 
     The title, the links and the head are read only from HTML and XHTML, and only with `follow`
     (which is false for error pages). The charset is detected for all text. A meta element is for
     robots if its name is "robots" or `agent`, a product token in any case. Anchors are read only
-    with `anchors`.
+    with `anchors`. A body that was `cut` may end within a character.
     """
     kind = media.declared_type(content_type) or media.sniffed_type(body)
     markup = kind in media.MARKUP
@@ -73,7 +74,7 @@ def read(
     encoding = charset.detect(body, content_type, markup=markup)
     if not (markup and follow):
         return Facts(kind, encoding)
-    text, clean = charset.decode(body, encoding)
+    text, clean = charset.decode(body, encoding, cut=cut)
     if kind in media.XML and not media.has_html_root(text):
         return Facts(kind, encoding)
     xml = kind != media.HTML

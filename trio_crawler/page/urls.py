@@ -179,12 +179,21 @@ def resolve(
     The links of one directory's pages are cached for its next pages: 0.25 us for a link.
     """
     distinct = dict.fromkeys(hrefs)
-    if encoders.is_legacy(encoding) and not "".join(distinct).isascii():
-        return _resolve_each(distinct, partial(normalise_in, encoding, base=base))
+    by_encoding = encoders.is_legacy(encoding) and not "".join(distinct).isascii()
     if not base.startswith(WEB):
-        return _resolve_each(distinct, partial(normalise, base=base))
+        return _resolve_each(distinct, partial(normalise_in, encoding, base=base))
     cache = _link_cache(directory(base))
     known, join = cache.urls.get, cache.join
+    if by_encoding:
+        # Not cached: on a page of another encoding the same link leads elsewhere.
+        return _resolve_each(
+            distinct,
+            lambda href: (
+                known(href) or join(href, base)
+                if href.isascii() or "?" not in href
+                else normalise_in(encoding, href, base)
+            ),
+        )
     try:
         return {href: known(href) or join(href, base) for href in distinct}, []
     except ValueError:
