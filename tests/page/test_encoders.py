@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from hashlib import sha256
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -84,6 +85,26 @@ def test_every_character_is_encoded_as_by_the_index_of(encoding):
 
 def test_all_legacy_encodings_of_the_standard_are_tried():
     assert len(LEGACY) == 36
+
+
+@pytest.mark.parametrize("encoding", ["gb18030", "gbk", "windows-1252"])
+def test_a_long_query_equals_its_parts(encoding):
+    chance = random.Random(encoding)
+    for extra in ("", "\ue5e5", "\ud800", "\u1e3f"):
+        text = "".join(chr(chance.choice(EVERY)) for _ in range(9_000))
+        text = "".join(c for c in text if c not in charset.GB18030_CHANGES and c != "\ue5e5")
+        parts = [encode_query(part, encoding) for part in (*text, *extra)]
+        assert encode_query(text + extra, encoding) == "".join(parts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["euc-jp", "big5", "gbk", "iso-2022-jp", "shift_jis"])
+@pytest.mark.parametrize("raw", [b"\xad\xa1", b"\xff", b"\x80", b"\xa3\xc0", b"\x1b"])
+def test_ten_mib_of_bytes_that_a_codec_does_not_know_take_at_most_two_seconds(encoding, raw):
+    body = b"<a href='?x'>" + raw * (10_000_000 // len(raw))
+    began = process_time()
+    page(body, encoding)
+    assert process_time() - began < 2
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, lru_cache
@@ -196,9 +197,7 @@ def decode(body: bytes, encoding: str, *, cut: bool = False) -> tuple[str, bool]
     try:
         text, clean = body.decode(codec), True
     except UnicodeDecodeError:
-        partial = encoding in _PARTIAL_CODECS
-        text = body.decode(codec, _MISSING if partial else "replace")
-        clean = partial and "\ufffd" not in text
+        text, clean = _decode_with_missing(body, codec)
     for wrong, right in _DECODED_CHANGES.get(encoding, ()):
         text = text.replace(wrong, right)
     return text, clean
@@ -323,9 +322,21 @@ def shift_jis_bytes(pointer: int) -> bytes:
     )
 
 
+def _decode_with_missing(body: bytes, codec: str) -> tuple[str, bool]:
+    """Return a body with invalid bytes as text, and whether the standard decodes all of them."""
+    if codec in _PARTIAL_CODECS:
+        _calls.left = _MAX_MISSING
+        # There are too many invalid bytes.
+        with suppress(UnicodeDecodeError):
+            text = body.decode(codec, _MISSING)
+            return text, "\ufffd" not in text
+    return body.decode(codec, "replace"), False
+
+
 def _decode_missing(error: UnicodeError) -> tuple[str, int]:
     """Decode bytes that Python's codec does not know, or return U+FFFD."""
-    if not isinstance(error, UnicodeDecodeError):
+    _calls.left -= 1
+    if not isinstance(error, UnicodeDecodeError) or _calls.left < 0:
         raise error
     pair, after = error.object[error.start : error.start + 2], error.start + 2
     if pair[:1] == b"\x80" and error.encoding == "gb18030":
@@ -351,7 +362,11 @@ def _in_jis0208(pair: bytes) -> str:
 
 _MISSING = "trio_crawler.missing"
 codecs.register_error(_MISSING, _decode_missing)
-_PARTIAL_CODECS = frozenset({"big5", "euc-jp", "gb18030", "gbk", "iso-2022-jp"})
+# A call for each of ten million bytes would take ten seconds.
+_MAX_MISSING = 200_000
+_PARTIAL_CODECS = frozenset({"big5hkscs", "euc_jp", "gb18030", "iso2022_jp"})
+# A page may be read in any thread.
+_calls = threading.local()
 
 
 @cache

@@ -22,7 +22,6 @@ _PERCENT = [
     for byte in range(256)
 ]
 _UTF_8_OUTPUT = frozenset({"", "utf-8", "utf-16le", "utf-16be", "replacement"})
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 # The pointers of index jis0208: rows of NEC that IBM's repeat, and the first of IBM's.
 _NEC_REPEATED, _IBM, _JIS0208 = range(8272, 8836), 8836, 11104
@@ -32,6 +31,7 @@ _FULL_WIDTH_KATAKANA = (
     "。「」、・ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテト"
     "ナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン゛゜"
 )
+_GB18030_CHANGED = re.compile(f"([\ud800-\udfff\ue5e5{''.join(charset.GB18030_CHANGES)}])")
 _LAST_IN_BIG5 = frozenset("\u2550\u255e\u2561\u256a\u5341\u5345")
 
 
@@ -45,10 +45,16 @@ def encode_query(text: str, encoding: str) -> str:
 
     A character that the encoding lacks becomes `&#N;`, percent-encoded, where N is its number.
     """
-    plain = _SURROGATES.sub("\ufffd", text)
     if encoding == "iso-2022-jp":
-        return "".join(_iso_2022_jp(plain))
-    return "".join(map(_encoder(encoding).__getitem__, plain))
+        return "".join(_iso_2022_jp(text))
+    forms = _encoder(encoding)
+    if encoding == "gb18030" and len(text) > _MAX_CACHED:
+        # It has all characters, which are too many for the cache.
+        parts = _GB18030_CHANGED.split(text)
+        parts[::2] = [_percent(part.encode("gb18030")) for part in parts[::2]]
+        parts[1::2] = map(forms.__getitem__, parts[1::2])
+        return "".join(parts)
+    return "".join(map(forms.__getitem__, text))
 
 
 class _Encoder(dict[str, str]):
@@ -82,7 +88,9 @@ def _percent(encoded: bytes) -> str:
 
 
 def _unencodable(character: str) -> str:
-    return f"%26%23{ord(character)}%3B"
+    # The standard works on scalar values: a lone surrogate counts as U+FFFD.
+    number = ord("\ufffd" if "\ud800" <= character <= "\udfff" else character)
+    return f"%26%23{number}%3B"
 
 
 def _single_byte(encoding: str) -> Mapping[str, bytes]:
@@ -113,6 +121,8 @@ def _gb18030(character: str) -> bytes | None:
 
 
 def _by_codec(character: str, codec: str) -> bytes | None:
+    if "\ud800" <= character <= "\udfff":
+        character = "\ufffd"
     try:
         return character.encode(codec)
     except UnicodeEncodeError:

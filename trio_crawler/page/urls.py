@@ -154,16 +154,16 @@ def normalise_in(encoding: str, url: str, base: str) -> str:
 
     The query of a special URL is percent-encoded in that encoding (URL Standard, 4.4).
     """
-    found = normalise(url, base)
-    if not encoders.is_legacy(encoding) or url.isascii() or not found.startswith(_SPECIAL):
-        return found
-    query = url.partition("#")[0].partition("?")[2]
-    if query.isascii():
-        return found
+    if url.isascii() or not encoders.is_legacy(encoding):
+        return normalise(url, base)
+    before, mark, query = url.partition("#")[0].partition("?")
+    if query.isascii() or not (found := normalise(before + mark, base)).startswith(_SPECIAL):
+        return normalise(url, base)
     if "#" not in url:
         query = query.rstrip(_STRIPPED)
-    encoded = encoders.encode_query(query.translate(_NOT_IN_URLS), encoding)
-    return f"{found.partition('?')[0]}?{encoded}"
+    if not query.isprintable():
+        query = query.translate(_NOT_IN_URLS)
+    return found + encoders.encode_query(query, encoding)
 
 
 def resolve(
