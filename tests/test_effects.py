@@ -371,6 +371,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     "Web": (web, {"site": {"/a": html()}, "url": "http://b.test/", "delay": 2}),
     "Response": (result("Response"), {
         "status": 404, "headers": httpx.Headers({"a": "b"}), "body": b"x", "request": b"GET",
+        "flaw": Reason.TOO_LARGE,
     }),
     "CrawlFacts": (reported, {
         "statistics": Statistics(admitted=9), "workers": 7,

@@ -93,15 +93,21 @@ class Reason(StrEnum):
     TOO_MANY_REDIRECTS = "too_many_redirects"
     BAD_LOCATION = "bad_location"
 
-    # Flaws of a page that was read in spite of them.
+    # Flaws of a page that was read in spite of them. Also TOO_LARGE: the body was cut at the limit
+    # of the fetch. NOT_READ: it was left after its head, since nothing reads its type.
     BAD_CHARSET = "bad_charset"
     TOO_MANY_LINKS = "too_many_links"
+    NOT_READ = "not_read"
 
     # Flaws of a sitemap, read in part or not at all; also BAD_CHARSET, INCOMPLETE, TOO_LARGE.
     BAD_SITEMAP = "bad_sitemap"
     BAD_STATUS = "bad_status"
     TOO_MANY_ENTRIES = "too_many_entries"
     TOO_MANY_LEVELS = "too_many_levels"
+
+
+NOT_WHOLE = frozenset({Reason.TOO_LARGE, Reason.NOT_READ})
+"""The flaws of a page whose body is not whole."""
 
 
 class Phase(StrEnum):
@@ -185,12 +191,16 @@ class Job(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One HTTP response: the status, the headers and the whole body, content-decoded.
+    """One HTTP response: the status, the headers and the body, content-decoded.
 
     `request` is the head of the request as it was sent, b"" if the fetch does not report it.
+    `flaw` is None if the body is whole. It is `TOO_LARGE` for the beginning of a body that is
+    larger than the fetch allows, and `NOT_READ` for a body that the fetch did not read, because of
+    its type. Neither is a fault of the site: the outcome is a page, never a duplicate of another.
 
     Raises TypeError or ValueError unless the status is a whole number of at least 100, and
-    TypeError for headers, a body or a request of another type.
+    the flaw None or one of these two; and TypeError for headers, a body or a request of another
+    type.
     """
 
     __module__ = "trio_crawler"
@@ -199,12 +209,17 @@ class Response:
     headers: httpx.Headers = field(default_factory=httpx.Headers)
     body: bytes = field(default=b"", repr=False)
     request: bytes = field(default=b"", repr=False)
+    flaw: Reason | None = None
 
     def __post_init__(self) -> None:
         check_whole("the status of a Response", self.status, least=100)
         check_kind("the headers of a Response", self.headers, httpx.Headers, "httpx.Headers")
         check_kind("the body of a Response", self.body, bytes, "bytes")
         check_kind("the request of a Response", self.request, bytes, "bytes")
+        if self.flaw is not None:
+            check_kind("the flaw of a Response", self.flaw, Reason, "a Reason or None")
+            if self.flaw not in NOT_WHOLE:
+                raise ValueError("the flaw of a Response must be TOO_LARGE or NOT_READ")
 
 
 Answer: TypeAlias = Response | Fault
@@ -270,7 +285,9 @@ class Page:
     directives, such as "noindex", from its head and from X-Robots-Tag. `duplicate_of` is the first
     URL of the same host with the same body; then new links of this page are not followed.
     `folded_into` is the canonical URL that this page was folded into; `duplicate_of` is then the
-    same URL. `flaws` are the defects of a page that was read in spite of them.
+    same URL. `flaws` are the defects of a page that was read in spite of them. With the flaw
+    `TOO_LARGE` the body ends at the limit of the fetch, and the links are those up to there. With
+    `NOT_READ` the body is empty, and `size` is its Content-Length, 0 if that is unknown.
 
     `anchors` has the first anchor of each distinct link, by its URL, if the crawl keeps anchors.
     The body of a page that was read from a crawl directory is empty; `size` is its original size.

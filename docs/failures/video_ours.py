@@ -6,7 +6,7 @@ import sys
 import tracemalloc
 
 import trio
-from trio_crawler import Crawler, Failure
+from trio_crawler import Crawler, Page
 
 from sites.video import SIZE
 
@@ -15,10 +15,8 @@ async def main(root: str) -> None:
     crawler = Crawler([root])
     async with crawler.outcomes() as outcomes:
         async for outcome in outcomes:
-            if isinstance(outcome, Failure):
-                print(f"{outcome.reason}: {outcome.url}, {outcome.detail}")
-            else:
-                print("page:", outcome.url)
+            if isinstance(outcome, Page):
+                print("page:", outcome.url, *outcome.flaws)
 
 
 if __name__ == "__main__":

@@ -283,9 +283,22 @@ async def the_timeout_ends_a_fetch(made: type) -> None:
 
 
 @effect("max_bytes", *FETCHES)
-async def a_body_of_more_bytes_is_a_fault(made: type) -> None:
-    assert await reason(made, max_bytes=4) is None
-    assert await reason(made, max_bytes=3) is Reason.TOO_LARGE
+async def a_body_of_more_bytes_is_cut(made: type) -> None:
+    for most, flaw in ((4, None), (3, Reason.TOO_LARGE)):
+        [answer] = await fetched(made, max_bytes=most)
+        assert isinstance(answer, Response)
+        assert (answer.body, answer.flaw) == (b"page"[:most], flaw)
+
+
+@effect("bodies", *FETCHES)
+async def a_body_of_a_type_that_a_crawl_does_not_read_is_left(made: type) -> None:
+    large = bytes(70_000)
+    for given, flaw in (({}, None), ({"bodies": False}, Reason.NOT_READ)):
+        [answer] = await fetched(
+            made, answer=reply(200, {"Content-Type": "image/png"}, large), **given
+        )
+        assert isinstance(answer, Response)
+        assert (answer.body, answer.flaw) == (b"" if flaw else large, flaw)
 
 
 def served_by(authority: Any) -> ssl.SSLContext:

@@ -242,8 +242,8 @@ async def test_a_flood_before_the_request_is_left_at_the_limit() -> None:
             await flood(stream)
 
     answer, wire = await ask(until_closed)
-    assert isinstance(answer, Fault)
-    assert (answer.reason, answer.phase) == (Reason.TOO_LARGE, Phase.READ)
+    assert isinstance(answer, Response)
+    assert answer.flaw is Reason.TOO_LARGE
     assert wire.bytes_in <= (100 + 256) * KIB
 
 

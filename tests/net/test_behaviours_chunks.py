@@ -183,5 +183,5 @@ async def test_a_huge_chunk_is_left_at_the_limit() -> None:
             await stream.send_all(bytes(64 * KIB))
 
     met = await meet(flood, max_bytes=MIB)
-    assert met.fault == (Reason.TOO_LARGE, Phase.READ)
+    assert met.flaw is Reason.TOO_LARGE
     assert not met.kept

@@ -150,7 +150,6 @@ async def test_what_goes_wrong_over_http_2_is_a_fault(
         "refused": {Reason.RESET, Reason.BAD_REPLY},
         "gone": {Reason.RESET},
         "cut": {Reason.INCOMPLETE, Reason.RESET},
-        "large": {Reason.TOO_LARGE},
         "length": {Reason.INCOMPLETE, Reason.BAD_REPLY},
     }
     async with two.two_server(site, server_tls) as server:
@@ -161,6 +160,9 @@ async def test_what_goes_wrong_over_http_2_is_a_fault(
                 found = await fault(network, url + path, max_bytes=100_000, timeout=timeout)
                 assert found.reason in reasons, (path, found)
                 assert await body(network, url) == b"well"
+            answer = await over(network, max_bytes=100_000)(Job(url + "large"))
+            assert isinstance(answer, Response)
+            assert (answer.flaw, len(answer.body)) == (Reason.TOO_LARGE, 100_000)
             answer = await ask(network, url + "away")
             assert isinstance(answer, Response)
             assert (answer.status, answer.body) == (302, b"")

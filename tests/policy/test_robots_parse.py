@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import threading
 from itertools import product
 
@@ -126,6 +127,48 @@ def test_no_other_character_ends_a_line():
 )
 def test_byte_order_marks_utf_16_and_nul_bytes_do_not_matter(encode):
     assert free(encode("User-agent: *\nDisallow: /a\nDisallow: /b")) == "cd"
+
+
+RUBBISH = [
+    b"\xff\xfe\x80",
+    b"\xff\xfe",
+    b"\xfe\xff",
+    b"\xfe\xff\x80",
+    b"\xff",
+    b"\x80",
+    b"\xef\xbf",
+]
+
+
+@pytest.mark.parametrize("rubbish", RUBBISH)
+@pytest.mark.parametrize("text", ["User-agent: *\nDisallow: /a", "User-agent: *\nDisallow: /a "])
+def test_rubbish_in_the_first_line_costs_no_rules_of_the_others(rubbish, text):
+    assert free(rubbish + b"\n" + text.encode()) == "bcd"
+    assert free(rubbish + b" \r\n" + text.encode()) == "bcd"
+
+
+@pytest.mark.parametrize("mark", [b"\xef", b"\xef\xbb", b"\xef\xbb\xbf"])
+def test_the_byte_order_mark_of_utf_8_may_be_cut_as_in_googles_parser(mark):
+    assert free(mark + b"User-agent: *\nDisallow: /a") == "bcd"
+
+
+@given(st.binary(max_size=6))
+@example(b"\xff\xfe\x80")
+@example(b"\xfe\xff\xd8")
+def test_no_bytes_in_the_first_line_change_the_rules_of_the_others(rubbish):
+    if b":" not in rubbish and len(rubbish.split()) != 2:
+        rules = rubbish.replace(b"\0", b"") + b"\nUser-agent: *\nDisallow: /a\n"
+        assert free(rules) == "bcd"
+
+
+@given(st.text(max_size=20).filter(lambda text: "\0" not in text))
+def test_a_comment_in_utf_16_says_nothing(comment):
+    line = "# " + "".join(comment.splitlines())
+    for coding in ("utf-16", "utf-16-le", "utf-16-be"):
+        mark = b"" if coding == "utf-16" else codecs.BOM_UTF16_LE
+        mark = codecs.BOM_UTF16_BE if coding == "utf-16-be" else mark
+        text = f"{line}\nUser-agent: *\nDisallow: /a".encode(coding)
+        assert free(mark + text) == "bcd"
 
 
 def test_utf_16_with_a_mark_can_say_all_that_utf_8_can():

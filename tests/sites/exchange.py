@@ -55,6 +55,12 @@ class Met:
         return self.answer.status
 
     @property
+    def flaw(self) -> Reason | None:
+        """Return why the body of the response, which there must be, is not whole."""
+        assert isinstance(self.answer, Response), self.answer
+        return self.answer.flaw
+
+    @property
     def fault(self) -> tuple[Reason, Phase | None]:
         """Return the reason and phase of the fault, which there must be."""
         assert isinstance(self.answer, Fault), self.answer

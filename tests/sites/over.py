@@ -25,6 +25,7 @@ def over(
     *,
     timeout: float = TIMEOUT,
     max_bytes: int = MAX_BYTES,
+    bodies: bool = True,
     slots: DecodeSlots | None = None,
     **own: Any,
 ) -> Fetcher:
@@ -40,5 +41,6 @@ def over(
         cookies=own.get("cookies"),
         timeout=timeout,
         max_bytes=max_bytes,
+        bodies=bodies,
         slots=slots,
     )

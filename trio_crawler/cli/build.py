@@ -176,6 +176,10 @@ def _fetch(options: CrawlOptions, seeds: Sequence[str]) -> HttpFetch:
             auth=logins(options, seeds),
             cookies=CookieStore() if options.cookies else None,
             timeout=options.timeout,
+            max_bytes=options.max_bytes,
+            # An archive has all bodies, and a directory their digests. Nothing else needs those
+            # in which there are no links.
+            bodies=options.directory is not None or options.warc is not None,
             allow_private=options.allow_private,
             public_only=options.public_only,
             cacert=options.cacert,

@@ -228,6 +228,16 @@ class CrawlOptions(SharedOptions):
         same_crawl=True,
         help="Follow at most N redirects in a row.",
     )
+    max_bytes: int = option(
+        Group.BOUNDS,
+        "--max-bytes",
+        metavar="N",
+        type=_POSITIVE,
+        default=10 * 1024 * 1024,
+        show_default=True,
+        recorded=True,
+        help="Read at most N bytes of a body; the links after them are not found.",
+    )
     max_tries: int = option(
         Group.SPEED,
         "--max-tries",

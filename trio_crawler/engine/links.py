@@ -91,7 +91,7 @@ class Links:
                 # After a 304 only the SHA-1 of the body is known.
                 kind = facts.content_type
                 duplicate_of = traps.original_by_digest(job.url, facts.digest, kind)
-            elif response.status < 300:
+            elif response.status < 300 and response.flaw is None:
                 duplicate_of = traps.original(job.url, response.body, facts.content_type)
         reason = Reason.DUPLICATE if duplicate_of else None
         if self._nofollow and "nofollow" in meta:

@@ -36,6 +36,7 @@ LARGE_PAGE = 200_000
 # Bytes of memory that a link takes besides its characters.
 _LINK = 150
 _URL = attrgetter("url")
+_MAX_DIGITS = 19
 
 
 class PageHandler:
@@ -122,6 +123,7 @@ class PageHandler:
             follow=200 <= response.status < 300,
             agent=self._plan.agent,
             anchors=self._plan.anchors,
+            cut=response.flaw is Reason.TOO_LARGE,
         )
 
     async def _unchanged(self, job: Job, response: Response) -> Facts:
@@ -180,6 +182,7 @@ class PageHandler:
             status=response.status,
             headers=response.headers,
             body=response.body,
+            body_size=_announced(response) if response.flaw is Reason.NOT_READ else None,
             depth=job.depth,
             referrer=job.referrer,
             tries=job.tries,
@@ -190,7 +193,7 @@ class PageHandler:
             links=judged.links,
             links_beyond=facts.beyond,
             rejected=judged.rejected,
-            flaws=facts.flaws,
+            flaws=(response.flaw, *facts.flaws) if response.flaw else facts.flaws,
             canonical=about.canonical,
             robots=about.robots,
             duplicate_of=about.duplicate_of,
@@ -198,3 +201,12 @@ class PageHandler:
             folded_into=about.folded_into,
         )
         return self._settled(job, page, judged.successors)
+
+
+def _announced(response: Response) -> int:
+    """Return the size of a body that was not read; 0 if its head does not say it."""
+    headers = response.headers
+    length = headers.get("content-length", "")
+    # A coding or repeated fields: then the size of the body itself is unknown.
+    known = length.isdecimal() and length.isascii() and len(length) < _MAX_DIGITS
+    return int(length) if known and "content-encoding" not in headers else 0

@@ -49,8 +49,8 @@ class Body:
     brotli) besides the decoded bytes. `DecodeSlots` bounds the number of windows to two.
     `cpu_seconds` is the time that the decoding has taken.
 
-    With `truncate` a longer body is not a fault: the first `limit` bytes are returned. `full` is
-    set when the body needs no more bytes; a caller may set it to end the body early.
+    With `truncate` a longer body is not a fault: the first `limit` bytes are returned, and `cut`
+    is set. A caller that ends the body early sets `cut` itself.
 
     The body takes at most `limit` bytes and 64 KiB of memory if chunks are not longer than that;
     the window comes on top, and an eighth of the memory that is reserved but not touched.
@@ -74,7 +74,7 @@ class Body:
         "_tail",
         "_truncate",
         "cpu_seconds",
-        "full",
+        "cut",
     )
 
     def __init__(self, limit: int, codings: Sequence[str] = (), truncate: bool = False) -> None:
@@ -94,7 +94,7 @@ class Body:
             self._tail = bytearray()
             self._left = 0
             self._begun = self._done = False
-        self.full = False
+        self.cut = False
         self.cpu_seconds = 0.0
 
     @property
@@ -110,7 +110,7 @@ class Body:
     def copy(self) -> Body:
         """Return a copy of an encoded body, before this one is decoded."""
         copy = Body(self._limit, self._codings, self._truncate)
-        copy.full = self.full
+        copy.cut = self.cut
         copy._received = self._received
         copy._left = self._left
         copy._blocks = self._blocks.copy()
@@ -121,10 +121,10 @@ class Body:
         """Add the next bytes as they were sent."""
         room = self._room - self._received
         self._received += len(chunk)
-        if self._truncate:
-            chunk, self.full = chunk[: max(room, 0)], len(chunk) >= room
-        elif len(chunk) > room:
-            raise _too_large(f"the body has more than {self._limit} bytes")
+        if len(chunk) > room:
+            if not self._truncate:
+                raise _too_large(f"the body has more than {self._limit} bytes")
+            chunk, self.cut = chunk[: max(room, 0)], True
         if self._stages:
             self._store(chunk)
         else:
@@ -158,7 +158,7 @@ class Body:
                 self.cpu_seconds += seconds
                 yield
                 began = clock()
-        if not self.full:
+        if not self.cut:
             for stage in reversed(self._stages):
                 stage.finish()
         self._done = True
@@ -203,23 +203,25 @@ class Body:
         """Yield up to `limit` bytes; fewer if the bytes between two codings are too many."""
         try:
             for piece in pieces:
-                yield piece[: self._limit - self._size]
-                if self._size == self._limit:
-                    break
-            else:
-                return
+                left = self._limit - self._size
+                yield piece[:left]
+                if len(piece) > left:
+                    self.cut = True
+                    return
         except FetchError as error:
             if error.fault.reason is not Reason.TOO_LARGE:
                 raise
-        self.full = True
+            self.cut = True
 
     def _append(self, piece: bytes) -> None:
         if not piece:
             return
         self._size += len(piece)
-        if self._stages and not self._truncate and self._size + self._left > self._limit + _SPARE:
+        if self._stages and self._size + self._left > self._limit + _SPARE:
             # Bytes do not become fewer when they are decoded: the rest would exceed the limit.
-            raise _too_large(f"the decoded body has more than {self._limit} bytes")
+            if not self._truncate:
+                raise _too_large(f"the decoded body has more than {self._limit} bytes")
+            self._drop_rest()
         pieces = self._pieces
         if self._buffer is not None:
             self._buffer.write(piece)
@@ -227,6 +229,12 @@ class Body:
             pieces.append(piece)
         else:
             self._use_buffer(piece)
+
+    def _drop_rest(self) -> None:
+        """Free the memory of the last blocks, which would be decoded beyond the limit."""
+        self.cut = True
+        while self._blocks and self._size + self._left > self._limit + _SPARE:
+            self._left -= len(self._blocks.pop())
 
     def _use_buffer(self, piece: bytes) -> None:
         """Move the pieces to a buffer, which returns its bytes without a second copy."""
@@ -267,9 +275,13 @@ class DecodeSlots:
         if not body.encoded:
             return body.finish()
         if body.size <= self._small_bytes:
-            decoded = await self._decode(body.copy(), self.quick, self._quick_seconds)
+            copy = body.copy()
+            decoded = await self._decode(copy, self.quick, self._quick_seconds)
             if decoded is not None:
+                body.cut = copy.cut
                 return decoded
+            # Or its window would be kept while the body waits.
+            del copy
         decoded = await self._decode(body, self.long, inf)
         assert decoded is not None  # noqa: S101 - there was no bound on its time
         return decoded

@@ -42,9 +42,16 @@ class HttpFetch(Fetcher):
     """Fetch a URL with one GET request, over HTTP/1.1 by default.
 
     `timeout` (seconds) is the deadline of one fetch, from the lookup of the name to the end of
-    the decoding. `max_bytes` bounds the body, both as sent and as decoded: a longer one is a
-    `TOO_LARGE` fault. Two purposes of a job have other bounds: a robots.txt is cut after 500 KiB;
-    a sitemap may have 50 MiB, or `max_bytes` if that is more than 50 MiB or less than its default.
+    the decoding. `max_bytes` bounds the body, both as sent and as decoded: a longer one is cut,
+    and its connection is closed. Two purposes of a job have other bounds: a robots.txt is cut
+    after 500 KiB; a sitemap may have 50 MiB, or `max_bytes` if that is more than 50 MiB or less
+    than its default, and a longer one is a `TOO_LARGE` fault.
+
+    A crawl reads nothing in a body whose Content-Type is neither HTML nor XML nor text, nor in
+    that of an error response. Such a body is left after the head if its Content-Length is more
+    than `max_bytes`. Without `bodies` every body of such a type is, except one of at most 64 KiB
+    by Content-Length, which is read to keep the connection. `Response.flaw` says why a body is
+    not whole.
 
     Redirects are returned, not followed, and their bodies are not read. The body of an error
     response (400 and up) is not decoded: an encoded body is returned as an empty one, and so is
@@ -94,6 +101,7 @@ class HttpFetch(Fetcher):
         cookies: CookieStore | None = None,
         timeout: float = TIMEOUT,
         max_bytes: int = MAX_BYTES,
+        bodies: bool = True,
         allow_private: Iterable[str] = (),
         public_only: bool = False,
         insecure_hosts: Iterable[str] = (),
@@ -118,6 +126,7 @@ class HttpFetch(Fetcher):
             cookies=cookies,
             timeout=timeout,
             max_bytes=max_bytes,
+            bodies=bodies,
         )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import inf
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import httpx
 import trio
 
-from trio_crawler.arguments import check_kind, check_number, check_whole
+from trio_crawler.arguments import check_flag, check_kind, check_number, check_whole
 from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import REDIRECTS, Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.net.decode import Body, DecodeSlots
@@ -17,6 +18,7 @@ from trio_crawler.net.head import Fields, Head, content_codings
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.statistics import FetchStatistics, WireStatistics
 from trio_crawler.net.wire import MAX_BYTES
+from trio_crawler.page.media import declared_type, is_read
 from trio_crawler.policy.conditional import conditions_of
 from trio_crawler.policy.robots.parse import MAX_BYTES as ROBOTS_BYTES
 
@@ -38,6 +40,9 @@ TIMEOUT = 30.0
 
 SITEMAP_BYTES = 50 * 1024 * 1024
 """The default bound on the bytes of a sitemap (sitemaps.org)."""
+
+SMALL_BYTES = 64 * 1024
+"""A body of at most this many bytes is read even if nothing needs it, to keep the connection."""
 
 # The reason of a deadline that passes before the server was reached.
 _UNREACHED = {
@@ -80,13 +85,16 @@ class Network(Protocol):
 class _Bounds(NamedTuple):
     """Bounds on the body of a response.
 
-    A body of more than `max_bytes` is a fault, or is cut there with `truncate`. Without `errors`
-    the body of an error response (400 and up) is not read.
+    A body of more than `max_bytes` is a fault, or is cut there with `truncate`; after `enough`
+    bytes as sent no more is read. Without `errors` the body of an error response (400 and up) is
+    not read. With `pages` bodies that a crawl does not need are not.
     """
 
     max_bytes: int
     truncate: bool = False
+    enough: float = inf
     errors: bool = True
+    pages: bool = False
 
 
 class Fetcher:
@@ -104,15 +112,19 @@ class Fetcher:
         cookies: CookieStore | None,
         timeout: float,
         max_bytes: int,
+        bodies: bool = True,
         slots: DecodeSlots | None = None,
     ) -> None:
         check_number("timeout", timeout, above=True)
         check_whole("max_bytes", max_bytes, least=1)
+        check_flag("bodies", bodies)
         self.user_agent = user_agent
         self._network = network
         self._cookies = cookies
         self._timeout = timeout
         self._bounds = _bounds_within(max_bytes)
+        self._bodies = bodies
+        self._max_bytes = max_bytes
         self._slots = slots or DecodeSlots()
         self._requests = 0
         self._bytes = 0
@@ -189,38 +201,50 @@ class Fetcher:
             return Response(status, headers, request=sent)
         if status in REDIRECTS and "location" in headers:
             return Response(status, headers, request=sent)
+        if bounds.pages and (flaw := self._needless(head, headers)) is not None:
+            return Response(status, headers, request=sent, flaw=flaw)
         limit = bounds.max_bytes
         if head.length is not None and head.length > limit and not bounds.truncate:
             detail = f"the body has {head.length} bytes; {limit} are the limit"
             raise FetchError(Reason.TOO_LARGE, detail, Phase.READ)
-        body = await self._body(source, head, progress, bounds)
-        return Response(status, headers, body, sent)
+        body, cut = await self._body(source, head, progress, bounds)
+        return Response(status, headers, body, sent, Reason.TOO_LARGE if cut else None)
+
+    def _needless(self, head: Head, headers: httpx.Headers) -> Reason | None:
+        """Return why the body of a page is left after its head; None if it is to be read."""
+        length, needed = head.length, is_read(declared_type(headers.get("content-type", "")))
+        if not (self._bodies or needed) and (length is None or length > SMALL_BYTES):
+            return Reason.NOT_READ
+        too_long = length is not None and length > self._max_bytes
+        return Reason.TOO_LARGE if too_long and not (needed and head.status < 400) else None
 
     async def _body(
         self, source: Source, head: Head, progress: Progress, bounds: _Bounds
-    ) -> bytes:
+    ) -> tuple[bytes, bool]:
+        """Return a body, and whether it was cut."""
         coded = content_codings(head.encoding) if head.encoding and head.length != 0 else []
         body = Body(bounds.max_bytes, coded if head.status < 400 else (), bounds.truncate)
         try:
-            while not body.full and (piece := await source.read()):
+            while not (body.cut or body.size >= bounds.enough) and (piece := await source.read()):
                 self._bytes += len(piece)
                 body.feed(piece)
         except FetchError as error:
             # The bound on all bytes, with the framing, was reached before the bound on the body.
             if not bounds.truncate or error.fault.reason is not Reason.TOO_LARGE:
                 raise
-            body.full = True
+            body.cut = True
+        body.cut = body.cut or body.size >= bounds.enough
         progress.decoding = True
         decoded = await self._slots.decode(body)
         unread = head.status == 304 or (coded and head.status >= 400)
-        return b"" if unread else decoded
+        return b"" if unread else decoded, body.cut
 
 
 def _bounds_within(max_bytes: int) -> dict[Purpose, _Bounds]:
     # A limit below the default, or above 50 MiB, applies to sitemaps too.
     sitemap = max_bytes if max_bytes < MAX_BYTES else max(max_bytes, SITEMAP_BYTES)
     return {
-        **dict.fromkeys(Purpose, _Bounds(max_bytes)),
-        Purpose.ROBOTS: _Bounds(ROBOTS_BYTES, truncate=True, errors=False),
+        **dict.fromkeys(Purpose, _Bounds(max_bytes, truncate=True, pages=True)),
+        Purpose.ROBOTS: _Bounds(ROBOTS_BYTES, truncate=True, enough=ROBOTS_BYTES, errors=False),
         Purpose.SITEMAP: _Bounds(sitemap, errors=False),
     }

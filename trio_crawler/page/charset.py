@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import codecs
 import re
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, lru_cache
 
 import webencodings
@@ -20,6 +22,62 @@ _MULTI_BYTE = frozenset(
     | {"utf-16be", "utf-16le", "utf-8"}
 )
 _PRESCAN_BYTES = 1024
+
+# Where Python's codecs differ from the standard. In a single byte:
+_SINGLE_BYTE_CHANGES = {
+    "koi8-u": {0xAE: "\u045e", 0xBE: "\u040e"},
+    "windows-1255": {0xCA: "\u05ba"},
+}
+# In two bytes; most of these characters were private ones before they were in Unicode.
+_GB18030_MOVED = dict(
+    zip(
+        "\ue78d\ue78e\ue78f\ue790\ue791\ue792\ue793\ue794\ue795\ue796"
+        "\ue81e\ue826\ue82b\ue82c\ue832\ue843\ue854\ue864",
+        "\ufe10\ufe12\ufe11\ufe13\ufe14\ufe15\ufe16\ufe17\ufe18\ufe19"
+        "\u9fb4\u9fb5\u9fb6\u9fb7\u9fb8\u9fb9\u9fba\u9fbb",
+        strict=True,
+    )
+)
+_GB18030_BYTES = (
+    "a6d9 a6da a6db a6dc a6dd a6de a6df a6ec a6ed a6f3 fe59 fe61 fe66 fe67 fe6d fe7e fe90 fea0"
+)
+GB18030_CHANGES = {
+    character: bytes.fromhex(code)
+    for pair, code in zip(_GB18030_MOVED.items(), _GB18030_BYTES.split(), strict=True)
+    for character in pair
+} | {"\u1e3f": b"\xa8\xbc", "\ue7c7": b"\x815\xf47"}
+"""Bytes in GB18030, by character; the old and the new character have the same bytes."""
+
+BIG5_CHANGES = dict(
+    zip(
+        map(bytes.fromhex, "a145 a14e a1c2 a1e3 a1f2 a1f3 a241 a242 a244 a246 a247".split()),
+        "\u2027\ufe51\xaf\uff5e\u2295\u2299\u2215\ufe68\uffe5\uffe0\uffe1",
+        strict=True,
+    )
+)
+BIG5_CHANGES |= {bytes([0xA3, 0xC0 + number]): chr(0x2400 + number) for number in range(32)}
+BIG5_CHANGES |= {b"\xa3\xe0": "\u2421", b"\xa3\xe1": "\u20ac"}
+_LATE = "c6cf c6d3 c6d5 c6d7 c6df fb48 fbf9 fc6c fe52".split()
+BIG5_CHANGES |= zip(map(bytes.fromhex, _LATE), "廴无癶隶仝嘅廐悤猪", strict=True)
+"""Characters of Big5, by bytes."""
+
+_JIS_CHANGES = (
+    ("\u301c", "\uff5e"),
+    ("\u2016", "\u2225"),
+    ("\u2212", "\uff0d"),
+    ("\xa2", "\uffe0"),
+    ("\xa3", "\uffe1"),
+    ("\xac", "\uffe2"),
+)
+_BIG5_WRONG = "\u2022\uff64\u203e\u223c\u2641\u2609\xa5\xa2\xa3"
+_BIG5_RIGHT = "\u2027\ufe51\xaf\uff5e\u2295\u2299\uffe5\uffe0\uffe1"
+_DECODED_CHANGES = {
+    "big5": tuple(zip(_BIG5_WRONG, _BIG5_RIGHT, strict=True)),
+    "euc-jp": _JIS_CHANGES,
+    "iso-2022-jp": _JIS_CHANGES,
+    "gb18030": (*_GB18030_MOVED.items(), ("\ue5e5", "\u3000"), ("\ue7c7", "\u1e3f")),
+}
+_DECODED_CHANGES["gbk"] = _DECODED_CHANGES["gb18030"]
 # The most headers, and beginnings of pages, that are cached: on one site most are the same.
 _MAX_CACHED = 64
 
@@ -117,11 +175,14 @@ def detect(body: bytes, content_type: str, *, markup: bool) -> str:
     )
 
 
-def decode(body: bytes, encoding: str) -> tuple[str, bool]:
+def decode(body: bytes, encoding: str, *, cut: bool = False) -> tuple[str, bool]:
     """Return the text of a body in an encoding from `detect`, and whether all bytes were valid.
 
-    The byte order mark is dropped. U+FFFD replaces invalid bytes.
+    The byte order mark is dropped. U+FFFD replaces invalid bytes. The last character of a body
+    that was `cut` is dropped if it is incomplete.
     """
+    if cut:
+        body = _without_incomplete(body, encoding)
     for bom, name in _BOMS:
         if encoding == name and body.startswith(bom):
             body = body[len(bom) :]
@@ -129,13 +190,27 @@ def decode(body: bytes, encoding: str) -> tuple[str, bool]:
         # The standard does not decode encodings that are used only in attacks on browsers.
         return ("\ufffd", False) if body else ("", True)
     if encoding not in _MULTI_BYTE:
-        text = codecs.charmap_decode(body, "strict", _single_byte(encoding))[0]
+        text = codecs.charmap_decode(body, "strict", single_byte(encoding))[0]
         return text, "\ufffd" not in text
-    codec = _codec(encoding).name
+    # The decoder of GBK is that of GB18030.
+    codec = _codec("gb18030" if encoding == "gbk" else encoding).name
     try:
-        return body.decode(codec), True
+        text, clean = body.decode(codec), True
     except UnicodeDecodeError:
-        return body.decode(codec, "replace"), False
+        text, clean = _decode_with_missing(body, codec)
+    for wrong, right in _DECODED_CHANGES.get(encoding, ()):
+        text = text.replace(wrong, right)
+    return text, clean
+
+
+def _without_incomplete(body: bytes, encoding: str) -> bytes:
+    """Return a body without the bytes of an incomplete character at its end."""
+    if encoding not in _MULTI_BYTE:
+        return body
+    decoder = _codec(encoding).incrementaldecoder("ignore")
+    decoder.decode(body)
+    held, _ = decoder.getstate()
+    return body[: len(body) - len(held)]
 
 
 def chunk_decoder(encoding: str) -> Callable[[bytes], str]:
@@ -239,6 +314,61 @@ def _fits_utf_8(body: bytes) -> bool:
     return True
 
 
+def shift_jis_bytes(pointer: int) -> bytes:
+    """Return the bytes in Shift_JIS for a pointer of index jis0208."""
+    lead, trail = divmod(pointer, 188)
+    return bytes(
+        (lead + (0x81 if lead < 0x1F else 0xC1), trail + (0x40 if trail < 0x3F else 0x41))
+    )
+
+
+def _decode_with_missing(body: bytes, codec: str) -> tuple[str, bool]:
+    """Return a body with invalid bytes as text, and whether the standard decodes all of them."""
+    if codec in _PARTIAL_CODECS:
+        _calls.left = _MAX_MISSING
+        # There are too many invalid bytes.
+        with suppress(UnicodeDecodeError):
+            text = body.decode(codec, _MISSING)
+            return text, "\ufffd" not in text
+    return body.decode(codec, "replace"), False
+
+
+def _decode_missing(error: UnicodeError) -> tuple[str, int]:
+    """Decode bytes that Python's codec does not know, or return U+FFFD."""
+    _calls.left -= 1
+    if not isinstance(error, UnicodeDecodeError) or _calls.left < 0:
+        raise error
+    pair, after = error.object[error.start : error.start + 2], error.start + 2
+    if pair[:1] == b"\x80" and error.encoding == "gb18030":
+        return "\u20ac", error.start + 1
+    if error.encoding == "big5hkscs":
+        found = BIG5_CHANGES.get(pair, "")
+    else:
+        found = _in_jis0208(pair) if error.encoding in ("euc_jp", "iso2022_jp") else ""
+    return (found, after) if found else ("\ufffd", error.end)
+
+
+def _in_jis0208(pair: bytes) -> str:
+    """Return the character of two bytes of EUC-JP or ISO-2022-JP, "" if there is none.
+
+    Only Python's codec of Shift_JIS has all characters of the standard's index.
+    """
+    lead, trail = [(byte & 0x7F) - 0x21 for byte in pair.ljust(2, b"\0")]
+    if 0 <= lead < 94 and 0 <= trail < 94:
+        with suppress(UnicodeDecodeError):
+            return shift_jis_bytes(lead * 94 + trail).decode("cp932")
+    return ""
+
+
+_MISSING = "trio_crawler.missing"
+codecs.register_error(_MISSING, _decode_missing)
+# A call for each of ten million bytes would take ten seconds.
+_MAX_MISSING = 200_000
+_PARTIAL_CODECS = frozenset({"big5hkscs", "euc_jp", "gb18030", "iso2022_jp"})
+# A page may be read in any thread.
+_calls = threading.local()
+
+
 @cache
 def _codec(encoding: str) -> codecs.CodecInfo:
     found = webencodings.lookup(encoding)
@@ -248,14 +378,18 @@ def _codec(encoding: str) -> codecs.CodecInfo:
 
 
 @cache
-def _single_byte(encoding: str) -> str:
+def single_byte(encoding: str) -> str:
     """Return the 256 characters of a single-byte encoding.
 
     The bytes 80 to 9F that Python leaves undefined are C1 controls, as in the standard. Python
     takes 4 s for 10 MiB of undefined bytes, and 0.02 s with this table, which defines all bytes.
     """
     characters = _codec(encoding).decode(bytes(range(256)), "replace")[0]
+    changes = _SINGLE_BYTE_CHANGES.get(encoding, {})
+    characters = "".join(changes.get(byte, each) for byte, each in enumerate(characters))
     return "".join(
-        chr(byte) if character == "\ufffd" and 0x80 <= byte <= 0x9F else character
+        chr(byte)
+        if character == "\ufffd" and 0x80 <= byte <= 0x9F
+        else changes.get(byte, character)
         for byte, character in enumerate(characters)
     )

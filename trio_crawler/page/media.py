@@ -77,6 +77,11 @@ def is_text(media: str) -> bool:
     return _TEXT_TYPE.fullmatch(media) is not None
 
 
+def is_read(media: str) -> bool:
+    """Whether a crawl reads bodies of this media type; "" is one that is sniffed."""
+    return not media or media in MARKUP or is_text(media)
+
+
 def has_html_root(text: str) -> bool:
     """Whether the root element of an XML document is `html`.
 

@@ -18,6 +18,8 @@ MAX_CHARACTERS = 4 * 1024 * 1024
 
 # Hrefs that are resolved at once.
 _PORTION = 1_000
+# A character of a query may become %26%231114111%3B.
+_LONGEST = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,14 @@ def read(
     follow: bool = True,
     agent: str = "",
     anchors: bool = False,
+    cut: bool = False,
 ) -> Facts:
     """Return the facts of a response from `url` (normalised), with a raw Content-Type header.
 
     The title, the links and the head are read only from HTML and XHTML, and only with `follow`
     (which is false for error pages). The charset is detected for all text. A meta element is for
     robots if its name is "robots" or `agent`, a product token in any case. Anchors are read only
-    with `anchors`.
+    with `anchors`. A body that was `cut` may end within a character.
     """
     kind = media.declared_type(content_type) or media.sniffed_type(body)
     markup = kind in media.MARKUP
@@ -79,23 +82,19 @@ def read(
     encoding = charset.detect(body, content_type, markup=markup)
     if not (markup and follow):
         return Facts(kind, encoding)
-    text, clean = charset.decode(body, encoding)
+    text, clean = charset.decode(body, encoding, cut=cut)
     if kind in media.XML and not media.has_html_root(text):
         return Facts(kind, encoding)
     xml = kind != media.HTML
     head = parse_head(text, agent=agent, xml=xml)
-    page = parse_html(text, url, xml=xml, max_links=max_links, anchors=anchors)
+    page = parse_html(text, url, encoding=encoding, xml=xml, max_links=max_links, anchors=anchors)
     if len(page.hrefs) + len(page.nofollow_hrefs) > max_links:
         page = _limited(page, max_links)
-    room = MAX_CHARACTERS
-    if len(page.hrefs) * len(page.base) + 3 * len(text) <= room:
-        resolved, malformed = urls.resolve(page.hrefs, page.base)
-    else:
-        resolved, malformed, room = _resolved(page.hrefs, page.base, room)
+    resolved, malformed, room = _resolved(page.hrefs, page.base, encoding, MAX_CHARACTERS)
     links = dict.fromkeys(resolved.values())
     nofollow: frozenset[str] = frozenset()
     if page.nofollow_hrefs:
-        more, bad, room = _resolved(page.nofollow_hrefs, page.base, room)
+        more, bad, room = _resolved(page.nofollow_hrefs, page.base, encoding, room)
         nofollow = frozenset(more.values()).difference(links)
         links |= dict.fromkeys(more.values())
         resolved |= more
@@ -114,17 +113,21 @@ def read(
         beyond,
         (*flaws, Reason.TOO_MANY_LINKS) if beyond else flaws,
         nofollow,
-        single_canonical(head.canonicals, page.base) if head.canonicals else None,
+        single_canonical(head.canonicals, page.base, encoding) if head.canonicals else None,
         head.robots,
         {} if page.anchors is None else by_url(page.anchors, resolved, malformed),
     )
 
 
-def _resolved(hrefs: list[str], base: str, room: int) -> tuple[dict[str, str], list[str], int]:
+def _resolved(
+    hrefs: list[str], base: str, encoding: str, room: int
+) -> tuple[dict[str, str], list[str], int]:
     """Return the URLs of hrefs, the malformed hrefs, and how many characters are left of `room`.
 
     The hrefs that do not fit are left out; then the characters left are negative.
     """
+    if len(hrefs) * len(base) + _LONGEST * sum(map(len, hrefs)) <= room:
+        return *urls.resolve(hrefs, base, encoding), room
     resolved: dict[str, str] = {}
     malformed: list[str] = []
     # In portions: with a long base, 100,000 short hrefs would become URLs of 200 MB.
@@ -132,7 +135,7 @@ def _resolved(hrefs: list[str], base: str, room: int) -> tuple[dict[str, str], l
     for start in range(0, len(hrefs), portion):
         if room < 0:
             break
-        found, bad = urls.resolve(hrefs[start : start + portion], base)
+        found, bad = urls.resolve(hrefs[start : start + portion], base, encoding)
         size = sum(map(len, found.values())) + sum(map(len, bad))
         if size > room:
             found = {href: url for href, url in found.items() if (room := room - len(url)) >= 0}

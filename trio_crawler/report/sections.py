@@ -122,6 +122,13 @@ def flaws(found: FirstItems[tuple[str, str]]) -> list[str]:
     return section("Flaws", found.total, lines, found.omitted)
 
 
+def not_read_whole(found: FirstItems[tuple[str, int]]) -> list[str]:
+    """List the pages whose bodies were cut at the limit of the fetch, with the bytes read."""
+    lines = (f"{size(read)} read of {visible(url)}" for url, read in found.items)
+    title = "Not read whole, --max-bytes sets the limit"
+    return section(title, found.total, lines, found.omitted)
+
+
 def duplicates(found: FirstItems[tuple[str, str]]) -> list[str]:
     """List the pages that are a duplicate of another one."""
     lines = (f"{readable(url)} = {readable(first)}" for url, first in found.items)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from trio_crawler.model import (
+    NOT_WHOLE,
     Failure,
     Outcome,
     Page,
@@ -101,15 +102,17 @@ class Summary:
 
     `failed`, `skipped` and `rejected` count by reason; a rejected URL counts once for each page
     that links to it. `counters` has `fail`, `fail_<reason>`, `redirect`, `html`, `html_bytes`,
-    `other`, `other_bytes`, `unchanged`, `error`, `error_bytes`, `status_<code>`, `skipped`,
-    `skipped_<reason>`, `rejected` and `rejected_<reason>`. A status of 2xx is `html` or `other` by
-    its type, 304 is `unchanged`; every other page is an `error`. `duplicate`, `noindex` and
+    `other`, `other_bytes`, `unchanged`, `not_read`, `error`, `error_bytes`, `status_<code>`,
+    `skipped`, `skipped_<reason>`, `rejected` and `rejected_<reason>`. A status of 2xx is `html`
+    or `other` by its type, 304 is `unchanged`; `not_read` counts the bodies that were left
+    because of their type; every other page is an `error`. `duplicate`, `noindex` and
     `canonical` count the pages that are a duplicate, have "noindex", or name another page as their
     canonical one; `indexable` has the URLs of the good HTML pages without any of these.
 
     `redirects` has (url, status, target, why the target was rejected or ""), `flaws` (url,
-    reasons), `duplicates` (url, url of the first), `slowest` (minus seconds, url), `off_site`
-    (url, target) of the first redirects that lead to another site. With `full` the first three
+    reasons), `cut` (url, bytes that were read), `duplicates` (url, url of the first), `slowest`
+    (minus seconds, url), `off_site` (url, target) of the first redirects that lead to another
+    site. With `full` the first four
     are complete; with `why` `rejected_urls` has every rejected URL under its reason, with the
     smallest of the URLs that lead to it.
 
@@ -127,6 +130,7 @@ class Summary:
         self.rejected: Counter[Reason] = Counter()
         self.redirects: FirstItems[tuple[str, int, str, str]] = FirstItems(limit)
         self.flaws: FirstItems[tuple[str, str]] = FirstItems(limit)
+        self.cut: FirstItems[tuple[str, int]] = FirstItems(limit)
         self.duplicates: FirstItems[tuple[str, str]] = FirstItems(limit)
         self.slowest: FirstItems[tuple[float, str]] = FirstItems(_MAX_SLOWEST)
         self.off_site: FirstItems[tuple[str, str]] = FirstItems(_MAX_OFF_SITE)
@@ -183,14 +187,18 @@ class Summary:
         self.pages += 1
         kind = _kind(page)
         self._counters[kind] += 1
-        if kind != "unchanged":
+        if Reason.NOT_READ in page.flaws:
+            self._counters["not_read"] += 1
+        elif kind != "unchanged":
             self._counters[f"{kind}_bytes"] += page.size
+        if Reason.TOO_LARGE in page.flaws:
+            self.cut.add((page.url, page.size))
         if kind == "error":
             self._counters[f"status_{page.status}"] += 1
         self._add_indexing(page)
         self.slowest.add((-page.seconds, page.url))
-        if page.flaws:
-            self.flaws.add((page.url, _flaws(page)))
+        if page.flaws and (reasons := _flaws(page)):
+            self.flaws.add((page.url, reasons))
         self._add_rejected(page.url, page.rejected)
 
     def _add_indexing(self, page: Page) -> None:
@@ -254,4 +262,5 @@ def _flaws(page: Page) -> str:
     return ", ".join(
         flaw + (beyond if flaw is Reason.TOO_MANY_LINKS and page.links_beyond else "")
         for flaw in page.flaws
+        if flaw not in NOT_WHOLE
     )

@@ -88,6 +88,7 @@ class Report:
             sections.hosts_given_up(summary, self._max_listed),
             sections.redirects(summary.redirects),
             sections.flaws(summary.flaws),
+            sections.not_read_whole(summary.cut),
             sections.duplicates(summary.duplicates),
         ]
 

@@ -88,7 +88,9 @@ def compare(before: State | None, now: State) -> tuple[str, str] | None:
         if before.group == now.group:
             return "unchanged", ""
         return "changed", f"{now.description}, before: {before.description}"
-    if now.status == 304 or now.digest == before.digest:
+    # There is no digest of a body that is not whole: then the sizes decide.
+    same = now.digest == before.digest and (now.digest or now.size == before.size)
+    if now.status == 304 or same:
         return "unchanged", ""
     return "changed", f"{now.size:,} bytes, before: {before.size:,}"
 

@@ -18,6 +18,7 @@ import httpx
 import msgspec
 
 from trio_crawler.model import (
+    NOT_WHOLE,
     Anchor,
     Failure,
     Page,
@@ -90,8 +91,10 @@ def page_values(
 
 
 def body_digest(page: Page) -> bytes | None:
-    """Return the SHA-1 of a body; None if it is empty."""
-    return hashlib.sha1(page.body, usedforsecurity=False).digest() if page.body else None
+    """Return the SHA-1 of a body; None if it is empty, or not whole."""
+    if not page.body or not NOT_WHOLE.isdisjoint(page.flaws):
+        return None
+    return hashlib.sha1(page.body, usedforsecurity=False).digest()
 
 
 def _stored_headers(headers: httpx.Headers) -> list[str | None]:

@@ -32,6 +32,7 @@ _OUTCOMES = 500
 _MAX_NUMBER = 2**63 - 1
 
 # A 304 refers to an earlier page with content, so its page is good.
+_WHOLE = "coalesce(page_.flaws, '') NOT LIKE '%\"too_large\"%'"
 _GOOD = "(page_.status BETWEEN 200 AND 299 OR page_.same_as NOT NULL)"
 
 MakeOutcome: TypeAlias = Callable[[str, int, str | None, rows.Values], Outcome]
@@ -212,14 +213,15 @@ class Walk:
     def validators(self) -> Iterator[tuple[str, int, Validator]]:
         """Yield URL, number and validator of each page that was good in an earlier walk.
 
-        Pages without a validator are left out. The number is the number of the page with the
+        Pages without a validator are left out, and those that were cut: with a greater limit more
+        of them may be read now. The number is the number of the page with the
         content, from the last walk in which it was good.
         """
         sql = (
             "SELECT url, coalesce(of.number, page_.number), coalesce(page_.etag, of.etag), "
             "coalesce(page_.last_modified, of.last_modified), max(page_.number) FROM page_ "
             "JOIN urls USING (number) LEFT JOIN page_ AS of ON of.number = page_.same_as "
-            f"WHERE page_.number < ? AND {_GOOD} GROUP BY url"
+            f"WHERE page_.number < ? AND {_GOOD} AND {_WHOLE} GROUP BY url"
         )
         for portion in self._database.portions(sql, self.first):
             for url, number, etag, last_modified, _ in portion:

@@ -31,8 +31,9 @@ class HttpxFetch(Fetcher):
     cookies, authentication and timeouts; it gets one response hook, which acts only on the
     requests of this fetch.
 
-    `timeout` (seconds), `max_bytes`, redirects, the body of an error response and `job.purpose`
-    are as in `HttpFetch`. `max_bytes` bounds only bodies, as the transport returns them.
+    `timeout` (seconds), `max_bytes`, `bodies`, redirects, the body of an error response and
+    `job.purpose` are as in `HttpFetch`. `max_bytes` bounds only bodies, as the transport returns
+    them.
 
     `user_agent` is sent to every server, and `contact`, an e-mail address, in From. The default
     of `user_agent` is the User-Agent of the client unless that is httpx's own, else that of
@@ -58,6 +59,7 @@ class HttpxFetch(Fetcher):
         cookies: CookieStore | None = None,
         timeout: float = TIMEOUT,
         max_bytes: int = MAX_BYTES,
+        bodies: bool = True,
     ) -> None:
         client = _checked(client_or_transport)
         seeds = web_urls("seeds", seeds)
@@ -74,6 +76,7 @@ class HttpxFetch(Fetcher):
             cookies=cookies,
             timeout=timeout,
             max_bytes=max_bytes,
+            bodies=bodies,
         )
 
 

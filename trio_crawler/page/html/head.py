@@ -169,15 +169,16 @@ def canonical_in_headers(values: Iterable[str], url: str) -> str | None:
     return single_canonical(hrefs, url)
 
 
-def single_canonical(hrefs: Iterable[str], base: str) -> str | None:
+def single_canonical(hrefs: Iterable[str], base: str, encoding: str = "utf-8") -> str | None:
     """Return the normalised http(s) URL that all hrefs resolve to; None if they differ.
 
-    Hrefs that are empty or not an http(s) URL are ignored. `base` is a normalised URL.
+    Hrefs that are empty or not an http(s) URL are ignored. `base` is a normalised URL, `encoding`
+    that of the document.
     """
     found: set[str] = set()
     for href in filter(str.strip, hrefs):
         try:
-            url = base if href == base else urls.normalise(href, base)
+            url = base if href == base else urls.normalise_in(encoding, href, base)
         except ValueError:
             continue
         if urls.is_web(url):

@@ -61,19 +61,26 @@ class ParsedHtml(NamedTuple):
 
 
 def parse_html(
-    text: str, url: str, *, xml: bool = False, max_links: int = 100_000, anchors: bool = False
+    text: str,
+    url: str,
+    *,
+    encoding: str = "utf-8",
+    xml: bool = False,
+    max_links: int = 100_000,
+    anchors: bool = False,
 ) -> ParsedHtml:
     """Return the title, the base URL, and the hrefs of `a` and `area`.
 
-    `url` is the normalised URL of the document. Links in `template` are ignored, since a browser
-    does not show them. The base comes from the first `base` with a href (2.4.3). The title is the
-    first one, with white space collapsed, from at most 16,384 characters of source; None if it is
-    empty. From a large page that is not tidy, at most `max_links` distinct hrefs are read.
+    `url` is the normalised URL of the document, and `encoding` its encoding. Links in `template`
+    are ignored, since a browser does not show them. The base comes from the first `base` with a
+    href (2.4.3). The title is the first one, with white space collapsed, from at most 16,384
+    characters of source; None if it is empty. From a large page that is not tidy, at most
+    `max_links` distinct hrefs are read.
     """
     found = None if xml else _read_fast(text, anchors=anchors)
     if found is None:
         found = _read_untidy(text, max_links, xml=xml, anchors=anchors)
-    base = url if found.base is None else _resolve_base(found.base, url)
+    base = url if found.base is None else _resolve_base(found.base, url, encoding)
     hrefs, nofollow_hrefs = urls.without_fragments(found.hrefs, base), found.nofollow_hrefs
     if nofollow_hrefs:
         nofollow_hrefs = urls.without_fragments(nofollow_hrefs, base)
@@ -168,10 +175,10 @@ def _title_of(source: str) -> str:
     return _collapse(source)
 
 
-def _resolve_base(href: str, url: str) -> str:
+def _resolve_base(href: str, url: str, encoding: str) -> str:
     """Return the base URL for a href; the document's URL if the href cannot be a base."""
     try:
-        base = urls.normalise(href, url)
+        base = urls.normalise_in(encoding, href, url)
     except ValueError:
         return url
     return url if base.startswith(_NOT_A_BASE) else base

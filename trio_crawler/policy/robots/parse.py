@@ -23,6 +23,9 @@ MAX_SITEMAPS = 1_000
 
 _TOKEN = re.compile("[A-Za-z_-]+")
 _COMPATIBLE = re.compile("compatible; *([A-Za-z_-]+)")
+# The byte order mark of UTF-8, or its beginning, as in Google's parser.
+_BOM = re.compile(b"\xef(?:\xbb\xbf?+)?+")
+_FIELD = re.compile(r"^[ \t]*+[a-z][a-z-]++[ \t]*+:", re.ASCII | re.IGNORECASE | re.MULTILINE)
 _EVERYONE = re.compile(r"\*(?:\s|$)")
 _DELAY = re.compile(r"[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++", re.ASCII)
 
@@ -123,11 +126,27 @@ def _clean(body: bytes) -> bytes:
     """Return the bytes that count: UTF-16 as UTF-8, without a byte order mark and NUL bytes."""
     text = body[:MAX_BYTES]
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
-        text = text.decode("utf-16", "replace").encode()
+        text = _from_utf_16(text)
     if len(body) >= MAX_BYTES:
         # The body may have been cut by the fetch: half a line could be another rule.
         text = text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]
-    return text.removeprefix(b"\xef\xbb\xbf").replace(b"\0", b"")
+    text = text.replace(b"\0", b"")
+    mark = _BOM.match(text)
+    return text if mark is None else text[mark.end() :]
+
+
+def _from_utf_16(text: bytes) -> bytes:
+    """Return a text in UTF-16 as UTF-8, or as it is unless it is surely UTF-16.
+
+    A robots.txt must be UTF-8 (RFC 9309, 2.2), so a byte order mark of UTF-16 alone may be rubbish
+    before its rules. In UTF-16 such rules have no field.
+    """
+    even = len(text) - len(text) % 2
+    try:
+        decoded = text[:even].decode("utf-16")
+    except UnicodeDecodeError:
+        return text
+    return decoded.encode() if _FIELD.search(decoded.replace("\0", "")) else text
 
 
 def _fields(text: bytes) -> Iterator[tuple[str, str]]:

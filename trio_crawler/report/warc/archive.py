@@ -14,7 +14,7 @@ from trio_crawler.arguments import (
     check_number,
     check_whole,
 )
-from trio_crawler.model import Failure, Fetch, Outcome, Page, Redirect, Skipped
+from trio_crawler.model import NOT_WHOLE, Failure, Fetch, Outcome, Page, Redirect, Skipped
 from trio_crawler.net.recorder import Exchange, Recorder, RecordingFetch
 from trio_crawler.page.urls import url_texts, without_userinfo
 from trio_crawler.report.warc.blocks import (
@@ -145,9 +145,11 @@ class Warc:
     def _capture(self, outcome: Page | Redirect | Failure, exchange: Exchange) -> bytes:
         body = outcome.body if isinstance(outcome, Page) else exchange.body
         digest = self._tools.payload_digest(body)
-        truncated = truncation(exchange, len(body))
-        first = self._payloads.first(digest) if body else None
-        if first is None:
+        flaws = outcome.flaws if isinstance(outcome, Page) else ()
+        truncated = truncation(exchange, len(body), flaws)
+        whole = NOT_WHOLE.isdisjoint(flaws)
+        first = self._payloads.first(digest) if body and whole else None
+        if first is None and whole:
             self._payloads.add(digest, exchange.url, exchange.began)
         fields = _not_modified(exchange) or (_revisit(first) if first else {})
         if not fields and truncated:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from http import HTTPStatus
 
-from trio_crawler.model import Failure, Page, Purpose, Redirect
+from trio_crawler.model import Failure, Page, Purpose, Reason, Redirect
 from trio_crawler.net.recorder import Exchange
 from trio_crawler.policy.robots.parse import MAX_BYTES as ROBOTS_BYTES
 
@@ -55,8 +55,15 @@ def response_head(exchange: Exchange, size: int) -> bytes:
     return b"".join([start, *lines, b"\r\n"])
 
 
-def truncation(exchange: Exchange, size: int) -> str | None:
-    """Return why a body of `size` bytes is not complete (WARC-Truncated); None if it is."""
+def truncation(exchange: Exchange, size: int, flaws: Collection[Reason] = ()) -> str | None:
+    """Return why a body of `size` bytes is not complete (WARC-Truncated); None if it is.
+
+    `flaws` are those of its page.
+    """
+    if Reason.TOO_LARGE in flaws:
+        return "length"
+    if Reason.NOT_READ in flaws:
+        return "unspecified"
     if exchange.status in _BODILESS:
         return None
     if size < exchange.size:

@@ -1,0 +1,117 @@
+"""Bodies that are not read whole: the report of the command, its status, archives and runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.command import crawl
+from sites.raw import html, reply, threaded_raw_server
+from warcio.archiveiterator import ArchiveIterator
+
+from trio_crawler import History
+
+pytestmark = pytest.mark.process
+
+LARGE = b"<title>l</title><a href=/a>a</a>" + b" " * 5_000 + b"<a href=/never>"
+IMAGE = bytes(range(256)) * 400
+PNG = {"Content-Type": "image/png", "ETag": '"1"'}
+HTML = {"Content-Type": "text/html", "ETag": '"1"'}
+SITE = {
+    "/": html("/large", "/same", "/image"),
+    "/large": reply(200, HTML, LARGE),
+    "/same": reply(200, HTML, LARGE),
+    "/image": reply(200, PNG, IMAGE),
+    "/a": html(),
+}
+
+
+def records(path: Path) -> dict[str, dict[str, Any]]:
+    found = map(json.loads, path.read_text().splitlines())
+    return {record["url"].rpartition("/")[2]: record for record in found}
+
+
+def test_a_body_over_max_bytes_is_told_and_no_problem(tmp_path: Path) -> None:
+    lines = tmp_path / "a.jsonl"
+    with threaded_raw_server(SITE) as server:
+        result = crawl("--max-bytes", "4000", "--jsonl", str(lines), server.url)
+        whole = crawl("--max-bytes", "6000", server.url)
+    assert result.returncode == 0
+    assert "Not read whole, --max-bytes sets the limit (2)\n  3.9 KiB read of" in result.stdout
+    found = records(lines)
+    assert set(found) == {"", "large", "same", "image", "a"}
+    assert (found["large"]["size"], found["large"]["flaws"]) == (4000, ["too_large"])
+    assert (found["image"]["size"], found["image"]["flaws"]) == (102_400, ["not_read"])
+    assert "Not read whole" not in whole.stdout
+    # A copy of a page that was read whole is one, and its lost link is a broken one.
+    assert (whole.returncode, "Duplicates (1)" in whole.stdout) == (1, True)
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1.5", "", "10M"])
+def test_max_bytes_is_a_number_of_at_least_one(value: str) -> None:
+    result = crawl("--max-bytes", value, "http://127.0.0.1/")
+    assert (result.returncode, "--max-bytes" in result.stderr) == (2, True)
+
+
+def test_an_archive_has_the_bodies_of_all_types_and_says_which_were_cut(tmp_path: Path) -> None:
+    path = tmp_path / "a.warc"
+    with threaded_raw_server(SITE) as server:
+        result = crawl("--warc", str(path), "--max-bytes", "103000", server.url)
+        short = crawl("--warc", str(tmp_path / "b.warc"), "--max-bytes", "4000", server.url)
+    assert (result.returncode, short.returncode) == (1, 0)
+    whole = archived(path)
+    assert whole["image"] == ("response", None, IMAGE)
+    assert whole["same"][0] == "revisit"
+    cut = archived(tmp_path / "b.warc")
+    assert cut["large"] == cut["same"] == ("response", "length", LARGE[:4000])
+    assert cut["image"] == ("response", "length", b"")
+
+
+def archived(path: Path) -> dict[str, tuple[str, str | None, bytes]]:
+    found = {}
+    with path.open("rb") as file:
+        for record in ArchiveIterator(file):
+            if record.rec_type in ("response", "revisit"):
+                fields = record.rec_headers
+                name = fields.get_header("WARC-Target-URI").rpartition("/")[2]
+                why, body = fields.get_header("WARC-Truncated"), record.content_stream().read()
+                found[name] = (record.rec_type, why, body)
+    return found
+
+
+def test_a_directory_has_digests_of_whole_bodies_only(tmp_path: Path) -> None:
+    where = str(tmp_path / "crawl")
+    words = ["-o", where, "--max-bytes"]
+    with threaded_raw_server(SITE) as server:
+        assert crawl(*words, "200000", server.url).returncode == 1
+        first = server.requests.copy()
+        assert crawl(*words, "4000", "--refresh", server.url).returncode == 0
+        second = server.requests[len(first) :]
+        third = crawl(*words, "4000", "--refresh", server.url)
+        last = server.requests[len(first) + len(second) :]
+    conditional = {r.target for r in second if "if-none-match" in r.headers}
+    assert {"/large", "/same", "/image"} <= conditional
+    # The whole pages of the first walk are still asked for by their validators.
+    assert {"/large", "/same", "/image"} <= {r.target for r in last}
+    with History(where) as history:
+        pages = {page.url.rpartition("/")[2]: page for page in history.outcomes()}
+        kinds = {change.url.rpartition("/")[2]: change.kind for change in history.changes()}
+    assert pages["large"].flaws == ("too_large",)
+    assert pages["large"].size == 4000
+    assert kinds["large"] == kinds["image"] == "unchanged"
+    assert third.returncode == 0
+    assert "Not read whole, --max-bytes sets the limit (3)" in third.stdout
+
+
+def test_a_page_that_was_cut_is_not_asked_for_by_its_validator(tmp_path: Path) -> None:
+    words = ["-o", str(tmp_path / "crawl"), "--max-bytes"]
+    with threaded_raw_server(SITE) as server:
+        assert crawl(*words, "4000", server.url).returncode == 0
+        seen = len(server.requests)
+        again = crawl(*words, "200000", "--refresh", server.url)
+    asked = [r for r in server.requests[seen:] if r.target == "/large"]
+    assert [("if-none-match" in r.headers) for r in asked] == [False]
+    assert again.returncode == 1
+    assert "/never" in again.stdout
