@@ -21,7 +21,8 @@ _PERCENT = [
     f"%{byte:02X}" if byte <= 0x20 or byte > 0x7E or byte in _ENCODED else chr(byte)
     for byte in range(256)
 ]
-_UTF_8_OUTPUT = frozenset({"", "utf-8", "utf-16le", "utf-16be", "replacement"})
+AS_UTF_8 = frozenset({"", "utf-8", "utf-16le", "utf-16be", "replacement"})
+"""The encodings of documents whose queries are encoded as UTF-8."""
 
 # The pointers of index jis0208: rows of NEC that IBM's repeat, and the first of IBM's.
 _NEC_REPEATED, _IBM, _JIS0208 = range(8272, 8836), 8836, 11104
@@ -33,11 +34,6 @@ _FULL_WIDTH_KATAKANA = (
 )
 _GB18030_CHANGED = re.compile(f"([\ud800-\udfff\ue5e5{''.join(charset.GB18030_CHANGES)}])")
 _LAST_IN_BIG5 = frozenset("\u2550\u255e\u2561\u256a\u5341\u5345")
-
-
-def is_legacy(encoding: str) -> bool:
-    """Whether queries in a document of this encoding are not encoded as UTF-8."""
-    return encoding not in _UTF_8_OUTPUT
 
 
 def encode_query(text: str, encoding: str) -> str:

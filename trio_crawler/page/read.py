@@ -16,11 +16,6 @@ __all__ = ["MAX_CHARACTERS", "Facts", "read"]
 MAX_CHARACTERS = 4 * 1024 * 1024
 """The most characters of the links that are read from one page, as absolute URLs."""
 
-# Hrefs that are resolved at once.
-_PORTION = 1_000
-# A character of a query may become %26%231114111%3B.
-_LONGEST = 16
-
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -90,11 +85,13 @@ def read(
     page = parse_html(text, url, encoding=encoding, xml=xml, max_links=max_links, anchors=anchors)
     if len(page.hrefs) + len(page.nofollow_hrefs) > max_links:
         page = _limited(page, max_links)
-    resolved, malformed, room = _resolved(page.hrefs, page.base, encoding, MAX_CHARACTERS)
+    resolved, malformed, room = urls.resolve_within(
+        page.hrefs, page.base, encoding, MAX_CHARACTERS
+    )
     links = dict.fromkeys(resolved.values())
     nofollow: frozenset[str] = frozenset()
     if page.nofollow_hrefs:
-        more, bad, room = _resolved(page.nofollow_hrefs, page.base, encoding, room)
+        more, bad, room = urls.resolve_within(page.nofollow_hrefs, page.base, encoding, room)
         nofollow = frozenset(more.values()).difference(links)
         links |= dict.fromkeys(more.values())
         resolved |= more
@@ -117,34 +114,6 @@ def read(
         head.robots,
         {} if page.anchors is None else by_url(page.anchors, resolved, malformed),
     )
-
-
-def _resolved(
-    hrefs: list[str], base: str, encoding: str, room: int
-) -> tuple[dict[str, str], list[str], int]:
-    """Return the URLs of hrefs, the malformed hrefs, and how many characters are left of `room`.
-
-    The hrefs that do not fit are left out; then the characters left are negative.
-    """
-    if len(hrefs) * len(base) + _LONGEST * sum(map(len, hrefs)) <= room:
-        return *urls.resolve(hrefs, base, encoding), room
-    resolved: dict[str, str] = {}
-    malformed: list[str] = []
-    # In portions: with a long base, 100,000 short hrefs would become URLs of 200 MB.
-    portion = max(1, min(_PORTION, MAX_CHARACTERS // (len(base) + 1)))
-    for start in range(0, len(hrefs), portion):
-        if room < 0:
-            break
-        found, bad = urls.resolve(hrefs[start : start + portion], base, encoding)
-        size = sum(map(len, found.values())) + sum(map(len, bad))
-        if size > room:
-            found = {href: url for href, url in found.items() if (room := room - len(url)) >= 0}
-            room = -1
-        else:
-            room -= size
-        resolved |= found
-        malformed += bad
-    return resolved, malformed, room
 
 
 def _limited(page: ParsedHtml, max_links: int) -> ParsedHtml:

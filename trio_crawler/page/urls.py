@@ -43,6 +43,10 @@ _USERINFO = re.compile(
 )
 # A position after "http://" and "https://", and before the end of the host, which is never empty.
 _AFTER_SCHEME = len("https://")
+# Hrefs that are resolved at once, where the URLs may be very long.
+_PORTION = 1_000
+# A character of a query may become %26%231114111%3B.
+_LONGEST = 16
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 # A link that is joined by hand, since the standard does not change its text: no percent sign (%2e
@@ -154,7 +158,7 @@ def normalise_in(encoding: str, url: str, base: str) -> str:
 
     The query of a special URL is percent-encoded in that encoding (URL Standard, 4.4).
     """
-    if url.isascii() or not encoders.is_legacy(encoding):
+    if url.isascii() or encoding in encoders.AS_UTF_8:
         return normalise(url, base)
     before, mark, query = url.partition("#")[0].partition("?")
     if query.isascii() or not (found := normalise(before + mark, base)).startswith(_SPECIAL):
@@ -179,7 +183,7 @@ def resolve(
     The links of one directory's pages are cached for its next pages: 0.25 us for a link.
     """
     distinct = dict.fromkeys(hrefs)
-    by_encoding = encoders.is_legacy(encoding) and not "".join(distinct).isascii()
+    by_encoding = encoding not in encoders.AS_UTF_8 and not "".join(distinct).isascii()
     if not base.startswith(WEB):
         return _resolve_each(distinct, partial(normalise_in, encoding, base=base))
     cache = _link_cache(directory(base))
@@ -198,6 +202,34 @@ def resolve(
         return {href: known(href) or join(href, base) for href in distinct}, []
     except ValueError:
         return _resolve_each(distinct, lambda href: known(href) or join(href, base))
+
+
+def resolve_within(
+    hrefs: list[str], base: str, encoding: str, room: int
+) -> tuple[dict[str, str], list[str], int]:
+    """Return the result of `resolve`, and how many characters are left of `room` for URLs.
+
+    The hrefs that do not fit are left out; then the characters left are negative.
+    """
+    if len(hrefs) * len(base) + _LONGEST * sum(map(len, hrefs)) <= room:
+        return *resolve(hrefs, base, encoding), room
+    resolved: dict[str, str] = {}
+    malformed: list[str] = []
+    # In portions: with a long base, 100,000 short hrefs would become URLs of 200 MB.
+    portion = max(1, min(_PORTION, room // (len(base) + 1)))
+    for start in range(0, len(hrefs), portion):
+        if room < 0:
+            break
+        found, bad = resolve(hrefs[start : start + portion], base, encoding)
+        size = sum(map(len, found.values())) + sum(map(len, bad))
+        if size > room:
+            found = {href: url for href, url in found.items() if (room := room - len(url)) >= 0}
+            room = -1
+        else:
+            room -= size
+        resolved |= found
+        malformed += bad
+    return resolved, malformed, room
 
 
 def _resolve_each(
