@@ -26,7 +26,7 @@ from trio_crawler.frontier.settlement import (
 from trio_crawler.model import Answer, Attempt, Fault, Job, Purpose, Reason, Response
 from trio_crawler.policy.host_state import FailureContext, HostLoad, HostState, State
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import LEAST_BAD, TRANSIENT, blames_host
+from trio_crawler.policy.retry import LEAST_BAD, TRANSIENT, blames_host, is_silent
 from trio_crawler.policy.robots.store import (
     FRESH,
     PATH,
@@ -165,14 +165,14 @@ class HostScheduler:
         origin = self._origins.get(name)
         if origin is None:
             origin = self._new_origin(name)
-        page = job.purpose is Purpose.PAGE
-        if page:
+        new = job.purpose is Purpose.PAGE and not job.tries
+        if new:
             origin.pages += 1
         else:
             origin.put(job)
         if not origin.ticket:
             self._place(origin, now)
-        if page:
+        if new:
             origin.queue.put(job)
 
     def next(self, now: float, *, last: bool = False) -> Job | None:
@@ -214,6 +214,8 @@ class HostScheduler:
             del self._recent[next(iter(self._recent))]
         # The answers for a robots.txt and for a probe are judged in `learn`.
         page = job.purpose is Purpose.PAGE
+        if page and origin.retrying:
+            origin.retrying.discard(job.url)
         if page or job.purpose is Purpose.SITEMAP:
             bad = isinstance(answer, Fault) or answer.status >= LEAST_BAD
             if bad and blames_host(answer):
@@ -224,6 +226,8 @@ class HostScheduler:
                 # Not a robots.txt: a proxy may answer it from its cache while the server is down.
                 if page and not job.url.endswith(PATH):
                     state.good = job.url
+        elif not blames_host(answer) and (job.purpose is Purpose.PROBE or state.good is None):
+            state.heard(attempt.seconds, now)
         self._place_both(origin, now)
 
     def learn(self, learned: Learned, now: float) -> None:
@@ -338,7 +342,7 @@ class HostScheduler:
 
     def _place(self, origin: Origin, now: float) -> None:
         """Place an origin in the heap if it has a job that may start, else remove it."""
-        simple = not (origin.awaited or origin.hops or origin.sitemaps)
+        simple = not (origin.awaited or origin.hops or origin.sitemaps or origin.retries)
         has_job = origin.pages > 0 if simple else origin.first is not None
         if has_job and origin.given_up:
             self.heap.place(origin, -math.inf, now)
@@ -363,7 +367,7 @@ class HostScheduler:
 
     def _take(self, origin: Origin, now: float) -> Job:
         """Return the job of an origin to start now; a robots.txt or a probe may come first."""
-        simple = not (origin.awaited or origin.hops or origin.sitemaps)
+        simple = not (origin.awaited or origin.hops or origin.sitemaps or origin.retries)
         first = origin.queue if simple else origin.first
         assert first is not None, "an origin without jobs has no ticket"  # noqa: S101 - for mypy
         state, robots, blocked = origin.state, origin.robots, origin.given_up
@@ -373,10 +377,8 @@ class HostScheduler:
             job = origin.prerequisite(first.peek(), now, obey=self._obey)
         if job is None:
             self.waiting -= 1
-            job = first.pop()
+            job = origin.pop(first)
             page = job.purpose is Purpose.PAGE
-            origin.pages -= page
-            origin.sitemap_was_last = job.purpose is Purpose.SITEMAP
             self._sitemap_in_flight = self._sitemap_in_flight or origin.sitemap_was_last
             # A sitemap that robots.txt itself names is allowed.
             judged = page or (origin.sitemap_was_last and not is_self_named(job))
@@ -389,6 +391,9 @@ class HostScheduler:
         else:
             state.start(now)
             self._in_flight += 1
+            if first is origin.retries and job.tries:
+                origin.retrying = origin.retrying or set()
+                origin.retrying.add(job.url)
         self._place_both(origin, now)
         return job
 
@@ -418,7 +423,8 @@ class HostScheduler:
         jitter = self._plan.chance(origin.name, origin.state.failures)
         # If a host that answered before has failed since the last good answer of any host, our own
         # network may be down.
-        return FailureContext(jitter, network_down=self._last_loss > self._last_good)
+        network_down = self._last_loss > self._last_good
+        return FailureContext(jitter, network_down, is_silent(answer))
 
     def _give_up_if_lost(self, origin: Origin, answer: Answer, reason: Reason) -> None:
         if origin.state.state is State.GIVEN_UP and origin.given_up is None:

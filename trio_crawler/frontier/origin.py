@@ -12,6 +12,11 @@ from trio_crawler.policy.robots.store import MAX_REDIRECTS, PATH, KnownRules
 from trio_crawler.policy.traps.watch import HostTraps
 
 
+# Of so many turns of a host one goes to a retry that is due, while URLs wait that were never tried;
+# if more retries than `_MANY` wait, one of two turns.
+_RETRY_TURN, _MANY = 10, 1_000
+
+
 class Host:
     """One host, by http and https together.
 
@@ -40,11 +45,14 @@ class Origin:
         "pages",
         "parked",
         "queue",
+        "retries",
+        "retrying",
         "robots",
         "sitemap_was_last",
         "sitemaps",
         "state",
         "ticket",
+        "turns",
     )
 
     def __init__(self, name: str, host: Host, queue: Queue, state: HostState) -> None:
@@ -53,12 +61,19 @@ class Origin:
         # The same host by the other scheme, if the crawl has URLs of both.
         self.other_scheme: Origin | None = None
         self.state = state
+        # The pages that were never tried.
         self.queue = queue
-        # The number of pages in the queue. Its length would be one more call at each step.
+        # The number of pages in that queue. Its length would be one more call at each step.
         self.pages = 0
         # None until needed: most hosts have neither. `hops` has targets of redirected robots.txt.
         self.sitemaps: FifoQueue | None = None
         self.hops: FifoQueue | None = None
+        # The pages whose next try is due, in the order in which they became so.
+        self.retries: FifoQueue | None = None
+        # The URLs among the requests in flight that are retries.
+        self.retrying: set[str] | None = None
+        # The pages that started since the last retry.
+        self.turns = 0
         # Whether the next sitemap waits until the sitemap of another host is done.
         self.parked = False
         # Whether the last job was a sitemap. Then a page is next: sitemaps must not starve pages.
@@ -71,8 +86,12 @@ class Origin:
         self.ticket = 0
 
     def __len__(self) -> int:
-        others = sum(len(queue) for queue in (self.sitemaps, self.hops) if queue)
+        others = sum(len(queue) for queue in self._others if queue)
         return self.pages + others
+
+    @property
+    def _others(self) -> tuple[FifoQueue | None, ...]:
+        return self.sitemaps, self.retries, self.hops
 
     @property
     def scheme(self) -> str:
@@ -85,15 +104,34 @@ class Origin:
         if self.awaited or self.hops:
             return self.hops or None
         # A sitemap comes before pages, since it lists pages.
-        if self.sitemaps and not self.parked and not (self.sitemap_was_last and self.pages):
+        pages = self.pages or self.retries
+        if self.sitemaps and not self.parked and not (self.sitemap_was_last and pages):
             return self.sitemaps
+        if self.retries and (not self.pages or self._retry_is_next):
+            return self.retries
         return self.queue if self.pages else None
+
+    @property
+    def _retry_is_next(self) -> bool:
+        """Whether a retry comes before the URLs that were never tried: these must not starve it.
+
+        Of the requests in flight a quarter may be retries, and at least one: URLs that hang must
+        not keep the others waiting. While the host is in trouble its retries wait: they might use
+        up their tries.
+        """
+        every = 2 if self.retries and len(self.retries) > _MANY else _RETRY_TURN
+        most = max(1, self.state.limit // 4)
+        well = self.state.state is State.WELL
+        return well and self.turns + 1 >= every and len(self.retrying or ()) < most
 
     def put(self, job: Job) -> None:
         """Add a job to its queue."""
-        if job.purpose is Purpose.PAGE:
+        if job.purpose is Purpose.PAGE and not job.tries:
             self.pages += 1
             self.queue.put(job)
+        elif job.purpose is Purpose.PAGE:
+            self.retries = self.retries or FifoQueue()
+            self.retries.put(job)
         elif job.purpose is Purpose.SITEMAP:
             self.sitemaps = self.sitemaps or FifoQueue()
             self.sitemaps.put(job)
@@ -101,9 +139,20 @@ class Origin:
             self.hops = self.hops or FifoQueue()
             self.hops.put(job)
 
+    def pop(self, first: Queue) -> Job:
+        """Remove and return the job that is next: the first one of the queue `first`."""
+        job = first.pop()
+        if first is self.queue:
+            self.pages -= 1
+            self.turns += 1
+        elif first is self.retries:
+            self.turns = 0
+        self.sitemap_was_last = job.purpose is Purpose.SITEMAP
+        return job
+
     def empty(self) -> Iterator[Job]:
         """Remove and yield all waiting jobs but redirects of a robots.txt: these never count."""
-        for queue in (self.sitemaps, self.queue):
+        for queue in (self.sitemaps, self.retries, self.queue):
             while queue:
                 yield queue.pop()
         self.pages = 0
