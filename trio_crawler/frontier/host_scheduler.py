@@ -10,6 +10,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator
 
+import trio
 from msgspec.structs import replace
 
 from trio_crawler.frontier.origin import Host, Origin
@@ -24,6 +25,7 @@ from trio_crawler.frontier.settlement import (
     SitemapRead,
 )
 from trio_crawler.model import Answer, Attempt, Fault, Job, Purpose, Reason, Response
+from trio_crawler.net.turn import Pace, Turn
 from trio_crawler.policy.host_state import FailureContext, HostLoad, HostState, State
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import LEAST_BAD, TRANSIENT, blames_host, is_silent
@@ -124,13 +126,25 @@ class HostScheduler:
     Of the hosts that may be requested now, the one with the fewest requests in flight is next. A
     host takes less than 1 KiB of memory besides its jobs. `queue` makes the queue for the pages of
     an origin; the default is a queue in memory in the order of the plan.
+
+    With `moved` a job of a host with a delay gets a `turn`, and no other one is chosen until its
+    request has started; `moved` is called when another one may be. Without it the choice counts as
+    the start.
     """
 
-    def __init__(self, plan: Plan, queue: Callable[[], Queue] | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        queue: Callable[[], Queue] | None = None,
+        moved: Callable[[], None] | None = None,
+    ) -> None:
         self._plan = plan
         self._obey = plan.politeness.robots
         self._tries = plan.limits.max_tries
         self._make_queue = queue or (lambda: make_queue(plan.order))
+        self._moved = moved
+        # The turns of the jobs that workers have.
+        self._turns: dict[tuple[Purpose, str], Turn] = {}
         # Whether the traps compare SHA-1s of bodies: no more is stored of pages of earlier runs.
         self.by_digest = False
         self._origins: dict[str, Origin] = {}
@@ -206,6 +220,8 @@ class HostScheduler:
         job, answer = attempt.job, attempt.answer
         origin = self._origins[job.url[: job.url.index("/", 8)]]
         state = origin.state
+        if self._turns and (turn := self._turns.pop((job.purpose, job.url), None)) is not None:
+            turn.end()
         state.finish(now + asked)
         self._in_flight -= 1
         self._recent.pop(origin.host.name, None)
@@ -214,8 +230,8 @@ class HostScheduler:
             del self._recent[next(iter(self._recent))]
         # The answers for a robots.txt and for a probe are judged in `learn`.
         page = job.purpose is Purpose.PAGE
-        if page and origin.retrying:
-            origin.retrying.discard(job.url)
+        if page and origin.retries is not None:
+            origin.retries.in_flight.discard(job.url)
         if page or job.purpose is Purpose.SITEMAP:
             bad = isinstance(answer, Fault) or answer.status >= LEAST_BAD
             if bad and blames_host(answer):
@@ -258,6 +274,10 @@ class HostScheduler:
                 origin.state.robots_ok()
                 self._last_good = now
         self._place_both(origin, now)
+
+    def turn(self, job: Job) -> Turn | None:
+        """Return the turn of a job that a worker has; None if its host has no delay."""
+        return self._turns.get((job.purpose, job.url)) if self._turns else None
 
     def sitemap_done(self, now: float) -> None:
         """Record that the sitemap in progress is done, so that the next one may be fetched."""
@@ -318,7 +338,11 @@ class HostScheduler:
         origin.robots = known if rules is known.rules else replace(known, rules=rules)
         if self._obey:
             load = origin.host.load
-            load.delay = max(rules.delay, load.delay)
+            if rules.delay > load.delay:
+                load.delay = rules.delay
+                if load.in_flight:
+                    # The other scheme has requests in flight that may have started just now.
+                    load.last = max(load.last, known.since)
         for name in self._long_files.add(origin.name, rules):
             self._origins[name].robots = None
 
@@ -377,8 +401,12 @@ class HostScheduler:
             job = origin.prerequisite(first.peek(), now, obey=self._obey)
         if job is None:
             self.waiting -= 1
-            job = origin.pop(first)
+            job = first.pop()
             page = job.purpose is Purpose.PAGE
+            if origin.retries is not None and page:
+                origin.retries.turns = 0 if first is origin.retries else origin.retries.turns + 1
+            origin.pages -= first is origin.queue
+            origin.sitemap_was_last = job.purpose is Purpose.SITEMAP
             self._sitemap_in_flight = self._sitemap_in_flight or origin.sitemap_was_last
             # A sitemap that robots.txt itself names is allowed.
             judged = page or (origin.sitemap_was_last and not is_self_named(job))
@@ -391,11 +419,33 @@ class HostScheduler:
         else:
             state.start(now)
             self._in_flight += 1
-            if first is origin.retries and job.tries:
-                origin.retrying = origin.retrying or set()
-                origin.retrying.add(job.url)
+            if first is origin.retries and origin.retries is not None and job.tries:
+                origin.retries.in_flight.add(job.url)
+            if self._moved is not None and (
+                state.load.delay or state.hung or origin.awaited is Purpose.ROBOTS
+            ):
+                self._give_turn(origin, job, self._moved)
         self._place_both(origin, now)
         return job
+
+    def _give_turn(self, origin: Origin, job: Job, moved: Callable[[], None]) -> None:
+        """Give a job the next turn of a host with a delay, and hurry it where URLs hang.
+
+        A delay that robots.txt asks for begins with the request for it.
+        """
+        hurry, host = math.inf, origin.host
+        if job.purpose is Purpose.PAGE and origin.pages and not job.tries and self._tries > 1:
+            hurry = origin.state.hurry
+        if host.load.delay and host.pace is None:
+
+            def placed() -> None:
+                self._place_both(origin, trio.current_time())
+                moved()
+
+            host.pace = Pace(host.load, placed)
+        if host.load.delay or hurry < math.inf or job.purpose is Purpose.ROBOTS:
+            pace = host.pace if host.load.delay else None
+            self._turns[job.purpose, job.url] = Turn(host.load, pace, hurry)
 
     def _judge_bad(self, origin: Origin, answer: Answer, seconds: float, now: float) -> None:
         context = self._context(origin, answer, now)

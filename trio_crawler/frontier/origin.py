@@ -6,30 +6,55 @@ from collections.abc import Iterator
 
 from trio_crawler.frontier.queues import FifoQueue, Queue
 from trio_crawler.model import Fault, Job, Purpose, Reason
+from trio_crawler.net.turn import Pace
 from trio_crawler.policy.host_state import HostLoad, HostState, State
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.policy.robots.store import MAX_REDIRECTS, PATH, KnownRules
 from trio_crawler.policy.traps.watch import HostTraps
 
-
-# Of so many turns of a host one goes to a retry that is due, while URLs wait that were never tried;
-# if more retries than `_MANY` wait, one of two turns.
+# While URLs wait that were never tried, one of so many turns of a host goes to a retry that is
+# due; if more retries than `_MANY` wait, one of two.
 _RETRY_TURN, _MANY = 10, 1_000
+
+
+class Retries(FifoQueue):
+    """The pages of an origin whose next try is due, in the order in which they became so.
+
+    `in_flight` are the URLs among the requests in flight that are retries. `turns` is the number
+    of pages that started since the last retry.
+    """
+
+    __slots__ = ("in_flight", "turns")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.in_flight: set[str] = set()
+        self.turns = 0
+
+    def is_next(self, limit: int) -> bool:
+        """Whether a retry comes before URLs that were never tried, which must not starve it.
+
+        Of the `limit` of requests in flight a quarter may be retries, and at least one: URLs that
+        hang must not keep the others waiting.
+        """
+        every = 2 if len(self) > _MANY else _RETRY_TURN
+        return self.turns + 1 >= every and len(self.in_flight) < max(1, limit // 4)
 
 
 class Host:
     """One host, by http and https together.
 
     `name` is the host with its port. `load` is its requests in flight and their limit. `traps` are
-    its URL counts, None as long as there are none.
+    its URL counts, `pace` its turns, None as long as there are none.
     """
 
-    __slots__ = ("load", "name", "traps")
+    __slots__ = ("load", "name", "pace", "traps")
 
     def __init__(self, name: str, load: HostLoad) -> None:
         self.name = name
         self.load = load
         self.traps: HostTraps | None = None
+        self.pace: Pace | None = None
 
 
 class Origin:
@@ -46,13 +71,11 @@ class Origin:
         "parked",
         "queue",
         "retries",
-        "retrying",
         "robots",
         "sitemap_was_last",
         "sitemaps",
         "state",
         "ticket",
-        "turns",
     )
 
     def __init__(self, name: str, host: Host, queue: Queue, state: HostState) -> None:
@@ -68,12 +91,7 @@ class Origin:
         # None until needed: most hosts have neither. `hops` has targets of redirected robots.txt.
         self.sitemaps: FifoQueue | None = None
         self.hops: FifoQueue | None = None
-        # The pages whose next try is due, in the order in which they became so.
-        self.retries: FifoQueue | None = None
-        # The URLs among the requests in flight that are retries.
-        self.retrying: set[str] | None = None
-        # The pages that started since the last retry.
-        self.turns = 0
+        self.retries: Retries | None = None
         # Whether the next sitemap waits until the sitemap of another host is done.
         self.parked = False
         # Whether the last job was a sitemap. Then a page is next: sitemaps must not starve pages.
@@ -104,25 +122,14 @@ class Origin:
         if self.awaited or self.hops:
             return self.hops or None
         # A sitemap comes before pages, since it lists pages.
-        pages = self.pages or self.retries
+        retries, well = self.retries, self.state.state is State.WELL
+        pages = self.pages or retries
         if self.sitemaps and not self.parked and not (self.sitemap_was_last and pages):
             return self.sitemaps
-        if self.retries and (not self.pages or self._retry_is_next):
-            return self.retries
+        # While the host is in trouble its retries wait: they might use up their tries.
+        if retries and (not self.pages or (well and retries.is_next(self.state.limit))):
+            return retries
         return self.queue if self.pages else None
-
-    @property
-    def _retry_is_next(self) -> bool:
-        """Whether a retry comes before the URLs that were never tried: these must not starve it.
-
-        Of the requests in flight a quarter may be retries, and at least one: URLs that hang must
-        not keep the others waiting. While the host is in trouble its retries wait: they might use
-        up their tries.
-        """
-        every = 2 if self.retries and len(self.retries) > _MANY else _RETRY_TURN
-        most = max(1, self.state.limit // 4)
-        well = self.state.state is State.WELL
-        return well and self.turns + 1 >= every and len(self.retrying or ()) < most
 
     def put(self, job: Job) -> None:
         """Add a job to its queue."""
@@ -130,7 +137,7 @@ class Origin:
             self.pages += 1
             self.queue.put(job)
         elif job.purpose is Purpose.PAGE:
-            self.retries = self.retries or FifoQueue()
+            self.retries = self.retries or Retries()
             self.retries.put(job)
         elif job.purpose is Purpose.SITEMAP:
             self.sitemaps = self.sitemaps or FifoQueue()
@@ -138,17 +145,6 @@ class Origin:
         else:
             self.hops = self.hops or FifoQueue()
             self.hops.put(job)
-
-    def pop(self, first: Queue) -> Job:
-        """Remove and return the job that is next: the first one of the queue `first`."""
-        job = first.pop()
-        if first is self.queue:
-            self.pages -= 1
-            self.turns += 1
-        elif first is self.retries:
-            self.turns = 0
-        self.sitemap_was_last = job.purpose is Purpose.SITEMAP
-        return job
 
     def empty(self) -> Iterator[Job]:
         """Remove and yield all waiting jobs but redirects of a robots.txt: these never count."""
@@ -196,7 +192,7 @@ class Origin:
             in_flight=load.in_flight,
             limit=max(state.limit for state in states),
             delay=load.delay,
-            rest=max(min(state.free for state in states) - now, 0.0),
+            rest=max(min(state.rested for state in states) - now, 0.0),
             latency=load.latency,
             failures=max(state.failures for state in states),
             given_up={each.scheme: each.given_up for each in both if each.given_up is not None},

@@ -189,7 +189,8 @@ class Hosts:
     plan. `choose` replaces `next_job`, and may call it; `JobChannel` documents its argument.
 
     `jobs` is the channel from which the workers receive. `traps` returns the traps of the host of
-    a normalised http(s) URL. `ended` is why nothing more is fetched, None until then. `deadline`
+    a normalised http(s) URL, `turn` the turn of a job that a worker has, None if its host has no
+    delay. `ended` is why nothing more is fetched, None until then. `deadline`
     is the time, by Trio's clock, at which the time budget is used up. `waiting` is the number of
     pages that wait, `retries` the number of retries of pages.
     """
@@ -215,7 +216,8 @@ class Hosts:
         self.waiting = self.retries = 0
         self._plan = plan
         self._end = end
-        self._scheduler = HostScheduler(plan, queue)
+        self._scheduler = HostScheduler(plan, queue, self._wake)
+        self.turn = self._scheduler.turn
         self.traps = self._scheduler.traps
         self._gate: LevelGate | None = None
         if min(limits.max_depth, limits.max_pages) < math.inf:
@@ -298,6 +300,10 @@ class Hosts:
         if job is not None and job.purpose is Purpose.PAGE:
             self.waiting -= 1
         return job
+
+    def _wake(self) -> None:
+        """Let `keep_time` look again at when the next job starts."""
+        self._woken.set()
 
     def admit(self, jobs: Iterable[Job]) -> None:
         """Add new pages and sitemaps, which wait for the turn of their host."""

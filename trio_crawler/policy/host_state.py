@@ -28,8 +28,8 @@ _FIRST_PROOF = 20
 # Failed pages in a row that make the rest one step longer; with more trust than this, a URL that
 # failed is tried again without a request for robots.txt.
 _FAILURES_PER_STEP = 8
-# After so many URLs without an answer, the first try of a page is hurried: it may take _HURRY times
-# as long as the slowest good answer of the host, and at least _LEAST_HURRY seconds.
+# After so many URLs without an answer, the first try of a page is hurried: it may take _HURRY
+# times as long as the slowest good answer of the host, and at least _LEAST_HURRY seconds.
 _FEW_HUNG = 4
 _HURRY, _LEAST_HURRY = 8.0, 2.0
 # Two times that differ by less are the same moment: a duration that is subtracted is not exact.
@@ -149,7 +149,8 @@ class HostLoad:
     `in_flight` is the number of requests in flight, `limit` the most that may be; it grows and
     shrinks if the politeness is adaptive. `delay` is the least number of seconds between two
     starts, `last` the time of the last start, `held` the time until which Retry-After asked to
-    wait. `latency` is smoothed, in seconds, and `slowest` is that of the slowest good answer.
+    wait, `taken` the time until which a request that has not started yet has the turn. `latency`
+    is smoothed, in seconds, and `slowest` is that of the slowest good answer.
     """
 
     __slots__ = (
@@ -163,13 +164,14 @@ class HostLoad:
         "latency",
         "limit",
         "slowest",
+        "taken",
     )
 
     def __init__(self, politeness: Politeness) -> None:
         self.in_flight = 0
         self.limit: float = politeness.per_host
         self.delay = politeness.delay
-        self.held = self.last = self._shrunk = _NEVER
+        self.held = self.last = self.taken = self._shrunk = _NEVER
         self.latency = self.slowest = 0.0
         self._best = math.inf
         self._adaptive = politeness.adaptive
@@ -201,19 +203,20 @@ class HostState:
     failure in a row; then one request at a time tries it. Either the URLs fail or the host does.
     An answer of robots.txt decides which, so an outage uses up the tries of robots.txt and not
     those of the URLs. A silent URL says nothing of a host that answers others meanwhile. If none
-    was answered, robots.txt decides at once, and then a page that the host has served. A host that refuses https may answer http, so failures belong to an origin;
-    the `load` belongs to the host.
+    was answered, robots.txt decides at once, and then a page that the host has served. A host
+    that refuses https may answer http, so failures belong to an origin; the `load` belongs to the
+    host.
 
     An origin is given up after `tries` failures in a row; if it ever answered, these must also
     span `Politeness.patience` seconds. `good` is the URL of the last page that was fetched,
-    `answered` whether the origin ever answered, `rest` the time until which it rests.
+    `answered` whether the origin ever answered, `rest` the time until which it rests, `hung` the
+    number of pages that were silent.
     """
 
     __slots__ = (
         "_checks_failed",
         "_explained",
         "_first_failure",
-        "_hung",
         "_in_flight",
         "_last_failure",
         "_last_good",
@@ -225,6 +228,7 @@ class HostState:
         "_unproven",
         "answered",
         "good",
+        "hung",
         "load",
         "rest",
         "state",
@@ -250,8 +254,7 @@ class HostState:
         self._last_good = _NEVER
         # Whether the last failure was silence, and whether only a probe can explain it.
         self._silent = self._unproven = False
-        # The URLs that were silent.
-        self._hung = 0
+        self.hung = 0
 
     @property
     def failures(self) -> int:
@@ -275,6 +278,11 @@ class HostState:
     @property
     def free(self) -> float:
         """The time from which on the next request may start."""
+        return max(self.rested, self.load.taken)
+
+    @property
+    def rested(self) -> float:
+        """The time at which the rest, the Retry-After and the delay are over."""
         return max(self.rest, self.load.held, self.load.last + self.load.delay)
 
     @property
@@ -283,7 +291,7 @@ class HostState:
 
         Where URLs hang, those that hang must not keep the others waiting for the whole timeout.
         """
-        if self._hung < _FEW_HUNG or not self.load.slowest:
+        if self.hung < _FEW_HUNG or not self.load.slowest:
             return math.inf
         return max(_LEAST_HURRY, _HURRY * self.load.slowest)
 
@@ -332,7 +340,7 @@ class HostState:
         A request that started before the last failure was known belongs to that failure: when a
         server goes down, all requests in flight fail.
         """
-        self._hung += context.silent
+        self.hung += context.silent
         answering = context.silent and self._last_good > started + _MOMENT
         if self.state is State.WELL and answering:
             self._follow(Event.PAGE_BAD, _ANSWERING)
@@ -379,7 +387,7 @@ class HostState:
         self._miss(Event.PROBE_BAD, now, tries, context)
 
     def _follow(self, event: Event, fact: str = "") -> None:
-        """Change to the next state, by the first rule that holds; `fact` is a condition that does."""
+        """Change to the next state, by the first rule whose condition holds, as `fact` does."""
         for rule in TABLE.get((self.state, event), ()):
             if not rule.condition or rule.condition is fact or self._holds(rule.condition):
                 self.state = rule.next
