@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import trio
 from msgspec.structs import replace
 
-from trio_crawler.frontier.origin import Host, Origin
+from trio_crawler.frontier.origin import Host, Origin, Retries
 from trio_crawler.frontier.queues import Queue, make_queue
 from trio_crawler.frontier.settlement import (
     Learned,
@@ -231,7 +231,7 @@ class HostScheduler:
         # The answers for a robots.txt and for a probe are judged in `learn`.
         page = job.purpose is Purpose.PAGE
         if page and origin.retries is not None:
-            origin.retries.in_flight.discard(job.url)
+            origin.retries.answered(job.url)
         if page or job.purpose is Purpose.SITEMAP:
             bad = isinstance(answer, Fault) or answer.status >= LEAST_BAD
             if bad and blames_host(answer):
@@ -434,8 +434,13 @@ class HostScheduler:
         A delay that robots.txt asks for begins with the request for it.
         """
         hurry, host = math.inf, origin.host
-        if job.purpose is Purpose.PAGE and origin.pages and not job.tries and self._tries > 1:
+        first = job.purpose is Purpose.PAGE and not job.tries
+        if first and origin.pages and self._tries > 1:
             hurry = origin.state.hurry
+        if hurry < math.inf:
+            retries = origin.retries = origin.retries or Retries()
+            if retries.patient is None:
+                retries.patient, hurry = job.url, math.inf
         if host.load.delay and host.pace is None:
 
             def placed() -> None:

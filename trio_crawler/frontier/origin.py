@@ -21,15 +21,23 @@ class Retries(FifoQueue):
     """The pages of an origin whose next try is due, in the order in which they became so.
 
     `in_flight` are the URLs among the requests in flight that are retries. `turns` is the number
-    of pages that started since the last retry.
+    of pages that started since the last retry. `patient` is the URL of the first try in flight
+    that has the whole timeout although URLs hang: only so it is seen whether pages have got slow.
     """
 
-    __slots__ = ("in_flight", "turns")
+    __slots__ = ("in_flight", "patient", "turns")
 
     def __init__(self) -> None:
         super().__init__()
         self.in_flight: set[str] = set()
+        self.patient: str | None = None
         self.turns = 0
+
+    def answered(self, url: str) -> None:
+        """Record that a request in flight was answered."""
+        self.in_flight.discard(url)
+        if self.patient == url:
+            self.patient = None
 
     def is_next(self, limit: int) -> bool:
         """Whether a retry comes before URLs that were never tried, which must not starve it.

@@ -291,7 +291,7 @@ class HostState:
 
         Where URLs hang, those that hang must not keep the others waiting for the whole timeout.
         """
-        if self.hung < _FEW_HUNG or not self.load.slowest:
+        if self.hung < _FEW_HUNG or not self.answered:
             return math.inf
         return max(_LEAST_HURRY, _HURRY * self.load.slowest)
 

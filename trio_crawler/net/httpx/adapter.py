@@ -40,6 +40,10 @@ _PHASES = {
 }
 
 
+class _NotItsTurn(Exception):
+    """httpcore sends a request again that a server has refused; nothing of it was sent yet."""
+
+
 class ResponseBody:
     """The body of an httpx response, as it was sent."""
 
@@ -101,18 +105,7 @@ class HttpxAdapter:
         target = Target.of(url)
         progress.server = target.authority
         progress.phase = Phase.WAIT
-        try:
-            request = self._request(url, target, progress, added or [])
-        except (httpx.InvalidURL, UnicodeError) as error:
-            raise bad_url(ascii(str(error))) from error
-        await self._take_turn(progress)
-        token = REQUEST_CONTEXT.set(RequestContext(progress, max_bytes))
-        try:
-            response = await self._transport.handle_async_request(request)
-        except (httpx.TransportError, OSError) as error:
-            raise _fetch_error(error, progress) from error
-        finally:
-            REQUEST_CONTEXT.reset(token)
+        request, response = await self._sent(url, target, progress, max_bytes, added or [])
         progress.phase, progress.received = Phase.READ, 0
         body = ResponseBody(response, progress)
         try:
@@ -124,6 +117,26 @@ class HttpxAdapter:
         # A client makes new requests if its authentication needs more than one.
         sent = request if self._client is None else response.request
         return body, head, head_of(sent)
+
+    async def _sent(
+        self, url: str, target: Target, progress: Progress, max_bytes: int, added: Fields
+    ) -> tuple[httpx.Request, httpx.Response]:
+        """Send a request when it is its turn; again when httpcore wants to, at a later turn."""
+        while True:
+            try:
+                request = self._request(url, target, progress, added)
+            except (httpx.InvalidURL, UnicodeError) as error:
+                raise bad_url(ascii(str(error))) from error
+            await self._take_turn(progress)
+            token = REQUEST_CONTEXT.set(RequestContext(progress, max_bytes))
+            try:
+                return request, await self._transport.handle_async_request(request)
+            except _NotItsTurn:
+                continue
+            except (httpx.TransportError, OSError) as error:
+                raise _fetch_error(error, progress) from error
+            finally:
+                REQUEST_CONTEXT.reset(token)
 
     async def _take_turn(self, progress: Progress) -> None:
         turn = progress.turn
@@ -210,6 +223,8 @@ def _tracing(progress: Progress, reports: bool) -> Any:
             if name == "send_request_headers.started":
                 # The request for a tunnel goes to the proxy, not to the host.
                 to_proxy = details["request"].method == b"CONNECT"
+                if not to_proxy and not progress.turn.is_held:
+                    raise _NotItsTurn
             elif name == "send_request_headers.complete" and not to_proxy:
                 progress.turn.start()
 
