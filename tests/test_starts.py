@@ -13,7 +13,7 @@ from bench.gaps import measured
 from sites.raw import Request, hang_up, raw_server, reply
 from sites.webs import HOME, Log, site_of
 
-from trio_crawler import Crawler, Fault, HttpFetch, Job, Politeness, Response
+from trio_crawler import Crawler, Fault, HttpFetch, Job, Politeness, Response, SqliteFrontier
 from trio_crawler.engine.handler import fetch_once
 from trio_crawler.frontier import Hosts, Plan, Settlement
 from trio_crawler.model import Attempt, Fetch
@@ -269,3 +269,18 @@ def test_of_some_gaps_in_a_busy_process_none_is_too_short():
     assert pages == 8 * 21
     assert again > 5
     assert ours[0] >= 0.05
+
+
+@pytest.mark.parametrize("given", [True, False])
+async def test_a_crawl_that_is_resumed_waits_for_the_delay_first(autojump_clock, tmp_path, given):
+    """The run before may have asked just before it was killed."""
+    autojump_clock.autojump_threshold = 0.03
+    rules = robots("User-agent: *", "" if given else "Crawl-delay: 5")
+    log = Log(Web(site_of(6) | {"/robots.txt": rules}, delay=0.1))
+    gently = Politeness(delay=5 if given else 0)
+    for seconds in (14.9, 10**6):
+        async with SqliteFrontier(tmp_path) as frontier:
+            with trio.move_on_after(seconds):
+                await Crawler([HOME], fetch=log, frontier=frontier, politeness=gently).crawl()
+    assert len(log.asked) == 8
+    assert least([time for time, _ in log.asked]) >= 5

@@ -10,10 +10,9 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator
 
-import trio
 from msgspec.structs import replace
 
-from trio_crawler.frontier.origin import Host, Origin, Retries
+from trio_crawler.frontier.origin import Host, Origin
 from trio_crawler.frontier.queues import Queue, make_queue
 from trio_crawler.frontier.settlement import (
     Learned,
@@ -24,8 +23,8 @@ from trio_crawler.frontier.settlement import (
     RobotsRules,
     SitemapRead,
 )
+from trio_crawler.frontier.turns import Turns
 from trio_crawler.model import Answer, Attempt, Fault, Job, Purpose, Reason, Response
-from trio_crawler.net.turn import Pace, Turn
 from trio_crawler.policy.host_state import FailureContext, HostLoad, HostState, State
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import LEAST_BAD, TRANSIENT, blames_host, is_silent
@@ -127,24 +126,17 @@ class HostScheduler:
     host takes less than 1 KiB of memory besides its jobs. `queue` makes the queue for the pages of
     an origin; the default is a queue in memory in the order of the plan.
 
-    With `moved` a job of a host with a delay gets a `turn`, and no other one is chosen until its
-    request has started; `moved` is called when another one may be. Without it the choice counts as
-    the start.
+    With `turns`, which may be set before the first job, a job of a host with a delay gets one, and
+    no other job of the host is chosen until its request has started; `moved` places the host
+    again. Without them the choice counts as the start.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        queue: Callable[[], Queue] | None = None,
-        moved: Callable[[], None] | None = None,
-    ) -> None:
+    def __init__(self, plan: Plan, queue: Callable[[], Queue] | None = None) -> None:
         self._plan = plan
         self._obey = plan.politeness.robots
         self._tries = plan.limits.max_tries
         self._make_queue = queue or (lambda: make_queue(plan.order))
-        self._moved = moved
-        # The turns of the jobs that workers have.
-        self._turns: dict[tuple[Purpose, str], Turn] = {}
+        self.turns: Turns | None = None
         # Whether the traps compare SHA-1s of bodies: no more is stored of pages of earlier runs.
         self.by_digest = False
         self._origins: dict[str, Origin] = {}
@@ -220,8 +212,8 @@ class HostScheduler:
         job, answer = attempt.job, attempt.answer
         origin = self._origins[job.url[: job.url.index("/", 8)]]
         state = origin.state
-        if self._turns and (turn := self._turns.pop((job.purpose, job.url), None)) is not None:
-            turn.end()
+        if self.turns is not None and self.turns.out:
+            self.turns.end(job)
         state.finish(now + asked)
         self._in_flight -= 1
         self._recent.pop(origin.host.name, None)
@@ -275,9 +267,9 @@ class HostScheduler:
                 self._last_good = now
         self._place_both(origin, now)
 
-    def turn(self, job: Job) -> Turn | None:
-        """Return the turn of a job that a worker has; None if its host has no delay."""
-        return self._turns.get((job.purpose, job.url)) if self._turns else None
+    def moved(self, origin: Origin, now: float) -> None:
+        """Place a host again, whose next start may have become earlier or later."""
+        self._place_both(origin, now)
 
     def sitemap_done(self, now: float) -> None:
         """Record that the sitemap in progress is done, so that the next one may be fetched."""
@@ -331,6 +323,17 @@ class HostScheduler:
         if host.traps is None:
             host.traps = HostTraps(self._plan.traps, by_digest=self.by_digest)
         return host.traps
+
+    def restore_rules(self, url: str, known: KnownRules, now: float) -> None:
+        """Store the rules that an earlier run read; a delay of the host begins now.
+
+        That run may have asked the host just before it ended.
+        """
+        origin = self.origin(url)
+        origin.state.answered = True
+        self.store_rules(origin, known)
+        if origin.host.load.delay:
+            origin.host.load.last = now
 
     def store_rules(self, origin: Origin, known: KnownRules) -> None:
         """Store the rules of an origin's robots.txt."""
@@ -421,36 +424,12 @@ class HostScheduler:
             self._in_flight += 1
             if first is origin.retries and origin.retries is not None and job.tries:
                 origin.retries.in_flight.add(job.url)
-            if self._moved is not None and (
+            if self.turns is not None and (
                 state.load.delay or state.hung or origin.awaited is Purpose.ROBOTS
             ):
-                self._give_turn(origin, job, self._moved)
+                self.turns.give(origin, job)
         self._place_both(origin, now)
         return job
-
-    def _give_turn(self, origin: Origin, job: Job, moved: Callable[[], None]) -> None:
-        """Give a job the next turn of a host with a delay, and hurry it where URLs hang.
-
-        A delay that robots.txt asks for begins with the request for it.
-        """
-        hurry, host = math.inf, origin.host
-        first = job.purpose is Purpose.PAGE and not job.tries
-        if first and origin.pages and self._tries > 1:
-            hurry = origin.state.hurry
-        if hurry < math.inf:
-            retries = origin.retries = origin.retries or Retries()
-            if retries.patient is None:
-                retries.patient, hurry = job.url, math.inf
-        if host.load.delay and host.pace is None:
-
-            def placed() -> None:
-                self._place_both(origin, trio.current_time())
-                moved()
-
-            host.pace = Pace(host.load, placed)
-        if host.load.delay or hurry < math.inf or job.purpose is Purpose.ROBOTS:
-            pace = host.pace if host.load.delay else None
-            self._turns[job.purpose, job.url] = Turn(host.load, pace, hurry)
 
     def _judge_bad(self, origin: Origin, answer: Answer, seconds: float, now: float) -> None:
         context = self._context(origin, answer, now)

@@ -19,6 +19,7 @@ from trio_crawler.frontier.host_scheduler import HostScheduler
 from trio_crawler.frontier.origin import Origin
 from trio_crawler.frontier.queues import Queue, make_queue
 from trio_crawler.frontier.settlement import Settlement
+from trio_crawler.frontier.turns import Turns
 from trio_crawler.model import (
     Attempt,
     Failure,
@@ -216,8 +217,9 @@ class Hosts:
         self.waiting = self.retries = 0
         self._plan = plan
         self._end = end
-        self._scheduler = HostScheduler(plan, queue, self._wake)
-        self.turn = self._scheduler.turn
+        self._scheduler = HostScheduler(plan, queue)
+        turns = Turns(self._moved, hurried=limits.max_tries > 1)
+        self._scheduler.turns, self.turn = turns, turns.of
         self.traps = self._scheduler.traps
         self._gate: LevelGate | None = None
         if min(limits.max_depth, limits.max_pages) < math.inf:
@@ -301,8 +303,8 @@ class Hosts:
             self.waiting -= 1
         return job
 
-    def _wake(self) -> None:
-        """Let `keep_time` look again at when the next job starts."""
+    def _moved(self, origin: Origin) -> None:
+        self._scheduler.moved(origin, trio.current_time())
         self._woken.set()
 
     def admit(self, jobs: Iterable[Job]) -> None:
@@ -458,9 +460,7 @@ class Hosts:
 
     def restore_rules(self, url: str, known: KnownRules) -> None:
         """Store the rules that an earlier run read; its host counts as one that has answered."""
-        origin = self.origin(url)
-        origin.state.answered = True
-        self._scheduler.store_rules(origin, known)
+        self._scheduler.restore_rules(url, known, trio.current_time())
 
     def _release(self, now: float) -> None:
         if self._gate is not None:
