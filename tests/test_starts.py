@@ -13,13 +13,23 @@ from bench.gaps import measured
 from sites.raw import Request, hang_up, raw_server, reply
 from sites.webs import HOME, Log, site_of
 
-from trio_crawler import Crawler, Fault, HttpFetch, Job, Politeness, Response, SqliteFrontier
+from trio_crawler import (
+    Crawler,
+    Fault,
+    HttpFetch,
+    Job,
+    Politeness,
+    Reason,
+    Response,
+    SqliteFrontier,
+)
 from trio_crawler.engine.handler import fetch_once
 from trio_crawler.frontier import Hosts, Plan, Settlement
 from trio_crawler.model import Attempt, Fetch
 from trio_crawler.net.addresses import AddressPolicy
 from trio_crawler.net.dial import Dialer, connect
 from trio_crawler.net.turn import HOLD, TURN, Turn
+from trio_crawler.policy.host_state import HostLoad
 from trio_crawler.testing import Web, html, robots
 
 
@@ -284,3 +294,38 @@ async def test_a_crawl_that_is_resumed_waits_for_the_delay_first(autojump_clock,
                 await Crawler([HOME], fetch=log, frontier=frontier, politeness=gently).crawl()
     assert len(log.asked) == 8
     assert least([time for time, _ in log.asked]) >= 5
+
+
+async def test_a_hurried_fetch_whose_response_has_begun_is_not_cut_short(autojump_clock):
+    autojump_clock.autojump_threshold = 0.05
+
+    async def answer(request: Request, stream: trio.abc.Stream) -> None:
+        if request.target == "/mute":
+            await trio.sleep(60)
+        whole = reply(body=b"here")
+        await stream.send_all(whole[:-2])
+        await trio.sleep(5)
+        await stream.send_all(whole[-2:])
+
+    load = HostLoad(Politeness())
+    async with raw_server(answer) as server, HttpFetch(seeds=[server.url], timeout=20) as fetch:
+        turns = [Turn(load, None, hurry=2) for _ in range(2)]
+        slow = await fetch_once(fetch, Job(server.url + "slow"), turns[0])
+        mute = await fetch_once(fetch, Job(server.url + "mute"), turns[1])
+    assert slow.answer.body == b"here"
+    assert mute.answer.reason is Reason.TIMEOUT
+    assert mute.answer.detail == "no answer in 2 seconds, while other URLs of its host wait"
+    assert (mute.seconds, mute.job.tries) == (2, 1)
+
+
+async def test_two_schemes_of_a_host_keep_the_longer_crawl_delay_together(autojump_clock):
+    secure = HOME.replace("http:", "https:")
+    site = site_of(20) | site_of(20, secure)
+    site[HOME + "robots.txt"] = robots("User-agent: *", "Crawl-delay: 2")
+    site[secure + "robots.txt"] = robots("User-agent: *", "Crawl-delay: 3")
+    chance = random.Random(9)
+    fetch = Dialling(Web(site, delay=0.1), lambda: chance.uniform(0, 4))
+    totals = await Crawler([HOME, secure], fetch=fetch, workers=9).crawl()
+    assert totals.pages == 42
+    # When the second robots.txt was asked for, the first one had not been read.
+    assert least(fetch.written[2:]) >= 3

@@ -15,29 +15,44 @@ from trio_crawler.policy.traps.watch import HostTraps
 # While URLs wait that were never tried, one of so many turns of a host goes to a retry that is
 # due; if more retries than `_MANY` wait, one of two.
 _RETRY_TURN, _MANY = 10, 1_000
+# Where one request at a time is allowed and URLs hang, one of so many first tries is not hurried.
+_PATIENT_TURN = 4
 
 
 class Retries(FifoQueue):
     """The pages of an origin whose next try is due, in the order in which they became so.
 
     `in_flight` are the URLs among the requests in flight that are retries. `turns` is the number
-    of pages that started since the last retry. `patient` is the URL of the first try in flight
-    that has the whole timeout although URLs hang: only so it is seen whether pages have got slow.
+    of pages that started since the last retry.
     """
 
-    __slots__ = ("in_flight", "patient", "turns")
+    __slots__ = ("_hurried", "_patient", "in_flight", "turns")
 
     def __init__(self) -> None:
         super().__init__()
         self.in_flight: set[str] = set()
-        self.patient: str | None = None
+        # The URL of the first try in flight that is not hurried, and how many were since it began.
+        self._patient: str | None = None
+        self._hurried = _PATIENT_TURN
         self.turns = 0
 
     def answered(self, url: str) -> None:
         """Record that a request in flight was answered."""
         self.in_flight.discard(url)
-        if self.patient == url:
-            self.patient = None
+        if self._patient == url:
+            self._patient = None
+
+    def hurries(self, url: str, limit: int) -> bool:
+        """Whether to hurry the first try of a page now that URLs hang.
+
+        One of those in flight has the whole timeout: only so it is seen whether the pages have got
+        slow. If no more than one request may be in flight, one of four has.
+        """
+        waits = self._patient is not None or (limit < 2 and self._hurried < _PATIENT_TURN)
+        self._hurried += 1
+        if not waits:
+            self._patient, self._hurried = url, 1
+        return waits
 
     def is_next(self, limit: int) -> bool:
         """Whether a retry comes before URLs that were never tried, which must not starve it.

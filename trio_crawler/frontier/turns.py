@@ -36,8 +36,8 @@ class Turns:
             hurry = origin.state.hurry
         if hurry < math.inf:
             retries = origin.retries = origin.retries or Retries()
-            if retries.patient is None:
-                retries.patient, hurry = job.url, math.inf
+            if not retries.hurries(job.url, origin.state.limit):
+                hurry = math.inf
         if host.load.delay and host.pace is None:
             host.pace = Pace(host.load, lambda: self._moved(origin))
         if host.load.delay or hurry < math.inf or job.purpose is Purpose.ROBOTS:
