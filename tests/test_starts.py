@@ -181,6 +181,14 @@ async def test_a_deadline_does_not_run_while_a_request_waits_for_its_turn(autoju
     autojump_clock.autojump_threshold = 0.05
     async with raw_server(closing) as server, HttpFetch(seeds=[server.url], timeout=1) as fetch:
         hosts.admit([Job(server.url + "1"), Job(server.url + "2")])
+        dialled: list[float] = []
+
+        async def dial(address: str, port: int):
+            dialled.append(trio.current_time())
+            return await connect(address, port)
+
+        policy = AddressPolicy([server.url], ())
+        fetch._network.wire.dial = Dialer(policy, connect=dial)
         for _ in range(2):
             job = hosts.next_job(False)
             assert job is not None
@@ -190,6 +198,7 @@ async def test_a_deadline_does_not_run_while_a_request_waits_for_its_turn(autoju
             await trio.sleep(5)
         assert fetch.statistics().wire.retried == 1
     assert [target for _, target in asked] == ["/1", "/2", "/2"]
+    assert dialled[-1] >= asked[1][0] + 5
     assert least([time for time, _ in asked]) >= 5
 
 
@@ -237,13 +246,18 @@ def server_tls(authority) -> ssl.SSLContext:
     return context
 
 
-async def test_a_slow_dial_is_not_counted_as_the_start(autojump_clock):
-    """Each connection takes a second, and none is kept."""
+@pytest.mark.parametrize(
+    "pauses", [[0.9, 0.1] * 6, [0, 4 * HOLD, 1] * 4, [0, HOLD + 2, 1.9, *[0] * 9]]
+)
+async def test_a_slow_dial_is_not_counted_as_the_start(autojump_clock, pauses):
+    """No connection is kept, and some are not there when others may have their turn."""
     autojump_clock.autojump_threshold = 0.05
+    dialled: list[float] = []
     written: list[float] = []
 
-    async def dialled(address: str, port: int):
-        await trio.sleep(random.Random(len(written)).uniform(0, 1))
+    async def dial(address: str, port: int):
+        dialled.append(trio.current_time())
+        await trio.sleep(pauses[len(dialled) - 1])
         return await connect(address, port)
 
     async def answer(request: Request, stream: trio.abc.Stream) -> None:
@@ -253,11 +267,15 @@ async def test_a_slow_dial_is_not_counted_as_the_start(autojump_clock):
     async with raw_server(answer) as server:
         seeds = [f"{server.url}{number}" for number in range(12)]
         async with HttpFetch(seeds=seeds) as fetch:
-            fetch._network.wire.dial = Dialer(AddressPolicy(seeds, ()), connect=dialled)
+            fetch._network.wire.dial = Dialer(AddressPolicy(seeds, ()), connect=dial)
             gently = Politeness(delay=0.5, robots=False)
             totals = await Crawler(seeds, fetch=fetch, politeness=gently).crawl()
-    assert totals.pages == 12
+    assert totals.pages == len(dialled) == 12
     assert least(written) >= 0.5
+    assert least(dialled) >= 0.5
+    if max(pauses) < HOLD:
+        # Neither does anybody connect before the delay has passed.
+        assert all(dial - write >= 0.5 for write, dial in zip(written, dialled[1:], strict=False))
 
 
 @pytest.mark.slow
