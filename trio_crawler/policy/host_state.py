@@ -87,7 +87,7 @@ _LOST = "its tries and its patience are used up"
 _DOUBTFUL = "too many pages failed in a row"
 _FAILING = "pages still fail"
 _ANSWERING = "it is silence, and the host has answered since the request started"
-_UNSERVED = "it was silence, and the host has served no page yet"
+_UNCERTAIN = "only a few pages were silent, or the host has served none yet"
 
 RULES = (
     Rule(_ALIVE, Event.PAGE_OK, "", State.WELL, "a page came: all failures are forgotten"),
@@ -105,7 +105,7 @@ RULES = (
         (State.RESTING,), Event.TIME, "", State.TROUBLED, "one page tries whether the host is back"
     ),
     Rule((State.RESTING,), Event.ROBOTS_OK, _FAILING, State.RESTING, "the rest goes on"),
-    Rule(_ALIVE, Event.ROBOTS_OK, _UNSERVED, State.WELL, "nothing else can prove that it is back"),
+    Rule(_ALIVE, Event.ROBOTS_OK, _UNCERTAIN, State.WELL, "the URLs failed, not the host"),
     Rule(_ALIVE, Event.ROBOTS_OK, _DOUBTFUL, State.DOUBTED, "robots.txt alone proves too little"),
     Rule(_ALIVE, Event.ROBOTS_OK, _FAILING, State.TROUBLED, "the URLs failed, not the host"),
     Rule(_ALIVE, Event.ROBOTS_OK, "", State.WELL, "nothing but robots.txt had failed"),
@@ -203,9 +203,9 @@ class HostState:
     failure in a row; then one request at a time tries it. Either the URLs fail or the host does.
     An answer of robots.txt decides which, so an outage uses up the tries of robots.txt and not
     those of the URLs. A silent URL says nothing of a host that answers others meanwhile. If none
-    was answered, robots.txt decides at once, and then a page that the host has served. A host
-    that refuses https may answer http, so failures belong to an origin; the `load` belongs to the
-    host.
+    was answered, robots.txt decides at once, and after a few more a page that the host has served
+    decides. A host that refuses https may answer http, so failures belong to an origin; the `load`
+    belongs to the host.
 
     An origin is given up after `tries` failures in a row; if it ever answered, these must also
     span `Politeness.patience` seconds. `good` is the URL of the last page that was fetched,
@@ -252,8 +252,9 @@ class HostState:
         self._last_failure = self._first_failure = _NEVER
         # The time of the last good answer.
         self._last_good = _NEVER
-        # Whether the last failure was silence, and whether only a probe can explain it.
-        self._silent = self._unproven = False
+        # The pages that were silent since the last good one, and whether only a probe explains it.
+        self._silent = 0
+        self._unproven = False
         self.hung = 0
 
     @property
@@ -273,7 +274,7 @@ class HostState:
         if load.in_flight + 1 > load.limit:
             return False
         # After silence robots.txt is next, or a probe: these need not wait for URLs that hang.
-        return self.state is State.WELL or not self._in_flight or self._silent
+        return self.state is State.WELL or not self._in_flight or self._silent > 0
 
     @property
     def free(self) -> float:
@@ -329,7 +330,7 @@ class HostState:
         self.load.record(seconds, now)
         self.answered, self._last_good = True, now
         self._pages_failed = self._explained = self._checks_failed = 0
-        self._silent = self._unproven = False
+        self._silent, self._unproven = 0, False
         self._trust, self._proof = _FIRST_TRUST, _FIRST_PROOF
         if self.state is not State.WELL:
             self._follow(Event.PAGE_OK)
@@ -345,11 +346,11 @@ class HostState:
         if self.state is State.WELL and answering:
             self._follow(Event.PAGE_BAD, _ANSWERING)
             return
+        self._silent += context.silent and self.answered
         if self.state is State.WELL or started >= self._last_failure:
             # While the URLs may be the cause, the other URLs do not wait for long.
             self._rest(now, 1 + self._pages_failed // _FAILURES_PER_STEP, context.jitter)
             self._pages_failed += 1
-            self._silent = self._silent or (context.silent and self.answered)
         self._fail(Event.PAGE_BAD, now, tries, context)
 
     def robots_ok(self) -> None:
@@ -359,10 +360,8 @@ class HostState:
         """
         self._trust_more()
         self._explained, self._checks_failed = self._pages_failed, 0
-        self._unproven = self._silent and self.good is not None
+        self._unproven = self._silent > _FEW_HUNG and self.good is not None
         self._follow(Event.ROBOTS_OK)
-        if self.state is State.WELL:
-            self._silent = False
 
     def robots_bad(self, now: float, tries: int, context: FailureContext) -> None:
         """Record that robots.txt failed."""
@@ -374,7 +373,7 @@ class HostState:
         if self._pages_failed >= self._proof:
             self._proof *= 2
         self._pages_failed = self._explained = self._checks_failed = 0
-        self._silent = self._unproven = False
+        self._silent, self._unproven = 0, False
         self._follow(Event.PROBE_OK)
 
     def heard(self, seconds: float, now: float) -> None:
@@ -396,8 +395,8 @@ class HostState:
     def _holds(self, condition: str) -> bool:
         if condition is _FAILING:
             return self._pages_failed > 0
-        if condition is _UNSERVED:
-            return self._silent and self.good is None
+        if condition is _UNCERTAIN:
+            return self._silent > 0 and not self._needs_probe()
         if condition is not _DOUBTFUL:
             return False
         most = 1 if self._silent else self._trust
