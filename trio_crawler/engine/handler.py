@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import REDIRECTS, Attempt, Fault, Fetch, Job, Phase, Reason, Response
+from trio_crawler.net.turn import TURN, Turn
 from trio_crawler.page.urls import normalise, without_userinfo
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import LEAST_BAD, delay_after, is_transient
@@ -33,12 +34,14 @@ class Handler(Protocol):
         """Return the settlement of a job after its last attempt."""
 
 
-async def fetch_once(ask: Fetch, job: Job) -> Attempt:
-    """Fetch a job once; return the attempt.
+async def fetch_once(ask: Fetch, job: Job, turn: Turn | None = None) -> Attempt:
+    """Fetch a job once, when it is its turn; return the attempt.
 
     Raises TypeError, with the name of the fetch and the URL, if the fetch does not return a
     Response or a Fault.
     """
+    if turn is not None:
+        return await _in_turn(ask, job, turn)
     job = replace(job, tries=job.tries + 1)
     started = trio.current_time()
     coming = ask(job)
@@ -48,6 +51,21 @@ async def fetch_once(ask: Fetch, job: Job) -> Attempt:
     if not isinstance(answer, Response | Fault):
         raise TypeError(_no_answer(ask, job, answer, "return a Response or a Fault"))
     return Attempt(job, answer, trio.current_time() - started)
+
+
+async def _in_turn(ask: Fetch, job: Job, turn: Turn) -> Attempt:
+    """Fetch a job when it is its turn; set it aside if others wait and it takes too long."""
+    await turn.wait()
+    token = TURN.set(turn)
+    turn.call()
+    try:
+        with turn.scope:
+            return await fetch_once(ask, job)
+    finally:
+        TURN.reset(token)
+    detail = f"no answer in {turn.hurry:g} seconds, while other URLs of its host wait"
+    fault = Fault(Reason.TIMEOUT, detail, Phase.WAIT)
+    return Attempt(replace(job, tries=job.tries + 1), fault, turn.hurry)
 
 
 def _no_answer(ask: Fetch, job: Job, got: object, advice: str) -> str:

@@ -23,11 +23,12 @@ from trio_crawler.frontier.settlement import (
     RobotsRules,
     SitemapRead,
 )
+from trio_crawler.frontier.turns import Turns
 from trio_crawler.model import Answer, Attempt, Fault, Job, Purpose, Reason, Response
 from trio_crawler.page.urls import host
 from trio_crawler.policy.host_state import FailureContext, HostLoad, HostState, State
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import LEAST_BAD, TRANSIENT, blames_host
+from trio_crawler.policy.retry import LEAST_BAD, TRANSIENT, blames_host, is_silent
 from trio_crawler.policy.robots.store import (
     FRESH,
     PATH,
@@ -125,6 +126,10 @@ class HostScheduler:
     Of the hosts that may be requested now, the one with the fewest requests in flight is next. A
     host takes less than 1 KiB of memory besides its jobs. `queue` makes the queue for the pages of
     an origin; the default is a queue in memory in the order of the plan.
+
+    With `turns`, which may be set before the first job, a job of a host with a delay gets one, and
+    no other job of the host is chosen until its request has started; `moved` places the host
+    again. Without them the choice counts as the start.
     """
 
     def __init__(self, plan: Plan, queue: Callable[[], Queue] | None = None) -> None:
@@ -132,6 +137,7 @@ class HostScheduler:
         self._obey = plan.politeness.robots
         self._tries = plan.limits.max_tries
         self._make_queue = queue or (lambda: make_queue(plan.order))
+        self.turns: Turns | None = None
         # Whether the traps compare SHA-1s of bodies: no more is stored of pages of earlier runs.
         self.by_digest = False
         self._origins: dict[str, Origin] = {}
@@ -173,14 +179,14 @@ class HostScheduler:
         origin = self._origins.get(name)
         if origin is None:
             origin = self._new_origin(name)
-        page = job.purpose is Purpose.PAGE
-        if page:
+        new = job.purpose is Purpose.PAGE and not job.tries
+        if new:
             origin.pages += 1
         else:
             origin.put(job)
         if not origin.ticket:
             self._place(origin, now)
-        if page:
+        if new:
             origin.queue.put(job)
 
     def next(self, now: float, *, last: bool = False) -> Job | None:
@@ -214,6 +220,8 @@ class HostScheduler:
         job, answer = attempt.job, attempt.answer
         origin = self._origins[job.url[: job.url.index("/", 8)]]
         state = origin.state
+        if self.turns is not None and self.turns.out:
+            self.turns.end(job)
         state.finish(now + asked)
         self._in_flight -= 1
         self._recent.pop(origin.host.name, None)
@@ -222,6 +230,8 @@ class HostScheduler:
             del self._recent[next(iter(self._recent))]
         # The answers for a robots.txt and for a probe are judged in `learn`.
         page = job.purpose is Purpose.PAGE
+        if page and origin.retries is not None:
+            origin.retries.answered(job.url)
         if page or job.purpose is Purpose.SITEMAP:
             bad = isinstance(answer, Fault) or answer.status >= LEAST_BAD
             if bad and blames_host(answer):
@@ -232,6 +242,8 @@ class HostScheduler:
                 # Not a robots.txt: a proxy may answer it from its cache while the server is down.
                 if page and not job.url.endswith(PATH):
                     state.good = job.url
+        elif not blames_host(answer) and (job.purpose is Purpose.PROBE or state.good is None):
+            state.heard(attempt.seconds, now)
         self._place_both(origin, now)
 
     def learn(self, learned: Learned, now: float) -> None:
@@ -261,6 +273,10 @@ class HostScheduler:
                     origin.robots = origin.robots.renewed(now, seconds)
                 origin.state.robots_ok()
                 self._last_good = now
+        self._place_both(origin, now)
+
+    def moved(self, origin: Origin, now: float) -> None:
+        """Place a host again, whose next start may have become earlier or later."""
         self._place_both(origin, now)
 
     def sitemap_done(self, now: float) -> None:
@@ -327,13 +343,28 @@ class HostScheduler:
             self._traps[name] = self._traps[authority] = traps
         return traps
 
+    def restore_rules(self, url: str, known: KnownRules, now: float) -> None:
+        """Store the rules that an earlier run read; a delay of the host begins now.
+
+        That run may have asked the host just before it ended.
+        """
+        origin = self.origin(url)
+        origin.state.answered = True
+        self.store_rules(origin, known)
+        if origin.host.load.delay:
+            origin.host.load.last = now
+
     def store_rules(self, origin: Origin, known: KnownRules) -> None:
         """Store the rules of an origin's robots.txt."""
         rules = self._long_files.accepted(origin.name, known.rules)
         origin.robots = known if rules is known.rules else replace(known, rules=rules)
         if self._obey:
             load = origin.host.load
-            load.delay = max(rules.delay, load.delay)
+            if rules.delay > load.delay:
+                load.delay = rules.delay
+                if load.in_flight:
+                    # The other scheme has requests in flight that may have started just now.
+                    load.last = max(load.last, known.since)
         for name in self._long_files.add(origin.name, rules):
             self._origins[name].robots = None
 
@@ -357,7 +388,7 @@ class HostScheduler:
 
     def _place(self, origin: Origin, now: float) -> None:
         """Place an origin in the heap if it has a job that may start, else remove it."""
-        simple = not (origin.awaited or origin.hops or origin.sitemaps)
+        simple = not (origin.awaited or origin.hops or origin.sitemaps or origin.retries)
         has_job = origin.pages > 0 if simple else origin.first is not None
         if has_job and origin.given_up:
             self.heap.place(origin, -math.inf, now)
@@ -382,7 +413,7 @@ class HostScheduler:
 
     def _take(self, origin: Origin, now: float) -> Job:
         """Return the job of an origin to start now; a robots.txt or a probe may come first."""
-        simple = not (origin.awaited or origin.hops or origin.sitemaps)
+        simple = not (origin.awaited or origin.hops or origin.sitemaps or origin.retries)
         first = origin.queue if simple else origin.first
         assert first is not None, "an origin without jobs has no ticket"  # noqa: S101 - for mypy
         state, robots, blocked = origin.state, origin.robots, origin.given_up
@@ -394,7 +425,9 @@ class HostScheduler:
             self.waiting -= 1
             job = first.pop()
             page = job.purpose is Purpose.PAGE
-            origin.pages -= page
+            if origin.retries is not None and page:
+                origin.retries.turns = 0 if first is origin.retries else origin.retries.turns + 1
+            origin.pages -= first is origin.queue
             origin.sitemap_was_last = job.purpose is Purpose.SITEMAP
             self._sitemap_in_flight = self._sitemap_in_flight or origin.sitemap_was_last
             # A sitemap that robots.txt itself names is allowed.
@@ -408,6 +441,12 @@ class HostScheduler:
         else:
             state.start(now)
             self._in_flight += 1
+            if first is origin.retries and origin.retries is not None and job.tries:
+                origin.retries.in_flight.add(job.url)
+            if self.turns is not None and (
+                state.load.delay or state.hung or origin.awaited is Purpose.ROBOTS
+            ):
+                self.turns.give(origin, job)
         self._place_both(origin, now)
         return job
 
@@ -437,7 +476,8 @@ class HostScheduler:
         jitter = self._plan.chance(origin.name, origin.state.failures)
         # If a host that answered before has failed since the last good answer of any host, our own
         # network may be down.
-        return FailureContext(jitter, network_down=self._last_loss > self._last_good)
+        network_down = self._last_loss > self._last_good
+        return FailureContext(jitter, network_down, is_silent(answer))
 
     def _give_up_if_lost(self, origin: Origin, answer: Answer, reason: Reason) -> None:
         if origin.state.state is State.GIVEN_UP and origin.given_up is None:

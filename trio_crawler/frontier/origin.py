@@ -6,22 +6,76 @@ from collections.abc import Iterator
 
 from trio_crawler.frontier.queues import FifoQueue, Queue
 from trio_crawler.model import Fault, Job, Purpose, Reason
+from trio_crawler.net.turn import Pace
 from trio_crawler.policy.host_state import HostLoad, HostState, State
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.policy.robots.store import MAX_REDIRECTS, PATH, KnownRules
+
+# While URLs wait that were never tried, one of so many turns of a host goes to a retry that is
+# due; if more retries than `_MANY` wait, one of two.
+_RETRY_TURN, _MANY = 10, 1_000
+# Where one request at a time is allowed and URLs hang, one of so many first tries is not hurried.
+_PATIENT_TURN = 4
+
+
+class Retries(FifoQueue):
+    """The pages of an origin whose next try is due, in the order in which they became so.
+
+    `in_flight` are the URLs among the requests in flight that are retries. `turns` is the number
+    of pages that started since the last retry.
+    """
+
+    __slots__ = ("_hurried", "_patient", "in_flight", "turns")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.in_flight: set[str] = set()
+        # The URL of the first try in flight that is not hurried, and how many were since it began.
+        self._patient: str | None = None
+        self._hurried = _PATIENT_TURN
+        self.turns = 0
+
+    def answered(self, url: str) -> None:
+        """Record that a request in flight was answered."""
+        self.in_flight.discard(url)
+        if self._patient == url:
+            self._patient = None
+
+    def hurries(self, url: str, limit: int) -> bool:
+        """Whether to hurry the first try of a page now that URLs hang.
+
+        One of those in flight has the whole timeout: only so it is seen whether the pages have got
+        slow. If no more than one request may be in flight, one of four has.
+        """
+        waits = self._patient is not None or (limit < 2 and self._hurried < _PATIENT_TURN)
+        self._hurried += 1
+        if not waits:
+            self._patient, self._hurried = url, 1
+        return waits
+
+    def is_next(self, limit: int) -> bool:
+        """Whether a retry comes before URLs that were never tried, which must not starve it.
+
+        Of the `limit` of requests in flight a quarter may be retries, and at least one: URLs that
+        hang must not keep the others waiting.
+        """
+        every = 2 if len(self) > _MANY else _RETRY_TURN
+        return self.turns + 1 >= every and len(self.in_flight) < max(1, limit // 4)
 
 
 class Host:
     """One host, by http and https together.
 
-    `name` is the host with its port. `load` is its requests in flight and their limit.
+    `name` is the host with its port. `load` is its requests in flight and their limit. `pace` is
+    its turns, None as long as there are none.
     """
 
-    __slots__ = ("load", "name")
+    __slots__ = ("load", "name", "pace")
 
     def __init__(self, name: str, load: HostLoad) -> None:
         self.name = name
         self.load = load
+        self.pace: Pace | None = None
 
 
 class Origin:
@@ -37,6 +91,7 @@ class Origin:
         "pages",
         "parked",
         "queue",
+        "retries",
         "robots",
         "sitemap_was_last",
         "sitemaps",
@@ -50,12 +105,14 @@ class Origin:
         # The same host by the other scheme, if the crawl has URLs of both.
         self.other_scheme: Origin | None = None
         self.state = state
+        # The pages that were never tried.
         self.queue = queue
-        # The number of pages in the queue. Its length would be one more call at each step.
+        # The number of pages in that queue. Its length would be one more call at each step.
         self.pages = 0
         # None until needed: most hosts have neither. `hops` has targets of redirected robots.txt.
         self.sitemaps: FifoQueue | None = None
         self.hops: FifoQueue | None = None
+        self.retries: Retries | None = None
         # Whether the next sitemap waits until the sitemap of another host is done.
         self.parked = False
         # Whether the last job was a sitemap. Then a page is next: sitemaps must not starve pages.
@@ -68,8 +125,12 @@ class Origin:
         self.ticket = 0
 
     def __len__(self) -> int:
-        others = sum(len(queue) for queue in (self.sitemaps, self.hops) if queue)
+        others = sum(len(queue) for queue in self._others if queue)
         return self.pages + others
+
+    @property
+    def _others(self) -> tuple[FifoQueue | None, ...]:
+        return self.sitemaps, self.retries, self.hops
 
     @property
     def scheme(self) -> str:
@@ -82,15 +143,23 @@ class Origin:
         if self.awaited or self.hops:
             return self.hops or None
         # A sitemap comes before pages, since it lists pages.
-        if self.sitemaps and not self.parked and not (self.sitemap_was_last and self.pages):
+        retries, well = self.retries, self.state.state is State.WELL
+        pages = self.pages or retries
+        if self.sitemaps and not self.parked and not (self.sitemap_was_last and pages):
             return self.sitemaps
+        # While the host is in trouble its retries wait: they might use up their tries.
+        if retries and (not self.pages or (well and retries.is_next(self.state.limit))):
+            return retries
         return self.queue if self.pages else None
 
     def put(self, job: Job) -> None:
         """Add a job to its queue."""
-        if job.purpose is Purpose.PAGE:
+        if job.purpose is Purpose.PAGE and not job.tries:
             self.pages += 1
             self.queue.put(job)
+        elif job.purpose is Purpose.PAGE:
+            self.retries = self.retries or Retries()
+            self.retries.put(job)
         elif job.purpose is Purpose.SITEMAP:
             self.sitemaps = self.sitemaps or FifoQueue()
             self.sitemaps.put(job)
@@ -100,7 +169,7 @@ class Origin:
 
     def empty(self) -> Iterator[Job]:
         """Remove and yield all waiting jobs but redirects of a robots.txt: these never count."""
-        for queue in (self.sitemaps, self.queue):
+        for queue in (self.sitemaps, self.retries, self.queue):
             while queue:
                 job = queue.pop()
                 self.pages -= job.purpose is Purpose.PAGE
@@ -145,7 +214,7 @@ class Origin:
             in_flight=load.in_flight,
             limit=max(state.limit for state in states),
             delay=load.delay,
-            rest=max(min(state.free for state in states) - now, 0.0),
+            rest=max(min(state.rested for state in states) - now, 0.0),
             latency=load.latency,
             failures=max(state.failures for state in states),
             given_up={each.scheme: each.given_up for each in both if each.given_up is not None},

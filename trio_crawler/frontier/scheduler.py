@@ -22,6 +22,7 @@ from trio_crawler.frontier.level_gate import LevelGate
 from trio_crawler.frontier.origin import Origin
 from trio_crawler.frontier.queues import Queue, make_queue
 from trio_crawler.frontier.settlement import Settlement
+from trio_crawler.frontier.turns import Turns
 from trio_crawler.model import (
     Attempt,
     Fault,
@@ -113,7 +114,8 @@ class Hosts:
     plan. `choose` replaces `next_job`, and may call it; `JobChannel` documents its argument.
 
     `jobs` is the channel from which the workers receive. `traps` returns the traps of the host of
-    a normalised http(s) URL. `ended` is why nothing more is fetched, None until then. `deadline`
+    a normalised http(s) URL, `turn` the turn of a job that a worker has, None if its host has no
+    delay. `ended` is why nothing more is fetched, None until then. `deadline`
     is the time, by Trio's clock, at which the time budget is used up. `waiting` is the number of
     pages that wait, `waiting_bytes` the bytes of their URLs and referrers and 100 for each, and
     `retries` the number of retries of pages.
@@ -141,6 +143,8 @@ class Hosts:
         self._plan = plan
         self._end = end
         self._scheduler = HostScheduler(plan, queue)
+        turns = Turns(self._moved, hurried=limits.max_tries > 1)
+        self._scheduler.turns, self.turn = turns, turns.of
         self.traps = self._scheduler.traps
         self._gate: LevelGate | None = None
         if min(limits.max_depth, limits.max_pages) < math.inf:
@@ -229,6 +233,10 @@ class Hosts:
             self.waiting -= 1
             self.waiting_bytes -= len(job.url) + len(job.referrer or "") + _OVERHEAD
         return job
+
+    def _moved(self, origin: Origin) -> None:
+        self._scheduler.moved(origin, trio.current_time())
+        self._woken.set()
 
     def admit(self, jobs: Iterable[Job]) -> None:
         """Add new pages and sitemaps, which wait for the turn of their host."""
@@ -405,9 +413,7 @@ class Hosts:
 
     def restore_rules(self, url: str, known: KnownRules) -> None:
         """Store the rules that an earlier run read; its host counts as one that has answered."""
-        origin = self.origin(url)
-        origin.state.answered = True
-        self._scheduler.store_rules(origin, known)
+        self._scheduler.restore_rules(url, known, trio.current_time())
 
     def _release(self, now: float) -> None:
         if self._gate is not None:

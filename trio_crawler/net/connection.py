@@ -90,11 +90,17 @@ class Connection:
         self._before = self.stream.received
         self._unanswered = True
         self._max_bytes = max_bytes
+        if progress.turn is not None:
+            await progress.wait_for_turn()
         progress.phase = Phase.SEND
         try:
             await self.stream.send(request)
         except OSError as error:
             raise self._fault(error) from error
+        finally:
+            # After the first byte, so that the next start is not counted from a moment before it.
+            if progress.turn is not None:
+                progress.turn.start()
         progress.phase = Phase.WAIT
         head = await self._final_head(bodiless)
         progress.phase = Phase.READ

@@ -172,6 +172,8 @@ class WireAdapter:
         if site is None or not is_target(target):
             site, target = self._site(Target.of(url))
         progress.server = site.server
+        if progress.turn is not None:
+            progress.turn.adopt()
         lines = self._lines(url, site, added)
         request = b"GET %b HTTP/1.1\r\n%b\r\n" % (target.encode(), lines)
         return *await self.wire.ask(site.origin, request, progress, max_bytes), request

@@ -17,6 +17,7 @@ from trio_crawler.net.errors import FetchError
 from trio_crawler.net.head import Fields, Head, content_codings
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.statistics import FetchStatistics, WireStatistics
+from trio_crawler.net.turn import TURN
 from trio_crawler.net.wire import MAX_BYTES
 from trio_crawler.page.media import declared_type, is_read
 from trio_crawler.policy.conditional import conditions_of
@@ -166,7 +167,9 @@ class Fetcher:
         progress = Progress("")
         try:
             # Not move_on_after, which takes 4 us more.
-            with trio.CancelScope(deadline=trio.current_time() + self._timeout):
+            with trio.CancelScope(deadline=trio.current_time() + self._timeout) as scope:
+                if (turn := TURN.get()) is not None:
+                    progress.turn, progress.scope = turn, scope
                 return await self._fetch(job, progress)
         except FetchError as error:
             self._requests -= error.fault.reason is Reason.BAD_URL
@@ -180,6 +183,8 @@ class Fetcher:
         network, bounds = self._network, self._bounds[job.purpose]
         conditions = conditions_of(job.validator) if job.validator else None
         source, head, sent = await network.ask(job.url, progress, bounds.max_bytes, conditions)
+        if progress.turn is not None:
+            progress.turn.answer()
         try:
             return await self._response(job.url, source, head, sent, progress, bounds)
         finally:

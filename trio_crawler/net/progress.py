@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import math
+
+import trio
+
 from trio_crawler.model import Phase
+from trio_crawler.net.turn import Turn
 
 
 class Progress:
     """The phase of a fetch from `server` (`host` or `host:port`), and the bytes of its body.
 
     `received` is None until the head of the response was received. `decoding` is set when the
-    whole body was received, so that the fetch does not wait for the server.
+    whole body was received, so that the fetch does not wait for the server. `turn` is that of the
+    job at its host, None if the host has no delay; `scope` has the deadline of the fetch then.
     """
 
-    __slots__ = ("decoding", "phase", "received", "server")
+    __slots__ = ("decoding", "phase", "received", "scope", "server", "turn")
 
     def __init__(self, server: str) -> None:
         self.server = server
         self.phase = Phase.RESOLVE
         self.received: int | None = None
         self.decoding = False
+        self.turn: Turn | None = None
+        self.scope: trio.CancelScope | None = None
+
+    async def wait_for_turn(self) -> None:
+        """Wait until the first byte of a request may be written; the deadline waits too."""
+        if self.turn is None or self.turn.is_held:
+            return
+        if self.scope is None:
+            await self.turn.wait()
+            return
+        left, self.scope.deadline = self.scope.deadline - trio.current_time(), math.inf
+        await self.turn.wait()
+        self.scope.deadline = trio.current_time() + left
 
     def __str__(self) -> str:
         """Return a description of the current activity: "connecting to e.org"."""

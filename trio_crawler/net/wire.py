@@ -151,8 +151,9 @@ class Wire(httpx.AsyncBaseTransport):
         """Send the bytes of a request; return its connection and the head of its response.
 
         The caller reads the body from the connection, then calls `release`. With `retry`, if the
-        server had closed the connection that was reused, the request is sent again at once on a
-        new connection (RFC 9112, 9.3.1). Raises FetchError, and RuntimeError after `aclose`.
+        server had closed the connection that was reused, the request is sent again on a new
+        connection (RFC 9112, 9.3.1): at once, or when the delay of its host has passed. Raises
+        FetchError, and RuntimeError after `aclose`.
         """
         if self._closed:
             raise RuntimeError("this Wire is closed: make another one")
@@ -166,6 +167,7 @@ class Wire(httpx.AsyncBaseTransport):
                 if not retry or not _was_closed(connection, error):
                     raise
             self._retried += 1
+            await progress.wait_for_turn()
         connection = await self._connect(origin, progress)
         return connection, await self._ask(connection, request, progress, limit, bodiless)
 

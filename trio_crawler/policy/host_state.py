@@ -28,9 +28,17 @@ _FIRST_PROOF = 20
 # Failed pages in a row that make the rest one step longer; with more trust than this, a URL that
 # failed is tried again without a request for robots.txt.
 _FAILURES_PER_STEP = 8
+# After so many URLs without an answer, the first try of a page is hurried: it may take _HURRY
+# times as long as the slowest good answer of the host, and at least _LEAST_HURRY seconds.
+_FEW_HUNG = 4
+_HURRY, _LEAST_HURRY = 8.0, 2.0
+# Two times that differ by less are the same moment: a duration that is subtracted is not exact.
+_MOMENT = 1e-6
 # A host is busy if its latency exceeds _SLOWER times its best latency, plus _NOISE seconds.
 _SLOWER, _NOISE = 2.0, 0.02
 _SMOOTHING = 0.2
+# One object for all hosts: each other one would take 24 bytes.
+_NEVER = -math.inf
 
 
 class State(StrEnum):
@@ -78,9 +86,12 @@ _ALIVE = (State.WELL, State.RESTING, State.TROUBLED, State.DOUBTED)
 _LOST = "its tries and its patience are used up"
 _DOUBTFUL = "too many pages failed in a row"
 _FAILING = "pages still fail"
+_ANSWERING = "it is silence, and the host has answered since the request started"
+_UNCERTAIN = "only a few pages were silent, or the host has served none yet"
 
 RULES = (
     Rule(_ALIVE, Event.PAGE_OK, "", State.WELL, "a page came: all failures are forgotten"),
+    Rule((State.WELL,), Event.PAGE_BAD, _ANSWERING, State.WELL, "the URL failed, not the host"),
     *(
         rule
         for bad in (Event.PAGE_BAD, Event.ROBOTS_BAD, Event.PROBE_BAD)
@@ -94,6 +105,7 @@ RULES = (
         (State.RESTING,), Event.TIME, "", State.TROUBLED, "one page tries whether the host is back"
     ),
     Rule((State.RESTING,), Event.ROBOTS_OK, _FAILING, State.RESTING, "the rest goes on"),
+    Rule(_ALIVE, Event.ROBOTS_OK, _UNCERTAIN, State.WELL, "the URLs failed, not the host"),
     Rule(_ALIVE, Event.ROBOTS_OK, _DOUBTFUL, State.DOUBTED, "robots.txt alone proves too little"),
     Rule(_ALIVE, Event.ROBOTS_OK, _FAILING, State.TROUBLED, "the URLs failed, not the host"),
     Rule(_ALIVE, Event.ROBOTS_OK, "", State.WELL, "nothing but robots.txt had failed"),
@@ -122,11 +134,13 @@ class FailureContext(NamedTuple):
     """The facts about a failure that do not come from the host.
 
     `jitter` in [0, 1) spreads the rests of hosts that failed together. `network_down` is whether
-    the network of the crawler itself may be down.
+    the network of the crawler itself may be down, `silent` whether the failure was that no answer
+    came in time.
     """
 
     jitter: float
     network_down: bool = False
+    silent: bool = False
 
 
 class HostLoad:
@@ -135,7 +149,8 @@ class HostLoad:
     `in_flight` is the number of requests in flight, `limit` the most that may be; it grows and
     shrinks if the politeness is adaptive. `delay` is the least number of seconds between two
     starts, `last` the time of the last start, `held` the time until which Retry-After asked to
-    wait. `latency` is smoothed, in seconds.
+    wait, `taken` the time until which a request that has not started yet has the turn. `latency`
+    is smoothed, in seconds, and `slowest` is that of the slowest good answer.
     """
 
     __slots__ = (
@@ -148,14 +163,16 @@ class HostLoad:
         "last",
         "latency",
         "limit",
+        "slowest",
+        "taken",
     )
 
     def __init__(self, politeness: Politeness) -> None:
         self.in_flight = 0
         self.limit: float = politeness.per_host
         self.delay = politeness.delay
-        self.held = self.last = self._shrunk = -math.inf
-        self.latency = 0.0
+        self.held = self.last = self.taken = self._shrunk = _NEVER
+        self.latency = self.slowest = 0.0
         self._best = math.inf
         self._adaptive = politeness.adaptive
 
@@ -163,6 +180,8 @@ class HostLoad:
         """Record the seconds that a good answer took, and adapt an adaptive limit."""
         self.latency += _SMOOTHING * (seconds - self.latency) if self.latency else seconds
         self._best = min(self._best, self.latency)
+        if seconds > self.slowest:
+            self.slowest = seconds
         if not self._adaptive:
             return
         if self.latency <= _SLOWER * self._best + _NOISE:
@@ -183,12 +202,15 @@ class HostState:
     After a failure (no connection, a timeout, 429, 5xx) the origin rests, longer after each
     failure in a row; then one request at a time tries it. Either the URLs fail or the host does.
     An answer of robots.txt decides which, so an outage uses up the tries of robots.txt and not
-    those of the URLs. A host that refuses https may answer http, so failures belong to an origin;
-    the `load` belongs to the host.
+    those of the URLs. A silent URL says nothing of a host that answers others meanwhile. If none
+    was answered, robots.txt decides at once, and after a few more a page that the host has served
+    decides. A host that refuses https may answer http, so failures belong to an origin; the `load`
+    belongs to the host.
 
     An origin is given up after `tries` failures in a row; if it ever answered, these must also
     span `Politeness.patience` seconds. `good` is the URL of the last page that was fetched,
-    `answered` whether the origin ever answered, `rest` the time until which it rests.
+    `answered` whether the origin ever answered, `rest` the time until which it rests, `hung` the
+    number of pages that were silent.
     """
 
     __slots__ = (
@@ -197,12 +219,16 @@ class HostState:
         "_first_failure",
         "_in_flight",
         "_last_failure",
+        "_last_good",
         "_pages_failed",
         "_patience",
         "_proof",
+        "_silent",
         "_trust",
+        "_unproven",
         "answered",
         "good",
+        "hung",
         "load",
         "rest",
         "state",
@@ -211,7 +237,7 @@ class HostState:
     def __init__(self, politeness: Politeness, load: HostLoad | None = None) -> None:
         self.load = HostLoad(politeness) if load is None else load
         self.state = State.WELL
-        self.rest = -math.inf
+        self.rest = _NEVER
         self.answered = False
         self.good: str | None = None
         self._patience = politeness.patience
@@ -223,7 +249,13 @@ class HostState:
         self._proof = _FIRST_PROOF
         self._in_flight = 0
         # The times of the last failure, and of the first one in the row.
-        self._last_failure = self._first_failure = -math.inf
+        self._last_failure = self._first_failure = _NEVER
+        # The time of the last good answer.
+        self._last_good = _NEVER
+        # The pages that were silent since the last good one, and whether only a probe explains it.
+        self._silent = 0
+        self._unproven = False
+        self.hung = 0
 
     @property
     def failures(self) -> int:
@@ -241,12 +273,28 @@ class HostState:
         load = self.load
         if load.in_flight + 1 > load.limit:
             return False
-        return self.state is State.WELL or not self._in_flight
+        # After silence robots.txt is next, or a probe: these need not wait for URLs that hang.
+        return self.state is State.WELL or not self._in_flight or self._silent > 0
 
     @property
     def free(self) -> float:
         """The time from which on the next request may start."""
+        return max(self.rested, self.load.taken)
+
+    @property
+    def rested(self) -> float:
+        """The time at which the rest, the Retry-After and the delay are over."""
         return max(self.rest, self.load.held, self.load.last + self.load.delay)
+
+    @property
+    def hurry(self) -> float:
+        """The most seconds for the first try of a page while others wait; inf as a rule.
+
+        Where URLs hang, those that hang must not keep the others waiting for the whole timeout.
+        """
+        if self.hung < _FEW_HUNG or not self.answered:
+            return math.inf
+        return max(_LEAST_HURRY, _HURRY * self.load.slowest)
 
     def prerequisite(self, tries: int, now: float) -> Purpose | None:
         """Return the purpose of a request that must be answered before a page, or None.
@@ -280,8 +328,9 @@ class HostState:
     def page_ok(self, seconds: float, now: float) -> None:
         """Record a good answer to a page, and the seconds that it took."""
         self.load.record(seconds, now)
-        self.answered = True
+        self.answered, self._last_good = True, now
         self._pages_failed = self._explained = self._checks_failed = 0
+        self._silent, self._unproven = 0, False
         self._trust, self._proof = _FIRST_TRUST, _FIRST_PROOF
         if self.state is not State.WELL:
             self._follow(Event.PAGE_OK)
@@ -292,6 +341,12 @@ class HostState:
         A request that started before the last failure was known belongs to that failure: when a
         server goes down, all requests in flight fail.
         """
+        self.hung += context.silent
+        answering = context.silent and self._last_good > started + _MOMENT
+        if self.state is State.WELL and answering:
+            self._follow(Event.PAGE_BAD, _ANSWERING)
+            return
+        self._silent += context.silent and self.answered
         if self.state is State.WELL or started >= self._last_failure:
             # While the URLs may be the cause, the other URLs do not wait for long.
             self._rest(now, 1 + self._pages_failed // _FAILURES_PER_STEP, context.jitter)
@@ -305,6 +360,7 @@ class HostState:
         """
         self._trust_more()
         self._explained, self._checks_failed = self._pages_failed, 0
+        self._unproven = self._silent > _FEW_HUNG and self.good is not None
         self._follow(Event.ROBOTS_OK)
 
     def robots_bad(self, now: float, tries: int, context: FailureContext) -> None:
@@ -314,30 +370,41 @@ class HostState:
     def probe_ok(self) -> None:
         """Record that a probe was answered; twice as many pages may fail before the next probe."""
         self._trust_more()
+        if self._pages_failed >= self._proof:
+            self._proof *= 2
         self._pages_failed = self._explained = self._checks_failed = 0
-        self._proof *= 2
+        self._silent, self._unproven = 0, False
         self._follow(Event.PROBE_OK)
+
+    def heard(self, seconds: float, now: float) -> None:
+        """Record that the host answered a robots.txt or a probe, and the seconds that it took."""
+        self._last_good = now
+        self.load.slowest = max(self.load.slowest, seconds)
 
     def probe_bad(self, now: float, tries: int, context: FailureContext) -> None:
         """Record that a probe failed."""
         self._miss(Event.PROBE_BAD, now, tries, context)
 
-    def _follow(self, event: Event, lost: bool = False) -> None:
-        """Change to the next state, by the first rule that holds."""
+    def _follow(self, event: Event, fact: str = "") -> None:
+        """Change to the next state, by the first rule whose condition holds, as `fact` does."""
         for rule in TABLE.get((self.state, event), ()):
-            if not rule.condition or self._holds(rule.condition, lost):
+            if not rule.condition or rule.condition is fact or self._holds(rule.condition):
                 self.state = rule.next
                 return
 
-    def _holds(self, condition: str, lost: bool) -> bool:
-        if condition is _LOST:
-            return lost
+    def _holds(self, condition: str) -> bool:
         if condition is _FAILING:
             return self._pages_failed > 0
-        return self._needs_probe() or (self.answered and self._unexplained() >= self._trust)
+        if condition is _UNCERTAIN:
+            return self._silent > 0 and not self._needs_probe()
+        if condition is not _DOUBTFUL:
+            return False
+        most = 1 if self._silent else self._trust
+        return self._needs_probe() or (self.answered and self._unexplained() >= most)
 
     def _needs_probe(self) -> bool:
-        return self.good is not None and self._pages_failed >= self._proof
+        enough = self._unproven or self._pages_failed >= self._proof
+        return self.good is not None and enough
 
     def _unexplained(self) -> int:
         """Return the number of failures since the last good answer of robots.txt."""
@@ -367,4 +434,4 @@ class HostState:
         lost = self.failures >= tries and (
             not patient or now - self._first_failure >= self._patience
         )
-        self._follow(event, lost)
+        self._follow(event, _LOST if lost else "")

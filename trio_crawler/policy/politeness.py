@@ -16,9 +16,10 @@ class Politeness:
     in its default configuration.
 
     `delay` is the least number of seconds between the starts of two requests; a longer crawl-delay
-    in robots.txt takes its place. With `adaptive` the limit of requests in flight begins at
-    `per_host` and follows the latency: it grows by one for each round of answers that are as quick
-    as before, up to 64, and is halved after a slow answer or a failure.
+    in robots.txt takes its place. A request starts when its first byte is written; for a fetch
+    that is not `HttpFetch`, when the fetch is called. With `adaptive` the limit of requests in
+    flight begins at `per_host` and follows the latency: it grows by one for each round of answers
+    that are as quick as before, up to 64, and is halved after a slow answer or a failure.
 
     `patience` is the number of seconds without a good answer after which a host that has answered
     before is given up. A host that never answered is given up after `Limits.max_tries`.

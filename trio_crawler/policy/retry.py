@@ -68,6 +68,14 @@ def blames_host(answer: Answer) -> bool:
     return answer.status >= LEAST_BAD and _blames_host(answer.status)
 
 
+def is_silent(answer: Answer) -> bool:
+    """Whether no answer came in time, from the server or from the one behind a gateway (504)."""
+    if isinstance(answer, Fault):
+        late = answer.reason in (Reason.TIMEOUT, Reason.CONNECT_TIMEOUT)
+        return late and answer.phase is not Phase.READ
+    return answer.status == 504
+
+
 def _blames_host(status: int) -> bool:
     return status in TRANSIENT_STATUSES or (status >= 500 and status not in _REQUEST_STATUSES)
 

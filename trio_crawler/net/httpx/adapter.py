@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
@@ -39,6 +40,10 @@ _PHASES = {
 }
 
 
+class _NotItsTurn(Exception):
+    """httpcore sends a request again that a server has refused; nothing of it was sent yet."""
+
+
 class ResponseBody:
     """The body of an httpx response, as it was sent."""
 
@@ -69,12 +74,21 @@ class ResponseBody:
 
 
 class HttpxAdapter:
-    """A client or transport of httpx as a Network; it is responsible for all connections."""
+    """A client or transport of httpx as a Network; it is responsible for all connections.
+
+    `reports` is whether the transport is known to report each request that it sends, by the
+    events of httpcore. If not, the call counts as the start of the request.
+    """
 
     def __init__(
-        self, requests: Requests, transport: httpx.AsyncBaseTransport | httpx.AsyncClient
+        self,
+        requests: Requests,
+        transport: httpx.AsyncBaseTransport | httpx.AsyncClient,
+        *,
+        reports: bool = False,
     ) -> None:
         self._requests = requests
+        self._reports = reports
         self._client = transport if isinstance(transport, httpx.AsyncClient) else None
         if isinstance(transport, httpx.AsyncClient):
             transport = ClientTransport(transport)
@@ -91,17 +105,7 @@ class HttpxAdapter:
         target = Target.of(url)
         progress.server = target.authority
         progress.phase = Phase.WAIT
-        try:
-            request = self._request(url, target, progress, added or [])
-        except (httpx.InvalidURL, UnicodeError) as error:
-            raise bad_url(ascii(str(error))) from error
-        token = REQUEST_CONTEXT.set(RequestContext(progress, max_bytes))
-        try:
-            response = await self._transport.handle_async_request(request)
-        except (httpx.TransportError, OSError) as error:
-            raise _fetch_error(error, progress) from error
-        finally:
-            REQUEST_CONTEXT.reset(token)
+        request, response = await self._sent(url, target, progress, max_bytes, added or [])
         progress.phase, progress.received = Phase.READ, 0
         body = ResponseBody(response, progress)
         try:
@@ -113,6 +117,37 @@ class HttpxAdapter:
         # A client makes new requests if its authentication needs more than one.
         sent = request if self._client is None else response.request
         return body, head, head_of(sent)
+
+    async def _sent(
+        self, url: str, target: Target, progress: Progress, max_bytes: int, added: Fields
+    ) -> tuple[httpx.Request, httpx.Response]:
+        """Send a request when it is its turn; again when httpcore wants to, at a later turn."""
+        while True:
+            try:
+                request = self._request(url, target, progress, added)
+            except (httpx.InvalidURL, UnicodeError) as error:
+                raise bad_url(ascii(str(error))) from error
+            await self._take_turn(progress)
+            token = REQUEST_CONTEXT.set(RequestContext(progress, max_bytes))
+            try:
+                return request, await self._transport.handle_async_request(request)
+            except _NotItsTurn:
+                continue
+            except (httpx.TransportError, OSError) as error:
+                raise _fetch_error(error, progress) from error
+            finally:
+                REQUEST_CONTEXT.reset(token)
+
+    async def _take_turn(self, progress: Progress) -> None:
+        turn = progress.turn
+        if turn is None:
+            return
+        # Without a bound: httpcore cannot wait once it has chosen the number of a stream.
+        first = turn.adopt(math.inf) if self._reports else turn.is_call()
+        if not first:
+            await progress.wait_for_turn()
+            if not self._reports:
+                turn.start()
 
     async def release(self, body: ResponseBody) -> None:
         """Close a response, whether its body was read or not."""
@@ -132,7 +167,7 @@ class HttpxAdapter:
     ) -> httpx.Request:
         # With a Host field httpx does not decode the name, which would fail for half of the emoji.
         fields = merged(self._requests.with_cookies(url, self._requests.fields(target)), added)
-        extensions: dict[str, Any] = {"trace": _tracing(progress)}
+        extensions: dict[str, Any] = {"trace": _tracing(progress, self._reports)}
         if httpx.URL(url).raw_path != target.target.encode():
             # Only if httpx would change the target: a client's proxy needs the whole URL.
             extensions["target"] = target.target.encode()
@@ -174,13 +209,24 @@ class ClientTransport(httpx.AsyncBaseTransport):
             response.headers = httpx.Headers(others)
 
 
-def _tracing(progress: Progress) -> Any:
+def _tracing(progress: Progress, reports: bool) -> Any:
     """Return a function that sets the phase by httpcore's events; other transports have none."""
+    to_proxy = False
 
     async def trace(event: str, details: Any) -> None:  # noqa: ASYNC124 - httpcore awaits it
-        phase = _PHASES.get(event.partition(".")[2])
+        nonlocal to_proxy
+        name = event.partition(".")[2]
+        phase = _PHASES.get(name)
         if phase is not None and progress.received is None:
             progress.phase = phase
+        if reports and progress.turn is not None:
+            if name == "send_request_headers.started":
+                # The request for a tunnel goes to the proxy, not to the host.
+                to_proxy = details["request"].method == b"CONNECT"
+                if not to_proxy and not progress.turn.is_held:
+                    raise _NotItsTurn
+            elif name == "send_request_headers.complete" and not to_proxy:
+                progress.turn.start()
 
     return trace
 

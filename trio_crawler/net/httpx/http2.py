@@ -51,7 +51,7 @@ class Http2OrProxy:
             wire.dial, security, proxies, http2=http2, max_idle_origins=max_idle_origins
         )
         self._by_wire = WireAdapter(requests, wire)
-        self._by_httpx = HttpxAdapter(requests, self._transports)
+        self._by_httpx = HttpxAdapter(requests, self._transports, reports=True)
 
     async def ask(
         self, url: str, progress: Progress, max_bytes: int, added: Fields | None = None

@@ -1,0 +1,152 @@
+"""Turns: two requests to a host with a delay never start closer to each other than the delay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextvars import ContextVar
+
+import trio
+
+from trio_crawler.policy.host_state import HostLoad
+
+HOLD = 5.0
+"""Seconds for which a request that has not started keeps others from their turn."""
+
+
+class Pace:
+    """The turns at one host with a delay: at most one request holds the next one.
+
+    A request starts when its first byte is written. Until then it holds the turn, so that no other
+    one is chosen, and the delay begins when it has started. If it has not started after some
+    seconds, others may, and it waits for another turn. `moved` is called when the next start at
+    the host may have become earlier or later.
+    """
+
+    def __init__(self, load: HostLoad, moved: Callable[[], None]) -> None:
+        self.holder: Turn | None = None
+        self.latest: Turn | None = None
+        self.load = load
+        self.waiting = 0
+        self._until = -math.inf
+        self._moved = moved
+        self._lot = trio.lowlevel.ParkingLot()
+
+    @property
+    def opens(self) -> float:
+        """The time from which on the next turn may be taken."""
+        begins = self.load.last + self.load.delay
+        return begins if self.holder is None else max(begins, self._until)
+
+    def hold(self, turn: Turn, seconds: float) -> None:
+        """Give the turn to a request that is about to start, within so many seconds."""
+        self.holder = turn
+        self._until = trio.current_time() + max(self.load.delay, seconds)
+        self.change()
+
+    def start(self, turn: Turn) -> None:
+        """Record that a request starts at this moment."""
+        self.load.last = trio.current_time()
+        self.latest = turn
+        if self.holder is turn:
+            self.holder = None
+        self.change()
+        self._lot.unpark_all()
+
+    def change(self) -> None:
+        """Tell the scheduler from when on it may choose another job of the host."""
+        until = -math.inf if self.holder is None else self._until
+        self.load.taken = math.inf if self.waiting else until
+        self._moved()
+
+    async def wait(self) -> None:
+        """Wait until the next turn may be taken; the scheduler chooses no job meanwhile."""
+        self.waiting += 1
+        self.change()
+        try:
+            while (opens := self.opens) > trio.current_time():
+                with trio.move_on_at(opens):
+                    await self._lot.park()
+        finally:
+            self.waiting -= 1
+            self.change()
+
+
+class Turn:
+    """The turn of one job at its host. A fetch finds its own in `TURN`.
+
+    Without a `pace` the host has no delay, or none that is known: then no method waits, and only
+    the time of the start is recorded. `hurry` is the number of seconds after which the job is set
+    aside unless its response has begun.
+    """
+
+    __slots__ = ("_hold", "_load", "_pace", "_unwritten", "hurry", "scope")
+
+    def __init__(self, load: HostLoad, pace: Pace | None, hurry: float = math.inf) -> None:
+        self.hurry = hurry
+        self.scope = trio.CancelScope()
+        self._load = load
+        self._pace = pace
+        self._hold = HOLD
+        self._unwritten = False
+        if pace is not None:
+            pace.hold(self, HOLD)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the request may start at this moment."""
+        return self._pace is None or self._pace.holder is self
+
+    async def wait(self) -> None:
+        """Wait until the request may start; a checkpoint only if it must wait."""
+        if self._pace is None or self.is_held:
+            return
+        left = self.scope.deadline - trio.current_time()
+        self.scope.deadline = math.inf
+        await self._pace.wait()
+        self._pace.hold(self, self._hold)
+        self.scope.deadline = trio.current_time() + left
+
+    def call(self) -> None:
+        """Record that the fetch is called: this is the start, unless the fetch adopts the turn."""
+        self.scope.deadline = trio.current_time() + self.hurry
+        self._unwritten = True
+        self.start()
+
+    def is_call(self) -> bool:
+        """Return whether the call counts as the start of this request: it is the first one."""
+        first, self._unwritten = self._unwritten, False
+        return first
+
+    def adopt(self, seconds: float = HOLD) -> bool:
+        """Take the call back as the start: the fetch waits before each first byte, and reports it.
+
+        It holds its turn for so many `seconds`. Returns whether it does now.
+        """
+        first, self._hold = self.is_call(), seconds
+        pace = self._pace
+        if first and pace is not None and pace.holder is None and pace.latest is self:
+            pace.hold(self, seconds)
+        return self.is_held
+
+    def start(self) -> None:
+        """Record that the first byte of the request was written."""
+        self._load.last = trio.current_time()
+        if self._pace is not None:
+            self._pace.start(self)
+
+    def answer(self) -> None:
+        """Record that the response has begun: the job is not set aside any more."""
+        self.scope.deadline = math.inf
+
+    def end(self) -> None:
+        """Record that the job is answered: a request that never started counts as started now."""
+        if self._pace is not None and self._pace.holder is self:
+            self._pace.start(self)
+
+
+TURN: ContextVar[Turn | None] = ContextVar("TURN", default=None)
+"""The turn of the job that this task fetches; None if the host has no delay.
+
+A context variable, so that it gets through fetches that wrap others.
+"""
