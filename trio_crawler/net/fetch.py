@@ -51,8 +51,8 @@ class HttpFetch(Fetcher):
 
     `user_agent`, which is also an attribute of the fetch, is sent to every server; so is
     `contact`, an e-mail address, in From. `headers` and `auth` (user, password) are sent only to
-    the origins of `seeds`. `cookies` stores and sends cookies; without a `CookieStore` there are
-    no cookies.
+    the origins of `seeds`. `cookies` stores and sends cookies, but stores none of a robots.txt;
+    without a `CookieStore` there are no cookies.
 
     The fetch connects only to public addresses, to those of `seeds`, and to those in
     `allow_private` (`10.0.0.0/8`, `192.168.1.7`). Certificates are verified against the list of
