@@ -15,6 +15,7 @@ from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.exit import WRONG_USAGE, close, complain, guarded
 from trio_crawler.cli.exports import Export, exports, in_place
 from trio_crawler.cli.options import NORMAL, CrawlOptions
+from trio_crawler.cli.places import PRIVATE_DIRECTORY
 from trio_crawler.cli.signals import Ending
 from trio_crawler.cli.sink import is_plain
 from trio_crawler.cli.terminal import Screen
@@ -70,13 +71,15 @@ def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> _Files:
     if archive is not None and plan.warc is not None and not lasting:
         warc = plan.warc
         parts = (warc.records, warc.head())
-        export = in_place("--warc", archive, *parts, tail=warc.rest, costly=True)
+        # Answers to a login may be in it.
+        export = in_place("--warc", archive, *parts, tail=warc.rest, costly=True, private=True)
         live.append(stack.enter_context(export))
     if options.directory is not None and paths:
         # An export may be in the directory itself. If that cannot be made, the store says why.
         with suppress(OSError):
-            Path(options.directory).mkdir(parents=True, exist_ok=True)
-    drafts = [stack.enter_context(draft) for draft in exports(paths, whole=not lasting)]
+            Path(options.directory).mkdir(PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+    files = exports(paths, options.directory, whole=not lasting)
+    drafts = [stack.enter_context(draft) for draft in files]
     return _Files(live, drafts) if lasting else _Files(live + drafts, [])
 
 

@@ -49,7 +49,7 @@ class CrawlDirectory:
         self._archive: Stream | None = None
         if options.warc is not None and warc is not None:
             parts = (warc.records, warc.head, warc.rest)
-            self._archive = frontier.stream(options.warc, *parts)
+            self._archive = frontier.stream(options.warc, *parts, private=True)
             self._streams.append(self._archive)
         with History(frontier.directory) as history:
             # These two are streams of this run, and so files of the crawl.

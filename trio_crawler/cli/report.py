@@ -34,7 +34,7 @@ def _run(options: ReportOptions) -> int:
         protect_crawl_files(history, options)
         paths = {flag: path for flag, (path, _) in requested(options).items()}
         try:
-            files = [stack.enter_context(export) for export in exports(paths)]
+            files = [stack.enter_context(export) for export in exports(paths, options.directory)]
         except OSError as error:
             complain(f"cannot write {error.filename}: {error.strerror}")
             return WRONG_USAGE

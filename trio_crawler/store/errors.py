@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,7 +94,11 @@ _FILE = {
     errno.EEXIST: "give another path",
     errno.ENOENT: "give another path",
     errno.EIO: f"check the disk, {_RESUME}",
+    errno.ENXIO: "it must be a plain file: move it away, or give another path",
 }
+# What O_NOFOLLOW says of a link; EMLINK on FreeBSD, EFTYPE on NetBSD.
+_LINK = {errno.ELOOP, errno.EMLINK, getattr(errno, "EFTYPE", errno.ELOOP)}
+_AWAY = "move it away, or give another path"
 
 
 def database_error(path: Path, error: sqlite3.Error) -> StoreError:
@@ -109,10 +114,29 @@ def database_error(path: Path, error: sqlite3.Error) -> StoreError:
 def file_error(path: Path, error: OSError) -> StoreError:
     """Return the StoreError for an error of a file or a directory."""
     wrong = error.strerror or str(error)
+    if error.errno in _LINK and os.path.islink(path):
+        return link_error(path)
     if error.errno in (errno.EEXIST, errno.ENOTDIR):
         wrong = "there is a file where a directory should be"
     remedy = _FILE.get(error.errno or 0, f"check the file and its disk, {_RESUME}")
     return StoreError(f"{printable(path)}: {wrong}: {remedy}")
+
+
+def link_error(path: Path) -> StoreError:
+    """Return the StoreError for a symbolic link in the place of a file."""
+    wrong = "it is a symbolic link, which is not followed"
+    return StoreError(f"{printable(path)}: {wrong}: remove it, or give another path")
+
+
+def check_plain(path: Path, about: os.stat_result, *, to_write: bool) -> None:
+    """Raise StoreError unless a file is plain, and, `to_write`, has no second name."""
+    if stat.S_ISLNK(about.st_mode):
+        raise link_error(path)
+    if not stat.S_ISREG(about.st_mode):
+        raise StoreError(f"{printable(path)}: it is not a plain file: {_AWAY}")
+    if to_write and about.st_nlink > 1:
+        wrong = "it is a hard link, and the file would change under its other name too"
+        raise StoreError(f"{printable(path)}: {wrong}: {_AWAY}")
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store import runs
 from trio_crawler.store.database import Database
 from trio_crawler.store.errors import StoreError, file_errors, printable
-from trio_crawler.store.files import Lock
+from trio_crawler.store.files import PRIVATE_DIRECTORY, Lock
 from trio_crawler.store.opening import BUSY_TIMEOUT, open_to_write
 from trio_crawler.store.streams import Stream, StreamSet
 from trio_crawler.store.walk import Walk, stored_facts, stored_robots
@@ -64,7 +64,8 @@ class Store:
         """
         path = Path(directory)
         with file_errors(path):
-            path.mkdir(parents=True, exist_ok=True)
+            # A directory that exists keeps its permissions.
+            path.mkdir(PRIVATE_DIRECTORY, parents=True, exist_ok=True)
         with ExitStack() as on_error:
             lock = Lock(path)
             on_error.callback(lock.release)
@@ -115,12 +116,14 @@ class Store:
         encode: Callable[[Outcome], bytes],
         head: Callable[[], bytes] = bytes,
         rest: Callable[[], bytes] = bytes,
+        *,
+        private: bool = False,
     ) -> Stream:
         """Open a file whose records are written together with their outcomes; see `Stream`.
 
         A file that exists and does not belong to this crawl is not touched.
         """
-        return self._streams.open(path, encode, head, rest)
+        return self._streams.open(path, encode, head, rest, private=private)
 
     def write(self, batch: Batch) -> None:
         """Write a batch: its streams, then everything else in one transaction.
