@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from trio_crawler import Crawler, report
+from trio_crawler import Crawler, StoreError, report
 from trio_crawler.cli.build import Plan, planned
 from trio_crawler.cli.declaration import requested
-from trio_crawler.cli.exit import WRONG_USAGE, close, complain, guarded
+from trio_crawler.cli.exit import FAULT, WRONG_USAGE, close, complain, first, guarded, refused
 from trio_crawler.cli.exports import Export, exports, in_place
 from trio_crawler.cli.options import NORMAL, CrawlOptions
 from trio_crawler.cli.places import PRIVATE_DIRECTORY
@@ -46,6 +46,9 @@ async def _main(options: CrawlOptions) -> int:
         crawl = _Crawl(options, plan, screen, files)
         await crawl.run()
     return crawl.close()
+
+
+_FAILED = "its directory failed"
 
 
 class _Files:
@@ -96,6 +99,7 @@ class _Crawl:
         self._crawler: Crawler | None = None
         self._wire: WireStatistics | None = None
         self._changes = ""
+        self._failed: StoreError | None = None
 
     async def run(self) -> None:
         """Crawl, and write the files."""
@@ -104,12 +108,21 @@ class _Crawl:
             for export in self._files.live:
                 nursery.start_soon(export.sink.drain)
             with self._ending.scope:
-                await self._crawl(nursery)
+                await self._crawl_or_fail(nursery)
             with self._ending.close():
                 await self._finish_files()
             nursery.cancel_scope.cancel("the crawl is over")
             # Before everything is closed.
             self._wire = fetch.statistics().wire
+
+    async def _crawl_or_fail(self, nursery: trio.Nursery) -> None:
+        """Crawl; if the directory fails in the middle, what came until then is reported."""
+        try:
+            await self._crawl(nursery)
+        except* StoreError as group:
+            if self._crawler is None:
+                raise
+            self._failed = first(group)
 
     async def _crawl(self, nursery: trio.Nursery) -> None:
         plan = self._plan
@@ -159,7 +172,7 @@ class _Crawl:
     async def _finish_files(self) -> None:
         """Write what can be written only after the crawl."""
         directory, late = self._options.directory, self._files.late
-        if directory is not None and self._crawler is not None:
+        if directory is not None and self._crawler is not None and self._failed is None:
             from trio_crawler.cli.report import changes, write
 
             if late:
@@ -183,7 +196,7 @@ class _Crawl:
             crawler.statistics(),
             options.workers,
             seeds=crawler.plan.seeds,
-            ended=self._ending.phrase,
+            ended=self._ending.phrase or (_FAILED if self._failed else ""),
             insecure=self._plan.insecure_hosts,
             wire=self._wire,
             politeness=crawler.plan.politeness,
@@ -195,7 +208,12 @@ class _Crawl:
         )
         text = self._report.text(facts)
         whole = "\n\n".join(filter(None, (text, self._changes)))
-        return close(self._report, whole, self._files.all, self._ending.signal)
+        status = close(self._report, whole, self._files.all, self._ending.signal)
+        if self._failed is None:
+            return status
+        # Not the status of a directory that is refused: this crawl has begun.
+        refused(self._failed)
+        return status if self._ending.signal else FAULT
 
 
 def _spent(crawler: Crawler) -> int:

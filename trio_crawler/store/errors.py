@@ -82,6 +82,10 @@ _DATABASE = {
         "give another directory, or move the file away",
     ),
 }
+# SQLITE_TOOBIG, SQLITE_MISMATCH. Other strange values have no code of their own.
+_DAMAGE = {18, 20}
+_STRANGE = ("Could not decode to UTF-8", "integer overflow")
+_LONGEST = 200
 _FILE = {
     errno.ENOSPC: f"free some space, {_RESUME}",
     errno.EDQUOT: f"free some space, {_RESUME}",
@@ -104,11 +108,25 @@ _AWAY = "move it away, or give another path"
 def database_error(path: Path, error: sqlite3.Error) -> StoreError:
     """Return the StoreError for an error of a database."""
     # An error that the module sqlite3 itself raises has no code.
-    known = _DATABASE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+    code, text = getattr(error, "sqlite_errorcode", 0) & 0xFF, _brief(str(error))
+    if code in _DAMAGE or text.startswith(_STRANGE):
+        return damage_error(path, text)
+    known = _DATABASE.get(code)
     if known is None:
-        return StoreError(f"{printable(path)}: {error}: check the file and its disk, {_RESUME}")
+        return StoreError(f"{printable(path)}: {text}: check the file and its disk, {_RESUME}")
     wrong, remedy = known
-    return StoreError(f"{printable(path)}: {wrong} ({error}): {remedy}")
+    return StoreError(f"{printable(path)}: {wrong} ({text}): {remedy}")
+
+
+def damage_error(path: Path, what: str) -> StoreError:
+    """Return the StoreError for a database that has what no crawl has written."""
+    wrong, remedy = _DATABASE[11]
+    return StoreError(f"{printable(path)}: {wrong} ({_brief(what)}): {remedy}")
+
+
+def _brief(text: str) -> str:
+    """Return a message that may quote what is stored, as a short line."""
+    return printable(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...")
 
 
 def file_error(path: Path, error: OSError) -> StoreError:

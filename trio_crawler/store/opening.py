@@ -17,6 +17,7 @@ from trio_crawler.store.database import Database
 from trio_crawler.store.errors import (
     StoreError,
     check_plain,
+    damage_error,
     database_error,
     file_error,
     file_errors,
@@ -152,6 +153,8 @@ def _store_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise database_error(path, error) from error
+    except UnicodeDecodeError as error:
+        raise damage_error(path, str(error)) from error
     except OSError as error:
         raise file_error(path, error) from error
 
@@ -166,7 +169,8 @@ def open_to_read(directory: Path) -> Database:
         raise StoreError(
             f"{printable(directory)}: there is no crawl in it: give the directory of a crawl"
         )
-    database = _connect_to_read(path)
+    with _store_errors(path):
+        database = _connect_to_read(path)
     try:
         version = read_version(database)
         if not version or not database.row("SELECT count(*) FROM walks")[0]:
@@ -188,12 +192,9 @@ def _connect_to_read(path: Path) -> Database:
         return _connect(path, "mode=ro")
     except sqlite3.Error as error:
         if not _is_not_writable(error):
-            raise database_error(path, error) from error
-    try:
-        # To read a log SQLite creates an index file, which a read-only directory prevents.
-        return _open_copy(path) if _has_log(path) else _connect(path, "immutable=1")
-    except sqlite3.Error as error:
-        raise database_error(path, error) from error
+            raise
+    # To read a log SQLite creates an index file, which a read-only directory prevents.
+    return _open_copy(path) if _has_log(path) else _connect(path, "immutable=1")
 
 
 def _is_not_writable(error: sqlite3.Error) -> bool:
@@ -247,7 +248,7 @@ def _connect(path: Path, how: str) -> Database:
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
-        with suppress(sqlite3.Error):
+        with suppress(sqlite3.Error, UnicodeDecodeError):
             connection.close()
         raise
     return Database(path, connection)

@@ -7,11 +7,13 @@ import stat
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from trio_crawler.arguments import check_callable, check_flag, check_kind, check_path, check_whole
 from trio_crawler.model import Outcome
 from trio_crawler.store import opening
 from trio_crawler.store.database import Database
+from trio_crawler.store.decoding import Count
 from trio_crawler.store.errors import (
     InUse,
     StoreError,
@@ -224,6 +226,9 @@ class Stream:
             self._file = -1
 
 
+_ROW: Any = tuple[Count | None, bytes | None, int, int]
+
+
 class StreamSet:
     """The streams of one run, and their rows in the database.
 
@@ -257,7 +262,7 @@ class StreamSet:
                 f"{printable(path)}: it is a file of the crawl itself: give another path"
             )
         sql = "SELECT length, tail, behind, closed FROM streams WHERE path = ?"
-        found = self._database.rows(sql, name)
+        found = self._database.read(_ROW, sql, name)
         length, tail, behind, closed = found[0] if found else (None, None, False, False)
         if behind:
             raise StoreError(
@@ -323,7 +328,9 @@ class StreamSet:
     def roll_back(self) -> None:
         """Cut the streams back to their lengths in the database, if it can be read."""
         try:
-            lengths: dict[str, int] = dict(self._database.rows("SELECT path, length FROM streams"))
+            lengths = dict(
+                self._database.read(tuple[str, int], "SELECT path, length FROM streams")
+            )
         except StoreError:
             return
         for name, stream in self._streams.items():
