@@ -61,6 +61,15 @@ def test_a_draft_that_is_planted_is_left_alone_and_named(tmp_path, capsys, flag,
     assert not path.exists()
 
 
+def test_no_name_is_no_file(tmp_path, capsys, monkeypatch):
+    (tmp_path / "in").mkdir()
+    monkeypatch.chdir(tmp_path / "in")
+    for path in ("", ".", str(tmp_path)):
+        assert here("--csv", path, "http://127.0.0.1:9/") == 2
+        assert capsys.readouterr().err.startswith(f"trio-crawler: cannot write --csv {path}: ")
+    assert [each.name for each in tmp_path.iterdir()] == ["in"]
+
+
 def test_a_draft_that_a_killed_crawl_has_left_is_used_again(tmp_path):
     (tmp_path / "x.csv.part").write_text("old" * 10_000)
     with threaded_raw_server(SITE) as server:

@@ -152,7 +152,7 @@ class Draft:
         self._path = place_of(path)
         self._written = f"{self._path}.part"
         self._claim: _Claim | None = None
-        if is_plain(path) and not os.path.isdir(path):
+        if is_plain(path) and not os.path.isdir(self._path):
             self.file, self._claim = _claimed(self._written, mode)
         else:
             self.file = opened(path)

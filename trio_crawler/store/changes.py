@@ -174,8 +174,7 @@ def _rejected(database: Database, walk: Walk, urls: set[str]) -> dict[str, str]:
     for portion in walk.rejected():
         with database.store_errors():
             links = [link for text in portion for link in decoded(_REJECTED, text)]
-            for link in links:
-                url, reason = checked(tuple[str, str], link[:2])
+            for url, reason in checked(list[tuple[str, str]], [link[:2] for link in links]):
                 if url in urls:
                     reasons.setdefault(url, reason)
     return reasons

@@ -81,7 +81,7 @@ class Database:
         """Whether the file is not as SQLite and this format make it; it is read as a whole."""
         try:
             (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-            if version == schema.VERSION and _columns(self._connection) != _own_columns():
+            if (version == schema.VERSION) != (_columns(self._connection) == _own_columns()):
                 return True
             return self._connection.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]
         except _ERRORS:

@@ -15,6 +15,8 @@ from msgspec import Meta
 _T = TypeVar("_T")
 
 Count = Annotated[int, Meta(ge=0)]
+Number = Annotated[int, Meta(ge=0, le=2**53)]
+"""A number after which there are others."""
 Time = Annotated[float, Meta(ge=0, le=250_000_000_000)]
 """Seconds since 1970, up to the last year that `datetime` knows."""
 Url = Annotated[str, Meta(pattern=r"^https?://[^/]+/")]

@@ -225,6 +225,8 @@ def _open_copy(path: Path) -> Database:
             if _log(path).exists():
                 shutil.copyfile(_log(path), _log(copy))
         database = _connect(copy, "mode=rw")
+        # Errors name the file that the user has.
+        database.path = path
         on_error.callback(database.close)
         if (version := read_version(database)) < schema.VERSION:
             with database.transaction():

@@ -14,7 +14,7 @@ import msgspec
 from trio_crawler.model import Fault, Phase, Purpose, Reason
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store.database import Database, Row
-from trio_crawler.store.decoding import Time, checked, parsed
+from trio_crawler.store.decoding import Number, Time, checked, parsed
 from trio_crawler.store.errors import DifferentCrawl, StoreError, printable
 from trio_crawler.store.walk import Walk, last_number
 
@@ -84,7 +84,7 @@ def begin(
 
 
 def _choose_walk(database: Database, refresh: bool) -> int:
-    (last,) = database.read_one(tuple[int | None], "SELECT max(walk) FROM walks")
+    (last,) = database.read_one(tuple[Number | None], "SELECT max(walk) FROM walks")
     if last is None:
         return _begin_walk(database, 1)
     if not refresh:

@@ -5,11 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import httpx
 import msgspec
-from msgspec import Meta
 
 from trio_crawler.model import (
     Listing,
@@ -30,6 +29,7 @@ from trio_crawler.store.decoding import (
     Count,
     Digest,
     Latin1,
+    Number,
     Origin,
     Time,
     Url,
@@ -55,7 +55,7 @@ _KINDS: tuple[tuple[str, str, Any, MakeOutcome], ...] = (
     ("failure_", f"{rows.FAILURE}, exact", rows.FAILURE_ROW, rows.failure),
     ("skip_", "reason, NULL", rows.SKIP_ROW, rows.skipped),
 )
-_URL_ROW: Any = tuple[int, Url, int]
+_URL_ROW: Any = tuple[int, str, int]
 _WAITING_ROW: Any = tuple[
     int, Url, Literal["page", "sitemap"], Count, int, str | None, float | None, Count
 ]
@@ -210,7 +210,7 @@ class Walk:
         )
         stored = self._database.rows(sql, after, last)
         with self._database.store_errors():
-            return [_outcome(row, kind, make) for row in stored]
+            return _outcomes(stored, kind, make)
 
     def hops(self) -> Iterator[tuple[str, str]]:
         """Yield URL and target of each redirect that was itself the target of a redirect."""
@@ -309,7 +309,7 @@ _HEADERS = msgspec.json.Decoder(list[tuple[Latin1, Latin1]])
 
 
 _OUTCOME_TABLES = ("page_", "redirect_", "failure_", "skip_")
-_LAST_ROW: Any = tuple[Annotated[int, Meta(ge=0, le=2**53)], int]
+_LAST_ROW: Any = tuple[Number, int]
 
 
 def last_number(database: Database) -> int:
@@ -322,7 +322,7 @@ def last_number(database: Database) -> int:
     with database.store_errors():
         if ended > number:
             raise BadRow(f"an outcome of URL {ended}, but {number} URLs")
-    return number
+    return int(number)
 
 
 def stored_robots(database: Database) -> Iterator[tuple[str, float, Response]]:
@@ -335,12 +335,16 @@ def stored_robots(database: Database) -> Iterator[tuple[str, float, Response]]:
         yield origin, fetched, Response(status, httpx.Headers(fields), body)
 
 
-def _outcome(
-    row: Row, kind: Any, make: Callable[[str, int, str | None, rows.Values], _O]
-) -> tuple[int, _O]:
-    originals = rows.merge_exact(row[4:-1], row[-1])
-    number, url, depth, referrer, *values = checked(kind, (*row[:4], *originals))
-    return number, make(url, depth, referrer, tuple(values))
+def _outcomes(
+    stored: list[Row], kind: Any, make: Callable[[str, int, str | None, rows.Values], _O]
+) -> list[tuple[int, _O]]:
+    originals = [
+        row[:-1] if row[-1] is None else (*row[:4], *rows.merge_exact(row[4:-1], row[-1]))
+        for row in stored
+    ]
+    # ▶ All at once: to check each row alone takes 20 us more.
+    found: Any = checked(list[kind], originals)
+    return [(row[0], make(row[1], row[2], row[3], row[4:])) for row in found]
 
 
 def _sitemap(row: Row) -> Sitemap:
@@ -372,7 +376,7 @@ def stored_facts(database: Database, number: int) -> tuple[str, int, Facts] | No
     )
     for row in database.rows(sql, number):
         with database.store_errors():
-            found, page = _outcome(row[:4] + row[5:], rows.PAGE_ROW, rows.page)
+            ((found, page),) = _outcomes([row[:4] + row[5:]], rows.PAGE_ROW, rows.page)
             digest = checked(Digest, row[4])
         return page.url, found, _facts(page, digest)
     return None
