@@ -55,7 +55,7 @@ _KINDS: tuple[tuple[str, str, Any, MakeOutcome], ...] = (
     ("failure_", f"{rows.FAILURE}, exact", rows.FAILURE_ROW, rows.failure),
     ("skip_", "reason, NULL", rows.SKIP_ROW, rows.skipped),
 )
-_URL_ROW: Any = tuple[int, str, int]
+_URL_ROW: Any = tuple[int, Url, int]
 _WAITING_ROW: Any = tuple[
     int, Url, Literal["page", "sitemap"], Count, int, str | None, float | None, Count
 ]
