@@ -184,7 +184,7 @@ async def streamed(tmp_path: Path, **given: Any) -> Any:
         async with Crawler([HOME], fetch=Web({}), frontier=frontier).outcomes() as outcomes:
             async for outcome in outcomes:
                 stream.add(outcome)
-    return files(tmp_path)
+    return files(tmp_path), (tmp_path / given.get("path", "lines")).stat().st_mode
 
 
 def files(directory: Path) -> dict[str, bytes]:
@@ -207,7 +207,7 @@ def stream(tmp_path: Path, **given: Any) -> Any:
         return str(error)
     made.append(made.records([b"one"]))  # type: ignore[list-item]
     made.close()
-    return made.path.name, made.path.read_bytes()
+    return made.path.name, made.path.read_bytes(), made.path.stat().st_mode
 
 
 # The parts of a frontier.
@@ -353,13 +353,14 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     }),
     "SqliteFrontier.stream": (streamed, {
         "path": "other", "encode": lambda outcome: b"other\n", "head": lambda: b"head\n",
-        "rest": lambda: b"rest\n",
+        "rest": lambda: b"rest\n", "private": True,
     }),
     "History": (history, {"directory": "other"}),
     "Stream": (stream, {
         "path": "other", "committed": 3, "tail": (sha1(b"old").digest(), OLD),
         "encode": bytes.title, "head": lambda: b"head", "rest": lambda: b"rest",
         "closed": (True, {**OLD, "committed": 2, "tail": sha1(b"ol").digest()}),
+        "private": True,
     }),
     "Hosts": (hosts, {
         "plan": Plan(politeness=Politeness(robots=False)), "end": lambda reason: None,

@@ -464,8 +464,11 @@ def test_a_stream_that_is_gone_in_the_middle_ends_the_crawl_with_one_line(crawle
             os.unlink(lines)
             gate.open()
             out, err = ended(process, patience=10)
-        assert (process.returncode, out) == (1, "")
+        assert process.returncode == 1
         assert re.fullmatch(rf"trio-crawler: {lines}: .+\n", err)
+        # The report of what came until then.
+        assert f"  {server.url}slow\n" in out
+        assert "\nEnded early: its directory failed\n" in out
         # What is gone is asked for: with another file the crawl goes on.
         again = crawl(*words[:-1], f"{lines}.2", server.url)
     assert (again.returncode, again.stderr) == (0, "")

@@ -118,16 +118,6 @@ def test_a_full_disk_is_status_1_and_one_line_and_the_report_is_still_printed():
     assert "\nadmitted " in result.stdout
 
 
-def test_a_symbolic_link_is_followed(tmp_path):
-    real, link = tmp_path / "real.csv", tmp_path / "link.csv"
-    real.write_text("old")
-    link.symlink_to(real)
-    with threaded_raw_server({"/": html()}) as server:
-        crawl("--csv", str(link), server.url)
-    assert link.is_symlink()
-    assert [row["url"] for row in table(real.read_text())] == [server.url]
-
-
 def test_a_warc_file_holds_what_was_sent_and_received(tmp_path):
     path = tmp_path / "site.warc"
     with threaded_raw_server(SITE) as server:
@@ -159,7 +149,7 @@ three_a_file = partial(sitemap_parts, max_urls=3)
 
 def written(path: Path, count: int) -> None:
     """Write a sitemap of so many pages, three to a file."""
-    sitemaps = SitemapFiles(str(path), three_a_file)
+    sitemaps = SitemapFiles(str(path), split=three_a_file)
     with sitemaps.file:
         sitemaps.file.write(entries(count))
     sitemaps.keep()
@@ -184,7 +174,7 @@ def test_a_sitemap_of_as_many_pages_as_fit_is_one_file(tmp_path):
 def test_a_sitemap_that_cannot_be_finished_leaves_what_was_there(tmp_path, monkeypatch):
     path = tmp_path / "s.xml"
     path.write_text("old")
-    sitemaps = SitemapFiles(str(path), three_a_file)
+    sitemaps = SitemapFiles(str(path), split=three_a_file)
     with sitemaps.file:
         sitemaps.file.write(entries(7))
 

@@ -95,6 +95,21 @@ def test_a_cookie_that_is_not_ascii_comes_back_byte_for_byte():
     assert b"\r\nCookie: a=\xe9\xc3\xa9\r\n" in requests(server)[1].head
 
 
+def test_cookies_of_a_robots_txt_are_not_kept_and_the_archive_has_what_was_sent(tmp_path):
+    cookie = {"Set-Cookie": f"id={SECRET}; Path=/"}
+    moved = reply(302, cookie | {"Location": "/rules.txt"})
+    site = {"/robots.txt": moved, "/": html()}
+    site["/rules.txt"] = reply(headers=cookie, body=b"User-agent: *")
+    directory, archive = tmp_path / "crawl", tmp_path / "site.warc"
+    with threaded_raw_server(site) as server:
+        crawl("--cookies", "-o", str(directory), "--warc", str(archive), server.url)
+    assert server.targets == ["/robots.txt", "/rules.txt", "/"]
+    assert sent(server, "cookie") == [None, None, None]
+    assert archive.read_bytes().count(SECRET.encode()) == 2
+    for path in directory.iterdir():
+        assert SECRET.encode() not in path.read_bytes(), path
+
+
 def test_without_the_option_no_cookie_is_kept():
     with threaded_raw_server({"/": GREETING, "/a": html(), "/b": html()}) as server:
         crawl(server.url)

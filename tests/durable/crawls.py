@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 ENDED = "Finished "
 """What stands in the report of a crawl that has come to an end, well or stopped."""
 
+FAILED = "Ended early: its directory failed"
 LONGEST = 120.0
 
 
@@ -44,7 +45,7 @@ class Run:
     @property
     def whole(self) -> bool:
         """Tell whether the crawl came to its end in this run."""
-        return self.status in (0, 1) and ENDED in self.out
+        return self.status in (0, 1) and ENDED in self.out and FAILED not in self.out
 
 
 @dataclass

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from cli.command import wait_until
-from durable.crawls import Durable, Run, assert_completed, assert_equal
+from durable.crawls import FAILED, Durable, Run, assert_completed, assert_equal
 from durable.server import Served, served
 from durable.site import Site
 from durable.strike import ENDS_WITHIN, one_line
@@ -32,6 +32,11 @@ def assert_refused(run: Run, *words: str, since: float | None = None, status: in
     assert all(word in run.err.lower() for word in words), run.err
     begun = run.begun if since is None else since
     assert run.begun + run.seconds - begun < ENDS_WITHIN
+
+
+def has_reported(run: Run) -> bool:
+    """Whether a run that its directory has ended told what it had until then."""
+    return FAILED in run.out and "\nadmitted " in run.out
 
 
 def test_a_second_crawl_in_a_directory_refuses_and_the_first_is_unharmed(
@@ -61,10 +66,11 @@ def test_a_crawl_whose_database_is_locked_by_another_program_is_refused_until_it
         started.killed()
     with closing(sqlite3.connect(crawl.directory / "crawl.sqlite", timeout=10)) as other:
         other.isolation_level = None
-        other.execute("BEGIN IMMEDIATE")
+        other.execute("BEGIN EXCLUSIVE")
         since = time.monotonic()
         run = started.ended() if begun else crawl.run()
         assert_refused(run, "locked", since=since)
+        assert has_reported(run) is begun
         other.execute("ROLLBACK")
     assert_completed(crawl, outcomes)
 
@@ -74,8 +80,10 @@ def test_a_crawl_whose_files_may_not_grow_ends_with_one_line_and_is_resumed(
 ):
     server.begin(tmp_path / "log")
     crawl = Durable(server, tmp_path)
-    for largest in (1_000, 120_000):
-        assert_refused(crawl.run(largest=largest), str(tmp_path))
+    for largest in (1_000, 120_000, 300_000):
+        run = crawl.run(largest=largest)
+        assert_refused(run, str(tmp_path))
+    assert has_reported(run)
     assert_completed(crawl, outcomes)
 
 
@@ -104,7 +112,9 @@ def test_a_crawl_on_a_full_disk_ends_with_one_line_and_is_resumed(
     server.begin(tmp_path / "log")
     with disk(tmp_path / "disk", size) as home:
         crawl = Durable(server, tmp_path / "runs", kept=home)
-        assert_refused(crawl.run(), str(home), "space")
+        run = crawl.run()
+        assert_refused(run, str(home), "space")
+        assert has_reported(run) is (size != "64k")
         remount(home, "size=100m")
         assert_completed(crawl, outcomes)
 

@@ -264,6 +264,10 @@ def test_a_directory_that_cannot_be_written_is_refused_but_can_be_read(tmp_path,
     for path in (tmp_path, *tmp_path.parents):
         if path.stat().st_uid == os.getuid() and str(path).startswith(f"{gettempdir()}/"):
             path.chmod(0o755)
+    # As somebody has it who lets others read.
+    directory.chmod(0o755)
+    for path in directory.iterdir():
+        path.chmod(0o644)
     done = subprocess.run(
         [sys.executable, "-c", READ_ONLY, directory], capture_output=True, text=True
     )

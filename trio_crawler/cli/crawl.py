@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 
 import trio
 
-from trio_crawler import Crawler, report
+from trio_crawler import Crawler, StoreError, report
 from trio_crawler.cli.build import Plan, planned
 from trio_crawler.cli.declaration import requested
-from trio_crawler.cli.exit import WRONG_USAGE, close, complain, guarded
+from trio_crawler.cli.exit import FAULT, WRONG_USAGE, close, complain, first, guarded, refused
 from trio_crawler.cli.exports import Export, exports, in_place
 from trio_crawler.cli.options import NORMAL, CrawlOptions
+from trio_crawler.cli.places import PRIVATE_DIRECTORY
 from trio_crawler.cli.signals import Ending
 from trio_crawler.cli.sink import is_plain
 from trio_crawler.cli.terminal import Screen
@@ -24,6 +25,8 @@ from trio_crawler.report import Report, one_line
 
 if TYPE_CHECKING:
     from trio_crawler.cli.directory import CrawlDirectory
+
+_FAILED = "its directory failed"
 
 
 def run(options: CrawlOptions) -> int:
@@ -90,13 +93,15 @@ def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> _Files:
     if archive is not None and plan.warc is not None and not lasting:
         warc = plan.warc
         parts = (warc.records, warc.head())
-        export = in_place("--warc", archive, *parts, tail=warc.rest, costly=True)
+        # Answers to a login may be in it.
+        export = in_place("--warc", archive, *parts, tail=warc.rest, costly=True, private=True)
         live.append(stack.enter_context(export))
     if options.directory is not None and paths:
         # An export may be in the directory itself. If that cannot be made, the store says why.
         with suppress(OSError):
-            Path(options.directory).mkdir(parents=True, exist_ok=True)
-    drafts = [stack.enter_context(draft) for draft in exports(paths, whole=not lasting)]
+            Path(options.directory).mkdir(PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+    files = exports(paths, options.directory, whole=not lasting)
+    drafts = [stack.enter_context(draft) for draft in files]
     return _Files(live, drafts) if lasting else _Files(live + drafts, [])
 
 
@@ -113,6 +118,7 @@ class _Crawl:
         self._crawler: Crawler | None = None
         self._wire: WireStatistics | None = None
         self._changes = ""
+        self._failed: StoreError | None = None
 
     async def run(self) -> None:
         """Crawl, and write the files."""
@@ -121,12 +127,21 @@ class _Crawl:
             for export in self._files.live:
                 nursery.start_soon(export.sink.drain)
             with self._ending.scope:
-                await self._crawl(nursery)
+                await self._crawl_or_fail(nursery)
             with self._ending.close():
                 await self._finish_files()
             nursery.cancel_scope.cancel("the crawl is over")
             # Before everything is closed.
             self._wire = fetch.statistics().wire
+
+    async def _crawl_or_fail(self, nursery: trio.Nursery) -> None:
+        """Crawl; if the directory fails in the middle, what came until then is reported."""
+        try:
+            await self._crawl(nursery)
+        except* StoreError as group:
+            if self._crawler is None:
+                raise
+            self._failed = first(group)
 
     async def _crawl(self, nursery: trio.Nursery) -> None:
         plan = self._plan
@@ -176,7 +191,7 @@ class _Crawl:
     async def _finish_files(self) -> None:
         """Write what can be written only after the crawl."""
         directory, late = self._options.directory, self._files.late
-        if directory is not None and self._crawler is not None:
+        if directory is not None and self._crawler is not None and self._failed is None:
             from trio_crawler.cli.report import changes, write
 
             if late:
@@ -201,7 +216,7 @@ class _Crawl:
             options.workers,
             workers_chosen=options.workers_chosen,
             seeds=crawler.plan.seeds,
-            ended=self._ending.phrase,
+            ended=self._ending.phrase or (_FAILED if self._failed else ""),
             insecure=self._plan.insecure_hosts,
             wire=self._wire,
             politeness=crawler.plan.politeness,
@@ -213,7 +228,12 @@ class _Crawl:
         )
         text = self._report.text(facts)
         whole = "\n\n".join(filter(None, (text, self._changes)))
-        return close(self._report, whole, self._files.all, self._ending.signal)
+        status = close(self._report, whole, self._files.all, self._ending.signal)
+        if self._failed is None:
+            return status
+        # Not the status of a directory that is refused: this crawl has begun.
+        refused(self._failed)
+        return status if self._ending.signal else FAULT
 
 
 def _spent(crawler: Crawler) -> int:

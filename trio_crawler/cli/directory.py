@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import trio
+from msgspec import Meta
 
 from trio_crawler import (
     History,
@@ -49,7 +51,7 @@ class CrawlDirectory:
         self._archive: Stream | None = None
         if options.warc is not None and warc is not None:
             parts = (warc.records, warc.head, warc.rest)
-            self._archive = frontier.stream(options.warc, *parts)
+            self._archive = frontier.stream(options.warc, *parts, private=True)
             self._streams.append(self._archive)
         with History(frontier.directory) as history:
             # These two are streams of this run, and so files of the crawl.
@@ -119,18 +121,39 @@ def _settings(options: CrawlOptions, plan: Plan, directory: str) -> dict[str, An
     }
 
 
+class _Guest(msgspec.Struct):
+    """The settings of a run that say how polite it was."""
+
+    per_host: Annotated[int, Meta(ge=1)]
+    delay: Annotated[float, Meta(ge=0, le=1e300)]
+    adaptive: bool
+    patience: Annotated[float, Meta(ge=0, le=1e300)]
+    ignore_robots: bool
+    ignore_nofollow: bool
+
+
 def politeness_of(settings: Mapping[str, Any]) -> Politeness | None:
     """Return the politeness of a crawl by the command; None for a crawl of another program."""
-    if "per_host" not in settings:
+    try:
+        guest = msgspec.convert(settings, _Guest)
+    except msgspec.ValidationError:
         return None
     return Politeness(
-        per_host=settings["per_host"],
-        delay=settings["delay"],
-        adaptive=settings["adaptive"],
-        patience=settings["patience"],
-        robots=not settings["ignore_robots"],
-        nofollow=not settings["ignore_nofollow"],
+        per_host=guest.per_host,
+        delay=guest.delay,
+        adaptive=guest.adaptive,
+        patience=guest.patience,
+        robots=not guest.ignore_robots,
+        nofollow=not guest.ignore_nofollow,
     )
+
+
+def texts_of(settings: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Return a list of texts from the settings; none if another program has stored other ones."""
+    try:
+        return msgspec.convert(settings.get(name, ()), tuple[str, ...])
+    except msgspec.ValidationError:
+        return ()
 
 
 def _relative(path: str | None, directory: str | os.PathLike[str]) -> str | None:

@@ -55,7 +55,7 @@ def guarded(work: Callable[[], int]) -> int:
         # The reader of our output has left, as `head` does: end without a word.
         discard_output()
     except* StoreError as group:
-        status = _refused(_first(group))
+        status = refused(first(group))
     return status
 
 
@@ -98,12 +98,14 @@ def discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _first(group: BaseExceptionGroup[StoreError]) -> StoreError:
+def first(group: BaseExceptionGroup[StoreError]) -> StoreError:
+    """Return the first of the errors in a group."""
     error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+    return first(error) if isinstance(error, BaseExceptionGroup) else error
 
 
-def _refused(error: StoreError) -> int:
+def refused(error: StoreError) -> int:
+    """Print why a directory cannot be used, and return the exit status."""
     complain(_difference(error) if isinstance(error, DifferentCrawl) else str(error))
     return WRONG_USAGE if isinstance(error, DifferentCrawl | InUse) else FAULT
 

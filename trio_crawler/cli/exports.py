@@ -15,7 +15,8 @@ from urllib.parse import quote
 
 from trio_crawler import Outcome, report
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
-from trio_crawler.cli.sink import Sink, opened
+from trio_crawler.cli.places import PRIVATE, SHARED, mode_in, opened, opened_draft, place_of
+from trio_crawler.cli.sink import Sink, is_plain
 from trio_crawler.report import to_jsonl
 from trio_crawler.store import FileLock
 
@@ -80,15 +81,24 @@ class Export:
             self._target.drop()
 
 
-def exports(paths: Mapping[str, str], *, whole: bool = True) -> Iterator[Export]:
-    """Open files, by the options that name them.
+def exports(
+    paths: Mapping[str, str],
+    directory: str | os.PathLike[str] | None = None,
+    *,
+    whole: bool = True,
+) -> Iterator[Export]:
+    """Open files, by the options that name them; those in a crawl directory are private.
 
     Raises OSError, whose `filename` is the option with the file, as they were typed.
     """
     for flag, path in paths.items():
         encode, head, target = _FORMS[flag]
         with _naming(flag, path):
-            at = InPlace(path) if path == STANDARD_OUTPUT else target(path)
+            at = (
+                InPlace(path)
+                if path == STANDARD_OUTPUT
+                else target(path, mode_in(directory, path))
+            )
             yield Export(path, at, encode, head, whole=whole)
 
 
@@ -97,14 +107,16 @@ def in_place(
     path: str,
     encode: Callable[[Outcome], bytes] = to_jsonl,
     head: bytes = b"",
+    *,
+    private: bool = False,
     **more: Any,
 ) -> Export:
     """Open a file that a reader may follow while it is written.
 
-    Raises OSError as `exports` does.
+    Only its owner may read a new file that is `private`. Raises OSError as `exports` does.
     """
     with _naming(flag, path):
-        return Export(path, InPlace(path), encode, head, **more)
+        return Export(path, InPlace(path, PRIVATE if private else SHARED), encode, head, **more)
 
 
 @contextmanager
@@ -119,8 +131,8 @@ def _naming(flag: str, path: str) -> Iterator[None]:
 class InPlace:
     """A file that has its name from the beginning: its reader need not wait for the end."""
 
-    def __init__(self, path: str) -> None:
-        self.file = opened(path)
+    def __init__(self, path: str, mode: int = SHARED) -> None:
+        self.file = opened(path, mode)
 
     def keep(self) -> None:
         """Do nothing: it has its name."""
@@ -132,17 +144,18 @@ class InPlace:
 class Draft:
     """A file that is written as `PATH.part`, while an earlier file PATH stays as it is.
 
-    A pipe or a device is written in place. Raises OSError.
+    A pipe or a device is written in place. A PATH that is a link is replaced by the file, and
+    what it leads to stays as it is. Raises OSError.
     """
 
-    def __init__(self, path: str) -> None:
-        self._path = os.path.realpath(path)
+    def __init__(self, path: str, mode: int = SHARED) -> None:
+        self._path = place_of(path)
         self._written = f"{self._path}.part"
         self._claim: _Claim | None = None
-        if os.path.isfile(self._path) or not os.path.exists(self._path):
-            self.file, self._claim = _claimed(self._written)
+        if is_plain(path) and not os.path.isdir(self._path):
+            self.file, self._claim = _claimed(self._written, mode)
         else:
-            self.file = opened(self._path)
+            self.file = opened(path)
 
     def keep(self) -> None:
         """Move the file to its name, once it is closed. Raises OSError."""
@@ -203,11 +216,10 @@ class _Claim:
             self.release()
 
 
-def _claimed(path: str) -> tuple[FileIO, _Claim]:
+def _claimed(path: str, mode: int) -> tuple[FileIO, _Claim]:
     """Open a draft that no other program is writing. Raises OSError."""
     while True:
-        # Not truncated before we have the lock.
-        file = FileIO(path, "w", opener=lambda name, how: os.open(name, how & ~os.O_TRUNC, 0o666))
+        file = opened_draft(path, mode)
         with ExitStack() as on_error:
             on_error.callback(file.close)
             claim = _Claim(file, path)
@@ -222,7 +234,7 @@ def _claimed(path: str) -> tuple[FileIO, _Claim]:
 
 def _is_at(file: FileIO, path: str) -> bool:
     with suppress(FileNotFoundError):
-        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+        return os.path.samestat(os.fstat(file.fileno()), os.lstat(path))
     return False
 
 
@@ -236,11 +248,13 @@ class SitemapFiles:
     def __init__(
         self,
         path: str,
+        mode: int = SHARED,
         split: Callable[[Iterable[bytes]], Iterable[Iterable[bytes]]] = report.sitemap_parts,
     ) -> None:
         self._split = split
-        self._path = Path(os.path.realpath(path))
-        self._drafts = [Draft(path)]
+        self._path = Path(place_of(path))
+        self._mode = mode
+        self._drafts = [Draft(path, mode)]
         if not stat.S_ISREG(os.fstat(self._drafts[0].file.fileno()).st_mode):
             self._drafts[0].file.close()
             self._drafts[0].drop()
@@ -257,7 +271,7 @@ class SitemapFiles:
             entries.seek(0)
             for number, part in enumerate(self._split(entries), 1):
                 if number > 1:
-                    self._drafts.append(Draft(str(self._numbered(number))))
+                    self._drafts.append(Draft(str(self._numbered(number)), self._mode))
                 _write(self._drafts[-1], part)
         if len(self._drafts) > 1:
             self._name(home)
@@ -269,7 +283,7 @@ class SitemapFiles:
         paths = [self._numbered(number) for number in range(1, len(self._drafts) + 1)]
         for draft, path in zip(self._drafts, paths, strict=True):
             draft.keep_as(str(path))
-        index = Draft(str(self._path))
+        index = Draft(str(self._path), self._mode)
         self._drafts.append(index)
         names = (quote(os.fsencode(path.name)) for path in paths)
         _write(index, [report.sitemap_index(home + name for name in names)])
@@ -291,7 +305,7 @@ def _write(draft: Draft, chunks: Iterable[bytes]) -> None:
             file.write(chunk)
 
 
-_FORMS: dict[str, tuple[Callable[[Outcome], bytes], bytes, Callable[[str], Target]]] = {
+_FORMS: dict[str, tuple[Callable[[Outcome], bytes], bytes, Callable[[str, int], Target]]] = {
     "--jsonl": (to_jsonl, b"", Draft),
     "--csv": (report.csv_row, report.CSV_HEAD, Draft),
     "--links": (report.link_rows, report.LINKS_HEAD, Draft),

@@ -11,7 +11,7 @@ import trio
 
 from trio_crawler import History, report, store
 from trio_crawler.cli.declaration import requested
-from trio_crawler.cli.directory import politeness_of, protect_crawl_files
+from trio_crawler.cli.directory import politeness_of, protect_crawl_files, texts_of
 from trio_crawler.cli.exit import WRONG_USAGE, close, complain, guarded
 from trio_crawler.cli.exports import Export, exports
 from trio_crawler.cli.options import ReportOptions
@@ -34,7 +34,7 @@ def _run(options: ReportOptions) -> int:
         protect_crawl_files(history, options)
         paths = {flag: path for flag, (path, _) in requested(options).items()}
         try:
-            files = [stack.enter_context(export) for export in exports(paths)]
+            files = [stack.enter_context(export) for export in exports(paths, options.directory)]
         except OSError as error:
             complain(f"cannot write {error.filename}: {error.strerror}")
             return WRONG_USAGE
@@ -58,10 +58,10 @@ def _text(history: History, result: Report, options: ReportOptions) -> str:
     facts = report.CrawlFacts(
         history.statistics(),
         (runs[-1].workers if runs else None) or 0,
-        workers_chosen=settings.get("workers_chosen", False),
-        seeds=settings.get("seeds", ()),
+        workers_chosen=settings.get("workers_chosen") is True,
+        seeds=texts_of(settings, "seeds"),
         ended=how if how in _EARLY else "",
-        insecure=settings.get("insecure_hosts", ()),
+        insecure=texts_of(settings, "insecure_hosts"),
         politeness=politeness_of(settings),
         hosts=history.hosts(),
         sitemaps=history.sitemaps(),

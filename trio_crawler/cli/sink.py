@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
-import sys
 from collections.abc import Callable
 from functools import partial
 from io import FileIO
@@ -105,16 +103,6 @@ class Sink:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
             self.error = error
-
-
-def opened(path: str) -> FileIO:
-    """Open a file to write to; `-` is standard output. Raises OSError."""
-    if path != STANDARD_OUTPUT:
-        return FileIO(path, "w")
-    if sys.stdout is None:
-        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-    # Unbuffered, so a thread stuck in a write holds no lock of sys.stdout.
-    return FileIO(sys.stdout.fileno(), "w", closefd=False)
 
 
 def is_plain(path: str) -> bool:

@@ -120,19 +120,23 @@ class SqliteFrontier:
         encode: Callable[[Outcome], bytes],
         head: Callable[[], bytes] = bytes,
         rest: Callable[[], bytes] = bytes,
+        *,
+        private: bool = False,
     ) -> Stream:
         """Return a stream to a file with exactly one record of each outcome, also after kills.
 
         Pass each outcome to the stream's `add`. Its record, `encode(outcome)`, is made in a thread
         and written when the outcome is settled. A record that a killed run left half written is
         removed. `head` returns the first bytes of a new file, `rest` more bytes to append with
-        each transaction. Call this before the crawl begins; the frontier closes the stream.
+        each transaction. Only its owner may read a new file that is `private` or in the directory
+        of the crawl. Call this before the crawl begins; the frontier closes the stream.
         """
         check_path("path", path)
         for name, function in (("encode", encode), ("head", head), ("rest", rest)):
             if function is not bytes:
                 check_function(name, function, "a function that returns bytes")
-        stream = self._journal.store.stream(path, encode, head, rest)
+        check_flag("private", private)
+        stream = self._journal.store.stream(path, encode, head, rest, private=private)
         self._journal.streams.append(stream)
         return stream
 

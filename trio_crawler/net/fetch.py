@@ -62,7 +62,7 @@ class HttpFetch(Fetcher):
     `contact`, an e-mail address, in From. `headers` and `auth` are sent only to the origins of
     `seeds`. `auth` is one (user, password) for all of them, or a mapping from a URL to the (user,
     password) for its origin. A user or password in a URL of `seeds` is ignored. `cookies` stores
-    and sends cookies; without a `CookieStore` there are no cookies.
+    and sends cookies, but stores none of a robots.txt; without it there are no cookies.
 
     The fetch connects to public addresses, and to private ones in three cases. A seed that is an
     address opens it, at the seed's port. A seed that is a name opens, for this name and the seed's

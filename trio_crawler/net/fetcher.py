@@ -186,13 +186,13 @@ class Fetcher:
         if progress.turn is not None:
             progress.turn.answer()
         try:
-            return await self._response(job.url, source, head, sent, progress, bounds)
+            return await self._response(job, source, head, sent, progress, bounds)
         finally:
             await network.release(source)  # noqa: ASYNC102 - it shields itself where it waits
 
     async def _response(
         self,
-        url: str,
+        job: Job,
         source: Source,
         head: Head,
         sent: bytes,
@@ -200,8 +200,9 @@ class Fetcher:
         bounds: _Bounds,
     ) -> Response:
         headers, status = httpx.Headers(head.fields), head.status
-        if self._cookies is not None:
-            self._cookies.store(url, headers)
+        if self._cookies is not None and job.purpose is not Purpose.ROBOTS:
+            # No robot needs a session to read the rules.
+            self._cookies.store(job.url, headers)
         if status >= 400 and not bounds.errors:
             return Response(status, headers, request=sent)
         if status in REDIRECTS and "location" in headers:

@@ -1,10 +1,22 @@
-"""Outcomes and links as CSV, for spreadsheets: one line for each URL, or for each link."""
+r"""Outcomes and links as CSV, for spreadsheets: one line for each URL, or for each link.
+
+The texts are those of strangers, and spreadsheets part a file at a comma, a semicolon or a tab, as
+the country or the user has it. Whichever it is, no cell begins with what a spreadsheet takes for a
+formula. To get a text back from a cell:
+
+1. Remove the guard: where a single quote begins the cell or follows a comma or a semicolon, and
+   only quotes and blanks stand between it and one of `= + - @`, remove the single quote. Remove
+   it also from the end of the last cell of a line, where only quotes and blanks stand between a
+   comma or a semicolon and the end.
+2. Decode the escapes `\xHH`, `\uHHHH` and `\UHHHHHHHH`, each of which is one character: control
+   characters (tabs and line ends too), invisible ones, and a backslash that would look like the
+   begin of an escape. Any other backslash is itself.
+"""
 
 from __future__ import annotations
 
-import csv
+import re
 from collections.abc import Iterable, Iterator
-from io import StringIO
 from typing import Any, TypeAlias, assert_never
 
 from trio_crawler.arguments import check_kind
@@ -13,29 +25,46 @@ from trio_crawler.report.visible import visible
 
 Cell: TypeAlias = "str | int | float | None"
 
-# A spreadsheet reads text that begins with one of these as a formula, also in the wide forms of
-# East Asia.
-_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+# A spreadsheet reads text that begins with one of these as a formula, also in the wide and small
+# forms of East Asia. Some drop quotes and blanks before it.
+_FORMULA = "=+\\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u2212"
+_BEGIN = r"(?:^|(?<=[,;]))"
+_GUARDED = re.compile(rf"""{_BEGIN}(?=['"\s]*[{_FORMULA}])""")
+# With a quote for the line itself, the rest of the line and the next one would be one cell for a
+# reader that parts at the semicolon.
+_GUARDED_LAST = re.compile(rf"""{_GUARDED.pattern}|(?<=[,;])(?=['"\s]*\Z)""")
+_LIKE_AN_ESCAPE = re.compile(r"\\(?=x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
+_QUOTED = re.compile('[",;]')
 
 
 def encode_rows(rows: Iterable[Iterable[Cell]]) -> bytes:
     r"""Encode rows as CSV (RFC 4180), in UTF-8 without a byte order mark; None is empty.
 
-    Text that a spreadsheet would calculate, because it begins with `=`, `+`, `-` or `@`, gets a
-    single quote before it. Control characters and line ends are escaped (see `visible`), so that
-    each row is one line. JSON Lines have every text unchanged.
+    Whether a reader parts lines at commas, semicolons or tabs, no cell of its begins with a
+    formula (`=`, `+`, `-`, `@`): such text gets a single quote before it, at the beginning of a
+    cell and after each comma and semicolon in it. Control characters and line ends are escaped
+    (see `visible`), so that each row is one line, and so is a backslash that looks like an
+    escape: the text can be recovered. JSON Lines have every text unchanged.
     """
-    text = StringIO()
+    return "".join(map(_line, rows)).encode()
+
+
+def _line(row: Iterable[Cell]) -> str:
+    *cells, last = row
     # RFC 4180, section 2: CRLF, commas, quotes only where they are needed, and then doubled.
-    csv.writer(text).writerows(
-        [_safe(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
-    )
-    return text.getvalue().encode()
+    encoded = ",".join([*(_encoded(cell, _GUARDED) for cell in cells), _encoded(last)])
+    return f"{encoded or _EMPTY}\r\n"
 
 
-def _safe(text: str) -> str:
-    escaped = visible(text)
-    return f"'{escaped}" if escaped.startswith(_FORMULA) else escaped
+_EMPTY = '""'
+
+
+def _encoded(cell: Cell, guarded: re.Pattern[str] = _GUARDED_LAST) -> str:
+    if not isinstance(cell, str):
+        return "" if cell is None else str(cell)
+    escaped = visible(_LIKE_AN_ESCAPE.sub(r"\\x5c", cell) if "\\" in cell else cell)
+    text = guarded.sub("'", escaped)
+    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
 
 
 COLUMNS = (

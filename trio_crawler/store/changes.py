@@ -2,13 +2,14 @@
 
 # ruff: noqa: S608 - all names that are put into SQL are our own.
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from types import GenericAlias
 from typing import Any, NamedTuple
 
 import msgspec
 
-from trio_crawler.store import rows
 from trio_crawler.store.database import Database
+from trio_crawler.store.decoding import BadRow, checked, decoded, increasing
 from trio_crawler.store.walk import PORTION, Walk
 
 _NOT_LINKED = "no page links to it any more"
@@ -20,6 +21,11 @@ _OUTCOMES = """urls LEFT JOIN page_ ON page_.number = urls.number
 _STATE = """page_.status, page_.digest, coalesce(content.size, page_.size), redirect_.target,
     failure_.reason, skip_.reason"""
 _REJECTED = msgspec.json.Decoder(list[tuple[Any, ...]])
+_OLD_STATE: Any = tuple[int | None, bytes | None, int | None, str | None, str | None, str | None]
+_COMPARED_ROW: Any = GenericAlias(
+    tuple, (int, str, int, int, *_OLD_STATE.__args__, *_OLD_STATE.__args__)
+)
+_MISSING_ROW: Any = GenericAlias(tuple, (str, *_OLD_STATE.__args__))
 
 
 class Change(NamedTuple):
@@ -106,13 +112,14 @@ def compare_walks(database: Database, before: int, now: int) -> Iterator[Change]
     finished = not new.unfinished
     _copy_states(database, old)
     after = new.first - 1
-    while found := database.rows(_COMPARED, after, new.last, PORTION):
-        for _, url, ended, known, *states in found:
-            was, state = State(*states[:6]), State(*states[6:])
+    while found := database.read(_COMPARED_ROW, _COMPARED, after, new.last, PORTION):
+        with database.store_errors():
+            after = increasing(after, found[-1][0])
+            pairs = [(_state(row[4:10]), _state(row[10:])) for row in found]
+        for (_, url, ended, known, *_), (was, state) in zip(found, pairs, strict=True):
             change = compare(was if known else None, state) if ended else None
             if change is not None:
                 yield Change(url, *change)
-        after = found[-1][0]
     if finished:
         yield from _missing(database, new)
 
@@ -124,7 +131,7 @@ def _copy_states(database: Database, old: Walk) -> None:
     )
     database.execute(
         f"INSERT OR REPLACE INTO temp.old SELECT urls.url, {_STATE} FROM {_OUTCOMES} "
-        "WHERE urls.number BETWEEN ? AND ? AND purpose = 'page' AND ended",
+        "WHERE urls.number BETWEEN ? AND ? AND purpose = 'page' AND ended AND url NOT NULL",
         old.first,
         old.last,
     )
@@ -138,15 +145,17 @@ _COMPARED = f"""SELECT urls.number, urls.url, ended, old.url NOT NULL, old.statu
 
 def _missing(database: Database, new: Walk) -> Iterator[Change]:
     """Yield the changes of the URLs that a finished walk did not find."""
-    found = database.rows(
+    found = database.read(
+        _MISSING_ROW,
         "SELECT * FROM temp.old WHERE skip IS NULL AND url NOT IN "
         "(SELECT url FROM urls WHERE number BETWEEN ? AND ?)",
         new.first,
         new.last,
     )
-    reasons = _rejected(new, {url for url, *_ in found}) if found else {}
+    reasons = _rejected(database, new, {url for url, *_ in found}) if found else {}
     for url, *state in found:
-        was = State(*state)
+        with database.store_errors():
+            was = _state(state)
         detail = f"not followed any more: {reasons[url]}" if url in reasons else _NOT_LINKED
         if was.works:
             yield Change(url, "gone", detail)
@@ -154,12 +163,20 @@ def _missing(database: Database, new: Walk) -> Iterator[Change]:
             yield Change(url, "changed", f"{detail}, before: {was.description}")
 
 
-def _rejected(walk: Walk, urls: set[str]) -> dict[str, str]:
+def _state(values: Sequence[Any]) -> State:
+    state = State(*values)
+    if state.status is not None and state.size is None:
+        raise BadRow("a page has no size")
+    return state
+
+
+def _rejected(database: Database, walk: Walk, urls: set[str]) -> dict[str, str]:
     """Return the first reason for which a walk rejected some URLs."""
     reasons: dict[str, str] = {}
     for portion in walk.rejected():
-        for text in portion:
-            for url, reason, *_ in rows.parse_json(_REJECTED, text):
+        with database.store_errors():
+            links = [link for text in portion for link in decoded(_REJECTED, text)]
+            for url, reason in checked(list[tuple[str, str]], [link[:2] for link in links]):
                 if url in urls:
                     reasons.setdefault(url, reason)
     return reasons

@@ -5,13 +5,38 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from trio_crawler.store.errors import database_error, printable
+from trio_crawler.store import schema
+from trio_crawler.store.decoding import BadRow, checked
+from trio_crawler.store.errors import damage_error, database_error, printable
 
 Row: TypeAlias = tuple[Any, ...]
+_T = TypeVar("_T")
+# The second for a message of SQLite that quotes what is no UTF-8.
+_ERROR = 1  # SQLITE_ERROR, such as a column that there is not.
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _columns(connection: sqlite3.Connection) -> set[tuple[str, str]]:
+    sql = (
+        "SELECT of.name, has.name FROM sqlite_master AS of, pragma_table_info(of.name) AS has "
+        "WHERE of.type = 'table'"
+    )
+    return set(connection.execute(sql))
+
+
+def _own_columns() -> set[tuple[str, str]]:
+    with closing(sqlite3.connect(":memory:")) as made:
+        for statement in schema.STATEMENTS:
+            made.execute(statement)
+        return _columns(made)
 
 
 class Database:
@@ -28,7 +53,7 @@ class Database:
 
     @contextmanager
     def store_errors(self) -> Iterator[None]:
-        """Raise StoreError for an error of SQLite; a bug in our statements stays as it is.
+        """Raise StoreError for an error of SQLite or a bad row; a bug of ours stays as it is.
 
         Raises RuntimeError if the connection is closed.
         """
@@ -36,10 +61,41 @@ class Database:
             raise RuntimeError(f"{printable(self.path)}: it is closed: open the directory again")
         try:
             yield
-        except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
+        except BadRow as error:
+            raise damage_error(self.path, str(error)) from error
+        except UnicodeDecodeError as error:
+            # A name in the schema, or SQLite's message that quotes it, is no UTF-8.
+            raise damage_error(self.path, str(error)) from error
+        except sqlite3.ProgrammingError:
             raise
         except sqlite3.Error as error:
+            # A number that we count up is taken, or a column is missing: by damage, or by a bug.
+            integrity = isinstance(error, sqlite3.IntegrityError)
+            if (integrity or _code(error) == _ERROR) and self._is_damaged():
+                raise damage_error(self.path, str(error)) from error
+            if integrity:
+                raise
             raise database_error(self.path, error) from error
+
+    def _is_damaged(self) -> bool:
+        """Whether the file is not as SQLite and this format make it; it is read as a whole."""
+        try:
+            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+            if (version == schema.VERSION) != (_columns(self._connection) == _own_columns()):
+                return True
+            return self._connection.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]
+        except _ERRORS:
+            return True
+
+    def read(self, kind: type[_T], sql: str, *values: Any) -> list[_T]:
+        """Return all rows of a query, each of a type."""
+        found = self.rows(sql, *values)
+        with self.store_errors():
+            return checked(list[kind], found)  # type: ignore[valid-type]
+
+    def read_one(self, kind: type[_T], sql: str, *values: Any) -> _T:
+        """Return the only row of a query, of a type."""
+        return self.read(kind, sql, *values)[0]
 
     def rows(self, sql: str, *values: Any) -> list[Row]:
         """Return all rows of a query."""
@@ -51,13 +107,13 @@ class Database:
         row: Row = self.rows(sql, *values)[0]
         return row
 
-    def portions(self, sql: str, *values: Any) -> Iterator[list[Row]]:
+    def portions(self, kind: type[_T], sql: str, *values: Any) -> Iterator[list[_T]]:
         """Yield the rows of a query in portions, all as of the moment of the first portion."""
         with self.store_errors():
             cursor = self._connection.execute(sql, values)
         while True:
             with self.store_errors():
-                portion = cursor.fetchmany(1_000)
+                portion = checked(list[kind], cursor.fetchmany(1_000))  # type: ignore[valid-type]
             if not portion:
                 return
             yield portion
@@ -80,7 +136,7 @@ class Database:
             yield
             self.execute("COMMIT")
         except BaseException:
-            with suppress(sqlite3.Error):
+            with suppress(*_ERRORS):
                 self._connection.rollback()
             raise
 
@@ -94,10 +150,10 @@ class Database:
         Errors are ignored: the next opening recovers unwritten changes from the log.
         """
         self._closed = True
-        with suppress(sqlite3.Error):
+        with suppress(*_ERRORS):
             # The last connection that closes does this too, but a reader may have another one.
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        with suppress(sqlite3.Error):
+        with suppress(*_ERRORS):
             self._connection.close()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,6 +82,10 @@ _DATABASE = {
         "give another directory, or move the file away",
     ),
 }
+# SQLITE_TOOBIG, SQLITE_MISMATCH. Other strange values have no code of their own.
+_DAMAGE = {18, 20}
+_STRANGE = ("Could not decode to UTF-8", "integer overflow")
+_LONGEST = 200
 _FILE = {
     errno.ENOSPC: f"free some space, {_RESUME}",
     errno.EDQUOT: f"free some space, {_RESUME}",
@@ -93,26 +98,63 @@ _FILE = {
     errno.EEXIST: "give another path",
     errno.ENOENT: "give another path",
     errno.EIO: f"check the disk, {_RESUME}",
+    errno.ENXIO: "it must be a plain file: move it away, or give another path",
 }
+# What O_NOFOLLOW says of a link; EMLINK on FreeBSD, EFTYPE on NetBSD.
+_LINK = {errno.ELOOP, errno.EMLINK, getattr(errno, "EFTYPE", errno.ELOOP)}
+_AWAY = "move it away, or give another path"
 
 
 def database_error(path: Path, error: sqlite3.Error) -> StoreError:
     """Return the StoreError for an error of a database."""
     # An error that the module sqlite3 itself raises has no code.
-    known = _DATABASE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+    code, text = getattr(error, "sqlite_errorcode", 0) & 0xFF, _brief(str(error))
+    if code in _DAMAGE or text.startswith(_STRANGE):
+        return damage_error(path, text)
+    known = _DATABASE.get(code)
     if known is None:
-        return StoreError(f"{printable(path)}: {error}: check the file and its disk, {_RESUME}")
+        return StoreError(f"{printable(path)}: {text}: check the file and its disk, {_RESUME}")
     wrong, remedy = known
-    return StoreError(f"{printable(path)}: {wrong} ({error}): {remedy}")
+    return StoreError(f"{printable(path)}: {wrong} ({text}): {remedy}")
+
+
+def damage_error(path: Path, what: str) -> StoreError:
+    """Return the StoreError for a database that has what no crawl has written."""
+    wrong, remedy = _DATABASE[11]
+    return StoreError(f"{printable(path)}: {wrong} ({_brief(what)}): {remedy}")
+
+
+def _brief(text: str) -> str:
+    """Return a message that may quote what is stored, as a short line."""
+    return printable(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...")
 
 
 def file_error(path: Path, error: OSError) -> StoreError:
     """Return the StoreError for an error of a file or a directory."""
     wrong = error.strerror or str(error)
+    if error.errno in _LINK and os.path.islink(path):
+        return link_error(path)
     if error.errno in (errno.EEXIST, errno.ENOTDIR):
         wrong = "there is a file where a directory should be"
     remedy = _FILE.get(error.errno or 0, f"check the file and its disk, {_RESUME}")
     return StoreError(f"{printable(path)}: {wrong}: {remedy}")
+
+
+def link_error(path: Path) -> StoreError:
+    """Return the StoreError for a symbolic link in the place of a file."""
+    wrong = "it is a symbolic link, which is not followed"
+    return StoreError(f"{printable(path)}: {wrong}: remove it, or give another path")
+
+
+def check_plain(path: Path, about: os.stat_result, *, to_write: bool) -> None:
+    """Raise StoreError unless a file is plain, and, `to_write`, has no second name."""
+    if stat.S_ISLNK(about.st_mode):
+        raise link_error(path)
+    if not stat.S_ISREG(about.st_mode):
+        raise StoreError(f"{printable(path)}: it is not a plain file: {_AWAY}")
+    if to_write and about.st_nlink > 1:
+        wrong = "it is a hard link, and the file would change under its other name too"
+        raise StoreError(f"{printable(path)}: {wrong}: {_AWAY}")
 
 
 @contextmanager

@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from trio_crawler.arguments import check_kind, check_whole
-from trio_crawler.store.errors import InUse, StoreError, file_error, file_errors, printable
+from trio_crawler.store.errors import (
+    InUse,
+    StoreError,
+    check_plain,
+    file_error,
+    file_errors,
+    printable,
+)
 
 
 def _optional(name: str) -> Any:
@@ -34,16 +41,26 @@ LOCK_FILES = (NAME, NAME + _SUFFIX)
 # Windows locks bytes, and no other process can read a locked byte: few files are this long.
 _WINDOWS_BYTE = 2**31 - 2
 _FLAGS = os.O_RDWR
-for _name in ("O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK", "O_BINARY"):
+for _name in ("O_CLOEXEC", "O_NOCTTY", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
     _FLAGS |= getattr(os, _name, 0)
 
+PRIVATE, PRIVATE_DIRECTORY = 0o600, 0o700
+"""The permissions of a crawl: its files may hold cookies, and pages of a login."""
 
-def open_file(path: Path, *, create: bool) -> int:
+
+def open_file(path: Path, *, create: bool, mode: int = PRIVATE) -> int:
     """Open a file to read and to write, without waiting for the reader of a pipe.
 
-    Raises OSError.
+    A new file gets the permissions `mode`. A symbolic link is not followed. Raises OSError.
     """
-    return os.open(path, _FLAGS | (os.O_CREAT if create else 0), 0o666)
+    if not hasattr(os, "O_NOFOLLOW") and path.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return os.open(path, _FLAGS | (os.O_CREAT if create else 0), mode)
+
+
+def make_file(path: Path) -> None:
+    """Make an empty file where there is nothing, not even a symbolic link. Raises OSError."""
+    os.close(os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, PRIVATE))
 
 
 def read_at(file: int, size: int, place: int) -> bytes:
@@ -119,9 +136,10 @@ class FileLock:
 def _make_lock_file(path: Path) -> None:
     """Create a file that is a lock; raise BlockingIOError or StoreError if it exists."""
     try:
-        file = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666)
+        file = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, PRIVATE)
     except FileExistsError as error:
         with file_errors(path):
+            check_plain(path, os.lstat(path), to_write=False)
             process = path.read_bytes().strip()
         if not process.isdigit():
             raise StoreError(
@@ -167,6 +185,8 @@ class Lock:
             self._file = open_file(self._path, create=True)
         with ExitStack() as on_error:
             on_error.callback(os.close, self._file)
+            with file_errors(self._path):
+                check_plain(self._path, os.fstat(self._file), to_write=True)
             self._lock = self._acquire(directory)
             on_error.callback(self._lock.release)
             with file_errors(self._path):

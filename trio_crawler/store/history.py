@@ -58,7 +58,7 @@ class History:
     @property
     def walks(self) -> int:
         """The number of walks, including one that is not finished."""
-        (last,) = self._database.row("SELECT max(walk) FROM walks")
+        (last,) = self._database.read_one(tuple[int | None], "SELECT max(walk) FROM walks")
         return last or 0
 
     @property
@@ -109,7 +109,7 @@ class History:
     def _walk(self, walk: int | None) -> Walk:
         last = self.walks
         if walk is None:
-            walk = last
+            return Walk(self._database, last)
         check_whole("walk", walk, least=1)
         if walk > last:
             raise StoreError(

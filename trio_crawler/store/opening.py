@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -15,16 +16,21 @@ from trio_crawler.store import schema
 from trio_crawler.store.database import Database
 from trio_crawler.store.errors import (
     StoreError,
+    check_plain,
+    damage_error,
     database_error,
     file_error,
     file_errors,
     printable,
 )
+from trio_crawler.store.files import make_file
 from trio_crawler.store.migration import migrate
 
 NAME = "crawl.sqlite"
 BUSY_TIMEOUT = 5.0
 """Seconds to wait while another program has locked the database."""
+
+_BESIDE = ("wal", "shm", "journal")
 
 # The directory cannot be written, or its disk is full.
 _NOT_WRITABLE = frozenset(
@@ -43,8 +49,12 @@ def open_to_write(directory: Path, busy_timeout: float = BUSY_TIMEOUT) -> Databa
     While another program has locked the database, each statement waits for `busy_timeout` seconds.
     """
     path = directory / NAME
-    refuse_directory(path)
     with _store_errors(path):
+        _check_files(path, to_write=True)
+        # Not by SQLite, which would follow a symbolic link and let others read the file.
+        if not path.exists():
+            make_file(path)
+        before = os.lstat(path)
         connection = sqlite3.connect(
             path,
             timeout=busy_timeout,
@@ -54,6 +64,8 @@ def open_to_write(directory: Path, busy_timeout: float = BUSY_TIMEOUT) -> Databa
         )
     database = Database(path, connection)
     try:
+        # Nothing has been written yet.
+        _check_same(path, before)
         _prepare(database)
     except BaseException:
         database.close()
@@ -103,14 +115,35 @@ def read_version(database: Database) -> int:
     return int(version)
 
 
-def refuse_directory(path: Path) -> None:
-    """Raise StoreError if the path of the database is a directory."""
-    with _store_errors(path):
-        directory = path.is_dir()
-    if directory:
+def _check_files(path: Path, *, to_write: bool) -> None:
+    """Raise StoreError if the database or a file that SQLite keeps beside it is not plain.
+
+    ▶ SQLite opens the database where a symbolic link leads, and waits for the writer of a pipe.
+    The files are not opened here: to close one would release the locks of SQLite on it.
+    """
+    for each in (path, *(path.with_name(f"{path.name}-{end}") for end in _BESIDE)):
+        try:
+            about = os.lstat(each)
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            continue
+        if each == path and stat.S_ISDIR(about.st_mode):
+            raise StoreError(
+                f"{printable(path)}: it is a directory, where the database of a crawl should be: "
+                "move it away, or give another directory"
+            )
+        check_plain(each, about, to_write=to_write)
+
+
+def _check_same(path: Path, before: os.stat_result) -> None:
+    """Raise StoreError if a file was replaced while SQLite opened it."""
+    with file_errors(path):
+        now = os.lstat(path)
+    # The number of a file that was removed may be that of the next file.
+    check_plain(path, now, to_write=True)
+    if not os.path.samestat(now, before):
         raise StoreError(
-            f"{printable(path)}: it is a directory, where the database of a crawl should be: "
-            "move it away, or give another directory"
+            f"{printable(path)}: another program replaced it while it was opened: "
+            "give a directory in which no other user may write"
         )
 
 
@@ -120,6 +153,8 @@ def _store_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise database_error(path, error) from error
+    except UnicodeDecodeError as error:
+        raise damage_error(path, str(error)) from error
     except OSError as error:
         raise file_error(path, error) from error
 
@@ -127,14 +162,15 @@ def _store_errors(path: Path) -> Iterator[None]:
 def open_to_read(directory: Path) -> Database:
     """Open the database of a directory without changing the directory. Raises StoreError."""
     path = directory / NAME
-    refuse_directory(path)
     with file_errors(path):
+        _check_files(path, to_write=False)
         exists = path.exists()
     if not exists:
         raise StoreError(
             f"{printable(directory)}: there is no crawl in it: give the directory of a crawl"
         )
-    database = _connect_to_read(path)
+    with _store_errors(path):
+        database = _connect_to_read(path)
     try:
         version = read_version(database)
         if not version or not database.row("SELECT count(*) FROM walks")[0]:
@@ -156,12 +192,9 @@ def _connect_to_read(path: Path) -> Database:
         return _connect(path, "mode=ro")
     except sqlite3.Error as error:
         if not _is_not_writable(error):
-            raise database_error(path, error) from error
-    try:
-        # To read a log SQLite creates an index file, which a read-only directory prevents.
-        return _open_copy(path) if _has_log(path) else _connect(path, "immutable=1")
-    except sqlite3.Error as error:
-        raise database_error(path, error) from error
+            raise
+    # To read a log SQLite creates an index file, which a read-only directory prevents.
+    return _open_copy(path) if _has_log(path) else _connect(path, "immutable=1")
 
 
 def _is_not_writable(error: sqlite3.Error) -> bool:
@@ -192,6 +225,8 @@ def _open_copy(path: Path) -> Database:
             if _log(path).exists():
                 shutil.copyfile(_log(path), _log(copy))
         database = _connect(copy, "mode=rw")
+        # Errors name the file that the user has.
+        database.path = path
         on_error.callback(database.close)
         if (version := read_version(database)) < schema.VERSION:
             with database.transaction():
@@ -215,7 +250,7 @@ def _connect(path: Path, how: str) -> Database:
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
-        with suppress(sqlite3.Error):
+        with suppress(sqlite3.Error, UnicodeDecodeError):
             connection.close()
         raise
     return Database(path, connection)

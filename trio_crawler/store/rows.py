@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from types import GenericAlias
 from typing import Any, TypeAlias
 
 import httpx
@@ -30,6 +31,7 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.policy.conditional import LONGEST
+from trio_crawler.store.decoding import BadRow, Count, Digest, Latin1, Time, Url, decoded, loaded
 
 Values: TypeAlias = tuple[Any, ...]
 EncodeJson: TypeAlias = Callable[[Any], str]
@@ -41,6 +43,23 @@ PAGE = (
 )
 REDIRECT = "fetched, status, target, rejected, tries, seconds"
 FAILURE = "fetched, reason, detail, target, phase, tries, seconds, about"
+
+
+# The types of rows: number, URL, depth and referrer; then the columns above. Of a page the links
+# and the rejected links follow.
+def _row(*columns: Any) -> Any:
+    return GenericAlias(tuple, (int, Url, Count, _TEXT, *columns))
+
+
+_TEXT: Any = str | None
+_FIELD: Any = Latin1 | None
+PAGE_ROW = _row(
+    *(Time, Count, Count, Count, float, Count, Count, int | None, Digest),
+    *(str, str, _TEXT, _FIELD, _FIELD, _FIELD, _TEXT, _TEXT, _TEXT, _TEXT, _TEXT, _TEXT, _TEXT),
+)
+REDIRECT_ROW = _row(Time, Count, str, Reason | None, Count, float)
+FAILURE_ROW = _row(Time, Reason, str, _TEXT, Phase | None, Count, float, Purpose | None)
+SKIP_ROW = _row(Reason)
 
 _HEADERS = (b"content-type", b"etag", b"last-modified")
 _HEADER_SIZES = frozenset(map(len, _HEADERS))
@@ -169,16 +188,21 @@ def column_value(value: Any) -> Any:
     return value
 
 
-def merge_exact(columns: Values, exact: bytes | None) -> Values:
-    """Return the values as they were before `split_exact`."""
+def merge_exact(columns: Values, exact: Any) -> Values:
+    """Return the values as they were before `split_exact`. Raises BadRow."""
     if exact is None:
         return columns
-    originals = json.loads(exact.decode("utf-8", "surrogatepass"))
+    if not isinstance(exact, bytes):
+        raise BadRow(f"{type(exact).__name__} in exact")
+    originals = loaded(exact)
+    if not isinstance(originals, list) or len(originals) != len(columns):
+        raise BadRow("exact has another number of values")
     pairs = zip(columns, originals, strict=True)
     return tuple([column if original is None else original for column, original in pairs])
 
 
 _STRINGS = msgspec.json.Decoder(list[str])
+_REASONS = msgspec.json.Decoder(tuple[Reason, ...])
 _LINKS = msgspec.json.Decoder(list[tuple[str, Anchor | None]])
 _REJECTED = msgspec.json.Decoder(list[RejectedLink])
 _ANCHORED = msgspec.json.Decoder(list[tuple[str, Reason, Anchor | None]])
@@ -205,7 +229,7 @@ def page(url: str, depth: int, referrer: str | None, values: Values) -> Page:
         links=links,
         links_beyond=beyond,
         rejected=rejected,
-        flaws=tuple(map(Reason, parse_strings(flaws))),
+        flaws=parse_reasons(flaws),
         canonical=canonical,
         robots=tuple(parse_strings(robots)),
         duplicate_of=duplicate_of,
@@ -222,24 +246,21 @@ def _headers(media: str | None, etag: str | None, last_modified: str | None) -> 
 
 
 def parse_strings(text: str | None) -> list[str]:
-    """Return the strings of a JSON list; none for NULL."""
-    return [] if text is None else parse_json(_STRINGS, text)
+    """Return the strings of a JSON list; none for NULL. Raises BadRow."""
+    return [] if text is None else decoded(_STRINGS, text)
 
 
-def parse_json(decoder: msgspec.json.Decoder[Any], text: str) -> Any:
-    """Return the value of JSON text, which may contain lone surrogates."""
-    try:
-        return decoder.decode(text)
-    except UnicodeEncodeError:
-        return msgspec.convert(json.loads(text), decoder.type)
+def parse_reasons(text: str | None) -> tuple[Reason, ...]:
+    """Return the reasons of a JSON list; none for NULL. Raises BadRow."""
+    return () if text is None else decoded(_REASONS, text)
 
 
 def _links(text: str | None) -> tuple[tuple[str, ...], dict[str, Anchor]]:
     if text is None:
         return (), {}
     if not text.startswith("[["):
-        return tuple(parse_json(_STRINGS, text)), {}
-    pairs = parse_json(_LINKS, text)
+        return tuple(decoded(_STRINGS, text)), {}
+    pairs = decoded(_LINKS, text)
     return tuple([url for url, _ in pairs]), _anchors(pairs)
 
 
@@ -247,9 +268,9 @@ def _rejected(text: str | None) -> tuple[tuple[RejectedLink, ...], dict[str, Anc
     if text is None:
         return (), {}
     try:
-        found = parse_json(_ANCHORED, text)
-    except msgspec.ValidationError:
-        return tuple(parse_json(_REJECTED, text)), {}
+        found = decoded(_ANCHORED, text)
+    except BadRow:
+        return tuple(decoded(_REJECTED, text)), {}
     return (
         tuple([RejectedLink(url, reason) for url, reason, _ in found]),
         _anchors((url, anchor) for url, _, anchor in found),
@@ -263,18 +284,16 @@ def _anchors(pairs: Iterable[tuple[str, Anchor | None]]) -> dict[str, Anchor]:
 def redirect(url: str, depth: int, referrer: str | None, values: Values) -> Redirect:
     """Return the redirect from the values that `redirect_values` returned for it."""
     _, status, target, rejected, tries, seconds = values
-    reason = None if rejected is None else Reason(rejected)
-    return Redirect(url, status, target, depth, referrer, tries, seconds, reason)
+    return Redirect(url, status, target, depth, referrer, tries, seconds, rejected)
 
 
 def failure(url: str, depth: int, referrer: str | None, values: Values) -> Failure:
     """Return the failure from the values that `failure_values` returned for it."""
     _, reason, detail, target, phase, tries, seconds, about = values
     request = (depth, referrer, tries, seconds)
-    failed = (Phase(phase) if phase else None, Purpose(about) if about else None)
-    return Failure(url, Reason(reason), detail, *request, target, *failed)
+    return Failure(url, reason, detail, *request, target, phase, about)
 
 
 def skipped(url: str, depth: int, referrer: str | None, values: Values) -> Skipped:
     """Return the outcome of a URL that was not requested."""
-    return Skipped(url, Reason(values[0]), depth, referrer)
+    return Skipped(url, values[0], depth, referrer)

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+import msgspec
+
 from trio_crawler.model import Fault, Phase, Purpose, Reason
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store.database import Database, Row
+from trio_crawler.store.decoding import Number, Time, checked, parsed
 from trio_crawler.store.errors import DifferentCrawl, StoreError, printable
-from trio_crawler.store.walk import Walk
+from trio_crawler.store.walk import Walk, last_number
 
 
 class End(StrEnum):
@@ -81,7 +84,7 @@ def begin(
 
 
 def _choose_walk(database: Database, refresh: bool) -> int:
-    (last,) = database.row("SELECT max(walk) FROM walks")
+    (last,) = database.read_one(tuple[Number | None], "SELECT max(walk) FROM walks")
     if last is None:
         return _begin_walk(database, 1)
     if not refresh:
@@ -99,7 +102,7 @@ def _choose_walk(database: Database, refresh: bool) -> int:
 
 
 def _begin_walk(database: Database, walk: int) -> int:
-    (number,) = database.row("SELECT coalesce(max(number), 0) FROM urls")
+    number = last_number(database)
     sql = "INSERT INTO walks (walk, first, started) VALUES (?, ?, ?)"
     database.execute(sql, walk, number + 1, time.time())
     return walk
@@ -124,9 +127,9 @@ def _check_meaning(database: Database, meaning: Mapping[str, Any]) -> None:
 
 def read_meaning(database: Database) -> dict[str, Any]:
     """Return the options that define the crawl."""
-    found = database.rows("SELECT value FROM crawl WHERE key = 'meaning'")
-    stored: dict[str, Any] = json.loads(found[0][0]) if found else {}
-    return stored
+    found = database.read(tuple[str], "SELECT value FROM crawl WHERE key = 'meaning'")
+    with database.store_errors():
+        return parsed(dict[str, Any], found[0][0]) if found else {}
 
 
 def end(
@@ -155,6 +158,19 @@ def end(
 _FAULT_FIELDS = ("reason", "detail", "phase", "about")
 
 
+class _Why(msgspec.Struct):
+    """Why a host was given up, as it is stored."""
+
+    reason: Reason
+    detail: str | None = None
+    phase: Phase | None = None
+    about: Purpose | None = None
+
+
+_HOST_ROW: Any = tuple[str, int, int, int, float, float, float, int, str | None]
+_RUN_ROW: Any = tuple[int, int, Time, Time | None, float, str, str, Reason | None]
+
+
 def _host_row(host: HostStatistics) -> Row:
     given_up = {scheme: _fault_fields(why) for scheme, why in host.given_up.items()}
     about = (host.name, host.waiting, host.in_flight, host.limit, host.delay, host.rest)
@@ -170,34 +186,33 @@ def _fault_fields(why: Reason | Fault) -> dict[str, str | None]:
 
 def read_hosts(database: Database) -> dict[str, HostStatistics]:
     """Return the hosts by name at the end of the last run that was not killed."""
-    found = database.rows("SELECT * FROM hosts ORDER BY rowid")
-    return {row[0]: _host(*row) for row in found}
+    found = database.read(_HOST_ROW, "SELECT * FROM hosts ORDER BY rowid")
+    with database.store_errors():
+        return {name: _host(name, *about) for name, *about in found}
 
 
 def _host(*row: Any) -> HostStatistics:
-    name, waiting, in_flight, limit, delay, rest, latency, failures, given_up = row
-    about = (name, waiting, in_flight, limit, delay, rest, latency, failures)
-    return HostStatistics(*about, _given_up(given_up))
+    values: Any = (*row[:-1], _given_up(row[-1]))
+    return HostStatistics(*values)
 
 
 def _given_up(text: str | None) -> dict[str, Reason | Fault]:
-    found = json.loads(text) if text else {}
-    return {scheme: _reason_or_fault(**fields) for scheme, fields in found.items()}
+    found = parsed(dict[str, _Why], text) if text else {}
+    return {scheme: _reason_or_fault(why) for scheme, why in found.items()}
 
 
-def _reason_or_fault(
-    reason: str, detail: str | None = None, phase: str | None = None, about: str | None = None
-) -> Reason | Fault:
-    if detail is None:
-        return Reason(reason)
-    fault_phase, purpose = Phase(phase) if phase else None, Purpose(about) if about else None
-    return Fault(Reason(reason), detail, fault_phase, purpose)
+def _reason_or_fault(why: _Why) -> Reason | Fault:
+    if why.detail is None:
+        return why.reason
+    return Fault(why.reason, why.detail, why.phase, why.about)
 
 
 def read_runs(database: Database) -> list[Run]:
     """Return all runs, the first run first."""
     columns = "run, walk, started, ended, seconds, how, settings, reason"
-    return [_run(*row) for row in database.rows(f"SELECT {columns} FROM runs ORDER BY run")]
+    found = database.read(_RUN_ROW, f"SELECT {columns} FROM runs ORDER BY run")
+    with database.store_errors():
+        return [_run(*row) for row in found]
 
 
 def _run(
@@ -208,12 +223,13 @@ def _run(
     seconds: float,
     how: str,
     settings_json: str,
-    reason: str | None,
+    reason: Reason | None,
 ) -> Run:
-    settings = json.loads(settings_json)
-    end, why = End(how) if how else None, Reason(reason) if reason else None
+    settings = parsed(dict[str, Any], settings_json)
+    end = checked(End, how) if how else None
     workers = settings.get("workers")
-    return Run(number, walk, started, ended, seconds, end, workers, settings, why)
+    workers = workers if isinstance(workers, int) else None
+    return Run(number, walk, started, ended, seconds, end, workers, settings, reason)
 
 
 def _json(value: Any) -> str:

@@ -13,11 +13,12 @@ from trio_crawler.page.read import Facts
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store import runs
 from trio_crawler.store.database import Database
+from trio_crawler.store.decoding import BadRow
 from trio_crawler.store.errors import StoreError, file_errors, printable
-from trio_crawler.store.files import Lock
+from trio_crawler.store.files import PRIVATE_DIRECTORY, Lock
 from trio_crawler.store.opening import BUSY_TIMEOUT, open_to_write
 from trio_crawler.store.streams import Stream, StreamSet
-from trio_crawler.store.walk import Walk, stored_facts, stored_robots
+from trio_crawler.store.walk import Walk, last_number, stored_facts, stored_robots
 from trio_crawler.store.writer import Batch, BatchWriter, record_progress
 
 
@@ -64,7 +65,8 @@ class Store:
         """
         path = Path(directory)
         with file_errors(path):
-            path.mkdir(parents=True, exist_ok=True)
+            # A directory that exists keeps its permissions.
+            path.mkdir(PRIVATE_DIRECTORY, parents=True, exist_ok=True)
         with ExitStack() as on_error:
             lock = Lock(path)
             on_error.callback(lock.release)
@@ -86,12 +88,17 @@ class Store:
 
     def statistics(self) -> Statistics:
         """Return the statistics of this walk; the seconds are those of earlier runs."""
-        return self.walk.statistics(except_run=self.run)
+        found = self.walk.statistics(except_run=self.run)
+        ended = found.pages + found.redirects + found.failures + found.skipped
+        with self._database.store_errors():
+            # Else an outcome would be stored a second time.
+            if ended != found.admitted - found.waiting:
+                raise BadRow(f"{ended} outcomes of {found.admitted - found.waiting} URLs")
+        return found
 
     def last_number(self) -> int:
         """Return the highest number of a URL in any walk; 0 if there is none."""
-        (number,) = self._database.row("SELECT coalesce(max(number), 0) FROM urls")
-        return int(number)
+        return last_number(self._database)
 
     def robots(self) -> Iterator[tuple[str, float, Response]]:
         """Yield the last response for the robots.txt of each origin, of any walk, and its time."""
@@ -115,12 +122,14 @@ class Store:
         encode: Callable[[Outcome], bytes],
         head: Callable[[], bytes] = bytes,
         rest: Callable[[], bytes] = bytes,
+        *,
+        private: bool = False,
     ) -> Stream:
         """Open a file whose records are written together with their outcomes; see `Stream`.
 
         A file that exists and does not belong to this crawl is not touched.
         """
-        return self._streams.open(path, encode, head, rest)
+        return self._streams.open(path, encode, head, rest, private=private)
 
     def write(self, batch: Batch) -> None:
         """Write a batch: its streams, then everything else in one transaction.

@@ -7,14 +7,24 @@ import stat
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from trio_crawler.arguments import check_callable, check_flag, check_kind, check_path, check_whole
 from trio_crawler.model import Outcome
 from trio_crawler.store import opening
 from trio_crawler.store.database import Database
-from trio_crawler.store.errors import InUse, StoreError, file_error, file_errors, printable
+from trio_crawler.store.decoding import Count
+from trio_crawler.store.errors import (
+    InUse,
+    StoreError,
+    check_plain,
+    file_error,
+    file_errors,
+    printable,
+)
 from trio_crawler.store.files import (
     LOCK_FILES,
+    PRIVATE,
     FileLock,
     open_file,
     read_at,
@@ -24,6 +34,9 @@ from trio_crawler.store.files import (
 
 TAIL = 4_096
 """The digest of this many bytes at the end of the committed records detects a changed file."""
+
+# The process's umask decides who may read it.
+_SHARED = 0o666
 
 _OWN_FILES = frozenset({opening.NAME, f"{opening.NAME}-wal", f"{opening.NAME}-shm", *LOCK_FILES})
 
@@ -38,8 +51,9 @@ class Stream:
     If `committed` is None the file is new to the crawl, and must be empty. Bytes beyond
     `committed` were written by a run that was killed before its transaction, and are cut off; if
     the last run has `closed` the file, there must be none. The end of the committed bytes must
-    have the digest `tail`. Raises StoreError if the file cannot be written, is not a plain file,
-    is in use by another crawl, or does not have the committed bytes.
+    have the digest `tail`. With `private` only its owner may read a new file. Raises StoreError
+    if the file cannot be written, is not a plain file, is in use by another crawl, or does not
+    have the committed bytes; a symbolic link is not followed.
     """
 
     __module__ = "trio_crawler.store"
@@ -54,6 +68,7 @@ class Stream:
         rest: Callable[[], bytes] = bytes,
         *,
         closed: bool = False,
+        private: bool = False,
     ) -> None:
         check_kind("path", path, Path, "a Path")
         if committed is not None:
@@ -63,6 +78,7 @@ class Stream:
         check_callable("head", head, "a function that returns bytes")
         check_callable("rest", rest, "a function that returns bytes")
         check_flag("closed", closed)
+        check_flag("private", private)
         self.path = path
         self.committed = committed or 0
         self.is_new = not committed
@@ -73,7 +89,7 @@ class Stream:
         self._written = self.committed
         self._tail = b""
         self._locked: FileLock | None = None
-        self._file = self._open()
+        self._file = self._open(PRIVATE if private else _SHARED)
         try:
             self._check_size(new=committed is None, closed=closed)
             self._check_tail(tail)
@@ -104,10 +120,10 @@ class Stream:
         except OSError:
             return False
 
-    def _open(self) -> int:
+    def _open(self, mode: int) -> int:
         try:
             # A file with committed records must exist.
-            return open_file(self.path, create=self.is_new)
+            return open_file(self.path, create=self.is_new, mode=mode)
         except FileNotFoundError as error:
             if self.is_new:
                 raise file_error(self.path, error) from error
@@ -125,6 +141,8 @@ class Stream:
         if about.st_size < self.committed or (closed and about.st_size > self.committed):
             raise self._changed(f"it has {about.st_size:,} bytes, not {self.committed:,}")
         self._lock()
+        if new:
+            check_plain(self.path, about, to_write=True)
         if new and about.st_size:
             raise StoreError(
                 f"{printable(self.path)}: it exists already, and does not belong to this crawl: "
@@ -208,6 +226,9 @@ class Stream:
             self._file = -1
 
 
+_ROW: Any = tuple[Count | None, bytes | None, int, int]
+
+
 class StreamSet:
     """The streams of one run, and their rows in the database.
 
@@ -227,8 +248,13 @@ class StreamSet:
         encode: Callable[[Outcome], bytes],
         head: Callable[[], bytes],
         rest: Callable[[], bytes],
+        *,
+        private: bool = False,
     ) -> Stream:
-        """Open a new file, or one of this crawl; any other file is not touched."""
+        """Open a new file, or one of this crawl; any other file is not touched.
+
+        A file in the directory is private, as the directory is.
+        """
         check_path("path", path)
         name = _relative_path(self._directory, path)
         if name in _OWN_FILES:
@@ -236,7 +262,7 @@ class StreamSet:
                 f"{printable(path)}: it is a file of the crawl itself: give another path"
             )
         sql = "SELECT length, tail, behind, closed FROM streams WHERE path = ?"
-        found = self._database.rows(sql, name)
+        found = self._database.read(_ROW, sql, name)
         length, tail, behind, closed = found[0] if found else (None, None, False, False)
         if behind:
             raise StoreError(
@@ -245,7 +271,9 @@ class StreamSet:
             )
         if any(stream.is_file(path) for stream in self._streams.values()):
             raise StoreError(f"{printable(path)}: it is given twice: give another path")
-        stream = Stream(Path(path), length, tail, encode, head, rest, closed=bool(closed))
+        private = private or not (os.path.isabs(name) or name.startswith("../"))
+        how = {"closed": bool(closed), "private": private}
+        stream = Stream(Path(path), length, tail, encode, head, rest, **how)
         try:
             self._record_name(name)
         except BaseException:
@@ -300,7 +328,9 @@ class StreamSet:
     def roll_back(self) -> None:
         """Cut the streams back to their lengths in the database, if it can be read."""
         try:
-            lengths: dict[str, int] = dict(self._database.rows("SELECT path, length FROM streams"))
+            lengths = dict(
+                self._database.read(tuple[str, int], "SELECT path, length FROM streams")
+            )
         except StoreError:
             return
         for name, stream in self._streams.items():

@@ -212,5 +212,9 @@ def _listing(walk: int, key: str, listing: Listing) -> Row:
 
 
 def _robots_row(origin: str, fetched: float, answer: Response) -> Row:
-    pairs = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in answer.headers.raw]
+    pairs = [
+        (key.decode("latin-1"), value.decode("latin-1"))
+        for key, value in answer.headers.raw
+        if key.lower() != b"set-cookie"
+    ]
     return (origin, fetched, answer.status, rows.to_json(pairs), answer.body)

@@ -1,0 +1,176 @@
+"""Files that somebody has planted where the command writes: none of them is followed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from cli.command import crawl, here
+from sites.raw import html, reply, threaded_raw_server
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(os.name != "posix", reason="links and pipes of POSIX"),
+]
+
+SITE = {"/": html("/a"), "/a": html()}
+DRAFTS = {"--csv": "x.csv", "--links": "x.csv", "--sitemap-xml": "x.xml"}
+AT_ONCE = {"--jsonl": "x.jsonl", "--warc": "x.warc"}
+
+
+def plant(kind: str, path: Path, target: Path) -> None:
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "hard link":
+        path.hardlink_to(target)
+    elif kind == "file of another user":
+        path.touch()
+        os.chown(path, 65534, 65534)
+    else:
+        path.symlink_to(target)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+KINDS = ["link", "hard link", "pipe", "directory"]
+if os.name == "posix" and not os.geteuid():
+    KINDS.append("file of another user")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("flag", DRAFTS)
+def test_a_draft_that_is_planted_is_left_alone_and_named(tmp_path, capsys, flag, kind):
+    target, path = tmp_path / "target", tmp_path / DRAFTS[flag]
+    draft = path.with_name(f"{path.name}.part")
+    target.write_text("mine")
+    plant(kind, draft, target)
+    assert here(flag, str(path), "http://127.0.0.1:9/") == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"trio-crawler: cannot write {flag} {path}: {draft} is ")
+    assert len(said.splitlines()) == 1
+    assert "remove it" in said or "move it away" in said
+    assert target.read_text() == "mine"
+    assert not path.exists()
+
+
+def test_no_name_is_no_file(tmp_path, capsys, monkeypatch):
+    (tmp_path / "in").mkdir()
+    monkeypatch.chdir(tmp_path / "in")
+    for path in ("", ".", str(tmp_path)):
+        assert here("--csv", path, "http://127.0.0.1:9/") == 2
+        assert capsys.readouterr().err.startswith(f"trio-crawler: cannot write --csv {path}: ")
+    assert [each.name for each in tmp_path.iterdir()] == ["in"]
+
+
+def test_a_draft_that_a_killed_crawl_has_left_is_used_again(tmp_path):
+    (tmp_path / "x.csv.part").write_text("old" * 10_000)
+    with threaded_raw_server(SITE) as server:
+        assert here("--csv", str(tmp_path / "x.csv"), server.url) == 0
+    assert len((tmp_path / "x.csv").read_text().splitlines()) == 3
+    assert not (tmp_path / "x.csv.part").exists()
+
+
+@pytest.mark.parametrize("kind", ["link", "hard link"])
+@pytest.mark.parametrize("flag", [*DRAFTS, *AT_ONCE])
+def test_a_file_that_is_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path, flag, kind):
+    target, path = tmp_path / "target", tmp_path / (DRAFTS | AT_ONCE)[flag]
+    target.write_text("mine")
+    plant(kind, path, target)
+    with threaded_raw_server(SITE) as server:
+        assert here(flag, str(path), server.url) == 0
+    assert target.read_text() == "mine"
+    assert not path.is_symlink()
+    assert server.url.encode() in path.read_bytes()
+
+
+def test_a_link_to_a_directory_is_followed(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    with threaded_raw_server(SITE) as server:
+        words = ["-o", str(tmp_path / "link"), "--csv", str(tmp_path / "link/x.csv")]
+        assert here(*words, server.url) == 0
+    assert {"crawl.sqlite", "lock", "x.csv"} <= {
+        each.name for each in (tmp_path / "real").iterdir()
+    }
+
+
+@pytest.mark.parametrize("flag", ["--csv", "--jsonl"])
+@pytest.mark.parametrize("link", ["/dev/stdout", "/dev/fd/1", "own"])
+def test_a_link_to_a_pipe_or_a_device_is_followed(tmp_path, flag, link):
+    if link == "own":
+        link = str(tmp_path / "link")
+        os.symlink("/dev/stdout", link)
+    with threaded_raw_server(SITE) as server:
+        result = crawl(flag, link, "--depth", "0", server.url)
+        assert crawl(flag, "/dev/null", server.url).returncode == 0
+    assert (result.returncode, result.stderr) == (0, "")
+    assert server.url in result.stdout.splitlines()[1 if flag == "--csv" else 0]
+
+
+@pytest.mark.parametrize("flag", AT_ONCE)
+def test_a_stream_is_no_link(tmp_path, capsys, flag):
+    target, path = tmp_path / "target", tmp_path / AT_ONCE[flag]
+    path.symlink_to(target)
+    with threaded_raw_server(SITE) as server:
+        assert here("-o", str(tmp_path / "crawl"), flag, str(path), server.url) == 1
+    assert capsys.readouterr().err == (
+        f"trio-crawler: {path}: it is a symbolic link, which is not followed: "
+        "remove it, or give another path\n"
+    )
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("kind", ["link", "hard link", "pipe", "directory"])
+@pytest.mark.parametrize("name", ["lock", "crawl.sqlite", "crawl.sqlite-wal"])
+def test_what_is_planted_in_a_crawl_directory_is_named_in_one_line(tmp_path, capsys, name, kind):
+    target = tmp_path / "target"
+    target.write_bytes(b"")
+    plant(kind, tmp_path / name, target)
+    assert here("-o", str(tmp_path), "http://127.0.0.1:9/") == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"trio-crawler: {tmp_path / name}: ")
+    assert len(said.splitlines()) == 1
+    assert target.read_bytes() == b""
+
+
+# Who may read what is written.
+
+
+def test_a_crawl_directory_and_archives_are_private_and_what_is_published_is_not(tmp_path):
+    directory, cookie = tmp_path / "crawl", {"Set-Cookie": "id=1", "Content-Type": "text/html"}
+    words = ["-o", str(directory)]
+    for flag, name in (DRAFTS | AT_ONCE).items():
+        words += [flag, str((directory if flag != "--warc" else tmp_path) / (flag[2:] + name))]
+    before = os.umask(0o022)
+    try:
+        with threaded_raw_server({"/": reply(headers=cookie, body=b"")}) as server:
+            assert here(*words, server.url) == 0
+            files = [directory, *directory.iterdir(), tmp_path / "warcx.warc"]
+            assert {path.name for path in files if mode(path) & 0o077} == set()
+            for flag, name in (DRAFTS | AT_ONCE).items():
+                assert here(flag, str(tmp_path / name), server.url) == 0
+            assert (
+                crawl("report", str(directory), "--csv", str(directory / "y.csv")).returncode == 0
+            )
+    finally:
+        os.umask(before)
+    assert mode(tmp_path / "x.warc") == mode(directory / "y.csv") == 0o600
+    assert {mode(tmp_path / name) for name in ("x.csv", "x.xml", "x.jsonl")} == {0o644}
+    rows = list(csv.DictReader(io.StringIO((directory / "y.csv").read_text())))
+    assert [row["url"] for row in rows] == [server.url]
+
+
+@pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="only root has other users")
+def test_an_archive_is_not_written_to_a_file_that_another_user_owns(tmp_path, capsys):
+    path = tmp_path / "x.warc"
+    plant("file of another user", path, path)
+    assert here("--warc", str(path), "http://127.0.0.1:9/") == 2
+    assert f"cannot write --warc {path}: another user owns it" in capsys.readouterr().err
