@@ -12,10 +12,10 @@ import trio
 from trio_crawler import Crawler, report
 from trio_crawler.cli.build import Plan, planned
 from trio_crawler.cli.declaration import requested
-from trio_crawler.cli.exit import WRONG_USAGE, close, complain, guarded
+from trio_crawler.cli.ending import Ending
+from trio_crawler.cli.exit import INTERRUPTED, WRONG_USAGE, close, complain, guarded
 from trio_crawler.cli.exports import Export, exports, in_place
 from trio_crawler.cli.options import NORMAL, CrawlOptions
-from trio_crawler.cli.signals import Ending
 from trio_crawler.cli.sink import is_plain
 from trio_crawler.cli.terminal import Screen
 from trio_crawler.net import WireStatistics
@@ -172,10 +172,12 @@ class _Crawl:
         crawler, options = self._crawler, self._options
         if crawler is None:
             complain(f"{self._ending.phrase} before the crawl could begin")
-            return 128 + self._ending.signal
-        for export in self._files.late:
-            if not export.whole and not export.error:
-                complain(f"{export.path} is not written: 'report {options.directory}' can do that")
+            return INTERRUPTED
+        unwritten = "\n".join(
+            f"{export.path} is not written: 'report {options.directory}' can do that"
+            for export in self._files.late
+            if not export.whole and not export.error
+        )
         facts = report.CrawlFacts(
             crawler.statistics(),
             options.workers,
@@ -191,8 +193,8 @@ class _Crawl:
             spent=options.max_pages is not None and _spent(crawler) >= options.max_pages,
         )
         text = self._report.text(facts)
-        whole = "\n\n".join(filter(None, (text, self._changes)))
-        return close(self._report, whole, self._files.all, self._ending.signal)
+        whole = "\n\n".join(filter(None, (text, self._changes, unwritten)))
+        return close(self._report, whole, self._files.all)
 
 
 def _spent(crawler: Crawler) -> int:
