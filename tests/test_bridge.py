@@ -654,6 +654,28 @@ def test_control_c_ends_the_crawl() -> None:
     assert stages[0].log == ["Cancelled", "closed"]
 
 
+def test_control_c_twice_is_one_bare_keyboard_interrupt_and_ends_the_crawl() -> None:
+    stages: list[Stage] = []
+
+    async def main() -> None:
+        stage = Stage("fetch")
+        stages.append(stage)
+        loop = asyncio.get_running_loop()
+
+        def strike() -> None:
+            # The second leaves asyncio's loop at once; a third would leave its clearing up.
+            for _ in range(2):
+                loop.call_soon(signal.raise_signal, signal.SIGINT)
+
+        stopping = asyncio.create_task(stage.reached.wait())
+        stopping.add_done_callback(lambda _: strike())
+        await stage.crawl()
+
+    with pytest.raises(KeyboardInterrupt):
+        on_asyncio(main)
+    assert stages[0].log == ["Cancelled", "closed"]
+
+
 # Exceptions of the crawl.
 
 

@@ -20,6 +20,7 @@ from trio_crawler import (
     Fault,
     Job,
     Limits,
+    MemoryFrontier,
     Outcome,
     Page,
     Phase,
@@ -271,6 +272,66 @@ def test_control_c_leaves_as_a_bare_keyboard_interrupt():
 
     with pytest.raises(KeyboardInterrupt):
         trio.run(main)
+
+
+@pytest.mark.parametrize("times", [2, 3, 20])
+def test_control_c_again_and_again_is_one_bare_keyboard_interrupt(times):
+    struck = []
+
+    def strike() -> None:
+        struck.append(1)
+        signal.raise_signal(signal.SIGINT)
+
+    class Ending(Web):
+        async def __call__(self, job):
+            try:
+                return await super().__call__(job)
+            finally:
+                # In each worker, while it is cancelled.
+                if struck and len(struck) < times:
+                    strike()
+
+    web = Ending(site_of(1000), delay=0.001)
+
+    async def main() -> None:
+        async with Crawler([HOME], fetch=web).outcomes() as outcomes:
+            async for _ in outcomes:
+                if web.hits.total() > 20:
+                    strike()
+
+    with pytest.raises(KeyboardInterrupt):
+        trio.run(main)
+    assert len(struck) >= min(times, 5)
+
+
+@pytest.mark.parametrize("enters", [True, False])
+def test_control_c_at_either_end_of_the_block_leaves_no_nursery_open(enters):
+    web = Web({"/": html()})
+    reached = []
+
+    class Struck(MemoryFrontier):
+        async def open(self, plan):
+            if enters:
+                signal.raise_signal(signal.SIGINT)
+                # Not in the middle of what opens the crawl, but at its next checkpoint.
+                reached.append("opened")
+            return await super().open(plan)
+
+        async def run(self):
+            try:
+                await super().run()
+            finally:
+                if not enters:
+                    signal.raise_signal(signal.SIGINT)
+
+    async def main() -> None:
+        async with Crawler([web.url], fetch=web, frontier=Struck()).outcomes() as outcomes:
+            async for _ in outcomes:
+                pass
+
+    with pytest.raises(KeyboardInterrupt):
+        trio.run(main)
+    assert reached == ["opened"] * enters
 
 
 async def test_a_crawl_inside_a_crawl_and_ten_in_one_nursery(autojump_clock):

@@ -130,6 +130,55 @@ async def test_ctrl_c_beside_a_bug_hides_nothing(autojump_clock):
     assert caught.value.subgroup(KeyboardInterrupt)
 
 
+async def test_ctrl_c_that_hits_several_tasks_and_the_block_comes_out_once_and_bare(
+    autojump_clock,
+):
+    web = Web(SITE, delay=1)
+
+    async def fetch(job):
+        try:
+            if job.url.endswith(("/b", "/c")):
+                await trio.sleep(5 if job.url.endswith("/b") else 60)
+                raise KeyboardInterrupt
+            return await web(job)
+        except trio.Cancelled:
+            raise KeyboardInterrupt from None
+
+    async def block():
+        async with Crawler([web.url], fetch=fetch).outcomes() as outcomes:
+            async for outcome in outcomes:
+                try:
+                    await trio.sleep(0 if outcome.url == web.url else 60)
+                finally:
+                    if outcome.url != web.url:
+                        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await Crawler([web.url], fetch=fetch).crawl()
+    with pytest.raises(KeyboardInterrupt):
+        await block()
+
+
+async def test_ctrl_c_of_the_block_beside_a_bug_hides_nothing(autojump_clock):
+    web = Web(SITE, delay=1)
+
+    async def fetch(job):
+        try:
+            return await web(job)
+        except trio.Cancelled:
+            raise LookupError("a bug") from None
+
+    async def block():
+        async with Crawler([web.url], fetch=fetch).outcomes():
+            await trio.sleep(0.5)
+            raise KeyboardInterrupt
+
+    with pytest.raises(BaseExceptionGroup) as caught:
+        await block()
+    assert caught.value.subgroup(LookupError)
+    assert caught.value.subgroup(KeyboardInterrupt)
+
+
 @pytest.mark.parametrize(
     ("make", "named"),
     [

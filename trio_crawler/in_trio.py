@@ -1,6 +1,9 @@
-"""The check, where a crawl is opened, that Trio runs the task."""
+"""Trio: the check that it runs the task, and tasks that start whole or not at all."""
 
 from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import trio
 
@@ -13,3 +16,13 @@ def check_in_trio(what: str) -> None:
             f"{what} runs under Trio: open it in trio.run(), "
             "or in a program under asyncio with trio_crawler.bridged()"
         )
+
+
+@trio.lowlevel.enable_ki_protection
+def start_soon(nursery: trio.Nursery, task: Callable[..., Awaitable[Any]], *args: object) -> None:
+    """Start a task in a nursery; Ctrl-C waits until it is started.
+
+    Trio does not protect this itself: a KeyboardInterrupt halfway leaves a task that never runs,
+    and the nursery waits for it.
+    """
+    nursery.start_soon(task, *args)

@@ -188,8 +188,9 @@ def test_an_export_that_is_not_whole_when_all_must_end_is_not_written(crawled):
         process.terminate()
         process.stderr.readline()
         process.terminate()
-        _, err = ended(process, patience=3)
-    assert err == f"trio-crawler: {path} is not written: 'report {crawled}' can do that\n"
+        out, err = ended(process, patience=3)
+    assert err == ""
+    assert out.endswith(f"\n\n{path} is not written: 'report {crawled}' can do that\n")
     assert [each.name for each in crawled.parent.iterdir()] == ["crawl"]
 
 

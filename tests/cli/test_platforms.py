@@ -13,7 +13,7 @@ pytestmark = pytest.mark.process
 
 TESTS = Path(__file__).parents[1]
 LESS = """
-import os, signal, sys, types
+import _signal, os, signal, sys, types
 # What others import, and the server of this test, before it is hidden.
 import certifi, click, httptools, httpx, rich.live, sites.raw, trio
 from store import systems
@@ -28,7 +28,11 @@ with sites.raw.threaded_raw_server(site) as server:
         sys.modules[name] = None
     for name in ("SIGHUP", "SIGPIPE", "SIGTERM", "SIGUSR1", "SIGALRM"):
         delattr(signal, name)
+        delattr(_signal, name)
+    del _signal.setitimer
     from trio_crawler.cli import exports
+    from trio_crawler.cli.signals import SIGNALS
+    SIGNALS.take()
     from trio_crawler.cli.main import command, report_command
 
     def replace(source, target):

@@ -148,6 +148,10 @@ class Started:
         """Tell whether these words stand on standard error."""
         return words in self._err.read_text("utf-8", "replace")
 
+    def has_written(self) -> bool:
+        """Tell whether there is anything on standard output."""
+        return self._out.stat().st_size > 0
+
     def has_asked(self, path: str = "") -> bool:
         """Tell whether the server was asked in this run, for a path that begins so."""
         return any(a.path.startswith(path) for a in self.crawl.served.asked(self.number))

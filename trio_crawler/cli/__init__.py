@@ -2,7 +2,20 @@
 
 It uses only public names of the library. `main` has the two commands, whose options are declared
 in `options`; `crawl` and `report` run them. `build` makes the parts of a crawl, `directory` opens
-the crawl directory, `exports` writes files.
+the crawl directory, `exports` writes files, `signals` and `ending` end the command early.
 """
 
-from trio_crawler.cli.main import main as main
+# Nothing else: the package imports this before it has heard of signals.
+from trio_crawler.cli.signals import SIGNALS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+
+def main() -> "NoReturn":
+    """Run the command and exit with its status."""
+    SIGNALS.take()
+    from trio_crawler.cli.main import main as run
+
+    run()

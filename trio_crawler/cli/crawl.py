@@ -13,11 +13,21 @@ import trio
 from trio_crawler import Crawler, StoreError, report
 from trio_crawler.cli.build import Plan, planned
 from trio_crawler.cli.declaration import requested
-from trio_crawler.cli.exit import FAULT, WRONG_USAGE, close, complain, first, guarded, refused
+from trio_crawler.cli.ending import Ending
+from trio_crawler.cli.exit import (
+    FAULT,
+    INTERRUPTED,
+    WRONG_USAGE,
+    close,
+    complain,
+    first,
+    guarded,
+    refused,
+)
 from trio_crawler.cli.exports import Export, exports, in_place
-from trio_crawler.cli.options import NORMAL, CrawlOptions
+from trio_crawler.cli.options import CrawlOptions
+from trio_crawler.cli.parsing import NORMAL
 from trio_crawler.cli.places import PRIVATE_DIRECTORY
-from trio_crawler.cli.signals import Ending
 from trio_crawler.cli.sink import is_plain
 from trio_crawler.cli.terminal import Screen
 from trio_crawler.net import WireStatistics
@@ -207,10 +217,12 @@ class _Crawl:
         crawler, options = self._crawler, self._options
         if crawler is None:
             complain(f"{self._ending.phrase} before the crawl could begin")
-            return 128 + self._ending.signal
-        for export in self._files.late:
-            if not export.whole and not export.error:
-                complain(f"{export.path} is not written: 'report {options.directory}' can do that")
+            return INTERRUPTED
+        unwritten = "\n".join(
+            f"{export.path} is not written: 'report {options.directory}' can do that"
+            for export in self._files.late
+            if not export.whole and not export.error
+        )
         facts = report.CrawlFacts(
             crawler.statistics(),
             options.workers,
@@ -227,13 +239,13 @@ class _Crawl:
             spent=options.max_pages is not None and _spent(crawler) >= options.max_pages,
         )
         text = self._report.text(facts)
-        whole = "\n\n".join(filter(None, (text, self._changes)))
-        status = close(self._report, whole, self._files.all, self._ending.signal)
+        whole = "\n\n".join(filter(None, (text, self._changes, unwritten)))
+        status = close(self._report, whole, self._files.all)
         if self._failed is None:
             return status
         # Not the status of a directory that is refused: this crawl has begun.
         refused(self._failed)
-        return status if self._ending.signal else FAULT
+        return FAULT
 
 
 def _spent(crawler: Crawler) -> int:

@@ -12,6 +12,7 @@ from trio_crawler import StoreError
 from trio_crawler.cli.declaration import declared
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
+from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
 from trio_crawler.store import DifferentCrawl, InUse
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def tell(line: str) -> None:
     Raises BrokenPipeError when the reader has left.
     """
     try:
-        print(line, file=sys.stderr, flush=True)
+        with SIGNALS.writing(2):
+            print(line, file=sys.stderr, flush=True)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
@@ -46,8 +48,9 @@ def guarded(work: Callable[[], int]) -> int:
     """Do the work of a command and return its exit status.
 
     If the reader of the output has left, end silently. If a crawl directory cannot be used, print
-    the reason in one line.
+    the reason in one line. From now on signals are noted, and the work itself ends early.
     """
+    SIGNALS.note()
     status = CLOSED_PIPE
     try:
         status = work()
@@ -56,14 +59,15 @@ def guarded(work: Callable[[], int]) -> int:
         discard_output()
     except* StoreError as group:
         status = refused(first(group))
+    except* Interrupted:
+        complain(f"stopped by {name_of(SIGNALS.first)}")
     return status
 
 
-def close(report: Report, text: str, exports: Sequence[Export], stopped: int = 0) -> int:
+def close(report: Report, text: str, exports: Sequence[Export]) -> int:
     """Print the report, complain of files, and return the exit status.
 
-    `stopped` is the number of the signal that ended a crawl. Raises BrokenPipeError when a reader
-    has left.
+    Raises BrokenPipeError when a reader has left.
     """
     errors = {export.path: export.error for export in exports if export.error}
     for error in errors.values():
@@ -72,9 +76,8 @@ def close(report: Report, text: str, exports: Sequence[Export], stopped: int = 0
     for path, error in errors.items():
         complain(f"cannot write {path}: {error.strerror}")
     piped = any(export.path == STANDARD_OUTPUT for export in exports)
-    printed = _printed(text, sys.stderr if piped else sys.stdout)
-    if stopped:
-        return 128 + stopped
+    with SIGNALS.writing(2 if piped else 1):
+        printed = _printed(text, sys.stderr if piped else sys.stdout)
     if report.no_pages:
         return NOTHING
     whole = printed and all(export.whole for export in exports)

@@ -24,6 +24,7 @@ from trio_crawler.cli.hiding import hide_arguments
 from trio_crawler.cli.options import CrawlOptions, ReportOptions, secret_flags
 from trio_crawler.cli.outputs import check_crawl, check_directory, check_files
 from trio_crawler.cli.prompts import asked
+from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
 
 _CRAWL_EPILOG = """\
 \b
@@ -47,7 +48,7 @@ Exit status:
   2    the command line is wrong, a FILE cannot be created, or FILE or DIR is in use by another
        crawl
   3    nothing could be fetched
-  130  ended by Ctrl-C (143: by SIGTERM)
+  130  ended by Ctrl-C (143: by SIGTERM, 129: by SIGHUP)
 
 The report goes to standard output, the live line to standard error.
 """
@@ -56,8 +57,8 @@ _REPORT_EPILOG = """\
 Example:
   python -m trio_crawler report docs --csv docs.csv --changes
 
-The exit status is that of the crawl: 0, 1 or 3. It is 1 if DIR cannot be read, and 2 if the
-command line is wrong.
+The exit status is that of the crawl: 0, 1 or 3. It is 1 if DIR cannot be read, 2 if the command
+line is wrong, and 130, 143 or 129 after a signal.
 """
 _CONTEXT: dict[str, Any] = {
     "help_option_names": ["-h", "--help"],
@@ -81,12 +82,18 @@ def main() -> NoReturn:
         # Closed, as with 2>&-. To print, None would mean standard output.
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the end of the process
     try:
-        sys.exit(_run(sys.argv[1:]))
+        status = _run(sys.argv[1:])
     except click.ClickException as error:
+        SIGNALS.note()  # or a signal would add a line of its own
         complain(error.format_message())
-        sys.exit(WRONG_USAGE)
+        status = WRONG_USAGE
+    except Interrupted:
+        SIGNALS.note()
+        complain(f"stopped by {name_of(SIGNALS.first)}")
+        status = INTERRUPTED
     except (click.Abort, KeyboardInterrupt):
-        sys.exit(INTERRUPTED)
+        status = INTERRUPTED
+    sys.exit(SIGNALS.ignore(status))
 
 
 def _closed_output() -> TextIO:

@@ -7,25 +7,12 @@ module imports nothing of the library: `--help` needs none of it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 import click
 
 from trio_crawler.cli import parsing
 from trio_crawler.cli.declaration import Group, Output, declaration, declared, option
 from trio_crawler.cli.secrets import Login
-
-NORMAL = 2
-"""The `level` between `-q` (0) and `-v` (3)."""
-
-
-def _level(context: click.Context, parameter: click.Parameter, words: Any) -> int:
-    # The order counts, as in the crawler of the chapter: -q sets 0, and each later -v adds 1.
-    level = NORMAL
-    for word in words or ():
-        level = 0 if word == "quiet" else min(level + 1, 3)
-    return level
-
 
 _COUNT = click.IntRange(min=0)
 _POSITIVE = click.IntRange(min=1)
@@ -471,7 +458,7 @@ class CrawlOptions(SharedOptions):
             "--quiet",
             flag_value="quiet",
             multiple=True,
-            callback=_level,
+            callback=parsing.level,
             help="Show no live line.",
         ),
     )

@@ -16,6 +16,9 @@ from click.core import ParameterSource
 
 from trio_crawler.cli.secrets import Login, line, lines
 
+NORMAL = 2
+"""The `level` between `-q` (0) and `-v` (3)."""
+
 # The slashes may be missing, as browsers allow; a host that is called "http" has a port.
 _WEB = re.compile(r"https?:(?![0-9]+(?:[/?#\\]|$))", re.IGNORECASE)
 _SCHEME = re.compile(rf"[a-z][a-z0-9+.-]*://|{_WEB.pattern}", re.IGNORECASE)
@@ -235,3 +238,11 @@ def _cookie(pair: str) -> str:
     if not _COOKIE.fullmatch(pair):
         raise click.BadParameter("write it as NAME=VALUE")
     return pair
+
+
+def level(context: click.Context, parameter: click.Parameter, words: Any) -> int:
+    """Return how much is shown, by the order of -q and -v, as in the crawler of the chapter."""
+    shown = NORMAL
+    for word in words or ():
+        shown = 0 if word == "quiet" else min(shown + 1, 3)
+    return shown

@@ -15,6 +15,7 @@ from trio_crawler.cli.directory import politeness_of, protect_crawl_files, texts
 from trio_crawler.cli.exit import WRONG_USAGE, close, complain, guarded
 from trio_crawler.cli.exports import Export, exports
 from trio_crawler.cli.options import ReportOptions
+from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.report import Report
 
 _PORTION = 64
@@ -40,14 +41,18 @@ def _run(options: ReportOptions) -> int:
             return WRONG_USAGE
         result = Report(why=options.why, full=options.full)
         for outcome in history.outcomes():
+            SIGNALS.check()
             result.add(outcome)
             for export in files:
                 export.sink.take(outcome)
         for export in files:
+            SIGNALS.check()
             export.finish()
         text = _text(history, result, options)
     if options.changes:
+        SIGNALS.check()
         text += "\n\n" + (changes(options.directory, options.full) or _NO_CHANGES)
+    SIGNALS.check()
     return close(result, text, files)
 
 

@@ -13,6 +13,8 @@ from typing import TypeAlias
 
 import click
 
+from trio_crawler.cli.signals import SIGNALS
+
 Login: TypeAlias = tuple[str, str | None]
 """A user and a password; None if the password is to be asked for."""
 
@@ -63,7 +65,7 @@ def ask(prompt: str, named: str, option: str) -> str:
         why = "asks for a password, and standard input is no terminal"
         raise click.UsageError(f"{named} {why}: use {option} {_WAYS}")
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), SIGNALS.asking():
             # The terminal would show what is typed.
             warnings.simplefilter("error", GetPassWarning)
             return getpass(prompt)

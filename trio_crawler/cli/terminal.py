@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import trio
 from rich.console import Console
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from trio_crawler import Statistics
 from trio_crawler.cli.exit import tell
+from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.report import progress_line
 
 EVERY = 0.125
@@ -38,17 +40,22 @@ class Screen:
 
     def __enter__(self) -> Screen:
         if self._shown:
-            self._live.start()
+            with self._written():
+                self._live.start()
+                # Rich hides the cursor. Ctrl-Z and kill -9 would leave the shell without one.
+                self._console.show_cursor(True)
         return self
 
     def __exit__(self, *error: object) -> None:
         if self._shown:
-            self._live.stop()
+            with self._written():
+                self._live.stop()
 
     def say(self, line: str) -> None:
         """Print one line, above the live line if there is one."""
         if self._shown:
-            self._console.print(Text(line), soft_wrap=True)
+            with self._written():
+                self._console.print(Text(line), soft_wrap=True)
         else:
             tell(line)
 
@@ -58,5 +65,15 @@ class Screen:
         """Draw the live line again and again, until cancelled."""
         while self._shown:
             figures = progress_line(statistics(), problems())
-            self._live.update(Text(figures, no_wrap=True, overflow="ellipsis"), refresh=True)
+            with self._written():
+                self._live.update(Text(figures, no_wrap=True, overflow="ellipsis"), refresh=True)
             await trio.sleep(EVERY)
+
+    @contextmanager
+    def _written(self) -> Iterator[None]:
+        with SIGNALS.writing(2):
+            try:
+                yield
+            except OSError:
+                # The terminal was closed, which also sends SIGHUP: the crawl goes on until that.
+                self._shown = False

@@ -72,9 +72,9 @@ class BareExceptions:
         traceback: TracebackType | None,
     ) -> None:
         mine = self.carried.error
-        if mine is None:
-            mine = _interrupt(error)
-        elif error is not None and not _is_all_cancellation(error):
+        if (interrupt := _interrupt(mine, error)) is not None:
+            mine = interrupt
+        elif mine is not None and error is not None and not _is_all_cancellation(error):
             # Neither may hide the other: the bug that ended the crawl, the exception of the block.
             raise BaseExceptionGroup("the crawl and its block", [error, mine]) from None
         if mine is not None:
@@ -111,10 +111,15 @@ def raise_bare(error: BaseException) -> NoReturn:
         error.__context__ = context
 
 
-def _interrupt(error: BaseException | None) -> BaseException | None:
-    """Return the KeyboardInterrupt of a group that has nothing else: Ctrl-C may hit any task."""
-    if isinstance(error, BaseExceptionGroup) and error.split(KeyboardInterrupt)[1] is None:
-        return next(_leaves(error))
+def _interrupt(*errors: BaseException | None) -> BaseException | None:
+    """Return one KeyboardInterrupt if nothing else was raised, not counting Trio's cancellation.
+
+    Ctrl-C may hit any task, and each Ctrl-C another one.
+    """
+    leaves = [leaf for error in errors if error is not None for leaf in _leaves(error)]
+    raised = [leaf for leaf in leaves if not isinstance(leaf, trio.Cancelled)]
+    if raised and all(isinstance(leaf, KeyboardInterrupt) for leaf in raised):
+        return raised[0]
     return None
 
 

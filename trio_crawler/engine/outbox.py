@@ -123,10 +123,15 @@ class OutcomeBlock(AbstractAsyncContextManager[AsyncIterator[Outcome]]):
     def __init__(self, block: AbstractAsyncContextManager[AsyncIterator[Outcome]]) -> None:
         self._block = block
 
+    # Ctrl-C waits until both are done: between this block and that of the generator it would leave
+    # a nursery open. The tasks of the crawl, and the block itself, are hit as ever.
+
+    @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> AsyncIterator[Outcome]:
         check_in_trio("a crawl")
         return await self._block.__aenter__()
 
+    @trio.lowlevel.enable_ki_protection
     async def __aexit__(
         self,
         kind: type[BaseException] | None,

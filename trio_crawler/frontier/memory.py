@@ -13,6 +13,7 @@ from trio_crawler.frontier.protocol import FrontierStatistics, Past
 from trio_crawler.frontier.scheduler import Hosts, JobChannel
 from trio_crawler.frontier.seen import Seen
 from trio_crawler.frontier.settlement import Settlement
+from trio_crawler.in_trio import start_soon
 from trio_crawler.model import Attempt, Job, Reason
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.policy.plan import Plan
@@ -75,7 +76,7 @@ class MemoryFrontier:
             self._admit(self._plan.first_jobs())
             self._join.done()
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self.hosts.keep_time)
+                start_soon(nursery, self.hosts.keep_time)
                 await self._join.wait()
                 nursery.cancel_scope.cancel("every admitted URL has its outcome")
         finally:

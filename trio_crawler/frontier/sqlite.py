@@ -24,7 +24,7 @@ from trio_crawler.frontier.resume import known_rules, past_of
 from trio_crawler.frontier.scheduler import Hosts, JobChannel
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.frontier.url_index import StoredJob, UrlIndex
-from trio_crawler.in_trio import check_in_trio
+from trio_crawler.in_trio import check_in_trio, start_soon
 from trio_crawler.model import Attempt, Job, Outcome, Purpose, Reason
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.plan import Plan
@@ -192,8 +192,8 @@ class SqliteFrontier:
             self._admit(self._index.admit(self._plan.first_jobs()))
             self._join.done()
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self.hosts.keep_time)
-                nursery.start_soon(self._journal.keep_writing, self._written)
+                start_soon(nursery, self.hosts.keep_time)
+                start_soon(nursery, self._journal.keep_writing, self._written)
                 self._written()
                 await self._over.wait()
                 nursery.cancel_scope.cancel("every admitted URL has its outcome, or waits")

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import trio
 
+from trio_crawler.in_trio import start_soon
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.addresses import AddressPolicy, as_in_url, parse_address
 from trio_crawler.net.errors import FetchError, connect_fault
@@ -149,7 +150,7 @@ async def _race(
         async with trio.open_nursery() as nursery:
             for address in addresses:
                 failed = trio.Event()
-                nursery.start_soon(attempt, address)
+                start_soon(nursery, attempt, address)
                 with trio.move_on_after(stagger):
                     await failed.wait()
     except BaseException:
