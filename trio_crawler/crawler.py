@@ -113,7 +113,7 @@ class Crawler:
     async def work(self, ask: Fetch, outbox: Outbox, crew: Crew) -> None:
         """Turn jobs into settlements until no more jobs come; with the first job a crew grows."""
         with outbox:
-            new = True
+            new = crew.left > 0
             async for job in self.frontier.jobs:
                 new = new and crew.start_next()
                 with url_noted(job):

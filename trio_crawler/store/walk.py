@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeAlias
 
 import httpx
@@ -24,6 +25,7 @@ from trio_crawler.model import (
 from trio_crawler.page.read import Facts
 from trio_crawler.store import rows
 from trio_crawler.store.database import Database, Row
+from trio_crawler.store.schema import REFERRER
 
 PORTION = 5_000
 """The most rows of URLs that one query reads."""
@@ -35,8 +37,8 @@ _MAX_NUMBER = 2**63 - 1
 _GOOD = "(page_.status BETWEEN 200 AND 299 OR page_.same_as NOT NULL)"
 
 MakeOutcome: TypeAlias = Callable[[str, int, str | None, rows.Values], Outcome]
-_KINDS: tuple[tuple[str, str, MakeOutcome], ...] = (
-    ("page_", f"{rows.PAGE}, links_.links, links_.rejected, exact", rows.page),
+_KINDS: tuple[tuple[str, str, MakeOutcome | None], ...] = (
+    ("page_", f"{rows.PAGE}, links_.links, links_.rejected, exact", None),
     ("redirect_", f"{rows.REDIRECT}, exact", rows.redirect),
     ("failure_", f"{rows.FAILURE}, exact", rows.failure),
     ("skip_", "reason, NULL", rows.skipped),
@@ -135,7 +137,7 @@ class Walk:
         self,
     ) -> Iterator[list[tuple[int, str, str, int, int, str | None, float | None, int]]]:
         """Yield the URLs without an outcome: the values of `Batch.admitted`, and their tries."""
-        columns = "number, url, purpose, depth, redirects, referrer, priority, tries"
+        columns = f"number, url, purpose, depth, redirects, {REFERRER}, priority, tries"
         return self._portions(columns, "NOT ended")
 
     def outcomes(self) -> Iterator[Outcome]:
@@ -153,15 +155,16 @@ class Walk:
             after += _OUTCOMES
 
     def _read_outcomes(
-        self, after: int, last: int, table: str, columns: str, make: MakeOutcome
+        self, after: int, last: int, table: str, columns: str, make: MakeOutcome | None
     ) -> Iterator[tuple[int, Outcome]]:
+        make = make or partial(rows.page, named=partial(_named, self._database))
         links = "LEFT JOIN links_ USING (number)" if table == "page_" else ""
         columns = ", ".join(
             name if "." in name or name == "NULL" else f"{table}.{name}"
             for name in columns.split(", ")
         )
         sql = (
-            f"SELECT number, url, depth, referrer, {columns} "
+            f"SELECT number, urls.url, depth, {REFERRER}, {columns} "
             f"FROM {table} {links} JOIN urls USING (number) WHERE number > ? AND number <= ?"
         )
         for number, url, depth, referrer, *values, exact in self._database.rows(
@@ -286,6 +289,12 @@ def _sitemap(row: Row) -> Sitemap:
     return Sitemap(url, kind, entries, admitted, *about)
 
 
+def _named(database: Database, number: int) -> str:
+    """Return the URL with a number."""
+    url: str = database.row("SELECT url FROM urls WHERE number = ?", number)[0]
+    return url
+
+
 def _number(found: tuple[int, Outcome]) -> int:
     return found[0]
 
@@ -297,13 +306,14 @@ def stored_facts(database: Database, number: int) -> tuple[str, int, Facts] | No
     """
     own = ", ".join(f"page_.{name}" for name in rows.PAGE.split(", "))
     sql = (
-        "SELECT number, url, depth, referrer, page_.digest, "
+        f"SELECT number, urls.url, depth, {REFERRER}, page_.digest, "
         f"{own}, links_.links, links_.rejected, page_.exact "
         "FROM page_ LEFT JOIN links_ USING (number) JOIN urls USING (number) "
         "WHERE number = (SELECT coalesce(same_as, number) FROM page_ WHERE number = ?)"
     )
     for found, url, depth, referrer, digest, *values, exact in database.rows(sql, number):
-        page = rows.page(url, depth, referrer, rows.merge_exact(tuple(values), exact))
+        originals = rows.merge_exact(tuple(values), exact)
+        page = rows.page(url, depth, referrer, originals, partial(_named, database))
         return url, found, _facts(page, digest)
     return None
 
