@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import trio
@@ -17,6 +19,7 @@ from trio_crawler import (
     Traps,
     depth_first,
 )
+from trio_crawler.store.history import History
 from trio_crawler.testing import Web, html
 
 HOME = "http://site.test/"
@@ -116,3 +119,50 @@ async def test_what_was_waiting_when_the_crawl_ends_is_skipped_url_by_url(autoju
     assert figures.admitted == 501 == figures.pages + figures.skipped
     assert skipped[Reason.STOPPED] == figures.skipped > 400
     assert crawler.frontier.statistics().ready == 0
+
+
+@pytest.mark.parametrize("anchors", [False, True])
+async def test_long_urls_are_stored_once_and_read_back_as_they_were(
+    autojump_clock, tmp_path, anchors
+):
+    pages = {f"{HOME}{n}x{LONG}": html(*(f"/{m}x{LONG}" for m in range(40))) for n in range(40)}
+    web = Web({HOME: html(*(f"/{n}x{LONG}" for n in range(20)), "/short"), **pages})
+    async with SqliteFrontier(tmp_path) as frontier:
+        crawler = Crawler([HOME], fetch=web, frontier=frontier, anchors=anchors)
+        outcomes, _ = await crawled(crawler)
+    found = {one.url: one for one in outcomes}
+    assert len(found) == 42
+    with History(tmp_path) as history:
+        for one in history.outcomes():
+            wanted = found[one.url]
+            assert (one.referrer, one.links) == (wanted.referrer, wanted.links)
+            assert one.anchors == wanted.anchors
+    with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
+        listed = set(connection.execute("SELECT page, url FROM links"))
+        assert listed == {(one.url, url) for one in outcomes for url in one.links}
+        pages = dict(connection.execute("SELECT url, referrer FROM pages"))
+        assert pages == {one.url: one.referrer for one in outcomes if isinstance(one, Page)}
+        (links,) = connection.execute(
+            "SELECT sum(length(links)) FROM links_ WHERE number < 3"
+        ).fetchone()
+        (referrers,) = connection.execute("SELECT max(length(referrer)) FROM urls").fetchone()
+    connection.close()
+    # The links of the first two pages: 20 and 20 new ones, and 20 known ones.
+    assert links < 60_000
+    assert referrers < 100
+
+
+async def test_a_crawl_with_long_referrers_goes_on_where_it_stopped(autojump_clock, tmp_path):
+    web = {HOME: html(f"/a{LONG}"), f"{HOME}a{LONG}": html(f"/b{LONG}", f"/c{LONG}")}
+    web = Web({**web, f"{HOME}b{LONG}": html(), f"{HOME}c{LONG}": html()})
+    outcomes = []
+    for _ in range(4):
+        async with SqliteFrontier(tmp_path) as frontier:
+            crawler = Crawler([HOME], fetch=web, frontier=frontier, workers=1)
+            async with crawler.outcomes() as found:
+                async for outcome in found:
+                    outcomes.append(replace(outcome, seconds=0.0))
+                    crawler.stop()
+    referrers = {one.url[:18]: one.referrer for one in outcomes}
+    assert referrers[HOME + "a"] == HOME
+    assert referrers[HOME + "b"] == referrers[HOME + "c"] == f"{HOME}a{LONG}"

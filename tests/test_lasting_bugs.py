@@ -348,12 +348,15 @@ class Full(io.FileIO):
 
 
 async def test_a_disk_that_is_full_for_what_waits_is_told_as_for_all_else(tmp_path, monkeypatch):
-    web = Web({"/": html(*(f"/{number}" for number in range(900)))})
+    # More than is kept in memory.
+    web = Web({"/": html(*(f"/{n}" for n in range(5))), **{
+        f"/{n}": html(*(f"/{n}x{m}{'q' * 1_900}" for m in range(2_000))) for n in range(5)
+    }})  # fmt: skip
     monkeypatch.setattr(disk_queue, "TemporaryFile", lambda **_: Full(tmp_path / "full", "w+"))
     with pytest.raises(StoreError, match="free some space") as told:
         await crawl(tmp_path, web)
     assert str(tmp_path) in str(told.value)
     monkeypatch.undo()
-    _, totals = await crawl(tmp_path, web)
-    assert totals.pages == totals.admitted == 901
+    _, totals = await crawl(tmp_path, web, 100)
+    assert totals.admitted == 10_006
     assert web.hits[HOME] == 1

@@ -41,7 +41,7 @@ async def test_a_hundred_thousand_workers_hold_the_loop_for_less_than_50_ms(leav
                 if leave:
                     break
         stop.set()
-    # 12 ms on the machine where this was written.
+    # 15 ms on the machine where this was written.
     assert found[0] < 0.05
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from trio_crawler.model import Failure, Fault, Page, Phase, Purpose, Reason, Sitemap
+from trio_crawler.model import Failure, Fault, Page, Phase, Purpose, Reason, Sitemap, Skipped
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.history import History
 from trio_crawler.store.runs import End
 from trio_crawler.store.schema import APPLICATION, STATEMENTS, VERSION
 from trio_crawler.store.store import Store
+from trio_crawler.store.writer import Batch
 
 DUMP = Path(__file__).with_name("format_1.sql")
 """What the last version with format 1 wrote of a small crawl that folds canonical pages."""
@@ -130,10 +131,34 @@ def test_a_crawl_goes_on_in_a_directory_of_format_1_which_then_has_the_present_o
     assert columns(directory / "crawl.sqlite") == columns(new)
 
 
+def forget_sources(connection: sqlite3.Connection) -> None:
+    """Take the column away that format 4 added; the views, which read it, were others."""
+    for name in ("pages", "links", "redirects", "failures", "skipped", "waiting"):
+        connection.execute(f"DROP VIEW {name}")
+        connection.execute(f"CREATE VIEW {name} AS SELECT number, url, referrer FROM urls")
+    connection.execute("ALTER TABLE urls DROP COLUMN source")
+
+
+def test_a_directory_of_format_3_keeps_its_referrers_and_goes_on(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        home, link = "http://site.test/", "http://site.test/a"
+        admitted = [(1, home, "page", 0, 9, None, None), (2, link, "page", 1, 9, home, None)]
+        store.write(Batch(admitted=admitted, settled=[(2, 1.0, Skipped(link, Reason.STOPPED))]))
+    with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
+        forget_sources(connection)
+        connection.execute("PRAGMA user_version = 3")
+    connection.close()
+    with History(tmp_path) as history:
+        assert [one.referrer for one in history.outcomes()] == [home]
+    with Store.open(tmp_path) as store:
+        assert [row[5] for rows in store.walk.waiting() for row in rows] == [None]
+
+
 def test_a_directory_of_format_2_is_read_and_goes_on(tmp_path: Path) -> None:
     Store.open(tmp_path).close()
     with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
         connection.execute("ALTER TABLE runs DROP COLUMN reason")
+        forget_sources(connection)
         connection.execute("PRAGMA user_version = 2")
     connection.close()
     with History(tmp_path) as history:

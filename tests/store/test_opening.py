@@ -106,16 +106,16 @@ def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path, 
 def test_a_database_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path):
     works(tmp_path)
     with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
-        connection.execute("PRAGMA user_version = 4")
+        connection.execute("PRAGMA user_version = 5")
     connection.close()
     assert refusal(tmp_path) == (
-        f"DIR/{NAME}: a newer version of trio_crawler made it (format 4, this one knows 3): "
+        f"DIR/{NAME}: a newer version of trio_crawler made it (format 5, this one knows 4): "
         "use that version, or give another directory"
     )
     with pytest.raises(StoreError, match="a newer version"):
         History(tmp_path)
     with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute("PRAGMA user_version = 4")
     connection.close()
     works(tmp_path)
 

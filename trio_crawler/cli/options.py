@@ -183,7 +183,6 @@ class CrawlOptions(SharedOptions):
         type=_POSITIVE,
         default=1024,
         show_default=True,
-        recorded=True,
         help="Follow no new link while the URLs that wait, with those that led to them, take this "
         "many MiB.",
     )
@@ -194,7 +193,6 @@ class CrawlOptions(SharedOptions):
         type=_POSITIVE,
         default=50_000,
         show_default=True,
-        recorded=True,
         help="Follow no link to a new host after N hosts; each port of a host counts.",
     )
     max_seconds: float | None = option(

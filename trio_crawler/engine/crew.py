@@ -9,18 +9,18 @@ import trio
 from trio_crawler.engine.outbox import Outbox
 from trio_crawler.model import Fetch
 
-AT_ONCE = 1_000
+AT_ONCE = 200
 """The most workers that start before there is work for them."""
 
 # Workers that start before other tasks can run.
-_PORTION = 100
+_PORTION = 50
 
 
 class Crew:
     """The workers of a crawl: tasks in its nursery, each a call of `work`.
 
-    Up to 1,000 start at once. The others are `left`: a worker that receives a job starts the next
-    of them. So 1,000 are free as long as any are left.
+    Up to 200 start at once. The others are `left`: a worker that receives a job starts the next of
+    them. So 200 are free as long as any are left, and a crawl that needs few has few to end.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Crew:
         self._for_each = ask, outbox
 
     async def start(self) -> None:
-        """Start the first workers; a checkpoint before each hundred of them."""
+        """Start the first workers; a checkpoint before each fifty of them."""
         for number in range(AT_ONCE):
             if number % _PORTION == 0:
                 await trio.lowlevel.checkpoint()

@@ -54,8 +54,8 @@ _MAX_REJECTED = 1_000
 class SitemapHandler:
     """Turn the attempts at sitemaps into the URLs that they list.
 
-    `records` has a record of each sitemap, read or not. `listings` has the listing of each URL
-    that belongs to the crawl, by its seen key.
+    `records` has a record of each sitemap, read or not. `listing` returns the entry of each URL
+    that belongs to the crawl.
     """
 
     def __init__(
@@ -67,7 +67,8 @@ class SitemapHandler:
         max_sitemaps: int = MAX_SITEMAPS,
     ) -> None:
         self.records: list[Sitemap] = []
-        self.listings: dict[str, Listing] = {}
+        # By the hash of the seen key, as in a `UrlSet`: the URLs may be long.
+        self._listings: dict[int, Listing] = {}
         self._plan = plan
         self._frontier = frontier
         self._rules = rules
@@ -83,11 +84,11 @@ class SitemapHandler:
                 self._accepted[authority(record.url)].add(record.url)
             else:
                 self._rejected.add(record.url)
-        self.listings.update(listings)
+        self._listings.update((hash(key), listing) for key, listing in listings.items())
 
     def listing(self, url: str | httpx.URL) -> Listing | None:
         """Return the entry of a URL in the sitemaps read so far; None if there is none."""
-        return self.listings.get(seen_key(normalise(url)))
+        return self._listings.get(hash(seen_key(normalise(url))))
 
     def named(self, urls: Iterable[str], robots: str) -> tuple[list[Job], tuple[Sitemap, ...]]:
         """Return the jobs for the sitemaps that a robots.txt names, and the rejected ones."""
@@ -251,9 +252,10 @@ class SitemapHandler:
                         rejected.append(RejectedLink(url, reason))
                     continue
                 yield found
-            if (key := seen_key(url)) not in self.listings:
+            key = seen_key(url)
+            if (number := hash(key)) not in self._listings:
                 listing = Listing(job.url, last_modified, priority)
-                self.listings[key] = listings[key] = listing
+                self._listings[number] = listings[key] = listing
 
 
 def _unread(why: Fault) -> ParsedSitemap:

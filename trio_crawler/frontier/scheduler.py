@@ -9,10 +9,10 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace as replace_fields
 from datetime import UTC, datetime
 from itertools import chain
 
+import httpx
 import trio
 from msgspec.structs import replace
 
@@ -36,6 +36,8 @@ from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.policy.retry import LEAST_BAD, blames_host, retry_after
 from trio_crawler.policy.robots.store import KnownRules
 
+# The headers that are kept of an answer while its URL waits for a retry.
+_MOST_HEADERS, _LONGEST = 32, 200
 # Bytes that a waiting URL counts for besides its characters and those of its referrer.
 _OVERHEAD = 100
 # Bytes of large bodies that wait to be read, one at a time, before no more are asked for.
@@ -445,7 +447,13 @@ class _HostsByName(Mapping[str, HostStatistics]):
 
 
 def _without_body(attempt: Attempt) -> Attempt:
-    """Return an attempt without the body of its response."""
-    if isinstance(attempt.answer, Fault):
+    """Return an attempt without the body of its response, and without long headers.
+
+    Any number of URLs may wait for a retry, each after an answer with 64 KiB of headers.
+    """
+    answer = attempt.answer
+    if isinstance(answer, Fault):
         return attempt
-    return replace(attempt, answer=replace_fields(attempt.answer, body=b""))
+    kept = [(name, value) for name, value in answer.headers.raw if len(value) <= _LONGEST]
+    headers = httpx.Headers(kept[:_MOST_HEADERS])
+    return replace(attempt, answer=Response(answer.status, headers))

@@ -14,6 +14,9 @@ from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import origin
 from trio_crawler.store.store import Store
 
+LONG = 200
+"""A URL with more characters is stored once, and by its number where a page links to it."""
+
 
 class StoredJob(Job, frozen=True, array_like=True):
     """A job with the number of its URL in the database."""
@@ -46,6 +49,8 @@ class UrlIndex:
         self.admitted = 0
         self._journal = journal
         self._in_flight: dict[tuple[Purpose, str], StoredJob] = {}
+        # The numbers of the long URLs among them.
+        self._numbers: dict[str, int] = {}
         self._earlier = EarlierPages()
         self._number = 0
 
@@ -79,7 +84,10 @@ class UrlIndex:
     def _store(self, job: Job) -> StoredJob:
         self._number += 1
         self.seen.number(job.url, self._number)
-        about = (job.depth, job.redirects, job.referrer, job.priority)
+        referrer: str | int | None = job.referrer
+        if job.referrer is not None and len(job.referrer) > LONG:
+            referrer = self._numbers.get(job.referrer, job.referrer)
+        about = (job.depth, job.redirects, referrer, job.priority)
         self._journal.batch.admitted.append((self._number, job.url, job.purpose.value, *about))
         self._journal.record()
         return StoredJob.of(job, self._number)
@@ -87,12 +95,18 @@ class UrlIndex:
     def hand_out(self, job: StoredJob) -> Job:
         """Record that a worker receives a job; return the job, conditional if that is possible."""
         self._in_flight[job.purpose, job.url] = job
+        if len(job.url) > LONG:
+            self._numbers[job.url] = job.number
         self._journal.at_risk += 1
         return self._earlier.conditional(job)
 
+    def _taken_back(self, job: Job) -> StoredJob:
+        self._numbers.pop(job.url, None)
+        return self._in_flight.pop((job.purpose, job.url))
+
     def requeue(self, job: Job) -> StoredJob:
         """Record that a job that a worker had waits again; return it with its number."""
-        before = self._in_flight.pop((job.purpose, job.url))
+        before = self._taken_back(job)
         batch = self._journal.batch
         batch.tried.append((before.number, job.tries))
         batch.retries += job.tries > before.tries
@@ -104,10 +118,13 @@ class UrlIndex:
         job, learned = settlement.job, settlement.learned
         fresh = self.admit(self.seen.successors(settlement))
         if settlement.outcome is not None:
-            number = self._in_flight.pop((job.purpose, job.url)).number
+            number = self._taken_back(job).number
+            long = {each.url: each.number for each in fresh if len(each.url) > LONG}
+            if long:
+                self._journal.batch.found[number] = long
             self._journal.settle(number, settlement.outcome, settlement.size)
         elif isinstance(learned, SitemapRead):
-            number = self._in_flight.pop((job.purpose, job.url)).number
+            number = self._taken_back(job).number
             listings = list(learned.listings.items())
             self._journal.batch.sitemaps.append((number, learned.sitemap, listings))
             self._journal.end()

@@ -41,19 +41,20 @@ def migrate(database: Database, version: int) -> None:
 
     Afterwards the database is equal to one that the current version created.
     """
+    for name in ("pages", "links", "redirects", "failures", "skipped", "waiting"):
+        database.execute(f"DROP VIEW {name}")
     if version < 2:
         hosts = _hosts_of_1(database)
-        for name in ("pages", "links", "redirects", "failures", "skipped", "waiting"):
-            database.execute(f"DROP VIEW {name}")
         for statement in _FROM_1:
             database.execute(statement)
         database.execute_many("INSERT INTO hosts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", hosts)
         for table, place in _ADDED.items():
             _insert_value(database, table, place)
-        for statement in schema.VIEWS:
-            database.execute(statement)
     if version < 3:
         database.execute("ALTER TABLE runs ADD COLUMN reason TEXT")
+    database.execute("ALTER TABLE urls ADD COLUMN source INTEGER")
+    for statement in schema.VIEWS:
+        database.execute(statement)
     database.execute(f"PRAGMA user_version = {schema.VERSION}")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import GenericAlias
 from typing import Any, TypeAlias
@@ -31,7 +31,17 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.policy.conditional import LONGEST
-from trio_crawler.store.decoding import BadRow, Count, Digest, Latin1, Time, Url, decoded, loaded
+from trio_crawler.store.decoding import (
+    BadRow,
+    Count,
+    Digest,
+    Latin1,
+    Number,
+    Time,
+    Url,
+    decoded,
+    loaded,
+)
 
 Values: TypeAlias = tuple[Any, ...]
 EncodeJson: TypeAlias = Callable[[Any], str]
@@ -78,9 +88,17 @@ any_to_json: EncodeJson = partial(json.dumps, ensure_ascii=False, separators=(",
 
 
 def page_values(
-    page: Page, fetched: float, same_as: int | None, digest: bytes | None, encode: EncodeJson
+    page: Page,
+    fetched: float,
+    same_as: int | None,
+    digest: bytes | None,
+    encode: EncodeJson,
+    numbers: Mapping[str, int],
 ) -> Values:
-    """Return the values of the columns PAGE, then the links and the rejected links."""
+    """Return the values of the columns PAGE, then the links and the rejected links.
+
+    Links that have one of the `numbers` are stored as that.
+    """
     media, etag, last_modified = _stored_headers(page.headers)
     links, rejected = page.links, page.rejected
     return (
@@ -104,7 +122,7 @@ def page_values(
         encode(page.robots) if page.robots else None,
         encode(page.flaws) if page.flaws else None,
         page.folded_into,
-        encode(_with_anchors(page)) if links else None,
+        encode(_with_anchors(page, numbers)) if links else None,
         encode(_rejected_with_anchors(page)) if rejected else None,
     )
 
@@ -128,10 +146,13 @@ def _stored_headers(headers: httpx.Headers) -> list[str | None]:
     return [found.get(name) for name in _HEADERS]
 
 
-def _with_anchors(page: Page) -> Sequence[Any]:
+def _with_anchors(page: Page, numbers: Mapping[str, int]) -> Sequence[Any]:
+    links: Sequence[Any] = page.links
+    if numbers:
+        links = [numbers.get(url, url) for url in links]
     if not page.anchors:
-        return page.links
-    return list(zip(page.links, map(page.anchors.get, page.links), strict=True))
+        return links
+    return list(zip(links, map(page.anchors.get, page.links), strict=True))
 
 
 def _rejected_with_anchors(page: Page) -> Sequence[Any]:
@@ -203,16 +224,22 @@ def merge_exact(columns: Values, exact: Any) -> Values:
 
 _STRINGS = msgspec.json.Decoder(list[str])
 _REASONS = msgspec.json.Decoder(tuple[Reason, ...])
-_LINKS = msgspec.json.Decoder(list[tuple[str, Anchor | None]])
+_URLS = msgspec.json.Decoder(list[str | Number])
+_LINKS = msgspec.json.Decoder(list[tuple[str | Number, Anchor | None]])
 _REJECTED = msgspec.json.Decoder(list[RejectedLink])
 _ANCHORED = msgspec.json.Decoder(list[tuple[str, Reason, Anchor | None]])
 
 
-def page(url: str, depth: int, referrer: str | None, values: Values) -> Page:
-    """Return the page from the values that `page_values` returned for it."""
+def page(
+    url: str, depth: int, referrer: str | None, values: Values, named: Callable[[int], str]
+) -> Page:
+    """Return the page from the values that `page_values` returned for it.
+
+    `named` returns the URL with a number.
+    """
     (_, status, size, tries, seconds, _, beyond, _, _, content_type, charset) = values[:11]
     title, media, etag, last_modified, canonical, duplicate_of, robots, flaws = values[11:19]
-    links, anchors = _links(values[20])
+    links, anchors = _links(values[20], named)
     rejected, more = _rejected(values[21])
     return Page(
         url,
@@ -255,12 +282,18 @@ def parse_reasons(text: str | None) -> tuple[Reason, ...]:
     return () if text is None else decoded(_REASONS, text)
 
 
-def _links(text: str | None) -> tuple[tuple[str, ...], dict[str, Anchor]]:
+def _links(
+    text: str | None, named: Callable[[int], str]
+) -> tuple[tuple[str, ...], dict[str, Anchor]]:
     if text is None:
         return (), {}
     if not text.startswith("[["):
-        return tuple(decoded(_STRINGS, text)), {}
-    pairs = decoded(_LINKS, text)
+        found = decoded(_URLS, text)
+        return tuple([url if isinstance(url, str) else named(url) for url in found]), {}
+    pairs = [
+        (url if isinstance(url, str) else named(url), anchor)
+        for url, anchor in decoded(_LINKS, text)
+    ]
     return tuple([url for url, _ in pairs]), _anchors(pairs)
 
 

@@ -45,8 +45,10 @@ The pages that link to a failure:
 
 Under the views, `urls` has every admitted URL by number, of pages and of sitemaps; `ended` is 1 if
 the URL has an outcome, which is in `page_` (with `links_`), `redirect_`, `failure_` or `skip_`.
-Numbers increase over all walks. If a column cannot hold a value (a lone surrogate, an integer of
-more than 64 bits), it has the nearest value, and `exact` has the original.
+Numbers increase over all walks. A long URL is stored once: `source` is then the number of the
+referrer, and in the list of links of that page a number replaces the URL. If a column cannot hold
+a value (a lone surrogate, an integer of more than 64 bits), it has the nearest value, and `exact`
+has the original.
 """
 
 # ruff: noqa: S608 - all names that are put into SQL are our own.
@@ -56,7 +58,7 @@ from __future__ import annotations
 APPLICATION = 0x74726963
 """PRAGMA application_id: "tric"."""
 
-VERSION = 3
+VERSION = 4
 """PRAGMA user_version: the version of the format."""
 
 PAGE_SIZE = 8192
@@ -88,7 +90,7 @@ _TABLES = (
     )""",
     """CREATE TABLE urls (
         number INTEGER PRIMARY KEY, walk INTEGER, ended INTEGER, tries INTEGER, depth INTEGER,
-        redirects INTEGER, purpose TEXT, priority REAL, url TEXT, referrer TEXT
+        redirects INTEGER, purpose TEXT, priority REAL, url TEXT, referrer TEXT, source INTEGER
     )""",
     """CREATE TABLE page_ (
         number INTEGER PRIMARY KEY, fetched REAL, status INTEGER, size INTEGER, tries INTEGER,
@@ -124,18 +126,24 @@ _TABLES = (
     ) WITHOUT ROWID""",
 )
 
+REFERRER = "coalesce(urls.referrer, (SELECT of.url FROM urls AS of WHERE of.number = urls.source))"
+"""The referrer of a URL, for queries of the table urls."""
+
+_REFERRER = f"{REFERRER} AS referrer"
+_LINK = "CASE each.type WHEN 'array' THEN json_extract(each.value, '$[0]') ELSE each.value END"
 _WALK = "urls.walk, urls.walk = (SELECT max(walk) FROM walks) AS newest"
 _OF_URL = f"{_WALK}, urls.number, urls.url"
 
 VIEWS = (
     f"""CREATE VIEW pages AS SELECT
         {_OF_URL}, status, content_type, charset, title, size, fetched, seconds, page_.tries,
-        depth, referrer, canonical, robots, duplicate_of, folded_into, flaws, links_beyond,
+        depth, {_REFERRER}, canonical, robots, duplicate_of, folded_into, flaws, links_beyond,
         rejected, etag, last_modified, digest, same_as
     FROM page_ JOIN urls USING (number)""",
     f"""CREATE VIEW links AS SELECT
         {_WALK}, urls.url AS page,
-        CASE each.type WHEN 'array' THEN json_extract(each.value, '$[0]') ELSE each.value END
+        CASE typeof({_LINK}) WHEN 'integer'
+            THEN (SELECT of.url FROM urls AS of WHERE of.number = {_LINK}) ELSE {_LINK} END
             AS url,
         CASE each.type WHEN 'array' THEN json_extract(each.value, '$[1][0]') END AS kind,
         CASE each.type WHEN 'array' THEN json_extract(each.value, '$[1][1]') END AS text,
@@ -146,15 +154,16 @@ VIEWS = (
         json_extract(each.value, '$[2][1]'), json_extract(each.value, '$[1]')
     FROM links_ JOIN urls USING (number), json_each(links_.rejected) AS each""",
     f"""CREATE VIEW redirects AS SELECT
-        {_OF_URL}, status, target, rejected, fetched, seconds, redirect_.tries, depth, referrer
+        {_OF_URL}, status, target, rejected, fetched, seconds, redirect_.tries, depth,
+        {_REFERRER}
     FROM redirect_ JOIN urls USING (number)""",
     f"""CREATE VIEW failures AS SELECT
         {_OF_URL}, reason, detail, phase, about, target, fetched, seconds, failure_.tries, depth,
-        referrer
+        {_REFERRER}
     FROM failure_ JOIN urls USING (number)""",
-    f"CREATE VIEW skipped AS SELECT {_OF_URL}, reason, depth, referrer FROM skip_ "
+    f"CREATE VIEW skipped AS SELECT {_OF_URL}, reason, depth, {_REFERRER} FROM skip_ "
     "JOIN urls USING (number)",
-    f"CREATE VIEW waiting AS SELECT {_OF_URL}, tries, depth, referrer FROM urls "
+    f"CREATE VIEW waiting AS SELECT {_OF_URL}, tries, depth, {_REFERRER} FROM urls "
     "WHERE NOT ended AND purpose = 'page'",
 )
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import httpx
@@ -37,6 +38,7 @@ from trio_crawler.store.decoding import (
     decoded,
     increasing,
 )
+from trio_crawler.store.schema import REFERRER
 
 PORTION = 5_000
 """The most rows of URLs that one query reads."""
@@ -50,8 +52,8 @@ _GOOD = "(page_.status BETWEEN 200 AND 299 OR page_.same_as NOT NULL)"
 
 _O = TypeVar("_O", bound=Outcome)
 MakeOutcome: TypeAlias = Callable[[str, int, str | None, rows.Values], Outcome]
-_KINDS: tuple[tuple[str, str, Any, MakeOutcome], ...] = (
-    ("page_", f"{rows.PAGE}, links_.links, links_.rejected, exact", rows.PAGE_ROW, rows.page),
+_KINDS: tuple[tuple[str, str, Any, MakeOutcome | None], ...] = (
+    ("page_", f"{rows.PAGE}, links_.links, links_.rejected, exact", rows.PAGE_ROW, None),
     ("redirect_", f"{rows.REDIRECT}, exact", rows.REDIRECT_ROW, rows.redirect),
     ("failure_", f"{rows.FAILURE}, exact", rows.FAILURE_ROW, rows.failure),
     ("skip_", "reason, NULL", rows.SKIP_ROW, rows.skipped),
@@ -173,7 +175,7 @@ class Walk:
         self,
     ) -> Iterator[list[tuple[int, str, str, int, int, str | None, float | None, int]]]:
         """Yield the URLs without an outcome: the values of `Batch.admitted`, and their tries."""
-        columns = "number, url, purpose, depth, redirects, referrer, priority, tries"
+        columns = f"number, url, purpose, depth, redirects, {REFERRER}, priority, tries"
         return self._portions(_WAITING_ROW, columns, "NOT ended")
 
     def outcomes(self) -> Iterator[Outcome]:
@@ -198,15 +200,22 @@ class Walk:
             return None if last is None else increasing(after, last)
 
     def _read_outcomes(
-        self, after: int, last: int, table: str, columns: str, kind: Any, make: MakeOutcome
+        self,
+        after: int,
+        last: int,
+        table: str,
+        columns: str,
+        kind: Any,
+        make: MakeOutcome | None,
     ) -> list[tuple[int, Outcome]]:
+        make = make or partial(rows.page, named=partial(_named, self._database))
         links = "LEFT JOIN links_ USING (number)" if table == "page_" else ""
         columns = ", ".join(
             name if "." in name or name == "NULL" else f"{table}.{name}"
             for name in columns.split(", ")
         )
         sql = (
-            f"SELECT number, url, depth, referrer, {columns} "
+            f"SELECT number, urls.url, depth, {REFERRER}, {columns} "
             f"FROM {table} {links} JOIN urls USING (number) WHERE number > ? AND number <= ?"
         )
         stored = self._database.rows(sql, after, last)
@@ -360,6 +369,14 @@ def _sitemap(row: Row) -> Sitemap:
     return Sitemap(url, kind, entries, admitted, *about)
 
 
+def _named(database: Database, number: int) -> str:
+    """Return the URL with a number. Raises BadRow if there is none."""
+    found = database.read(tuple[Url], "SELECT url FROM urls WHERE number = ?", number)
+    if not found:
+        raise BadRow(f"a link has the number {number}, which no URL has")
+    return found[0][0]
+
+
 def _number(found: tuple[int, Outcome]) -> int:
     return found[0]
 
@@ -371,14 +388,15 @@ def stored_facts(database: Database, number: int) -> tuple[str, int, Facts] | No
     """
     own = ", ".join(f"page_.{name}" for name in rows.PAGE.split(", "))
     sql = (
-        "SELECT number, url, depth, referrer, page_.digest, "
+        f"SELECT number, urls.url, depth, {REFERRER}, page_.digest, "
         f"{own}, links_.links, links_.rejected, page_.exact "
         "FROM page_ LEFT JOIN links_ USING (number) JOIN urls USING (number) "
         "WHERE number = (SELECT coalesce(same_as, number) FROM page_ WHERE number = ?)"
     )
+    make = partial(rows.page, named=partial(_named, database))
     for row in database.rows(sql, number):
         with database.store_errors():
-            ((found, page),) = _outcomes([row[:4] + row[5:]], rows.PAGE_ROW, rows.page)
+            ((found, page),) = _outcomes([row[:4] + row[5:]], rows.PAGE_ROW, make)
             digest = checked(Digest, row[4])
         return page.url, found, _facts(page, digest)
     return None

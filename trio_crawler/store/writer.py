@@ -23,8 +23,10 @@ class Batch:
 
     Each number is the number of a URL; times are seconds since 1970.
 
-    - `admitted`, new URLs: number, URL, "page" or "sitemap", depth, redirects left, referrer and
-      priority; numbers increase;
+    - `admitted`, new URLs: number, URL, "page" or "sitemap", depth, redirects left, the URL or the
+      number of the referrer, and priority; numbers increase;
+    - `found`, by the number of a page the numbers of the URLs that it links to: with these its
+      links are stored;
     - `settled`, URLs with an outcome: number, time and the outcome, which has the URL, depth and
       referrer of that number;
     - `sitemaps`, finished sitemaps: number (0 if it was not requested), the sitemap (None if it
@@ -36,9 +38,10 @@ class Batch:
     - `retries`, the number of tries beyond the first.
     """
 
-    admitted: list[tuple[int, str, str, int, int, str | None, float | None]] = field(
+    admitted: list[tuple[int, str, str, int, int, str | int | None, float | None]] = field(
         default_factory=list
     )
+    found: dict[int, dict[str, int]] = field(default_factory=dict)
     settled: list[tuple[int, float, Outcome]] = field(default_factory=list)
     sitemaps: list[tuple[int, Sitemap | None, list[tuple[str, Listing]]]] = field(
         default_factory=list
@@ -104,7 +107,9 @@ class BatchWriter:
         if batch.admitted:
             many(
                 "INSERT INTO urls (number, url, purpose, depth, redirects, referrer, priority, "
-                f"tries, ended, walk) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, {self._walk:d})",
+                "source, tries, ended, walk) VALUES (?1, ?2, ?3, ?4, ?5, "
+                "iif(typeof(?6) = 'integer', NULL, ?6), ?7, "
+                f"iif(typeof(?6) = 'integer', ?6, NULL), 0, 0, {self._walk:d})",
                 map(_column_values, batch.admitted) if careful else batch.admitted,
             )
         if batch.tried:
@@ -131,7 +136,8 @@ class BatchWriter:
         for number, fetched, page in self._batch.settled:
             if isinstance(page, Page):
                 same_as, digest = self._content(number, page)
-                values = rows.page_values(page, fetched, same_as, digest, encode)
+                numbers = self._batch.found.get(number, {})
+                values = rows.page_values(page, fetched, same_as, digest, encode, numbers)
                 found.append(_row(number, values, careful))
         return found
 
