@@ -6,6 +6,7 @@ import sqlite3
 from collections import Counter
 from dataclasses import replace
 
+import httpx
 import pytest
 import trio
 
@@ -15,10 +16,12 @@ from trio_crawler import (
     MemoryFrontier,
     Page,
     Reason,
+    Response,
     SqliteFrontier,
     Traps,
     depth_first,
 )
+from trio_crawler.page.read import MAX_CHARACTERS, read
 from trio_crawler.store.history import History
 from trio_crawler.testing import Web, html
 
@@ -166,3 +169,30 @@ async def test_a_crawl_with_long_referrers_goes_on_where_it_stopped(autojump_clo
     referrers = {one.url[:18]: one.referrer for one in outcomes}
     assert referrers[HOME + "a"] == HOME
     assert referrers[HOME + "b"] == referrers[HOME + "c"] == f"{HOME}a{LONG}"
+
+
+def test_the_links_of_a_page_have_4_mib_at_most_and_the_others_are_counted():
+    base = f"<base href='{HOME}{LONG}/'>"
+    body = base + "".join(f"<a href={n}>l</a>" for n in range(20_000))
+    body += "".join(f"<a rel=nofollow href=n{n}>l</a>" for n in range(5_000))
+    facts = read(body.encode(), "text/html", HOME, anchors=True)
+    assert 0 <= MAX_CHARACTERS - sum(map(len, facts.links)) < 2_000
+    assert facts.links[0] == f"{HOME}{LONG}/0"
+    assert facts.beyond == 25_000 - len(facts.links)
+    assert facts.flaws == (Reason.TOO_MANY_LINKS,)
+    assert set(facts.anchors) == set(facts.links)
+
+
+async def test_long_headers_are_not_kept_while_a_url_waits_for_a_retry(autojump_clock):
+    headers = httpx.Headers([("content-type", "text/html"), ("x-long", "y" * 60_000)])
+    web = Web({HOME: html("/busy"), HOME + "busy": Response(503, headers)})
+    kept = list[dict[str, str]]()
+
+    async def fetch(job):
+        if last := crawler.frontier.hosts.last(job):
+            kept.append(dict(last.answer.headers))
+        return await web(job)
+
+    crawler = Crawler([HOME], fetch=fetch, limits=Limits(max_tries=2))
+    await crawler.crawl()
+    assert kept == [{"content-type": "text/html"}]
