@@ -155,8 +155,7 @@ async def test_a_cancelled_wait_for_a_turn_gives_it_to_the_next_job(autojump_clo
     hosts.admit([Job(f"{HOME}{number}") for number in range(3)])
     first = hosts.next_job(False)
     assert first is not None
-    turn = hosts.turn(first)
-    assert turn is not None
+    turn = hosts.turns[first.purpose, first.url]
     turn.call()
     with trio.move_on_after(1) as scope:
         await turn.wait()
@@ -193,7 +192,7 @@ async def test_a_deadline_does_not_run_while_a_request_waits_for_its_turn(autoju
         for _ in range(2):
             job = hosts.next_job(False)
             assert job is not None
-            attempt = await fetch_once(fetch, job, hosts.turn(job))
+            attempt = await fetch_once(fetch, job, hosts.turns.get((job.purpose, job.url)))
             assert getattr(attempt.answer, "body", attempt.answer) == b"here"
             hosts.answered(attempt)
             await trio.sleep(5)

@@ -128,7 +128,7 @@ class Crawler:
         handler, hosts = self._engine.handlers[job.purpose], self.frontier.hosts
         if job.blocked:
             return handler.blocked(job, job.blocked, hosts.last(job))
-        attempt = await fetch_once(ask, job, hosts.turn(job))
+        attempt = await fetch_once(ask, job, hosts.turns.get((job.purpose, job.url)))
         hosts.answered(attempt)
         if (seconds := handler.delay(attempt)) is not None:
             await self.frontier.retry(attempt, seconds)

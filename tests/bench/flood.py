@@ -1,13 +1,13 @@
 """Measure a crawl of pages with thousands of long links, which are small on the wire.
 
-    python tests/bench/flood.py [relative absolute ports newports same query] [--pages 40] [-o]
+    python tests/bench/flood.py [KIND ...] [--pages 40] [-o]
 
 Needs `pip install -e .` (or PYTHONPATH=.). Each page has 4,500 links of 1.9 KB, which take 43 KB
 with gzip. The command crawls them until so many pages were answered, then gets SIGTERM. Shown are
 the peak of its resident memory, its CPU seconds for a page, and with `-o` the bytes on disk for a
-URL that was admitted. The links are `relative` or `absolute`; `ports` spreads them over 200 ports
-of the host and `newports` over 60,000 that do not answer; with `same` all pages have the same
-links; `query` has them in a parameter.
+URL that was admitted. The kinds of links: `relative`, `absolute`, `ports` (spread over 200 ports
+of the host), `blocked` (the same, but not opened), `newports` (60,000 that do not answer), `same`
+(all pages have the same links), `query` (in a parameter).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 LINKS, LENGTH, PORTS = 4_500, 1_900, 200
-KINDS = ("relative", "absolute", "ports", "newports", "same", "query")
+KINDS = ("relative", "absolute", "ports", "blocked", "newports", "same", "query")
 MIB = 2**20
 FILL = "q" * (LENGTH - 60)
 
@@ -50,7 +50,7 @@ class Flood:
         self._kind, self._pages, self._answered = kind, pages, 0
         self._lock = threading.Lock()
         self._sockets = []
-        for _ in range(PORTS if kind == "ports" else 1):
+        for _ in range(PORTS if kind in ("ports", "blocked") else 1):
             listener = socket.create_server(("127.0.0.1", 0), backlog=100)
             self._sockets.append(listener)
             threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
@@ -97,7 +97,7 @@ class Flood:
         match self._kind:
             case "absolute":
                 return f"{self.url}{name}/{FILL}"
-            case "ports":
+            case "ports" | "blocked":
                 return f"http://127.0.0.1:{self._ports[number % PORTS]}/{name}/{FILL}"
             case "newports":
                 return f"http://127.0.0.1:{2_000 + number % 60_000}/{name}/{FILL}"
@@ -127,6 +127,8 @@ def measured(kind: str, pages: int, *options: str, lasting: bool = False) -> Cos
         kept = Path(home, "crawl")
         command = [sys.executable, "-m", "trio_crawler", flood.url, *options]
         command += ["-o", str(kept)] if lasting else []
+        # The URL that it starts at opens its own port alone.
+        command += ["--allow-private", "127.0.0.1"] if kind != "blocked" else []
         with Path(home, "report").open("w+") as report:
             crawl = subprocess.Popen(command, stdout=report, stderr=subprocess.DEVNULL)
             peak = disk = 0

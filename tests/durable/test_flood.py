@@ -38,6 +38,7 @@ def test_a_signal_is_obeyed_within_a_second_with_100_000_workers():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         command = [sys.executable, "-m", "trio_crawler", url, "--max-tasks", "100000"]
+        command += ["--per-host", "100000"]
         with subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0
         ) as crawl:

@@ -339,6 +339,20 @@ def test_problems_counts_what_is_broken(outcomes: list[Outcome], problems: int) 
     assert report_of(outcomes).problems == problems
 
 
+@pytest.mark.parametrize("full", [False, True])
+def test_of_more_than_a_thousand_broken_links_the_first_are_listed_and_the_others_counted(full):
+    result = Report(full=full)
+    for number in reversed(range(1_002)):
+        result.add(Failure(f"http://h/{number:04}", Reason.CONNECTION_REFUSED))
+    lines = result.text(CrawlFacts(Statistics(), 1)).splitlines()
+    assert "Broken links (1,002)" in lines
+    listed = [line for line in lines if "http://h/" in line]
+    assert len(listed) == (1_002 if full else 1_000)
+    assert listed[0].endswith("/0000")
+    assert ("  and 2 more, use -v to list all" in lines) is not full
+    assert result.problems == 1_002
+
+
 def test_a_report_says_whether_any_page_came() -> None:
     assert report_of([]).no_pages
     assert report_of([Failure("u", Reason.DNS), Redirect("v", 301, "u")]).no_pages

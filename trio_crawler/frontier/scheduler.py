@@ -116,11 +116,11 @@ class Hosts:
     plan. `choose` replaces `next_job`, and may call it; `JobChannel` documents its argument.
 
     `jobs` is the channel from which the workers receive. `traps` returns the traps of the host of
-    a normalised http(s) URL, `turn` the turn of a job that a worker has, None if its host has no
-    delay. `ended` is why nothing more is fetched, None until then. `deadline`
-    is the time, by Trio's clock, at which the time budget is used up. `waiting` is the number of
-    pages that wait, `waiting_bytes` the bytes of their URLs and referrers and 100 for each, and
-    `retries` the number of retries of pages.
+    a normalised http(s) URL. `turns` has the turns of the jobs that workers have, by purpose and
+    URL, if their host has a delay or URLs that hang. `ended` is why nothing more is fetched, None
+    until then. `deadline` is the time, by Trio's clock, at which the time budget is used up.
+    `waiting` is the number of pages that wait, `waiting_bytes` the bytes of their URLs and
+    referrers and 100 for each, and `retries` the number of retries of pages.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -146,7 +146,7 @@ class Hosts:
         self._end = end
         self._scheduler = HostScheduler(plan, queue)
         turns = Turns(self._moved, hurried=limits.max_tries > 1)
-        self._scheduler.turns, self.turn = turns, turns.of
+        self._scheduler.turns, self.turns = turns, turns.out
         self.traps = self._scheduler.traps
         self._gate: LevelGate | None = None
         if min(limits.max_depth, limits.max_pages) < math.inf:

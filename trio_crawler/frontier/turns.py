@@ -22,10 +22,6 @@ class Turns:
         self._moved = moved
         self._hurried = hurried
 
-    def of(self, job: Job) -> Turn | None:
-        """Return the turn of a job that a worker has; None if it has none."""
-        return self.out.get((job.purpose, job.url)) if self.out else None
-
     def give(self, origin: Origin, job: Job) -> None:
         """Give a job the next turn of a host with a delay, and hurry it where URLs hang.
 

@@ -134,9 +134,14 @@ class Links:
         return self._unlinked.find(seeds)
 
     def broken(
-        self, limit: int | None = None, source: Callable[[str], str | None] = lambda url: None
+        self,
+        limit: int | None = None,
+        source: Callable[[str], str | None] = lambda url: None,
+        most: int | None = None,
     ) -> list[Broken]:
-        """Return all broken URLs, sorted, each with its first `limit` referrers or with all.
+        """Return the broken URLs, sorted, each with its first `limit` referrers or with all.
+
+        With `most` only the first so many of them are returned.
 
         `source` returns the sitemap that lists a URL without links; None for a seed.
 
@@ -146,6 +151,9 @@ class Links:
         scope, are not broken.
         """
         ends = self._ends | {loop[0]: _BrokenEnd(LOOP, "", loop) for loop in self._loops()}
+        if most is not None and len(ends) > most:
+            first = nsmallest(most, ends, key=self._numbers.urls.__getitem__)
+            ends = {number: ends[number] for number in first}
         paths = _paths(ends, self._redirects)
         finder = _ReferrerFinder(self._numbers.urls, self._redirects, paths, source)
         pairs = finder.group_links(self._graph)

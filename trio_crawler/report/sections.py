@@ -65,9 +65,9 @@ def heading(facts: CrawlFacts) -> list[str]:
 # Problems.
 
 
-def broken_links(found: Sequence[Broken], full: bool) -> list[str]:
-    """List broken links, each with its referrers."""
-    lines = [f"Broken links ({count(len(found))})"] if found else []
+def broken_links(found: Sequence[Broken], total: int, full: bool) -> list[str]:
+    """List the first of `total` broken links, each with its referrers."""
+    lines = [f"Broken links ({count(total)})"] if found else []
     for broken in found:
         lines.append(f"  {broken.why} {readable(broken.url)}")
         if broken.loop:
@@ -77,6 +77,8 @@ def broken_links(found: Sequence[Broken], full: bool) -> list[str]:
         lines += (f"      {_referrer(each)}" for each in broken.referrers)
         if broken.omitted:
             lines.append(f"      and {count(broken.omitted)} more")
+    if len(found) < total:
+        lines.append(f"  and {count(total - len(found))} more, use -v to list all")
     return lines
 
 

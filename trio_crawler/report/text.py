@@ -14,6 +14,8 @@ from trio_crawler.report.visible import count, duration, size, visible
 
 _MAX_REFERRERS = 10
 _MAX_LISTED = 20
+# A site decides how many there are, and how long.
+_MAX_BROKEN = 1_000
 _MAX_TITLE = 80
 _OUT_OF_TIME = "the time allowed was over"
 
@@ -82,9 +84,10 @@ class Report:
     def _problems(self, facts: CrawlFacts) -> list[list[str]]:
         """Return the sections about broken links and other problems."""
         summary = self._summary
-        broken = self._links.broken(self._max_referrers, _source(facts))
+        most = None if self._full else _MAX_BROKEN
+        broken = self._links.broken(self._max_referrers, _source(facts), most)
         return [
-            sections.broken_links(broken, self._full),
+            sections.broken_links(broken, self._links.problems, self._full),
             sections.hosts_given_up(summary, self._max_listed),
             sections.redirects(summary.redirects),
             sections.flaws(summary.flaws),
