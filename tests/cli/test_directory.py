@@ -303,6 +303,7 @@ SETTINGS = {
     "max_tries": 4,
     "max_pages": 5,
     "max_time": 60.0,
+    "max_bytes": 10_485_760,
     "timeout": 30.0,
     "per_host": 4,
     "delay": 0.0,

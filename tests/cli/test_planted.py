@@ -64,7 +64,7 @@ def test_a_draft_that_is_planted_is_left_alone_and_named(tmp_path, capsys, flag,
 def test_no_name_is_no_file(tmp_path, capsys, monkeypatch):
     (tmp_path / "in").mkdir()
     monkeypatch.chdir(tmp_path / "in")
-    for path in ("", ".", str(tmp_path)):
+    for path in (".", str(tmp_path)):
         assert here("--csv", path, "http://127.0.0.1:9/") == 2
         assert capsys.readouterr().err.startswith(f"trio-crawler: cannot write --csv {path}: ")
     assert [each.name for each in tmp_path.iterdir()] == ["in"]
