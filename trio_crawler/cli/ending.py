@@ -50,8 +50,8 @@ class Ending:
 
     async def listen(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Obey the signals, also those that came before, until cancelled."""
-        # Not `trio.open_signal_receiver`: at its end it delivers again what nobody has received,
-        # to the default handler.
+        # Not `trio.open_signal_receiver`: at its end it delivers again, to the default
+        # handler, the signals that were not received.
         token = trio.lowlevel.current_trio_token()
 
         def wake() -> None:

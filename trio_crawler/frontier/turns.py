@@ -23,7 +23,7 @@ class Turns:
         self._hurried = hurried
 
     def give(self, origin: Origin, job: Job) -> None:
-        """Give a job the next turn of a host with a delay, and hurry it where URLs hang.
+        """Assign the next turn of a host with a delay to a job, and hurry it where URLs hang.
 
         A delay that robots.txt asks for begins with the request for it.
         """

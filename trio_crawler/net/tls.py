@@ -157,7 +157,7 @@ def _check_directories(directories: str, *, alone: bool) -> None:
 
 
 def _believing(name: str, file: str | None, directories: str | None) -> ssl.SSLContext:
-    """Return a context for the authorities of a file and of directories, one of which is given.
+    """Return a context for the authorities of a file, of directories, or of both.
 
     `name` is that of the argument or variable with the file. Raises ArgumentError.
     """

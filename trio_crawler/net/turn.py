@@ -39,7 +39,7 @@ class Pace:
         return begins if self.holder is None else max(begins, self._until)
 
     def hold(self, turn: Turn, seconds: float) -> None:
-        """Give the turn to a request that is about to start, within so many seconds."""
+        """Hold the turn for a request that is about to start, within so many seconds."""
         self.holder = turn
         self._until = trio.current_time() + max(self.load.delay, seconds)
         self.change()
@@ -54,7 +54,7 @@ class Pace:
         self._lot.unpark_all()
 
     def change(self) -> None:
-        """Tell the scheduler from when on it may choose another job of the host."""
+        """Record when the scheduler may choose another job of the host."""
         until = -math.inf if self.holder is None else self._until
         self.load.taken = math.inf if self.waiting else until
         self._moved()

@@ -14,8 +14,8 @@ from typing import overload
 from trio_crawler.page.url_set import UrlSet
 
 _BLOCK = 64 * 1024
-# The URLs of the last pages, by which most links of a page are found in one step; of those with at
-# most so many characters.
+# The URLs of the last pages, as far as they have at most so many characters: most links of a page
+# are among them.
 _RECENT, _LONGEST = 32_768, 256
 # Blocks that are kept decompressed.
 _OPEN = 16
