@@ -105,12 +105,12 @@ class BatchWriter:
     def _write_admitted(self, careful: bool) -> None:
         batch, many = self._batch, self._database.execute_many
         if batch.admitted:
+            admitted = map(_admitted, batch.admitted)
             many(
-                "INSERT INTO urls (number, url, purpose, depth, redirects, referrer, priority, "
-                "source, tries, ended, walk) VALUES (?1, ?2, ?3, ?4, ?5, "
-                "iif(typeof(?6) = 'integer', NULL, ?6), ?7, "
-                f"iif(typeof(?6) = 'integer', ?6, NULL), 0, 0, {self._walk:d})",
-                map(_column_values, batch.admitted) if careful else batch.admitted,
+                "INSERT INTO urls (number, url, purpose, depth, redirects, priority, referrer, "
+                "source, tries, ended, walk) "
+                f"VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0, {self._walk:d})",
+                map(_column_values, admitted) if careful else admitted,
             )
         if batch.tried:
             waiting = ((tries, number) for number, tries in batch.tried)
@@ -190,6 +190,13 @@ def record_progress(database: Database, run: int, seconds: float, retries: int) 
 def _row(number: int, values: rows.Values, careful: bool) -> Row:
     columns, exact = rows.split_exact(values) if careful else (values, None)
     return (number, *columns, exact)
+
+
+def _admitted(row: Row) -> Row:
+    """Return the values of a new URL, with its referrer as a URL or as a number."""
+    *about, referrer, priority = row
+    where = (None, referrer) if isinstance(referrer, int) else (referrer, None)
+    return (*about, priority, *where)
 
 
 def _column_values(row: Row) -> Row:
