@@ -21,8 +21,9 @@ PRIVATE_DIRECTORY = 0o700
 
 # Without O_NONBLOCK the opening of a pipe waits for its reader.
 _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-# In these directories links lead to open files: /dev/stdout, /dev/fd/3.
-_OPEN_FILES = ("/dev", "/proc")
+# In these directories links lead to open files: /dev/stdout, /dev/fd/3. In others below /dev, such
+# as /dev/shm, all users may write.
+_OPEN_FILES = ("/dev", "/dev/fd")
 
 
 def place_of(path: str) -> str:
@@ -91,7 +92,7 @@ def _open_uncut(mode: int, path: str, how: int) -> int:
 
 def _is_open_file(path: str) -> bool:
     directory = os.path.realpath(os.path.dirname(path))
-    return any(directory == each or directory.startswith(f"{each}/") for each in _OPEN_FILES)
+    return directory in _OPEN_FILES or directory.startswith("/proc/")
 
 
 def _is_link(path: str) -> bool:
