@@ -93,8 +93,9 @@ class Reason(StrEnum):
     TOO_MANY_REDIRECTS = "too_many_redirects"
     BAD_LOCATION = "bad_location"
 
-    # Flaws of a page that was read in spite of them. Also TOO_LARGE: the body was cut at the limit
-    # of the fetch. NOT_READ: it was left after its head, since nothing reads its type.
+    # Flaws of a page, which is a Page all the same; also TOO_LARGE, for a body that was cut at the
+    # limit of the fetch. NOT_READ is for a body that was left after the head, because nothing
+    # reads its type.
     BAD_CHARSET = "bad_charset"
     TOO_MANY_LINKS = "too_many_links"
     NOT_READ = "not_read"

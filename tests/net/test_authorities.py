@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import httpx
 import pytest
 import trio
-from sites.raw import Request, raw_server, reply
+from sites.raw import Request, raw_server, reply, tunnel
 
 from trio_crawler import ArgumentError, Fetch
 from trio_crawler.model import Fault, Job, Reason, Response
@@ -111,23 +111,7 @@ class _Tunnel:
         self._port = httpx.URL(url).port or 0
 
     async def __call__(self, request: Request, stream: trio.abc.Stream) -> None:
-        async with await trio.open_tcp_stream("127.0.0.1", self._port) as onward:
-            await stream.send_all(b"HTTP/1.1 200 Connected\r\n\r\n")
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(_pump, stream, onward, nursery.cancel_scope)
-                nursery.start_soon(_pump, onward, stream, nursery.cancel_scope)
-        await stream.aclose()
-
-
-async def _pump(
-    source: trio.abc.ReceiveStream, sink: trio.abc.SendStream, scope: trio.CancelScope
-) -> None:
-    try:
-        while data := await source.receive_some():
-            await sink.send_all(data)
-    except (trio.BrokenResourceError, trio.ClosedResourceError):
-        pass
-    scope.cancel()
+        await tunnel(stream, self._port)
 
 
 async def trusts(machine: Machine, way: Way = by_wire, **given: Any) -> bool:

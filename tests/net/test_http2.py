@@ -15,7 +15,7 @@ import pytest
 import trio
 from sites.left import sockets
 from sites.over import over, requests
-from sites.raw import Request, Server, hang_up, raw_server, redirect, reply, silence
+from sites.raw import Request, Server, hang_up, raw_server, redirect, reply, silence, tunnel
 from sites.steps import cancelled_at, until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
@@ -262,26 +262,7 @@ class Proxy:
             await stream.send_all(reply(502, {"Connection": "close"}, b"no way"))
             await stream.aclose()
         else:
-            await self._tunnel(stream)
-
-    async def _tunnel(self, stream: trio.abc.Stream) -> None:
-        async with await trio.open_tcp_stream("127.0.0.1", self.to) as onward:
-            await stream.send_all(b"HTTP/1.1 200 Connected\r\n\r\n")
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(_pump, stream, onward, nursery.cancel_scope)
-                nursery.start_soon(_pump, onward, stream, nursery.cancel_scope)
-        await stream.aclose()
-
-
-async def _pump(
-    source: trio.abc.ReceiveStream, sink: trio.abc.SendStream, scope: trio.CancelScope
-) -> None:
-    try:
-        while data := await source.receive_some():
-            await sink.send_all(data)
-    except (trio.BrokenResourceError, trio.ClosedResourceError):
-        pass
-    scope.cancel()
+            await tunnel(stream, self.to)
 
 
 @asynccontextmanager

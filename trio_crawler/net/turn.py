@@ -119,9 +119,9 @@ class Turn:
         return first
 
     def adopt(self, seconds: float = HOLD) -> bool:
-        """Take the call back as the start: the fetch waits before each first byte, and reports it.
+        """Let the fetch wait before each first byte and report that as the start, not the call.
 
-        It holds its turn for so many `seconds`. Returns whether it does now.
+        The fetch holds its turn for so many `seconds`. Returns whether it holds it now.
         """
         first, self._hold = self.is_call(), seconds
         pace = self._pace

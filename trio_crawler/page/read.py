@@ -70,15 +70,8 @@ def read(
     robots if its name is "robots" or `agent`, a product token in any case. Anchors are read only
     with `anchors`. A body that was `cut` may end within a character.
     """
-    kind = media.declared_type(content_type) or media.sniffed_type(body)
-    markup = kind in media.MARKUP
-    if not (markup or media.is_text(kind)):
-        return Facts(kind)
-    encoding = charset.detect(body, content_type, markup=markup)
-    if not (markup and follow):
-        return Facts(kind, encoding)
-    text, clean = charset.decode(body, encoding, cut=cut)
-    if kind in media.XML and not media.has_html_root(text):
+    kind, encoding, text, clean = _markup(body, content_type, follow=follow, cut=cut)
+    if text is None:
         return Facts(kind, encoding)
     xml = kind != media.HTML
     head = parse_head(text, agent=agent, xml=xml)
@@ -114,6 +107,26 @@ def read(
         head.robots,
         {} if page.anchors is None else by_url(page.anchors, resolved, malformed),
     )
+
+
+def _markup(
+    body: bytes, content_type: str, *, follow: bool, cut: bool
+) -> tuple[str, str, str | None, bool]:
+    """Return the type of a body, its charset, its text, and whether all of the text was decoded.
+
+    The text is None if it is not to be parsed.
+    """
+    kind = media.declared_type(content_type) or media.sniffed_type(body)
+    markup = kind in media.MARKUP
+    if not (markup or media.is_text(kind)):
+        return kind, "", None, True
+    encoding = charset.detect(body, content_type, markup=markup)
+    if not (markup and follow):
+        return kind, encoding, None, True
+    text, clean = charset.decode(body, encoding, cut=cut)
+    if kind in media.XML and not media.has_html_root(text):
+        return kind, encoding, None, True
+    return kind, encoding, text, clean
 
 
 def _limited(page: ParsedHtml, max_links: int) -> ParsedHtml:

@@ -52,7 +52,7 @@ if find_spec("h2") is not None:
 def set_network_backend(
     transport: httpx.AsyncHTTPTransport, backend: httpcore.AsyncNetworkBackend
 ) -> None:
-    """Set the backend by which a transport connects; httpx has no parameter for it."""
+    """Set the backend that connects for a transport; httpx has no parameter for it."""
     pool: Any = transport._pool
     pool._network_backend = backend
 
