@@ -14,7 +14,7 @@ TIERS = {
     "slow": "takes seconds: it measures, fuzzes, or tries very many cases",
     "process": "starts programs, and often kills them",
     "docs": "runs the programs of docs/ and builds its pages",
-    "real": "crawls documentation that Debian packages installed, or drives a browser",
+    "real": "needs documentation, servers or a browser that Debian packages installed",
 }
 
 

@@ -40,6 +40,8 @@ from trio_crawler import (
     bridged,
 )
 from trio_crawler.frontier import Settlement
+from trio_crawler.net import Wire
+from trio_crawler.report import Warc
 from trio_crawler.testing import Web, html
 
 Open: TypeAlias = Callable[[], Any]
@@ -885,12 +887,37 @@ def test_what_is_no_function_is_refused_at_the_call() -> None:
             httpx.MockTransport(lambda request: httpx.Response(200))
         ).__aenter__(),
         lambda path: SqliteFrontier(path).__aenter__(),
+        lambda path: HttpFetch()(Job(HOME)),
+        lambda path: HttpFetch(proxy="http://127.0.0.1:1/")(Job(HOME)),
+        lambda path: HttpxFetch(httpx.AsyncClient())(Job(HOME)),
+        lambda path: Warc(seeds=[HOME]).recording(HttpFetch())(Job(HOME)),
+        lambda path: httpx.AsyncClient(transport=Wire()).get(HOME),
+        lambda path: Web({"/": html()})(Job(HOME)),
+        lambda path: MemoryFrontier().open(Crawler([HOME]).plan),
     ],
-    ids=["crawl", "outcomes", "HttpFetch", "HttpxFetch", "SqliteFrontier"],
+    ids=[
+        *("crawl", "outcomes", "HttpFetch", "HttpxFetch", "SqliteFrontier", "HttpFetch()"),
+        *("HttpFetch() by a proxy", "HttpxFetch()", "Warc", "Wire", "Web", "MemoryFrontier"),
+    ],
 )
-def test_what_needs_trio_names_the_bridge_under_asyncio(use: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("run", HOSTS[:2], ids=HOST_NAMES[:2])
+def test_what_needs_trio_names_the_bridge_under_asyncio(
+    run: Run, use: Any, tmp_path: Path
+) -> None:
     async def main() -> None:
-        with pytest.raises(RuntimeError, match=r"under asyncio with trio_crawler\.bridged\(\)"):
+        says = r" runs under Trio, not under asyncio: .* with trio_crawler\.bridged\(\)$"
+        with pytest.raises(RuntimeError, match=says):
             await use(tmp_path)
 
-    on_asyncio(main)
+    run(main)
+
+
+def test_in_a_notebook_whose_loop_runs_trio_run_crawls_as_the_sentence_says() -> None:
+    async def crawl() -> int:
+        web = Web({"/": html("/b"), "/b": html()})
+        return (await Crawler([web.url], fetch=web).crawl()).pages
+
+    async def main() -> tuple[int, int]:
+        return trio.run(crawl), await asyncio.to_thread(trio.run, crawl)
+
+    assert asyncio.run(main()) == (2, 2)

@@ -263,6 +263,7 @@ LINKING = replace(
     links=(GONE.url,),
     rejected=tuple(RejectedLink(f"http://other.test/{at}", Reason.OTHER_SITE) for at in range(30)),
 )
+LOOP = Redirect(HOME + "loop", 302, HOME + "loop", referrer=HOME)
 MANY = [Change(f"{HOME}{at}", "new") for at in range(30)]
 MAP = Sitemap(HOME + "map.xml", "urlset", 1, 1)
 SLOW = {"site.test": HostStatistics("site.test", 0, 0, 4, 9.0, 0.0, 2.0, 0, {})}
@@ -272,7 +273,7 @@ def reported(**given: Any) -> str:
     """Return the full report of a small crawl, with these facts."""
     known = {"statistics": Statistics(admitted=3, pages=2, waiting=1), "workers": 1}
     made = Report(full=True)
-    for outcome in (LINKING, GONE):
+    for outcome in (LINKING, GONE, LOOP, replace(GONE, url=f"{HOME}login", status=401)):
         made.add(outcome)
     return made.text(CrawlFacts(**{**known, "seeds": [HOME], **given}))
 
@@ -378,10 +379,11 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "statistics": Statistics(admitted=9), "workers": 7,
         "workers_chosen": (True, {"workers": 7, "hosts": SLOW, "politeness": Politeness()}),
         "seeds": ["http://b.test/"],
-        "ended": "stopped", "insecure": ["site.test"], "wire": WireStatistics(made=3),
+        "ended": "stopped", "insecure": ["site.test"],
+        "authorized": [HOME.rstrip("/")], "wire": WireStatistics(made=3),
         "politeness": (Politeness(robots=False), {"hosts": SLOW}), "hosts": SLOW,
         "sitemaps": [MAP], "listing": (lambda url: None, {"sitemaps": [MAP]}),
-        "directory": "docs", "spent": (True, {"directory": "docs"}),
+        "directory": "docs", "spent": (True, {"directory": "docs"}), "cookies": False,
     }),
     "Report": (report, {"why": True, "full": True}),
     "Warc": (warc, {"software": "me/1", "seeds": [HOME], "gzip": False, "max_remembered": 1}),

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 import trio
 from bench.gaps import measured
-from sites.raw import Request, hang_up, raw_server, reply
+from sites.raw import Request, hang_up, raw_server, reply, tunnel
 from sites.webs import HOME, Log, site_of
 
 from trio_crawler import (
@@ -188,7 +188,7 @@ async def test_a_deadline_does_not_run_while_a_request_waits_for_its_turn(autoju
             return await connect(address, port)
 
         policy = AddressPolicy([server.url], ())
-        fetch._network.wire.dial = Dialer(policy, connect=dial)
+        fetch._network.wire.connector.dial = Dialer(policy, connect=dial)
         for _ in range(2):
             job = hosts.next_job(False)
             assert job is not None
@@ -267,7 +267,7 @@ async def test_a_slow_dial_is_not_counted_as_the_start(autojump_clock, pauses):
     async with raw_server(answer) as server:
         seeds = [f"{server.url}{number}" for number in range(12)]
         async with HttpFetch(seeds=seeds) as fetch:
-            fetch._network.wire.dial = Dialer(AddressPolicy(seeds, ()), connect=dial)
+            fetch._network.wire.connector.dial = Dialer(AddressPolicy(seeds, ()), connect=dial)
             gently = Politeness(delay=0.5, robots=False)
             totals = await Crawler(seeds, fetch=fetch, politeness=gently).crawl()
     assert totals.pages == len(dialled) == 12
@@ -276,6 +276,36 @@ async def test_a_slow_dial_is_not_counted_as_the_start(autojump_clock, pauses):
     if max(pauses) < HOLD:
         # Neither does anybody connect before the delay has passed.
         gaps = [dial - write for write, dial in zip(written, dialled[1:], strict=False)]
+        assert min(gaps) >= 0.5 - 1e-9
+
+
+@pytest.mark.parametrize("pauses", [[0.9, 0.1] * 6, [0, HOLD + 2, 1.9, *[0] * 9]])
+async def test_the_request_to_the_site_is_the_start_and_not_the_one_for_a_tunnel(
+    autojump_clock, client_tls, server_tls, pauses
+):
+    autojump_clock.autojump_threshold = 0.05
+    tunnels: list[float] = []
+    written: list[float] = []
+
+    async def connects(request: Request, stream: trio.abc.Stream) -> None:
+        tunnels.append(trio.current_time())
+        await trio.sleep(pauses[len(tunnels) - 1])
+        await tunnel(stream, site.port)
+
+    async def answer(request: Request, stream: trio.abc.Stream) -> None:
+        written.append(trio.current_time())
+        await stream.send_all(reply(headers={"Connection": "close"}, body=b"here"))
+        await stream.aclose()
+
+    async with raw_server(answer, tls=server_tls) as site, raw_server(connects) as proxy:
+        seeds = [f"{site.url}{number}" for number in range(12)]
+        async with HttpFetch(seeds=seeds, tls=client_tls, proxy=proxy.url) as fetch:
+            gently = Politeness(delay=0.5, robots=False)
+            totals = await Crawler(seeds, fetch=fetch, politeness=gently).crawl()
+    assert totals.pages == len(tunnels) == 12
+    assert least(written) >= 0.5
+    if max(pauses) < HOLD:
+        gaps = [asked - write for write, asked in zip(written, tunnels[1:], strict=False)]
         assert min(gaps) >= 0.5 - 1e-9
 
 

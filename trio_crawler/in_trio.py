@@ -13,9 +13,9 @@ def check_in_trio(what: str) -> None:
     # Not `in_trio_run`: in Trio's guest mode that is true in the tasks of asyncio, too.
     if not trio.lowlevel.in_trio_task():
         raise RuntimeError(
-            f"{what} runs under Trio: open it in trio.run(), "
-            "or in a program under asyncio with trio_crawler.bridged()"
-        )
+            f"{what} runs under Trio, not under asyncio: open it in trio.run(main), also in a "
+            "notebook, or in a program under asyncio with trio_crawler.bridged()"
+        ) from None
 
 
 @trio.lowlevel.enable_ki_protection

@@ -82,6 +82,7 @@ class Reason(StrEnum):
     CONNECTION_REFUSED = "connection_refused"
     UNREACHABLE = "unreachable"
     BLOCKED_ADDRESS = "blocked_address"
+    PROXY = "proxy"
     NO_SOCKETS = "no_sockets"
     CONNECT_TIMEOUT = "connect_timeout"
     TLS = "tls"
@@ -173,7 +174,10 @@ class Job(msgspec.Struct, frozen=True):
     `depth` is the number of links from a seed (a redirect adds none), `redirects` the number of
     redirects that may still follow, `tries` the number of attempts made. `priority` (0 to 1) comes
     from a sitemap. A `validator` makes the request conditional. A `blocked` job is not fetched: a
-    Reason ends it as `Skipped`, a Fault as `Failure`.
+    Reason ends it as `Skipped`, a Fault as `Failure`. `again` marks the second admission of a URL:
+    the first was answered with a redirect, and a redirect has led back when its cookies had
+    changed. That is once at most for each URL, and once more if a run ends between the second
+    admission and its outcome.
     """
 
     __module__ = "trio_crawler"
@@ -188,6 +192,7 @@ class Job(msgspec.Struct, frozen=True):
     priority: float | None = None
     validator: Validator | None = None
     blocked: Reason | Fault | None = None
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +239,12 @@ class Fetch(Protocol):
     follow it. Return a `Fault` for an error of the network. An exception counts as a bug: it ends
     the crawl, with the URL as a note. Do not catch `trio.Cancelled`.
 
-    The crawler reads two optional attributes: `user_agent` (a str) selects the rules of
+    The crawler reads three optional attributes: `user_agent` (a str) selects the rules of
     robots.txt, unless `Politeness(agent=...)` does; `random` (a `random.Random`) is the source of
-    the crawl's random numbers, unless `Crawler(random=...)` is.
+    the crawl's random numbers, unless `Crawler(random=...)` is; `cookies_for`, a function of a
+    URL, returns the value of the Cookie header that a request would have now, or None. With
+    `cookies_for`, and `Response.request` for what was sent, a login that leads back to its first
+    URL is followed: see `Job.again`.
     """
 
     def __call__(self, job: Job, /) -> Awaitable[Answer]: ...
@@ -288,7 +296,8 @@ class Page:
     `folded_into` is the canonical URL that this page was folded into; `duplicate_of` is then the
     same URL. `flaws` are the defects of a page that was read in spite of them. With the flaw
     `TOO_LARGE` the body ends at the limit of the fetch, and the links are those up to there. With
-    `NOT_READ` the body is empty, and `size` is its Content-Length, 0 if that is unknown.
+    `NOT_READ` the body is empty, and `size` is its Content-Length, 0 if that is unknown. `again`
+    is that of its `Job`.
 
     `anchors` has the first anchor of each distinct link, by its URL, if the crawl keeps anchors.
     The body of a page that was read from a crawl directory is empty; `size` is its original size.
@@ -317,6 +326,7 @@ class Page:
     anchors: Mapping[str, Anchor] = field(default_factory=dict, repr=False)
     body_size: int | None = None
     folded_into: str | None = None
+    again: bool = False
 
     @property
     def size(self) -> int:
@@ -336,7 +346,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """The outcome of a URL that redirects; `rejected` is why `target` was not admitted."""
+    """The outcome of a URL that redirects; `rejected` is why `target` was not admitted.
+
+    `again` is that of its `Job`. If the URL is admitted again, another outcome follows this one.
+    """
 
     __module__ = "trio_crawler"
 
@@ -348,6 +361,7 @@ class Redirect:
     tries: int = 1
     seconds: float = 0.0
     rejected: Reason | None = None
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +370,7 @@ class Failure:
 
     `target` is the target of the last redirect if `reason` is `TOO_MANY_REDIRECTS`. `phase` is the
     phase in which the last attempt failed, None if it is unknown. `about` is `Purpose.ROBOTS` if
-    the robots.txt of the host could not be fetched.
+    the robots.txt of the host could not be fetched. `again` is that of its `Job`.
     """
 
     __module__ = "trio_crawler"
@@ -371,11 +385,15 @@ class Failure:
     target: str | None = None
     phase: Phase | None = None
     about: Purpose | None = None
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """The outcome of a URL that was admitted but never fetched, for a `reason`."""
+    """The outcome of a URL that was admitted but never fetched, for a `reason`.
+
+    `again` is that of its `Job`: then the URL was fetched when it was admitted first.
+    """
 
     __module__ = "trio_crawler"
 
@@ -383,6 +401,7 @@ class Skipped:
     reason: Reason
     depth: int = 0
     referrer: str | None = None
+    again: bool = False
 
 
 Outcome: TypeAlias = Page | Redirect | Failure | Skipped
@@ -425,7 +444,8 @@ class Statistics:
 
     At every checkpoint `admitted == pages + redirects + failures + skipped + in_flight + waiting`;
     at the end the last two are zero. `rejected` counts rejected links, once for each page that has
-    them; `bytes` is the size of all bodies of pages; `seconds` is the duration of the crawl.
+    them; `bytes` is the size of all bodies of pages; `seconds` is the duration of the crawl. A URL
+    that was admitted again counts twice: see `Job.again`.
     """
 
     __module__ = "trio_crawler"

@@ -24,6 +24,7 @@ from trio_crawler.arguments import (
     check_whole,
     several_strings,
 )
+from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import REDIRECTS, Answer, Fault, Job, Purpose, Reason, Response
 from trio_crawler.page.urls import web_url
 
@@ -90,6 +91,7 @@ class Web:
 
     async def __call__(self, job: Job) -> Answer:
         """Return the answer to a job, after the delay."""
+        check_in_trio("Web")
         if job.purpose is Purpose.ROBOTS and job.url not in self._answers:
             await trio.lowlevel.checkpoint()
             return Response(404)

@@ -123,7 +123,7 @@ async def crawl(ports: list[int], delay: float, burn: float, every: int) -> tupl
     seeds = [f"http://127.0.0.1:{port}/" for port in ports]
     async with HttpFetch(seeds=seeds) as fetch:
         wire = fetch._network.wire  # type: ignore[attr-defined]
-        wire.dial = Dialer(AddressPolicy(seeds, ()), connect=noting_connect)
+        wire.connector.dial = Dialer(AddressPolicy(seeds, ()), connect=noting_connect)
         crawler = Crawler(
             seeds,
             fetch=fetch,

@@ -300,6 +300,7 @@ MEANING = {
     "sitemap": ["/s.xml"],
 }
 SETTINGS = {
+    "cookies": False,
     "max_tries": 4,
     "max_pages": 5,
     "max_time": 60.0,

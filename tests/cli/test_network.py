@@ -116,6 +116,24 @@ def test_without_the_option_no_cookie_is_kept():
     assert sent(server, "cookie") == [None, None, None, None]
 
 
+REFUSES = reply(401, {"WWW-Authenticate": 'Basic realm="x"'}, b"who are you?")
+
+
+def test_a_seed_that_wants_a_login_is_told_with_the_option_that_gives_one():
+    with threaded_raw_server({"/": REFUSES}) as server:
+        result = crawl(server.url)
+        wrong = crawl("--auth", f"me:{SECRET}", server.url)
+        header = crawl("--header", f"Authorization: Basic {SECRET}", server.url)
+        in_url = crawl(server.url.replace("://", f"://me:{SECRET}@"))
+    wants = "the server wants a user and a password: give --auth USER"
+    assert f"  401 {server.url}\n      {wants}\n      (seed)\n" in result.stdout
+    for refused in (wrong, header, in_url):
+        assert wants not in refused.stdout
+        said = "the server refused the user and the password that it was given"
+        assert f"  401 {server.url}\n      {said}\n      (seed)\n" in refused.stdout
+        assert SECRET not in refused.stdout + refused.stderr
+
+
 # Whom it trusts.
 
 
@@ -229,6 +247,39 @@ def test_authorities_that_cannot_be_read_are_told_in_one_line(words, variables, 
     assert len(run.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--client-cert", "/none"], "--client-cert: cannot read '/none': No such file"),
+        (["--client-cert", ""], "--client-cert: cannot read '': No such file"),
+        (["--client-cert", "/"], "--client-cert: cannot read '/': Is a directory"),
+        (["--client-cert", __file__], "--client-cert: '{}' has no certificate in PEM"),
+        (["--client-cert", "{own}"], "--client-cert: '{own}' has no private key in PEM"),
+        (
+            ["--client-cert", "{own}", "--client-key", "/none"],
+            "--client-key: cannot read '/none': No such file",
+        ),
+        (
+            ["--client-cert", "{own}", "--client-key", "{key}"],
+            "--client-cert: the key in '{key}' is not that of the certificate in '{own}'",
+        ),
+        (["--client-key", "{key}"], "--client-key would have no effect without --client-cert"),
+    ],
+)
+def test_a_certificate_of_the_client_that_cannot_be_used_is_told_in_one_line(
+    words, line, dead_url, tmp_path
+):
+    authority = trustme.CA()
+    places = {"own": tmp_path / "own.pem", "key": tmp_path / "key.pem"}
+    authority.issue_cert("me").cert_chain_pems[0].write_to_path(places["own"])
+    authority.issue_cert("me").private_key_pem.write_to_path(places["key"])
+    run = crawl(*(word.format(**places) for word in words), dead_url)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith("trio-crawler: ")
+    assert line.format(__file__, **places) in run.stderr
+    assert len(run.stderr.splitlines()) == 1
+
+
 # The names of the test are looked up here, where no question goes to the network.
 NAMES = """
 import socket
@@ -292,21 +343,6 @@ def test_with_public_only_a_name_that_leads_inside_is_refused_though_it_was_give
 
 # By which way.
 
-NEWER = """
-import httpx
-httpx.__version__ = "9.9.9"
-from trio_crawler.cli import main
-main()
-"""
-
-
-def test_http_2_with_a_version_of_httpx_that_was_not_tried_is_wrong_usage_with_a_remedy():
-    command = [sys.executable, "-c", NEWER, "--http2", "http://127.0.0.1:1/"]
-    run = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
-    assert (run.returncode, run.stdout) == (2, "")
-    assert "not with httpx 9.9.9, which is installed: run pip install 'httpx" in run.stderr
-    assert len(run.stderr.splitlines()) == 1
-
 
 @pytest.fixture
 def dead_url() -> str:
@@ -333,6 +369,39 @@ def test_a_proxy_of_the_environment_is_used_when_that_is_to_be_trusted(dead_url)
         assert (own.returncode, proxy.connections) == (3, 0)
         result = crawl("--trust-env", dead_url, env=env)
     assert (result.returncode, pages(proxy)) == (0, [dead_url])
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "HTTPS_PROXY", "all_proxy"])
+@pytest.mark.parametrize(
+    "way", ["ftp://x", "http://127.0.0.1:99999", "127.0.0.1:0", f"http://me:{SECRET}@127.0.0.1:x"]
+)
+def test_a_proxy_of_the_environment_that_cannot_be_used_is_told_by_the_variables_name(name, way):
+    names = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+    env = environment(**dict.fromkeys([*names, *map(str.upper, names)], ""))
+    for each in (*names, *map(str.upper, names)):
+        del env[each]
+    result = crawl("--trust-env", "http://h.test/", env={**env, name: way})
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"trio-crawler: {name} must be a URL such as http://")
+    assert result.stderr.count("\n") == 1
+    assert SECRET not in result.stderr
+
+
+@pytest.mark.parametrize("port", ["99999", "0"])
+def test_a_proxy_at_a_port_that_there_is_not_is_told_by_the_option(port):
+    result = crawl("--proxy", f"http://127.0.0.1:{port}", "http://h.test/")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("trio-crawler: --proxy must be a URL such as http://")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_proxy_that_wants_a_password_is_told_and_asked_once(dead_url):
+    with threaded_raw_server({f"{dead_url}robots.txt": reply(407), dead_url: html()}) as proxy:
+        result = crawl("--proxy", proxy.url, dead_url)
+    assert result.returncode == 3
+    told = f"the proxy 127.0.0.1:{proxy.port} wants a user and a password: give them in --proxy"
+    assert told in result.stdout
+    assert proxy.targets == [f"{dead_url}robots.txt"]
 
 
 @pytest.mark.parametrize(("words", "method"), [([], "GET"), (["--http2"], "PRI")])

@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import select
+import ssl
 import subprocess
 import sys
 import threading
@@ -358,6 +359,65 @@ def test_the_terminal_is_asked_for_the_password_of_a_proxy():
         terminal.type("a:@/%\n")
         assert terminal.end() == 0
     assert proxy.requests[0].headers["proxy-authorization"] == basic("me", "a:@/%")
+
+
+@pytest.fixture
+def locked(tmp_path):
+    """Return options for a certificate whose key has a password, and the TLS of a server."""
+    authority = pytest.importorskip("trustme").CA()
+    serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
+    leaf, tls = authority.issue_cert("me"), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    key = serialization.load_pem_private_key(leaf.private_key_pem.bytes(), None).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(SECRET.encode()),
+    )
+    names = [tmp_path / name for name in ("cert.pem", "key.pem", "ca.pem")]
+    for path, octets in zip(
+        names, (leaf.cert_chain_pems[0].bytes(), key, authority.cert_pem.bytes()), strict=True
+    ):
+        path.write_bytes(octets)
+    authority.issue_cert("127.0.0.1").configure_cert(tls)
+    authority.configure_trust(tls)
+    tls.verify_mode = ssl.CERT_REQUIRED
+    flags = ("--client-cert", "--client-key", "--cacert")
+    return [word for pair in zip(flags, map(str, names), strict=True) for word in pair], tls
+
+
+@pytest.mark.process
+def test_the_terminal_is_asked_for_the_password_of_a_key(locked, tmp_path):
+    words, tls = locked
+    with threaded_raw_server({"/": html()}, tls=tls) as server:
+        terminal = Terminal(*words, "-o", str(tmp_path / "out"), server.url)
+        terminal.wait_for(f"Password of the key in {tmp_path}/key.pem: ")
+        terminal.type(f"{SECRET}\n")
+        assert terminal.end() == 0
+    assert "/" in server.targets
+    assert SECRET.encode() not in terminal.shown
+    kept = [path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert kept
+    assert not any(SECRET.encode() in octets for octets in kept)
+
+
+@pytest.mark.process
+def test_a_wrong_password_of_a_key_is_one_line_and_not_shown(locked):
+    words, _ = locked
+    terminal = Terminal(*words, NO_URL)
+    terminal.wait_for("Password of the key in ")
+    terminal.type(f"{SECRET}x\n")
+    assert terminal.end() == 2
+    shown = terminal.shown.decode()
+    assert "--client-cert: the password of the key in " in shown
+    assert SECRET not in shown
+    assert "Traceback" not in shown
+
+
+def test_a_key_with_a_password_needs_a_terminal(locked):
+    words, _ = locked
+    result = crawl(*words, NO_URL)
+    assert (result.returncode, result.stdout) == (2, "")
+    asks = "the key of --client-key asks for a password, and standard input is no terminal"
+    assert result.stderr == f"trio-crawler: {asks}: decrypt the key with `openssl pkey`\n"
 
 
 @pytest.mark.process

@@ -26,6 +26,14 @@ def client_tls(authority):
     return context
 
 
+@pytest.fixture
+def server_tls(authority):
+    """A context for servers on 127.0.0.1, of h.test and of the names below it."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1", "h.test", "*.h.test").configure_cert(context)
+    return context
+
+
 @pytest.fixture(autouse=True)
 def no_proxies_around(monkeypatch):
     for name in list(os.environ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
@@ -11,6 +12,7 @@ from typing import Any, TypeAlias
 
 import httpx
 import pytest
+import requests
 import trio
 from sites.raw import raw_server, reply, silence
 
@@ -118,11 +120,22 @@ WRONG: list[tuple[tuple[type, ...], dict[str, Any], str]] = [
     ),
     ((HttpFetch, Security), {"tls": LOOSE, "cacert": __file__}, "cacert and tls exclude"),
     ((HttpFetch, Security), {"tls": ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)}, "tls"),
+    ((HttpFetch, Security), {"client_cert": __file__}, "client_cert .* name the seeds"),
+    (
+        (HttpFetch, Security),
+        {"seeds": [HOME], "tls": LOOSE, "client_cert": __file__},
+        "client_cert and tls exclude",
+    ),
     *(
-        ((HttpFetch,), {"proxy": url}, "proxy")
+        ((HttpFetch, Security), {"seeds": [HOME], "client_cert": path}, "^client_cert: ")
+        for path in ("", "/", "/no/such/file", __file__, "a\0b", (__file__, "/none"))
+    ),
+    ((Security,), {"seeds": [HOME]}, "seeds would have no effect without client_cert"),
+    *(
+        ((HttpFetch, Wire), {"proxy": url}, "proxy")
         for url in ("", "h.test", "ftp://h/", "http://h.test:99999", "http://a..b/")
     ),
-    ((HttpFetch,), {"proxy": "http://h.test", "trust_env": True}, "trust_env"),
+    ((HttpFetch, Wire), {"proxy": "http://h.test", "trust_env": True}, "trust_env"),
     ((HttpxFetch,), {"seeds": [HOME]}, "seeds would have no effect"),
     ((HttpxFetch,), {**OWN, "client_or_transport": httpx.AsyncClient(auth=("a", "b"))}, "auth"),
     ((Wire,), {"max_idle": -1}, "max_idle"),
@@ -149,10 +162,25 @@ async def test_only_an_open_async_client_or_an_async_transport_is_taken() -> Non
     with pytest.raises(ValueError, match="this client is closed"):
         HttpxFetch(closed)
     wanted = r"^client_or_transport must be an httpx\.AsyncClient or an httpx\.AsyncBaseTransport"
-    with httpx.Client() as sync:
-        for given in (sync, httpx.AsyncClient, httpx.HTTPTransport(), "http://h/", Wire):
-            with pytest.raises(TypeError, match=wanted):
-                HttpxFetch(given)  # type: ignore[arg-type]
+    others: dict[object, str] = {
+        httpx.Client(verify=LOOSE): "an httpx.Client, which is not asynchronous",
+        httpx.HTTPTransport(verify=LOOSE): "an httpx.HTTPTransport, which is not asynchronous",
+        httpx.AsyncClient: "the class httpx.AsyncClient: pass an instance",
+        Wire: "the class trio_crawler.net.Wire: pass an instance",
+        requests.Session(): "<requests.sessions.Session object",
+        "http://h/": "'http://h/'",
+        None: "None",
+    }
+    for given, what in others.items():
+        with pytest.raises(TypeError, match=f"{wanted}, not {re.escape(what)}"):
+            HttpxFetch(given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("made", FETCHES)
+@pytest.mark.parametrize("argument", ["transport", "client", "verify", "limits"])
+def test_an_argument_that_only_httpx_has_is_refused_by_name(made: type, argument: str) -> None:
+    with pytest.raises(TypeError, match=argument):
+        made(**needed(made), **{argument: "x"})
 
 
 @pytest.mark.parametrize("made", FETCHES)
@@ -344,6 +372,34 @@ async def certificates_are_verified_against_the_authorities_of_a_file(authority:
             assert getattr(answer, "reason", None) is expected
 
 
+@effect("client_cert", HttpFetch, Security)
+@effect("seeds", Security)
+async def a_certificate_is_shown_to_the_hosts_of_the_seeds(authority: Any) -> None:
+    wanting = served_by(authority)
+    authority.configure_trust(wanting)
+    wanting.verify_mode = ssl.CERT_OPTIONAL
+    shown: list[bool] = []
+
+    async def answer(request: Any, stream: Any) -> None:
+        shown.append(bool(stream.inner.getpeercert()))
+        await stream.send_all(PAGE)
+
+    certificate = authority.issue_cert("client").private_key_and_cert_chain_pem
+    with authority.cert_pem.tempfile() as own, certificate.tempfile() as path:
+        for seed, given in (("", None), ("", path), ("https://h.test/", path)):
+            async with (
+                raw_server(answer, tls=wanting) as server,
+                HttpFetch(
+                    seeds=[seed or server.url],
+                    allow_private=["127.0.0.1"],
+                    cacert=own,
+                    client_cert=given,
+                ) as fetch,
+            ):
+                await fetch(Job(server.url))
+    assert shown == [False, True, False]
+
+
 @effect("http2", HttpFetch)
 async def a_server_is_asked_by_http_2(authority: Any, client_tls: ssl.SSLContext) -> None:
     two = pytest.importorskip("sites.two")
@@ -407,6 +463,23 @@ async def got(wire: Wire, url: str, times: int = 1) -> int:
             assert (await client.get(url)).content == b"page"
             await trio.sleep(0.001)
         return wire.statistics().made
+
+
+@effect("proxy", Wire)
+async def a_proxy_is_asked_instead_by_a_wire() -> None:
+    async with raw_server(_page) as proxy:
+        assert await got(Wire(proxy=proxy.url), HOME) == 1
+    assert proxy.targets == [HOME]
+
+
+@effect("trust_env", Wire)
+async def a_proxy_of_the_environment_is_asked_instead_by_a_wire(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with raw_server(_page) as proxy:
+        monkeypatch.setenv("all_proxy", proxy.url)
+        assert await got(Wire(trust_env=True), HOME) == 1
+    assert proxy.targets == [HOME]
 
 
 @effect("seeds", Wire)

@@ -55,7 +55,6 @@ NOT_HTTP = {
     "SMTP": b"220 mail.test ESMTP\r\n",
     "FTP": b"220 welcome\r\n",
     "IRC": b":irc.test NOTICE * :hello\r\n",
-    "TLS, an alert": b"\x15\x03\x01\x00\x02\x02\x16",
     "a request": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
     "an empty line first": b"\r\n" + OK + PAGE,
     "a space first": b" " + OK + PAGE,
@@ -90,6 +89,14 @@ async def test_it_is_not_http_to_send(answer: bytes) -> None:
     assert "not HTTP/1.1" in met.detail
     assert (met.kept, met.asked, met.made) == (False, 1, 2)
     assert met.bytes_in == len(answer)
+
+
+@pytest.mark.parametrize("begun", [2, 7])
+async def test_an_alert_of_tls_is_the_answer_of_a_server_that_wants_https(begun: int) -> None:
+    met = await meet(b"\x15\x03\x03\x00\x02\x02\x50"[:begun])
+    assert met.fault == (Reason.TLS, Phase.TLS)
+    assert met.detail.endswith(" speaks TLS on this port: use https://")
+    assert met.kept is False
 
 
 FIELDS = {

@@ -53,7 +53,7 @@ class Internet:
     def wire(self, *seeds: str, allowed: Sequence[str] = (), public_only: bool = False) -> Wire:
         wire = Wire(seeds=seeds)
         policy = AddressPolicy(map(normalise, seeds), allowed, public_only=public_only)
-        wire.dial = Dialer(policy, self.resolve, connect=self.connect)
+        wire.connector.dial = Dialer(policy, self.resolve, connect=self.connect)
         return wire
 
 

@@ -67,7 +67,7 @@ def test_a_name_that_cannot_be_looked_up_is_a_dns_fault(number: int) -> None:
         (httpx.ConnectTimeout(""), Reason.CONNECT_TIMEOUT),
         (httpx.ReadTimeout(""), Reason.TIMEOUT),
         (httpx.WriteTimeout(""), Reason.TIMEOUT),
-        (httpx.PoolTimeout(""), Reason.TIMEOUT),
+        (httpx.PoolTimeout(""), Reason.NO_SOCKETS),
         (httpx.ReadError(""), Reason.RESET),
         (httpx.WriteError(""), Reason.RESET),
         (httpx.CloseError(""), Reason.RESET),

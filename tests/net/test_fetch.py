@@ -744,7 +744,7 @@ async def test_a_client_that_is_also_used_otherwise_follows_its_own_redirects() 
         for _ in range(3):
             await HttpxFetch(client)(Job(server.url))
         assert (await client.get(server.url)).content == b"b"
-        assert len(client.event_hooks["response"]) == 1
+        assert len(client.event_hooks["response"]) == 2
 
 
 async def test_a_client_keeps_its_own_timeouts() -> None:
@@ -777,3 +777,14 @@ async def test_the_bytes_and_requests_are_counted_as_sent() -> None:
             await fetch(Job(server.url + path))
         figures = fetch.statistics()
     assert (figures.requests, figures.bytes) == (3, 2 * len(page))
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_port_0_is_asked_and_named(scheme: str) -> None:
+    url = f"{scheme}://127.0.0.1:0/"
+    async with HttpFetch(seeds=[url]) as fetch, CLIENT(transport=Wire(seeds=[url])) as client:
+        answer = await fetch(Job(url))
+        assert isinstance(answer, Fault)
+        assert answer.detail.startswith("127.0.0.1:0 ")
+        with pytest.raises(httpx.ConnectError, match=r"127\.0\.0\.1:0 "):
+            await client.get(url)

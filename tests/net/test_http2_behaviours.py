@@ -1,39 +1,34 @@
-"""What servers and proxies do, met through HTTP/2 and proxies: as safe as over the wire."""
+"""What servers do, met through HTTP/2: as safe as over the wire."""
 
 from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
 import trio
-from sites.over import over, requests
-from sites.raw import Request, Server, chunked, hang_up, html, raw_server, reply, silence
+from sites.over import home, over, requests
+from sites.raw import Request, Server, chunked, hang_up, html, raw_server, reply, silence, tunnel
 from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.addresses import AddressPolicy
 from trio_crawler.net.dial import Dialer, connect
-from trio_crawler.net.errors import FetchError
-from trio_crawler.net.fetch import HttpFetch
+from trio_crawler.net.fetch import HttpFetch, WireAdapter
 from trio_crawler.net.fetcher import Fetcher
-from trio_crawler.net.httpx.backend import Backend
-from trio_crawler.net.httpx.context import ConnectionCounts
 from trio_crawler.net.httpx.fetch import HttpxFetch
-from trio_crawler.net.httpx.http2 import Http2OrProxy
-from trio_crawler.net.httpx.proxies import Proxies
-from trio_crawler.net.resolve import server_name
-from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import FRAMING_BYTES, Wire
 
 pytest.importorskip("h2")
 trustme = pytest.importorskip("trustme")
 two = pytest.importorskip("sites.two")
+
+from trio_crawler.net.http2.wire import Http2Wire  # noqa: E402
 
 EVIL = reply(body=b"EVIL")
 SMALL = {"timeout": 10, "max_bytes": 20_000}
@@ -47,22 +42,12 @@ def serving(authority: trustme.CA, *alpn: str) -> ssl.SSLContext:
     return context
 
 
-@pytest.fixture
-def server_tls(authority: trustme.CA) -> ssl.SSLContext:
-    return serving(authority)
-
-
-async def home(host: str, port: int) -> Sequence[str]:
-    """Let every name lead to this machine."""
-    return ["127.0.0.1"]
-
-
-def http2_or_proxy(
+def asking_by_http2(
     tls: ssl.SSLContext | None = None, *, resolve: Any = home, **options: Any
-) -> aclosing[Http2OrProxy]:
-    security = Security(tls)
-    wire = Wire(allow_private=["127.0.0.0/8"], security=security, resolve=resolve)
-    return aclosing(Http2OrProxy(requests(), wire, security, **options))
+) -> aclosing[WireAdapter]:
+    private = ["127.0.0.0/8"]
+    wire = Wire(security=Security(tls), resolve=resolve, allow_private=private, **options)
+    return aclosing(WireAdapter(requests(), Http2Wire(wire)))
 
 
 def told(answer: Response | Fault) -> object:
@@ -72,69 +57,25 @@ def told(answer: Response | Fault) -> object:
     return answer.status, answer.body
 
 
-async def tunnel(request: Request, stream: trio.abc.Stream, to: int) -> None:
-    """Connect a client to a port of this machine."""
-    async with await trio.open_tcp_stream("127.0.0.1", to) as onward:
-        await stream.send_all(b"HTTP/1.1 200 Connected\r\n\r\n")
-        async with trio.open_nursery() as nursery:
-
-            async def pump(source: trio.abc.Stream, sink: trio.abc.Stream) -> None:
-                try:
-                    while data := await source.receive_some():
-                        await sink.send_all(data)
-                except (trio.BrokenResourceError, trio.ClosedResourceError):
-                    pass
-                nursery.cancel_scope.cancel()
-
-            nursery.start_soon(pump, stream, onward)
-            nursery.start_soon(pump, onward, stream)
-    await stream.aclose()
+Served = Callable[..., AbstractAsyncContextManager[tuple[Server, Fetcher]]]
 
 
-class Way:
-    """A server behind a proxy, a tunnel, or with TLS and no HTTP/2, and a fetch that asks it."""
+@pytest.fixture
+def served(server_tls: ssl.SSLContext, client_tls: ssl.SSLContext) -> Served:
+    """Open a server with TLS and no HTTP/2, and a fetch that would like HTTP/2."""
 
-    def __init__(self, kind: str, server_tls: ssl.SSLContext, client_tls: ssl.SSLContext) -> None:
-        self._kind = kind
-        self._server_tls = server_tls
-        self._client_tls = client_tls
-        self._stack = AsyncExitStack()
-        self.url = ""
+    @asynccontextmanager
+    async def opened(site: Handler, **bounds: Any) -> AsyncIterator[tuple[Server, Fetcher]]:
+        async with (
+            raw_server(site, tls=server_tls) as server,
+            asking_by_http2(client_tls) as network,
+        ):
+            yield server, over(network, **bounds)
 
-    async def open(self, site: Handler, **bounds: float) -> tuple[Server, Fetcher]:
-        tls = None if self._kind == "proxy" else self._server_tls
-        server: Server = await self._stack.enter_async_context(raw_server(site, tls=tls))
-        options: dict[str, Any] = {"http2": True}
-        self.url = server.url
-        if self._kind == "proxy":
-            options, self.url = {"proxy": server.url}, "http://h.test/"
-        elif self._kind == "tunnel":
-
-            async def through(request: Request, stream: trio.abc.Stream) -> None:
-                await tunnel(request, stream, server.port)
-
-            proxy = await self._stack.enter_async_context(raw_server(through))
-            options, self.url = {"proxy": proxy.url}, "https://h.test/"
-        network = await self._stack.enter_async_context(
-            http2_or_proxy(self._client_tls, **options)
-        )
-        return server, over(network, **bounds)
-
-    async def __aenter__(self) -> Way:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._stack.aclose()
+    return opened
 
 
-@pytest.fixture(params=["proxy", "tunnel", "http2"])
-def way(
-    request: pytest.FixtureRequest, server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
-) -> Way:
-    return Way(request.param, server_tls, client_tls)
-
-
-async def test_what_comes_behind_an_answer_is_not_taken_for_the_next_one(way: Way) -> None:
+async def test_what_comes_behind_an_answer_is_not_taken_for_the_next_one(served: Served) -> None:
     async def site(request: Request, stream: trio.abc.Stream) -> None:
         if request.target.endswith("/"):
             await stream.send_all(html("/a") + EVIL)
@@ -143,30 +84,14 @@ async def test_what_comes_behind_an_answer_is_not_taken_for_the_next_one(way: Wa
         else:
             await stream.send_all(reply(body=b"true"))
 
-    async with way:
-        server, fetch = await way.open(site)
+    async with served(site) as (server, fetch):
         for path in ("", "a", "moved", "b", "", "", "c"):
-            answer = await fetch(Job(way.url + path))
+            answer = await fetch(Job(server.url + path))
             assert isinstance(answer, Response)
             assert answer.body != b"EVIL"
             if path in ("a", "b", "c"):
                 assert answer.body == b"true"
     assert len(server.requests) == 7
-
-
-async def test_a_proxy_that_closes_after_each_answer_is_not_asked_over_the_dead_connection() -> (
-    None
-):
-    async def site(request: Request, stream: trio.abc.Stream) -> None:
-        await stream.send_all(reply(body=b"x"))
-        await stream.aclose()
-
-    async with raw_server(site) as server, http2_or_proxy(proxy=server.url) as network:
-        fetch = over(network)
-        for _ in range(20):
-            answer = await fetch(Job("http://h.test/"))
-            assert told(answer) == (200, b"x")
-    assert (len(server.requests), server.connections) == (20, 20)
 
 
 async def endless(request: Request, stream: trio.abc.Stream) -> None:
@@ -183,41 +108,32 @@ async def interim(request: Request, stream: trio.abc.Stream) -> None:
 
 
 @pytest.mark.parametrize("site", [endless, interim])
-async def test_an_answer_that_is_mostly_framing_ends_at_the_bound(way: Way, site: Handler) -> None:
-    async with way:
-        server, fetch = await way.open(site, **SMALL)
-        answer = await fetch(Job(way.url))
+async def test_an_answer_that_is_mostly_framing_ends_at_the_bound(
+    served: Served, site: Handler
+) -> None:
+    async with served(site, **SMALL) as (server, fetch):
+        answer = await fetch(Job(server.url))
         await until(lambda: server.open == 0)
     if isinstance(answer, Response):
         assert site is endless
         assert answer.flaw is Reason.TOO_LARGE
     else:
-        wire = way.url.startswith("https://127.0.0.1")
-        assert answer.reason is (Reason.BAD_REPLY if wire else Reason.TOO_LARGE)
+        assert answer.reason is Reason.BAD_REPLY
         assert (answer.phase, site) == (Phase.WAIT, interim)
     # What lies in the buffers of sockets was sent as well.
     assert server.sent < 12_000_000
 
 
-async def test_a_flood_before_a_tunnel_ends_at_the_bound() -> None:
-    async with raw_server(interim) as server, http2_or_proxy(proxy=server.url) as network:
-        answer = await over(network, **SMALL)(Job("https://h.test/"))
-        await until(lambda: server.open == 0)
-    assert isinstance(answer, Fault)
-    assert answer.reason is Reason.TOO_LARGE
-
-
-async def test_an_answer_within_the_bound_is_taken(way: Way) -> None:
+async def test_an_answer_within_the_bound_is_taken(served: Served) -> None:
     large = chunked(*[b"y"] * 10_000)
 
     async def site(request: Request, stream: trio.abc.Stream) -> None:
         await stream.send_all(reply(headers={"Transfer-Encoding": "chunked"}, body=large))
 
     assert 20_000 < len(large) < FRAMING_BYTES
-    async with way:
-        _, fetch = await way.open(site, **SMALL)
+    async with served(site, **SMALL) as (server, fetch):
         for _ in range(5):
-            assert told(await fetch(Job(way.url))) == (200, b"y" * 10_000)
+            assert told(await fetch(Job(server.url))) == (200, b"y" * 10_000)
 
 
 async def test_the_answers_of_http_2_that_share_a_connection_are_not_counted_together(
@@ -226,7 +142,7 @@ async def test_the_answers_of_http_2_that_share_a_connection_are_not_counted_tog
     site = {"/": two.answer(b"z" * 10_000)}
     async with (
         two.two_server(site, serving(authority)) as server,
-        http2_or_proxy(client_tls, http2=True) as network,
+        asking_by_http2(client_tls) as network,
     ):
         fetch = over(network, **SMALL)
         for _ in range(40):
@@ -301,7 +217,7 @@ async def test_the_server_without_http_2_is_found_once_and_then_asked_by_the_wir
 ) -> None:
     async with (
         raw_server({"/": reply(body=b"one")}, tls=server_tls) as server,
-        http2_or_proxy(client_tls, http2=True) as network,
+        asking_by_http2(client_tls) as network,
     ):
         fetch = over(network)
         async with trio.open_nursery() as nursery:
@@ -309,13 +225,13 @@ async def test_the_server_without_http_2_is_found_once_and_then_asked_by_the_wir
                 nursery.start_soon(fetch, Job(server.url))
         for _ in range(5):
             assert told(await fetch(Job(server.url))) == (200, b"one")
-        wire, together = network.wire.statistics(), network.statistics()
-    assert (wire.made + wire.reused, together.made - wire.made) == (10, 1)
-    assert together.open == wire.open
+        figures = network.statistics()
+    assert figures.made + figures.reused == 10
+    assert figures.made == server.connections <= 5
     assert len(server.requests) == 10
 
 
-async def test_the_wire_does_not_offer_http_2_because_httpx_does(
+async def test_the_wire_does_not_offer_http_2_because_another_does(
     authority: trustme.CA, client_tls: ssl.SSLContext
 ) -> None:
     agreed: list[object] = []
@@ -327,11 +243,11 @@ async def test_the_wire_does_not_offer_http_2_because_httpx_does(
     async with (
         two.two_server({"/": two.answer(b"two")}, serving(authority)) as first,
         raw_server(site, tls=serving(authority, "h2", "http/1.1")) as second,
-        http2_or_proxy(client_tls, http2=True) as network,
+        asking_by_http2(client_tls) as network,
     ):
         answer = await over(network)(Job(f"https://127.0.0.1:{first.port}/"))
         assert told(answer) == (200, b"two")
-        await over(network.wire)(Job(second.url))
+        await over(network.wire.wire)(Job(second.url))
     assert agreed == ["http/1.1"]
 
 
@@ -340,7 +256,7 @@ async def test_a_name_that_takes_too_long_is_a_matter_of_looking_up_by_http_2_to
         await trio.sleep_forever()
         raise AssertionError
 
-    async with http2_or_proxy(resolve=never, http2=True) as network:
+    async with asking_by_http2(resolve=never) as network:
         answer = await over(network, **SHORT)(Job("https://h.test/"))
     assert isinstance(answer, Fault)
     assert answer.phase is Phase.RESOLVE
@@ -364,10 +280,10 @@ async def test_an_address_that_does_not_answer_does_not_keep_http_2_from_the_nex
     security = Security(client_tls)
     wire = Wire(security=security)
     policy = AddressPolicy((), ["127.0.0.0/8"])
-    wire.dial = Dialer(policy, both, stagger=0.0, connect=dial)
+    wire.connector.dial = Dialer(policy, both, stagger=0.0, connect=dial)
     async with (
         two.two_server({"/": two.answer(b"two")}, serving(authority)) as server,
-        aclosing(Http2OrProxy(requests(), wire, security, http2=True)) as network,
+        aclosing(WireAdapter(requests(), Http2Wire(wire))) as network,
     ):
         answer = await over(network)(Job(f"https://h.test:{server.port}/"))
     assert told(answer) == (200, b"two")
@@ -380,7 +296,7 @@ async def test_an_answer_that_does_not_come_keeps_no_other_waiting_by_http_2(
     site = {"/mute": two.silence, "/": two.answer(b"two")}
     async with (
         two.two_server(site, serving(authority)) as server,
-        http2_or_proxy(client_tls, http2=True) as network,
+        asking_by_http2(client_tls) as network,
         trio.open_nursery() as nursery,
     ):
         fetch = over(network)
@@ -404,7 +320,7 @@ async def test_an_answer_that_does_not_come_keeps_no_other_waiting_by_a_proxy(
         async def site(request: Request, stream: trio.abc.Stream) -> None:
             proxied.append(request.target)
             if request.method == "CONNECT":
-                await tunnel(request, stream, origin.port)
+                await tunnel(stream, origin.port)
             elif request.target.endswith("mute"):
                 await silence(request, stream)
             else:
@@ -412,7 +328,7 @@ async def test_an_answer_that_does_not_come_keeps_no_other_waiting_by_a_proxy(
 
         async with (
             raw_server(site) as server,
-            http2_or_proxy(client_tls, proxy=server.url, http2=True) as network,
+            asking_by_http2(client_tls, proxy=server.url) as network,
             trio.open_nursery() as nursery,
         ):
             fetch = over(network)
@@ -433,11 +349,11 @@ async def test_who_waits_for_a_tunnel_shares_it_by_http_2(
 
         async def through(request: Request, stream: trio.abc.Stream) -> None:
             asked.append(request.method)
-            await tunnel(request, stream, origin.port)
+            await tunnel(stream, origin.port)
 
         async with (
             raw_server(through) as server,
-            http2_or_proxy(client_tls, proxy=server.url, http2=True) as network,
+            asking_by_http2(client_tls, proxy=server.url) as network,
             trio.open_nursery() as nursery,
         ):
             fetch = over(network)
@@ -453,7 +369,7 @@ async def test_a_name_with_a_dot_at_its_end_is_certified_without_it_by_http_2_to
 ) -> None:
     async with (
         two.two_server({"/": two.answer(b"two")}, serving(authority)) as server,
-        http2_or_proxy(client_tls, http2=True) as network,
+        asking_by_http2(client_tls) as network,
     ):
         answer = await over(network)(Job(f"https://h.test.:{server.port}/"))
     assert told(answer) == (200, b"two")
@@ -463,7 +379,7 @@ async def test_who_waits_for_the_first_connection_of_http_2_is_connecting() -> N
     # It takes the hello of TLS for a head that has no end.
     async with (
         raw_server({}) as server,
-        http2_or_proxy(http2=True) as network,
+        asking_by_http2() as network,
         trio.open_nursery() as nursery,
     ):
         job = Job(f"https://127.0.0.1:{server.port}/")
@@ -476,95 +392,7 @@ async def test_who_waits_for_the_first_connection_of_http_2_is_connecting() -> N
     assert server.connections == 1
 
 
-# Proxies, by name.
-
-UNFIT = [
-    "http://a_b..c:1",
-    "http://h.test:0",
-    "http://h.test:99999",
-    "http://xn--a:1",
-    "http://",
-    f"http://{'a' * 64}.test",
-]
-
-
-@pytest.mark.parametrize("url", UNFIT)
-def test_a_proxy_whose_name_cannot_be_looked_up_is_refused(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(ValueError, match=r"^proxy must be a URL such as"):
-        HttpFetch(proxy=url)
-    monkeypatch.setenv("https_proxy", url)
-    with pytest.raises(ValueError, match=r"^https_proxy must be a URL such as"):
-        HttpFetch(trust_env=True)
-
-
-@pytest.mark.parametrize("url", ["http://b\xfccher.test:1", "http://a_b.c.:1", "http://[::1]:1"])
-def test_a_proxy_whose_name_is_odd_is_taken(url: str) -> None:
-    assert Proxies(url)(("http", "h.test", 80)) == url
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-async def test_a_proxy_that_refuses_is_named_as_in_its_url(host: str) -> None:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as taken:
-        taken.bind((host, 0))
-        port = taken.getsockname()[1]
-        async with http2_or_proxy(proxy=f"http://{server_name(host, port)}") as network:
-            answer = await over(network)(Job("http://h.test/"))
-    detail = f"the proxy {server_name(host, port)} refused the connection"
-    assert told(answer) == (Reason.CONNECTION_REFUSED, Phase.CONNECT, detail)
-
-
-async def test_a_proxy_at_its_usual_port_is_named_without_it() -> None:
-    async def nowhere(host: str, port: int) -> Sequence[str]:
-        detail = f"the name of {server_name(host, port)} is not known"
-        raise FetchError(Reason.DNS, detail, Phase.RESOLVE)
-
-    backend = Backend(
-        Dialer(AddressPolicy(), nowhere), ConnectionCounts(), httpx.URL("http://p.test")
-    )
-    with pytest.raises(FetchError, match=r"^the name of the proxy p\.test is not known$"):
-        await backend.connect_tcp("p.test", 80)
-
-
-async def test_the_certificate_of_a_proxy_is_not_taken_for_the_servers(
-    server_tls: ssl.SSLContext,
-) -> None:
-    async with raw_server({}, tls=server_tls) as server:
-        url = f"https://127.0.0.1:{server.port}"
-        async with http2_or_proxy(proxy=url) as network:
-            answer = await over(network)(Job("http://h.test/"))
-    assert isinstance(answer, Fault)
-    assert (answer.reason, answer.phase) == (Reason.TLS, Phase.TLS)
-    assert f"the certificate of the proxy 127.0.0.1:{server.port}" in answer.detail
-
-
-@pytest.mark.parametrize("no_proxy", ["::1", "[::1]", "[::1]:8080", "a.test, [::1]"])
-def test_an_ipv6_address_needs_no_proxy_in_brackets_or_not(
-    no_proxy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    monkeypatch.setenv("no_proxy", no_proxy)
-    proxies = Proxies(trust_env=True)
-    assert proxies(("http", "::1", 8080)) is None
-    assert proxies(("http", "::2", 8080)) == "http://127.0.0.1:1"
-
-
 # Figures.
-
-
-async def test_connections_and_bytes_through_a_proxy_are_counted() -> None:
-    async with (
-        raw_server(lambda request, stream: stream.send_all(reply(body=b"x" * 5000))) as server,
-        http2_or_proxy(proxy=server.url) as network,
-    ):
-        for _ in range(3):
-            await over(network)(Job("http://h.test/"))
-        figures = network.statistics()
-    heads = sum(len(request.head) for request in server.requests)
-    sent = 3 * len(reply(body=b"x" * 5000))
-    assert figures == WireStatistics(made=3, bytes_in=sent, bytes_out=heads)
 
 
 async def test_connections_and_bytes_of_http_2_are_counted(
@@ -572,7 +400,7 @@ async def test_connections_and_bytes_of_http_2_are_counted(
 ) -> None:
     site = {"/": two.answer(b"x" * 5000)}
     async with two.two_server(site, serving(authority)) as server:
-        async with http2_or_proxy(client_tls, http2=True) as network:
+        async with asking_by_http2(client_tls) as network:
             for _ in range(3):
                 await over(network)(Job(f"https://127.0.0.1:{server.port}/"))
             figures = network.statistics()
@@ -589,7 +417,7 @@ async def test_a_body_that_nothing_reads_is_left_by_http_2_and_its_connection_ke
     image = two.answer(bytes(3_000_000), headers=[("content-type", "image/png")])
     async with (
         two.two_server({"/image": image, "/": two.answer(b"well")}, server_tls) as server,
-        http2_or_proxy(client_tls, http2=True) as network,
+        asking_by_http2(client_tls) as network,
     ):
         url = f"https://127.0.0.1:{server.port}/"
         fetch = over(network, bodies=False)

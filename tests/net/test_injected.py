@@ -12,7 +12,7 @@ import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from itertools import count, product
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +22,8 @@ import pytest
 import trio
 from sites.left import descriptors
 from sites.over import over
-from sites.raw import Server, chunked, raw_server, redirect, reply
+from sites.raw import Request, Server, chunked, raw_server, redirect, reply, tunnel
+from sites.socks import socks_server
 from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
@@ -184,8 +185,8 @@ async def tortured(
                     outcomes = await work(wire)
                     failed = injector.calls.count(call) >= place
                 await all_is_well(server, wire, outcomes)
-            await until(lambda: server.open == 0)
-            assert len(descriptors()) == files
+            # A proxy in between closes its ends a moment later.
+            await until(lambda: (server.open, len(descriptors())) == (0, files))
             if not failed:
                 break
             seen.setdefault(call, []).extend(outcomes)
@@ -247,6 +248,58 @@ async def test_whatever_a_socket_under_tls_fails_with_the_fetch_ends_in_an_outco
         *(Reason.RESET, Reason.CONNECTION_REFUSED, Reason.UNREACHABLE),
         *(Reason.CONNECT_TIMEOUT, Reason.NO_SOCKETS),
     }
+
+
+async def forward(request: Request, stream: trio.abc.Stream) -> None:
+    """Answer for the site, as a proxy that is asked for a whole URL."""
+    path = "/" + request.target.split("/", 3)[3]
+    await stream.send_all(SITE[path])
+    if path in ("/close", "/cut"):
+        await stream.aclose()
+
+
+@pytest.mark.parametrize("number", NUMBERS[:4], ids=errno.errorcode.get)
+@pytest.mark.parametrize("kind", ["forward", "connect", "socks", "https proxy"])
+async def test_whatever_a_socket_to_a_proxy_fails_with_the_fetch_ends_in_an_outcome(
+    injector: Injector, kind: str, number: int
+) -> None:
+    authority, client_tls = trustme.CA(), ssl.create_default_context()
+    server_tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(server_tls)
+    authority.configure_trust(client_tls)
+    is_tls = kind in ("connect", "https proxy")
+
+    async def connect(request: Request, stream: trio.abc.Stream) -> None:
+        await tunnel(stream, server.port)
+
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        site = forward if kind == "forward" else SITE
+        server = await enter(raw_server(site, tls=server_tls if is_tls else None))
+        if kind == "forward":
+            proxy = server.url
+        elif kind == "socks":
+            proxy = f"socks5://127.0.0.1:{(await enter(socks_server(server.port))).port}"
+        else:
+            tls = server_tls if kind == "https proxy" else None
+            proxy = (await enter(raw_server(connect, tls=tls))).url
+
+        def make() -> Wire:
+            return Wire(seeds=[server.url], security=Security(client_tls), proxy=proxy)
+
+        seen = await tortured(injector, server, make, whole_crawl(server.url), number)
+    assert {"socket", "connect", "send", "recv"} <= set(seen)
+    faults = [answer for call in seen for answer in seen[call] if isinstance(answer, Fault)]
+    early = [fault for fault in faults if fault.phase is not Phase.READ]
+    assert {fault.reason for fault in early} <= {
+        *(Reason.RESET, Reason.CONNECTION_REFUSED, Reason.UNREACHABLE),
+        *(Reason.CONNECT_TIMEOUT, Reason.NO_SOCKETS),
+    }
+    # What fails before the proxy has made the connection is told of the proxy.
+    name = f"the proxy 127.0.0.1:{proxy.rstrip('/').rpartition(':')[2]}"
+    for fault in early:
+        if fault.phase is Phase.CONNECT and fault.reason is not Reason.NO_SOCKETS:
+            assert name in fault.detail
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=errno.errorcode.get)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
 from typing import Any
 
 import httpx
 import pytest
-from sites.over import over, requests
+from sites.over import over
 from sites.raw import Request, Server, html, raw_server, redirect, reply
 from sites.webs import everything
 
@@ -19,7 +18,6 @@ from trio_crawler.model import Job
 from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.httpx.fetch import HttpxFetch
-from trio_crawler.net.httpx.http2 import Http2OrProxy
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import Wire
 
@@ -271,11 +269,7 @@ async def test_a_cookie_of_the_users_and_one_of_the_store_are_sent_as_one_header
 async def test_through_a_proxy_too_only_the_seeds_get_the_secret(scheme: str) -> None:
     async with raw_server(lambda request, stream: stream.send_all(reply(502))) as proxy:
         seed = f"{scheme}://h.test/"
-        own = requests(seeds=[seed], **OWN)
-        async with aclosing(
-            Http2OrProxy(own, wired(seed), Security(), proxy=proxy.url)
-        ) as network:
-            fetch = over(network)
+        async with HttpFetch(seeds=[seed], proxy=proxy.url, **OWN) as fetch:
             for url in (seed, f"{scheme}://evil.test/", f"{scheme}://h.test:81/"):
                 await fetch(Job(url))
     # What is for an https origin is not shown to the proxy.

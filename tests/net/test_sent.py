@@ -31,13 +31,13 @@ async def sent(fetch: HttpFetch, url: str, **about: object) -> bytes:
 async def test_the_head_of_the_request_is_the_one_the_server_got(asked, path: str) -> None:
     async with asked(SITE) as (server, url, fetch):
         head = await sent(fetch, url.rstrip("/") + path)
-        got = server.requests[-1].head
-        if asked.way == "wire":
+        # The proxy is asked for the whole URL; what is told is what the site is asked for.
+        got = server.requests[-1].head.replace(b"GET http://h.test/", b"GET /")
+        if asked.way != "client":
             assert head == got
         # h11 sends Host first, wherever a client has put it.
         assert sorted(head.split(b"\r\n")) == sorted(got.split(b"\r\n"))
-        base = url.rstrip("/") if asked.way == "proxy" else ""
-        assert head.startswith(b"GET %s HTTP/1.1\r\n" % (base + path).encode())
+        assert head.startswith(b"GET %s HTTP/1.1\r\n" % path.encode())
         assert head.endswith(b"\r\n\r\n")
 
 

@@ -272,6 +272,18 @@ async def test_the_wire_says_that_it_speaks_http_1_1(authority: trustme.CA) -> N
     assert spoken == ["http/1.1"]
 
 
+async def test_a_context_that_offers_http_2_elsewhere_is_asked_by_http_1_1(
+    server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
+) -> None:
+    for context in (server_tls, client_tls):
+        context.set_alpn_protocols(["h2", "http/1.1"])
+    async with (
+        raw_server(PAGE, tls=server_tls) as server,
+        wired(asked(server), client_tls) as wire,
+    ):
+        assert await body(wire, asked(server)) == b"secret"
+
+
 async def test_a_name_that_no_certificate_can_have_is_not_asked(
     server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
 ) -> None:
@@ -293,6 +305,35 @@ async def test_a_server_that_speaks_no_tls_is_a_tls_fault(client_tls: ssl.SSLCon
 
     async with tcp_server(plain) as url:
         assert (await fault(url, client_tls)).reason is Reason.TLS
+
+
+@pytest.mark.parametrize(
+    ("alert", "told"),
+    [
+        (112, "{} has no site of this name"),
+        (70, "{} and the crawler have no version of TLS in common; "
+             "it may be too old for TLS 1.2"),
+        (80, "{} ends the handshake of TLS with an error of its own"),
+        (42, "{} does not accept the certificate of the client, or wants one; "
+             "name another with --client-cert"),
+        (48, "{} does not know the authority of the client's certificate; "
+             "name another with --client-cert"),
+        (116, "{} wants a certificate of the client; name one with --client-cert"),
+        # What is not told in words of ours is told in those of OpenSSL.
+        (47, "no secure connection to {}: sslv3 alert illegal parameter"),
+    ],
+)  # fmt: skip
+async def test_the_alert_of_a_server_is_told_as_a_sentence(
+    client_tls: ssl.SSLContext, alert: int, told: str
+) -> None:
+    async def refuse(stream: trio.SocketStream) -> None:
+        await stream.receive_some()
+        await stream.send_all(b"\x15\x03\x03\x00\x02\x02" + bytes([alert]))
+        await stream.aclose()
+
+    async with tcp_server(refuse) as url:
+        found = await fault(url, client_tls)
+    assert (found.reason, found.detail) == (Reason.TLS, told.format(url[8:-1]))
 
 
 @pytest.mark.parametrize("answer", [b"", b"\x16\x03\x03", b"\x16\x03\x03\x00\x7a\x02"])

@@ -42,6 +42,38 @@ def test_both_are_sent_when_both_are_known() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("tag", "tags"),
+    [
+        ('"a-gzip"', '"a-gzip", "a"'),
+        ('"a-br"', '"a-br", "a"'),
+        ('"a-zstd"', '"a-zstd", "a"'),
+        ('"a-deflate"', '"a-deflate", "a"'),
+        ('"a;gzip"', '"a;gzip", "a"'),
+        ('W/"a-gzip"', 'W/"a-gzip", W/"a"'),
+        ('"a-gzip-gzip"', '"a-gzip-gzip", "a-gzip"'),
+        ('"a-gzip"\t', '"a-gzip", "a"'),
+        ('"-gzip"', '"-gzip"'),
+        ('"gzip"', '"gzip"'),
+        ('"agzip"', '"agzip"'),
+        ('"a-GZIP"', '"a-GZIP"'),
+        ('"a-gzip" ', '"a-gzip", "a"'),
+        ("a-gzip", "a-gzip"),
+        ('"a", "b-gzip"', '"a", "b-gzip"'),
+        ('w/"a-gzip"', 'w/"a-gzip"'),
+    ],
+)
+def test_a_tag_that_is_marked_with_a_coding_is_sent_with_the_mark_and_without(
+    tag: str, tags: str
+) -> None:
+    found = validator(("ETag", tag), ("Last-Modified", DATE))
+    assert found == Validator(tag.strip(), DATE)
+    assert conditions_of(found) == [
+        (b"If-None-Match", tags.encode()),
+        (b"If-Modified-Since", DATE.encode()),
+    ]
+
+
 def test_an_answer_that_says_nothing_of_its_version_has_no_validator() -> None:
     assert validator(("Content-Type", "text/html"), ("Date", DATE)) is None
 

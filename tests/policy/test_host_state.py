@@ -690,6 +690,7 @@ def test_a_host_that_cannot_be_reached_or_says_nothing_is_in_trouble(reason, pha
         (Reason.BAD_REPLY, Phase.WAIT),
         (Reason.BLOCKED_ADDRESS, Phase.RESOLVE),
         (Reason.NO_SOCKETS, Phase.CONNECT),
+        (Reason.PROXY, Phase.CONNECT),
         (Reason.TLS, Phase.TLS),
     ],
 )

@@ -98,6 +98,7 @@ def test_an_argument_of_a_wrong_kind_is_refused_by_its_name(
         ("seeds", [None], "each of seeds must be a string, not None"),
         ("ended", None, "ended must be a phrase, not None"),
         ("insecure", "a.test", "insecure must be several strings: write ['a.test']"),
+        ("authorized", "http://a", "authorized must be several strings: write ['http://a']"),
         ("wire", 3, "wire must be a WireStatistics, not 3"),
         ("politeness", {}, "politeness must be a Politeness, not {}"),
         (
@@ -114,6 +115,7 @@ def test_an_argument_of_a_wrong_kind_is_refused_by_its_name(
         ("listing", {}, "listing must be a function from a URL to a Listing or None, not {}"),
         ("directory", None, "directory must be the path of a directory as a str, not None"),
         ("spent", 0, "spent must be True or False, not 0"),
+        ("cookies", 0, "cookies must be True, False or None, not 0"),
     ],
 )
 def test_a_fact_of_a_wrong_kind_is_refused_by_its_name(

@@ -285,19 +285,22 @@ def _phrase(status: int) -> str:
         return "Unknown"
 
 
-async def tunnel(stream: trio.abc.Stream, port: int) -> None:
+async def tunnel(
+    stream: trio.abc.Stream, port: int, answer: bytes = b"HTTP/1.1 200 Connected\r\n\r\n"
+) -> None:
     """Answer a CONNECT, and carry bytes to and from a local port until one end closes."""
     async with await trio.open_tcp_stream("127.0.0.1", port) as onward:
-        await stream.send_all(b"HTTP/1.1 200 Connected\r\n\r\n")
+        await stream.send_all(answer)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(_pump, stream, onward, nursery.cancel_scope)
-            nursery.start_soon(_pump, onward, stream, nursery.cancel_scope)
+            nursery.start_soon(pump, stream, onward, nursery.cancel_scope)
+            nursery.start_soon(pump, onward, stream, nursery.cancel_scope)
     await stream.aclose()
 
 
-async def _pump(
+async def pump(
     source: trio.abc.ReceiveStream, sink: trio.abc.SendStream, scope: trio.CancelScope
 ) -> None:
+    """Carry bytes until one end closes, then cancel a scope."""
     try:
         while data := await source.receive_some():
             await sink.send_all(data)

@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from trio_crawler.model import Failure, Fault, Page, Phase, Purpose, Reason, Sitemap, Skipped
+from trio_crawler.model import (
+    Failure,
+    Fault,
+    Page,
+    Phase,
+    Purpose,
+    Reason,
+    Redirect,
+    Sitemap,
+    Skipped,
+)
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.history import History
@@ -131,12 +141,13 @@ def test_a_crawl_goes_on_in_a_directory_of_format_1_which_then_has_the_present_o
     assert columns(directory / "crawl.sqlite") == columns(new)
 
 
-def forget_sources(connection: sqlite3.Connection) -> None:
-    """Take the column away that format 4 added; the views, which read it, were others."""
+def forget(connection: sqlite3.Connection, *names: str) -> None:
+    """Take columns away that later formats added; the views, which read them, were others."""
     for name in ("pages", "links", "redirects", "failures", "skipped", "waiting"):
         connection.execute(f"DROP VIEW {name}")
         connection.execute(f"CREATE VIEW {name} AS SELECT number, url, referrer FROM urls")
-    connection.execute("ALTER TABLE urls DROP COLUMN source")
+    for name in names:
+        connection.execute(f"ALTER TABLE urls DROP COLUMN {name}")
 
 
 def test_a_directory_of_format_3_keeps_its_referrers_and_goes_on(tmp_path: Path) -> None:
@@ -145,7 +156,7 @@ def test_a_directory_of_format_3_keeps_its_referrers_and_goes_on(tmp_path: Path)
         admitted = [(1, home, "page", 0, 9, None, None), (2, link, "page", 1, 9, home, None)]
         store.write(Batch(admitted=admitted, settled=[(2, 1.0, Skipped(link, Reason.STOPPED))]))
     with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
-        forget_sources(connection)
+        forget(connection, "source", "again")
         connection.execute("PRAGMA user_version = 3")
     connection.close()
     with History(tmp_path) as history:
@@ -154,11 +165,30 @@ def test_a_directory_of_format_3_keeps_its_referrers_and_goes_on(tmp_path: Path)
         assert [row[5] for rows in store.walk.waiting() for row in rows] == [None]
 
 
+def test_a_directory_of_format_4_is_read_and_goes_on(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        urls = [HOME, HOME + "a"]
+        admitted = [(n, url, "page", 0, 9, None, None) for n, url in enumerate(urls, 1)]
+        store.write(Batch(admitted=admitted, settled=[(1, 1.0, Redirect(HOME, 302, HOME))]))
+    with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
+        forget(connection, "again")
+        connection.execute("PRAGMA user_version = 4")
+    connection.close()
+    with History(tmp_path) as history:
+        assert list(history.outcomes()) == [Redirect(HOME, 302, HOME)]
+    with Store.open(tmp_path) as store:
+        assert [row[-1] for rows in store.walk.waiting() for row in rows] == [0]
+        again = (3, HOME, "page", 0, 8, HOME, None)
+        moved = Redirect(HOME, 302, HOME, 0, HOME, again=True)
+        store.write(Batch(admitted=[again], again=[3], settled=[(3, 1.0, moved)]))
+        assert list(store.walk.outcomes()) == [Redirect(HOME, 302, HOME), moved]
+
+
 def test_a_directory_of_format_2_is_read_and_goes_on(tmp_path: Path) -> None:
     Store.open(tmp_path).close()
     with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
         connection.execute("ALTER TABLE runs DROP COLUMN reason")
-        forget_sources(connection)
+        forget(connection, "source", "again")
         connection.execute("PRAGMA user_version = 2")
     connection.close()
     with History(tmp_path) as history:

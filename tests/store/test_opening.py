@@ -14,6 +14,7 @@ from store.batches import SITE, admitted, batch, page, walk
 
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.history import History
+from trio_crawler.store.schema import VERSION
 from trio_crawler.store.store import Store
 from trio_crawler.store.writer import Batch
 
@@ -106,16 +107,17 @@ def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path, 
 def test_a_database_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path):
     works(tmp_path)
     with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
-        connection.execute("PRAGMA user_version = 5")
+        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     connection.close()
     assert refusal(tmp_path) == (
-        f"DIR/{NAME}: a newer version of trio_crawler made it (format 5, this one knows 4): "
+        f"DIR/{NAME}: a newer version of trio_crawler made it "
+        f"(format {VERSION + 1}, this one knows {VERSION}): "
         "use that version, or give another directory"
     )
     with pytest.raises(StoreError, match="a newer version"):
         History(tmp_path)
     with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
-        connection.execute("PRAGMA user_version = 4")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.close()
     works(tmp_path)
 

@@ -82,7 +82,7 @@ def test_what_waits_comes_back_with_its_tries_in_the_next_run(tmp_path):
     with Store.open(tmp_path) as store:
         assert (store.run, store.walk.number) == (2, 1)
         assert (store.resumed, store.last_number()) == (True, 2)
-        assert list(store.walk.waiting()) == [[(*row, 2), (*sitemap, 0)]]
+        assert list(store.walk.waiting()) == [[(*row, 2, 0), (*sitemap, 0, 0)]]
         assert list(store.walk.urls()) == [[(1, SITE, 7)]]
         assert store.walk.sitemap_urls() == [SITE + "sitemap.xml"]
 

@@ -48,11 +48,13 @@ class Plan:
 
     `crawler` makes the crawler, and `crawl_fetch` is the fetch to pass to it: `fetch` itself, or
     one that records for `warc` if an archive is written. The caller opens and closes `fetch`. The
-    `seeds` are normalised, and `insecure_hosts` are written as in a URL.
+    `seeds` are normalised, `insecure_hosts` are written as in a URL, and `authorized` are the
+    origins that get a user and a password, or a header Authorization.
     """
 
     seeds: tuple[str, ...]
     insecure_hosts: tuple[str, ...]
+    authorized: tuple[str, ...]
     fetch: HttpFetch
     crawl_fetch: Fetch
     warc: report.Warc | None
@@ -69,8 +71,9 @@ def planned(options: CrawlOptions) -> Plan:
     with _errors_of():
         scope = _scope(options)
         seeds = tuple(dict.fromkeys(map(normalise, options.seeds)))
+        auth = logins(options, seeds)
         with _errors_of(auth="auth" if options.auth else "netrc_file"):
-            fetch = _fetch(options, seeds)
+            fetch = _fetch(options, auth)
         make = partial(
             Crawler,
             seeds,
@@ -87,7 +90,10 @@ def planned(options: CrawlOptions) -> Plan:
     insecure = tuple(map(_host, options.insecure_hosts))
     warc = _warc(options.warc, seeds)
     crawl_fetch: Fetch = warc.recording(fetch) if warc else fetch
-    return Plan(seeds, insecure, fetch, crawl_fetch, warc, make)
+    authorized = tuple(auth or ())
+    if any(name.lower() == "authorization" for name, _ in options.headers):
+        authorized = tuple(_origins(seeds))
+    return Plan(seeds, insecure, authorized, fetch, crawl_fetch, warc, make)
 
 
 @contextmanager
@@ -162,35 +168,42 @@ def _sitemaps(options: CrawlOptions, seeds: Iterable[str]) -> Sitemaps:
         return Sitemaps(follow=not options.no_sitemaps, also=found)
 
 
-def _fetch(options: CrawlOptions, seeds: Sequence[str]) -> HttpFetch:
+def _fetch(options: CrawlOptions, auth: dict[str, tuple[str, str]] | None) -> HttpFetch:
     if options.proxy is not None and options.trust_env:
         raise click.UsageError("use --proxy or --trust-env, not both")
     if options.allow_private and options.public_only:
         raise click.UsageError("use --allow-private or --public-only, not both")
-    try:
-        return HttpFetch(
-            seeds=options.seeds,
-            user_agent=options.user_agent,
-            contact=options.contact,
-            headers=_headers(options),
-            auth=logins(options, seeds),
-            cookies=CookieStore() if options.cookies else None,
-            timeout=options.timeout,
-            max_bytes=options.max_bytes,
-            # An archive has all bodies, and a directory their digests. Nothing else needs those
-            # in which there are no links.
-            bodies=options.directory is not None or options.warc is not None,
-            allow_private=options.allow_private,
-            public_only=options.public_only,
-            cacert=options.cacert,
-            insecure_hosts=options.insecure_hosts,
-            http2=options.http2,
-            proxy=options.proxy,
-            trust_env=options.trust_env,
-        )
-    except ImportError as error:
-        names = [name for name in ("http2", "proxy", "trust_env") if getattr(options, name)]
-        raise click.UsageError(f"{flag(names[0])}: {error}") from None
+    return HttpFetch(
+        seeds=options.seeds,
+        user_agent=options.user_agent,
+        contact=options.contact,
+        headers=_headers(options),
+        auth=auth,
+        cookies=CookieStore() if options.cookies else None,
+        timeout=options.timeout,
+        max_bytes=options.max_bytes,
+        # An archive has all bodies, and a directory their digests. Nothing else needs those
+        # in which there are no links.
+        bodies=options.directory is not None or options.warc is not None,
+        allow_private=options.allow_private,
+        public_only=options.public_only,
+        cacert=options.cacert,
+        client_cert=_client_cert(options),
+        insecure_hosts=options.insecure_hosts,
+        http2=options.http2,
+        proxy=options.proxy,
+        trust_env=options.trust_env,
+    )
+
+
+def _client_cert(
+    options: CrawlOptions,
+) -> tuple[str, str] | tuple[str, str, str] | None:
+    certificate, password = options.client_cert, options.client_password
+    if certificate is None:
+        return None
+    key = certificate if options.client_key is None else options.client_key
+    return (certificate, key) if password is None else (certificate, key, password)
 
 
 def _headers(options: CrawlOptions) -> Sequence[tuple[str, str]]:

@@ -230,12 +230,14 @@ class _Crawl:
             seeds=crawler.plan.seeds,
             ended=self._ending.phrase or (_FAILED if self._failed else ""),
             insecure=self._plan.insecure_hosts,
+            authorized=self._plan.authorized,
             wire=self._wire,
             politeness=crawler.plan.politeness,
             hosts=crawler.hosts,
             sitemaps=crawler.sitemaps(),
             listing=crawler.listing,
             directory=options.directory or "",
+            cookies=options.cookies,
             spent=options.max_pages is not None and _spent(crawler) >= options.max_pages,
         )
         text = self._report.text(facts)

@@ -127,6 +127,12 @@ def declared(options: type) -> Iterator[tuple[str, Declaration]]:
             yield each.name, declaration
 
 
+def secret_flags(options: type) -> list[str]:
+    """Return the options whose values may be secrets."""
+    secret = {each.name for each in fields(options) if not each.repr}
+    return [each.flag for name, each in declared(options) if name in secret]
+
+
 def parameters(options: type) -> list[click.Parameter]:
     """Return the parameters of a command that has these options."""
     return [declaration.parameter(name) for name, declaration in declared(options)]

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from trio_crawler import __version__
-from trio_crawler.cli.declaration import GroupedCommand, parameters
+from trio_crawler.cli.declaration import GroupedCommand, parameters, secret_flags
 from trio_crawler.cli.encoding import ESCAPED
 from trio_crawler.cli.exit import (
     CLOSED_PIPE,
@@ -21,7 +21,7 @@ from trio_crawler.cli.exit import (
     discard_output,
 )
 from trio_crawler.cli.hiding import hide_arguments
-from trio_crawler.cli.options import CrawlOptions, ReportOptions, secret_flags
+from trio_crawler.cli.options import CrawlOptions, ReportOptions
 from trio_crawler.cli.outputs import check_crawl, check_directory, check_files
 from trio_crawler.cli.prompts import asked
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
@@ -71,7 +71,7 @@ _CONTEXT: dict[str, Any] = {
 
 def main() -> NoReturn:
     """Run the command and exit with its status."""
-    hide_arguments(secret_flags())
+    hide_arguments(secret_flags(CrawlOptions))
     if sys.stdout is None:
         sys.stdout = _closed_output()
     for stream in (sys.stdout, sys.stderr):

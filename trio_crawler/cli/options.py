@@ -6,7 +6,7 @@ module imports nothing of the library: `--help` needs none of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import click
 
@@ -365,7 +365,9 @@ class CrawlOptions(SharedOptions):
         Group.SENT,
         "--cookies",
         is_flag=True,
-        help="Store the cookies that a host sets, and send them back to it.",
+        recorded=True,
+        help="Store the cookies that a host sets, and send them back to it. A login that sets one "
+        "and leads back to the URL that led there is followed.",
     )
     cacert: str | None = option(
         Group.CONNECTIONS,
@@ -374,6 +376,21 @@ class CrawlOptions(SharedOptions):
         help="Verify certificates against the authorities in FILE (PEM) only. Without it, those "
         "of the environment variables SSL_CERT_FILE and SSL_CERT_DIR count, if one is set.",
     )
+    client_cert: str | None = option(
+        Group.CONNECTIONS,
+        "--client-cert",
+        metavar="FILE",
+        help="Show the certificate in FILE (PEM) to the hosts of the given URLs that want one.",
+    )
+    client_key: str | None = option(
+        Group.CONNECTIONS,
+        "--client-key",
+        metavar="FILE",
+        help="The key of --client-cert, if it is in a FILE of its own. The terminal is asked for "
+        "its password, if it has one.",
+    )
+    client_password: str | None = field(default=None, repr=False, metadata={"declared": ()})
+    """The password of the key."""
     insecure_hosts: tuple[str, ...] = option(
         Group.CONNECTIONS,
         "--insecure-host",
@@ -402,7 +419,7 @@ class CrawlOptions(SharedOptions):
         Group.CONNECTIONS,
         "--http2",
         is_flag=True,
-        help="Use HTTP/2 where a server supports it.",
+        help="Use HTTP/2 where a server has it: one connection, but 0.3 ms more of CPU a page.",
     )
     proxy: str | None = option(
         Group.CONNECTIONS,
@@ -410,15 +427,15 @@ class CrawlOptions(SharedOptions):
         metavar="URL",
         callback=parsing.proxy,
         secret=True,
-        help="Send all requests through this proxy: http, https or socks5. For "
-        "http://USER@HOST:PORT the terminal is asked for the password.",
+        help="Send all requests through this proxy: http, https or socks5. The proxy looks names "
+        "up. For http://USER@HOST:PORT the terminal is asked for the password.",
     )
     trust_env: bool = option(
         Group.CONNECTIONS,
         "--trust-env",
         is_flag=True,
         help="Use the proxies of the environment variables HTTP_PROXY, HTTPS_PROXY, ALL_PROXY "
-        "and NO_PROXY.",
+        "and NO_PROXY (names, *.NAME, addresses, networks).",
     )
     directory: str | None = option(
         Group.DIRECTORY,
@@ -481,9 +498,3 @@ class ReportOptions(SharedOptions):
 def flag(name: str) -> str | None:
     """Return the option of a crawl that sets a field; None if none has this name."""
     return next((each.flag for field, each in declared(CrawlOptions) if field == name), None)
-
-
-def secret_flags() -> list[str]:
-    """Return the options of a crawl whose values may be secrets."""
-    secret = {each.name for each in fields(CrawlOptions) if not each.repr}
-    return [each.flag for name, each in declared(CrawlOptions) if name in secret]

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 from urllib.parse import quote
 
+import click
+
 from trio_crawler.cli.options import CrawlOptions
-from trio_crawler.cli.secrets import ask
+from trio_crawler.cli.secrets import ask, use
 
 # The URL of a proxy with a user and without a password.
 _PROXY_USER = re.compile(r"([a-z0-9]+://[^/?#@:]+)(@.+)", re.IGNORECASE | re.DOTALL)
+# In PEM a key with a password is told by one of these (RFC 5958 and RFC 1421).
+_is_encrypted = re.compile(
+    rb"^(?:-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)", re.MULTILINE
+).search
+_MAX_BYTES = 1024 * 1024
 
 
 def asked(options: CrawlOptions) -> CrawlOptions:
@@ -22,7 +30,7 @@ def asked(options: CrawlOptions) -> CrawlOptions:
 
     def password_of(named: str, option: str, whom: str) -> str:
         if whom not in answers:
-            answers[whom] = ask(f"Password of {whom}: ", named, option)
+            answers[whom] = ask(f"Password of {whom}: ", named, use(option))
         return answers[whom]
 
     auth, logins = options.auth, list(options.logins)
@@ -37,4 +45,28 @@ def asked(options: CrawlOptions) -> CrawlOptions:
     if proxy is not None and (found := _PROXY_USER.fullmatch(proxy)):
         password = password_of("a user in --proxy", "--proxy", "the user of the proxy")
         proxy = f"{found[1]}:{quote(password, safe='')}{found[2]}"
-    return replace(options, auth=auth, logins=tuple(logins), proxy=proxy)
+    key = _password_of_key(options)
+    return replace(options, auth=auth, logins=tuple(logins), proxy=proxy, client_password=key)
+
+
+def _password_of_key(options: CrawlOptions) -> str | None:
+    """Ask for the password of the key of --client-cert, if it has one."""
+    if options.client_cert is None:
+        if options.client_key is not None:
+            raise click.UsageError("--client-key would have no effect without --client-cert")
+        return None
+    option = "--client-cert" if options.client_key is None else "--client-key"
+    path = options.client_cert if options.client_key is None else options.client_key
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        # A pipe can be read only once, and not by the command.
+        return None
+    try:
+        with open(path, "rb") as file:
+            begin = file.read(_MAX_BYTES)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise click.UsageError(f"{option}: cannot read {path!r}: {why}") from None
+    if not _is_encrypted(begin):
+        return None
+    remedy = "decrypt the key with `openssl pkey`"
+    return ask(f"Password of the key in {path}: ", f"the key of {option}", remedy)

@@ -67,12 +67,14 @@ def _text(history: History, result: Report, options: ReportOptions) -> str:
         seeds=texts_of(settings, "seeds"),
         ended=how if how in _EARLY else "",
         insecure=texts_of(settings, "insecure_hosts"),
+        # Not `authorized`: logins are stored nowhere.
         politeness=politeness_of(settings),
         hosts=history.hosts(),
         sitemaps=history.sitemaps(),
         listing=history.listing,
         directory=options.directory,
         spent=how is store.End.SPENT,
+        cookies=stored if isinstance(stored := settings.get("cookies"), bool) else None,
     )
     return result.text(facts)
 

@@ -35,7 +35,7 @@ def lines(word: str, parameter: click.Parameter) -> list[str]:
     place = word[1:]
     if place == "-" and sys.stdin is not None and sys.stdin.isatty():
         option = parameter.opts[-1]
-        return [ask(f"Value of {option}: ", f"{option} @-", option)]
+        return [ask(f"Value of {option}: ", f"{option} @-", use(option))]
     name, text = _read(place)
     found = [each.removesuffix("\r") for each in text.split("\n")]
     found = [each for each in found if each.strip()]
@@ -52,10 +52,15 @@ def line(word: str, parameter: click.Parameter) -> str:
     return found[0]
 
 
-def ask(prompt: str, named: str, option: str) -> str:
+def use(option: str) -> str:
+    """Return how an option for a secret does without the terminal."""
+    return f"use {option} {_WAYS}"
+
+
+def ask(prompt: str, named: str, remedy: str) -> str:
     """Ask the terminal for a secret, which is not shown. Raises click.UsageError without one.
 
-    Messages say that `named` asks, and how `option` does without.
+    Messages say that `named` asks, and what to do instead.
     """
     # Imported only now: hardly any crawl needs them.
     import warnings
@@ -63,14 +68,14 @@ def ask(prompt: str, named: str, option: str) -> str:
 
     if sys.stdin is None or not sys.stdin.isatty():
         why = "asks for a password, and standard input is no terminal"
-        raise click.UsageError(f"{named} {why}: use {option} {_WAYS}")
+        raise click.UsageError(f"{named} {why}: {remedy}")
     try:
         with warnings.catch_warnings(), SIGNALS.asking():
             # The terminal would show what is typed.
             warnings.simplefilter("error", GetPassWarning)
             return getpass(prompt)
     except (EOFError, GetPassWarning):
-        raise click.UsageError(f"no password was typed: use {option} {_WAYS}") from None
+        raise click.UsageError(f"no password was typed: {remedy}") from None
 
 
 def _read(place: str) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 import trio
 
 from trio_crawler.arguments import check_function, check_kind, check_methods
+from trio_crawler.engine.bounces import Bounces
 from trio_crawler.engine.canonical import CanonicalFolding
 from trio_crawler.engine.counters import Counters
 from trio_crawler.engine.handler import Handler
@@ -128,7 +129,7 @@ def build(fetch: Fetch | None, frontier: Frontier | None, **given: Any) -> Engin
     rules = Rules(plan, frontier)
     folding = CanonicalFolding(plan, frontier, rules)
     links = Links(plan, frontier, rules, folding)
-    pages = PageHandler(plan, links, folding, outbox)
+    pages = PageHandler(plan, links, folding, outbox, Bounces.of(fetch))
     sitemaps = SitemapHandler(plan, frontier, rules)
     handlers: dict[Purpose, Handler] = {
         Purpose.PAGE: pages,

@@ -6,6 +6,7 @@ from operator import attrgetter
 
 import trio
 
+from trio_crawler.engine.bounces import Bounces
 from trio_crawler.engine.canonical import CanonicalFolding
 from trio_crawler.engine.handler import is_redirect, redirect_target, retry_delay
 from trio_crawler.engine.links import About, Judged, Links
@@ -52,23 +53,28 @@ class PageHandler:
         links: Links,
         folding: CanonicalFolding,
         outbox: Outbox,
+        bounces: Bounces | None = None,
     ) -> None:
         self._plan = plan
         self._links = links
         self._folding = folding
         self._outbox = outbox
+        self._bounces = bounces
         self._past: Past | None = None
         self._large = trio.Lock()
 
     def restore(self, past: Past) -> None:
         """Use the facts that earlier runs stored when a page is answered with 304."""
         self._past = past
+        if self._bounces is not None:
+            self._bounces.restore(past.redirected)
 
     def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
         """Return the settlement of a blocked page; its last attempt decides, if it had one."""
         if last is None:
             if isinstance(why, Reason):
-                return self._settled(job, Skipped(job.url, why, job.depth, job.referrer))
+                skipped = Skipped(job.url, why, job.depth, job.referrer, job.again)
+                return self._settled(job, skipped)
             last = Attempt(job, why, 0.0)
         answer = last.answer
         if isinstance(answer, Fault):
@@ -149,7 +155,8 @@ class PageHandler:
     def _failure(self, attempt: Attempt, fault: Fault, target: str | None = None) -> Settlement:
         job, detail = attempt.job, fault.detail
         about = (job.depth, job.referrer, job.tries, attempt.seconds)
-        failure = Failure(job.url, fault.reason, detail, *about, target, fault.phase, fault.about)
+        where = (target, fault.phase, fault.about, job.again)
+        failure = Failure(job.url, fault.reason, detail, *about, *where)
         return self._settled(job, failure)
 
     def _redirect(self, attempt: Attempt, response: Response) -> Settlement:
@@ -159,13 +166,18 @@ class PageHandler:
             return self._failure(attempt, target)
         left = job.redirects - 1
         successor = Job(target, job.depth, left, job.url, priority=job.priority)
+        if self._bounces is not None:
+            # Recorded first: it may lead to itself. A redirect too many is a failure, and final.
+            if left >= 0:
+                self._bounces.record(job, response)
+            successor = self._bounces.judged(successor)
         rejected = self._links.rejection(successor)
         if not rejected and left < 0:
             # The frontier keeps the target, for a path to this URL with more redirects left.
             cut = self._failure(attempt, self._used_up(target), target)
             return Settlement(job, cut.outcome, [successor, *cut.successors])
         about = (job.depth, job.referrer, job.tries, attempt.seconds)
-        redirect = Redirect(job.url, response.status, target, *about, rejected)
+        redirect = Redirect(job.url, response.status, target, *about, rejected, job.again)
         return self._settled(job, redirect, [] if rejected else [successor])
 
     def _used_up(self, target: str) -> Fault:
@@ -199,6 +211,7 @@ class PageHandler:
             duplicate_of=about.duplicate_of,
             anchors=judged.anchors,
             folded_into=about.folded_into,
+            again=job.again,
         )
         return self._settled(job, page, judged.successors)
 

@@ -13,7 +13,7 @@ from trio_crawler.frontier.protocol import FrontierStatistics, Past
 from trio_crawler.frontier.scheduler import Hosts, JobChannel
 from trio_crawler.frontier.seen import Seen
 from trio_crawler.frontier.settlement import Settlement
-from trio_crawler.in_trio import start_soon
+from trio_crawler.in_trio import check_in_trio, start_soon
 from trio_crawler.model import Attempt, Job, Reason
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.policy.plan import Plan
@@ -51,8 +51,9 @@ class MemoryFrontier:
     async def open(self, plan: Plan) -> Past | None:
         """Begin a crawl of this plan; return None, since no earlier run has left any state.
 
-        Raises RuntimeError when called again: a frontier serves one crawl.
+        Raises RuntimeError under asyncio, and when called again: a frontier serves one crawl.
         """
+        check_in_trio("MemoryFrontier")
         if self._plan is not None:
             raise RuntimeError("a frontier serves one crawl: make another MemoryFrontier")
         check_kind("plan", plan, Plan, "a Plan")

@@ -46,7 +46,8 @@ class Past:
     SHA-1 of each HTML page that was fetched and was not a duplicate; `outcomes` the outcomes that
     were settled, with pages that have no bodies. Each may be iterated over once, in any thread,
     but not two of them at the same time. `facts` returns the stored facts of a page that is now
-    answered with 304, or None.
+    answered with 304, or None. `redirected` yields URL and depth of each page that was answered
+    with a redirect.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -58,6 +59,7 @@ class Past:
     bodies: Iterable[tuple[str, bytes]]
     outcomes: Iterable[Outcome]
     facts: Callable[[str], Awaitable[Facts | None]]
+    redirected: Iterable[tuple[str, int]] = ()
 
 
 class Frontier(Protocol):
@@ -68,7 +70,8 @@ class Frontier(Protocol):
     job again later; for a blocked job it calls `settle` alone. `add`, `settle` and `retry` are
     atomic: they change everything or nothing, and a call that is cancelled changes nothing.
 
-    Each admitted page and sitemap is counted in once, before its parent is counted out. The jobs
+    Each admitted page and sitemap is counted in once, before its parent is counted out. A job with
+    `again` is admitted although its URL is not new, at most once a URL: `Seen` decides. The jobs
     that `hosts` makes itself (robots.txt, probes) are neither counted nor recorded as seen:
     `hosts.settled` returns whether a settlement counts. Its successors are admitted in any case:
     they are the sitemaps that a robots.txt names.

@@ -25,6 +25,7 @@ def past_of(store: Store, facts: Callable[[str], Awaitable[Facts | None]]) -> Pa
         bodies=((url, digest) for rows in walk.bodies(originals=True) for url, digest, _ in rows),
         outcomes=walk.outcomes(),
         facts=facts,
+        redirected=walk.redirected(),
     )
 
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from trio_crawler.arguments import check_methods, check_whole
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import Failure, Job, Purpose, Redirect
+from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import seen_key
 
 
@@ -41,6 +42,9 @@ class Seen:
     this class keeps the redirects left and the target. A path with more redirects left follows
     these targets, and goes on where the first path ran out.
 
+    A job with `again` is fetched although its URL was admitted before, but once at most: this is
+    the bound on a site that leads back to each URL with another cookie. `len` counts admissions.
+
     `done` keeps the URLs that were admitted with the full budget; by default it is a set of str.
 
     A frontier that lasts gives its URLs numbers, by `number`. When the budget of such a URL is
@@ -49,7 +53,7 @@ class Seen:
 
     __module__ = "trio_crawler.frontier"
 
-    __slots__ = ("_done", "_full", "_hops", "_left", "_numbers", "_sitemaps", "raised")
+    __slots__ = ("_again", "_done", "_full", "_hops", "_left", "_numbers", "_sitemaps", "raised")
 
     def __init__(self, max_redirects: int = 10, done: Urls | None = None) -> None:
         check_whole("max_redirects", max_redirects)
@@ -62,10 +66,11 @@ class Seen:
         self._hops: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
         self._sitemaps: set[str] = set()
+        self._again = UrlSet()
         self.raised: list[tuple[int, int]] = []
 
     def __len__(self) -> int:
-        return len(self._done) + len(self._left)
+        return len(self._done) + len(self._left) + len(self._again)
 
     def __contains__(self, url: str) -> bool:
         key = seen_key(url)
@@ -98,6 +103,12 @@ class Seen:
                 return None
             self._sitemaps.add(job.url)
             return job
+        if job.again:
+            key = seen_key(job.url)
+            if job.redirects >= 0 and key not in self._again and job.url in self:
+                self._again.add(key)
+                return job
+            job = replace(job, again=False)
         while True:
             key = seen_key(job.url) if "%" in job.url else job.url
             if key in self._done:
@@ -138,9 +149,11 @@ class Seen:
         if not isinstance(settlement.outcome, Redirect | Failure):
             return settlement.successors
         url = settlement.job.url
-        return [
+        followed = [
             self.follow(url, job) if job.referrer == url else job for job in settlement.successors
         ]
+        # A URL that was admitted again has the redirects that its own chain has left.
+        return settlement.successors if settlement.job.again else followed
 
     def follow(self, url: str, job: Job) -> Job:
         """Record that `url` redirects to `job`; return the job with the redirects it has left."""
@@ -167,6 +180,10 @@ class Seen:
     def restore_sitemaps(self, urls: Iterable[str]) -> None:
         """Add the URLs of sitemaps that were admitted before."""
         self._sitemaps.update(urls)
+
+    def restore_again(self, urls: Iterable[str]) -> None:
+        """Add the URLs that were admitted again and need not be once more."""
+        self._again.update(map(seen_key, urls))
 
     def restore_hops(self, hops: Iterable[tuple[str, str]]) -> None:
         """Add redirects of earlier runs: URL and target. Call it after `restore`."""

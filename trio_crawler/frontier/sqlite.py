@@ -318,7 +318,8 @@ def _stored_job(
     referrer: str | None,
     priority: float | None,
     tries: int,
+    again: int,
 ) -> StoredJob:
     """Return the job of a stored row."""
-    about = (Purpose(purpose), priority, None, None)
+    about = (Purpose(purpose), priority, None, None, bool(again))
     return StoredJob(url, depth, redirects, referrer, tries, *about, number)

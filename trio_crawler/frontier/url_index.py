@@ -36,6 +36,7 @@ class StoredJob(Job, frozen=True, array_like=True):
             job.priority,
             job.validator,
             job.blocked,
+            job.again,
             number,
         )
 
@@ -67,7 +68,11 @@ class UrlIndex:
         for rows in store.walk.urls():
             admitted += len(rows)
             self.seen.restore(rows)
-        self.admitted = admitted
+        again = store.walk.again()
+        # A second asking that waited goes out without its session, so a login may lead back once
+        # more. Else all that lies behind the login would be lost.
+        self.seen.restore_again(url for url, ended in again if ended)
+        self.admitted = admitted + len(again)
         self.seen.restore_hops(store.walk.hops())
         self.seen.restore_sitemaps(store.walk.sitemap_urls())
         self._earlier.add(store.walk.validators())
@@ -83,7 +88,10 @@ class UrlIndex:
 
     def _store(self, job: Job) -> StoredJob:
         self._number += 1
-        self.seen.number(job.url, self._number)
+        if job.again:
+            self._journal.batch.again.append(self._number)
+        else:
+            self.seen.number(job.url, self._number)
         referrer: str | int | None = job.referrer
         if job.referrer is not None and len(job.referrer) > LONG:
             referrer = self._numbers.get(job.referrer, job.referrer)

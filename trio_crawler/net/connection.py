@@ -6,6 +6,7 @@ import ssl
 from typing import TypeAlias
 
 from trio_crawler.model import Fault, Phase, Reason
+from trio_crawler.net.about_tls import use_https
 from trio_crawler.net.chunks import ChunkDecoder
 from trio_crawler.net.errors import FetchError, connection_lost, socket_fault
 from trio_crawler.net.head import (
@@ -25,6 +26,9 @@ Origin: TypeAlias = tuple[str, str, int]
 """Scheme, host (an IPv6 address without brackets) and port."""
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
+
+# The first byte of an alert, and that of every version of TLS (RFC 8446, 5.1).
+_TLS_ALERT = b"\x15\x03"
 
 
 class Connection:
@@ -163,13 +167,19 @@ class Connection:
             self._unanswered = False
             self._buffer = self._buffer + data if self._buffer else data
             if (end := end_of_head(self._buffer, searched)) is None:
-                check_start(self._buffer)
+                self._check_start()
                 if len(self._buffer) > max_bytes:
                     break
         if end is None or end.end() > max_bytes:
             raise bad_reply(f"the header of the answer has more than {MAX_HEAD_BYTES} bytes")
         head, self._buffer = self._buffer[: end.end()], self._buffer[end.end() :]
         return head
+
+    def _check_start(self) -> None:
+        """Raise FetchError for bytes that cannot begin a head."""
+        if self._buffer.startswith(_TLS_ALERT) and self.origin[0] == "http":
+            raise FetchError(Reason.TLS, use_https(self._progress.server), Phase.TLS)
+        check_start(self._buffer)
 
     def _begin(self, head: Head) -> None:
         self._left = head.length

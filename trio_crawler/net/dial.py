@@ -59,7 +59,8 @@ class Dialer:
     """Connect to hosts; every address is checked by the policy before it is connected to.
 
     If a host has several addresses, the first one that accepts is used (RFC 8305). The next
-    attempt starts `stagger` seconds after the one before, or as soon as an attempt fails.
+    attempt starts `stagger` seconds after the one before, or as soon as an attempt fails. `kind`
+    precedes the name of a host in messages ("the proxy ", for example).
     """
 
     def __init__(
@@ -69,11 +70,13 @@ class Dialer:
         *,
         stagger: float = STAGGER,
         connect: Connect = connect,
+        kind: str = "",
     ) -> None:
         self._policy = policy
         self._resolve = resolve or Resolver()
         self._stagger = stagger
         self._connect = connect
+        self._kind = kind
 
     async def __call__(self, host: str, port: int, progress: Progress) -> socket.socket:
         """Return a connected, non-blocking socket; the caller closes it.
@@ -84,7 +87,8 @@ class Dialer:
         addresses = await self.addresses(host, port, progress)
         sock, errors = await self._first(addresses, port)
         if sock is None:
-            raise _fetch_error(errors, server_name(host, port), self._policy.withheld(host))
+            server = self._kind + server_name(host, port)
+            raise _fetch_error(errors, server, self._policy.withheld(host))
         return sock
 
     async def addresses(self, host: str, port: int, progress: Progress) -> list[str]:

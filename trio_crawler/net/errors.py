@@ -44,11 +44,45 @@ _CONNECTING = {
 }
 _NO_SUCH_NAME = _numbers(socket, "EAI_NONAME", "EAI_NODATA", "EAI_FAIL")
 _EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
-# X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN,
-# X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE
-_UNKNOWN_AUTHORITY = (18, 19, 20, 21)
+_SELF_SIGNED = 18  # X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT
+# The sentences for X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN,
+# X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY and X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE.
+_UNKNOWN_AUTHORITY = {
+    19: "the server names an authority that is not known",
+    20: "its authority is not known, or the server leaves out a certificate in between",
+    21: "its authority is not known, and the server names none",
+}
 # OpenSSL's reason if the first bytes are not a TLS record.
 _NO_RECORD = "WRONG_VERSION_NUMBER"
+_NO_VERSION = (
+    "{server} and the crawler have no version of TLS in common; it may be too old for TLS 1.2"
+)
+_WANTED = "{server} wants a certificate of the client; name one with --client-cert"
+_NOT_ACCEPTED = (
+    "{server} does not accept the certificate of the client, or wants one; "
+    "name another with --client-cert"
+)
+# OpenSSL's reasons: the alerts of a server (RFC 8446, 6.2), and what it finds out itself.
+_ALERTS = {
+    "TLSV1_UNRECOGNIZED_NAME": "{server} has no site of this name",
+    "TLSV1_ALERT_PROTOCOL_VERSION": _NO_VERSION,
+    "UNSUPPORTED_PROTOCOL": _NO_VERSION,
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": (
+        "{server} refuses the handshake of TLS; it may want other ciphers, "
+        "or a certificate of the client (--client-cert)"
+    ),
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": _WANTED,
+    "SSLV3_ALERT_BAD_CERTIFICATE": _NOT_ACCEPTED,
+    "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": _NOT_ACCEPTED,
+    "SSLV3_ALERT_CERTIFICATE_REVOKED": _NOT_ACCEPTED,
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": _NOT_ACCEPTED,
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": _NOT_ACCEPTED,
+    "TLSV1_ALERT_UNKNOWN_CA": (
+        "{server} does not know the authority of the client's certificate; "
+        "name another with --client-cert"
+    ),
+    "TLSV1_ALERT_INTERNAL_ERROR": "{server} ends the handshake of TLS with an error of its own",
+}
 
 
 class FetchError(Exception):
@@ -59,11 +93,25 @@ class FetchError(Exception):
         self.fault = Fault(reason, detail, phase)
 
 
+class AskAgain(FetchError):
+    """A fault that is not due to its own request, which may be sent again (RFC 9113, 8.7).
+
+    The server did not process it, or lost it with others on the same connection. With `http1` the
+    server wants it by HTTP/1.1.
+    """
+
+    def __init__(self, fault: Fault, *, http1: bool = False) -> None:
+        super().__init__(fault.reason, fault.detail, fault.phase)
+        self.http1 = http1
+
+
 def socket_fault(error: OSError, progress: Progress) -> Fault:
     """Return the fault for any error of a socket of the wire."""
     server, phase = progress.server, progress.phase
     if fault := tls_fault(error, server, progress.received):
-        return replace(fault, phase=phase)
+        # With TLS 1.3 the client has done its part of the handshake before the server refuses it.
+        late = fault.reason is Reason.TLS and phase in (Phase.SEND, Phase.WAIT)
+        return replace(fault, phase=Phase.TLS if late else phase)
     if error.errno in _NO_SOCKETS:
         return Fault(Reason.NO_SOCKETS, OUT_OF_SOCKETS, phase)
     if phase in (Phase.RESOLVE, Phase.CONNECT):
@@ -109,20 +157,31 @@ def tls_fault(error: Exception, server: str, received: int | None) -> Fault | No
         if isinstance(link, ssl.SSLError):
             # Only the errors of OpenSSL itself have a reason.
             why = getattr(link, "reason", None) or link.strerror or "unknown error"
-            if why == _NO_RECORD and received is None:
+            if speaks_no_tls(link) and received is None:
                 return Fault(Reason.TLS, f"{server} does not speak TLS on this port")
+            if (sentence := _ALERTS.get(why)) is not None:
+                return Fault(Reason.TLS, sentence.format(server=server))
             why = why.replace("_", " ").lower()
             return Fault(Reason.TLS, f"no secure connection to {server}: {one_line(why)}")
     return None
+
+
+def speaks_no_tls(error: OSError) -> bool:
+    """Whether the first bytes from a server were not those of TLS."""
+    return isinstance(error, ssl.SSLError) and getattr(error, "reason", None) == _NO_RECORD
 
 
 def _certificate(error: ssl.SSLCertVerificationError, server: str) -> str:
     code = getattr(error, "verify_code", None)
     if code == _EXPIRED:
         return f"the certificate of {server} has expired"
+    refused = f"the certificate of {server} cannot be trusted"
+    if code == _SELF_SIGNED:
+        return f"{refused}: it is self-signed; name it with --cacert"
+    if code in _UNKNOWN_AUTHORITY:
+        return f"{refused}: {_UNKNOWN_AUTHORITY[code]}; name its authority with --cacert"
     why = getattr(error, "verify_message", None) or str(error)
-    remedy = "; name its authority with --cacert" if code in _UNKNOWN_AUTHORITY else ""
-    return f"the certificate of {server} cannot be trusted: {one_line(why)}{remedy}"
+    return f"{refused}: {one_line(why)}"
 
 
 def _sentence(reason: Reason, number: int, server: str, received: int | None) -> str:
@@ -135,6 +194,11 @@ def _sentence(reason: Reason, number: int, server: str, received: int | None) ->
     if reason is Reason.CONNECT_TIMEOUT:
         return f"{server} did not accept a connection in time"
     return f"{server} cannot be reached: {os.strerror(number)}"
+
+
+def certificate_wanted(server: str) -> str:
+    """Return a sentence about a server that wants a certificate of the client."""
+    return _WANTED.format(server=server)
 
 
 def connection_lost(server: str, received: int | None) -> str:
@@ -163,6 +227,10 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def one_line(text: str) -> str:
-    """Return at most 160 characters of a text from a server, with control characters escaped."""
+    """Return at most 160 characters of a text from a server, with control characters escaped.
+
+    A text without any is replaced, so that no sentence ends before its reason.
+    """
+    text = text.strip() or "no reason is given"
     printable = text if text.isprintable() else ascii(text)[1:-1]
     return printable if len(printable) <= 160 else printable[:157] + "..."

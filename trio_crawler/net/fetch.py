@@ -1,15 +1,17 @@
-"""Fetch URLs over the wire of this package, or by HTTP/2 or a proxy."""
+"""Fetch URLs over the wire of this package, or by HTTP/2."""
 
 from __future__ import annotations
 
 import ssl
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx
 
-from trio_crawler.arguments import check_flag
+from trio_crawler.arguments import ArgumentError, check_flag
+from trio_crawler.net.client_cert import ClientCert
 from trio_crawler.net.connection import DEFAULT_PORTS, Connection, Origin
 from trio_crawler.net.fetcher import TIMEOUT, Fetcher, Network
 from trio_crawler.net.head import Fields, Head
@@ -31,6 +33,8 @@ from trio_crawler.page.urls import web_urls
 
 if TYPE_CHECKING:
     from trio_crawler.net.cookies import CookieStore
+    from trio_crawler.net.http2.stream import Http2Stream
+    from trio_crawler.net.http2.wire import Http2Wire
 
 __all__ = ["DEFAULT_USER_AGENT", "HttpFetch", "WireAdapter", "origin_of"]
 
@@ -62,7 +66,8 @@ class HttpFetch(Fetcher):
     `contact`, an e-mail address, in From. `headers` and `auth` are sent only to the origins of
     `seeds`. `auth` is one (user, password) for all of them, or a mapping from a URL to the (user,
     password) for its origin. A user or password in a URL of `seeds` is ignored. `cookies` stores
-    and sends cookies, but stores none of a robots.txt; without it there are no cookies.
+    and sends cookies, but stores none of a robots.txt; without it there are no cookies. With it a
+    login that leads back to its first URL is followed: see `Job.again`.
 
     The fetch connects to public addresses, and to private ones in three cases. A seed that is an
     address opens it, at the seed's port. A seed that is a name opens, for this name and the seed's
@@ -74,18 +79,24 @@ class HttpFetch(Fetcher):
     Certificates are verified by `tls`, or against the authorities in `cacert`, a file in PEM, else
     those that the environment names with SSL_CERT_FILE and SSL_CERT_DIR, else the list of the
     certifi package. Certificates of `insecure_hosts` (names or addresses, without a port) are not
-    verified.
+    verified. The protocols that `tls` offers (ALPN) are set anew before each handshake.
 
-    With `http2` an https server is requested by HTTP/2 if it supports that. `proxy` is the URL of
-    a proxy for all requests; `trust_env` uses the proxies of HTTP_PROXY, HTTPS_PROXY, ALL_PROXY
-    and NO_PROXY instead. A proxy looks up names itself and may connect to any address: then only
-    an address that is written in a URL is checked, with `public_only` too.
+    `client_cert` is shown to the servers that want a certificate of the client, but only on the
+    hosts of `seeds`: a file in PEM with a certificate and its key, or (file, file of the key), or
+    these with the password of the key.
+
+    With `http2` an https server is requested by HTTP/2 if it supports that.
+
+    `proxy` is the URL of a proxy for all requests, http, https, socks5 or socks5h, with or without
+    a user and a password: `http://USER:PASSWORD@HOST:PORT`. `trust_env` uses the proxies of
+    HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY instead, with networks (`127.0.0.0/8`), `*` and
+    `*.name` in NO_PROXY. A proxy, also one of socks5, looks up names itself and may connect to any
+    address: then only an address that is written in a URL is checked, with `public_only` too. A
+    `PROXY` fault is one of the proxy, which refuses a request or cannot be used.
 
     The caller closes the fetch, by `async with` or `aclose`.
 
     Raises TypeError or ValueError, naming the argument, if it is invalid or would have no effect.
-    Raises ImportError for `http2`, `proxy` and `trust_env` if the installed version of httpx,
-    httpcore or h2 is one that this package was not tested with.
     """
 
     __module__ = "trio_crawler"
@@ -107,6 +118,7 @@ class HttpFetch(Fetcher):
         insecure_hosts: Iterable[str] = (),
         tls: ssl.SSLContext | None = None,
         cacert: str | Path | None = None,
+        client_cert: ClientCert | None = None,
         http2: bool = False,
         proxy: str | httpx.URL | None = None,
         trust_env: bool = False,
@@ -114,36 +126,38 @@ class HttpFetch(Fetcher):
         seeds = web_urls("seeds", seeds)
         defaults = default_fields(user_agent, contact)
         requests = Requests(defaults, seeds=seeds, headers=headers, auth=auth, cookies=cookies)
-        security = Security(tls, insecure_hosts, cacert)
+        certified = seeds if client_cert is not None else ()
+        security = Security(tls, insecure_hosts, cacert, client_cert, certified)
         wire = Wire(
-            seeds=seeds, allow_private=allow_private, public_only=public_only, security=security
+            seeds=seeds,
+            allow_private=allow_private,
+            public_only=public_only,
+            security=security,
+            proxy=proxy,
+            trust_env=trust_env,
         )
         check_flag("http2", http2)
-        check_flag("trust_env", trust_env)
         super().__init__(
-            _network(requests, wire, security, http2, proxy, trust_env),
+            _network(requests, wire, http2),
             user_agent=DEFAULT_USER_AGENT if user_agent is None else user_agent,
             cookies=cookies,
+            cookies_for=requests.cookies_for,
             timeout=timeout,
             max_bytes=max_bytes,
             bodies=bodies,
         )
 
 
-def _network(
-    requests: Requests,
-    wire: Wire,
-    security: Security,
-    http2: bool,
-    proxy: str | httpx.URL | None,
-    trust_env: bool,
-) -> Network:
-    if not http2 and proxy is None and not trust_env:
+def _network(requests: Requests, wire: Wire, http2: bool) -> Network:
+    if not http2:
         return WireAdapter(requests, wire)
-    # Imported late, since httpcore takes 60 ms.
-    from trio_crawler.net.httpx.http2 import Http2OrProxy
+    if find_spec("h2") is None:
+        remedy = "pip install 'trio-crawler[http2]'"
+        raise ArgumentError("http2", f": HTTP/2 needs the package h2: {remedy}")
+    # Imported late, since h2 takes 60 ms.
+    from trio_crawler.net.http2.wire import Http2Wire
 
-    return Http2OrProxy(requests, wire, security, http2=http2, proxy=proxy, trust_env=trust_env)
+    return WireAdapter(requests, Http2Wire(wire))
 
 
 class _Site(NamedTuple):
@@ -158,14 +172,14 @@ class _Site(NamedTuple):
 class WireAdapter:
     """The wire as a Network, without the requests and responses of httpx."""
 
-    def __init__(self, requests: Requests, wire: Wire) -> None:
+    def __init__(self, requests: Requests, wire: Wire | Http2Wire) -> None:
         self.wire = wire
         self._requests = requests
         self._sites: dict[str, _Site] = {}
 
     async def ask(
         self, url: str, progress: Progress, max_bytes: int, added: Fields | None = None
-    ) -> tuple[Connection, Head, bytes]:
+    ) -> tuple[Connection | Http2Stream, Head, bytes]:
         """Send a GET request; see `Network.ask`. Raises FetchError."""
         cut = url.find("/", _AFTER_SCHEME)
         site, target = self._sites.get(url[:cut]), url[cut:]
@@ -178,9 +192,9 @@ class WireAdapter:
         request = b"GET %b HTTP/1.1\r\n%b\r\n" % (target.encode(), lines)
         return *await self.wire.ask(site.origin, request, progress, max_bytes), request
 
-    async def release(self, connection: Connection) -> None:
+    async def release(self, source: Any) -> None:
         """Keep the connection if its body was read, else close it."""
-        self.wire.release(connection)
+        self.wire.release(source)
 
     def statistics(self) -> WireStatistics:
         """Return the counts of the connections and bytes of the wire."""
@@ -209,7 +223,7 @@ def origin_of(target: Target) -> Origin:
     """Return the scheme, host and port to connect to for a URL."""
     scheme, _, _ = target.origin.partition(":")
     host, port = _host_and_port(target.authority)
-    return scheme, host, port or DEFAULT_PORTS[scheme]
+    return scheme, host, DEFAULT_PORTS[scheme] if port is None else port
 
 
 def _host_and_port(authority: str) -> tuple[str, int | None]:

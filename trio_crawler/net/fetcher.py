@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
@@ -12,8 +13,9 @@ import trio
 from trio_crawler.arguments import check_flag, check_kind, check_number, check_whole
 from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import REDIRECTS, Fault, Job, Phase, Purpose, Reason, Response
+from trio_crawler.net.about_tls import tls_wanted
 from trio_crawler.net.decode import Body, DecodeSlots
-from trio_crawler.net.errors import FetchError
+from trio_crawler.net.errors import AskAgain, FetchError
 from trio_crawler.net.head import Fields, Head, content_codings
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.statistics import FetchStatistics, WireStatistics
@@ -101,8 +103,9 @@ class _Bounds(NamedTuple):
 class Fetcher:
     """Fetch one URL in each call, over a network: the base of `HttpFetch` and `HttpxFetch`.
 
-    `user_agent` is the User-Agent that is sent to every server. `slots` may be shared by several
-    fetches, to bound their memory together.
+    `user_agent` is the User-Agent that is sent to every server. `cookies_for` returns the value of
+    the Cookie header that a request for a URL would have now; it is None without a CookieStore.
+    `slots` may be shared by several fetches, to bound their memory together.
     """
 
     def __init__(
@@ -115,12 +118,14 @@ class Fetcher:
         max_bytes: int,
         bodies: bool = True,
         slots: DecodeSlots | None = None,
+        cookies_for: Callable[[str], str | None] | None = None,
     ) -> None:
         check_number("timeout", timeout, above=True)
         check_whole("max_bytes", max_bytes, least=1)
         check_flag("bodies", bodies)
         self.user_agent = user_agent
         self._network = network
+        self.cookies_for = None if cookies is None else cookies_for
         self._cookies = cookies
         self._timeout = timeout
         self._bounds = _bounds_within(max_bytes)
@@ -158,8 +163,8 @@ class Fetcher:
     async def __call__(self, job: Job) -> Response | Fault:
         """Fetch `job.url`; return its response, or a Fault for an error of the network.
 
-        Raises RuntimeError after `aclose`. Any other exception is a bug, in this package or in
-        the caller's client or transport.
+        Raises RuntimeError after `aclose`, and under asyncio. Any other exception is a bug, in
+        this package or in the caller's client or transport.
         """
         if self._closed:
             raise RuntimeError(f"this {type(self).__name__} is closed: make another one")
@@ -174,6 +179,10 @@ class Fetcher:
         except FetchError as error:
             self._requests -= error.fault.reason is Reason.BAD_URL
             return error.fault
+        except RuntimeError:
+            # Here, since a check of each call would cost more.
+            check_in_trio(type(self).__name__)
+            raise
         limit = f"the limit of {self._timeout:g} seconds"
         reason = _UNREACHED.get(progress.phase, Reason.TIMEOUT)
         return Fault(reason, f"{limit} was over while {progress}", progress.phase)
@@ -182,13 +191,20 @@ class Fetcher:
         self._requests += 1
         network, bounds = self._network, self._bounds[job.purpose]
         conditions = conditions_of(job.validator) if job.validator else None
-        source, head, sent = await network.ask(job.url, progress, bounds.max_bytes, conditions)
-        if progress.turn is not None:
-            progress.turn.answer()
-        try:
-            return await self._response(job, source, head, sent, progress, bounds)
-        finally:
-            await network.release(source)  # noqa: ASYNC102 - it shields itself where it waits
+        while True:
+            try:
+                source, head, sent = await network.ask(
+                    job.url, progress, bounds.max_bytes, conditions
+                )
+                if progress.turn is not None:
+                    progress.turn.answer()
+                try:
+                    return await self._response(job, source, head, sent, progress, bounds)
+                finally:
+                    await network.release(source)  # noqa: ASYNC102 - it shields itself
+            except AskAgain as error:
+                if not progress.repeat(http1=error.http1):
+                    raise
 
     async def _response(
         self,
@@ -214,6 +230,9 @@ class Fetcher:
             detail = f"the body has {head.length} bytes; {limit} are the limit"
             raise FetchError(Reason.TOO_LARGE, detail, Phase.READ)
         body, cut = await self._body(source, head, progress, bounds)
+        # The status of a page about TLS; Apache has one with 403.
+        if status in (400, 403) and (why := tls_wanted(job.url, progress.server, body)):
+            raise FetchError(Reason.TLS, why, Phase.READ)
         return Response(status, headers, body, sent, Reason.TOO_LARGE if cut else None)
 
     def _needless(self, head: Head, headers: httpx.Headers) -> Reason | None:

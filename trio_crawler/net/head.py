@@ -26,7 +26,7 @@ end_of_head = re.compile(rb"\n\r?\n").search
 
 _START = re.compile(rb"HTTP/1\.([0-9]) ([1-9][0-9][0-9])(?: ([^\r\n\0]*))?\r?\n")
 _NAME = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_is_name = re.compile(_NAME).fullmatch
+is_name = re.compile(_NAME).fullmatch
 # The continuation of a folded line (RFC 9112, 5.2) belongs to the value.
 _VALUE = rb"[^\r\n\0]*+(?:\r?\n[ \t][^\r\n\0]*+)*+"
 _LOOSE = re.compile(rb"(%s)[ \t]*+:(%s)\r?\n" % (_NAME, _VALUE))
@@ -56,9 +56,10 @@ class Head(NamedTuple):
     encoding: bytes
 
 
-def parse(head: bytes, *, bodiless: bool = False) -> Head:
+def parse(head: bytes, *, bodiless: bool = False, framed: bool = True) -> Head:
     """Parse a head, from the status line to the empty line; `bodiless` for a response to HEAD.
 
+    Without `framed` the fields about the body are not looked at, as for CONNECT (RFC 9110, 9.3.6).
     Raises FetchError(BAD_REPLY).
     """
     start = _START.match(head)
@@ -70,7 +71,7 @@ def parse(head: bytes, *, bodiless: bool = False) -> Head:
     fields, plain = _fields(head, start.end(), lower)
     if len(fields) > MAX_HEAD_LINES:
         raise bad_reply(f"the answer has more than {MAX_HEAD_LINES} header lines")
-    framing_fields = [field for field in fields if lower(field[0]) in _FRAMING]
+    framing_fields = [field for field in fields if framed and lower(field[0]) in _FRAMING]
     length, chunked, keep_alive, encoding = _framing(framing_fields, minor)
     if bodiless or status in WITHOUT_BODY or status < 200:
         # A 204 must not have a length (RFC 9110, 8.6); if it has one, a body may still come.
@@ -87,6 +88,15 @@ def check_start(begun: bytes) -> None:
     """Raise FetchError for bytes that cannot begin a head."""
     if not b"HTTP/1.".startswith(begun[:7]):
         raise bad_reply(f"the answer begins with {_shown(begun)}, which is not HTTP/1.1")
+
+
+def check_size(fields: Fields) -> None:
+    """Raise FetchError for a head that `parse` has not read and that is too large."""
+    size = sum(len(name) + len(value) for name, value in fields)
+    if len(fields) > MAX_HEAD_LINES or size > MAX_HEAD_BYTES:
+        found = f"{len(fields)} header lines with {size} bytes"
+        limit = f"{MAX_HEAD_LINES} lines with {MAX_HEAD_BYTES} are the limit"
+        raise bad_reply(f"the answer has {found}; {limit}")
 
 
 def bad_reply(detail: str) -> FetchError:
@@ -109,7 +119,7 @@ def _fields(head: bytes, start: int, lower: Callable[[bytes], bytes]) -> tuple[F
 
 def _lowered(name: bytes) -> bytes:
     """Return the name of a field in lower case; empty if it is no token."""
-    return name.lower() if _is_name(name) else b""
+    return name.lower() if is_name(name) else b""
 
 
 # Servers use few names.

@@ -7,13 +7,27 @@ the queue of that pool occupies its place for ever (encode/httpcore#1093).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Generic, Protocol, TypeVar
 
 import trio
 
-from trio_crawler.net.connection import Connection, Origin
+from trio_crawler.net.connection import Origin
 
 
-class Pool:
+class Reusable(Protocol):
+    """A connection to an origin; a pool sets `since`, the time at which it became idle."""
+
+    origin: Origin
+    since: float
+
+    def is_stale(self) -> bool:
+        """Whether an idle connection cannot be used any more."""
+
+
+_C = TypeVar("_C", bound=Reusable)
+
+
+class Pool(Generic[_C]):
     """At most `max_idle` idle connections, which are not reused after `keepalive` seconds.
 
     Expired connections of all origins are closed, by `close`, when a connection is popped or
@@ -21,24 +35,22 @@ class Pool:
     be alive. No method waits.
     """
 
-    def __init__(
-        self, max_idle: int, keepalive: float, close: Callable[[Connection], None]
-    ) -> None:
+    def __init__(self, max_idle: int, keepalive: float, close: Callable[[_C], None]) -> None:
         self._max_idle = max_idle
         self._keepalive = keepalive
         self._close = close
-        self._stacks: dict[Origin, list[Connection]] = {}
+        self._stacks: dict[Origin, list[_C]] = {}
         # The same connections, the one idle for longest first (a dict used as an ordered set).
-        self._ages: dict[Connection, None] = {}
+        self._ages: dict[_C, None] = {}
 
     def __len__(self) -> int:
         return len(self._ages)
 
-    def __iter__(self) -> Iterator[Connection]:
+    def __iter__(self) -> Iterator[_C]:
         return iter(self._ages)
 
-    def pop(self, origin: Origin) -> Connection | None:
-        """Return an idle connection on which nothing has arrived, not even its end; else None."""
+    def pop(self, origin: Origin) -> _C | None:
+        """Return an idle connection that is not stale, or None."""
         self._drop_expired()
         while stack := self._stacks.get(origin):
             connection = stack.pop()
@@ -50,7 +62,7 @@ class Pool:
             self._close(connection)
         return None
 
-    def push(self, connection: Connection) -> None:
+    def push(self, connection: _C) -> None:
         """Store a connection; expired connections are closed, and the oldest beyond `max_idle`."""
         connection.since = trio.current_time()
         self._ages[connection] = None

@@ -9,6 +9,9 @@ import trio
 from trio_crawler.model import Phase
 from trio_crawler.net.turn import Turn
 
+MAX_REPEATS = 5
+"""How often one request is sent again at once, because of others on its connection."""
+
 
 class Progress:
     """The phase of a fetch from `server` (`host` or `host:port`), and the bytes of its body.
@@ -16,9 +19,13 @@ class Progress:
     `received` is None until the head of the response was received. `decoding` is set when the
     whole body was received, so that the fetch does not wait for the server. `turn` is that of the
     job at its host, None if the host has no delay; `scope` has the deadline of the fetch then.
+    `repeats` counts how often the request was sent again because of others; with `http1` it must
+    not be sent by HTTP/2.
     """
 
-    __slots__ = ("decoding", "phase", "received", "scope", "server", "turn")
+    __slots__ = (
+        *("decoding", "http1", "phase", "received", "repeats", "scope", "server", "turn"),
+    )
 
     def __init__(self, server: str) -> None:
         self.server = server
@@ -27,6 +34,13 @@ class Progress:
         self.decoding = False
         self.turn: Turn | None = None
         self.scope: trio.CancelScope | None = None
+        self.repeats = 0
+        self.http1 = False
+
+    @property
+    def may_start(self) -> bool:
+        """Whether the first byte of a request may be written at this moment."""
+        return self.turn is None or self.turn.is_held
 
     async def wait_for_turn(self) -> None:
         """Wait until the first byte of a request may be written; the deadline waits too."""
@@ -38,6 +52,15 @@ class Progress:
         left, self.scope.deadline = self.scope.deadline - trio.current_time(), math.inf
         await self.turn.wait()
         self.scope.deadline = trio.current_time() + left
+
+    def repeat(self, *, http1: bool) -> bool:
+        """Prepare to send the request again. Returns False if that was done often enough."""
+        if self.repeats >= MAX_REPEATS:
+            return False
+        self.repeats += 1
+        self.http1 = self.http1 or http1
+        self.phase, self.received = Phase.RESOLVE, None
+        return True
 
     def __str__(self) -> str:
         """Return a description of the current activity: "connecting to e.org"."""

@@ -46,7 +46,8 @@ class Recorder:
 
     def __init__(self, encode: Callable[[Exchange], bytes]) -> None:
         self._encode = encode
-        self._pages: dict[str, Exchange] = {}
+        # By URL, and whether it was admitted again: the next request may come before `pop`.
+        self._pages: dict[tuple[str, bool], Exchange] = {}
         self._encoded: deque[bytes] = deque()
 
     def __len__(self) -> int:
@@ -55,9 +56,9 @@ class Recorder:
     def __repr__(self) -> str:
         return f"<Recorder: {len(self._pages)} pages, {len(self._encoded)} others>"
 
-    def pop(self, url: str) -> Exchange | None:
+    def pop(self, url: str, again: bool = False) -> Exchange | None:
         """Remove and return the last exchange of a page, None if there is none."""
-        return self._pages.pop(url, None)
+        return self._pages.pop((url, again), None)
 
     def pop_encoded(self) -> bytes:
         """Remove and return the encoded exchanges since the last call."""
@@ -71,9 +72,9 @@ class Recorder:
         """Record the answer to a job; a Fault drops the exchange of the page's last attempt."""
         if job.purpose is Purpose.PAGE:
             if isinstance(answer, Fault):
-                self._pages.pop(job.url, None)
+                self._pages.pop((job.url, job.again), None)
             else:
-                self._pages[job.url] = _of_page(job, answer, began)
+                self._pages[job.url, job.again] = _of_page(job, answer, began)
         elif job.purpose is not Purpose.PROBE and isinstance(answer, Response):
             exchange = _exchange(job, answer, began, answer.body)
             self._encoded.append(await self._to_bytes(exchange))
@@ -105,6 +106,12 @@ class RecordingFetch:
         """The random numbers of the other fetch. Raises AttributeError if it has none."""
         source: Random = self._fetch.random  # type: ignore[attr-defined]
         return source
+
+    @property
+    def cookies_for(self) -> Callable[[str], str | None] | None:
+        """The function of the other fetch. Raises AttributeError if it has none."""
+        function: Callable[[str], str | None] | None = self._fetch.cookies_for  # type: ignore[attr-defined]
+        return function
 
     async def __call__(self, job: Job) -> Response | Fault:
         """Fetch one URL, and record the answer."""

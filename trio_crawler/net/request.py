@@ -106,6 +106,15 @@ class Requests:
         host = (b"Host", target.authority.encode())
         return [host, *self._fields_of.get(target.origin, self._fields)]
 
+    def cookies_for(self, url: str) -> str | None:
+        """Return the value of the Cookie header for a URL at this moment, None if it has none."""
+        try:
+            fields = self.with_cookies(url, self.fields(Target.of(url)))
+        except FetchError:
+            return None
+        values = [value.decode("latin-1") for name, value in fields if name.lower() == b"cookie"]
+        return "; ".join(values) or None
+
     def with_cookies(self, url: str, fields: Fields) -> Fields:
         """Return `fields` with the cookies that are stored for a URL."""
         stored = self.cookies and self.cookies.cookies_for(url)

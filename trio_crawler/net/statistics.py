@@ -10,8 +10,8 @@ class WireStatistics:
 
     `open` is the number of open connections, `idle` the number of idle ones among them, `made` the
     number of connections that were ever made. `reused` counts requests on a reused connection,
-    `retried` the requests that were sent again since the server had closed that connection.
-    `bytes_in` and `bytes_out` are counted at the sockets.
+    `retried` the requests that were sent again at once, since the server had closed that
+    connection or did not process them. `bytes_in` and `bytes_out` are counted at the sockets.
     """
 
     __module__ = "trio_crawler.net"

@@ -28,7 +28,15 @@ _MAX_READS = 16
 
 
 class Stream(Protocol):
-    """A connected socket. `send` and `receive` raise OSError, such as ssl.SSLError."""
+    """A connected socket. Every method but `close` may raise OSError, such as ssl.SSLError.
+
+    HTTP/1.1 uses `send` and `receive`. HTTP/2 uses `put`, `flush` and `take`, which never wait: a
+    request that is cancelled then leaves no part of a frame behind that others would miss.
+    """
+
+    @property
+    def protocol(self) -> str | None:
+        """The protocol that the server chose in the handshake of TLS (ALPN), if any."""
 
     @property
     def received(self) -> int:
@@ -44,6 +52,21 @@ class Stream(Protocol):
     async def receive(self) -> bytes:
         """Return the next bytes, at most 64 KiB, or none at the end."""
 
+    def put(self, data: bytes) -> None:
+        """Store `data` until it is flushed."""
+
+    def flush(self) -> bool:
+        """Send stored data without waiting. Returns whether all of it was sent."""
+
+    def take(self) -> bytes | None:
+        """Return bytes that have arrived, at most 64 KiB, none at the end; else None."""
+
+    async def wait_readable(self) -> None:
+        """Wait until `take` may return something else than None."""
+
+    async def wait_writable(self) -> None:
+        """Wait until `flush` may send more."""
+
     def is_quiet(self) -> bool:
         """Whether a `receive` would have to wait: neither bytes nor the end have arrived."""
 
@@ -54,14 +77,19 @@ class Stream(Protocol):
 class PlainStream:
     """A stream over a connected, non-blocking socket, which it owns."""
 
-    __slots__ = ("_poll", "_ready", "_socket", "received", "sent")
+    __slots__ = ("_poll", "_ready", "_socket", "_unsent", "received", "sent")
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
         self._poll = _poll(connected)
         self._ready = 0
+        self._unsent = b""
         self.received = 0
         self.sent = 0
+
+    @property
+    def protocol(self) -> None:
+        """None: without TLS no protocol is chosen."""
 
     async def send(self, data: bytes) -> None:
         """Send all of `data`; a checkpoint only if it must wait."""
@@ -77,10 +105,7 @@ class PlainStream:
                 self._ready = _MAX_READS
                 return
             rest = rest[count:]
-            try:
-                await wait_writable(self._socket)
-            except trio.ClosedResourceError as error:
-                raise _closed() from error
+            await self.wait_writable()
 
     async def receive(self) -> bytes:
         """Return the next bytes, none at the end; a checkpoint unless bytes have arrived."""
@@ -100,6 +125,44 @@ class PlainStream:
             self.received += len(data)
             return data
 
+    def put(self, data: bytes) -> None:
+        """Store `data` until it is flushed."""
+        self._unsent += data
+
+    def flush(self) -> bool:
+        """Send stored data without waiting. Returns whether all of it was sent."""
+        while self._unsent:
+            try:
+                count = self._socket.send(self._unsent)
+            except BlockingIOError:
+                return False
+            self.sent += count
+            self._unsent = self._unsent[count:]
+        return True
+
+    def take(self) -> bytes | None:
+        """Return bytes that have arrived, at most 64 KiB, none at the end; else None."""
+        try:
+            data = self._socket.recv(STEP)
+        except BlockingIOError:
+            return None
+        self.received += len(data)
+        return data
+
+    async def wait_readable(self) -> None:
+        """Wait until `take` may return something else than None."""
+        try:
+            await wait_readable(self._socket)
+        except trio.ClosedResourceError as error:
+            raise _closed() from error
+
+    async def wait_writable(self) -> None:
+        """Wait until `flush` may send more."""
+        try:
+            await wait_writable(self._socket)
+        except trio.ClosedResourceError as error:
+            raise _closed() from error
+
     def is_quiet(self) -> bool:
         """Whether a `receive` would have to wait: neither bytes nor the end have arrived."""
         # 0.5 us; recv(MSG_PEEK) takes 2.7 us, most of it for the exception.
@@ -117,15 +180,20 @@ class PlainStream:
 
 
 class TlsStream:
-    """A TLS stream over a plain one, which it owns; call `handshake` first."""
+    """A TLS stream over another one, which it owns; call `handshake` first."""
 
     __slots__ = ("_incoming", "_machine", "_outgoing", "_plain")
 
-    def __init__(self, plain: PlainStream, context: ssl.SSLContext, host: str) -> None:
+    def __init__(self, plain: Stream, context: ssl.SSLContext, host: str) -> None:
         self._plain = plain
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._machine = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
+
+    @property
+    def protocol(self) -> str | None:
+        """The protocol that the server chose in the handshake, if any."""
+        return self._machine.selected_alpn_protocol()
 
     @property
     def received(self) -> int:
@@ -158,6 +226,41 @@ class TlsStream:
         except ssl.SSLZeroReturnError:
             return b""
 
+    def put(self, data: bytes) -> None:
+        """Encrypt `data`, and store it until it is flushed."""
+        self._machine.write(data)
+
+    def flush(self) -> bool:
+        """Send stored data without waiting. Returns whether all of it was sent."""
+        if data := self._outgoing.read():
+            self._plain.put(data)
+        return self._plain.flush()
+
+    def take(self) -> bytes | None:
+        """Return bytes that have arrived, at most 64 KiB, none at the end; else None."""
+        # Records of TLS may have no data: other tasks can run before too many of them.
+        for _ in range(_MAX_READS):
+            try:
+                return self._machine.read(STEP)
+            except ssl.SSLWantReadError:
+                pass
+            except ssl.SSLZeroReturnError:
+                return b""
+            # An answer of TLS itself (a key update) is sent with the next bytes.
+            data = self._plain.take()
+            if data is None:
+                break
+            self._fill(data)
+        return None
+
+    async def wait_readable(self) -> None:
+        """Wait until `take` may return something else than None."""
+        await self._plain.wait_readable()
+
+    async def wait_writable(self) -> None:
+        """Wait until `flush` may send more."""
+        await self._plain.wait_writable()
+
     def is_quiet(self) -> bool:
         """Whether a `receive` would have to wait: neither bytes nor the end have arrived."""
         return (
@@ -184,7 +287,10 @@ class TlsStream:
             await self._plain.send(data)
 
     async def _more(self) -> None:
-        if data := await self._plain.receive():
+        self._fill(await self._plain.receive())
+
+    def _fill(self, data: bytes) -> None:
+        if data:
             self._incoming.write(data)
         elif self._incoming.eof:
             raise ssl.SSLEOFError(ssl.SSL_ERROR_EOF, "the connection has ended")

@@ -4,17 +4,23 @@ import errno
 import os
 import re
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import certifi
+import httpx
 
 from trio_crawler.arguments import ArgumentError, check_kind, check_path, several_strings
 from trio_crawler.model import Phase, Reason
+from trio_crawler.net.client_cert import ClientCert, check_client_cert, load_client_cert
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.stream import PlainStream, TlsStream
-from trio_crawler.page.urls import host, normalise, without_userinfo
+from trio_crawler.net.sessions import ResumableStream, Sessions
+from trio_crawler.net.stream import Stream, TlsStream
+from trio_crawler.page.urls import host, normalise, web_urls, without_userinfo
+
+HTTP1 = ("http/1.1",)
+"""The protocols that are offered to a server (ALPN) unless HTTP/2 may be used."""
 
 _FILE, _DIRECTORY = "SSL_CERT_FILE", "SSL_CERT_DIR"
 _NO_HOST = re.compile(r"[@?#/\\*\s]")
@@ -36,6 +42,16 @@ class Security:
 
     `insecure_hosts` are names or addresses, without a port.
 
+    The protocols that `tls` offers to servers (ALPN) are set anew before each handshake; nothing
+    else of it is changed.
+
+    `client_cert` is shown to the servers that want a certificate of the client, but only on the
+    hosts of `seeds`: a file in PEM with a certificate and its key, or (file, file of the key), or
+    these with the password of the key. It is read at once. With `tls`, load it there.
+
+    A session of TLS is resumed where a server closes many connections, within an hour after the
+    certificate of the server was verified. So one that expires is noticed at most an hour later.
+
     Raises TypeError or ValueError, naming the argument or the variable, if it is invalid or would
     have no effect.
     """
@@ -47,6 +63,8 @@ class Security:
         tls: ssl.SSLContext | None = None,
         insecure_hosts: Iterable[str] = (),
         cacert: str | Path | None = None,
+        client_cert: ClientCert | None = None,
+        seeds: Iterable[str | httpx.URL] = (),
     ) -> None:
         if tls is not None:
             _check_context(tls)
@@ -59,38 +77,57 @@ class Security:
             raise ValueError(
                 "insecure_hosts would have no effect: tls verifies the certificate of no host"
             )
-        self._verifying = tls or _named_authorities(cacert)
-        self._trusting: ssl.SSLContext | None = None
         self._insecure = frozenset(map(_host, hosts))
+        self._certified = frozenset[str]()
+        if client_cert is not None or seeds != ():
+            self._certified = _certified(client_cert, seeds, tls)
+        # By whether a certificate is shown to a host, and whether any of the host is accepted.
+        self._contexts: dict[tuple[bool, bool], ssl.SSLContext] = {}
+        self._sessions = Sessions()
+        if (verifying := tls or _named_authorities(cacert)) is not None:
+            self._contexts[False, False] = verifying
+        if client_cert is not None:
+            for insecure in {each in self._insecure for each in self._certified}:
+                named = _trusting() if insecure else _named_authorities(cacert)
+                context = self._contexts[True, insecure] = named or _verifying()
+                load_client_cert(context, client_cert)
 
-    async def secure(self, plain: PlainStream, host: str) -> TlsStream:
+    async def secure(
+        self, plain: Stream, host: str, protocols: Sequence[str] = HTTP1, port: int = 443
+    ) -> TlsStream:
         """Return a TLS stream to `host` after the handshake; `plain` is closed if that fails.
 
-        Raises OSError (such as ssl.SSLError), and FetchError if no certificate can have the name.
+        `protocols` are offered to the server (ALPN). Raises OSError (such as ssl.SSLError), and
+        FetchError if no certificate can have the name. A NotResumedError says that the next
+        handshake is another one.
         """
         try:
-            stream = self._wrapped(plain, host)
+            stream = self._wrapped(plain, host, protocols, port)
             await stream.handshake()
         except BaseException:
             plain.close()
             raise
         return stream
 
-    def _wrapped(self, plain: PlainStream, host: str) -> TlsStream:
+    def _wrapped(self, plain: Stream, host: str, protocols: Sequence[str], port: int) -> TlsStream:
         # RFC 6066, 3: the name is sent, and certified, without the dot at its end.
         name = host.removesuffix(".")
+        context = self.context(host)
+        # Each time: a caller's context may be shared with other programs, and offer HTTP/2 there.
+        context.set_alpn_protocols(list(protocols))
         try:
-            return TlsStream(plain, self.context(host), name)
+            return ResumableStream(plain, context, name, port, self._sessions)
         except ValueError:
             raise uncertifiable(host) from None
 
     def context(self, host: str) -> ssl.SSLContext:
         """Return the context that verifies the certificate of `host`, or accepts any."""
-        if host in self._insecure:
-            self._trusting = self._trusting or _trusting()
-            return self._trusting
-        self._verifying = self._verifying or _verifying()
-        return self._verifying
+        which = host in self._certified, host in self._insecure
+        context = self._contexts.get(which)
+        if context is None:
+            # One that shows a certificate, or verifies others than certifi's, is there already.
+            context = self._contexts[which] = _trusting() if which[1] else _verifying()
+        return context
 
 
 def uncertifiable(host: str) -> FetchError:
@@ -105,6 +142,23 @@ def _check_context(tls: ssl.SSLContext) -> None:
             "tls must be a context for clients, such as ssl.create_default_context() returns, "
             "not one of PROTOCOL_TLS_SERVER"
         )
+
+
+def _certified(
+    client_cert: ClientCert | None, seeds: Iterable[str | httpx.URL], tls: ssl.SSLContext | None
+) -> frozenset[str]:
+    """Return the hosts that the certificate of the client is shown to."""
+    hosts = frozenset(host(url).strip("[]") for url in web_urls("seeds", seeds))
+    if client_cert is None:
+        if hosts:
+            raise ValueError("seeds would have no effect without client_cert")
+        return hosts
+    check_client_cert(client_cert)
+    if tls is not None:
+        raise ValueError("client_cert and tls exclude each other: load the certificate into tls")
+    if not hosts:
+        raise ValueError("client_cert is shown only to the hosts of the seeds: name the seeds")
+    return hosts
 
 
 def _host(name: str) -> str:
@@ -122,9 +176,7 @@ def _host(name: str) -> str:
 
 
 def _verifying() -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=certifi.where())
-    context.set_alpn_protocols(["http/1.1"])
-    return context
+    return ssl.create_default_context(cafile=certifi.where())
 
 
 def _named_authorities(cacert: str | Path | None) -> ssl.SSLContext | None:
@@ -177,7 +229,6 @@ def _believing(name: str, file: str | None, directories: str | None) -> ssl.SSLC
     # make themselves often are not. An authority may be one below a root. Both is so in curl.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    context.set_alpn_protocols(["http/1.1"])
     return context
 
 
@@ -189,5 +240,4 @@ def _trusting() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    context.set_alpn_protocols(["http/1.1"])
     return context

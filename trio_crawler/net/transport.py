@@ -19,6 +19,7 @@ from trio_crawler.net.request import has_control, is_token
 
 _ERRORS: dict[Reason, type[httpx.TransportError]] = {
     Reason.CONNECT_TIMEOUT: httpx.ConnectTimeout,
+    Reason.PROXY: httpx.ProxyError,
     Reason.RESET: httpx.ReadError,
     Reason.TOO_LARGE: httpx.ReadError,
     Reason.BAD_REPLY: httpx.RemoteProtocolError,
@@ -95,7 +96,8 @@ def origin_of(request: httpx.Request) -> Origin:
     url = request.url
     if url.scheme not in DEFAULT_PORTS:
         raise httpx.UnsupportedProtocol(f"the wire supports http and https, not {url.scheme!r}")
-    return url.scheme, url.raw_host.decode("ascii"), url.port or DEFAULT_PORTS[url.scheme]
+    port = DEFAULT_PORTS[url.scheme] if url.port is None else url.port
+    return url.scheme, url.raw_host.decode("ascii"), port
 
 
 async def serialise(request: httpx.Request) -> bytes:

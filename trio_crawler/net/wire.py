@@ -5,8 +5,7 @@ Response 0.65, the wire alone 0.52. So `HttpFetch` calls `ask`; other callers ma
 an httpx.AsyncClient.
 """
 
-import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 
 import httpx
@@ -19,18 +18,21 @@ from trio_crawler.arguments import (
     check_whole,
     several_strings,
 )
-from trio_crawler.model import Phase, Reason
+from trio_crawler.in_trio import check_in_trio
+from trio_crawler.model import Reason
 from trio_crawler.net.addresses import AddressPolicy
 from trio_crawler.net.connection import Connection, Origin
+from trio_crawler.net.connector import Connector
 from trio_crawler.net.dial import Dialer
-from trio_crawler.net.errors import FetchError, socket_fault
+from trio_crawler.net.errors import FetchError
 from trio_crawler.net.head import Head
 from trio_crawler.net.pool import Pool
 from trio_crawler.net.progress import Progress
-from trio_crawler.net.resolve import Resolve
+from trio_crawler.net.proxy.choice import Proxies
+from trio_crawler.net.resolve import Resolve, Resolver
 from trio_crawler.net.statistics import WireStatistics
-from trio_crawler.net.stream import PlainStream, Stream
-from trio_crawler.net.tls import Security
+from trio_crawler.net.stream import Stream
+from trio_crawler.net.tls import HTTP1, Security
 from trio_crawler.net.transport import (
     BodyStream,
     origin_of,
@@ -50,6 +52,8 @@ MAX_IDLE = 1_000
 FRAMING_BYTES = 128 * 1024
 """The most bytes of a response besides its body: heads, and the framing of chunks."""
 
+_EVERYWHERE = ("0.0.0.0/0", "::/0")
+
 
 class Wire(httpx.AsyncBaseTransport):
     """An httpx transport for HTTP/1.1, with one connection for each request in flight.
@@ -59,7 +63,8 @@ class Wire(httpx.AsyncBaseTransport):
     ones are closed when another request begins or ends.
 
     The wire connects to public addresses; `seeds`, `allow_private` and `public_only` are as in
-    `HttpFetch`. `security` verifies certificates, `resolve` looks up names. A body may have
+    `HttpFetch`, and so are `proxy` and `trust_env`. `security` verifies certificates, `resolve`
+    looks up names, except those that a proxy looks up itself. A body may have
     `max_bytes` bytes as sent. Of httpx's timeouts, the sum of connect and read bounds the seconds
     until the head is received, and read bounds each wait for more of the body.
 
@@ -83,6 +88,8 @@ class Wire(httpx.AsyncBaseTransport):
         max_idle: int | None = None,
         keepalive: float = 30.0,
         max_bytes: int = MAX_BYTES,
+        proxy: str | httpx.URL | None = None,
+        trust_env: bool = False,
     ) -> None:
         if security is not None:
             check_kind("security", security, Security, "a Security")
@@ -95,8 +102,15 @@ class Wire(httpx.AsyncBaseTransport):
         seeds = web_urls("seeds", seeds)
         allowed = several_strings("allow_private", allow_private)
         check_flag("public_only", public_only)
-        self.dial = Dialer(AddressPolicy(seeds, allowed, public_only=public_only), resolve)
-        self._security = security or Security()
+        policy = AddressPolicy(seeds, allowed, public_only=public_only)
+        check_flag("trust_env", trust_env)
+        named = proxy is not None or trust_env
+        proxies = Proxies(proxy, trust_env=trust_env) if named else None
+        resolve = resolve or Resolver()
+        # The user has named the proxies, so they may have any address.
+        anywhere = Dialer(AddressPolicy((), _EVERYWHERE), resolve, kind="the proxy ")
+        dial = Dialer(policy, resolve)
+        self.connector = Connector(dial, security or Security(), proxies, anywhere)
         idle = _default_max_idle() if max_idle is None else max_idle
         self._pool = Pool(idle, keepalive, self._close)
         self._busy: set[Connection] = set()
@@ -123,6 +137,7 @@ class Wire(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request; return its response with an unread body."""
+        check_in_trio("Wire")
         origin = origin_of(request)
         sent = await serialise(request)
         progress = Progress(origin[1])
@@ -147,18 +162,20 @@ class Wire(httpx.AsyncBaseTransport):
         *,
         bodiless: bool = False,
         retry: bool = True,
+        stream: Stream | None = None,
     ) -> tuple[Connection, Head]:
         """Send the bytes of a request; return its connection and the head of its response.
 
         The caller reads the body from the connection, then calls `release`. With `retry`, if the
         server had closed the connection that was reused, the request is sent again on a new
         connection (RFC 9112, 9.3.1): at once, or when the delay of its host has passed. Raises
-        FetchError, and RuntimeError after `aclose`.
+        FetchError, and RuntimeError after `aclose`. With `stream`, which was opened for it, the
+        request is sent over that.
         """
         if self._closed:
             raise RuntimeError("this Wire is closed: make another one")
         limit = max_bytes + FRAMING_BYTES
-        connection = self._pool.pop(origin)
+        connection = self._pool.pop(origin) if stream is None else None
         if connection is not None:
             self._reused += 1
             try:
@@ -168,7 +185,7 @@ class Wire(httpx.AsyncBaseTransport):
                     raise
             self._retried += 1
             await progress.wait_for_turn()
-        connection = await self._connect(origin, progress)
+        connection = await self._connect(origin, progress, stream)
         return connection, await self._ask(connection, request, progress, limit, bodiless)
 
     def release(self, connection: Connection) -> None:
@@ -207,33 +224,27 @@ class Wire(httpx.AsyncBaseTransport):
             self._drop(connection)
             raise
 
-    async def _connect(self, origin: Origin, progress: Progress) -> Connection:
-        try:
-            stream = await self._stream(origin, progress)
-        except OSError as error:
-            fault = socket_fault(error, progress)
-            raise FetchError(fault.reason, fault.detail, fault.phase) from error
-        self._made += 1
-        if self._closed:
-            stream.close()
-        return Connection(origin, stream)
-
-    async def _stream(self, origin: Origin, progress: Progress) -> Stream:
-        scheme, host, port = origin
-        stream = PlainStream(await self._connected(host, port, progress))
-        if scheme == "http":
-            return stream
-        progress.phase = Phase.TLS
-        return await self._security.secure(stream, host)
-
-    async def _connected(self, host: str, port: int, progress: Progress) -> socket.socket:
+    async def open(
+        self, origin: Origin, progress: Progress, protocols: Sequence[str] = HTTP1
+    ) -> Stream:
+        """Return a new stream to an origin, which the caller owns; see `Connector`."""
         while True:
             try:
-                return await self.dial(host, port, progress)
+                return await self.connector(origin, progress, protocols)
             except FetchError as error:
                 # Close an idle connection, to free its file descriptor for this one.
                 if error.fault.reason is not Reason.NO_SOCKETS or not self._pool.drop_oldest():
                     raise
+
+    async def _connect(
+        self, origin: Origin, progress: Progress, stream: Stream | None
+    ) -> Connection:
+        if stream is None:
+            stream = await self.open(origin, progress)
+        self._made += 1
+        if self._closed:
+            stream.close()
+        return self.connector.connection(origin, stream)
 
     def _drop(self, connection: Connection) -> None:
         if connection in self._busy:

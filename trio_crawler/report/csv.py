@@ -1,4 +1,4 @@
-r"""Outcomes and links as CSV, for spreadsheets: one line for each URL, or for each link.
+r"""Outcomes and links as CSV, for spreadsheets: one line for each outcome, or for each link.
 
 The texts are those of strangers, and spreadsheets part a file at a comma, a semicolon or a tab, as
 the country or the user has it. Whichever it is, no cell begins with what a spreadsheet takes for a
@@ -91,6 +91,7 @@ COLUMNS = (
     "phase",
     "about",
     "folded_into",
+    "again",
 )
 CSV_HEAD = encode_rows([COLUMNS])
 """The line with the names of the columns of `csv_row`."""
@@ -104,7 +105,8 @@ def csv_row(outcome: Outcome) -> bytes:
     inside the scope, `rejected` the rejected ones. Several robots directives or flaws are
     separated by spaces. `target` is the target of a redirect; `reason` is why the target was
     not admitted, or why a URL has no page; `about` is "robots" if robots.txt failed.
-    `folded_into` is the canonical URL that was crawled in place of a page.
+    `folded_into` is the canonical URL that was crawled in place of a page. `again` is 1 if the URL
+    was admitted again (see `Job.again`), else it is empty.
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
     cells = _cells(outcome)
@@ -150,6 +152,8 @@ def _page(page: Page) -> dict[str, Cell]:
 def _with_common(kind: str, outcome: Outcome, **more: Any) -> dict[str, Cell]:
     cells = {"kind": kind, "url": outcome.url, **more}
     cells |= {"depth": outcome.depth, "referrer": outcome.referrer}
+    if outcome.again:
+        cells["again"] = 1
     if not isinstance(outcome, Skipped):
         cells |= {"tries": outcome.tries, "seconds": round(outcome.seconds, 3)}
     return cells

@@ -29,6 +29,8 @@ class CrawlFacts:
     - `ended`: a phrase that says why the crawl ended early, "" if it did not. Leave it empty if
       the time budget was used up: the report finds that in the outcomes;
     - `insecure`: the hosts whose certificates were not verified;
+    - `authorized`: the origins that got a user and a password, or a header Authorization. The
+      report says for each 401 whether that was refused or is wanted. None if they are unknown;
     - `wire`: the counts of connections and bytes, for a full report; None if they are unknown;
     - `politeness`: the politeness of the crawl; None if it is unknown;
     - `hosts`: the hosts by name, as `Crawler.hosts` and `History.hosts` return them, for a full
@@ -38,7 +40,9 @@ class CrawlFacts:
       report has no orphans and no unlisted pages;
     - `directory`: the crawl directory, "" if there is none. The report counts the URLs that wait
       there;
-    - `spent`: whether the page budget was used up, so that only a larger one continues the crawl.
+    - `spent`: whether the page budget was used up, so that only a larger one continues the crawl;
+    - `cookies`: whether cookies were stored, None if that is unknown. If they were not, the report
+      of a redirect loop says that a login may have needed them.
 
     Raises TypeError or ValueError, naming the fact, for an invalid value.
     """
@@ -52,6 +56,7 @@ class CrawlFacts:
     workers_chosen: bool = False
     ended: str = ""
     insecure: Sequence[str] = ()
+    authorized: Sequence[str] | None = None
     wire: WireStatistics | None = None
     politeness: Politeness | None = None
     hosts: Mapping[str, HostStatistics] = field(default_factory=dict)
@@ -59,6 +64,7 @@ class CrawlFacts:
     listing: Callable[[str], Listing | None] | None = None
     directory: str = ""
     spent: bool = False
+    cookies: bool | None = None
 
     def __post_init__(self) -> None:
         check_kind("statistics", self.statistics, Statistics, "a Statistics")
@@ -67,6 +73,7 @@ class CrawlFacts:
         check_kind("directory", self.directory, str, "the path of a directory as a str")
         check_flag("spent", self.spent)
         check_flag("workers_chosen", self.workers_chosen)
+        check_kind("cookies", self.cookies, bool | None, "True, False or None")
         check_kind(
             "hosts", self.hosts, Mapping, "the hosts by name, as Crawler.hosts returns them"
         )
@@ -79,6 +86,11 @@ class CrawlFacts:
         lists = {
             "seeds": several_strings("seeds", self.seeds),
             "insecure": several_strings("insecure", self.insecure),
+            "authorized": (
+                self.authorized
+                if self.authorized is None
+                else several_strings("authorized", self.authorized)
+            ),
             "sitemaps": several_of("sitemaps", self.sitemaps, Sitemap),
         }
         for name, values in lists.items():

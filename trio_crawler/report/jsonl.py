@@ -32,7 +32,9 @@ def to_jsonl(outcome: Outcome) -> bytes:
     - failure: `reason`, `detail`, `phase` (of the last try; only if it is known),
       `about` ("robots", only if robots.txt failed), `target` (or null),
       `depth`, `referrer`, `tries`, `seconds`;
-    - skipped: `reason`, `depth`, `referrer`.
+    - skipped: `reason`, `depth`, `referrer`;
+    - every kind: `again` (true, only if the URL was admitted again: see `Job.again`). Its line
+      follows that of a redirect with the same URL.
 
     The line is UTF-8. Control and direction characters and lone surrogates are written as
     ``\uXXXX``; two surrogates that together form a character are read back as that character.
@@ -40,6 +42,8 @@ def to_jsonl(outcome: Outcome) -> bytes:
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
     record = _record(outcome)
+    if outcome.again:
+        record["again"] = True
     try:
         encoded = _encoder.encode(record)
     except UnicodeEncodeError:

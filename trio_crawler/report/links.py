@@ -93,7 +93,10 @@ class _Path(NamedTuple):
 
 
 class Links:
-    """The links of a crawl, collected outcome by outcome, in any order, in an empty `graph`."""
+    """The links of a crawl, collected outcome by outcome, in an empty `graph`.
+
+    The outcomes come in any order, except that one with `again` follows the redirect of its URL.
+    """
 
     def __init__(self, graph: LinkGraph | None = None) -> None:
         self._numbers = UrlTable()
@@ -107,7 +110,11 @@ class Links:
         return f"<Links urls={urls} links={links} broken={ends}>"
 
     def add(self, outcome: Outcome) -> None:
-        """Record one outcome; each URL has one."""
+        """Record one outcome; each URL has one, or with `again` another one after a redirect."""
+        if outcome.again:
+            number = self._numbers.number(outcome.url)
+            self._redirects.pop(number, None)
+            self._ends.pop(number, None)
         match outcome:
             case Page():
                 self._add_page(outcome)
@@ -123,6 +130,11 @@ class Links:
     def problems(self) -> int:
         """The number of broken URLs, without the cost of finding their referrers."""
         return len(self._ends) + len(self._loops())
+
+    @property
+    def loops(self) -> int:
+        """The number of redirect loops."""
+        return len(self._loops())
 
     def unlinked(self, seeds: Iterable[str]) -> Iterable[str]:
         """Return the good pages (2xx, 304) that are not seeds and have no link to them, unordered.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from heapq import nsmallest
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from trio_crawler.arguments import check_flag, check_iterable, check_kind, check_number
 from trio_crawler.model import Listing, Reason, Sitemap, Statistics
 from trio_crawler.net.statistics import WireStatistics
-from trio_crawler.page.urls import authority, without_userinfo
+from trio_crawler.page.urls import authority, origin, without_userinfo
 from trio_crawler.report.links import Broken, Referrer
 from trio_crawler.report.readable import readable
 from trio_crawler.report.summary import FirstItems, Summary
@@ -29,6 +29,10 @@ _MAX_HINTS = 5
 _MAX_CHANGES = 20
 _CHANGES = ("new", "changed", "gone")
 _IGNORE_ROBOTS = "(--ignore-robots crawls anyway)"
+_LOOPS = (
+    "a redirect loop may be the bounce to a login or a consent page that sets a cookie "
+    "(--cookies stores cookies and sends them back)"
+)
 _BUDGETS = {
     Reason.WAITING_BUDGET: "links were not followed while too many URLs waited "
     "(--max-waiting lets more wait)",
@@ -65,13 +69,21 @@ def heading(facts: CrawlFacts) -> list[str]:
 # Problems.
 
 
-def broken_links(found: Sequence[Broken], total: int, full: bool) -> list[str]:
-    """List the first of `total` broken links, each with its referrers."""
+def broken_links(
+    found: Sequence[Broken], total: int, full: bool, advice: Mapping[str, str]
+) -> list[str]:
+    """List the first of `total` broken links, each with its referrers.
+
+    `advice` has for each origin what to do about its 401; the first one of them shows it.
+    """
+    advised = dict(advice)
     lines = [f"Broken links ({count(total)})"] if found else []
     for broken in found:
         lines.append(f"  {broken.why} {readable(broken.url)}")
         if broken.loop:
             lines.append(f"      {_chain((*broken.loop, broken.url), full)}")
+        if broken.why == "401" and (told := advised.pop(origin(broken.url), "")):
+            lines.append(f"      {told}")
         if broken.detail:
             lines.append(f"      {visible(broken.detail)}")
         lines += (f"      {_referrer(each)}" for each in broken.referrers)
@@ -100,11 +112,11 @@ def _chain(urls: Sequence[str], full: bool) -> str:
 def hosts_given_up(summary: Summary, limit: int | None) -> list[str]:
     """List the hosts that were given up, each with the number of URLs not requested there."""
     found: FirstItems[tuple[str, str, int]] = FirstItems(limit)
-    for (origin, reason), number in summary.given_up.items():
-        found.add((origin, reason, number))
+    for (host, reason), number in summary.given_up.items():
+        found.add((host, reason, number))
     lines = (
-        f"{visible(origin)}: {reason}, {count(number, 'URL')} not asked for"
-        for origin, reason, number in found.items
+        f"{visible(host)}: {reason}, {count(number, 'URL')} not asked for"
+        for host, reason, number in found.items
     )
     return section("Hosts given up", found.total, lines, found.omitted)
 
@@ -296,8 +308,11 @@ def connections(wire: WireStatistics) -> list[str]:
 # The end.
 
 
-def finish(facts: CrawlFacts, ended: str) -> list[str]:
-    """Return the last lines: the duration, the URLs that wait, and the sum of all outcomes."""
+def finish(facts: CrawlFacts, ended: str, *, again: int = 0) -> list[str]:
+    """Return the last lines: the duration, the URLs that wait, and the sum of all outcomes.
+
+    `again` is the number of URLs that were admitted twice.
+    """
     statistics = facts.statistics
     done = statistics.pages + statistics.redirects + statistics.failures
     rate = done / statistics.seconds if statistics.seconds > 0 else 0.0
@@ -307,6 +322,9 @@ def finish(facts: CrawlFacts, ended: str) -> list[str]:
         lines.append(_next_run(left, visible(facts.directory), facts.spent))
     if statistics.retries:
         lines.append(f"Tried again: {count(statistics.retries, 'time')}")
+    if again:
+        urls = count(again, "URL")
+        lines.append(f"Admitted again: {urls}, as a redirect led back with other cookies")
     lines.append(
         f"Finished {count(done, 'URL')} in {statistics.seconds:,.3f} s"
         f" ({rate:,.1f} URLs/s, workers={facts.workers}{_per_host(facts.politeness)})"
@@ -340,10 +358,14 @@ def _account(statistics: Statistics) -> str:
     return " + ".join(terms)
 
 
-def hints(summary: Summary, facts: CrawlFacts) -> list[str]:
-    """Return advice for a crawl that found no page, was restricted, or had idle workers."""
+def hints(summary: Summary, facts: CrawlFacts, *, loops: int = 0) -> list[str]:
+    """Return advice for a crawl that found no page, was restricted, or had idle workers.
+
+    `loops` is the number of redirect loops.
+    """
     return [
         *_redirect_hints(summary),
+        *([_LOOPS] if loops and facts.cookies is False else []),
         *_robots_hints(summary, facts),
         *(advice for reason, advice in _BUDGETS.items() if summary.rejected[reason]),
         *_worker_hints(facts),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from bisect import insort
 from collections import Counter
 from collections.abc import Iterable
+from heapq import nsmallest
 from typing import Generic, TypeVar
+
+import httpx
 
 from trio_crawler.model import (
     NOT_WHOLE,
@@ -23,11 +27,17 @@ from trio_crawler.report.url_table import TextList
 
 _MAX_LISTED = 20
 _MAX_SLOWEST = 5
+_KEPT_REDIRECTS = 1_000
 _MAX_OFF_SITE = 5
 _HTML = ("text/html", "application/xhtml+xml")
 _NOT_MODIFIED = 304
 _HOST_LOST = frozenset({Reason.HOST_GIVEN_UP, Reason.ROBOTS_UNAVAILABLE})
 _EARLY = (Reason.PAGE_BUDGET, Reason.TIME_BUDGET, Reason.STOPPED)
+_UNAUTHORIZED = 401
+_MAX_CHALLENGES = 2_000
+_quoted = re.compile(r'"(?:[^"\\]|\\.)*"')
+# The scheme of a challenge, before its parameters (RFC 9110, 11.6.1).
+_schemes = re.compile(r"(?:^|,)\s*([A-Za-z][A-Za-z0-9-]{0,39})(?=\s*$|\s*,|\s+[^\s=,])").findall
 _ROBOTS_ERROR = "the server is busy or out of order"
 
 
@@ -97,6 +107,40 @@ class FirstItems(Generic[T]):
         return self.total - len(self._items)
 
 
+class Redirects(FirstItems[tuple[str, int, str, str]]):
+    """The first redirects; one is discarded when its URL has another outcome.
+
+    For that 1,000 are kept, or with the limit None all of them.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        super().__init__(limit)
+        self._by_url: dict[str, tuple[str, int, str, str]] = {}
+
+    def add(self, item: tuple[str, int, str, str]) -> None:
+        """Count a redirect, and keep it if it is among the first."""
+        self.total += 1
+        self._by_url[item[0]] = item
+        if self._limit is not None and len(self._by_url) > 2 * _KEPT_REDIRECTS:
+            first = nsmallest(_KEPT_REDIRECTS, self._by_url)
+            self._by_url = {url: self._by_url[url] for url in first}
+
+    def discard(self, url: str) -> None:
+        """Remove a redirect that was added."""
+        self.total -= 1
+        self._by_url.pop(url, None)
+
+    @property
+    def items(self) -> list[tuple[str, int, str, str]]:
+        """The first redirects, sorted."""
+        return sorted(self._by_url.values())[: self._limit]
+
+    @property
+    def omitted(self) -> int:
+        """The number of redirects that are not among them."""
+        return self.total - len(self.items)
+
+
 class Summary:
     """The counts of a crawl, under the keys of the chapter's report, and the outcomes to list.
 
@@ -104,7 +148,8 @@ class Summary:
     that links to it. `counters` has `fail`, `fail_<reason>`, `redirect`, `html`, `html_bytes`,
     `other`, `other_bytes`, `unchanged`, `not_read`, `error`, `error_bytes`, `status_<code>`,
     `skipped`, `skipped_<reason>`, `rejected` and `rejected_<reason>`. A status of 2xx is `html`
-    or `other` by its type, 304 is `unchanged`; `not_read` counts the bodies that were left
+    or `other` by its type, 304 is `unchanged`; `again` counts the URLs that were admitted again,
+    which count by their last outcome; `not_read` counts the bodies that were left
     because of their type; every other page is an `error`. `duplicate`, `noindex` and
     `canonical` count the pages that are a duplicate, have "noindex", or name another page as their
     canonical one; `indexable` has the URLs of the good HTML pages without any of these.
@@ -119,7 +164,8 @@ class Summary:
     `given_up` counts, by origin and reason, the URLs that were not requested because their host
     was given up. `robots_unavailable` has for each origin the reason why its robots.txt could not
     be fetched. `robots_blocked` has the origins whose robots.txt disallows a seed, the target of a
-    redirect, or a URL that another host links to.
+    redirect, or a URL that another host links to. `logins` has for each origin that answered with
+    401 the scheme of authentication that it wants, "" for Basic or if that is unknown.
     """
 
     def __init__(self, why: bool = False, full: bool = False) -> None:
@@ -128,7 +174,7 @@ class Summary:
         self.failed: Counter[Reason] = Counter()
         self.skipped: Counter[Reason] = Counter()
         self.rejected: Counter[Reason] = Counter()
-        self.redirects: FirstItems[tuple[str, int, str, str]] = FirstItems(limit)
+        self.redirects = Redirects(limit)
         self.flaws: FirstItems[tuple[str, str]] = FirstItems(limit)
         self.cut: FirstItems[tuple[str, int]] = FirstItems(limit)
         self.duplicates: FirstItems[tuple[str, str]] = FirstItems(limit)
@@ -138,6 +184,7 @@ class Summary:
         self.indexable = TextList()
         self.given_up: Counter[tuple[str, str]] = Counter()
         self.robots_unavailable: dict[str, str] = {}
+        self.logins: dict[str, str] = {}
         self.robots_blocked: set[str] = set()
         self._why = why
         self._counters: Counter[str] = Counter()
@@ -172,7 +219,13 @@ class Summary:
         return sum(reason in _HOST_LOST for _, reason in self.given_up)
 
     def add(self, outcome: Outcome) -> None:
-        """Count one outcome."""
+        """Count one outcome; one with `again` takes the place of a redirect that was counted."""
+        if outcome.again:
+            self._counters["again"] += 1
+            self._counters["redirect"] -= 1
+            if not self._counters["redirect"]:
+                del self._counters["redirect"]
+            self.redirects.discard(outcome.url)
         match outcome:
             case Page():
                 self._add_page(outcome)
@@ -195,6 +248,8 @@ class Summary:
             self.cut.add((page.url, page.size))
         if kind == "error":
             self._counters[f"status_{page.status}"] += 1
+        if page.status == _UNAUTHORIZED:
+            self.logins[origin(page.url)] = _login_scheme(page.headers)
         self._add_indexing(page)
         self.slowest.add((-page.seconds, page.url))
         if page.flaws and (reasons := _flaws(page)):
@@ -255,6 +310,15 @@ def _kind(page: Page) -> str:
     if not page.ok:
         return "error"
     return "html" if is_html(page) else "other"
+
+
+def _login_scheme(headers: httpx.Headers) -> str:
+    """Return the first scheme of authentication that a 401 names; "" for Basic, and if none is."""
+    challenges = ",".join(headers.get_list("www-authenticate"))[:_MAX_CHALLENGES]
+    schemes = _schemes(_quoted.sub('""', challenges))
+    if not schemes or any(scheme.lower() == "basic" for scheme in schemes):
+        return ""
+    return str(schemes[0])
 
 
 def _flaws(page: Page) -> str:

@@ -8,6 +8,7 @@ from trio_crawler.model import Failure, Outcome, Page, Redirect, Skipped, Statis
 from trio_crawler.report import sections
 from trio_crawler.report.facts import CrawlFacts
 from trio_crawler.report.links import Links
+from trio_crawler.report.logins import login_advice
 from trio_crawler.report.readable import readable
 from trio_crawler.report.summary import Summary
 from trio_crawler.report.visible import count, duration, size, visible
@@ -22,6 +23,8 @@ _OUT_OF_TIME = "the time allowed was over"
 
 class Report:
     """A report about the outcomes of a crawl, as text; the outcomes come in any order.
+
+    Only an outcome with `again` comes after the redirect that it takes the place of.
 
     With `why` it lists every rejected URL. With `full` it lists all redirects, flaws, duplicates,
     referrers, orphans and unlisted pages; without, the first of each. It keeps no outcome and no
@@ -44,7 +47,7 @@ class Report:
         return f"<Report pages={self._summary.pages} {self._links!r}>"
 
     def add(self, outcome: Outcome) -> None:
-        """Record one outcome; each URL has one."""
+        """Record one outcome; each URL has one, or a redirect and one with `again`."""
         check_kind("outcome", outcome, Outcome, "an outcome")
         self._links.add(outcome)
         self._summary.add(outcome)
@@ -76,8 +79,8 @@ class Report:
             *self._problems(facts),
             *self._coverage(facts, early=bool(ended)),
             *self._figures(facts),
-            sections.finish(facts, ended),
-            sections.hints(self._summary, facts),
+            sections.finish(facts, ended, again=self._summary.counters["again"]),
+            sections.hints(self._summary, facts, loops=self._links.loops),
         )
         return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
@@ -87,7 +90,9 @@ class Report:
         most = None if self._full else _MAX_BROKEN
         broken = self._links.broken(self._max_referrers, _source(facts), most)
         return [
-            sections.broken_links(broken, self._links.problems, self._full),
+            sections.broken_links(
+                broken, self._links.problems, self._full, login_advice(summary.logins, facts)
+            ),
             sections.hosts_given_up(summary, self._max_listed),
             sections.redirects(summary.redirects),
             sections.flaws(summary.flaws),

@@ -111,12 +111,16 @@ def compare_walks(database: Database, before: int, now: int) -> Iterator[Change]
     old, new = Walk(database, before), Walk(database, now)
     finished = not new.unfinished
     _copy_states(database, old)
+    # A URL that was admitted again has two outcomes, and the last one counts.
+    last = new.ended_again()
     after = new.first - 1
     while found := database.read(_COMPARED_ROW, _COMPARED, after, new.last, PORTION):
         with database.store_errors():
             after = increasing(after, found[-1][0])
             pairs = [(_state(row[4:10]), _state(row[10:])) for row in found]
-        for (_, url, ended, known, *_), (was, state) in zip(found, pairs, strict=True):
+        for (number, url, ended, known, *_), (was, state) in zip(found, pairs, strict=True):
+            if last.get(url, number) != number:
+                continue
             change = compare(was if known else None, state) if ended else None
             if change is not None:
                 yield Change(url, *change)
@@ -131,7 +135,9 @@ def _copy_states(database: Database, old: Walk) -> None:
     )
     database.execute(
         f"INSERT OR REPLACE INTO temp.old SELECT urls.url, {_STATE} FROM {_OUTCOMES} "
-        "WHERE urls.number BETWEEN ? AND ? AND purpose = 'page' AND ended AND url NOT NULL",
+        "WHERE urls.number BETWEEN ? AND ? AND purpose = 'page' AND ended AND url NOT NULL "
+        # Of a URL that was admitted again the last outcome stays.
+        "ORDER BY urls.number",
         old.first,
         old.last,
     )

@@ -52,7 +52,9 @@ def migrate(database: Database, version: int) -> None:
             _insert_value(database, table, place)
     if version < 3:
         database.execute("ALTER TABLE runs ADD COLUMN reason TEXT")
-    database.execute("ALTER TABLE urls ADD COLUMN source INTEGER")
+    if version < 4:
+        database.execute("ALTER TABLE urls ADD COLUMN source INTEGER")
+    database.execute("ALTER TABLE urls ADD COLUMN again INTEGER")
     for statement in schema.VIEWS:
         database.execute(statement)
     database.execute(f"PRAGMA user_version = {schema.VERSION}")

@@ -12,16 +12,16 @@ empty one.
                links_beyond (the number of links that were cut off),
                rejected (the number of rejected links), etag, last_modified,
                digest (SHA-1 of the body),
-               same_as (for a 304: the number of the page that is unchanged)
+               same_as (for a 304: the number of the page that is unchanged), again
     links      walk, newest, page, url, kind ("a", "area"), text,
                rejected (the reason; NULL for a link inside the scope)
     redirects  walk, newest, number, url, status, target, rejected, fetched, seconds, tries, depth,
-               referrer
+               referrer, again
     failures   walk, newest, number, url, reason, detail, phase,
                about ("robots": robots.txt failed), target, fetched, seconds, tries, depth,
-               referrer
-    skipped    walk, newest, number, url, reason, depth, referrer
-    waiting    walk, newest, number, url, tries, depth, referrer
+               referrer, again
+    skipped    walk, newest, number, url, reason, depth, referrer, again
+    waiting    walk, newest, number, url, tries, depth, referrer, again
 
     runs       run, walk, started, ended (NULL: killed, or still running), seconds,
                how ("finished", "stopped", "spent": the page budget was used up, "cut short": by an
@@ -38,6 +38,10 @@ empty one.
                the last 4,096 bytes of these), behind (1: a later run did not write the file),
                closed (1: the last run with the file ended, and the file has just that length)
     crawl      key, value: the key "meaning" has the options that define this crawl
+
+A URL has a second row if it was admitted again (a redirect led back to it, and its cookies had
+changed): `again` is 1 there, and its number is the higher one. The first row is always a redirect.
+If a run ends before the second row has its outcome, there may be a third one.
 
 The pages that link to a failure:
 
@@ -58,7 +62,7 @@ from __future__ import annotations
 APPLICATION = 0x74726963
 """PRAGMA application_id: "tric"."""
 
-VERSION = 4
+VERSION = 5
 """PRAGMA user_version: the version of the format."""
 
 PAGE_SIZE = 8192
@@ -90,7 +94,8 @@ _TABLES = (
     )""",
     """CREATE TABLE urls (
         number INTEGER PRIMARY KEY, walk INTEGER, ended INTEGER, tries INTEGER, depth INTEGER,
-        redirects INTEGER, purpose TEXT, priority REAL, url TEXT, referrer TEXT, source INTEGER
+        redirects INTEGER, purpose TEXT, priority REAL, url TEXT, referrer TEXT, source INTEGER,
+        again INTEGER
     )""",
     """CREATE TABLE page_ (
         number INTEGER PRIMARY KEY, fetched REAL, status INTEGER, size INTEGER, tries INTEGER,
@@ -133,12 +138,13 @@ _REFERRER = f"{REFERRER} AS referrer"
 _LINK = "CASE each.type WHEN 'array' THEN json_extract(each.value, '$[0]') ELSE each.value END"
 _WALK = "urls.walk, urls.walk = (SELECT max(walk) FROM walks) AS newest"
 _OF_URL = f"{_WALK}, urls.number, urls.url"
+_AGAIN = "urls.again NOT NULL AS again"
 
 VIEWS = (
     f"""CREATE VIEW pages AS SELECT
         {_OF_URL}, status, content_type, charset, title, size, fetched, seconds, page_.tries,
         depth, {_REFERRER}, canonical, robots, duplicate_of, folded_into, flaws, links_beyond,
-        rejected, etag, last_modified, digest, same_as
+        rejected, etag, last_modified, digest, same_as, {_AGAIN}
     FROM page_ JOIN urls USING (number)""",
     f"""CREATE VIEW links AS SELECT
         {_WALK}, urls.url AS page,
@@ -155,15 +161,15 @@ VIEWS = (
     FROM links_ JOIN urls USING (number), json_each(links_.rejected) AS each""",
     f"""CREATE VIEW redirects AS SELECT
         {_OF_URL}, status, target, rejected, fetched, seconds, redirect_.tries, depth,
-        {_REFERRER}
+        {_REFERRER}, {_AGAIN}
     FROM redirect_ JOIN urls USING (number)""",
     f"""CREATE VIEW failures AS SELECT
         {_OF_URL}, reason, detail, phase, about, target, fetched, seconds, failure_.tries, depth,
-        {_REFERRER}
+        {_REFERRER}, {_AGAIN}
     FROM failure_ JOIN urls USING (number)""",
-    f"CREATE VIEW skipped AS SELECT {_OF_URL}, reason, depth, {_REFERRER} FROM skip_ "
+    f"CREATE VIEW skipped AS SELECT {_OF_URL}, reason, depth, {_REFERRER}, {_AGAIN} FROM skip_ "
     "JOIN urls USING (number)",
-    f"CREATE VIEW waiting AS SELECT {_OF_URL}, tries, depth, {_REFERRER} FROM urls "
+    f"CREATE VIEW waiting AS SELECT {_OF_URL}, tries, depth, {_REFERRER}, {_AGAIN} FROM urls "
     "WHERE NOT ended AND purpose = 'page'",
 )
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -59,9 +60,9 @@ _KINDS: tuple[tuple[str, str, Any, MakeOutcome | None], ...] = (
     ("skip_", "reason, NULL", rows.SKIP_ROW, rows.skipped),
 )
 _URL_ROW: Any = tuple[int, Url, int]
-_WAITING_ROW: Any = tuple[
-    int, Url, Literal["page", "sitemap"], Count, int, str | None, float | None, Count
-]
+_REDIRECTED_ROW: Any = tuple[int, Url, Count]
+_ADMITTED: Any = (int, Url, Literal["page", "sitemap"], Count, int, str | None, float | None)
+_WAITING_ROW: Any = tuple[(*_ADMITTED, Count, Literal[0, 1])]
 _REJECTED_ROW: Any = tuple[int, str]
 _BODY_ROW: Any = tuple[int, Url, bytes, Time]
 _VALIDATOR_ROW: Any = tuple[Url, int, Latin1 | None, Latin1 | None, int]
@@ -162,8 +163,35 @@ class Walk:
             yield found
 
     def urls(self) -> Iterator[list[tuple[int, str, int]]]:
-        """Yield number, URL and redirects left of all pages, with and without an outcome."""
-        return self._portions(_URL_ROW, "number, url, redirects", "purpose = 'page'")
+        """Yield number, URL and redirects left of all pages, with and without an outcome.
+
+        Each URL comes once: not again if it was admitted again.
+        """
+        where = "purpose = 'page' AND again IS NULL"
+        return self._portions(_URL_ROW, "number, url, redirects", where)
+
+    def again(self) -> list[tuple[str, bool]]:
+        """Return the URLs that were admitted again, each with whether it has an outcome."""
+        sql = "SELECT url, ended FROM urls WHERE number BETWEEN ? AND ? AND again NOT NULL"
+        found = self._database.read(tuple[Url, int], sql, self.first, self.last)
+        return [(url, bool(ended)) for url, ended in found]
+
+    def ended_again(self) -> dict[str, int]:
+        """Return, by URL, the numbers of those that were admitted again and have an outcome."""
+        sql = (
+            "SELECT url, number FROM urls "
+            "WHERE number BETWEEN ? AND ? AND again NOT NULL AND ended"
+        )
+        return dict(self._database.read(tuple[Url, int], sql, self.first, self.last))
+
+    def redirected(self) -> Iterator[tuple[str, int]]:
+        """Yield URL and depth of each page that was answered with a redirect."""
+        sql = (
+            "SELECT number, url, depth FROM redirect_ JOIN urls USING (number) "
+            "WHERE number > ? AND number <= ? ORDER BY number LIMIT ?"
+        )
+        for portion in self._by_number(_REDIRECTED_ROW, sql):
+            yield from ((url, depth) for _, url, depth in portion)
 
     def sitemap_urls(self) -> list[str]:
         """Return the URLs of the sitemaps that were requested or are waiting."""
@@ -173,9 +201,15 @@ class Walk:
 
     def waiting(
         self,
-    ) -> Iterator[list[tuple[int, str, str, int, int, str | None, float | None, int]]]:
-        """Yield the URLs without an outcome: the values of `Batch.admitted`, and their tries."""
-        columns = f"number, url, purpose, depth, redirects, {REFERRER}, priority, tries"
+    ) -> Iterator[list[tuple[int, str, str, int, int, str | None, float | None, int, int]]]:
+        """Yield the URLs without an outcome.
+
+        The values are those of `Batch.admitted`, then the tries, and 1 for a URL that was admitted
+        again, else 0.
+        """
+        columns = (
+            f"number, url, purpose, depth, redirects, {REFERRER}, priority, tries, again NOT NULL"
+        )
         return self._portions(_WAITING_ROW, columns, "NOT ended")
 
     def outcomes(self) -> Iterator[Outcome]:
@@ -186,8 +220,14 @@ class Walk:
             for kind in _KINDS:
                 found += self._read_outcomes(after, last, *kind)
             found.sort(key=_number)
-            yield from (outcome for _, outcome in found)
+            again = self._again(after, last)
+            for number, outcome in found:
+                yield replace(outcome, again=True) if number in again else outcome
             after = last
+
+    def _again(self, after: int, last: int) -> set[int]:
+        sql = "SELECT number FROM urls WHERE number > ? AND number <= ? AND again NOT NULL"
+        return {number for (number,) in self._database.read(tuple[int], sql, after, last)}
 
     def _last_of_portion(self, after: int) -> int | None:
         """Return the last of the next numbers after one; None if there are none."""

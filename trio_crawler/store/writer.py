@@ -25,6 +25,7 @@ class Batch:
 
     - `admitted`, new URLs: number, URL, "page" or "sitemap", depth, redirects left, the URL or the
       number of the referrer, and priority; numbers increase;
+    - `again`, the numbers of those among `admitted` whose URLs were admitted before;
     - `found`, by the number of a page the numbers of the URLs that it links to: with these its
       links are stored;
     - `settled`, URLs with an outcome: number, time and the outcome, which has the URL, depth and
@@ -41,6 +42,7 @@ class Batch:
     admitted: list[tuple[int, str, str, int, int, str | int | None, float | None]] = field(
         default_factory=list
     )
+    again: list[int] = field(default_factory=list)
     found: dict[int, dict[str, int]] = field(default_factory=dict)
     settled: list[tuple[int, float, Outcome]] = field(default_factory=list)
     sitemaps: list[tuple[int, Sitemap | None, list[tuple[str, Listing]]]] = field(
@@ -112,6 +114,9 @@ class BatchWriter:
                 f"VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0, {self._walk:d})",
                 map(_column_values, admitted) if careful else admitted,
             )
+        if batch.again:
+            again = [(number,) for number in batch.again]
+            many("UPDATE urls SET again = 1 WHERE number = ?", again)
         if batch.tried:
             waiting = ((tries, number) for number, tries in batch.tried)
             many("UPDATE urls SET tries = ? WHERE number = ?", waiting)

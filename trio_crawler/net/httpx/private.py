@@ -1,8 +1,8 @@
 """Functions for every private attribute of httpx, httpcore and h2 that this package uses.
 
 These names may change with any release, so an untested version is refused when this module is
-imported, not at the first request that needs one of them. Only HTTP/2 and proxies need the module:
-HTTP/1.1 without a proxy uses the package's own wire.
+imported, not at the first request that needs one of them. Only the clients of callers need the
+module, and do without it if their version was not tested.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import httpcore
 import httpx
 
+_MAX_STREAMS = 10
 TRIED = {"httpx": ((0, 28), (0, 29)), "httpcore": ((1, 0), (1, 1)), "h2": ((4, 0), (5, 0))}
 """The first tested version of each package, and the first version after the tested ones."""
 
@@ -25,9 +26,8 @@ def check_version(package: str, version: str) -> None:
     if not first <= _numbers(version) < beyond:
         tried = f">={_dotted(first)},<{_dotted(beyond)}"
         raise ImportError(
-            f"HTTP/2 and proxies rely on internals of {package} and were tried with "
-            f"{package} {tried}, not with {package} {version}, which is installed: "
-            f"run pip install '{package}{tried}', or crawl without http2, proxy and trust_env"
+            f"internals of {package} {version}, which is installed, were not tried: "
+            f"run pip install '{package}{tried}'"
         )
 
 
@@ -49,29 +49,26 @@ if find_spec("h2") is not None:
     check_version("h2", h2.__version__)
 
 
-def set_network_backend(
-    transport: httpx.AsyncHTTPTransport, backend: httpcore.AsyncNetworkBackend
-) -> None:
-    """Set the backend that connects for a transport; httpx has no parameter for it."""
-    pool: Any = transport._pool
-    pool._network_backend = backend
+def refuse_rest(stream: httpx.AsyncByteStream) -> None:
+    """Have httpcore close a connection by HTTP/1.1 that has bytes after the body of `stream`.
 
-
-def count_connections(transport: httpx.AsyncHTTPTransport) -> int:
-    """Return the number of connections in the pool of a transport."""
-    return len(transport._pool.connections)
+    httpcore would take them for the response to the next request.
+    """
+    machine = getattr(getattr(_inside(stream), "_connection", None), "_h11_state", None)
+    if machine is not None and machine.trailing_data[0]:
+        machine.send_failed()
 
 
 async def reset_http2_stream(stream: httpx.AsyncByteStream) -> None:
     """Send RST_STREAM for an HTTP/2 response, so that the server stops (RFC 9113, 5.4.2).
 
-    `stream` is the stream of a response of `httpx.AsyncHTTPTransport`. Nothing is sent for a
-    response by HTTP/1.1, nor for one that has ended.
+    `stream` is the stream of a response of `httpx.AsyncHTTPTransport` or of a client. Nothing is
+    sent for a response by HTTP/1.1, nor for one that has ended.
     """
     # httpcore only drops its reference to the stream. The rest would arrive without being
     # acknowledged, and the connection would stall for ever after 16 MiB. After a reset, h2
     # acknowledges all bytes of the stream.
-    inner: Any = stream._httpcore_stream._stream  # type: ignore[attr-defined]
+    inner = _inside(stream)
     if not hasattr(inner, "_stream_id"):
         return
     import h2.errors
@@ -81,3 +78,13 @@ async def reset_http2_stream(stream: httpx.AsyncByteStream) -> None:
     with suppress(h2.exceptions.ProtocolError, httpcore.NetworkError):
         connection._h2_state.reset_stream(inner._stream_id, h2.errors.ErrorCodes.CANCEL)
         await connection._write_outgoing_data(inner._request)
+
+
+def _inside(stream: httpx.AsyncByteStream) -> Any:
+    """Return the stream of httpcore inside those of httpx; None if there is none."""
+    inner: Any = stream
+    for _ in range(_MAX_STREAMS):
+        if inner is None or hasattr(inner, "_connection"):
+            return inner
+        inner = getattr(inner, "_httpcore_stream", None) or getattr(inner, "_stream", None)
+    return None

@@ -90,7 +90,7 @@ class Warc:
     def recording(self, fetch: Fetch) -> RecordingFetch:
         """Return a fetch that calls `fetch` and records its exchanges for the archive.
 
-        It has the same `user_agent` and `random`. The caller closes `fetch`.
+        It has the same `user_agent`, `random` and `cookies_for`. The caller closes `fetch`.
         """
         check_function("fetch", fetch, "an async function from a Job to a Response or Fault")
         return RecordingFetch(fetch, self._exchanges)
@@ -124,7 +124,7 @@ class Warc:
         a response, and none for an outcome of an earlier run.
         """
         check_kind("outcome", outcome, Outcome, "an outcome")
-        exchange = self._exchanges.pop(outcome.url)
+        exchange = self._exchanges.pop(outcome.url, outcome.again)
         rest = self.rest()
         if exchange is None or isinstance(outcome, Skipped):
             return rest
@@ -140,7 +140,7 @@ class Warc:
     def drop(self, outcome: Outcome) -> None:
         """Discard the exchange of an outcome that is not to be archived."""
         check_kind("outcome", outcome, Outcome, "an outcome")
-        self._exchanges.pop(outcome.url)
+        self._exchanges.pop(outcome.url, outcome.again)
 
     def _capture(self, outcome: Page | Redirect | Failure, exchange: Exchange) -> bytes:
         body = outcome.body if isinstance(outcome, Page) else exchange.body

@@ -1,0 +1,1051 @@
+"""A caller's client: its hooks, authentication and transports, and the bytes they read."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import ssl
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from typing import Any
+
+import h2.errors
+import httpx
+import pytest
+import respx
+import trio
+import trio.testing
+from sites import two
+from sites.raw import Request, chunked, hang_up, html, raw_server, redirect, reply
+
+from trio_crawler import Crawler, Page, Politeness
+from trio_crawler.model import Answer, Fault, Job, Phase, Reason, Response
+from trio_crawler.net import CookieStore
+from trio_crawler.net.httpx.fetch import HttpxFetch
+
+TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+PAGE = b"<a href=/b>b</a>" + b"x" * 70_000
+POLITE = Politeness(robots=False)
+Hook = Callable[[httpx.Response], Awaitable[None]]
+
+
+def client_of(*hooks: Hook, **options: Any) -> httpx.AsyncClient:
+    hooked = {"response": list(hooks)}
+    return httpx.AsyncClient(**{"verify": TLS, "trust_env": False, **options}, event_hooks=hooked)
+
+
+async def asked(
+    site: Any, *hooks: Hook, target: str = "", fetch: dict[str, Any] | None = None, **options: Any
+) -> Answer:
+    """Return the answer of a raw server to one request by a client."""
+    async with raw_server(site) as server, client_of(*hooks, **options) as client:
+        try:
+            return await HttpxFetch(client, **fetch or {})(Job(server.url + target))
+        except Exception as error:
+            raised = error
+    raise raised
+
+
+def names(given: Any) -> str | None:
+    """Return an id for some hooks, or for the options of a client."""
+    if isinstance(given, list):
+        return ",".join(hook.__name__ for hook in given) or "none"
+    return next(iter(given)) if isinstance(given, dict) else None
+
+
+def whole(answer: Answer) -> bytes:
+    assert isinstance(answer, Response), answer
+    return answer.body
+
+
+# Hooks that read.
+
+
+async def reads(response: httpx.Response) -> None:
+    await response.aread()
+
+
+async def reads_errors(response: httpx.Response) -> None:
+    if response.is_error:
+        await response.aread()
+
+
+async def reads_twice(response: httpx.Response) -> None:
+    assert await response.aread() == await response.aread() == response.content
+
+
+async def reads_and_checks(response: httpx.Response) -> None:
+    await response.aread()
+    response.raise_for_status()
+
+
+async def checks(response: httpx.Response) -> None:
+    response.raise_for_status()
+
+
+async def reads_lines(response: httpx.Response) -> None:
+    async for _ in response.aiter_lines():
+        pass
+
+
+async def reads_raw(response: httpx.Response) -> None:
+    async for _ in response.aiter_raw():
+        pass
+
+
+async def reads_half(response: httpx.Response) -> None:
+    parts = response.aiter_raw()
+    await anext(parts, None)
+    await parts.aclose()
+
+
+async def reads_half_at_once(response: httpx.Response) -> None:
+    parts = response.aiter_bytes(10)
+    assert await anext(parts, None) is not None or not response.is_success
+    with trio.CancelScope(shield=True):
+        await parts.aclose()
+
+
+READERS = [
+    reads,
+    reads_errors,
+    reads_twice,
+    reads_and_checks,
+    checks,
+    reads_lines,
+    reads_raw,
+    reads_half,
+]
+ODD = {
+    "/": reply(200, {"Content-Type": "text/html"}, PAGE),
+    "/gzip": reply(
+        200, {"Content-Type": "text/html", "Content-Encoding": "gzip"}, gzip.compress(PAGE)
+    ),
+    "/twice": reply(
+        200, {"Content-Encoding": "deflate, gzip"}, gzip.compress(zlib.compress(PAGE))
+    ),
+    "/chunks": reply(200, {"Transfer-Encoding": "chunked"}, chunked(b"ab", b"c" * 9000, b"d")),
+    "/close": b"HTTP/1.1 200 OK\r\n\r\nuntil the end",
+    "/empty": reply(204),
+    "/not-modified": reply(304, {"ETag": '"a"'}),
+    "/moved": redirect("/b"),
+    "/odd": redirect("javascript:alert(1)"),
+    "/gone": reply(404, {"Content-Type": "text/plain"}, b"not here"),
+    "/busy": reply(503, {"Retry-After": "9", "Content-Encoding": "gzip"}, gzip.compress(b"no")),
+    "/short": b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n" + b"x" * 37,
+    "/cut": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+    "/not-gzip": reply(200, {"Content-Encoding": "gzip"}, b"not gzip"),
+    "/long": reply(200, {"Transfer-Encoding": "chunked"}, chunked(*[b"x" * 9000] * 200)),
+}
+CLOSING = {"/close", "/short", "/cut"}
+
+
+async def odd_site(request: Request, stream: trio.abc.Stream) -> None:
+    await stream.send_all(ODD[request.target.partition("?")[0]])
+    if request.target in CLOSING:
+        await stream.aclose()
+
+
+# httpx leaves its own iterators behind when it cannot decode, or when a hook stops halfway.
+LEFT = pytest.mark.filterwarnings(
+    "ignore:.*(aiter_raw|Upper|_receive_response_body):pytest.PytestUnraisableExceptionWarning"
+)
+
+
+@LEFT
+@pytest.mark.parametrize("target", ODD)
+@pytest.mark.parametrize("hook", READERS)
+async def test_a_hook_that_reads_changes_no_answer(hook: Hook, target: str) -> None:
+    bounds = {"max_bytes": 100_000}
+    plain = await asked(odd_site, target=target[1:], fetch=bounds)
+    hooked = await asked(odd_site, hook, target=target[1:], fetch=bounds)
+    if isinstance(plain, Fault):
+        assert isinstance(hooked, Fault)
+        assert hooked.reason is plain.reason
+        assert hooked.phase is plain.phase is Phase.READ
+        assert hooked.detail
+        return
+    assert isinstance(hooked, Response), hooked
+    assert (hooked.status, hooked.headers, hooked.flaw) == (
+        plain.status,
+        plain.headers,
+        plain.flaw,
+    )
+    # httpx closes a response for which a hook raises; nothing reads the body of an error.
+    unread = hook is checks and plain.status >= 400
+    assert hooked.body == (b"" if unread else plain.body)
+
+
+async def test_a_hook_gets_no_more_of_an_endless_body_than_the_fetch_reads() -> None:
+    read = 0
+
+    async def endless(request: Request, stream: trio.abc.Stream) -> None:
+        await stream.send_all(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            await stream.send_all(b"x" * 65_536)
+
+    async def counts(response: httpx.Response) -> None:
+        nonlocal read
+        async for part in response.aiter_raw():
+            read += len(part)
+
+    answer = await asked(endless, counts, fetch={"max_bytes": 10_000, "timeout": 10})
+    assert len(whole(answer)) == 10_000
+    assert isinstance(answer, Response)
+    assert answer.flaw is Reason.TOO_LARGE
+    assert 10_000 <= read <= 10_000 + 3 * 65_536
+
+
+async def test_what_a_hook_reads_is_decoded_once_and_within_the_bounds_of_the_fetch() -> None:
+    bomb = gzip.compress(bytes(3_000_000))
+    site = {"/": reply(200, {"Content-Encoding": "gzip"}, bomb)}
+    answer = await asked(site, reads, fetch={"max_bytes": 100_000})
+    assert isinstance(answer, Response)
+    assert (len(answer.body), answer.flaw) == (100_000, Reason.TOO_LARGE)
+
+
+async def test_a_hook_that_closes_a_page_is_a_bug_and_one_that_closes_an_error_is_none() -> None:
+    async def closes(response: httpx.Response) -> None:
+        await response.aclose()
+
+    site = {"/": reply(body=PAGE), "/moved": redirect("/b"), "/gone": reply(404, body=b"gone")}
+    for target in ("moved", "gone"):
+        assert whole(await asked(site, closes, target=target)) == b""
+    with pytest.raises(RuntimeError, match="hook of the HTTP client closed this response"):
+        await asked(site, closes)
+    async with raw_server(site) as server, client_of(closes) as client:
+        with pytest.raises(ExceptionGroup) as caught:
+            await Crawler([server.url], fetch=HttpxFetch(client), politeness=POLITE).crawl()
+    [error] = caught.value.exceptions
+    assert error.__notes__ == [f"while crawling {server.url}"]
+
+
+async def test_a_hook_that_reads_half_and_closes_is_told_apart_from_the_end_of_a_page() -> None:
+    async def closes(response: httpx.Response) -> None:
+        await reads_half(response)
+        await response.aclose()
+
+    site = {"/": reply(200, {"Transfer-Encoding": "chunked"}, chunked(*[b"x" * 9000] * 99))}
+    with pytest.raises(RuntimeError, match="closed this response"):
+        await asked(site, closes)
+
+
+async def test_a_hook_that_gives_up_reading_leaves_a_body_that_is_incomplete() -> None:
+    async def impatient(response: httpx.Response) -> None:
+        with trio.move_on_after(0.05):
+            await response.aread()
+
+    async def stalls(request: Request, stream: trio.abc.Stream) -> None:
+        await stream.send_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n")
+        await trio.sleep_forever()
+
+    answer = await asked(stalls, impatient)
+    assert isinstance(answer, Fault)
+    assert (answer.reason, answer.phase) == (Reason.INCOMPLETE, Phase.READ)
+    assert answer.detail == "the HTTP client stopped reading after 2 bytes of the body"
+
+
+async def test_a_hook_that_goes_on_after_a_lost_connection_does_not_hide_it() -> None:
+    async def swallows(response: httpx.Response) -> None:
+        try:
+            await response.aread()
+        except httpx.HTTPError:
+            return
+
+    answer = await asked(odd_site, swallows, target="short")
+    assert isinstance(answer, Fault)
+    assert (answer.reason, answer.detail) == (
+        Reason.INCOMPLETE,
+        "37 of 9999 bytes of the body came",
+    )
+
+
+@LEFT
+async def test_a_stream_that_a_hook_puts_in_place_is_the_body() -> None:
+    class Upper(httpx.AsyncByteStream):
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for part in self.inner:
+                yield part.upper() + b"!"
+
+        async def aclose(self) -> None:
+            await self.inner.aclose()
+
+    async def puts(response: httpx.Response) -> None:
+        response.stream = Upper(response.stream)
+
+    async def puts_and_reads(response: httpx.Response) -> None:
+        await puts(response)
+        await response.aread()
+
+    async def puts_and_loses(response: httpx.Response) -> None:
+        await puts(response)
+        await reads_half(response)
+
+    site = {"/": reply(body=b"page"), "/b": reply(body=b"next")}
+    for hook in (puts, puts_and_reads):
+        limits = httpx.Limits(max_connections=1)
+        async with raw_server(site) as server, client_of(hook, limits=limits) as client:
+            fetch = HttpxFetch(client)
+            assert whole(await fetch(Job(server.url))) == b"PAGE!"
+            assert whole(await fetch(Job(server.url + "b"))) == b"NEXT!"
+        assert server.connections == 1
+    with pytest.raises(RuntimeError, match="did not keep it: read it with aread"):
+        await asked(site, puts_and_loses)
+
+
+async def test_a_stream_in_place_of_a_long_body_may_be_a_short_one() -> None:
+    class Length(httpx.AsyncByteStream):
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield b"%d" % sum([len(part) async for part in self.inner])
+
+        async def aclose(self) -> None:
+            await self.inner.aclose()
+
+    async def puts(response: httpx.Response) -> None:
+        response.stream = Length(response.stream)
+
+    site = {"/": reply(body=bytes(900_000))}
+    assert whole(await asked(site, puts, fetch={"max_bytes": 10_000})) == b"900000"
+
+
+async def test_an_error_of_decoding_that_a_hook_makes_itself_is_raised() -> None:
+    async def fails(response: httpx.Response) -> None:
+        raise httpx.DecodingError("mine")
+
+    with pytest.raises(httpx.DecodingError, match="mine"):
+        await asked({"/": reply()}, fails)
+
+
+async def test_a_background_task_of_a_hook_takes_no_bytes_of_the_page() -> None:
+    errors: list[BaseException] = []
+
+    async with trio.open_nursery() as nursery:
+
+        async def later(response: httpx.Response) -> None:
+            await sent.wait()
+            try:
+                await response.aread()
+            except httpx.StreamError as error:
+                errors.append(error)
+
+        async def starts(response: httpx.Response) -> None:
+            nursery.start_soon(later, response)
+
+        async def slow(request: Request, stream: trio.abc.Stream) -> None:
+            await stream.send_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npa")
+            sent.set()
+            await trio.testing.wait_all_tasks_blocked(0.01)
+            await stream.send_all(b"ge")
+
+        sent = trio.Event()
+        assert whole(await asked(slow, starts)) == b"page"
+    [error] = errors
+    assert isinstance(error, httpx.StreamConsumed)
+
+
+@pytest.mark.parametrize("event", ["request", "response"])
+async def test_a_hook_that_is_not_async_is_named_as_the_bug(event: str) -> None:
+    def plain(given: Any) -> None:
+        """Do nothing, as the hooks of a sync client."""
+
+    async with raw_server({"/": reply()}) as server, client_of() as client:
+        client.event_hooks = {event: [plain]}
+        with pytest.raises(TypeError, match=r"^a hook of the client is not an async function"):
+            await HttpxFetch(client)(Job(server.url))
+
+
+@pytest.mark.parametrize("error", [TypeError("mine"), ValueError("mine"), KeyError("mine")])
+async def test_an_exception_of_a_hook_is_raised_as_it_is(error: Exception) -> None:
+    async def fails(response: httpx.Response) -> None:
+        await trio.lowlevel.checkpoint()
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        await asked({"/": reply()}, fails)
+    assert caught.value is error
+
+
+async def test_a_hook_that_reads_without_await_gets_the_sentence_of_httpx() -> None:
+    async def misuses(response: httpx.Response) -> None:
+        response.read()
+
+    async def recovers(response: httpx.Response) -> None:
+        with pytest.raises(RuntimeError):
+            response.read()
+
+    with pytest.raises(RuntimeError, match="sync iterator on an async stream"):
+        await asked({"/": reply(body=PAGE)}, misuses)
+    assert whole(await asked({"/": reply(body=PAGE)}, recovers)) == PAGE
+
+
+async def test_a_status_that_a_hook_refuses_for_another_request_is_a_bug() -> None:
+    async def asks_more(response: httpx.Response) -> None:
+        if response.request.url.path == "/":
+            (await client.get(response.request.url.join("/gone"))).raise_for_status()
+
+    site = {"/": reply(body=b"page")}
+    async with raw_server(site) as server, client_of(asks_more) as client:
+        with pytest.raises(httpx.HTTPStatusError):
+            await HttpxFetch(client)(Job(server.url))
+
+
+async def test_hooks_that_are_added_while_a_crawl_runs_see_what_the_server_sent() -> None:
+    seen: list[str] = []
+
+    async def notes(response: httpx.Response) -> None:
+        await response.aread()
+        seen.append(response.headers.get("location", ""))
+
+    site = {f"/{name}": redirect(f"/{name}x") for name in "abcd"}
+    async with raw_server(site) as server, client_of() as client:
+        fetch = HttpxFetch(client)
+        for number, name in enumerate("abcd"):
+            await fetch(Job(server.url + name))
+            if number == 0:
+                client.event_hooks["response"].append(notes)
+            elif number == 1:
+                client.event_hooks["response"].insert(0, notes)
+            elif number == 2:
+                client.event_hooks = {"response": [notes]}
+    assert seen == ["/bx", "/cx", "/cx", "/dx"]
+
+
+# One answer's bytes are never those of another.
+
+
+def named(number: int) -> bytes:
+    return b"page %d " % number * 500
+
+
+async def named_site(request: Request, stream: trio.abc.Stream) -> None:
+    number = int(request.target[1:] or 0)
+    coded = gzip.compress(named(number)) if number % 3 else named(number)
+    headers = {"Content-Encoding": "gzip"} if number % 3 else {}
+    if number % 2:
+        headers["Transfer-Encoding"] = "chunked"
+        coded = chunked(coded[:20], coded[20:])
+    status = 404 if number % 5 == 0 else 200
+    data = reply(status, {**headers, "Content-Type": "text/plain"}, coded)
+    for start in range(0, len(data), 700):
+        await stream.send_all(data[start : start + 700])
+        await trio.lowlevel.checkpoint()
+
+
+@LEFT
+@pytest.mark.parametrize("hook", [*READERS, reads_half_at_once])
+async def test_of_100_pages_at_once_each_has_its_own_bytes(hook: Hook) -> None:
+    found: dict[int, Answer] = {}
+    limits = httpx.Limits(max_connections=5, max_keepalive_connections=3)
+    async with (
+        raw_server(named_site) as server,
+        client_of(hook, limits=limits, timeout=None) as client,
+    ):
+        fetch = HttpxFetch(client)
+
+        async def ask(number: int) -> None:
+            found[number] = await fetch(Job(f"{server.url}{number}"))
+
+        async def other(number: int) -> None:
+            # The caller's own task, by the same client.
+            answer = await client.get(f"{server.url}{number}")
+            assert answer.content == named(number)
+
+        async with trio.open_nursery() as nursery:
+            for number in range(100):
+                nursery.start_soon(ask, number)
+                # After a hook that read a part, httpx itself cannot read the body.
+                if number % 10 == 1 and hook in (reads, reads_twice, reads_and_checks):
+                    nursery.start_soon(other, number)
+    for number, answer in found.items():
+        empty = number % 5 == 0 and (number % 3 or hook is checks)
+        assert whole(answer) == (b"" if empty else named(number)), number
+    assert len(found) == 100
+    assert server.connections >= 5
+
+
+@pytest.mark.parametrize("hooks", [[], [reads], [reads_raw], [reads_half]], ids=names)
+async def test_bytes_that_come_after_a_body_are_those_of_no_page(hooks: list[Hook]) -> None:
+    async def early(request: Request, stream: trio.abc.Stream) -> None:
+        # The second answer comes before it is asked for: in the same segment, or in the next.
+        own = reply(body=f"at {request.target}".encode())
+        rest = reply(body=b"of nobody")
+        if request.target.endswith("1"):
+            await stream.send_all(own + rest)
+        else:
+            await stream.send_all(own)
+            await stream.send_all(rest[:40])
+            await stream.send_all(rest[40:])
+
+    limits = httpx.Limits(max_connections=1)
+    async with raw_server(early) as server, client_of(*hooks, limits=limits) as client:
+        fetch = HttpxFetch(client)
+        for number in range(20):
+            answer = await fetch(Job(f"{server.url}{number}"))
+            assert whole(answer) == f"at /{number}".encode()
+
+
+# Authentication.
+
+
+class Reading(httpx.Auth):
+    """Read each response, and send a token from its body once."""
+
+    requires_response_body = True
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        response = yield request
+        if response.status_code == 401:
+            request.headers["X-Token"] = response.text
+            yield request
+
+
+class TwoSteps(httpx.Auth):
+    """Ask another page for a token before each request, and read it."""
+
+    requires_response_body = True
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        token = yield httpx.Request("POST", request.url.join("/token"))
+        request.headers["X-Token"] = token.text
+        yield request
+
+
+async def guarded_site(request: Request, stream: trio.abc.Stream) -> None:
+    if request.target == "/token":
+        await stream.send_all(reply(body=b"open sesame"))
+    elif request.headers.get("x-token") == "open sesame":
+        await stream.send_all(reply(200, {"Content-Encoding": "gzip"}, gzip.compress(PAGE)))
+    elif request.headers.get("authorization", "").startswith("Digest "):
+        await stream.send_all(reply(200, body=PAGE))
+    else:
+        asks = 'Digest realm="r", nonce="n", qop="auth", algorithm=MD5'
+        await stream.send_all(reply(401, {"WWW-Authenticate": asks}, b"open sesame"))
+
+
+@pytest.mark.parametrize("hooks", [[], [reads], [reads_errors]], ids=names)
+@pytest.mark.parametrize("auth", [Reading(), TwoSteps(), httpx.DigestAuth("u", "p")])
+async def test_an_authentication_may_read_bodies(auth: httpx.Auth, hooks: list[Hook]) -> None:
+    limits = httpx.Limits(max_connections=1)
+    options = {"auth": auth, "limits": limits, "timeout": httpx.Timeout(5, pool=0.5)}
+    async with raw_server(guarded_site) as server, client_of(*hooks, **options) as client:
+        fetch = HttpxFetch(client)
+        for _ in range(2):
+            assert whole(await fetch(Job(server.url))) == PAGE
+    assert server.connections == 1
+
+
+class Anew(httpx.Auth):
+    """Ask again with a request of its own, which has nothing of the first."""
+
+    requires_response_body = True
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        response = yield request
+        assert response.status_code == 401
+        yield httpx.Request("GET", request.url, headers={"X-Token": response.text})
+
+
+async def test_an_authentication_may_send_a_request_of_its_own() -> None:
+    for hooks in ((), (reads,)):
+        assert whole(await asked(guarded_site, *hooks, auth=Anew())) == PAGE
+
+    def short(request: httpx.Request) -> httpx.Response:
+        if "x-token" not in request.headers:
+            return httpx.Response(401, stream=Token())
+        return httpx.Response(200, headers={"Content-Length": "9"}, content=b"short")
+
+    class Token(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield b"open sesame"
+
+    async with client_of(transport=httpx.MockTransport(short), auth=Anew()) as client:
+        answer = await HttpxFetch(client)(Job("http://h.test/"))
+    assert isinstance(answer, Fault)
+    assert answer.detail == "5 of 9 bytes of the body came"
+
+
+async def test_a_hook_that_refuses_401_keeps_an_authentication_from_its_second_step() -> None:
+    answer = await asked(guarded_site, checks, auth=httpx.DigestAuth("u", "p"))
+    assert isinstance(answer, Response)
+    assert answer.status == 401
+
+
+async def test_a_server_that_only_the_authentication_asks_is_named_in_its_fault() -> None:
+    class Elsewhere(httpx.Auth):
+        def auth_flow(
+            self, request: httpx.Request
+        ) -> Generator[httpx.Request, httpx.Response, None]:
+            yield httpx.Request("GET", token_server.url)
+            yield request
+
+    async with raw_server(hang_up) as token_server:
+        answer = await asked({"/": reply()}, auth=Elsewhere())
+    assert isinstance(answer, Fault)
+    assert answer.reason is Reason.RESET
+    assert answer.detail.startswith(f"127.0.0.1:{token_server.port} closed the connection")
+
+
+# Clients of other kinds.
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"follow_redirects": True},
+        {"base_url": "http://other.test/base/"},
+        {"params": {"p": "1"}},
+        {"cookies": {"c": "1"}},
+        {"mounts": {"all://other.test": httpx.MockTransport(lambda request: httpx.Response(500))}},
+        {"default_encoding": "latin-1"},
+        {"max_redirects": 0},
+    ],
+    ids=names,
+)
+async def test_the_options_of_a_client_leave_the_page_alone(options: dict[str, Any]) -> None:
+    async with raw_server(odd_site) as server, client_of(reads, **options) as client:
+        fetch = HttpxFetch(client)
+        answer = await fetch(Job(server.url + "gzip"))
+        moved = await fetch(Job(server.url + "odd"))
+    assert whole(answer) == PAGE
+    assert isinstance(moved, Response)
+    assert moved.headers["location"] == "javascript:alert(1)"
+
+
+async def test_a_mount_and_a_proxy_of_a_client_are_used() -> None:
+    mounted = httpx.MockTransport(lambda request: httpx.Response(200, text="mounted"))
+    async with client_of(reads, mounts={"http://h.test": mounted}) as client:
+        assert whole(await HttpxFetch(client)(Job("http://h.test/"))) == b"mounted"
+
+    async def proxied(request: Request, stream: trio.abc.Stream) -> None:
+        await stream.send_all(reply(body=f"by the proxy: {request.target}".encode()))
+
+    async with raw_server(proxied) as proxy, client_of(reads, proxy=proxy.url) as client:
+        answer = await HttpxFetch(client)(Job("http://h.test/a"))
+    assert whole(answer) == b"by the proxy: http://h.test/a"
+
+
+async def test_a_proxy_of_a_client_that_refuses_is_to_blame_itself() -> None:
+    async def refuses(request: Request, stream: trio.abc.Stream) -> None:
+        await stream.send_all(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+        await stream.aclose()
+
+    async with raw_server(refuses) as proxy, client_of(proxy=proxy.url) as client:
+        answer = await HttpxFetch(client)(Job("https://h.test/a"))
+    assert isinstance(answer, Fault)
+    assert answer.detail == (
+        "the proxy of the HTTP client did not connect to h.test: 407 Proxy Authentication Required"
+    )
+    assert answer.reason is Reason.PROXY
+
+
+async def test_a_407_is_never_a_page_of_the_site() -> None:
+    site = {"http://h.test/a": reply(407, {"Proxy-Authenticate": "Basic"})}
+    async with raw_server(site) as proxy, client_of(proxy=proxy.url) as client:
+        answer = await HttpxFetch(client)(Job("http://h.test/a"))
+    assert isinstance(answer, Fault)
+    assert (answer.reason, answer.phase) == (Reason.PROXY, Phase.CONNECT)
+
+
+async def test_a_hook_that_changes_the_headers_does_not_change_the_bytes() -> None:
+    async def hides(response: httpx.Response) -> None:
+        await response.aread()
+        del response.headers["Content-Encoding"]
+
+    assert whole(await asked(ODD, hides, target="gzip")) == PAGE
+
+
+async def test_a_hook_may_close_a_response_that_has_no_body() -> None:
+    async def closes(response: httpx.Response) -> None:
+        await response.aclose()
+
+    for target in ("empty", "not-modified"):
+        assert whole(await asked(ODD, closes, target=target)) == b""
+
+
+async def test_cookies_of_the_client_are_no_change_of_cookies() -> None:
+    site = {"/": redirect("/b"), "/b": redirect("/")}
+    async with raw_server(site) as server, client_of(cookies={"a": "b"}) as client:
+        fetch = HttpxFetch(client, cookies=CookieStore())
+        await Crawler([server.url], fetch=fetch, politeness=POLITE).crawl()
+    assert sorted(server.targets) == ["/", "/b"]
+
+
+async def test_a_client_that_its_owner_uses_too_is_the_same_to_both() -> None:
+    site = {"/": reply(body=b"page"), "/a": redirect("/"), "/gone": reply(404, body=b"gone")}
+    async with raw_server(site) as server, client_of(follow_redirects=True) as client:
+        fetch = HttpxFetch(client)
+        results: list[Any] = []
+
+        async def own() -> None:
+            results.append((await client.get(server.url + "a")).text)
+            async with client.stream("GET", server.url + "gone") as response:
+                results.append(await response.aread())
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(fetch, Job(server.url + "a"))
+                nursery.start_soon(own)
+    assert sorted(map(str, results)) == sorted([*["b'gone'"] * 20, *["page"] * 20])
+
+
+async def test_a_crawl_of_an_asgi_app_runs_on_trio() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        body = b"<a href=/b>b</a>" if scope["path"] == "/" else b"leaf"
+        headers = [(b"content-type", b"text/html")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    for hooks in ((), (reads,)):
+        transport = httpx.ASGITransport(app)
+        async with client_of(*hooks, transport=transport) as client:
+            crawler = Crawler(["http://app.test/"], fetch=HttpxFetch(client), politeness=POLITE)
+            async with crawler.outcomes() as outcomes:
+                pages = {o.url: o.body async for o in outcomes if isinstance(o, Page)}
+        assert pages == {"http://app.test/": b"<a href=/b>b</a>", "http://app.test/b": b"leaf"}
+
+
+@pytest.mark.parametrize("hooks", [[], [reads], [reads_and_checks]], ids=names)
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_mock_transport_answers_a_client(is_async: bool, hooks: list[Hook]) -> None:
+    def plain(request: httpx.Request) -> httpx.Response:
+        match request.url.path:
+            case "/gzip":
+                coded = {"Content-Encoding": "gzip"}
+                return httpx.Response(200, headers=coded, content=gzip.compress(PAGE))
+            case "/tiny":
+                coded = {"Content-Encoding": "gzip"}
+                return httpx.Response(200, headers=coded, content=gzip.compress(b"x"))
+            case "/json":
+                return httpx.Response(404, json={"a": 1})
+            case "/short":
+                return httpx.Response(200, headers={"Content-Length": "9"}, content=b"short")
+        return httpx.Response(200, content=PAGE)
+
+    async def handler(request: httpx.Request) -> httpx.Response:
+        await trio.lowlevel.checkpoint()
+        return plain(request)
+
+    transport = httpx.MockTransport(handler if is_async else plain)
+    async with client_of(*hooks, transport=transport) as client:
+        for fetch in (HttpxFetch(client), HttpxFetch(transport)):
+            assert whole(await fetch(Job("http://h.test/"))) == PAGE
+            assert whole(await fetch(Job("http://h.test/gzip"))) == PAGE
+            assert whole(await fetch(Job("http://h.test/tiny"))) == b"x"
+            assert whole(await fetch(Job("http://h.test/json"))) == b'{"a":1}'
+            short = await fetch(Job("http://h.test/short"))
+            assert isinstance(short, Fault)
+            assert short.detail == "5 of 9 bytes of the body came"
+
+
+async def test_a_transport_may_read_its_own_answers_but_not_lose_them() -> None:
+    class Reads(httpx.AsyncBaseTransport):
+        def __init__(self, read: Callable[[httpx.Response], Awaitable[object]]) -> None:
+            self._inner = httpx.AsyncHTTPTransport(verify=TLS)
+            self._read = read
+
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            response = await self._inner.handle_async_request(request)
+            await self._read(response)
+            return response
+
+        async def aclose(self) -> None:
+            await self._inner.aclose()
+
+    async with raw_server(odd_site) as server:
+        for target in ("", "gzip", "chunks", "gone"):
+            url = server.url + target
+            async with client_of() as plain, Reads(reads) as transport:
+                wanted = whole(await HttpxFetch(plain)(Job(url)))
+                assert whole(await HttpxFetch(transport)(Job(url))) == wanted
+            async with client_of(reads, transport=Reads(reads)) as client:
+                assert whole(await HttpxFetch(client)(Job(url))) == wanted
+        for lost in (reads_raw, httpx.Response.aclose):
+            async with Reads(lost) as transport:
+                with pytest.raises(RuntimeError, match="did not keep it"):
+                    await HttpxFetch(transport)(Job(server.url))
+
+
+async def test_respx_answers_a_client_in_a_crawl() -> None:
+    async with respx.mock(base_url="http://h.test") as mocked, client_of(reads) as client:
+        mocked.get("/").respond(html="<a href=/b>b</a><a href=/gone>g</a>")
+        mocked.get("/b").respond(text="leaf")
+        mocked.get("/gone").respond(404, json={"a": 1})
+        mocked.get("/down").mock(side_effect=httpx.ConnectError)
+        fetch = HttpxFetch(client)
+        crawler = Crawler(["http://h.test/"], fetch=fetch, politeness=POLITE)
+        async with crawler.outcomes() as outcomes:
+            pages = {o.url: o.status async for o in outcomes if isinstance(o, Page)}
+        down = await fetch(Job("http://h.test/down"))
+    assert pages == {"http://h.test/": 200, "http://h.test/b": 200, "http://h.test/gone": 404}
+    assert isinstance(down, Fault)
+    assert down.reason is Reason.UNREACHABLE
+    assert down.detail == "h.test cannot be reached: Mock Error"
+
+
+# HTTP/2.
+
+
+@pytest.fixture
+def two_tls(authority: Any) -> ssl.SSLContext:
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(tls)
+    return tls
+
+
+@pytest.mark.parametrize("hook", [reads, reads_half, reads_errors, checks])
+async def test_of_pages_by_http_2_each_has_its_own_bytes(
+    hook: Hook, two_tls: ssl.SSLContext, client_tls: ssl.SSLContext
+) -> None:
+    site = {f"/{n}": two.answer(named(n), 404 if n % 5 == 0 else 200) for n in range(60)}
+    found: dict[int, Answer] = {}
+    async with (
+        two.two_server(site, two_tls) as server,
+        client_of(hook, http2=True, verify=client_tls) as client,
+    ):
+        fetch = HttpxFetch(client)
+
+        async def ask(number: int) -> None:
+            found[number] = await fetch(Job(f"https://127.0.0.1:{server.port}/{number}"))
+
+        async with trio.open_nursery() as nursery:
+            for number in range(60):
+                nursery.start_soon(ask, number)
+    for number, answer in found.items():
+        empty = hook is checks and number % 5 == 0
+        assert whole(answer) == (b"" if empty else named(number)), number
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize("hooks", [[], [reads], [reads_half]], ids=names)
+async def test_bodies_by_http_2_that_are_left_do_not_stall_the_connection(
+    hooks: list[Hook], two_tls: ssl.SSLContext, client_tls: ssl.SSLContext
+) -> None:
+    # The window of the connection is 16 MiB.
+    site = {"/": two.answer(bytes(2**20))}
+    async with (
+        two.two_server(site, two_tls) as server,
+        client_of(*hooks, http2=True, verify=client_tls) as client,
+    ):
+        fetch = HttpxFetch(client, max_bytes=10_000, timeout=5)
+        for _ in range(20):
+            assert len(whole(await fetch(Job(two_url(server))))) == 10_000
+    assert server.connections == 1
+
+
+def two_url(server: two.Server) -> str:
+    return f"https://127.0.0.1:{server.port}/"
+
+
+async def goes_wrong(
+    site: Any, two_tls: ssl.SSLContext, client_tls: ssl.SSLContext, *hooks: Hook
+) -> Fault:
+    """Return the fault of a request by HTTP/2."""
+    async with (
+        two.two_server({"/": site}, two_tls) as server,
+        client_of(*hooks, http2=True, verify=client_tls) as client,
+    ):
+        answer = await HttpxFetch(client)(Job(two_url(server)))
+    assert isinstance(answer, Fault), answer
+    assert not re.search(r"[<>\[\]]|Error:|0x|\w+\.\w+\(|b'|: $", answer.detail), answer.detail
+    return answer
+
+
+@pytest.mark.parametrize("code", [*range(14), 14, 99, 2**31])
+async def test_a_stream_that_is_reset_says_the_code_by_its_name(
+    code: int, two_tls: ssl.SSLContext, client_tls: ssl.SSLContext
+) -> None:
+    async def resets(talk: two.Talk, stream: int) -> None:
+        talk.machine.reset_stream(stream, code)
+        await talk.flush()
+
+    answer = await goes_wrong(resets, two_tls, client_tls)
+    assert answer.reason is Reason.RESET
+    server, _, name = answer.detail.partition(" reset the stream: ")
+    assert server.startswith("127.0.0.1:")
+    assert name == (h2.errors.ErrorCodes(code).name if code < 14 else f"error code {code}")
+
+
+@pytest.mark.parametrize("hooks", [[], [reads]], ids=names)
+async def test_a_body_by_http_2_of_another_length_is_incomplete(
+    hooks: list[Hook], two_tls: ssl.SSLContext, client_tls: ssl.SSLContext
+) -> None:
+    short = two.answer(b"x" * 37, 200, [("content-length", "9999")])
+    answer = await goes_wrong(short, two_tls, client_tls, *hooks)
+    assert (answer.reason, answer.detail) == (
+        Reason.INCOMPLETE,
+        "37 of 9999 bytes of the body came",
+    )
+
+
+@pytest.mark.parametrize("code", [0, 1, 11])
+async def test_a_connection_that_is_ended_says_the_code_by_its_name(
+    code: int, two_tls: ssl.SSLContext, client_tls: ssl.SSLContext
+) -> None:
+    async def ends(talk: two.Talk, stream: int) -> None:
+        talk.machine.close_connection(code, last_stream_id=stream)
+        await talk.flush()
+
+    answer = await goes_wrong(ends, two_tls, client_tls)
+    assert answer.reason is Reason.RESET
+    name = f": {h2.errors.ErrorCodes(code).name}" if code else ""
+    assert answer.detail.endswith(f" closed the connection before it had answered{name}")
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"\x00\x00\x04\x00\x00\x00\x00\x00\x00page",
+        b"\x00\x00\x04\x01\x04\x00\x00\x00\x01\xff\xff\xff\xff",
+        b"\x00\x00\x04\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00",
+        b"\x00\x00\x05\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    ],
+)
+async def test_a_frame_that_is_not_allowed_is_told_in_words(
+    frame: bytes, two_tls: ssl.SSLContext, client_tls: ssl.SSLContext
+) -> None:
+    async def sends(talk: two.Talk, stream: int) -> None:
+        await talk.stream.send_all(frame)
+        await talk.stream.aclose()
+
+    answer = await goes_wrong(sends, two_tls, client_tls)
+    assert answer.reason is Reason.RESET
+
+
+# The client's own limits.
+
+
+TIMEOUTS = [
+    ("connect", Reason.CONNECT_TIMEOUT, "h.test had not accepted a connection"),
+    ("read", Reason.TIMEOUT, "h.test had not answered"),
+    ("write", Reason.TIMEOUT, "the request had not been sent to h.test"),
+    (
+        "pool",
+        Reason.NO_SOCKETS,
+        "h.test was not asked, since all its connections are in use: use fewer workers, or give "
+        "it more (httpx.Limits)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "reason", "state"), TIMEOUTS)
+async def test_a_timeout_of_the_client_is_said_to_be_its_own(
+    name: str, reason: Reason, state: str
+) -> None:
+    error = getattr(httpx, f"{name.capitalize()}Timeout")
+
+    def late(request: httpx.Request) -> httpx.Response:
+        raise error("")
+
+    transport = httpx.MockTransport(late)
+    timeout = httpx.Timeout(None, **{name: 2.5})
+    async with client_of(transport=transport, timeout=timeout) as client:
+        timed = await HttpxFetch(client)(Job("http://h.test/"))
+    bare = await HttpxFetch(transport)(Job("http://h.test/"))
+    for answer, length in ((timed, " of 2.5 seconds"), (bare, "")):
+        assert isinstance(answer, Fault)
+        assert answer.reason is reason
+        said = f"the HTTP client's own {name} timeout{length} was over: {state}"
+        assert answer.detail == said
+
+
+async def test_a_read_timeout_in_a_body_says_how_much_of_it_had_come() -> None:
+    async def stalls(request: Request, stream: trio.abc.Stream) -> None:
+        await stream.send_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npage")
+        await trio.sleep_forever()
+
+    for hooks in ((), (reads,)):
+        answer = await asked(stalls, *hooks, timeout=0.05)
+        assert isinstance(answer, Fault)
+        assert answer.reason is Reason.TIMEOUT
+        assert re.fullmatch(
+            r"the HTTP client's own read timeout of 0\.05 seconds was over: "
+            r"no more than 4 bytes of the body had come from 127\.0\.0\.1:\d+",
+            answer.detail,
+        )
+
+
+async def test_a_client_without_a_free_connection_does_not_blame_its_server() -> None:
+    async def slow(request: Request, stream: trio.abc.Stream) -> None:
+        await trio.sleep_forever()
+
+    limits = httpx.Limits(max_connections=1)
+    timeout = httpx.Timeout(5, pool=0.02, read=0.1)
+    async with (
+        raw_server(slow) as server,
+        client_of(limits=limits, timeout=timeout) as client,
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(HttpxFetch(client), Job(server.url))
+        await trio.testing.wait_all_tasks_blocked()
+        answer = await HttpxFetch(client)(Job(server.url))
+    assert isinstance(answer, Fault)
+    assert answer.reason is Reason.NO_SOCKETS
+    assert "own pool timeout of 0.02 seconds was over" in answer.detail
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        httpx.ConnectError,
+        httpx.ReadError,
+        httpx.RemoteProtocolError,
+        httpx.LocalProtocolError,
+        httpx.ProxyError,
+        httpx.UnsupportedProtocol,
+        httpx.TimeoutException,
+        httpx.CloseError,
+    ],
+)
+async def test_an_error_without_a_text_leaves_no_empty_sentence(error: type[Exception]) -> None:
+    for text in ("", " ", "\n"):
+
+        def fails(request: httpx.Request, text: str = text) -> httpx.Response:
+            raise error(text)
+
+        answer = await HttpxFetch(httpx.MockTransport(fails))(Job("http://h.test/"))
+        assert isinstance(answer, Fault)
+        assert re.search(r"[a-z]$", answer.detail), answer.detail
+        assert "Error" not in answer.detail
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/9\r\n\r\n",
+        b"\x16\x03\x01",
+        b"HTTP/1.1 200 OK\r\nbad header\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 30_000,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: rot13\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 101 Switching\r\n\r\n",
+    ],
+)
+async def test_what_is_not_http_1_1_is_told_without_an_object_of_python(head: bytes) -> None:
+    async def odd(request: Request, stream: trio.abc.Stream) -> None:
+        await stream.send_all(head)
+        await stream.aclose()
+
+    answer = await asked(odd)
+    assert isinstance(answer, Fault)
+    assert not re.search(r"bytearray|<\w|Error|\.\w+\(|role=|: $", answer.detail), answer.detail
+
+
+async def test_a_crawl_with_the_hook_of_the_documentation_of_httpx_ends_whole() -> None:
+    links = [f"/{n}" for n in range(40)]
+    site = {"/": html(*links), **{f"/{n}": html(f"/{n}/gone", title=f"{n}") for n in range(40)}}
+    async with raw_server(site) as server, client_of(reads_and_checks) as client:
+        crawler = Crawler([server.url], fetch=HttpxFetch(client), politeness=POLITE)
+        async with crawler.outcomes() as outcomes:
+            pages = [o async for o in outcomes if isinstance(o, Page)]
+    assert sorted(page.status for page in pages) == [200] * 41 + [404] * 40
+    for page in pages:
+        name = page.url.removeprefix(server.url)
+        assert page.status == 404 or (page.title or "") == name

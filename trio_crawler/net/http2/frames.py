@@ -1,0 +1,110 @@
+"""Split what a server sends into frames, within bounds, before h2 gets to see them.
+
+h2 raises an error for the connection as a whole: it does not tell the stream that caused it, and
+after a GOAWAY it refuses the frames of streams that may still end.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+FRAME_BYTES = 16 * 1024
+"""The most bytes of a frame, without its header; a server may send more only if it is allowed."""
+
+BLOCK_BYTES = 128 * 1024
+"""The most bytes of a header block, compressed: a HEADERS frame and those that continue it."""
+
+HEADER_BYTES = 9
+"""The bytes of the header of a frame."""
+
+_NUMBER = 0x7FFFFFFF
+_PADDED = 0x8
+
+
+class Kind(IntEnum):
+    """The types of frames that this package looks at (RFC 9113, 6)."""
+
+    DATA = 0
+    HEADERS = 1
+    RST_STREAM = 3
+    GOAWAY = 7
+    WINDOW_UPDATE = 8
+    CONTINUATION = 9
+
+
+class Frame(NamedTuple):
+    """One frame: `whole` has its header too, `size` is the length of its payload."""
+
+    kind: int
+    flags: int
+    stream: int
+    size: int
+    whole: bytes
+
+    @property
+    def ends_stream(self) -> bool:
+        """Whether a DATA or HEADERS frame is the last one of its stream."""
+        return bool(self.flags & 0x1)
+
+    @property
+    def data_size(self) -> int:
+        """The number of bytes in a DATA frame that are not padding; below 0 if it is malformed."""
+        if not self.flags & _PADDED:
+            return self.size
+        return self.size - 1 - self.whole[HEADER_BYTES] if self.size else -1
+
+
+class FrameError(Exception):
+    """A frame that ends the connection; `stream` is the number of its stream."""
+
+    def __init__(self, why: str, stream: int) -> None:
+        super().__init__(why)
+        self.stream = stream
+
+
+class FrameReader:
+    """The bytes that have arrived, frame by frame."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._start = 0
+        self._block = 0
+
+    def add(self, data: bytes) -> None:
+        """Append bytes that have arrived."""
+        self._buffer = self._buffer[self._start :] + data
+        self._start = 0
+
+    def next(self) -> Frame | None:
+        """Remove and return the next frame, None if it is not complete. Raises FrameError."""
+        buffer, start = self._buffer, self._start
+        if len(buffer) - start < HEADER_BYTES:
+            return None
+        size = int.from_bytes(buffer[start : start + 3])
+        kind, flags = buffer[start + 3], buffer[start + 4]
+        stream = int.from_bytes(buffer[start + 5 : start + 9]) & _NUMBER
+        if size > FRAME_BYTES:
+            raise FrameError(f"a frame has {size} bytes; {FRAME_BYTES} are the limit", stream)
+        after = start + HEADER_BYTES + size
+        if after > len(buffer):
+            return None
+        self._start = after
+        if kind in (Kind.HEADERS, Kind.CONTINUATION):
+            self._block = size if kind == Kind.HEADERS else self._block + size
+            if self._block > BLOCK_BYTES:
+                raise FrameError(f"a header block has more than {BLOCK_BYTES} bytes", stream)
+        return Frame(kind, flags, stream, size, buffer[start:after])
+
+
+def goaway(frame: Frame) -> tuple[int, int]:
+    """Return the last stream that a GOAWAY frame lets end, and its error code (RFC 9113, 6.8)."""
+    if frame.size < 8 or frame.stream:
+        raise FrameError("a GOAWAY frame is malformed", 0)
+    payload = frame.whole[HEADER_BYTES:]
+    return int.from_bytes(payload[:4]) & _NUMBER, int.from_bytes(payload[4:8])
+
+
+def window_update(size: int) -> bytes:
+    """Return a frame that adds `size` bytes to the window of the connection (RFC 9113, 6.9)."""
+    return b"\0\0\x04\x08\0\0\0\0\0" + size.to_bytes(4)

@@ -1,0 +1,257 @@
+"""Send requests by HTTP/2 to servers that support it, and all others by the wire."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import trio
+
+from trio_crawler.model import Phase, Reason
+from trio_crawler.net.connection import Connection, Origin
+from trio_crawler.net.errors import FetchError, connection_lost
+from trio_crawler.net.head import Head
+from trio_crawler.net.http2.connection import MAX_STREAMS, Http2Connection
+from trio_crawler.net.http2.message import block_of
+from trio_crawler.net.http2.stream import Http2Stream
+from trio_crawler.net.pool import Pool
+from trio_crawler.net.progress import Progress
+from trio_crawler.net.statistics import WireStatistics
+from trio_crawler.net.stream import Stream
+from trio_crawler.net.wire import FRAMING_BYTES, Wire
+
+MAX_IDLE = 100
+"""The most idle connections."""
+
+KEEPALIVE = 30.0
+"""The most seconds for which an idle connection is kept."""
+
+MAX_ORIGINS = 10_000
+"""The most origins that are recorded as being without HTTP/2."""
+
+ALONE_AFTER = 2
+"""A request that was sent again so often, because of others, gets a connection for itself."""
+
+_PROTOCOLS = ("h2", "http/1.1")
+
+
+class _Site:
+    """The connections to one origin that are in use, and those that are being opened."""
+
+    def __init__(self) -> None:
+        self.active: list[Http2Connection] = []
+        self.opening = 0
+        self.waiting = 0
+        self.lot = trio.lowlevel.ParkingLot()
+        # What the server has shown: requests for one connection, at once and together.
+        self.room = MAX_STREAMS
+        self.most: int | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request uses or wants a connection."""
+        return bool(self.active or self.waiting)
+
+    def has_enough(self) -> bool:
+        """Whether the connections that are being opened will do for all who wait for one."""
+        most = self.room if self.most is None else min(self.room, self.most)
+        return self.opening * most >= self.waiting
+
+
+class Http2Wire:
+    """A wire that chooses HTTP/2 for https where the server does (ALPN, RFC 9113, 3.2).
+
+    The other requests go over `wire`, which `aclose` closes too. Requests to one origin share a
+    connection. One that the server did not process is not a fault: `ask` raises AskAgain.
+    """
+
+    def __init__(self, wire: Wire, *, max_idle: int = MAX_IDLE) -> None:
+        self.wire = wire
+        self._sites: dict[Origin, _Site] = {}
+        self._pool: Pool[Http2Connection] = Pool(max_idle, KEEPALIVE, self._close)
+        self._carriers: dict[Http2Stream, Http2Connection] = {}
+        self._without: dict[Origin, None] = {}
+        self._made = self._reused = self._retried = 0
+        self._bytes_in = self._bytes_out = 0
+        self._closed = False
+
+    def __repr__(self) -> str:
+        busy = sum(len(site.active) for site in self._sites.values())
+        return f"<Http2Wire: {busy} connections busy, {len(self._pool)} idle, {self.wire!r}>"
+
+    async def ask(
+        self, origin: Origin, request: bytes, progress: Progress, max_bytes: int
+    ) -> tuple[Http2Stream | Connection, Head]:
+        """Send the bytes of a GET request in HTTP/1.1 form; return its source and its head.
+
+        The caller passes the source to `release`. Raises FetchError, AskAgain, and RuntimeError
+        after `aclose`.
+        """
+        if self._closed:
+            raise RuntimeError("this Http2Wire is closed: make another one")
+        self._retried += bool(progress.repeats)
+        if origin[0] != "https" or progress.http1 or origin in self._without:
+            return await self.wire.ask(origin, request, progress, max_bytes)
+        found = await self._ready(origin, progress)
+        if not isinstance(found, Http2Connection):
+            return await self.wire.ask(origin, request, progress, max_bytes, stream=found)
+        self._reused += found.started > 0
+        stream = found.begin(block_of(request), progress, max_bytes + FRAMING_BYTES)
+        self._carriers[stream] = found
+        if progress.turn is not None:
+            progress.turn.start()
+        try:
+            return stream, await stream.answer()
+        except BaseException:
+            self.release(stream)
+            raise
+
+    def release(self, source: Http2Stream | Connection) -> None:
+        """Keep the connection of a response; what was not read of it is refused."""
+        if isinstance(source, Connection):
+            self.wire.release(source)
+            return
+        connection = self._carriers.pop(source)
+        connection.end(source)
+        self._put_back(connection)
+
+    def statistics(self) -> WireStatistics:
+        """Return the counts of connections and bytes, with those of the wire."""
+        wire = self.wire.statistics()
+        active = [each for site in self._sites.values() for each in site.active]
+        alive = [*active, *self._pool]
+        return replace(
+            wire,
+            open=wire.open + len(alive),
+            idle=wire.idle + len(self._pool),
+            made=wire.made + self._made,
+            reused=wire.reused + self._reused,
+            retried=wire.retried + self._retried,
+            bytes_in=wire.bytes_in + self._bytes_in + sum(each.stream.received for each in alive),
+            bytes_out=wire.bytes_out + self._bytes_out + sum(each.stream.sent for each in alive),
+        )
+
+    async def aclose(self) -> None:
+        """Close every connection, also those of requests in flight, and the wire."""
+        self._closed = True
+        for site in self._sites.values():
+            for connection in site.active:
+                self._close(connection)
+            site.active.clear()
+        while self._pool.drop_oldest():
+            pass
+        await self.wire.aclose()
+
+    async def _ready(self, origin: Origin, progress: Progress) -> Http2Connection | Stream | None:
+        """Return a connection on which a request may begin at this moment.
+
+        For a server without HTTP/2 return a new stream to it, or None.
+        """
+        alone = progress.repeats >= ALONE_AFTER
+        while True:
+            connection = await self._connection(origin, progress, alone)
+            if not isinstance(connection, Http2Connection):
+                return connection
+            if progress.may_start:
+                connection.alone = alone
+                return connection
+            # Others may use it meanwhile, or the server may end it: it is looked for again.
+            self._put_back(connection)
+            await progress.wait_for_turn()
+
+    async def _connection(
+        self, origin: Origin, progress: Progress, alone: bool
+    ) -> Http2Connection | Stream | None:
+        site = self._site(origin)
+        site.waiting += 1
+        try:
+            while (connection := self._found(origin, site, alone)) is None:
+                if origin in self._without:
+                    return None
+                if self._closed:
+                    raise _ended(progress)
+                if alone or not site.has_enough():
+                    return await self._opened(origin, site, progress)
+                progress.phase = Phase.CONNECT
+                await site.lot.park()
+        finally:
+            site.waiting -= 1
+        return connection
+
+    def _site(self, origin: Origin) -> _Site:
+        if origin not in self._sites:
+            if len(self._sites) >= MAX_ORIGINS:
+                self._sites = {key: site for key, site in self._sites.items() if site.is_busy}
+            self._sites[origin] = _Site()
+        return self._sites[origin]
+
+    def _found(self, origin: Origin, site: _Site, alone: bool) -> Http2Connection | None:
+        for connection in () if alone else site.active:
+            if connection.room > 0:
+                return connection
+        idle = self._pool.pop(origin)
+        if idle is not None:
+            site.active.append(idle)
+        return idle
+
+    async def _opened(
+        self, origin: Origin, site: _Site, progress: Progress
+    ) -> Http2Connection | Stream:
+        site.opening += 1
+        try:
+            stream = await self._open(origin, progress)
+        finally:
+            site.opening -= 1
+            site.lot.unpark_all()
+        if self._closed:
+            stream.close()
+            raise _ended(progress)
+        if stream.protocol != "h2":
+            self._without[origin] = None
+            if len(self._without) > MAX_ORIGINS:
+                del self._without[next(iter(self._without))]
+            return stream
+        self._made += 1
+        connection = Http2Connection(origin, stream, progress.server)
+        connection.most = site.most
+        site.active.append(connection)
+        return connection
+
+    async def _open(self, origin: Origin, progress: Progress) -> Stream:
+        while True:
+            try:
+                return await self.wire.open(origin, progress, _PROTOCOLS)
+            except FetchError as error:
+                # Close an idle connection, to free its file descriptor for this one.
+                if error.fault.reason is not Reason.NO_SOCKETS or not self._pool.drop_oldest():
+                    raise
+
+    def _put_back(self, connection: Http2Connection) -> None:
+        """Learn what a connection has shown; keep it for other requests if it has none now."""
+        site = self._sites.get(connection.origin)
+        if site is None or connection not in site.active:
+            # `aclose` has closed it already.
+            return
+        site.room = connection.allowed
+        if connection.ending and connection.most is not None:
+            site.most = connection.most
+        if connection.in_flight:
+            return
+        site.active.remove(connection)
+        connection.alone = False
+        if connection.closed or connection.ending:
+            self._close(connection)
+            return
+        if connection.room <= 0:
+            # The server lets it live beyond the number after which it ended another one.
+            site.most = connection.most = None
+        self._pool.push(connection)
+
+    def _close(self, connection: Http2Connection) -> None:
+        self._bytes_in += connection.stream.received
+        self._bytes_out += connection.stream.sent
+        connection.close()
+
+
+def _ended(progress: Progress) -> FetchError:
+    """Return the error for a request that was waiting for a connection when all were closed."""
+    return FetchError(Reason.RESET, connection_lost(progress.server, None), Phase.CONNECT)

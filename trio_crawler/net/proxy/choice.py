@@ -1,0 +1,154 @@
+"""The choice of a proxy for an origin."""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from dataclasses import dataclass, field
+
+import httpx
+
+from trio_crawler.arguments import ArgumentError
+from trio_crawler.net.connection import Origin
+from trio_crawler.net.proxy.bypass import Bypass
+from trio_crawler.net.resolve import server_name
+
+_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
+# RFC 1929, 2: each is preceded by its length, in one byte.
+_MAX_LOGIN = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """A proxy: `scheme` is http, https, socks5 or socks5h; `host` is without brackets.
+
+    A proxy without credentials has an empty user and password. `source` is the option or the
+    variable that names it.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    user: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    source: str = field(default="--proxy", compare=False)
+
+    @property
+    def label(self) -> str:
+        """The name of the proxy in messages: "the proxy p.test:3128"."""
+        return f"the proxy {server_name(self.host, self.port)}"
+
+    @property
+    def is_socks(self) -> bool:
+        """Whether it speaks SOCKS5 and not HTTP."""
+        return self.scheme.startswith("socks")
+
+    @property
+    def has_login(self) -> bool:
+        """Whether it has a user or a password."""
+        return bool(self.user or self.password)
+
+    def authorization(self) -> bytes:
+        """Return the line of a request that has the credentials (RFC 7617); empty without any."""
+        if not self.has_login:
+            return b""
+        login = b64encode(f"{self.user}:{self.password}".encode())
+        return b"Proxy-Authorization: Basic %b\r\n" % login
+
+
+class Proxies:
+    """The choice of a proxy: `proxy` for all origins, or one of the environment with `trust_env`.
+
+    The environment names proxies in HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, in lower or upper case;
+    lower case comes first, and an empty value names none. HTTP_PROXY does not count in a CGI
+    program, where a client can set it. For NO_PROXY see `Bypass`. It is read once.
+
+    Raises TypeError or ValueError, naming the argument or variable, for an invalid proxy.
+    """
+
+    def __init__(self, proxy: str | httpx.URL | None = None, *, trust_env: bool = False) -> None:
+        if proxy is not None and trust_env:
+            raise ValueError("proxy and trust_env exclude each other: give one of them")
+        self._named: dict[str, Proxy] = {}
+        self._bypass: Bypass | None = None
+        if proxy is not None:
+            # The value may have a password, so it is not shown.
+            if not isinstance(proxy, str | httpx.URL):
+                kind = type(proxy).__name__
+                raise TypeError(f"proxy must be a URL as a str or httpx.URL, not {kind}")
+            self._named = {"all": _parsed("proxy", str(proxy), whole=True)}
+        elif trust_env:
+            self._named = _of_environment()
+            self._bypass = Bypass(_variable("no_proxy")[1])
+
+    def __call__(self, origin: Origin) -> Proxy | None:
+        """Return the proxy for an origin, or None."""
+        scheme, host, port = origin
+        if self._bypass is not None and self._bypass(host, port):
+            return None
+        return self._named.get(scheme) or self._named.get("all")
+
+
+def _of_environment() -> dict[str, Proxy]:
+    """Return the proxies of the environment, by scheme; http:// may be left out, as in curl."""
+    found = {scheme: _variable(f"{scheme}_proxy") for scheme in ("http", "https", "all")}
+    return {
+        scheme: _parsed(name, url if "://" in url else f"http://{url}")
+        for scheme, (name, url) in found.items()
+        if url
+    }
+
+
+def _variable(name: str) -> tuple[str, str]:
+    """Return the name of a variable, in the case in which it is set, and its value."""
+    upper = name.upper()
+    if name not in os.environ and upper in os.environ:
+        is_header = name == "http_proxy" and "REQUEST_METHOD" in os.environ
+        return upper, "" if is_header else os.environ[upper].strip()
+    return name, os.environ.get(name, "").strip()
+
+
+def _parsed(name: str, url: str, *, whole: bool = False) -> Proxy:
+    """Return the proxy that a URL names. Raises ArgumentError if it is invalid.
+
+    Only a proxy of the environment may have a path, which has no effect.
+    """
+    try:
+        parsed = httpx.URL(url)
+        if whole and (parsed.raw_path != b"/" or parsed.fragment):
+            raise ValueError("a path, a query or a fragment")
+        return _proxy(parsed, "--proxy" if name == "proxy" else name)
+    except (ValueError, httpx.InvalidURL):
+        wanted = "a URL such as http://127.0.0.1:3128"
+        hidden = "the given one is not shown, as it may hold a password"
+        raise ArgumentError(name, f" must be {wanted}; {hidden}") from None
+
+
+def _proxy(url: httpx.URL, source: str) -> Proxy:
+    """Return the proxy of a URL. Raises ValueError."""
+    if url.scheme not in _PORTS:
+        raise ValueError("not a scheme of proxies")
+    # httpx decodes the name only at this access; UnicodeError is a ValueError.
+    labels = url.host.removesuffix(".").split(".")
+    # A character that no host has is escaped by httpx.
+    escaped = "%" in url.host or not url.raw_host.isascii()
+    if escaped or not all(0 < len(label) < 64 for label in labels):
+        raise ValueError("not the name of a host")
+    port = _PORTS[url.scheme] if url.port is None else url.port
+    # httpx leaves out a port that is the usual one of its scheme, and no other.
+    if not 0 < port <= 65535:
+        raise ValueError("not a port")
+    host = url.raw_host.decode("ascii")
+    proxy = Proxy(url.scheme, host, port, url.username, url.password, source)
+    _check_login(proxy)
+    return proxy
+
+
+def _check_login(proxy: Proxy) -> None:
+    """Raise ValueError for credentials that cannot be sent (RFC 7617, 2; RFC 1929, 2)."""
+    login = (proxy.user, proxy.password)
+    if proxy.is_socks:
+        if proxy.has_login and not all(0 < len(each.encode()) <= _MAX_LOGIN for each in login):
+            raise ValueError("a user or a password with no or too many bytes")
+    elif ":" in proxy.user or not all(each.isprintable() for each in login):
+        raise ValueError("a user with a colon, or a control character")
