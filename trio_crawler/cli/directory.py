@@ -21,8 +21,9 @@ from trio_crawler import (
 )
 from trio_crawler.cli.build import Plan
 from trio_crawler.cli.declaration import declared, requested
-from trio_crawler.cli.options import CrawlOptions, SharedOptions
+from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
+from trio_crawler.cli.shared_options import SharedOptions
 from trio_crawler.cli.sink import is_plain
 from trio_crawler.report import Report, to_jsonl
 from trio_crawler.store import Stream

@@ -9,7 +9,8 @@ from contextlib import suppress
 import click
 
 from trio_crawler.cli.declaration import Output, requested
-from trio_crawler.cli.options import CrawlOptions, SharedOptions
+from trio_crawler.cli.options import CrawlOptions
+from trio_crawler.cli.shared_options import SharedOptions
 
 STANDARD_OUTPUT = "-"
 
