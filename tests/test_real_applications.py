@@ -21,7 +21,6 @@ def at() -> Iterator[Path]:
         yield path
 
 
-@pytest.mark.xfail(reason="every file of every commit is as good as a commit", strict=False)
 async def test_every_commit_of_cgit_comes_before_its_trees_are_exhausted(at: Path) -> None:
     with cgit(at, commits=120) as site:
         crawl = await crawled(site.url, most=1_200, nofollow=False)
@@ -41,7 +40,6 @@ async def test_dokuwiki_is_found_whole_and_asked_for_little_else(at: Path) -> No
     assert site.found(crawl.outcomes) == site.content
 
 
-@pytest.mark.xfail(reason="the media manager has thousands of URLs", strict=False)
 async def test_dokuwiki_ends_by_itself_where_nofollow_is_ignored(at: Path) -> None:
     with dokuwiki(at, pages=60) as site:
         crawl = await crawled(site.url, most=1_000, nofollow=False)

@@ -73,12 +73,15 @@ class _Parameter:
 class Shape:
     """The URLs of one family with the same parameters."""
 
-    __slots__ = ("_is_number", "_parameters")
+    __slots__ = ("_is_number", "_parameters", "leads_nowhere")
 
     def __init__(self, parameters: tuple[_Parameter, ...], *, is_number: bool = False) -> None:
         self._parameters = parameters
-        # As `?id=5` and `?page=5` do, it counts pages. The pattern of the URL has its own bounds.
+        # As in `?id=5` or `?page=5`, it counts pages: a list that may go on, so it comes early,
+        # and is never left out. The pattern of the URL has bounds of its own.
         self._is_number = is_number
+        # Whether its last page was no HTML, such as a download: it may wait, but is not left out.
+        self.leads_nowhere = False
 
     @property
     def size(self) -> int:
@@ -87,12 +90,15 @@ class Shape:
 
     @property
     def standing(self) -> Standing:
-        """The standing of the worst parameter; one number alone may be poor, but never out."""
+        """The standing of the worst parameter; one number alone is good or poor."""
         found = max((each.standing for each in self._parameters), default=Standing.UNPROVEN)
-        return min(found, Standing.POOR) if self._is_number else found
+        if self._is_number:
+            found = Standing.GOOD if found < Standing.POOR else Standing.POOR
+        return max(found, Standing.POOR) if self.leads_nowhere else found
 
     def record(self, *, news: bool, weight: float) -> None:
         """Record a page; one without news counts against the parameters that brought none."""
+        self.leads_nowhere = False
         if news:
             for each in self._parameters:
                 each.news += 1
@@ -160,6 +166,12 @@ class Queries:
         shape.record(news=news, weight=1.0 if news else self._weight(url, new))
         # Other shapes have some of these parameters.
         self.version += shape.standing is not before or news
+
+    def record_leaf(self, url: str) -> None:
+        """Record that the answer for a URL with a query is no HTML: it leads nowhere."""
+        shape = self.shape(url)
+        self.version += not shape.leads_nowhere
+        shape.leads_nowhere = True
 
     def _weight(self, url: str, new: Iterable[str]) -> float:
         """Return how much a page without news counts: less if it is part of a chain."""
