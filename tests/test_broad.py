@@ -34,14 +34,17 @@ from trio_crawler import (
 BUSY_LOST = 0.02
 """The part of the pages of busy hosts that may end as 429 or 503, their tries used up."""
 
+NEVER = 10_000
+"""Seconds after which a crawl is taken for one that does not end."""
+
 
 @dataclass(frozen=True)
 class Case:
     """A web, and what is promised of its crawl.
 
-    The last page comes `over` times the bound after the start or sooner, and the crawl is over
-    after `ends` seconds. Of the hosts 99 % are asked `wait` seconds after a page has led there, and
-    all after `longest` seconds.
+    The last page comes `over` times the bound after the start, or sooner, and the crawl is over
+    after `ends` seconds. Of the hosts 99 % are asked `wait` seconds after a page has led there,
+    and all after `longest` seconds.
     """
 
     hosts: int
@@ -104,12 +107,11 @@ async def crawl(web: BroadWeb, workers: int, traps: Traps | None = None) -> Craw
     """Crawl a web to its end."""
     found = Crawled(web, BroadFetch(web))
     traps = Traps.off() if traps is None else traps
-    crawler = Crawler(
-        web.seeds, scope=everything, fetch=found.fetch, workers=workers, traps=traps
-    )
+    crawler = Crawler(web.seeds, scope=everything, fetch=found.fetch, workers=workers, traps=traps)
     began = trio.current_time()
-    async with crawler.outcomes() as outcomes:
-        found.outcomes = [_without_body(outcome) async for outcome in outcomes]
+    with trio.fail_after(NEVER):
+        async with crawler.outcomes() as outcomes:
+            found.outcomes = [_without_body(outcome) async for outcome in outcomes]
     found.seconds = trio.current_time() - began
     found.totals = crawler.statistics()
     return found

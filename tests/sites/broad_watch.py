@@ -1,4 +1,4 @@
-"""What the servers of a broad web see of a crawler: how many requests, when, and too early ones."""
+"""What the servers of a broad web see of a crawler: its requests, and those they should not."""
 
 from __future__ import annotations
 
@@ -103,14 +103,17 @@ class Watch:
     def _judge(self, seen: _Seen, name: str, path: str, url: str, now: float) -> None:
         if seen.in_flight > self.per_host:
             self._note("more at once", url, now, seen.in_flight)
+        host = self.web.host(name)
         known = now > seen.asked + self.slack
-        if known and seen.last + seen.delay > now + self.slack:
+        # The robots.txt that a redirect of another origin leads to says nothing of this one, which
+        # is asked again for its own sake.
+        hop = path == ROBOTS and (host.secure or host.twin)
+        if known and not hop and seen.last + seen.delay > now + self.slack:
             self._note("crawl-delay", url, now, seen.last + seen.delay - now)
         if known and seen.held > now + self.slack:
             self._note("Retry-After", url, now, seen.held - now)
         if path.startswith("/private/") or "?" in path:
             self._note("disallowed", url, now, 1)
-        host = self.web.host(name)
         closed = host.file in (File.BROKEN, File.CLOSED) and host.kind is not Kind.MOVED
         if closed and path != ROBOTS:
             self._note("disallowed", url, now, 1)
