@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import trio
 from sites.broad import DEAD, SERVED, BroadWeb, File, Kind, parts
-from sites.broad_fetch import BroadFetch
+from sites.broad_fetch import BroadFetch, lookup_fault
 from sites.webs import everything
 from trio.testing import MockClock
 
@@ -68,11 +68,12 @@ SMALL_ILL = Case(150, 20, over=2.2, ends=700, wait=20, longest=40, **ILL)
 LARGE = Case(3_000, 200, over=1.9, ends=700, wait=15, longest=100)
 LARGE_ILL = Case(3_000, 200, over=3.4, ends=700, wait=40, longest=180, **ILL)
 
+slow = pytest.mark.slow
 CASES = [
     pytest.param(SMALL, id="small"),
     pytest.param(SMALL_ILL, id="small, ill"),
-    pytest.param(LARGE, id="large", marks=pytest.mark.slow),
-    pytest.param(LARGE_ILL, id="large, ill", marks=pytest.mark.slow),
+    pytest.param(LARGE, id="large", marks=slow),
+    pytest.param(LARGE_ILL, id="large, ill", marks=slow),
 ]
 of_each_web = pytest.mark.parametrize("case", CASES)
 
@@ -161,13 +162,17 @@ def test_a_dead_host_ends_as_failures_that_say_why(case):
     run = crawled(case)
     dead = [one for one in run.outcomes if run.host_of(one) in DEAD]
     by_kind: dict[Kind, set[Reason]] = {kind: set() for kind in DEAD}
+    named: dict[Kind, set[Reason]] = {}
+    for host in run.web.hosts:
+        if failing := run.web.failing_lookup(host.name):
+            named[host.kind] = {lookup_fault(host.name, failing).reason}
     for one in dead:
         if isinstance(one, Failure):
             by_kind[run.host_of(one)].add(one.reason)
     assert not [one for one in dead if isinstance(one, Page | Skipped)]
     assert by_kind.pop(Kind.REFUSED) == {Reason.CONNECTION_REFUSED}
     assert by_kind.pop(Kind.GARBAGE) == {Reason.TLS}
-    assert all(reasons == {Reason.DNS} for reasons in by_kind.values())
+    assert by_kind == named
 
 
 @of_each_web
@@ -207,7 +212,7 @@ def test_every_host_is_asked_soon_after_a_page_has_led_there(case):
     assert waits[-1] <= case.longest
 
 
-@pytest.mark.parametrize("left", [100, 1_000, 2_500])
+@pytest.mark.parametrize("left", [1_000, *(pytest.param(n, marks=slow) for n in (100, 2_500))])
 def test_a_crawl_that_is_left_and_resumed_loses_nothing_and_repeats_only_what_was_in_flight(
     tmp_path, left
 ):
@@ -259,7 +264,7 @@ def test_no_trap_refuses_a_page_of_a_host_whose_pages_differ_by_their_numbers_on
     assert set(web.wanted()) <= set(run.pages)
 
 
-@pytest.mark.slow
+@slow
 @pytest.mark.xfail(strict=False, reason="numbers of pages are taken for dates: nothing_new")
 def test_no_trap_refuses_a_page_of_the_large_web():
     web = LARGE.web()

@@ -32,12 +32,11 @@ def look_up_in(web: BroadWeb) -> None:
         if not (name and name.endswith(SUFFIX)):
             return _getaddrinfo(host, port, *more, **how)
         failing = web.failing_lookup(name)
-        kind = web.host(name).kind
         if failing is not None:
-            time.sleep(failing)
-            number = socket.EAI_NONAME if kind is Kind.NXDOMAIN else socket.EAI_AGAIN
-            raise socket.gaierror(number, "made by the benchmark")
-        address = {Kind.REFUSED: NOBODY, Kind.GARBAGE: GARBAGE}.get(kind, HERE)
+            time.sleep(failing.seconds)
+            raise socket.gaierror(failing.number, "made by the benchmark")
+        places = {Kind.REFUSED: NOBODY, Kind.GARBAGE: GARBAGE}
+        address = places.get(web.host(name).kind, HERE)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, int(port or 0)))]
 
     def gethostbyname(host: str) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import random
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -91,7 +92,6 @@ _FILES = {
     File.CLOSED: 0.02,
 }
 _SECURE, _TWINS = 0.04, 0.05
-_DNS = {Kind.NXDOMAIN: 0.02, Kind.FAILING_DNS: FAILING_DNS, Kind.SILENT_DNS: SILENT_DNS}
 _OPEN = b"User-agent: *\nDisallow:\n"
 
 
@@ -142,6 +142,20 @@ class Reply(NamedTuple):
     seconds: float
     rest: int = 0
     leads: tuple[str, ...] = ()
+
+
+class FailingLookup(NamedTuple):
+    """A lookup that fails after so many `seconds`, with this `number` of a `socket.gaierror`."""
+
+    seconds: float
+    number: int
+
+
+_LOOKUPS = {
+    Kind.NXDOMAIN: FailingLookup(0.02, socket.EAI_NONAME),
+    Kind.FAILING_DNS: FailingLookup(FAILING_DNS, socket.EAI_AGAIN),
+    Kind.SILENT_DNS: FailingLookup(SILENT_DNS, socket.EAI_AGAIN),
+}
 
 
 class Bound(NamedTuple):
@@ -294,9 +308,9 @@ class BroadWeb:
         work = sum((1 + host.pages) * host.latency for host in served)
         return Bound(max(host.least(per_host) for host in served), work)
 
-    def failing_lookup(self, name: str) -> float | None:
-        """Return the seconds after which the lookup of a name fails; None if it succeeds."""
-        return _DNS.get(self.host(name).kind)
+    def failing_lookup(self, name: str) -> FailingLookup | None:
+        """Return how the lookup of a name fails; None if it succeeds."""
+        return _LOOKUPS.get(self.host(name).kind)
 
     def reply(self, url: str, asked: int) -> Reply:
         """Return what a URL answers when its host was asked for so many pages before."""

@@ -9,19 +9,28 @@ assert not fetch.watch.violations
 from __future__ import annotations
 
 import random
+import socket
 from collections import Counter
+from dataclasses import replace
 
 import httpx
 import trio
-from sites.broad import BroadWeb, Kind, Reply, parts
+from sites.broad import BroadWeb, FailingLookup, Kind, Reply, parts
 from sites.broad_watch import Watch
 
 from trio_crawler import Fault, Job, Reason, Response
 from trio_crawler.model import Answer, Phase, Purpose
+from trio_crawler.net.errors import name_fault
 from trio_crawler.net.fetcher import TIMEOUT
 
 REFUSING = 0.001
 """Seconds until a connection is refused."""
+
+
+def lookup_fault(name: str, failing: FailingLookup) -> Fault:
+    """Return the fault of a lookup, which is for the crawler to name."""
+    error = socket.gaierror(failing.number, "the lookup fails in this web")
+    return replace(name_fault(error, name), phase=Phase.RESOLVE)
 
 
 class BroadFetch:
@@ -50,10 +59,10 @@ class BroadFetch:
 
     async def _answer(self, job: Job, asked: int) -> Answer:
         scheme, name, _ = parts(job.url)
-        seconds = self.web.failing_lookup(name)
-        if seconds is not None:
-            await trio.sleep(min(seconds, self._timeout))
-            return Fault(Reason.DNS, f"{name} has no address", Phase.RESOLVE)
+        failing = self.web.failing_lookup(name)
+        if failing is not None:
+            await trio.sleep(min(failing.seconds, self._timeout))
+            return lookup_fault(name, failing)
         kind = self.web.host(name).kind
         if kind is Kind.REFUSED:
             await trio.sleep(REFUSING)
