@@ -9,7 +9,7 @@ that `tests/sites/broad.py` describes; the names are looked up in the client, wh
 block a thread for ten seconds. `--dead` and `--hanging` are percents of the hosts. `--scale` is a
 factor of all latencies and crawl-delays. After `--seconds` a crawl is left. A client may open
 `--files` descriptors; it is free to raise that. With `--traps` ours has its default traps, else
-none. Scrapy obeys robots.txt and keeps to four requests a host, too.
+none. Scrapy is told to obey robots.txt, and to have four requests in flight at a host.
 
 The bound is the least time of a crawl that obeys: the longer of what the slowest host takes, and
 of all latencies shared among the workers. "violations" are requests that the server saw although
