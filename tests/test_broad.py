@@ -257,7 +257,6 @@ async def in_directory(directory: Path, fetch: BroadFetch, most: int | None) -> 
     return found
 
 
-@pytest.mark.xfail(strict=False, reason="numbers of pages are taken for dates: nothing_new")
 def test_no_trap_refuses_a_page_of_a_host_whose_pages_differ_by_their_numbers_only():
     web = BroadWeb(seed=1, hosts=20, largest=4_000)
     run = trio.run(crawl, web, 20, Traps(), clock=MockClock(autojump_threshold=0))
@@ -265,7 +264,6 @@ def test_no_trap_refuses_a_page_of_a_host_whose_pages_differ_by_their_numbers_on
 
 
 @slow
-@pytest.mark.xfail(strict=False, reason="numbers of pages are taken for dates: nothing_new")
 def test_no_trap_refuses_a_page_of_the_large_web():
     web = LARGE.web()
     run = trio.run(crawl, web, LARGE.workers, Traps(), clock=MockClock(autojump_threshold=0))
