@@ -264,6 +264,25 @@ def _within(path: str, first: int) -> bool:
     return number.isdecimal() and int(number) < (200 if kind == "list" else first + 2_000)
 
 
+async def test_seeds_are_fetched_whatever_their_parameters_bring(autojump_clock):
+    seeds = [f"{HOME}list?tag=t{'x' * number}" for number in range(60)]
+    web = Web({f"/list?tag=t{'x' * number}": html(title="The same") for number in range(60)})
+    outcomes = await collect(Crawler(seeds, fetch=web))
+    assert sum(isinstance(outcome, Page) for outcome in outcomes) == 60
+
+
+async def test_links_whose_parameter_brought_nothing_are_skipped_when_their_turn_comes(
+    autojump_clock,
+):
+    links = [f"/list?tag=t{'x' * number}" for number in range(400)]
+    web = Web({"/": html(*links)} | {link: html(title="The same") for link in links})
+    outcomes = await collect(Crawler([HOME], fetch=web))
+    skipped = [outcome for outcome in outcomes if isinstance(outcome, Skipped)]
+    assert {outcome.reason for outcome in skipped} == {Reason.BARREN_QUERY}
+    assert 350 < len(skipped) < 380
+    assert len(outcomes) == 401
+
+
 async def test_breadth_first_finds_the_good_pages_before_it_goes_into_the_trap(autojump_clock):
     """The good pages are 4 links from home at most; behind that the calendar has thousands."""
     site = Site(calendar, "/calendar/2026/1")

@@ -185,7 +185,10 @@ class HostTraps:
         return self._queries
 
     def left_out(self, url: str) -> Reason | None:
-        """Return why a URL that was let through is not fetched after all; None if it is."""
+        """Return why a URL that was let through is not fetched after all; None if it is.
+
+        Do not ask about seeds.
+        """
         queries = self._queries
         if queries is None or "?" not in url or not queries.left_out(url):
             return None
@@ -242,6 +245,7 @@ class HostTraps:
         text.
         """
         self._count += len(urls)
+        self._asked += sum("?" in url for url in urls)
         if self._traps.permuted_queries:
             for url in urls:
                 if "&" in url:
