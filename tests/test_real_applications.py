@@ -67,10 +67,8 @@ async def test_a_refresh_of_dokuwiki_finds_the_page_that_was_edited_and_no_other
                 kinds.append(
                     {(each.url, each.kind, each.detail[:15]) for each in history.changes()}
                 )
-            # Each page has an image with the time in its address, in seconds.
-            second = int(time.time())
-            while int(time.time()) == second:
-                await trio.sleep(0.05)
+            # Each page has an image with the time in its address, in seconds: here the next begins.
+            await trio.sleep(1 - time.time() % 1)
     unchanged = {(page.url, "unchanged", "only its markup") for page in done.pages}
     assert len(unchanged) > 30
     assert kinds[1] == unchanged
