@@ -67,7 +67,7 @@ async def test_a_refresh_of_dokuwiki_finds_the_page_that_was_edited_and_no_other
                 kinds.append(
                     {(each.url, each.kind, each.detail[:15]) for each in history.changes()}
                 )
-            # Each page has an image with the time in its address, in seconds: here the next begins.
+            # Each page has the time in the address of an image: here the next second begins.
             await trio.sleep(1 - time.time() % 1)
     unchanged = {(page.url, "unchanged", "only its markup") for page in done.pages}
     assert len(unchanged) > 30
