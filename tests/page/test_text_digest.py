@@ -26,8 +26,9 @@ def text(source: str, *, xml: bool = False) -> str:
         ("a<script>never closed <p>b", "a"),
         ('<input type="hidden" name="token" value="f00d">a', "a"),
         ('<img src="https://3.gravatar.test/x.png" alt="face">a', "a"),
-        ("a &lt;b&gt; &amp; &#99;&#x64; &copy;", "a <b> & cd \u00a9"),
-        ("a < b and c", "a b and c"),
+        # A filter against spam writes another letter of an address as a number each time.
+        ("me&#64;&#x61;.test &amp; &#8364;", "me@a.test &amp; \u20ac"),
+        ("a < b and c <b>d", "a < b and c d"),
         ("\u00c4rger\u00a0f\u00fcr", "\u00c4rger\u00a0f\u00fcr"),
     ],
 )
@@ -58,8 +59,6 @@ VOLATILE = [
     ("Last seen 5 minutes ago.", "Last seen 1 hour ago."),
     ("about an hour ago", "3 days, 2 hours ago"),
     ("over 2 years ago", "3 years ago"),
-    ("<span class='age-mins'>59 min.</span>", "<span class='age-hours'>2 hours</span>"),
-    ('<time datetime="1">3 days</time>', '<time datetime="2">4 days</time>'),
     ("Generated on Mon, 2 March 2026 07:24:31", "Generated on Tue, 31 December 2027 19:00:00"),
     ("Current time: 09:30 PM", "Current time: 10:31 am"),
 ]
