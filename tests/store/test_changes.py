@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 
-from trio_crawler import Crawler, History, Job, Response, SqliteFrontier
+from trio_crawler import Crawler, History, Job, Reason, Response, SqliteFrontier
 from trio_crawler.store import Change
 from trio_crawler.testing import Web
 
@@ -114,6 +115,14 @@ async def test_what_is_no_html_is_compared_by_its_bytes(tmp_path: Path) -> None:
     assert found["/a"][1:] == ("changed", f"{size} bytes, before: {size}")
 
 
+async def test_a_body_that_was_cut_is_compared_by_its_size(tmp_path: Path) -> None:
+    one, two = (page(BODY + noise) for noise in ("<i x=1>", "<i x=22>"))
+    before, after = ({"/": replace(each, flaw=Reason.TOO_LARGE)} for each in (one, two))
+    found = await changes(tmp_path, before, after)
+    size = len(one.body)
+    assert found["/"][1:] == ("changed", f"{size + 1} bytes, before: {size}")
+
+
 async def test_pages_of_an_older_format_are_compared_by_their_bytes(tmp_path: Path) -> None:
     before, after = ({"/": page(BODY + NOISE["Django"](n)), "/a": page("a")} for n in (1, 2))
     await walk(tmp_path, before)
@@ -148,3 +157,14 @@ async def test_the_text_of_a_page_that_was_answered_with_304_is_still_known(
         ("unchanged", f"only its markup: {size} bytes, before: {size}"),
         ("changed", "text: 26 bytes, before: 20"),
     ]
+
+
+async def test_only_good_pages_of_html_have_a_text_in_the_view_of_pages(tmp_path: Path) -> None:
+    missing = replace(page("<p>No such page."), status=404)
+    site = {"/": page(BODY + "<a href=/b><a href=/c>"), "/a": missing, "/b": page("<p>\u00e4")}
+    await walk(tmp_path, {**site, "/c": page("c", kind="text/plain")})
+    with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
+        sql = "SELECT substr(url, 17), length(text_digest), text_size FROM pages ORDER BY url"
+        found = connection.execute(sql).fetchall()
+    connection.close()
+    assert found == [("/", 20, 20), ("/a", None, None), ("/b", 20, 2), ("/c", None, None)]
