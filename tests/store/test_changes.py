@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from trio_crawler import Crawler, History, Job, Reason, Response, SqliteFrontier
+from trio_crawler import Crawler, History, Job, Reason, Response, SqliteFrontier, StoreError
 from trio_crawler.store import Change
 from trio_crawler.testing import Web
 
@@ -133,16 +133,19 @@ async def test_pages_of_an_older_format_are_compared_by_their_bytes(tmp_path: Pa
     assert [found["/"].kind, found["/a"].kind] == ["changed", "unchanged"]
 
 
+class Tagged(Web):
+    """Answer 304 to a request with the tag of the page."""
+
+    async def __call__(self, job: Job) -> Response:
+        answer = await super().__call__(job)
+        assert isinstance(answer, Response)
+        tag = answer.headers.get("etag")
+        return Response(304) if job.validator and job.validator.etag == tag else answer
+
+
 async def test_the_text_of_a_page_that_was_answered_with_304_is_still_known(
     tmp_path: Path,
 ) -> None:
-    class Tagged(Web):
-        async def __call__(self, job: Job) -> Response:
-            answer = await super().__call__(job)
-            assert isinstance(answer, Response)
-            tag = answer.headers.get("etag")
-            return Response(304) if job.validator and job.validator.etag == tag else answer
-
     one, two = (page(BODY + NOISE["Django"](n), etag=f'"{n}"') for n in (1, 2))
     edited = page(BODY + "More.", etag='"3"')
     found = []
@@ -157,6 +160,18 @@ async def test_the_text_of_a_page_that_was_answered_with_304_is_still_known(
         ("unchanged", f"only its markup: {size} bytes, before: {size}"),
         ("changed", "text: 26 bytes, before: 20"),
     ]
+
+
+async def test_a_database_without_the_page_that_a_304_refers_to_is_damaged(tmp_path: Path) -> None:
+    one, two = (page(BODY + NOISE["Django"](n), etag=f'"{n}"') for n in (1, 2))
+    for home in (one, one, two):
+        async with SqliteFrontier(tmp_path, refresh=True) as frontier:
+            await Crawler([HOME], fetch=Tagged({"/": home}), frontier=frontier).crawl()
+    with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
+        connection.execute("DELETE FROM page_ WHERE number = 1")
+    connection.close()
+    with History(tmp_path) as history, pytest.raises(StoreError, match="content of page"):
+        list(history.changes())
 
 
 async def test_only_good_pages_of_html_have_a_text_in_the_view_of_pages(tmp_path: Path) -> None:

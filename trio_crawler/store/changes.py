@@ -184,8 +184,7 @@ def compare_walks(database: Database, before: int, now: int) -> Iterator[Change]
     _copy_states(database, old)
 
     def differences(earlier: int, later: int) -> list[str]:
-        both = [stored_facts(database, number) for number in (earlier, later)]
-        (_, _, was), (_, _, facts) = [found for found in both if found]
+        was, facts = _facts(database, earlier), _facts(database, later)
         return fact_differences(was, facts)
 
     # A URL that was admitted again has two outcomes, and the last one counts.
@@ -221,6 +220,14 @@ def _copy_states(database: Database, old: Walk) -> None:
 _COMPARED = f"""SELECT urls.number, urls.url, ended, old.url NOT NULL, {_OLD}, {_STATE}
     FROM {_OUTCOMES} LEFT JOIN temp.old ON old.url = urls.url
     WHERE urls.number > ? AND urls.number <= ? AND purpose = 'page' ORDER BY urls.number LIMIT ?"""
+
+
+def _facts(database: Database, page: int) -> Facts:
+    found = stored_facts(database, page)
+    with database.store_errors():
+        if found is None:
+            raise BadRow(f"the content of page {page} is missing")
+    return found[2]
 
 
 def _missing(database: Database, new: Walk) -> Iterator[Change]:
