@@ -55,6 +55,8 @@ def migrate(database: Database, version: int) -> None:
     if version < 4:
         database.execute("ALTER TABLE urls ADD COLUMN source INTEGER")
     database.execute("ALTER TABLE urls ADD COLUMN again INTEGER")
+    for column in ("text_digest BLOB", "text_size INTEGER"):
+        database.execute(f"ALTER TABLE page_ ADD COLUMN {column}")
     for statement in schema.VIEWS:
         database.execute(statement)
     database.execute(f"PRAGMA user_version = {schema.VERSION}")
