@@ -111,7 +111,8 @@ class Links:
         """Return why the target of a redirect is rejected; None if it is admitted or known."""
         if not self._frontier.known([job.url]):
             return self._rules.rejection(job)
-        if self._use_traps and job.referrer is not None:
+        # A login that leads back has brought a cookie.
+        if self._use_traps and job.referrer is not None and not job.again:
             self._frontier.hosts.traps(job.referrer).record_nothing(job.referrer)
         return None
 
