@@ -294,10 +294,10 @@ class Page:
     directives, such as "noindex", from its head and from X-Robots-Tag. `duplicate_of` is the first
     URL of the same host with the same body; then new links of this page are not followed.
     `folded_into` is the canonical URL that this page was folded into; `duplicate_of` is then the
-    same URL. `flaws` are the defects of a page that was read in spite of them. With the flaw
-    `TOO_LARGE` the body ends at the limit of the fetch, and the links are those up to there. With
-    `NOT_READ` the body is empty, and `size` is its Content-Length, 0 if that is unknown. `again`
-    is that of its `Job`.
+    same URL, and the links are followed unless the body is a copy as well. `flaws` are the defects
+    of a page that was read in spite of them. With the flaw `TOO_LARGE` the body ends at the limit
+    of the fetch, and the links are those up to there. With `NOT_READ` the body is empty, and
+    `size` is its Content-Length, 0 if that is unknown. `again` is that of its `Job`.
 
     `anchors` has the first anchor of each distinct link, by its URL, if the crawl keeps anchors.
     The body of a page that was read from a crawl directory is empty; `size` is its original size.

@@ -88,7 +88,8 @@ class CrawlOptions(RequestOptions):
         "--canonical",
         is_flag=True,
         same_crawl=True,
-        help="Treat a page as a duplicate if it names another page as its canonical page.",
+        help="Treat a page as a duplicate if it names another page as its canonical page. Its "
+        "links are followed all the same.",
     )
     ignore_robots: bool = option(
         Group.CRAWLED,
