@@ -25,6 +25,7 @@ from typing import TypeAlias
 import trio
 
 MOST_HEAD = 256 * 1024
+_TLS_HANDSHAKE = b"\x16\x03"
 
 
 @dataclass(frozen=True)
@@ -232,6 +233,10 @@ async def _run(
 async def _converse(site: Site, server: Server, stream: trio.abc.Stream) -> None:
     buffer = bytearray()
     while head := await _head(stream, buffer):
+        if head.startswith(_TLS_HANDSHAKE):
+            # As real servers do, who do not wait for the end of such a line.
+            await stream.send_all(reply(400, {"Connection": "close"}))
+            return
         request = _parse(head)
         server.requests.append(request)
         answer = site if callable(site) else site.get(request.target, reply(404))
@@ -249,6 +254,8 @@ async def _head(stream: trio.abc.Stream, buffer: bytearray) -> bytes:
         if not data or len(buffer) > MOST_HEAD:
             return b""
         buffer += data
+        if buffer.startswith(_TLS_HANDSHAKE):
+            return bytes(buffer)
     head = bytes(buffer[: end + 4])
     del buffer[: end + 4]
     return head

@@ -18,6 +18,7 @@ _MAX_LISTED = 20
 # A site decides how many there are, and how long.
 _MAX_BROKEN = 1_000
 _MAX_TITLE = 80
+_TWINS = "Links to https at a port that speaks HTTP"
 _OUT_OF_TIME = "the time allowed was over"
 
 
@@ -80,7 +81,12 @@ class Report:
             *self._coverage(facts, early=bool(ended)),
             *self._figures(facts),
             sections.finish(facts, ended, again=self._summary.counters["again"]),
-            sections.hints(self._summary, facts, loops=self._links.loops),
+            sections.hints(
+                self._summary,
+                facts,
+                loops=self._links.loops,
+                twins=self._links.twins.origins,
+            ),
         )
         return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
@@ -89,11 +95,15 @@ class Report:
         summary = self._summary
         most = None if self._full else _MAX_BROKEN
         broken = self._links.broken(self._max_referrers, _source(facts), most)
+        twins = self._links.broken(self._max_referrers, _source(facts), most, twins=True)
         return [
             sections.broken_links(
                 broken, self._links.problems, self._full, login_advice(summary.logins, facts)
             ),
-            sections.hosts_given_up(summary, self._max_listed),
+            sections.broken_links(
+                twins, len(self._links.twins.numbers), self._full, {}, title=_TWINS
+            ),
+            sections.hosts_given_up(summary, self._max_listed, self._links.twins.origins),
             sections.redirects(summary.redirects),
             sections.flaws(summary.flaws),
             sections.not_read_whole(summary.cut),
