@@ -64,9 +64,9 @@ def test_a_seed_that_robots_forbid_is_skipped_and_when_nothing_comes_that_is_sta
         status, out, _ = crawl(server.url)
     assert server.targets == ["/robots.txt"]
     assert "\nSkipped: 1 robots\n" in out
-    assert out.endswith(
-        f"\nrobots.txt of {server.url} allows nothing of what is wanted "
-        "(--ignore-robots crawls anyway)\n"
+    assert out.startswith(
+        f"Crawl of {server.url}\nrobots.txt of {server.url} allows nothing of what is wanted "
+        "(--ignore-robots crawls anyway)\n\n"
     )
     assert status == 3
 

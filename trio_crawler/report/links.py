@@ -25,6 +25,7 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.page.urls import seen_key
+from trio_crawler.report.left_out import LeftOut
 from trio_crawler.report.summary import is_good
 from trio_crawler.report.twins import TlsTwins
 from trio_crawler.report.url_table import UrlTable
@@ -106,6 +107,7 @@ class Links:
         self._ends: dict[int, _BrokenEnd] = {}
         self._unlinked = UnlinkedPages(self._numbers, self._redirects)
         self.twins = TlsTwins()
+        self.left_out = LeftOut(self._numbers.knows)
 
     def __repr__(self) -> str:
         urls, links, ends = len(self._numbers), len(self._graph), len(self._ends)
@@ -117,6 +119,7 @@ class Links:
             number = self._numbers.number(outcome.url)
             self._redirects.pop(number, None)
             self._ends.pop(number, None)
+        self.left_out.add(outcome)
         match outcome:
             case Page():
                 self._add_page(outcome)

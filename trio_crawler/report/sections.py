@@ -66,6 +66,17 @@ def heading(facts: CrawlFacts) -> list[str]:
     return [f"Crawl of {readable(without_userinfo(seeds[0]))}{more}", *lines]
 
 
+def barred(summary: Summary) -> list[str]:
+    """Return the hosts whose robots.txt allows nothing, if no page was fetched."""
+    if summary.pages:
+        return []
+    blocked = sorted(summary.robots_blocked)[:_MAX_HINTS]
+    return [
+        f"robots.txt of {visible(o)}/ allows nothing of what is wanted {_IGNORE_ROBOTS}"
+        for o in blocked
+    ]
+
+
 # Problems.
 
 
@@ -397,9 +408,6 @@ def _robots_hints(summary: Summary, facts: CrawlFacts, twins: Collection[str]) -
         f"robots.txt of {visible(o)}/ could not be had: {visible(why)}"
         for o, why in lost[:_MAX_HINTS]
     ]
-    if not summary.pages:
-        blocked = sorted(summary.robots_blocked)[:_MAX_HINTS]
-        lines += (f"robots.txt of {visible(o)}/ allows nothing of what is wanted" for o in blocked)
     least = facts.politeness.delay if facts.politeness else math.inf
     delays = {(host.name, host.delay) for host in facts.hosts.values() if host.delay > least}
     lines += (

@@ -66,6 +66,14 @@ class Report:
         """Whether no page was fetched, not even one with an error status."""
         return self._summary.pages == 0
 
+    @property
+    def turned_away(self) -> bool:
+        """Whether the start pages have links, all left out because of nofollow or robots.txt.
+
+        Links that lead outside of the crawl do not count.
+        """
+        return self._links.left_out.all
+
     def text(self, facts: CrawlFacts) -> str:
         """Return the report, without a line end after its last line.
 
@@ -76,7 +84,7 @@ class Report:
         check_kind("facts", facts, CrawlFacts, "a CrawlFacts")
         ended = facts.ended or (_OUT_OF_TIME if self._summary.out_of_time else "")
         parts = (
-            sections.heading(facts),
+            [*sections.heading(facts), *self._left_out(facts)],
             *self._problems(facts),
             *self._coverage(facts, early=bool(ended)),
             *self._figures(facts),
@@ -89,6 +97,10 @@ class Report:
             ),
         )
         return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+    def _left_out(self, facts: CrawlFacts) -> list[str]:
+        """Return the lines that say whether the crawl had to leave out most of the site."""
+        return sections.barred(self._summary) or self._links.left_out.lines(len(facts.seeds))
 
     def _problems(self, facts: CrawlFacts) -> list[list[str]]:
         """Return the sections about broken links and other problems."""
