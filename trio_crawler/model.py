@@ -57,6 +57,7 @@ class Reason(StrEnum):
     REL_NOFOLLOW = "rel_nofollow"
     META_NOFOLLOW = "meta_nofollow"
     HEADER_NOFOLLOW = "header_nofollow"
+    SIDE_EFFECT = "side_effect"
 
     # Rejected as a trap: a site with endless URLs.
     LONG_URL = "long_url"
@@ -239,12 +240,13 @@ class Fetch(Protocol):
     follow it. Return a `Fault` for an error of the network. An exception counts as a bug: it ends
     the crawl, with the URL as a note. Do not catch `trio.Cancelled`.
 
-    The crawler reads three optional attributes: `user_agent` (a str) selects the rules of
+    The crawler reads four optional attributes: `user_agent` (a str) selects the rules of
     robots.txt, unless `Politeness(agent=...)` does; `random` (a `random.Random`) is the source of
     the crawl's random numbers, unless `Crawler(random=...)` is; `cookies_for`, a function of a
     URL, returns the value of the Cookie header that a request would have now, or None. With
     `cookies_for`, and `Response.request` for what was sent, a login that leads back to its first
-    URL is followed: see `Job.again`.
+    URL is followed: see `Job.again`. `sends_credentials` (a bool) says whether requests have
+    cookies, a login or a certificate of the client: see `Politeness.side_effects`.
     """
 
     def __call__(self, job: Job, /) -> Awaitable[Answer]: ...

@@ -154,6 +154,7 @@ def _politeness(options: CrawlOptions) -> Politeness:
         patience=options.patience,
         robots=not options.ignore_robots,
         nofollow=not options.ignore_nofollow,
+        side_effects=options.side_effects or None,
         agent=options.user_agent,
     )
 

@@ -108,6 +108,14 @@ class CrawlOptions(RequestOptions):
         help="Follow links even where rel=nofollow, a robots meta element or X-Robots-Tag asks "
         "crawlers not to.",
     )
+    side_effects: bool = option(
+        Group.CRAWLED,
+        "--follow-side-effects",
+        is_flag=True,
+        recorded=True,
+        help="Follow links that look as if they log out, delete or edit something. Without this "
+        "they are not followed if cookies, a login or a certificate of the client are sent.",
+    )
     no_traps: bool = option(
         Group.CRAWLED,
         "--no-traps",

@@ -142,6 +142,7 @@ class HttpFetch(Fetcher):
             user_agent=DEFAULT_USER_AGENT if user_agent is None else user_agent,
             cookies=cookies,
             cookies_for=requests.cookies_for,
+            sends_credentials=requests.has_credentials or client_cert is not None,
             timeout=timeout,
             max_bytes=max_bytes,
             bodies=bodies,

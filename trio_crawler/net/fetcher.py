@@ -105,6 +105,7 @@ class Fetcher:
 
     `user_agent` is the User-Agent that is sent to every server. `cookies_for` returns the value of
     the Cookie header that a request for a URL would have now; it is None without a CookieStore.
+    `sends_credentials` is whether requests have cookies, a login or a certificate of the client.
     `slots` may be shared by several fetches, to bound their memory together.
     """
 
@@ -119,6 +120,7 @@ class Fetcher:
         bodies: bool = True,
         slots: DecodeSlots | None = None,
         cookies_for: Callable[[str], str | None] | None = None,
+        sends_credentials: bool = False,
     ) -> None:
         check_number("timeout", timeout, above=True)
         check_whole("max_bytes", max_bytes, least=1)
@@ -126,6 +128,7 @@ class Fetcher:
         self.user_agent = user_agent
         self._network = network
         self.cookies_for = None if cookies is None else cookies_for
+        self.sends_credentials = sends_credentials
         self._cookies = cookies
         self._timeout = timeout
         self._bounds = _bounds_within(max_bytes)

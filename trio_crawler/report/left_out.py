@@ -18,6 +18,7 @@ _OUTSIDE = (
     Reason.BAD_URL,
     Reason.EXCLUDED,
     Reason.NOT_INCLUDED,
+    Reason.SIDE_EFFECT,
 )
 _SENTENCES = {
     Reason.META_NOFOLLOW: "{asks} crawlers not to follow {its} links (robots meta nofollow)",

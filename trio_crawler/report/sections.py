@@ -389,6 +389,7 @@ def hints(
         *([_LOOPS] if loops and facts.cookies is False else []),
         *_robots_hints(summary, facts, twins),
         *(advice for reason, advice in _BUDGETS.items() if summary.rejected[reason]),
+        *_side_effect_hints(summary.rejected[Reason.SIDE_EFFECT]),
         *_worker_hints(facts),
     ]
 
@@ -415,6 +416,16 @@ def _robots_hints(summary: Summary, facts: CrawlFacts, twins: Collection[str]) -
         for host, delay in sorted(delays)[:_MAX_HINTS]
     )
     return [f"{line} {_IGNORE_ROBOTS}" for line in lines]
+
+
+def _side_effect_hints(number: int) -> list[str]:
+    if not number:
+        return []
+    verb = "was" if number == 1 else "were"
+    return [
+        f"{count(number, 'link')} that may change something (log out, delete, edit) {verb} not "
+        "followed, as credentials are sent (--follow-side-effects follows such links)"
+    ]
 
 
 def _worker_hints(facts: CrawlFacts) -> list[str]:

@@ -8,6 +8,7 @@ from trio_crawler.model import Failure, Outcome, Page, Redirect, Skipped, Statis
 from trio_crawler.report import sections
 from trio_crawler.report.facts import CrawlFacts
 from trio_crawler.report.links import Links
+from trio_crawler.report.logged_out import LoggedOut
 from trio_crawler.report.logins import login_advice
 from trio_crawler.report.readable import readable
 from trio_crawler.report.summary import Summary
@@ -42,6 +43,7 @@ class Report:
         self._max_referrers = None if full else _MAX_REFERRERS
         self._max_listed = None if full else _MAX_LISTED
         self._links = Links()
+        self._logged_out = LoggedOut()
         self._summary = Summary(why, full)
 
     def __repr__(self) -> str:
@@ -52,6 +54,7 @@ class Report:
         check_kind("outcome", outcome, Outcome, "an outcome")
         self._links.add(outcome)
         self._summary.add(outcome)
+        self._logged_out.add(outcome)
 
     @property
     def problems(self) -> int:
@@ -84,7 +87,7 @@ class Report:
         check_kind("facts", facts, CrawlFacts, "a CrawlFacts")
         ended = facts.ended or (_OUT_OF_TIME if self._summary.out_of_time else "")
         parts = (
-            [*sections.heading(facts), *self._left_out(facts)],
+            [*sections.heading(facts), *self._first_lines(facts)],
             *self._problems(facts),
             *self._coverage(facts, early=bool(ended)),
             *self._figures(facts),
@@ -98,9 +101,11 @@ class Report:
         )
         return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
-    def _left_out(self, facts: CrawlFacts) -> list[str]:
-        """Return the lines that say whether the crawl had to leave out most of the site."""
-        return sections.barred(self._summary) or self._links.left_out.lines(len(facts.seeds))
+    def _first_lines(self, facts: CrawlFacts) -> list[str]:
+        """Return the lines that say if the crawl left out, or could not see, most of the site."""
+        left_out = self._links.left_out.lines(len(facts.seeds))
+        logged_out = self._logged_out.lines() if facts.credentials else []
+        return [*(sections.barred(self._summary) or left_out), *logged_out]
 
     def _problems(self, facts: CrawlFacts) -> list[list[str]]:
         """Return the sections about broken links and other problems."""
