@@ -52,7 +52,8 @@ class HttpFetch(Fetcher):
     than its default, and a longer one is a `TOO_LARGE` fault.
 
     A crawl reads nothing in a body whose Content-Type is neither HTML nor XML nor text, nor in
-    that of an error response. Such a body is left after the head if its Content-Length is more
+    that of an error response, nor in a download (`Content-Disposition: attachment`) that is not
+    HTML. Such a body is left after the head if its Content-Length is more
     than `max_bytes`. Without `bodies` every body of such a type is, except one of at most 64 KiB
     by Content-Length, which is read to keep the connection. `Response.flaw` says why a body is
     not whole.

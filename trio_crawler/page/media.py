@@ -81,6 +81,11 @@ def is_read(media: str) -> bool:
     return not media or media in MARKUP or is_text(media)
 
 
+def is_attachment(header: str) -> bool:
+    """Whether a Content-Disposition says that a browser saves the body (RFC 6266, 4.2)."""
+    return header.partition(";")[0].strip(" \t").lower() == "attachment"
+
+
 def has_html_root(text: str) -> bool:
     """Whether the root element of an XML document, without its doctype, is `html`.
 

@@ -18,8 +18,11 @@ _OUTCOMES = """urls LEFT JOIN page_ ON page_.number = urls.number
     LEFT JOIN redirect_ ON redirect_.number = urls.number
     LEFT JOIN failure_ ON failure_.number = urls.number
     LEFT JOIN skip_ ON skip_.number = urls.number"""
-_STATE = """page_.status, page_.digest, coalesce(content.size, page_.size), redirect_.target,
-    failure_.reason, skip_.reason"""
+# Of a body that was not read, the validator and the size take the place of the digest.
+_STATE = """page_.status, CASE WHEN coalesce(content.flaws, page_.flaws) LIKE '%"not_read"%'
+    THEN CAST(coalesce(page_.etag, content.etag, page_.last_modified, content.last_modified)
+    || ' ' || coalesce(content.size, page_.size) AS BLOB) ELSE page_.digest END,
+    coalesce(content.size, page_.size), redirect_.target, failure_.reason, skip_.reason"""
 _REJECTED = msgspec.json.Decoder(list[tuple[Any, ...]])
 _OLD_STATE: Any = tuple[int | None, bytes | None, int | None, str | None, str | None, str | None]
 _COMPARED_ROW: Any = GenericAlias(
