@@ -160,6 +160,14 @@ async def test_many_aliases_of_one_page_fetch_it_once(autojump_clock):
     assert all(pages[f"list?by={n}"].duplicate_of == HOME + "list" for n in range(20))
 
 
+@pytest.mark.parametrize("answer", [Response(404), redirect("/x"), html()])
+async def test_a_page_is_not_folded_into_one_that_has_failed(autojump_clock, answer):
+    site = {HOME: html("/real", "/x"), "/real": answer, "/x": html("/alias")}
+    pages = await folded(site | {"/alias": canonical("/real")})
+    failed = answer.status != 200
+    assert pages["alias"].duplicate_of == (None if failed else HOME + "real")
+
+
 async def test_a_canonical_page_that_is_known_already_is_not_fetched_again(autojump_clock):
     site = {HOME: html("/real", "/alias"), "/alias": canonical("/real"), "/real": html("/a")}
     pages = await folded(site)

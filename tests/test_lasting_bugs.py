@@ -263,6 +263,16 @@ async def test_a_page_is_folded_into_a_canonical_one_that_has_not_changed_in_an_
     assert HOME + "copy/only" in found
 
 
+@pytest.mark.parametrize("answer", [Response(404), html()], ids=["404", "page"])
+async def test_a_page_is_not_folded_into_one_that_failed_in_an_earlier_run(tmp_path, answer):
+    alias = versioned('"c"', head='<link rel="canonical" href="/first">')
+    site = {"/": html("/first", "/z"), "/first": answer, "/z": html("/copy"), "/copy": alias}
+    await crawl(tmp_path, Web(site), 3, fold_canonical=True, workers=1)
+    found, _ = await crawl(tmp_path, Web(site), fold_canonical=True)
+    expected = None if answer.status == 404 else HOME + "first"
+    assert folded(found)[HOME + "copy"] == expected
+
+
 def folded(outcomes: Iterable[Outcome]) -> dict[str, str | None]:
     """Say what each page was folded into."""
     return {o.url: o.folded_into for o in outcomes if isinstance(o, Page)}

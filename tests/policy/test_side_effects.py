@@ -21,7 +21,7 @@ CHANGING = """
 /session/logout;jsessionid=1 /wiki/Special:UserLogout /wiki/Special%3AUserLogout
 /w/index.php?title=Special:UserLogout&returnto=x /wp-login.php?action=logout&_wpnonce=1
 /doku.php?id=x&do=logout&sectok= /ucp.php?mode=logout&sid=1 /index.php?action=logout;sesc=1
-/?logout /?logout=1 /?q=user/logout /site?page=logout /index.php?r=site/logout
+/?r=/site/logout /?logout /?logout=1 /?q=user/logout /site?page=logout /index.php?r=site/logout
 /index.php?route=account/logout /index.php?option=com_users&task=user.logout&x=1
 /item/5/delete/ /delete/5 /delete/ /Items/Delete/5 /x/%64elete/ /posts/delete.php?id=1
 /delete_item/5 /remove-user?id=5 /confirm-delete/5/ /a?delete=5 /cart/?remove_item=abc
@@ -35,6 +35,7 @@ HONEST = """
 /blog/logout-problems /page/login-and-logout-explained /docs/delete-file /reference/delete-user
 /?q=delete /?s=logout /search?q=how+to+delete+a+file /tag/removed/ /login/ /accounts/login/
 /accounts/login/?next=/accounts/logout/ /lang/de/?next=/item/5/delete/ /print?url=/logout
+/print?page=http://h.test/logout
 /print?url=http://h.test/logout /index.php?title=A&action=history /a?action=view
 /doku.php?do=recent /doku.php?id=x&do=diff /a?sort=edit /edit /edition/5 /editorial?page=2
 /logs/out /signals/off

@@ -58,6 +58,10 @@ Links to https at a port that speaks HTTP (2)
     assert report.problems == 0
 
 
+def test_a_page_that_has_not_changed_speaks_for_its_port() -> None:
+    assert report_of(page(SITE, SETUP, status=304), failed(SETUP)).problems == 0
+
+
 def test_a_redirect_to_it_is_named() -> None:
     old = f"{SITE}old"
     report = report_of(page(SITE, old), Redirect(old, 302, SETUP), failed(SETUP))

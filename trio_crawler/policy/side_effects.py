@@ -81,7 +81,7 @@ def _parameter_changes(name: str, value: str) -> bool:
         return True
     if key.rpartition("-")[2] in _ACTIONS:
         return _IN_ACTIONS(words) is not None
-    if key not in _PAGES or words.startswith("/") or "://" in words:
+    if key not in _PAGES or "://" in words:
         # The URL of another page, as in ?next=/logout, is not that page.
         return False
     return bool(_LEAVES(words)) or ("/" in words and _path_changes(words, object_follows=False))
