@@ -232,9 +232,9 @@ async def _run(
 
 async def _converse(site: Site, server: Server, stream: trio.abc.Stream) -> None:
     buffer = bytearray()
-    while head := await _head(stream, buffer):
-        if head.startswith(_TLS_HANDSHAKE):
-            # As real servers do, who do not wait for the end of such a line.
+    # A site of responses answers a handshake as real servers do, without waiting for a line end.
+    while head := await _head(stream, buffer, tls=not callable(site)):
+        if head == _TLS_HANDSHAKE:
             await stream.send_all(reply(400, {"Connection": "close"}))
             return
         request = _parse(head)
@@ -248,14 +248,14 @@ async def _converse(site: Site, server: Server, stream: trio.abc.Stream) -> None
             return
 
 
-async def _head(stream: trio.abc.Stream, buffer: bytearray) -> bytes:
+async def _head(stream: trio.abc.Stream, buffer: bytearray, tls: bool) -> bytes:
     while (end := buffer.find(b"\r\n\r\n")) < 0:
         data = await stream.receive_some()
         if not data or len(buffer) > MOST_HEAD:
             return b""
         buffer += data
-        if buffer.startswith(_TLS_HANDSHAKE):
-            return bytes(buffer)
+        if tls and buffer.startswith(_TLS_HANDSHAKE):
+            return _TLS_HANDSHAKE
     head = bytes(buffer[: end + 4])
     del buffer[: end + 4]
     return head
