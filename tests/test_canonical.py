@@ -86,13 +86,64 @@ async def folded(site: dict[str, Response], *seeds: str, **options: object) -> d
 
 
 async def test_an_alias_gives_way_to_its_canonical_page(autojump_clock):
-    site = {HOME: html("/alias"), "/alias": canonical("/real", "/a"), "/real": html("/b")}
+    site = {HOME: html("/alias"), "/alias": canonical("/real"), "/real": html("/b")}
     pages = await folded(site)
     assert set(pages) == {"", "alias", "real", "b"}
-    assert pages["alias"].duplicate_of == HOME + "real"
-    assert pages["alias"].rejected == ((HOME + "a", Reason.DUPLICATE),)
+    assert pages["alias"].duplicate_of == pages["alias"].folded_into == HOME + "real"
     # It is as far from the seed as its alias.
     assert (pages["real"].depth, pages["real"].referrer) == (1, HOME + "alias")
+
+
+async def test_the_links_of_an_alias_are_followed(autojump_clock):
+    site = {HOME: html("/alias"), "/alias": canonical("/real", "/a"), "/real": html("/b")}
+    pages = await folded(site | {"/a": html(title="a"), "/b": html(title="b")})
+    assert set(pages) == {"", "alias", "real", "a", "b"}
+    assert (pages["alias"].links, pages["alias"].rejected) == ((HOME + "a",), ())
+    assert (pages["a"].depth, pages["a"].referrer) == (2, HOME + "alias")
+
+
+@pytest.mark.parametrize("delay", [0, 1])
+async def test_a_list_whose_pages_all_name_the_first_one_gives_all_its_articles(
+    autojump_clock, delay
+):
+    """400 articles, 20 a page; each page leads to its neighbours, the first and the last."""
+    articles = {f"/article/{n}/": html(title=f"Article {n}") for n in range(400)}
+    site = {"/": html("/list"), "/list": canonical("/list", *_entries(1))}
+    site |= {f"/list?page={n}": canonical("/list", *_entries(n)) for n in range(1, 21)}
+    web = Web(site | articles, delay=delay)
+    pages = by_path(await collect(Crawler([HOME], fetch=web, fold_canonical=True)))
+    found = {path for path in pages if path.startswith("article/")}
+    assert found == {path[1:] for path in articles}
+    aliases = {path for path, page in pages.items() if page.folded_into == HOME + "list"}
+    assert aliases == {f"list?page={n}" for n in range(1, 21)}
+    assert set(web.hits.values()) == {1}
+
+
+def _entries(page: int) -> list[str]:
+    """List the links of one page of a list: its articles, and its neighbours."""
+    around = {1, max(page - 1, 1), min(page + 1, 20), 20}
+    return [f"/article/{n}/" for n in range(20 * page - 20, 20 * page)] + [
+        f"/list?page={n}" for n in sorted(around)
+    ]
+
+
+async def test_the_links_of_an_alias_that_is_the_copy_of_another_are_followed_once(
+    autojump_clock,
+):
+    alias = canonical("/real", "?next", "/a")
+    site = {f"/alias{n}": alias for n in range(3)} | {"/real": html("/b")}
+    pages = await folded({HOME: html(*site)} | site)
+    assert {path for path in pages if "?" in path} == {"alias0?next"}
+    assert pages["alias1"].rejected == ((HOME + "alias1?next", Reason.DUPLICATE),)
+    assert {pages[f"alias{n}"].duplicate_of for n in range(3)} == {HOME + "real"}
+
+
+async def test_a_canonical_page_that_comes_after_its_copy_is_no_duplicate_of_it(autojump_clock):
+    page = canonical("/real", "?own")
+    pages = await folded({HOME: html("/alias"), "/alias": page, "/real": page})
+    assert pages["alias"].duplicate_of == HOME + "real"
+    assert (pages["real"].duplicate_of, pages["real"].rejected) == (None, ())
+    assert {"alias?own", "real?own"} < set(pages)
 
 
 async def test_a_page_that_names_itself_is_no_alias(autojump_clock):
@@ -105,14 +156,22 @@ async def test_many_aliases_of_one_page_fetch_it_once(autojump_clock):
     site = {f"/list?by={n}": canonical("/list", f"/?{n}") for n in range(20)}
     site |= {HOME: html(*site), "/list": html("/a")}
     pages = await folded(site)
-    assert len(pages) == 1 + 20 + 2
+    assert len(pages) == 1 + 20 + 20 + 2
     assert all(pages[f"list?by={n}"].duplicate_of == HOME + "list" for n in range(20))
 
 
+@pytest.mark.parametrize("answer", [Response(404), redirect("/x"), html()])
+async def test_a_page_is_not_folded_into_one_that_has_failed(autojump_clock, answer):
+    site = {HOME: html("/real", "/x"), "/real": answer, "/x": html("/alias")}
+    pages = await folded(site | {"/alias": canonical("/real")})
+    failed = answer.status != 200
+    assert pages["alias"].duplicate_of == (None if failed else HOME + "real")
+
+
 async def test_a_canonical_page_that_is_known_already_is_not_fetched_again(autojump_clock):
-    site = {HOME: html("/real", "/alias"), "/alias": canonical("/real", "/a"), "/real": html()}
+    site = {HOME: html("/real", "/alias"), "/alias": canonical("/real"), "/real": html("/a")}
     pages = await folded(site)
-    assert set(pages) == {"", "alias", "real"}
+    assert set(pages) == {"", "alias", "real", "a"}
     assert pages["alias"].duplicate_of == HOME + "real"
 
 

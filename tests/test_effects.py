@@ -89,7 +89,8 @@ SITE: dict[str, Response] = {
         "/shop?colour=c1",
         "http://site.test:81/",
     ),
-    "/a": page("/a/2", "/a/3"), "/a/2": page("/a/2/3"), "/a/3": page(), "/a/2/3": page(text="c"),
+    "/a": page("/a/2", "/a/3"), "/a/2": page("/a/2/3"), "/a/3": page(),
+    "/a/2/3": page("/logout", text="c"),
     "/b": page(*(f"/b/{letter}" for letter in "cdefgh")),
     "/moved": redirect("/moved/2"), "/moved/2": redirect("/moved/3"), "/moved/3": redirect("/m"),
     "/busy": Response(503),
@@ -267,6 +268,7 @@ LINKING = replace(
 LOOP = Redirect(HOME + "loop", 302, HOME + "loop", referrer=HOME)
 MANY = [Change(f"{HOME}{at}", "new") for at in range(30)]
 MAP = Sitemap(HOME + "map.xml", "urlset", 1, 1)
+LOGGED_OUT = [Redirect(f"{HOME}member/{at}", 302, f"{HOME}login") for at in range(9)]
 SLOW = {"site.test": HostStatistics("site.test", 0, 0, 4, 9.0, 0.0, 2.0, 0, {})}
 
 
@@ -274,7 +276,8 @@ def reported(**given: Any) -> str:
     """Return the full report of a small crawl, with these facts."""
     known = {"statistics": Statistics(admitted=3, pages=2, waiting=1), "workers": 1}
     made = Report(full=True)
-    for outcome in (LINKING, GONE, LOOP, replace(GONE, url=f"{HOME}login", status=401)):
+    wanted = replace(GONE, url=f"{HOME}login", status=401)
+    for outcome in (LINKING, GONE, LOOP, wanted, *LOGGED_OUT):
         made.add(outcome)
     return made.text(CrawlFacts(**{**known, "seeds": [HOME], **given}))
 
@@ -333,7 +336,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     }),
     "Politeness": (lambda **given: crawl(politeness=Politeness(**given)), {
         "per_host": 1, "delay": 5, "adaptive": True, "robots": False, "nofollow": False,
-        "agent": "named",
+        "side_effects": False, "agent": "named",
     }),
     "Politeness.patience": (dying, {"patience": 5}),
     "Sitemaps": (lambda **given: crawl(sitemaps=Sitemaps(**given)), {
@@ -385,6 +388,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "politeness": (Politeness(robots=False), {"hosts": SLOW}), "hosts": SLOW,
         "sitemaps": [MAP], "listing": (lambda url: None, {"sitemaps": [MAP]}),
         "directory": "docs", "spent": (True, {"directory": "docs"}), "cookies": False,
+        "credentials": True,
     }),
     "Report": (report, {"why": True, "full": True}),
     "Warc": (warc, {"software": "me/1", "seeds": [HOME], "gzip": False, "max_remembered": 1}),

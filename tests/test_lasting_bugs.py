@@ -6,7 +6,7 @@ import errno
 import io
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -226,23 +226,25 @@ async def test_a_sitemap_that_is_refused_is_told_of_once_in_all_runs(tmp_path, m
         assert [each.url for each in history.sitemaps()] == ["http://elsewhere.test/map.xml"]
 
 
-async def test_a_canonical_page_that_has_not_changed_has_come(tmp_path):
+async def test_a_page_is_folded_into_a_canonical_one_that_has_not_changed(tmp_path):
     canonical = '<link rel="canonical" href="/first">'
     site = {
         "/": html("/first", "/copy"),
         "/first": versioned('"f"', "/a", head=canonical),
         "/copy": versioned('"c"', "/a", "/copy/only", head=canonical),
         "/a": html(),
-        "/copy/only": html(),
+        "/copy/only": html(title="only"),
     }
     found, _ = await crawl(tmp_path, Versions(site), fold_canonical=True)
-    before = {outcome.url for outcome in found}
-    assert HOME + "copy/only" not in before
+    before = folded(found)
+    assert before[HOME + "copy"] == HOME + "first"
     found, _ = await crawl(tmp_path, Versions(site), refresh=True, fold_canonical=True)
-    assert {outcome.url for outcome in found} == before
+    assert folded(found) == before
 
 
-async def test_a_canonical_page_that_has_not_changed_has_come_in_an_earlier_run(tmp_path):
+async def test_a_page_is_folded_into_a_canonical_one_that_has_not_changed_in_an_earlier_run(
+    tmp_path,
+):
     canonical = '<link rel="canonical" href="/first">'
     site = {
         "/": html("/first", "/z"),
@@ -256,9 +258,24 @@ async def test_a_canonical_page_that_has_not_changed_has_come_in_an_earlier_run(
     await crawl(tmp_path, Versions(site), 3, refresh=True, fold_canonical=True, workers=1)
     await crawl(tmp_path, Versions(site), refresh=True, fold_canonical=True)
     with History(tmp_path) as history:
-        urls = {outcome.url for outcome in history.outcomes()}
-    assert HOME + "copy" in urls
-    assert HOME + "copy/only" not in urls
+        found = folded(history.outcomes())
+    assert {url for url, into in found.items() if into} == {HOME + "copy"}
+    assert HOME + "copy/only" in found
+
+
+@pytest.mark.parametrize("answer", [Response(404), html()], ids=["404", "page"])
+async def test_a_page_is_not_folded_into_one_that_failed_in_an_earlier_run(tmp_path, answer):
+    alias = versioned('"c"', head='<link rel="canonical" href="/first">')
+    site = {"/": html("/first", "/z"), "/first": answer, "/z": html("/copy"), "/copy": alias}
+    await crawl(tmp_path, Web(site), 3, fold_canonical=True, workers=1)
+    found, _ = await crawl(tmp_path, Web(site), fold_canonical=True)
+    expected = None if answer.status == 404 else HOME + "first"
+    assert folded(found)[HOME + "copy"] == expected
+
+
+def folded(outcomes: Iterable[Outcome]) -> dict[str, str | None]:
+    """Say what each page was folded into."""
+    return {o.url: o.folded_into for o in outcomes if isinstance(o, Page)}
 
 
 async def test_a_page_budget_holds_for_all_runs(tmp_path):

@@ -57,6 +57,7 @@ class Reason(StrEnum):
     REL_NOFOLLOW = "rel_nofollow"
     META_NOFOLLOW = "meta_nofollow"
     HEADER_NOFOLLOW = "header_nofollow"
+    SIDE_EFFECT = "side_effect"
 
     # Rejected as a trap: a site with endless URLs.
     LONG_URL = "long_url"
@@ -240,12 +241,13 @@ class Fetch(Protocol):
     follow it. Return a `Fault` for an error of the network. An exception counts as a bug: it ends
     the crawl, with the URL as a note. Do not catch `trio.Cancelled`.
 
-    The crawler reads three optional attributes: `user_agent` (a str) selects the rules of
+    The crawler reads four optional attributes: `user_agent` (a str) selects the rules of
     robots.txt, unless `Politeness(agent=...)` does; `random` (a `random.Random`) is the source of
     the crawl's random numbers, unless `Crawler(random=...)` is; `cookies_for`, a function of a
     URL, returns the value of the Cookie header that a request would have now, or None. With
     `cookies_for`, and `Response.request` for what was sent, a login that leads back to its first
-    URL is followed: see `Job.again`.
+    URL is followed: see `Job.again`. `sends_credentials` (a bool) says whether requests have
+    cookies, a login or a certificate of the client: see `Politeness.side_effects`.
     """
 
     def __call__(self, job: Job, /) -> Awaitable[Answer]: ...
@@ -295,10 +297,10 @@ class Page:
     directives, such as "noindex", from its head and from X-Robots-Tag. `duplicate_of` is the first
     URL of the same host with the same body; then new links of this page are not followed.
     `folded_into` is the canonical URL that this page was folded into; `duplicate_of` is then the
-    same URL. `flaws` are the defects of a page that was read in spite of them. With the flaw
-    `TOO_LARGE` the body ends at the limit of the fetch, and the links are those up to there. With
-    `NOT_READ` the body is empty, and `size` is its Content-Length, 0 if that is unknown. `again`
-    is that of its `Job`.
+    same URL, and the links are followed unless the body is a copy as well. `flaws` are the defects
+    of a page that was read in spite of them. With the flaw `TOO_LARGE` the body ends at the limit
+    of the fetch, and the links are those up to there. With `NOT_READ` the body is empty, and
+    `size` is its Content-Length, 0 if that is unknown. `again` is that of its `Job`.
 
     `anchors` has the first anchor of each distinct link, by its URL, if the crawl keeps anchors.
     The body of a page that was read from a crawl directory is empty; `size` is its original size.

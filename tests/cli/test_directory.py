@@ -313,6 +313,8 @@ SETTINGS = {
     "order": "breadth",
     "ignore_robots": False,
     "ignore_nofollow": True,
+    "follow_side_effects": False,
+    "credentials": False,
     "workers": 7,
     "workers_chosen": True,
     "insecure_hosts": [],

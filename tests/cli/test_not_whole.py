@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 from cli.command import crawl
-from sites.raw import html, reply, threaded_raw_server
+from sites.raw import Request, html, reply, threaded_raw_server
 from warcio.archiveiterator import ArchiveIterator
 
-from trio_crawler import History
+from trio_crawler import History, Page
 
 pytestmark = pytest.mark.process
 
@@ -92,6 +93,9 @@ def test_a_directory_has_digests_of_whole_bodies_only(tmp_path: Path) -> None:
         second = server.requests[len(first) :]
         third = crawl(*words, "4000", "--refresh", server.url)
         last = server.requests[len(first) + len(second) :]
+    with History(where) as history:
+        first_image = {page.url: page for page in history.outcomes(1)}[f"{server.url}image"]
+    assert (first_image.size, first_image.flaws) == (102_400, ("not_read",))
     conditional = {r.target for r in second if "if-none-match" in r.headers}
     assert {"/large", "/same", "/image"} <= conditional
     # The whole pages of the first walk are still asked for by their validators.
@@ -103,7 +107,8 @@ def test_a_directory_has_digests_of_whole_bodies_only(tmp_path: Path) -> None:
     assert pages["large"].size == 4000
     assert kinds["large"] == kinds["image"] == "unchanged"
     assert third.returncode == 0
-    assert "Not read whole, --max-bytes sets the limit (3)" in third.stdout
+    # The image is not among them: nothing would read it anyway.
+    assert "Not read whole, --max-bytes sets the limit (2)" in third.stdout
 
 
 def test_a_page_that_was_cut_is_not_asked_for_by_its_validator(tmp_path: Path) -> None:
@@ -116,3 +121,92 @@ def test_a_page_that_was_cut_is_not_asked_for_by_its_validator(tmp_path: Path) -
     assert [("if-none-match" in r.headers) for r in asked] == [False]
     assert again.returncode == 1
     assert "/never" in again.stdout
+
+
+# Archives and downloads.
+
+
+class Files:
+    """A file server; the bodies of its files have no end, and nobody should wait for one."""
+
+    def __init__(self) -> None:
+        self.versions = dict.fromkeys(FILES, 1)
+        self.sizes = dict.fromkeys(FILES, 300_000_000)
+        self.pieces = 0
+
+    async def __call__(self, request: Request, stream: trio.abc.Stream) -> None:
+        fields = FILES.get(request.target)
+        if fields is None:
+            found = html(*FILES) if request.target == "/" else reply(404)
+            await stream.send_all(found)
+            return
+        head = {**fields, "Content-Length": str(self.sizes[request.target])}
+        if request.target != "/untagged.zip":
+            head["ETag"] = f'"{self.versions[request.target]}"'
+        if request.target == "/snapshot.tar.gz":
+            del head["Content-Length"]
+            head["Transfer-Encoding"] = "chunked"
+        if request.target == "/film.mp4" and request.headers.get("if-none-match") == head["ETag"]:
+            await stream.send_all(reply(304, {"Connection": "close"}))
+            return
+        # The others do not obey If-None-Match, as gitweb does not.
+        await stream.send_all(reply(200, {**head, "Connection": "close"}).split(b"\r\n\r\n")[0])
+        await stream.send_all(b"\r\n\r\n")
+        while True:
+            await stream.send_all(bytes(16 * 1024))
+            self.pieces += 1
+
+
+SAVED = {"Content-Disposition": 'attachment; filename="a"'}
+FILES: dict[str, dict[str, str]] = {
+    "/snapshot.tar.gz": {"Content-Type": "application/x-gzip"},
+    "/tagged.zip": {"Content-Type": "application/zip"},
+    "/untagged.zip": {"Content-Type": "application/zip"},
+    "/film.mp4": {"Content-Type": "video/mp4"},
+    "/table.csv": {"Content-Type": "text/csv", **SAVED},
+    "/data.xml": {"Content-Type": "application/xml", **SAVED},
+}
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_file_server_is_well_and_its_files_cost_only_their_heads(
+    tmp_path: Path, kept: bool
+) -> None:
+    words, files = ["-o", str(tmp_path / "d")] * kept, Files()
+    with threaded_raw_server(files) as server:
+        result = crawl(*words, server.url)
+    assert result.returncode == 0
+    assert "Not read whole" not in result.stdout
+    assert f"{len(FILES)} not_read\n" in result.stdout
+    # What the buffers of two sockets hold.
+    assert files.pieces * 16 * 1024 < len(FILES) * 8 * 2**20
+
+
+def test_a_refresh_compares_files_that_are_not_read_by_validator_and_size(
+    tmp_path: Path,
+) -> None:
+    words, files = ["-o", str(tmp_path / "d")], Files()
+    with threaded_raw_server(files) as server:
+        crawl(*words, server.url)
+        same = [crawl(*words, "--refresh", server.url).stdout for _ in range(2)]
+        files.versions["/tagged.zip"] = files.versions["/snapshot.tar.gz"] = 2
+        files.versions["/film.mp4"] = 2
+        files.sizes["/untagged.zip"] = 400_000_000
+        changed = crawl(*words, "--refresh", server.url)
+    assert all("0 new, 0 changed, 0 gone, 7 unchanged" in each for each in same)
+    assert "0 new, 4 changed, 0 gone, 3 unchanged" in changed.stdout
+    with History(tmp_path / "d") as history:
+        kinds = {change.url.rpartition("/")[2]: change.kind for change in history.changes()}
+        pages = [page for page in history.outcomes() if isinstance(page, Page)]
+    assert {name for name, kind in kinds.items() if kind == "changed"} == {
+        "tagged.zip", "snapshot.tar.gz", "untagged.zip", "film.mp4",
+    }  # fmt: skip
+    assert {page.flaws for page in pages} == {(), ("not_read",)}
+
+
+def test_a_page_that_is_served_as_a_download_is_read_all_the_same(tmp_path: Path) -> None:
+    body = b"<a href=/a>a</a>" + b" " * 100_000
+    site = {"/": reply(200, {"Content-Type": "text/html", **SAVED}, body), "/a": html()}
+    with threaded_raw_server(site) as server:
+        assert crawl(server.url).returncode == 0
+    assert server.targets == ["/robots.txt", "/", "/a"]

@@ -114,6 +114,28 @@ async def test_a_body_that_may_be_read_comes_whole(kind: str) -> None:
     assert (answer.body, answer.flaw) == (body, None)
 
 
+@pytest.mark.parametrize(
+    ("kind", "disposition", "flaw"),
+    [
+        ("text/csv", "attachment", Reason.NOT_READ),
+        ("text/csv", 'ATTACHMENT ; filename="a.csv"', Reason.NOT_READ),
+        ("", "attachment", Reason.NOT_READ),
+        ("application/xml", "attachment;filename=a", Reason.NOT_READ),
+        ("text/csv", "inline; filename=attachment", None),
+        ("text/csv", "", None),
+        ("text/html", "attachment", None),
+        ("application/xhtml+xml", "attachment", None),
+    ],
+)
+async def test_a_download_that_is_not_html_is_left_after_the_head(
+    kind: str, disposition: str, flaw: Reason | None
+) -> None:
+    fields = {"Content-Type": kind} if kind else {}
+    answer = reply(200, {**fields, "Content-Disposition": disposition}, bytes(100_000))
+    assert (await fetched({"/x": answer})).flaw is flaw
+    assert (await fetched({"/x": answer}, bodies=True)).flaw is None
+
+
 @pytest.mark.parametrize("purpose", [Purpose.ROBOTS, Purpose.SITEMAP])
 @pytest.mark.parametrize("kind", ["application/octet-stream", "application/gzip", "image/png"])
 async def test_a_robots_file_or_sitemap_of_any_type_comes_whole(

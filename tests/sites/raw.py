@@ -25,6 +25,7 @@ from typing import TypeAlias
 import trio
 
 MOST_HEAD = 256 * 1024
+_TLS_HANDSHAKE = b"\x16\x03"
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,11 @@ async def _run(
 
 async def _converse(site: Site, server: Server, stream: trio.abc.Stream) -> None:
     buffer = bytearray()
-    while head := await _head(stream, buffer):
+    # A site of responses answers a handshake as real servers do, without waiting for a line end.
+    while head := await _head(stream, buffer, tls=not callable(site)):
+        if head == _TLS_HANDSHAKE:
+            await stream.send_all(reply(400, {"Connection": "close"}))
+            return
         request = _parse(head)
         server.requests.append(request)
         answer = site if callable(site) else site.get(request.target, reply(404))
@@ -243,12 +248,14 @@ async def _converse(site: Site, server: Server, stream: trio.abc.Stream) -> None
             return
 
 
-async def _head(stream: trio.abc.Stream, buffer: bytearray) -> bytes:
+async def _head(stream: trio.abc.Stream, buffer: bytearray, tls: bool) -> bytes:
     while (end := buffer.find(b"\r\n\r\n")) < 0:
         data = await stream.receive_some()
         if not data or len(buffer) > MOST_HEAD:
             return b""
         buffer += data
+        if tls and buffer.startswith(_TLS_HANDSHAKE):
+            return _TLS_HANDSHAKE
     head = bytes(buffer[: end + 4])
     del buffer[: end + 4]
     return head

@@ -154,6 +154,7 @@ def _politeness(options: CrawlOptions) -> Politeness:
         patience=options.patience,
         robots=not options.ignore_robots,
         nofollow=not options.ignore_nofollow,
+        side_effects=options.side_effects or None,
         agent=options.user_agent,
     )
 
@@ -182,9 +183,9 @@ def _fetch(options: CrawlOptions, auth: dict[str, tuple[str, str]] | None) -> Ht
         cookies=CookieStore() if options.cookies else None,
         timeout=options.timeout,
         max_bytes=options.max_bytes,
-        # An archive has all bodies, and a directory their digests. Nothing else needs those
-        # in which there are no links.
-        bodies=options.directory is not None or options.warc is not None,
+        # An archive has all bodies. Nothing else needs those in which there are no links: a
+        # refresh compares them by their validators and sizes.
+        bodies=options.warc is not None,
         allow_private=options.allow_private,
         public_only=options.public_only,
         cacert=options.cacert,

@@ -238,6 +238,7 @@ class _Crawl:
             listing=crawler.listing,
             directory=options.directory or "",
             cookies=options.cookies,
+            credentials=self._plan.fetch.sends_credentials,
             spent=options.max_pages is not None and _spent(crawler) >= options.max_pages,
         )
         text = self._report.text(facts)

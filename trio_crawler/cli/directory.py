@@ -118,6 +118,7 @@ def _settings(options: CrawlOptions, plan: Plan, directory: str) -> dict[str, An
         "workers_chosen": options.workers_chosen,
         "seeds": list(plan.seeds),
         "insecure_hosts": list(plan.insecure_hosts),
+        "credentials": plan.fetch.sends_credentials,
         "warc": _relative(options.warc, directory),
     }
 

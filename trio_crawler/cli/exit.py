@@ -78,7 +78,7 @@ def close(report: Report, text: str, exports: Sequence[Export]) -> int:
     piped = any(export.path == STANDARD_OUTPUT for export in exports)
     with SIGNALS.writing(2 if piped else 1):
         printed = _printed(text, sys.stderr if piped else sys.stdout)
-    if report.no_pages:
+    if report.no_pages or report.turned_away:
         return NOTHING
     whole = printed and all(export.whole for export in exports)
     return FAULT if report.problems or errors or not whole else 0

@@ -88,7 +88,8 @@ class CrawlOptions(RequestOptions):
         "--canonical",
         is_flag=True,
         same_crawl=True,
-        help="Treat a page as a duplicate if it names another page as its canonical page.",
+        help="Treat a page as a duplicate if it names another page as its canonical page. Its "
+        "links are followed all the same.",
     )
     ignore_robots: bool = option(
         Group.CRAWLED,
@@ -106,6 +107,14 @@ class CrawlOptions(RequestOptions):
         recorded=True,
         help="Follow links even where rel=nofollow, a robots meta element or X-Robots-Tag asks "
         "crawlers not to.",
+    )
+    side_effects: bool = option(
+        Group.CRAWLED,
+        "--follow-side-effects",
+        is_flag=True,
+        recorded=True,
+        help="Follow links that look as if they log out, delete or edit something. Without this "
+        "they are not followed if cookies, a login or a certificate of the client are sent.",
     )
     no_traps: bool = option(
         Group.CRAWLED,

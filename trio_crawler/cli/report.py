@@ -74,9 +74,16 @@ def _text(history: History, result: Report, options: ReportOptions) -> str:
         listing=history.listing,
         directory=options.directory,
         spent=how is store.End.SPENT,
-        cookies=stored if isinstance(stored := settings.get("cookies"), bool) else None,
+        cookies=_flag(settings, "cookies"),
+        credentials=_flag(settings, "credentials"),
     )
     return result.text(facts)
+
+
+def _flag(settings: dict[str, Any], name: str) -> bool | None:
+    """Return a flag from the settings; None if another program has stored something else."""
+    value = settings.get(name)
+    return value if isinstance(value, bool) else None
 
 
 def write(directory: str, files: Sequence[Export]) -> None:

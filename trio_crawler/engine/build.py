@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import trio
 
-from trio_crawler.arguments import check_function, check_kind, check_methods
+from trio_crawler.arguments import check_flag, check_function, check_kind, check_methods
 from trio_crawler.engine.bounces import Bounces
 from trio_crawler.engine.canonical import CanonicalFolding
 from trio_crawler.engine.counters import Counters
@@ -95,7 +95,8 @@ def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any)
     """Return the plan of a crawl.
 
     The user agent comes from the politeness, else from the fetch; the random generator from the
-    arguments, else from the fetch.
+    arguments, else from the fetch. Without a word in the politeness, whether the fetch sends
+    credentials decides on links with side effects.
 
     Raises TypeError or ValueError, naming the argument, for an invalid value.
     """
@@ -105,6 +106,11 @@ def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any)
     if isinstance(politeness, Politeness) and politeness.agent is not None:
         agent = politeness.agent
     check_kind("the user_agent of fetch", agent, str, "a str")
+    sends = getattr(fetch, "sends_credentials", False)
+    check_flag("the sends_credentials of fetch", sends)
+    politeness = Politeness() if politeness is None else politeness
+    if isinstance(politeness, Politeness) and politeness.side_effects is None:
+        politeness = replace(politeness, side_effects=not sends)
     if given["random"] is None:
         given["random"] = getattr(fetch, "random", None)
     return Plan(politeness=politeness, agent=product_token(agent), **given)

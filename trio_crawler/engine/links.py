@@ -86,21 +86,18 @@ class Links:
         successors, folded_into = list[Job](), None
         if self._folds:
             successors, folded_into = self._folding.fold(job, canonical)
-        duplicate_of = folded_into
         traps = self._frontier.hosts.traps(job.url) if self._use_traps else None
-        if traps is not None and folded_into is None:
-            if facts.digest is not None:
-                # After a 304 only the SHA-1 of the body is known.
-                kind = facts.content_type
-                duplicate_of = traps.original_by_digest(job.url, facts.digest, kind)
-            elif response.status < 300 and response.flaw is None:
-                duplicate_of = traps.original(job.url, response.body, facts.content_type)
-        reason = Reason.DUPLICATE if duplicate_of else None
+        original = None if traps is None else _original(traps, job, response, facts)
+        if original is not None and self._folding.is_alias(original, job.url):
+            # This is the canonical page; its copy came first.
+            original = None
+        reason = Reason.DUPLICATE if original else None
         if self._nofollow and "nofollow" in meta:
             reason = Reason.META_NOFOLLOW
         if self._nofollow and "nofollow" in header:
             reason = Reason.HEADER_NOFOLLOW
         robots = tuple(dict.fromkeys((*header, *meta))) if header or meta else ()
+        duplicate_of = folded_into or original
         return About(canonical, robots, duplicate_of, folded_into, reason, successors, traps)
 
     def unread(self, size: int) -> AbstractContextManager[None]:
@@ -138,8 +135,6 @@ class Links:
         elif about.traps is not None and response.status < 300:
             about.traps.record_leaf(job.url)
         with_reasons = _rejected(facts.malformed, rejected) if rejected or facts.malformed else ()
-        if about.folded_into:
-            self._folding.hold(job, about.folded_into, with_reasons)
         return Judged(links, with_reasons, successors, anchors)
 
     async def _judge(
@@ -185,12 +180,19 @@ class Links:
                 rejected[url] = rejection
 
 
+def _original(traps: HostTraps, job: Job, response: Response, facts: Facts) -> str | None:
+    """Return the URL that a page is a copy of; None if its links are to be followed."""
+    if facts.digest is not None:
+        # After a 304 only the SHA-1 of the body is known.
+        return traps.original_by_digest(job.url, facts.digest, facts.content_type)
+    if response.status < 300 and response.flaw is None:
+        return traps.original(job.url, response.body, facts.content_type)
+    return None
+
+
 def _combined(reason: Reason | None, nofollow: bool) -> Reason | None:
     """Return why a link is not followed, by the `reason` of its page and its own rel=nofollow."""
-    if nofollow and reason in (None, Reason.DUPLICATE):
-        # The links of a folded page are followed if its canonical page fails, but not this one.
-        return Reason.REL_NOFOLLOW
-    return reason
+    return Reason.REL_NOFOLLOW if nofollow and reason in (None, Reason.DUPLICATE) else reason
 
 
 def _rejected(

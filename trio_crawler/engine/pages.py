@@ -142,15 +142,13 @@ class PageHandler:
     def _settled(
         self, job: Job, outcome: Outcome, successors: list[Job] | None = None
     ) -> Settlement:
-        follow = successors or []
-        if self._folding.folds:
-            follow += self._folding.record(job.url, outcome)
+        self._folding.record(job.url, outcome)
         size = 0
         if isinstance(outcome, Page):
             links, rejected = outcome.links, outcome.rejected
             size = len(outcome.body) + _LINK * (len(links) + len(rejected))
             size += sum(map(len, links)) + sum(map(len, map(_URL, rejected)))
-        return Settlement(job, outcome, follow, size=size)
+        return Settlement(job, outcome, successors or [], size=size)
 
     def _failure(self, attempt: Attempt, fault: Fault, target: str | None = None) -> Settlement:
         job, detail = attempt.job, fault.detail

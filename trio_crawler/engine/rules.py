@@ -9,6 +9,7 @@ from trio_crawler.model import Job, Reason
 from trio_crawler.page.urls import is_web
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.scope import rejection
+from trio_crawler.policy.side_effects import changes_something
 from trio_crawler.policy.traps.sessions import without_session
 from trio_crawler.policy.traps.watch import RecentUrls, Traps
 
@@ -21,6 +22,7 @@ class Rules:
         self._scope = plan.scope
         self._max_depth = plan.limits.max_depth
         self._obey = plan.politeness.robots
+        self._keeps_out = plan.politeness.side_effects is False
         self._use_traps = plan.traps != Traps.off()
         self._cut_sessions = plan.traps.session_ids
         self._recent = RecentUrls()
@@ -39,7 +41,9 @@ class Rules:
             return Reason.OTHER_SCHEME
         if job.depth > self._max_depth:
             return Reason.TOO_DEEP
-        return rejection(self._scope, job) or self.disallowed(job.url)
+        if reason := rejection(self._scope, job) or self.disallowed(job.url):
+            return reason
+        return Reason.SIDE_EFFECT if self._keeps_out and changes_something(job.url) else None
 
     def disallowed(self, url: str) -> Reason | None:
         """Return ROBOTS if robots.txt disallows a URL; None if not, or if it is not known yet."""

@@ -52,7 +52,8 @@ class HttpFetch(Fetcher):
     than its default, and a longer one is a `TOO_LARGE` fault.
 
     A crawl reads nothing in a body whose Content-Type is neither HTML nor XML nor text, nor in
-    that of an error response. Such a body is left after the head if its Content-Length is more
+    that of an error response, nor in a download (`Content-Disposition: attachment`) that is not
+    HTML. Such a body is left after the head if its Content-Length is more
     than `max_bytes`. Without `bodies` every body of such a type is, except one of at most 64 KiB
     by Content-Length, which is read to keep the connection. `Response.flaw` says why a body is
     not whole.
@@ -142,6 +143,7 @@ class HttpFetch(Fetcher):
             user_agent=DEFAULT_USER_AGENT if user_agent is None else user_agent,
             cookies=cookies,
             cookies_for=requests.cookies_for,
+            sends_credentials=requests.has_credentials or client_cert is not None,
             timeout=timeout,
             max_bytes=max_bytes,
             bodies=bodies,

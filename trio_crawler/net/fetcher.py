@@ -21,7 +21,7 @@ from trio_crawler.net.progress import Progress
 from trio_crawler.net.statistics import FetchStatistics, WireStatistics
 from trio_crawler.net.turn import TURN
 from trio_crawler.net.wire import MAX_BYTES
-from trio_crawler.page.media import declared_type, is_read
+from trio_crawler.page.media import HTML, XHTML, declared_type, is_attachment, is_read
 from trio_crawler.policy.conditional import conditions_of
 from trio_crawler.policy.robots.parse import MAX_BYTES as ROBOTS_BYTES
 
@@ -105,6 +105,7 @@ class Fetcher:
 
     `user_agent` is the User-Agent that is sent to every server. `cookies_for` returns the value of
     the Cookie header that a request for a URL would have now; it is None without a CookieStore.
+    `sends_credentials` is whether requests have cookies, a login or a certificate of the client.
     `slots` may be shared by several fetches, to bound their memory together.
     """
 
@@ -119,6 +120,7 @@ class Fetcher:
         bodies: bool = True,
         slots: DecodeSlots | None = None,
         cookies_for: Callable[[str], str | None] | None = None,
+        sends_credentials: bool = False,
     ) -> None:
         check_number("timeout", timeout, above=True)
         check_whole("max_bytes", max_bytes, least=1)
@@ -126,6 +128,7 @@ class Fetcher:
         self.user_agent = user_agent
         self._network = network
         self.cookies_for = None if cookies is None else cookies_for
+        self.sends_credentials = sends_credentials
         self._cookies = cookies
         self._timeout = timeout
         self._bounds = _bounds_within(max_bytes)
@@ -237,7 +240,10 @@ class Fetcher:
 
     def _needless(self, head: Head, headers: httpx.Headers) -> Reason | None:
         """Return why the body of a page is left after its head; None if it is to be read."""
-        length, needed = head.length, is_read(declared_type(headers.get("content-type", "")))
+        length, kind = head.length, declared_type(headers.get("content-type", ""))
+        needed = is_read(kind)
+        if needed and kind not in (HTML, XHTML) and "content-disposition" in headers:
+            needed = not is_attachment(headers["content-disposition"])
         if not (self._bodies or needed) and (length is None or length > SMALL_BYTES):
             return Reason.NOT_READ
         too_long = length is not None and length > self._max_bytes

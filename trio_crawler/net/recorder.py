@@ -113,6 +113,12 @@ class RecordingFetch:
         function: Callable[[str], str | None] | None = self._fetch.cookies_for  # type: ignore[attr-defined]
         return function
 
+    @property
+    def sends_credentials(self) -> bool:
+        """Whether the other fetch sends credentials. Raises AttributeError if it does not say."""
+        sends: bool = self._fetch.sends_credentials  # type: ignore[attr-defined]
+        return sends
+
     async def __call__(self, job: Job) -> Response | Fault:
         """Fetch one URL, and record the answer."""
         began = time.time()

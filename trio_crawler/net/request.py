@@ -96,6 +96,8 @@ class Requests:
         self.cookies = cookies
         self.authorizes = bool(logins) or _has_authorization(own)
         """Whether an Authorization field is sent to a seed."""
+        self.has_credentials = self.authorizes or cookies is not None or _has_cookie(own)
+        """Whether a login or cookies are sent."""
         self.has_own = bool(own or logins)
         """Whether there are fields that only seeds get."""
         self._fields = defaults
@@ -200,6 +202,10 @@ def _logins(auth: Auth | None, origins: Collection[str]) -> dict[str, Fields]:
 
 def _has_authorization(fields: Fields) -> bool:
     return any(name.lower() == b"authorization" for name, _ in fields)
+
+
+def _has_cookie(fields: Fields) -> bool:
+    return any(name.lower() == b"cookie" for name, _ in fields)
 
 
 def fields_of(headers: Headers) -> Fields:

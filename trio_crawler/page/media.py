@@ -35,13 +35,12 @@ _LOOKS_LIKE_HTML = re.compile(
 _LOOKS_LIKE_XML = re.compile(rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*+<\?xml")
 _SNIFFED_BYTES = 1445
 _PROLOGUE = 65_536  # characters
-# The root element, after the XML declaration, instructions, comments and a document type.
+# The root element, after the XML declaration, instructions and comments.
 _XML_ROOT = re.compile(
     r"""
     (?: [\t\n\r ]++
     |   <\? (?s: .*? ) \?>
     |   <!-- (?s: .*? ) -->
-    |   <!DOCTYPE [^>\[]*+ (?: \[ [^\]]*+ \] )?+ [^>]*+ >
     )*+
     < (?P<name> [^\t\n\r />]++ )
     """,
@@ -82,8 +81,13 @@ def is_read(media: str) -> bool:
     return not media or media in MARKUP or is_text(media)
 
 
+def is_attachment(header: str) -> bool:
+    """Whether a Content-Disposition says that a browser saves the body (RFC 6266, 4.2)."""
+    return header.partition(";")[0].strip(" \t").lower() == "attachment"
+
+
 def has_html_root(text: str) -> bool:
-    """Whether the root element of an XML document is `html`.
+    """Whether the root element of an XML document, without its doctype, is `html`.
 
     The root must begin within the first 65,536 characters.
     """

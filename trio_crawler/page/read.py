@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from trio_crawler.model import Anchor, Reason
 from trio_crawler.page import charset, media, urls
 from trio_crawler.page.html.anchors import by_url
+from trio_crawler.page.html.doctype import without_doctype
 from trio_crawler.page.html.head import parse_head, single_canonical
 from trio_crawler.page.html.read import ParsedHtml, parse_html
 
@@ -124,6 +125,8 @@ def _markup(
     if not (markup and follow):
         return kind, encoding, None, True
     text, clean = charset.decode(body, encoding, cut=cut)
+    if kind != media.HTML:
+        text = without_doctype(text)
     if kind in media.XML and not media.has_html_root(text):
         return kind, encoding, None, True
     return kind, encoding, text, clean

@@ -25,8 +25,13 @@ class Politeness:
     before is given up. A host that never answered is given up after `Limits.max_tries`.
 
     With `robots`, robots.txt is obeyed; with `nofollow`, rel=nofollow, robots meta elements and
-    X-Robots-Tag are obeyed. `agent` is the product token to look for in robots.txt, or a
-    User-Agent that begins with it; None stands for the User-Agent of the fetch.
+    X-Robots-Tag are obeyed. With `side_effects` links are followed even if they look as if they
+    log out, delete or edit something; without, they are rejected (`Reason.SIDE_EFFECT`). None
+    follows them only if the fetch sends no credentials: no cookies, no login, no certificate of
+    the client. The seeds are always fetched.
+
+    `agent` is the product token to look for in robots.txt, or a User-Agent that begins with it;
+    None stands for the User-Agent of the fetch.
 
     Raises TypeError or ValueError, naming the argument, for an invalid value.
     """
@@ -39,6 +44,7 @@ class Politeness:
     patience: float = 360.0
     robots: bool = True
     nofollow: bool = True
+    side_effects: bool | None = None
     agent: str | None = None
 
     def __post_init__(self) -> None:
@@ -47,6 +53,7 @@ class Politeness:
             check_number(name, getattr(self, name), finite=True)
         for name in ("adaptive", "robots", "nofollow"):
             check_flag(name, getattr(self, name))
+        check_kind("side_effects", self.side_effects, bool | None, "True, False or None")
         if self.agent is not None:
             check_kind("agent", self.agent, str, "a str")
 

@@ -41,6 +41,8 @@ class CrawlFacts:
     - `directory`: the crawl directory, "" if there is none. The report counts the URLs that wait
       there;
     - `spent`: whether the page budget was used up, so that only a larger one continues the crawl;
+    - `credentials`: whether cookies, a login or a certificate of the client were sent, None if
+      that is unknown. If they were, the report says if the crawl seems to be logged out;
     - `cookies`: whether cookies were stored, None if that is unknown. If they were not, the report
       of a redirect loop says that a login may have needed them.
 
@@ -65,6 +67,7 @@ class CrawlFacts:
     directory: str = ""
     spent: bool = False
     cookies: bool | None = None
+    credentials: bool | None = None
 
     def __post_init__(self) -> None:
         check_kind("statistics", self.statistics, Statistics, "a Statistics")
@@ -74,6 +77,7 @@ class CrawlFacts:
         check_flag("spent", self.spent)
         check_flag("workers_chosen", self.workers_chosen)
         check_kind("cookies", self.cookies, bool | None, "True, False or None")
+        check_kind("credentials", self.credentials, bool | None, "True, False or None")
         check_kind(
             "hosts", self.hosts, Mapping, "the hosts by name, as Crawler.hosts returns them"
         )

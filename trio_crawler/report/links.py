@@ -25,7 +25,9 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.page.urls import seen_key
+from trio_crawler.report.left_out import LeftOut
 from trio_crawler.report.summary import is_good
+from trio_crawler.report.twins import TlsTwins
 from trio_crawler.report.url_table import UrlTable
 
 LOOP = "redirect loop"
@@ -104,6 +106,8 @@ class Links:
         self._redirects: dict[int, int] = {}
         self._ends: dict[int, _BrokenEnd] = {}
         self._unlinked = UnlinkedPages(self._numbers, self._redirects)
+        self.twins = TlsTwins()
+        self.left_out = LeftOut(self._numbers.knows)
 
     def __repr__(self) -> str:
         urls, links, ends = len(self._numbers), len(self._graph), len(self._ends)
@@ -115,6 +119,7 @@ class Links:
             number = self._numbers.number(outcome.url)
             self._redirects.pop(number, None)
             self._ends.pop(number, None)
+        self.left_out.add(outcome)
         match outcome:
             case Page():
                 self._add_page(outcome)
@@ -123,13 +128,15 @@ class Links:
             case Failure():
                 number = self._numbers.number(outcome.url)
                 self._ends[number] = _BrokenEnd(outcome.reason, _detail(outcome))
+                self.twins.add_failure(number, outcome)
             case Skipped():
                 self._graph.drop_links_to(self._numbers.number(outcome.url))
 
     @property
     def problems(self) -> int:
         """The number of broken URLs, without the cost of finding their referrers."""
-        return len(self._ends) + len(self._loops())
+        twins = sum(number in self._ends for number in self.twins.numbers)
+        return len(self._ends) - twins + len(self._loops())
 
     @property
     def loops(self) -> int:
@@ -150,10 +157,13 @@ class Links:
         limit: int | None = None,
         source: Callable[[str], str | None] = lambda url: None,
         most: int | None = None,
+        *,
+        twins: bool = False,
     ) -> list[Broken]:
         """Return the broken URLs, sorted, each with its first `limit` referrers or with all.
 
-        With `most` only the first so many of them are returned.
+        With `most` only the first so many of them are returned. URLs among the `TlsTwins` are left
+        out; with `twins` they are returned, and no others.
 
         `source` returns the sitemap that lists a URL without links; None for a seed.
 
@@ -163,6 +173,10 @@ class Links:
         scope, are not broken.
         """
         ends = self._ends | {loop[0]: _BrokenEnd(LOOP, "", loop) for loop in self._loops()}
+        if left_out := self.twins.numbers:
+            ends = {number: end for number, end in ends.items() if (number in left_out) is twins}
+        elif twins:
+            return []
         if most is not None and len(ends) > most:
             first = nsmallest(most, ends, key=self._numbers.urls.__getitem__)
             ends = {number: ends[number] for number in first}
@@ -174,6 +188,8 @@ class Links:
 
     def _add_page(self, page: Page) -> None:
         number = self._unlinked.record(page.url, is_good(page), page.referrer is None)
+        if is_good(page):
+            self.twins.add_page(page)
         if page.status < 400:
             self._graph.drop_links_to(number)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from heapq import nsmallest
 from typing import TYPE_CHECKING
@@ -66,18 +66,33 @@ def heading(facts: CrawlFacts) -> list[str]:
     return [f"Crawl of {readable(without_userinfo(seeds[0]))}{more}", *lines]
 
 
+def barred(summary: Summary) -> list[str]:
+    """Return the hosts whose robots.txt allows nothing, if no page was fetched."""
+    if summary.pages:
+        return []
+    blocked = sorted(summary.robots_blocked)[:_MAX_HINTS]
+    return [
+        f"robots.txt of {visible(o)}/ allows nothing of what is wanted {_IGNORE_ROBOTS}"
+        for o in blocked
+    ]
+
+
 # Problems.
 
 
 def broken_links(
-    found: Sequence[Broken], total: int, full: bool, advice: Mapping[str, str]
+    found: Sequence[Broken],
+    total: int,
+    full: bool,
+    advice: Mapping[str, str],
+    title: str = "Broken links",
 ) -> list[str]:
     """List the first of `total` broken links, each with its referrers.
 
     `advice` has for each origin what to do about its 401; the first one of them shows it.
     """
     advised = dict(advice)
-    lines = [f"Broken links ({count(total)})"] if found else []
+    lines = [f"{title} ({count(total)})"] if found else []
     for broken in found:
         lines.append(f"  {broken.why} {readable(broken.url)}")
         if broken.loop:
@@ -109,11 +124,15 @@ def _chain(urls: Sequence[str], full: bool) -> str:
     return " -> ".join(map(readable, ends))
 
 
-def hosts_given_up(summary: Summary, limit: int | None) -> list[str]:
-    """List the hosts that were given up, each with the number of URLs not requested there."""
+def hosts_given_up(summary: Summary, limit: int | None, twins: Collection[str] = ()) -> list[str]:
+    """List the hosts that were given up, each with the number of URLs not requested there.
+
+    The origins of `twins` are left out.
+    """
     found: FirstItems[tuple[str, str, int]] = FirstItems(limit)
     for (host, reason), number in summary.given_up.items():
-        found.add((host, reason, number))
+        if host not in twins:
+            found.add((host, reason, number))
     lines = (
         f"{visible(host)}: {reason}, {count(number, 'URL')} not asked for"
         for host, reason, number in found.items
@@ -358,16 +377,19 @@ def _account(statistics: Statistics) -> str:
     return " + ".join(terms)
 
 
-def hints(summary: Summary, facts: CrawlFacts, *, loops: int = 0) -> list[str]:
+def hints(
+    summary: Summary, facts: CrawlFacts, *, loops: int = 0, twins: Collection[str] = ()
+) -> list[str]:
     """Return advice for a crawl that found no page, was restricted, or had idle workers.
 
-    `loops` is the number of redirect loops.
+    `loops` is the number of redirect loops. There is no advice for the origins of `twins`.
     """
     return [
         *_redirect_hints(summary),
         *([_LOOPS] if loops and facts.cookies is False else []),
-        *_robots_hints(summary, facts),
+        *_robots_hints(summary, facts, twins),
         *(advice for reason, advice in _BUDGETS.items() if summary.rejected[reason]),
+        *_side_effect_hints(summary.rejected[Reason.SIDE_EFFECT]),
         *_worker_hints(facts),
     ]
 
@@ -381,12 +403,12 @@ def _redirect_hints(summary: Summary) -> list[str]:
     ]
 
 
-def _robots_hints(summary: Summary, facts: CrawlFacts) -> list[str]:
-    lost = sorted(summary.robots_unavailable.items())[:_MAX_HINTS]
-    lines = [f"robots.txt of {visible(o)}/ could not be had: {visible(why)}" for o, why in lost]
-    if not summary.pages:
-        blocked = sorted(summary.robots_blocked)[:_MAX_HINTS]
-        lines += (f"robots.txt of {visible(o)}/ allows nothing of what is wanted" for o in blocked)
+def _robots_hints(summary: Summary, facts: CrawlFacts, twins: Collection[str]) -> list[str]:
+    lost = sorted((o, why) for o, why in summary.robots_unavailable.items() if o not in twins)
+    lines = [
+        f"robots.txt of {visible(o)}/ could not be had: {visible(why)}"
+        for o, why in lost[:_MAX_HINTS]
+    ]
     least = facts.politeness.delay if facts.politeness else math.inf
     delays = {(host.name, host.delay) for host in facts.hosts.values() if host.delay > least}
     lines += (
@@ -394,6 +416,16 @@ def _robots_hints(summary: Summary, facts: CrawlFacts) -> list[str]:
         for host, delay in sorted(delays)[:_MAX_HINTS]
     )
     return [f"{line} {_IGNORE_ROBOTS}" for line in lines]
+
+
+def _side_effect_hints(number: int) -> list[str]:
+    if not number:
+        return []
+    verb = "was" if number == 1 else "were"
+    return [
+        f"{count(number, 'link')} that may change something (log out, delete, edit) {verb} not "
+        "followed, as credentials are sent (--follow-side-effects follows such links)"
+    ]
 
 
 def _worker_hints(facts: CrawlFacts) -> list[str]:

@@ -8,6 +8,7 @@ from trio_crawler.model import Failure, Outcome, Page, Redirect, Skipped, Statis
 from trio_crawler.report import sections
 from trio_crawler.report.facts import CrawlFacts
 from trio_crawler.report.links import Links
+from trio_crawler.report.logged_out import LoggedOut
 from trio_crawler.report.logins import login_advice
 from trio_crawler.report.readable import readable
 from trio_crawler.report.summary import Summary
@@ -18,6 +19,7 @@ _MAX_LISTED = 20
 # A site decides how many there are, and how long.
 _MAX_BROKEN = 1_000
 _MAX_TITLE = 80
+_TWINS = "Links to https at a port that speaks HTTP"
 _OUT_OF_TIME = "the time allowed was over"
 
 
@@ -41,6 +43,7 @@ class Report:
         self._max_referrers = None if full else _MAX_REFERRERS
         self._max_listed = None if full else _MAX_LISTED
         self._links = Links()
+        self._logged_out = LoggedOut()
         self._summary = Summary(why, full)
 
     def __repr__(self) -> str:
@@ -51,6 +54,7 @@ class Report:
         check_kind("outcome", outcome, Outcome, "an outcome")
         self._links.add(outcome)
         self._summary.add(outcome)
+        self._logged_out.add(outcome)
 
     @property
     def problems(self) -> int:
@@ -65,6 +69,14 @@ class Report:
         """Whether no page was fetched, not even one with an error status."""
         return self._summary.pages == 0
 
+    @property
+    def turned_away(self) -> bool:
+        """Whether the start pages have links, all left out because of nofollow or robots.txt.
+
+        Links that lead outside of the crawl do not count.
+        """
+        return self._links.left_out.all
+
     def text(self, facts: CrawlFacts) -> str:
         """Return the report, without a line end after its last line.
 
@@ -75,25 +87,40 @@ class Report:
         check_kind("facts", facts, CrawlFacts, "a CrawlFacts")
         ended = facts.ended or (_OUT_OF_TIME if self._summary.out_of_time else "")
         parts = (
-            sections.heading(facts),
+            [*sections.heading(facts), *self._first_lines(facts)],
             *self._problems(facts),
             *self._coverage(facts, early=bool(ended)),
             *self._figures(facts),
             sections.finish(facts, ended, again=self._summary.counters["again"]),
-            sections.hints(self._summary, facts, loops=self._links.loops),
+            sections.hints(
+                self._summary,
+                facts,
+                loops=self._links.loops,
+                twins=self._links.twins.origins,
+            ),
         )
         return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+    def _first_lines(self, facts: CrawlFacts) -> list[str]:
+        """Return the lines that say if the crawl left out, or could not see, most of the site."""
+        left_out = self._links.left_out.lines(len(facts.seeds))
+        logged_out = self._logged_out.lines() if facts.credentials else []
+        return [*(sections.barred(self._summary) or left_out), *logged_out]
 
     def _problems(self, facts: CrawlFacts) -> list[list[str]]:
         """Return the sections about broken links and other problems."""
         summary = self._summary
         most = None if self._full else _MAX_BROKEN
         broken = self._links.broken(self._max_referrers, _source(facts), most)
+        twins = self._links.broken(self._max_referrers, _source(facts), most, twins=True)
         return [
             sections.broken_links(
                 broken, self._links.problems, self._full, login_advice(summary.logins, facts)
             ),
-            sections.hosts_given_up(summary, self._max_listed),
+            sections.broken_links(
+                twins, len(self._links.twins.numbers), self._full, {}, title=_TWINS
+            ),
+            sections.hosts_given_up(summary, self._max_listed, self._links.twins.origins),
             sections.redirects(summary.redirects),
             sections.flaws(summary.flaws),
             sections.not_read_whole(summary.cut),

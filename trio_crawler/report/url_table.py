@@ -21,6 +21,7 @@ _RECENT, _LONGEST = 32_768, 256
 _OPEN = 16
 
 _number = Struct("<I").pack
+_key = Struct("<q").pack
 
 
 class TextList(Sequence[str]):
@@ -111,6 +112,12 @@ class UrlTable(UrlSet):
         """Return the number of a URL; None if it has none."""
         key, index = self._place(url)
         return self._search_bucket(self._buckets[index], key)
+
+    def knows(self, number: int) -> bool:
+        """Whether a URL with this hash has a number."""
+        index = number & self._high
+        bucket = self._buckets[index if index < len(self._buckets) else index & self._low]
+        return self._search_bucket(bucket, _key(number)) is not None
 
     def _find(self, url: str) -> int:
         key, index = self._place(url)

@@ -20,8 +20,12 @@ _OUTCOMES = """urls LEFT JOIN page_ ON page_.number = urls.number
     LEFT JOIN redirect_ ON redirect_.number = urls.number
     LEFT JOIN failure_ ON failure_.number = urls.number
     LEFT JOIN skip_ ON skip_.number = urls.number"""
-_STATE = """page_.status, page_.digest, coalesce(content.size, page_.size), page_.text_digest,
-    page_.text_size, page_.number, redirect_.target, failure_.reason, skip_.reason"""
+# Of a body that was not read, the validator and the size take the place of the digest.
+_STATE = """page_.status, CASE WHEN coalesce(content.flaws, page_.flaws) LIKE '%"not_read"%'
+    THEN CAST(coalesce(page_.etag, content.etag, page_.last_modified, content.last_modified)
+    || ' ' || coalesce(content.size, page_.size) AS BLOB) ELSE page_.digest END,
+    coalesce(content.size, page_.size), page_.text_digest, page_.text_size, page_.number,
+    redirect_.target, failure_.reason, skip_.reason"""
 _COLUMNS = "status, digest, size, text_digest, text_size, page, target, failure, skip"
 _OLD = ", ".join(f"old.{name}" for name in _COLUMNS.split(", "))
 _REJECTED = msgspec.json.Decoder(list[tuple[Any, ...]])

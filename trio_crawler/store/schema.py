@@ -11,7 +11,7 @@ empty one.
                folded_into (the canonical URL that was crawled in place of this page), flaws,
                links_beyond (the number of links that were cut off),
                rejected (the number of rejected links), etag, last_modified,
-               digest (SHA-1 of the body),
+               digest (SHA-1 of the body; NULL if it was cut, or left because of its type),
                text_digest (SHA-1 of the visible text without volatile numbers; NULL if there is
                none, and in the pages of older formats), text_size (bytes of that text),
                same_as (for a 304: the number of the page that is unchanged), again

@@ -85,6 +85,7 @@ class HttpxFetch(Fetcher):
             user_agent=user_agent or own.get("User-Agent", DEFAULT_USER_AGENT),
             cookies=cookies,
             cookies_for=adapter.cookies_for,
+            sends_credentials=requests.has_credentials or _has_credentials(client),
             timeout=timeout,
             max_bytes=max_bytes,
             bodies=bodies,
@@ -101,6 +102,14 @@ def _checked(given: object) -> httpx.AsyncClient | None:
         wanted = "client_or_transport must be an httpx.AsyncClient or an httpx.AsyncBaseTransport"
         raise TypeError(f"{wanted}, not {_described(given)}")
     return None
+
+
+def _has_credentials(client: httpx.AsyncClient | None) -> bool:
+    """Whether a client sends cookies or a login of its own."""
+    if client is None:
+        return False
+    named = "cookie" in client.headers or "authorization" in client.headers
+    return named or client.auth is not None or bool(client.cookies)
 
 
 def _described(given: object) -> str:
