@@ -86,6 +86,7 @@ SITE: dict[str, Response] = {
         "/a", "/b", "!/unendorsed", "/private", "/moved", "/busy", "/one/copy", "/two/copy",
         "/three/copy", "/two/copy-again", "/x/x/y", "/" + "long" * 9, "/q?a=1&b=2", "/q?b=2&a=1",
         "/canonical", "/s" + SESSION, "/day/2024-01-01", "/n/1",
+        "/shop?colour=c1",
         "http://site.test:81/",
     ),
     "/a": page("/a/2", "/a/3"), "/a/2": page("/a/2/3"), "/a/3": page(), "/a/2/3": page(text="c"),
@@ -94,7 +95,7 @@ SITE: dict[str, Response] = {
     "/busy": Response(503),
     "/one/copy": COPY, "/two/copy": COPY, "/three/copy": COPY, "/two/copy-again": COPY,
     "/canonical": page(head="<link rel=canonical href=/named>", text="of another"),
-    **row("/day/2024-01-{:02}", 31), **row("/n/{}", 40),
+    **row("/day/2024-01-{:02}", 31), **row("/n/{}", 40), **row("/shop?colour=c{}", 15),
 }  # fmt: skip
 
 
@@ -340,7 +341,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     }),
     "Traps": (lambda **given: crawl(traps=Traps(**given)), {
         "max_url": 40, "max_segments": 2, "max_repeats": 1, "max_hops": 1, "barren": 1,
-        "barren_numbers": 1, "per_pattern": 1, "per_host": 3, "copies": 1, "session_ids": False,
+        "barren_numbers": 1, "barren_query": 1, "per_pattern": 1, "per_host": 3, "copies": 1, "session_ids": False,
         "permuted_queries": False, "duplicates": False,
     }),
     "Plan": (plan, {

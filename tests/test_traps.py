@@ -271,15 +271,31 @@ async def test_a_path_of_more_than_20_segments_is_refused(autojump_clock):
     assert page.url == HOME + just
 
 
-async def test_more_than_20_links_from_a_seed_are_refused_unless_a_depth_is_given(autojump_clock):
+async def test_more_links_from_a_seed_than_a_bound_are_refused(autojump_clock):
     site = {f"/{'abcdefghijklmnopqrstuvwxyz'[n]}": html() for n in range(26)}
     names = list(site)
     site |= {name: html(after) for name, after in pairwise(names)}
     web = Web(site | {"/": html("/a")})
-    outcomes = await collect(Crawler([HOME], fetch=web))
+    outcomes = await collect(Crawler([HOME], fetch=web, traps=Traps(max_hops=20)))
     assert len(outcomes) == 21
     assert outcomes[-1].rejected == ((HOME + "u", Reason.TOO_MANY_HOPS),)
+    assert len(await collect(Crawler([HOME], fetch=web))) == 27
     assert len(await collect(Crawler([HOME], fetch=web, limits=Limits(max_depth=24)))) == 25
+
+
+async def test_a_chain_of_random_names_that_brings_nothing_ends(autojump_clock):
+    def onward(path: str) -> Response | None:
+        if not path.startswith("far/"):
+            return None
+        chance = random.Random(path)
+        return html(f"/far/{''.join(chance.choices('abcdefgh', k=12))}", title="Come in")
+
+    site = Site(onward, "/far/abcdefghijkl")
+    outcomes = await collect(Crawler([HOME], fetch=site, limits=Limits(max_pages=2_000)))
+    assert {outcome.url for outcome in outcomes} >= {HOME, *GOOD}
+    # Each page has the name of the next one as its only new text.
+    assert 1_000 < site.trapped < 1_050
+    assert reasons(outcomes) == {Reason.TOO_MANY_HOPS}
 
 
 async def test_a_budget_for_a_pattern_and_for_a_host_may_be_given(autojump_clock):

@@ -65,6 +65,7 @@ class Reason(StrEnum):
     PERMUTED_QUERY = "permuted_query"
     TOO_MANY_HOPS = "too_many_hops"
     NOTHING_NEW = "nothing_new"
+    BARREN_QUERY = "barren_query"
     PATTERN_BUDGET = "pattern_budget"
     HOST_BUDGET = "host_budget"
     TOO_MANY_HOSTS = "too_many_hosts"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import trio
@@ -83,15 +85,20 @@ async def test_a_server_that_begins_or_ceases_to_encode_is_still_understood(
 # The server itself.
 
 
+@pytest.fixture
+def root() -> Iterator[Path]:
+    """A directory for Apache, whose workers are another user and cannot read in `tmp_path`."""
+    with TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        yield Path(directory)
+
+
 @pytest.mark.real
 @pytest.mark.parametrize(("coding", "mark"), [("DEFLATE", "-gzip"), ("BROTLI_COMPRESS", "-br")])
-async def test_apache_answers_a_refresh_with_304(coding: str, mark: str, tmp_path: Path) -> None:
+async def test_apache_answers_a_refresh_with_304(
+    coding: str, mark: str, root: Path, tmp_path: Path
+) -> None:
     text = "<title>{}</title><a href=b.html>b</a>" + "<p>hello world</p>" * 200
-    root = tmp_path / "root"
-    root.mkdir()
-    # Apache's workers may be another user's.
-    for path in (root, *root.parents[:3]):
-        path.chmod(0o755)
     servers = f"Listen 127.0.0.1:@PORT@\nAddOutputFilterByType {coding} text/html"
     with apache(servers, root=root) as server:
         url = server.url()

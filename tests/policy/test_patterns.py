@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.policy.traps.patterns import PatternYield, fingerprint, pattern, steps
+from trio_crawler.policy.traps.patterns import fingerprint, pattern, steps
+from trio_crawler.policy.traps.yields import Streak
 
 UUID = "6fa459ea-ee8a-3ca4-894e-db77e160355e"
 HASH = "9fceb02d0ae598e95dc970b74767f19372d61af8"
@@ -170,7 +171,7 @@ def test_no_body_takes_half_a_second(body):
     assert process_time() - start < 0.5
 
 
-def brings(harvest: PatternYield, bodies: list[bytes]) -> list[float]:
+def brings(harvest: Streak, bodies: list[bytes]) -> list[float]:
     barren = []
     for body in bodies:
         harvest.add("http://h/1", body)
@@ -184,7 +185,7 @@ def words(start: int, count: int) -> list[bytes]:
 
 
 def test_pages_that_say_nothing_new_are_counted_by_fours():
-    assert brings(PatternYield(), [page("the same")] * 13) == [
+    assert brings(Streak(), [page("the same")] * 13) == [
         0,
         0,
         0,
@@ -202,13 +203,13 @@ def test_pages_that_say_nothing_new_are_counted_by_fours():
 
 
 def test_one_new_page_begins_the_count_again():
-    harvest = PatternYield()
+    harvest = Streak()
     assert brings(harvest, [page("the same")] * 20)[-1] == 16
     assert brings(harvest, words(0, 1)) == [0]
 
 
 def test_pages_that_lead_as_far_as_those_before_are_counted_as_a_tenth():
-    pages, found = PatternYield(), []
+    pages, found = Streak(), []
     for day in range(1_000, 1_017):
         links = [f"http://h/h?d={day + step}" for step in (-1, 1, 30)]
         pages.add(f"http://h/h?d={day}", page("Nothing"), 1.0, links)
@@ -244,12 +245,12 @@ def test_a_number_of_any_length_has_steps():
 
 
 def test_what_was_said_long_ago_is_not_new():
-    harvest = PatternYield()
+    harvest = Streak()
     brings(harvest, words(0, 400))
     assert brings(harvest, words(0, 400))[-1] == 400
 
 
 def test_a_pattern_that_brought_enough_is_trusted():
-    harvest = PatternYield()
+    harvest = Streak()
     brings(harvest, words(0, 4 * 4_096))
     assert brings(harvest, [page("the same")] * 1_000)[-1] == 0

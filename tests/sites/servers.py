@@ -263,6 +263,14 @@ def haproxy(servers: str, **values: object) -> Iterator[Running]:
 
 
 @contextmanager
+def php(begin: Path, *, root: Path) -> Iterator[Running]:
+    """Start PHP's own server, which runs the program `begin` first; it answers one by one."""
+    command = f"php -d auto_prepend_file={begin} -S 127.0.0.1:@PORT@ -t @ROOT@"
+    with _started("php", command, "@PORT@", root=root, log="output") as server:
+        yield server
+
+
+@contextmanager
 def nghttpd(
     *options: str, root: Path = SQLITE, certificate: Path, key: Path, **values: object
 ) -> Iterator[Running]:

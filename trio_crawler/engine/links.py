@@ -27,6 +27,8 @@ _LINK, _ROBOTS = b"link", b"x-robots-tag"
 # Most headers have another length, so they are not even decoded.
 _LENGTHS = (len(_LINK), len(_ROBOTS))
 _URL = attrgetter("url")
+# The server has no such page; it may have one after another error.
+_GONE = frozenset({400, 404, 410})
 # Links that are judged at once, before other tasks can run.
 _CHUNK = 50
 
@@ -107,7 +109,11 @@ class Links:
 
     def rejection(self, job: Job) -> Reason | None:
         """Return why the target of a redirect is rejected; None if it is admitted or known."""
-        return None if self._frontier.known([job.url]) else self._rules.rejection(job)
+        if not self._frontier.known([job.url]):
+            return self._rules.rejection(job)
+        if self._use_traps and job.referrer is not None:
+            self._frontier.hosts.traps(job.referrer).record_nothing(job.referrer)
+        return None
 
     async def judge(self, job: Job, response: Response, facts: Facts, about: About) -> Judged:
         """Return the links of a page, admitted and rejected."""
@@ -124,7 +130,10 @@ class Links:
             elif rejected:
                 links = tuple([url for url in links if url not in rejected])
         if about.traps is not None and response.status < 300 and "html" in facts.content_type:
-            about.traps.record_links(job.url, response.body, map(_URL, successors), links)
+            new = map(_URL, successors)
+            about.traps.record_links(job.url, response.body, new, links, depth=job.depth)
+        elif about.traps is not None and response.status in _GONE:
+            about.traps.record_nothing(job.url)
         with_reasons = _rejected(facts.malformed, rejected) if rejected or facts.malformed else ()
         if about.folded_into:
             self._folding.hold(job, about.folded_into, with_reasons)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
+from trio_crawler.frontier.lanes import Lanes
 from trio_crawler.frontier.origin import Host, Origin
 from trio_crawler.frontier.queues import Queue, make_queue
 from trio_crawler.frontier.settlement import (
@@ -27,6 +28,7 @@ from trio_crawler.frontier.turns import Turns
 from trio_crawler.model import REDIRECTS, Answer, Attempt, Fault, Job, Purpose, Reason, Response
 from trio_crawler.page.urls import host
 from trio_crawler.policy.host_state import FailureContext, HostLoad, HostState, State
+from trio_crawler.policy.order import breadth_first
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import LEAST_BAD, TRANSIENT, blames_host, is_silent
 from trio_crawler.policy.robots.store import (
@@ -36,6 +38,7 @@ from trio_crawler.policy.robots.store import (
     LongFiles,
     is_self_named,
 )
+from trio_crawler.policy.traps.novelty import Novelty
 from trio_crawler.policy.traps.watch import HostTraps
 
 # More tries for a robots.txt with 429 or 5xx: its server is there, and may recover.
@@ -137,6 +140,9 @@ class HostScheduler:
         self._obey = plan.politeness.robots
         self._tries = plan.limits.max_tries
         self._make_queue = queue or (lambda: make_queue(plan.order))
+        # A caller's order is kept.
+        self._useful_first = plan.order is breadth_first
+        self._novelty = Novelty()
         self.turns: Turns | None = None
         # Whether the traps compare SHA-1s of bodies: no more is stored of pages of earlier runs.
         self.by_digest = False
@@ -187,6 +193,8 @@ class HostScheduler:
         if not origin.ticket:
             self._place(origin, now)
         if new:
+            if "?" in job.url and self._useful_first and not isinstance(origin.queue, Lanes):
+                self._make_lanes(origin, job.url)
             origin.queue.put(job)
 
     def next(self, now: float, *, last: bool = False) -> Job | None:
@@ -347,7 +355,9 @@ class HostScheduler:
             name = host(url)
             traps = self._traps.get(name)
             if traps is None:
-                traps = HostTraps(self._plan.traps, by_digest=self.by_digest)
+                traps = HostTraps(
+                    self._plan.traps, by_digest=self.by_digest, novelty=self._novelty
+                )
             self._traps[name] = self._traps[authority] = traps
         return traps
 
@@ -375,6 +385,12 @@ class HostScheduler:
                     load.last = max(load.last, known.since)
         for name in self._long_files.add(origin.name, rules):
             self._origins[name].robots = None
+
+    def _make_lanes(self, origin: Origin, url: str) -> None:
+        """Let the pages of an origin wait in lanes, where its traps learn what queries bring."""
+        queries = self.traps(url).queries()
+        if queries is not None:
+            origin.queue = Lanes(origin.queue, self._make_queue, queries)
 
     def _new_origin(self, name: str) -> Origin:
         politeness = self._plan.politeness
@@ -442,6 +458,8 @@ class HostScheduler:
             judged = page or (origin.sitemap_was_last and not is_self_named(job))
             if judged and self._obey and robots is not None and not blocked:
                 blocked = None if robots.rules.allows(job.url) else Reason.ROBOTS
+            if not blocked and isinstance(first, Lanes):
+                blocked = self.traps(job.url).left_out(job.url)
         else:
             origin.awaited = job.purpose
         if blocked:

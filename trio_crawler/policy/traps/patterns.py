@@ -7,8 +7,8 @@ maps each URL to its pattern and each page to a fingerprint without dates.
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
 from string import hexdigits
@@ -21,12 +21,16 @@ _NUMBER = re.compile(
 )
 # A year with a month, a parameter with such a name, or a random token.
 _GENERATED = re.compile(
-    "(?<![0-9])(?:1[5-9]|2[0-9])[0-9]{2}[-/_.]?(?:0?[1-9]|1[0-2])"
-    "(?:[-/_.]?(?:0?[1-9]|[12][0-9]|3[01]))?(?![0-9])"
+    "(?<![0-9])(?:1[5-9]|2[0-9])[0-9]{2}[-/_.](?:0?[1-9]|1[0-2])"
+    "(?:[-/_.](?:0?[1-9]|[12][0-9]|3[01]))?(?![0-9])"
     "|[?&](?:year|month|week|day|date|y(?==[0-9]{4}(?![0-9])))[a-z_-]*="
     "|(?<![0-9A-Za-z%])[0-9A-Fa-f]{8}(?:[0-9A-Fa-f]{8,}|(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})"
     "(?![0-9A-Za-z])",
     re.IGNORECASE,
+).search
+# A date without separators: 203103 or 20310321. Of mere numbers 1 of 8 looks so at worst.
+_DATE = re.compile(
+    "(?<![0-9])(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])?(?![0-9])"
 ).search
 _may_have_pattern = re.compile("[0-9?]").search
 _ZERO = ord("0")
@@ -50,15 +54,12 @@ _LONG = 16
 _images = re.compile(rb"""src=["']?([^"'?<> ]++)""").findall
 
 _END = 131_072
-_EVERY, _ENOUGH = 4, 4_096
 
 # A number of a URL, with the sign that it has as the value of a parameter.
 _number = re.compile("(?<==)-?[0-9]{1,18}|[0-9]{1,18}")
 # A calendar leads back, on, and further on; a list leads to the pages before and after.
 _LEAST_STEPS = 3
-_LINKS_READ, _STEPS_KEPT = 1_000, 16
-# The weight of a page that leads to the same distances as the pages before.
-_STEADY = 0.1
+_LINKS_READ = 1_000
 
 
 def pattern(url: str) -> str | None:
@@ -127,8 +128,13 @@ def _sorted(names: str) -> str:
 
 
 def is_generated(url: str) -> bool:
-    """Whether a normalised http(s) URL has a date or a random token in it."""
+    """Whether a normalised http(s) URL has a date with separators or a random token in it."""
     return _GENERATED(url, url.index("/", 8)) is not None
+
+
+def may_be_dated(url: str) -> bool:
+    """Whether a normalised http(s) URL has a number of 6 or 8 digits that may be a date."""
+    return _DATE(url, url.index("/", 8)) is not None
 
 
 def fingerprint(url: str, body: bytes) -> int:
@@ -177,47 +183,3 @@ def steps(url: str, links: Iterable[str]) -> frozenset[object]:
 
 def _numbers(url: str) -> list[int]:
     return list(map(int, _number.findall(url, url.index("/", 8))))
-
-
-class PatternYield:
-    """The number of pages in a row on which one pattern had no new text.
-
-    `barren` counts all of them, `steady` those whose links had the same distances as the links of
-    pages before, each as a tenth. Every fourth page is read, and counts as four. After 4,096
-    different pages no more are read: such a pattern is not a trap.
-    """
-
-    __slots__ = ("_pages", "_prints", "_steps", "barren", "steady")
-
-    def __init__(self) -> None:
-        self.barren = self.steady = 0.0
-        self._pages = 0
-        self._prints: set[int] | None = set()
-        # Months have different lengths, so the pages of a calendar have several sets of steps.
-        self._steps = deque[int](maxlen=_STEPS_KEPT)
-
-    def add(self, url: str, body: bytes, weight: float = 1.0, links: Sequence[str] = ()) -> None:
-        """Record a page with its links; it adds `weight` to `barren` if it has no new text."""
-        self._pages += 1
-        if self._prints is not None and self._pages % _EVERY == 1:
-            self._look(fingerprint(url, body), self._prints, weight)
-            self._step(url, links)
-
-    def _look(self, found: int, prints: set[int], weight: float) -> None:
-        self.barren = self.barren + _EVERY * weight if found in prints else 0.0
-        prints.add(found)
-        if len(prints) >= _ENOUGH:
-            self._prints = None
-
-    def _step(self, url: str, links: Sequence[str]) -> None:
-        if not self.barren:
-            self.steady = 0.0
-            return
-        found = steps(url, links)
-        kept = hash(found)
-        if found and kept in self._steps:
-            self.steady += _EVERY * _STEADY
-            return
-        self.steady = 0.0
-        if found:
-            self._steps.append(kept)

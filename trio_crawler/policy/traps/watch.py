@@ -10,20 +10,25 @@ from trio_crawler.model import Job, Reason
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import path
 from trio_crawler.policy.traps.duplicates import DuplicateBodies
+from trio_crawler.policy.traps.novelty import Novelty
 from trio_crawler.policy.traps.paths import repeats, segments
-from trio_crawler.policy.traps.patterns import PatternYield, is_generated, key_of, keys_of_one_host
+from trio_crawler.policy.traps.patterns import key_of, keys_of_one_host
+from trio_crawler.policy.traps.queries import Queries
 from trio_crawler.policy.traps.query_order import QueryOrder
+from trio_crawler.policy.traps.yields import PatternYield
 
 FEW = 20
 """Up to this many URLs, the pages of a pattern are not examined: so few are not a trap."""
 
-MAX_HOPS = 20
-"""The most links from a seed, unless the traps or the limits set another bound."""
-
+_FAR = 20
+# Pages so many links from a seed are examined: a chain of links may have no end.
+_MANY_QUERIES = 8
+# A host with fewer URLs with a query is not examined for them.
+_EACH = 2
+# So many URLs of each path are fetched even if a parameter is left out elsewhere.
 _REMEMBERED = 65_536
 _COPIES = 20.0
-# The weight of a page without links of its own pattern, such as the days of a calendar.
-_ENDS = 0.1
+_UNLIKE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +37,9 @@ class Traps:
 
     `max_url` counts the characters of a URL; `max_segments` the segments of its path;
     `max_repeats` how many times in a row a directory, or a run of directories, may come;
-    `max_hops` the links from a seed. The default of `max_hops` is 20, or no bound if
-    `Limits.max_depth` is set.
+    `max_hops` the links from a seed. By default there is no such bound, but the links of pages
+    more than 20 links from a seed are rejected after `barren` such pages in a row without new
+    text, unless `Limits.max_depth` is set: a list that goes on and brings something has an end.
 
     The pattern of a URL is the URL without its numbers and the values of its parameters. A
     pattern is rejected for the rest of the crawl after a number of its pages in a row linked to
@@ -42,6 +48,11 @@ class Traps:
     patterns it is `barren_numbers`, since ordinary sites have pages that differ only in numbers;
     but a page whose links lead to the same distances as those of the pages before, at least three
     distances back and forth, counts as a tenth of `barren`, as for a calendar by `?day=5`.
+    A parameter of a query is rejected after `barren_query` pages in a row with it that brought
+    neither new text nor new links, such as a filter whose articles are all known, or after 8 if
+    its values are URLs, such as `login?next=/a`. One of 50 such URLs is still fetched, and the
+    parameter is followed again as soon as one brings something. Two URLs of each path are always
+    fetched.
     A pattern is also rejected after `per_pattern` URLs, and a host after `per_host` URLs on all of
     its ports. The links of pages with the same body are followed in `copies` directories.
 
@@ -61,6 +72,7 @@ class Traps:
     max_hops: float | None = None
     barren: float = 100
     barren_numbers: float = 50_000
+    barren_query: float = 16
     per_pattern: float = 100_000
     per_host: float = 1_000_000
     copies: float = _COPIES
@@ -72,8 +84,8 @@ class Traps:
         check_number("max_segments", self.max_segments)
         if self.max_hops is not None:
             check_number("max_hops", self.max_hops)
-        figures = ("max_url", "max_repeats", "barren", "barren_numbers", "per_pattern", "per_host")
-        for name in (*figures, "copies"):
+        figures = ("max_url", "max_repeats", "barren", "barren_numbers", "barren_query")
+        for name in (*figures, "per_pattern", "per_host", "copies"):
             check_number(name, getattr(self, name), least=1)
         for name in ("session_ids", "permuted_queries", "duplicates"):
             check_flag(name, getattr(self, name))
@@ -83,40 +95,51 @@ class Traps:
     @classmethod
     def off(cls) -> Self:
         """Return traps that reject no URL and change none."""
-        figures = "max_url max_segments max_repeats max_hops barren barren_numbers per_pattern"
-        endless = dict.fromkeys([*figures.split(), "per_host"], math.inf)
+        figures = "max_url max_segments max_repeats max_hops barren barren_numbers barren_query"
+        endless = dict.fromkeys([*figures.split(), "per_pattern", "per_host"], math.inf)
         return cls(**endless, session_ids=False, permuted_queries=False, duplicates=False)
 
 
 class HostTraps:
-    """The traps of one host: URL counts, patterns, orders of parameters, and first bodies.
+    """The traps of one host: URL counts, patterns, queries, and first bodies.
 
     All URLs are normalised http or https URLs. A body takes 90 bytes of memory, a pattern 100, a
     URL with several parameters 140, and a pattern with thousands of pages up to 0.4 MiB. With
-    `by_digest` bodies are compared by their SHA-1, which an earlier run can restore.
+    `by_digest` bodies are compared by their SHA-1, which an earlier run can restore. `novelty` is
+    shared by the hosts of a crawl.
     """
 
     __slots__ = (
-        "_barren",
+        "_asked",
         "_bodies",
         "_by_digest",
         "_count",
-        "_max_hops",
+        "_far",
+        "_host",
+        "_novelty",
         "_orders",
         "_patterns",
+        "_queries",
         "_traps",
         "_yields",
     )
 
-    def __init__(self, traps: Traps, *, by_digest: bool = False) -> None:
+    def __init__(
+        self, traps: Traps, *, by_digest: bool = False, novelty: Novelty | None = None
+    ) -> None:
         self._traps = traps
-        self._max_hops = MAX_HOPS if traps.max_hops is None else traps.max_hops
         self._by_digest = by_digest
+        self._novelty = Novelty() if novelty is None else novelty
+        self._host = self._novelty.add_host()
         self._count = 0
+        # The URLs with a query that were let through.
+        self._asked = 0
+        # The pages in a row, far from a seed, without new text.
+        self._far = 0.0
         # A pattern is kept as its hash. The rest is None until needed: most hosts have few pages.
         self._patterns: dict[int, int] = {}
         self._yields: dict[int, PatternYield] | None = None
-        self._barren: set[int] | None = None
+        self._queries: Queries | None = None
         self._orders: QueryOrder | None = None
         self._bodies: DuplicateBodies | None = None
 
@@ -128,9 +151,10 @@ class HostTraps:
         if reason := self._unlikely(job):
             return reason
         key = key_of(job.url)
-        if reason := self._spent(key):
+        if reason := self._spent(key, job.url):
             return reason
         self._count += 1
+        self._asked += "?" in job.url
         if self._traps.permuted_queries and "&" in job.url:
             self._query_order().keep(job.url)
         if key is not None:
@@ -154,23 +178,56 @@ class HostTraps:
             return None
         return self._known_bodies().original_by_digest(url, digest)
 
+    def queries(self) -> Queries | None:
+        """Return what the queries of this host have brought; None if that does not matter."""
+        if self._queries is None and self._traps.barren_query < math.inf:
+            self._queries = Queries(self._traps.barren_query)
+        return self._queries
+
+    def left_out(self, url: str) -> Reason | None:
+        """Return why a URL that was let through is not fetched after all; None if it is."""
+        queries = self._queries
+        if queries is None or "?" not in url or not queries.left_out(url):
+            return None
+        key = key_of(url)
+        few = key is None or self._patterns.get(key, 0) <= _EACH
+        return None if few else Reason.BARREN_QUERY
+
     def record_links(
-        self, url: str, body: bytes, new: Iterable[str], links: Sequence[str] = ()
+        self,
+        url: str,
+        body: bytes,
+        new: Iterable[str],
+        links: Sequence[str] = (),
+        *,
+        depth: int = 0,
     ) -> None:
-        """Record an HTML page: its text, and where it leads, may show that its pattern is a trap.
+        """Record an HTML page: its text, and where it leads, may show that it is part of a trap.
 
         `new` has those of its `links` that are new to the crawl.
         """
-        if not self._patterns:
+        far = depth >= _FAR and self._traps.max_hops is None
+        if not (self._patterns or far):
             return
+        new = list(new)
+        if body and (far or self._asked > _MANY_QUERIES):
+            self._record_news(url, body, new, far=far)
         key = key_of(url)
-        if key is None or self._patterns.get(key, 0) <= FEW or key in (self._barren or ()):
+        if key is None or self._patterns.get(key, 0) <= FEW:
             return
-        made = is_generated(url)
-        if any(key_of(link) == key for link in new):
-            self._record_yield(key, url, body, 1.0, made, links)
-        elif made:
-            self._record_yield(key, url, body, _ENDS, made, links)
+        if self._yields is None:
+            self._yields = {}
+        traps = self._traps
+        found = self._yields.get(key)
+        if found is None:
+            found = self._yields[key] = PatternYield(traps.barren, traps.barren_numbers)
+        leads_on = any(key_of(link) == key for link in new)
+        found.add(url, body, links, leads_on=leads_on)
+
+    def record_nothing(self, url: str) -> None:
+        """Record an answer that brought nothing: an error, or a redirect to a known URL."""
+        if "?" in url and self._asked > _MANY_QUERIES and (queries := self.queries()):
+            queries.record(url, news=False)
 
     def restore(self, urls: Sequence[str]) -> None:
         """Count URLs of this host that an earlier run let through, in that order.
@@ -202,33 +259,38 @@ class HostTraps:
             return Reason.DEEP_PATH
         if repeats(names, traps.max_repeats):
             return Reason.REPEATED_PATH
-        if job.depth > self._max_hops:
+        if job.depth > (_FAR if traps.max_hops is None else traps.max_hops) and self._is_far(job):
             return Reason.TOO_MANY_HOPS
         if self._orders is not None and self._orders.rejects(job.url, job.referrer):
             return Reason.PERMUTED_QUERY
         return None
 
-    def _spent(self, key: int | None) -> Reason | None:
+    def _is_far(self, job: Job) -> bool:
+        """Whether a URL is too far from a seed."""
+        return self._traps.max_hops is not None or self._far >= self._traps.barren
+
+    def _spent(self, key: int | None, url: str) -> Reason | None:
         if key is not None:
-            if self._barren is not None and key in self._barren:
+            known = self._yields.get(key) if self._yields else None
+            if known is not None and known.is_barren(url):
                 return Reason.NOTHING_NEW
-            if self._patterns.get(key, 0) >= self._traps.per_pattern:
+            count = self._patterns.get(key, 0)
+            if count >= self._traps.per_pattern:
                 return Reason.PATTERN_BUDGET
+            queries = self._queries
+            if queries is not None and count >= _EACH and "?" in url and queries.left_out(url):
+                return Reason.BARREN_QUERY
         return Reason.HOST_BUDGET if self._count >= self._traps.per_host else None
 
-    def _record_yield(
-        self, key: int, url: str, body: bytes, weight: float, made: bool, links: Sequence[str]
-    ) -> None:
-        if self._yields is None:
-            self._yields = {}
-        found = self._yields.setdefault(key, PatternYield())
-        found.add(url, body, weight, links)
-        traps = self._traps
-        most = traps.barren if made else traps.barren_numbers
-        if found.barren >= most or found.steady >= traps.barren:
-            # Later pages of the pattern are not examined, so the effort stays bounded.
-            self._barren = {*(self._barren or ()), key}
-            del self._yields[key]
+    def _record_news(self, url: str, body: bytes, new: Sequence[str], *, far: bool) -> None:
+        """Record how much of a page is new."""
+        found = self._novelty.add(self._host, body)
+        if far:
+            # Pages that differ only in their numbers may be honest ones: each counts as a tenth.
+            weight = _UNLIKE if found.new else 1.0
+            self._far = 0.0 if found.is_news else self._far + weight
+        if "?" in url and self._asked > _MANY_QUERIES and (queries := self.queries()):
+            queries.record(url, news=found.is_news or queries.leads_on(url, new), new=new)
 
     def _query_order(self) -> QueryOrder:
         if self._orders is None:

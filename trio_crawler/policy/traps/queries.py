@@ -1,0 +1,192 @@
+"""Queries: what the parameters of the URLs of one host have brought.
+
+A shop has a page for each combination of filters, a wiki a history for each page, and a login
+repeats the URL that led to it. Their pages have neither texts nor links that are new.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import IntEnum
+from itertools import islice
+from urllib.parse import unquote
+from zlib import crc32
+
+from trio_crawler.page.urls import path
+from trio_crawler.policy.traps.families import Families
+
+# Of a parameter that is left out one URL in so many is fetched.
+_SAMPLED = 50
+# A parameter with a URL in it is left out after so many pages: it repeats where a link was.
+_ECHOES = 8
+# The weight of a page of a chain. The pages of a list may all be known for a while, as tags lead
+# to their articles too, and then others come. Chains are short beside the products of filters.
+_CHAIN = 1 / 6
+# A page that leads to at most so many new URLs of its family, and to one, is part of a chain.
+_NEXT = 2
+_MAX_SHAPES = 256
+# Marks of the names of parameters: no name has such a character in a normalised URL.
+_URL, _NUMBER = " url", " number"
+_LINKS_READ = 1_000
+
+_part = re.compile("[&;]").split
+_is_url = re.compile("https?:|/", re.IGNORECASE).match
+_is_number = re.compile("[0-9]+").fullmatch
+
+
+class Standing(IntEnum):
+    """What a shape of URLs has brought lately; a smaller one is fetched first."""
+
+    GOOD = 0
+    UNPROVEN = 1
+    POOR = 2
+    LEFT_OUT = 3
+
+
+class _Parameter:
+    """One parameter in one family of paths: its pages in a row without news, and those with."""
+
+    __slots__ = ("_weight", "idle", "most", "news")
+
+    def __init__(self, most: float, name: str) -> None:
+        echo = name.endswith(_URL)
+        self.most = min(most, _ECHOES) if echo else most
+        self.news = 0
+        # An echo is poor until it has brought something.
+        self.idle = self.most / 2 if echo else 0.0
+        self._weight = _CHAIN if name.endswith(_NUMBER) else 1.0
+
+    def blame(self, weight: float) -> None:
+        """Count a page without news."""
+        self.idle += min(weight, self._weight)
+
+    @property
+    def standing(self) -> Standing:
+        if self.idle >= self.most:
+            return Standing.LEFT_OUT
+        if 2 * self.idle >= self.most:
+            return Standing.POOR
+        return Standing.GOOD if self.news else Standing.UNPROVEN
+
+
+class Shape:
+    """The URLs of one family with the same parameters."""
+
+    __slots__ = ("_is_number", "_parameters")
+
+    def __init__(self, parameters: tuple[_Parameter, ...], *, is_number: bool = False) -> None:
+        self._parameters = parameters
+        # As `?id=5` and `?page=5` do, it counts pages. The pattern of the URL has its own bounds.
+        self._is_number = is_number
+
+    @property
+    def size(self) -> int:
+        """The number of parameters."""
+        return len(self._parameters)
+
+    @property
+    def standing(self) -> Standing:
+        """The standing of the worst parameter; one number alone may be poor, but never out."""
+        found = max((each.standing for each in self._parameters), default=Standing.UNPROVEN)
+        return min(found, Standing.POOR) if self._is_number else found
+
+    def record(self, *, news: bool, weight: float) -> None:
+        """Record a page; one without news counts against the parameters that brought none."""
+        if news:
+            for each in self._parameters:
+                each.news += 1
+                each.idle = 0
+            return
+        blamed = [each for each in self._parameters if each.standing is not Standing.GOOD]
+        for each in blamed or self._parameters:
+            each.blame(weight)
+
+
+class Queries:
+    """The shapes of the URLs with a query, of one host, and what each parameter has brought.
+
+    A parameter is left out after `most` pages in a row that brought nothing, counted in its family
+    of paths. That are 8 at most if its values are URLs, and six times as many for numbers, and for
+    pages that lead to one or two more. Of the URLs with such a parameter one in 50 is
+    sampled, always the same ones. As soon as one brings something, the parameter is back.
+
+    `version` changes with each standing.
+    """
+
+    __slots__ = ("_families", "_most", "_others", "_parameters", "_shapes", "version")
+
+    def __init__(self, most: float) -> None:
+        self._most = most
+        self._families = Families()
+        self._parameters: dict[tuple[str, str], _Parameter] = {}
+        self._shapes: dict[tuple[str, str], Shape] = {}
+        # All shapes beyond the bound. They are never left out.
+        self._others = Shape(())
+        self.version = 0
+
+    def shape(self, url: str) -> Shape:
+        """Return the shape of a URL with a query."""
+        place, _, query = url[url.index("/", 8) :].partition("?")
+        family = self._families.of(place)
+        names = sorted({_name(part) for part in _part(query)})
+        key = family, "&".join(names)
+        shape = self._shapes.get(key)
+        if shape is None:
+            if len(self._shapes) >= _MAX_SHAPES:
+                return self._others
+            parameters = tuple(self._parameter(family, name) for name in names)
+            is_number = len(names) == 1 and names[0].endswith(_NUMBER)
+            shape = self._shapes[key] = Shape(parameters, is_number=is_number)
+            self.version += 1
+        return shape
+
+    def _parameter(self, family: str, name: str) -> _Parameter:
+        return self._parameters.setdefault((family, name), _Parameter(self._most, name))
+
+    def left_out(self, url: str) -> bool:
+        """Whether a URL with a query has a parameter that is left out, and is not sampled."""
+        return (
+            self.shape(url).standing is Standing.LEFT_OUT and crc32(url.encode()) % _SAMPLED != 0
+        )
+
+    def record(self, url: str, *, news: bool, new: Iterable[str] = ()) -> None:
+        """Record whether the page of a URL with a query brought anything new.
+
+        `new` has the new URLs that it links to.
+        """
+        shape = self.shape(url)
+        before = shape.standing
+        shape.record(news=news, weight=1.0 if news else self._weight(url, new))
+        # Other shapes have some of these parameters.
+        self.version += shape.standing is not before or news
+
+    def _weight(self, url: str, new: Iterable[str]) -> float:
+        """Return how much a page without news counts: less if it is part of a chain."""
+        place = path(url)
+        onward = sum(path(link) == place for link in islice(new, _LINKS_READ))
+        return _CHAIN if 0 < onward <= _NEXT else 1.0
+
+    def leads_on(self, url: str, new: Iterable[str]) -> bool:
+        """Whether the page of a URL links to new URLs that are worth something.
+
+        Those of its own family are not: a filter leads to more filters. A URL with a query is, if
+        its shape has brought something before.
+        """
+        family = self._families.of(path(url))
+        for link in islice(new, _LINKS_READ):
+            if self._families.of(path(link)) != family and (
+                "?" not in link or self.shape(link).standing is Standing.GOOD
+            ):
+                return True
+        return False
+
+
+def _name(part: str) -> str:
+    """Return the name of a parameter, marked if its value is a URL or a number."""
+    name, equals, value = part.partition("=")
+    if not equals:
+        return ""
+    if _is_number(value):
+        return name + _NUMBER
+    return name + _URL if _is_url(unquote(value)) else name
