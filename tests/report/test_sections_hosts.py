@@ -348,6 +348,44 @@ def test_broken_links_of_twenty_hosts_are_listed_one_by_one() -> None:
     assert "Broken links (20)\n  404 http://h00/\n      (seed)\n" in told(*gone)
 
 
+def of_many_hosts(hosts: int) -> list[Outcome]:
+    """Return the outcomes of a web in which much goes wrong."""
+    web: list[Outcome] = []
+    for n in range(hosts):
+        name, kind = f"http://h{n}", n % 12
+        links = tuple(f"{name}/{each}" for each in range(8))
+        web.append(Page(f"{name}/", 200, httpx.Headers(), b"x" * n, links=links, seconds=n / 1e3))
+        about = {"tries": 0, "about": Purpose.ROBOTS}
+        for url in links:
+            match kind:
+                case 0:
+                    web.append(Failure(url, Reason.DNS, f"no address of h{n}", tries=0))
+                case 1:
+                    web.append(Failure(url, Reason.TIMEOUT, f"h{n} is slow", **about))
+                case 2:
+                    web.append(Skipped(url, Reason.ROBOTS_UNAVAILABLE))
+                case 3:
+                    web.append(Redirect(url, 301, f"http://www.h{n}/", rejected=Reason.OTHER_SITE))
+                case 4:
+                    web.append(Skipped(url, Reason.TIME_BUDGET))
+                case 5:
+                    web.append(Page(url, 404, httpx.Headers(), b""))
+                case _:
+                    rejected = (RejectedLink(f"{url}?a=1&b=2", list(Reason)[n % 30]),)
+                    web.append(Page(url, 200, httpx.Headers(), b"", rejected=rejected))
+    return web
+
+
+def test_the_report_of_three_thousand_hosts_has_at_most_300_lines() -> None:
+    web = of_many_hosts(3_000)
+    delays = [host(f"h{n}", 0.1, delay=1 + n % 50) for n in range(3_000)]
+    text = told(*web, hosts=delays, politeness=Politeness())
+    assert len(text.splitlines()) <= 300
+    assert len(text) <= 40_000
+    fewer = told(*of_many_hosts(600), hosts=delays, politeness=Politeness())
+    assert abs(len(fewer.splitlines()) - len(text.splitlines())) <= 20
+
+
 # What was ignored, and how gently it went.
 
 

@@ -153,7 +153,7 @@ def test_titles_beyond_a_million_count_as_distinct(monkeypatch: pytest.MonkeyPat
 def test_shapes_take_bounded_memory() -> None:
     found = Shapes()
     tracemalloc.start()
-    for n in range(30_000):
+    for n in range(15_000):
         found.add(page(f"{'abcdefghij'[n % 10] * 200}/{chr(97 + n % 26) * (n // 100)}/x", f"{n}"))
     (_, peak) = tracemalloc.get_traced_memory()
     tracemalloc.stop()

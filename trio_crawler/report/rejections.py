@@ -20,6 +20,7 @@ OPTIONS: Mapping[Reason, str] = {
     Reason.PERMUTED_QUERY: _NO_TRAPS,
     Reason.TOO_MANY_HOPS: _NO_TRAPS,
     Reason.NOTHING_NEW: _NO_TRAPS,
+    Reason.BARREN_QUERY: _NO_TRAPS,
     Reason.PATTERN_BUDGET: _NO_TRAPS,
     Reason.HOST_BUDGET: _NO_TRAPS,
     Reason.DUPLICATE: _NO_TRAPS,
