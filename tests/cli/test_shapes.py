@@ -79,8 +79,12 @@ def test_a_directory_has_the_hosts_of_all_runs(tmp_path, capsys):
             here("-o", directory, "--max-pages", "2", *seeds)
             with History(directory) as history:
                 before = {name: host.pages for name, host in history.hosts().items()}
-            here("-o", directory, *seeds)
-    capsys.readouterr()
+            capsys.readouterr()
+            here("-o", directory, "-v", "--delay", "0.001", *seeds)
+    crawled = report_in(capsys.readouterr().out)
+    tell(directory, "-v")
+    assert report_in(capsys.readouterr().out) == crawled
+    assert "\nHosts (2)\n" in crawled
     with History(directory) as history:
         hosts = history.hosts()
         statistics = history.statistics()

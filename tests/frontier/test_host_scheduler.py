@@ -863,10 +863,13 @@ def test_a_host_whose_pages_all_fail_waits_for_a_probe():
 def test_a_host_that_was_given_up_waits_only_for_workers():
     some = turns(*pages(A, 50))
     now = 0.0
-    while not statistics(some, now).given_up:
+    while True:
         answer(some, take(some, now), REFUSED, now)
+        if statistics(some, now).given_up:
+            break
         now += 60
     assert statistics(some, now).waiting
+    assert statistics(some, now).rest > 0
     assert statistics(some, now).waits_for is HostWait.TURN
 
 

@@ -15,7 +15,7 @@ from trio_crawler.model import (
     Statistics,
 )
 from trio_crawler.policy.politeness import HostStatistics, Politeness
-from trio_crawler.report import CrawlFacts, Report
+from trio_crawler.report import CrawlFacts, Report, hosts
 
 PAGE = Page("http://a.test/", 200, httpx.Headers(), b"")
 
@@ -186,8 +186,8 @@ def test_more_than_five_robots_files_are_told_together_by_what_is_wrong() -> Non
 
 
 def test_crawl_delays_of_many_hosts_are_one_hint_for_each_delay() -> None:
-    hosts = [host(f"h{number}", 0.1, delay=10 - number % 2) for number in range(150)]
-    hints = told(PAGE, hosts=hosts, politeness=Politeness()).splitlines()
+    many = [host(f"h{number}", 0.1, delay=10 - number % 2) for number in range(150)]
+    hints = told(PAGE, hosts=many, politeness=Politeness()).splitlines()
     wants = "from request to request"
     assert [hint for hint in hints if ANYWAY in hint] == [
         f"robots.txt of 75 hosts (such as h0, h10, h100) wants 10 s {wants} {ANYWAY}",
@@ -289,6 +289,13 @@ def test_a_crawl_of_twenty_hosts_has_no_section_by_host() -> None:
     # A port is a host of its own; http and https are one.
     assert "Hosts (21)" in told(*twenty, *served("h1:81", 1))
     assert "Hosts (" not in told(*twenty, Page("https://h1/", 200, httpx.Headers(), b""))
+
+
+def test_hosts_beyond_fifty_thousand_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "_MOST_HOSTS", 25)
+    text = told(*[each for n in range(40) for each in served(f"h{n:02}", 2)])
+    assert "Hosts (26): 80 pages" in text
+    assert "  Most pages\n    other hosts: 30 pages, 30.0 KiB, 3.00 s in all" in text
 
 
 def test_broken_links_of_more_than_twenty_hosts_are_counted_by_host() -> None:

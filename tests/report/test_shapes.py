@@ -231,10 +231,12 @@ def test_an_expression_matches_uuids_and_long_hexadecimal_numbers_if_the_shape_h
     assert [has_long_number(each) for each in LONG] == [True, True, True, False]
 
 
-@given(st.text(max_size=30))
+@given(st.text(st.characters(exclude_categories=()), max_size=30))
 def test_whatever_a_link_says_has_a_shape(text: str) -> None:
     assert isinstance(shape_of(text), str)
     assert isinstance(shape_of(f"https://h.test/{text}"), str)
+    # What no encoding can hold, next to what has a pattern.
+    assert shape_of("https://h.test/1\ud800") == "https:*"
 
 
 def test_an_expression_for_a_hostile_query_is_searched_quickly() -> None:
