@@ -25,7 +25,6 @@ def missing(shop: Shop, crawl: Crawled) -> set[int]:
     return {article.number for article in shop.articles} - shop.found(crawl.outcomes)
 
 
-@pytest.mark.xfail(reason="next links count as hops, and facets as content", strict=False)
 @pytest.mark.parametrize("page_size", [10, 20])
 @pytest.mark.parametrize(
     "features",
@@ -40,7 +39,6 @@ async def test_400_articles_are_found_within_1200_requests(
     assert not missing(shop, crawl)
 
 
-@pytest.mark.xfail(reason="a key that brings nothing new is followed for ever", strict=False)
 async def test_a_crawl_of_a_shop_with_every_trap_ends_by_itself(autojump_clock: object) -> None:
     shop = Shop()
     crawl = await of_shop(shop, most=5_000)
@@ -57,7 +55,6 @@ async def test_a_shop_that_answers_over_sockets_has_the_same_articles() -> None:
     assert len(crawl.pages) == 60 + 3 + 2
 
 
-@pytest.mark.xfail(reason="next links count as hops", strict=False)
 async def test_200_posts_behind_older_posts_are_found(autojump_clock: object) -> None:
     blog = Blog()
     crawl = await crawled(HOME, most=BUDGET, fetch=Canned(blog))

@@ -341,8 +341,8 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     }),
     "Traps": (lambda **given: crawl(traps=Traps(**given)), {
         "max_url": 40, "max_segments": 2, "max_repeats": 1, "max_hops": 1, "barren": 1,
-        "barren_numbers": 1, "barren_query": 1, "per_pattern": 1, "per_host": 3, "copies": 1, "session_ids": False,
-        "permuted_queries": False, "duplicates": False,
+        "barren_numbers": 1, "barren_query": 1, "per_pattern": 1, "per_host": 3, "copies": 1,
+        "session_ids": False, "permuted_queries": False, "duplicates": False,
     }),
     "Plan": (plan, {
         "seeds": [HOME], "scope": lambda job: True, "limits": Limits(max_pages=3),

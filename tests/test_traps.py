@@ -240,6 +240,49 @@ async def test_a_site_of_3000_pages_that_differ_in_numbers_alone_loses_none(
     assert not reasons(outcomes)
 
 
+@pytest.mark.parametrize("first", [1, 15_000, 150_000, 200_000, 2_000_000])
+async def test_numbers_that_look_like_dates_lose_no_page(autojump_clock, first):
+    """Lists of ten pages by number, all of which say the same but for numbers."""
+
+    def show(path: str) -> Response | None:
+        kind, _, number = path.partition("/")
+        if kind == "list":
+            items = [f"/item/{first + 10 * int(number) + at}" for at in range(10)]
+            return html(f"/list/{int(number) + 1}", *items, title=f"Page {number}")
+        # An item leads to the next one of its kind, as in a shop.
+        return html(f"/item/{int(number) + 1}", title=f"Item {number}") if number else None
+
+    site = Site(lambda path: show(path) if _within(path, first) else None, "/list/0")
+    outcomes = await collect(Crawler([HOME], fetch=site))
+    found = [outcome for outcome in outcomes if isinstance(outcome, Page) and outcome.ok]
+    assert sum("/item/" in page.url for page in found) == 2_000
+    assert not reasons(outcomes)
+
+
+def _within(path: str, first: int) -> bool:
+    kind, _, number = path.partition("/")
+    return number.isdecimal() and int(number) < (200 if kind == "list" else first + 2_000)
+
+
+async def test_seeds_are_fetched_whatever_their_parameters_bring(autojump_clock):
+    seeds = [f"{HOME}list?tag=t{'x' * number}" for number in range(60)]
+    web = Web({f"/list?tag=t{'x' * number}": html(title="The same") for number in range(60)})
+    outcomes = await collect(Crawler(seeds, fetch=web))
+    assert sum(isinstance(outcome, Page) for outcome in outcomes) == 60
+
+
+async def test_links_whose_parameter_brought_nothing_are_skipped_when_their_turn_comes(
+    autojump_clock,
+):
+    links = [f"/list?tag=t{'x' * number}" for number in range(400)]
+    web = Web({"/": html(*links)} | {link: html(title="The same") for link in links})
+    outcomes = await collect(Crawler([HOME], fetch=web))
+    skipped = [outcome for outcome in outcomes if isinstance(outcome, Skipped)]
+    assert {outcome.reason for outcome in skipped} == {Reason.BARREN_QUERY}
+    assert 350 < len(skipped) < 380
+    assert len(outcomes) == 401
+
+
 async def test_breadth_first_finds_the_good_pages_before_it_goes_into_the_trap(autojump_clock):
     """The good pages are 4 links from home at most; behind that the calendar has thousands."""
     site = Site(calendar, "/calendar/2026/1")

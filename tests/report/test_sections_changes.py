@@ -26,6 +26,20 @@ def test_each_kind_of_change_is_counted_and_listed_with_its_details() -> None:
     )
 
 
+def test_unchanged_urls_with_a_detail_are_counted_and_in_full_listed() -> None:
+    found = [
+        Change(f"{URL}same", "unchanged"),
+        Change(f"{URL}token", "unchanged", "only its markup: 12 bytes, before: 12"),
+    ]
+    line = "Changes since 1970-01-01 00:00 UTC: 0 new, 0 changed, 0 gone, 2 unchanged "
+    line += "(1 of them but for the markup)"
+    assert changes(found, 0.5) == line
+    assert changes(found, 0.5, full=True) == (
+        f"{line}\nUnchanged but for the markup (1)\n"
+        "  https://a.test/token (only its markup: 12 bytes, before: 12)"
+    )
+
+
 def test_where_nothing_has_changed_one_line_says_so() -> None:
     found = [Change(URL, "unchanged")] * 1200
     assert changes(found, 0.5) == (

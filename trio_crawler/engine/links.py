@@ -134,6 +134,8 @@ class Links:
             about.traps.record_links(job.url, response.body, new, links, depth=job.depth)
         elif about.traps is not None and response.status in _GONE:
             about.traps.record_nothing(job.url)
+        elif about.traps is not None and response.status < 300:
+            about.traps.record_leaf(job.url)
         with_reasons = _rejected(facts.malformed, rejected) if rejected or facts.malformed else ()
         if about.folded_into:
             self._folding.hold(job, about.folded_into, with_reasons)

@@ -458,7 +458,7 @@ class HostScheduler:
             judged = page or (origin.sitemap_was_last and not is_self_named(job))
             if judged and self._obey and robots is not None and not blocked:
                 blocked = None if robots.rules.allows(job.url) else Reason.ROBOTS
-            if not blocked and isinstance(first, Lanes):
+            if not blocked and job.depth and isinstance(first, Lanes):
                 blocked = self.traps(job.url).left_out(job.url)
         else:
             origin.awaited = job.purpose

@@ -40,9 +40,9 @@ class Lanes:
 
     def put(self, job: Job) -> None:
         """Add a job."""
-        self._count += 1
         if "?" not in job.url:
             self._plain.put(job)
+            self._count += 1
             return
         shape = self._queries.shape(job.url)
         lane = self._lanes.get(shape)
@@ -50,6 +50,7 @@ class Lanes:
             lane = self._lanes[shape] = self._make()
             self._groups = None
         lane.put(job)
+        self._count += 1
 
     def peek(self) -> Job:
         """Return the next job; the queue must not be empty."""
@@ -60,9 +61,11 @@ class Lanes:
     def pop(self) -> Job:
         """Remove and return the next job; the queue must not be empty."""
         lane = self._choose() if self._chosen is None else self._chosen
+        # Before anything has changed: the file of the lane may fail.
+        job = lane.pop()
         self._chosen = None
         self._count -= 1
-        return lane.pop()
+        return job
 
     def _choose(self) -> Queue:
         self._turn += 1

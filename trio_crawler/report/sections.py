@@ -361,8 +361,8 @@ def changes(found: Iterable[Change], since: float | None, full: bool = False) ->
     """Return a text that counts all changes and lists the new, changed and gone URLs, sorted.
 
     `since` is when the earlier walk began, in seconds of Unix time. The first 20 URLs of each kind
-    are listed, with `full` all of them. Text from the web is escaped (see `visible`). There is no
-    line end after the last line.
+    are listed, with `full` all of them, and the unchanged URLs with a detail, too. Text from the
+    web is escaped (see `visible`). There is no line end after the last line.
     """
     # Imported late, since it imports sqlite3, which the report of a crawl in memory does not need.
     from trio_crawler.store.changes import Change
@@ -373,6 +373,7 @@ def changes(found: Iterable[Change], since: float | None, full: bool = False) ->
         check_number("since", since, least=-math.inf)
     limit = None if full else _MAX_CHANGES
     lists: dict[str, FirstItems[tuple[str, str]]] = {kind: FirstItems(limit) for kind in _CHANGES}
+    alike: FirstItems[tuple[str, str]] = FirstItems(limit)
     unchanged = 0
     for change in found:
         check_kind("each of found", change, Change, "a Change")
@@ -380,11 +381,18 @@ def changes(found: Iterable[Change], since: float | None, full: bool = False) ->
             lists[change.kind].add((change.url, change.detail))
         else:
             unchanged += 1
+            if change.detail:
+                alike.add((change.url, change.detail))
     counts = ", ".join(f"{count(lists[kind].total)} {kind}" for kind in _CHANGES)
     lines = [f"Changes since {_date(since)}: {counts}, {count(unchanged)} unchanged"]
-    for kind, listed in lists.items():
+    if alike.total:
+        lines[0] += f" ({count(alike.total)} of them but for the markup)"
+    named = {kind.capitalize(): listed for kind, listed in lists.items()}
+    if full:
+        named["Unchanged but for the markup"] = alike
+    for heading, listed in named.items():
         urls = (readable(url) + (f" ({visible(why)})" if why else "") for url, why in listed.items)
-        lines += section(kind.capitalize(), listed.total, urls, listed.omitted)
+        lines += section(heading, listed.total, urls, listed.omitted)
     return "\n".join(lines)
 
 

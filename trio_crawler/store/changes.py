@@ -2,15 +2,17 @@
 
 # ruff: noqa: S608 - all names that are put into SQL are our own.
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import GenericAlias
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from trio_crawler.page.read import Facts
 from trio_crawler.store.database import Database
 from trio_crawler.store.decoding import BadRow, checked, decoded, increasing
-from trio_crawler.store.walk import PORTION, Walk
+from trio_crawler.store.walk import PORTION, Walk, stored_facts
 
 _NOT_LINKED = "no page links to it any more"
 _OUTCOMES = """urls LEFT JOIN page_ ON page_.number = urls.number
@@ -18,14 +20,36 @@ _OUTCOMES = """urls LEFT JOIN page_ ON page_.number = urls.number
     LEFT JOIN redirect_ ON redirect_.number = urls.number
     LEFT JOIN failure_ ON failure_.number = urls.number
     LEFT JOIN skip_ ON skip_.number = urls.number"""
-_STATE = """page_.status, page_.digest, coalesce(content.size, page_.size), redirect_.target,
-    failure_.reason, skip_.reason"""
+_STATE = """page_.status, page_.digest, coalesce(content.size, page_.size), page_.text_digest,
+    page_.text_size, page_.number, redirect_.target, failure_.reason, skip_.reason"""
+_COLUMNS = "status, digest, size, text_digest, text_size, page, target, failure, skip"
+_OLD = ", ".join(f"old.{name}" for name in _COLUMNS.split(", "))
 _REJECTED = msgspec.json.Decoder(list[tuple[Any, ...]])
-_OLD_STATE: Any = tuple[int | None, bytes | None, int | None, str | None, str | None, str | None]
+_OLD_STATE: Any = tuple[
+    int | None,
+    bytes | None,
+    int | None,
+    bytes | None,
+    int | None,
+    int | None,
+    str | None,
+    str | None,
+    str | None,
+]
+_WIDTH = len(_OLD_STATE.__args__)
 _COMPARED_ROW: Any = GenericAlias(
     tuple, (int, str, int, int, *_OLD_STATE.__args__, *_OLD_STATE.__args__)
 )
 _MISSING_ROW: Any = GenericAlias(tuple, (str, *_OLD_STATE.__args__))
+
+# A value of a query that differs at each request: a time, a UUID, a token of letters and digits.
+_VOLATILE = re.compile(
+    r"(?<=[?&;=])(?:[0-9]{9,}(?:\.[0-9]+)?"
+    r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{8,}"
+    r"|(?=[^&;0-9]*[0-9])(?=[^&;a-z]*[a-z])[\w.~%-]{16,})(?=[&;]|$)",
+    re.IGNORECASE,
+)
 
 
 class Change(NamedTuple):
@@ -35,6 +59,11 @@ class Change(NamedTuple):
     (a page of 2xx, or a redirect) and is now an error or was not found; "unchanged" for one with
     the same outcome; and "changed" for all others. `detail` describes the change in a few words;
     it is "" for a new URL that works, and for an unchanged one.
+
+    A page of HTML is unchanged if its visible text, its title, its links, its canonical URL and
+    its robots directives are. If its body has changed all the same, for instance by a token in a
+    form, `detail` says that only its markup has. In the text, counters of views and times of the
+    request are left out; in links, values in a query that are a time or a random token.
     """
 
     url: str
@@ -46,11 +75,17 @@ Change.__module__ = "trio_crawler.store"
 
 
 class State(NamedTuple):
-    """The outcome of a URL in a walk: one of status, target, failure and skip is set."""
+    """The outcome of a URL in a walk: one of status, target, failure and skip is set.
+
+    `page` is the number of its page, if it is one.
+    """
 
     status: int | None
     digest: bytes | None
     size: int | None
+    text_digest: bytes | None
+    text_size: int | None
+    page: int | None
     target: str | None
     failure: str | None
     skip: str | None
@@ -82,8 +117,14 @@ class State(NamedTuple):
         return self.works, self.target, error
 
 
-def compare(before: State | None, now: State) -> tuple[str, str] | None:
-    """Return kind and detail of a change; None if neither walk requested the URL."""
+_Differences: TypeAlias = Callable[[int, int], list[str]]
+
+
+def compare(before: State | None, now: State, differences: _Differences) -> tuple[str, str] | None:
+    """Return kind and detail of a change; None if neither walk requested the URL.
+
+    `differences` returns how two pages differ, by their numbers, apart from their texts.
+    """
     if now.skip is not None:
         return ("gone", f"not asked for: {now.skip}") if before and before.works else None
     if before is None or before.skip is not None:
@@ -98,7 +139,37 @@ def compare(before: State | None, now: State) -> tuple[str, str] | None:
     same = now.digest == before.digest and (now.digest or now.size == before.size)
     if now.status == 304 or same:
         return "unchanged", ""
-    return "changed", f"{now.size:,} bytes, before: {before.size:,}"
+    sizes = f"{now.size:,} bytes, before: {before.size:,}"
+    if not (now.text_digest and before.text_digest and now.page and before.page):
+        return "changed", sizes
+    found = differences(before.page, now.page)
+    if now.text_digest != before.text_digest:
+        found.insert(0, f"text: {now.text_size or 0:,} bytes, before: {before.text_size or 0:,}")
+    if not found:
+        return "unchanged", f"only its markup: {sizes}"
+    return "changed", "; ".join(found)
+
+
+def fact_differences(before: Facts, now: Facts) -> list[str]:
+    """Return in a few words how two pages differ in title, links, canonical URL and robots."""
+    pairs = (
+        ("title", before.title, now.title),
+        ("canonical", before.canonical, now.canonical),
+        ("robots", ", ".join(before.meta_robots), ", ".join(now.meta_robots)),
+    )
+    found = [
+        f'{name}: "{value or ""}", before: "{old or ""}"'
+        for name, old, value in pairs
+        if (old or "") != (value or "")
+    ]
+    old_links, links = _stable(before.links), _stable(now.links)
+    if old_links != links:
+        found.append(f"links: +{len(links - old_links)} -{len(old_links - links)}")
+    return found
+
+
+def _stable(links: Iterable[str]) -> set[str]:
+    return {_VOLATILE.sub("*", url) if "?" in url else url for url in links}
 
 
 def compare_walks(database: Database, before: int, now: int) -> Iterator[Change]:
@@ -111,17 +182,23 @@ def compare_walks(database: Database, before: int, now: int) -> Iterator[Change]
     old, new = Walk(database, before), Walk(database, now)
     finished = not new.unfinished
     _copy_states(database, old)
+
+    def differences(earlier: int, later: int) -> list[str]:
+        was, facts = _facts(database, earlier), _facts(database, later)
+        return fact_differences(was, facts)
+
     # A URL that was admitted again has two outcomes, and the last one counts.
     last = new.ended_again()
     after = new.first - 1
     while found := database.read(_COMPARED_ROW, _COMPARED, after, new.last, PORTION):
         with database.store_errors():
             after = increasing(after, found[-1][0])
-            pairs = [(_state(row[4:10]), _state(row[10:])) for row in found]
+            first, then = 4, 4 + _WIDTH
+            pairs = [(_state(row[first:then]), _state(row[then:])) for row in found]
         for (number, url, ended, known, *_), (was, state) in zip(found, pairs, strict=True):
             if last.get(url, number) != number:
                 continue
-            change = compare(was if known else None, state) if ended else None
+            change = compare(was if known else None, state, differences) if ended else None
             if change is not None:
                 yield Change(url, *change)
     if finished:
@@ -129,10 +206,7 @@ def compare_walks(database: Database, before: int, now: int) -> Iterator[Change]
 
 
 def _copy_states(database: Database, old: Walk) -> None:
-    database.execute(
-        "CREATE TEMP TABLE old (url PRIMARY KEY, status, digest, size, target, failure, skip) "
-        "WITHOUT ROWID"
-    )
+    database.execute(f"CREATE TEMP TABLE old (url PRIMARY KEY, {_COLUMNS}) WITHOUT ROWID")
     database.execute(
         f"INSERT OR REPLACE INTO temp.old SELECT urls.url, {_STATE} FROM {_OUTCOMES} "
         "WHERE urls.number BETWEEN ? AND ? AND purpose = 'page' AND ended AND url NOT NULL "
@@ -143,10 +217,17 @@ def _copy_states(database: Database, old: Walk) -> None:
     )
 
 
-_COMPARED = f"""SELECT urls.number, urls.url, ended, old.url NOT NULL, old.status, old.digest,
-    old.size, old.target, old.failure, old.skip, {_STATE}
+_COMPARED = f"""SELECT urls.number, urls.url, ended, old.url NOT NULL, {_OLD}, {_STATE}
     FROM {_OUTCOMES} LEFT JOIN temp.old ON old.url = urls.url
     WHERE urls.number > ? AND urls.number <= ? AND purpose = 'page' ORDER BY urls.number LIMIT ?"""
+
+
+def _facts(database: Database, page: int) -> Facts:
+    found = stored_facts(database, page)
+    with database.store_errors():
+        if found is None:
+            raise BadRow(f"the content of page {page} is missing")
+    return found[2]
 
 
 def _missing(database: Database, new: Walk) -> Iterator[Change]:

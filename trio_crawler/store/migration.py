@@ -61,6 +61,8 @@ def migrate(database: Database, version: int) -> None:
         for name, kind in schema.HOST_COUNTS.items():
             database.execute(f"ALTER TABLE hosts ADD COLUMN {name} {kind}")
     database.execute("UPDATE hosts SET walk = (SELECT max(walk) FROM walks)")
+    for column in ("text_digest BLOB", "text_size INTEGER"):
+        database.execute(f"ALTER TABLE page_ ADD COLUMN {column}")
     for statement in schema.VIEWS:
         database.execute(statement)
     database.execute(f"PRAGMA user_version = {schema.VERSION}")

@@ -30,6 +30,7 @@ from trio_crawler.model import (
     RejectedLink,
     Skipped,
 )
+from trio_crawler.page.text_digest import page_text
 from trio_crawler.policy.conditional import LONGEST
 from trio_crawler.store.decoding import (
     BadRow,
@@ -132,6 +133,16 @@ def body_digest(page: Page) -> bytes | None:
     if not page.body or not NOT_WHOLE.isdisjoint(page.flaws):
         return None
     return hashlib.sha1(page.body, usedforsecurity=False).digest()
+
+
+def text_digest(page: Page) -> tuple[bytes | None, int | None]:
+    """Return the digest and the size of the text of a good page; None, None if it has none.
+
+    A body that is not whole has none, too.
+    """
+    good = 200 <= page.status < 300 and NOT_WHOLE.isdisjoint(page.flaws)
+    text = page_text(page.body, page.content_type, page.charset) if good else None
+    return (None, None) if text is None else (text.digest, text.size)
 
 
 def _stored_headers(headers: httpx.Headers) -> list[str | None]:

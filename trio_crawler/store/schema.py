@@ -12,6 +12,8 @@ empty one.
                links_beyond (the number of links that were cut off),
                rejected (the number of rejected links), etag, last_modified,
                digest (SHA-1 of the body),
+               text_digest (SHA-1 of the visible text without volatile numbers; NULL if there is
+               none, and in the pages of older formats), text_size (bytes of that text),
                same_as (for a 304: the number of the page that is unchanged), again
     links      walk, newest, page, url, kind ("a", "area"), text,
                rejected (the reason; NULL for a link inside the scope)
@@ -112,6 +114,7 @@ _TABLES = (
     """CREATE TABLE page_ (
         number INTEGER PRIMARY KEY, fetched REAL, status INTEGER, size INTEGER, tries INTEGER,
         seconds REAL, rejected INTEGER, links_beyond INTEGER, same_as INTEGER, digest BLOB,
+        text_digest BLOB, text_size INTEGER,
         content_type TEXT, charset TEXT, title TEXT, media TEXT, etag TEXT, last_modified TEXT,
         canonical TEXT, duplicate_of TEXT, robots TEXT, flaws TEXT, folded_into TEXT, exact BLOB
     )""",
@@ -156,7 +159,7 @@ VIEWS = (
     f"""CREATE VIEW pages AS SELECT
         {_OF_URL}, status, content_type, charset, title, size, fetched, seconds, page_.tries,
         depth, {_REFERRER}, canonical, robots, duplicate_of, folded_into, flaws, links_beyond,
-        rejected, etag, last_modified, digest, same_as, {_AGAIN}
+        rejected, etag, last_modified, digest, text_digest, text_size, same_as, {_AGAIN}
     FROM page_ JOIN urls USING (number)""",
     f"""CREATE VIEW links AS SELECT
         {_WALK}, urls.url AS page,

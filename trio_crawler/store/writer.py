@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from trio_crawler.model import Failure, Listing, Outcome, Page, Redirect, Response, Sitemap
 from trio_crawler.store import rows
@@ -60,7 +60,7 @@ def _insert(table: str, columns: str) -> str:
     return f"INSERT INTO {table} ({columns}) VALUES ({marks})"
 
 
-_PAGE = _insert("page_", f"number, {rows.PAGE}, exact")
+_PAGE = _insert("page_", f"number, {rows.PAGE}, exact, text_digest, text_size")
 _LINKS = _insert("links_", "number, links, rejected")
 _REDIRECT = _insert("redirect_", f"number, {rows.REDIRECT}, exact")
 _FAILURE = _insert("failure_", f"number, {rows.FAILURE}, exact")
@@ -77,6 +77,9 @@ _ROBOTS = (
     "INSERT OR REPLACE INTO robots (origin, fetched, status, headers, body) VALUES (?, ?, ?, ?, ?)"
 )
 
+_Digests: TypeAlias = tuple[bytes | None, bytes | None, int | None]
+"""The digest of a body, the digest of its text, and the size of that."""
+
 
 class BatchWriter:
     """The rows of one batch; `write` may be called again after a rollback.
@@ -91,7 +94,7 @@ class BatchWriter:
         self._walk = walk
         self._batch = batch
         self._unchanged = unchanged
-        self._digests: dict[int, bytes | None] = {}
+        self._digests: dict[int, _Digests] = {}
 
     def write(self, careful: bool) -> None:
         """Write the batch; the caller begins and commits the transaction.
@@ -129,7 +132,8 @@ class BatchWriter:
             return
         many("UPDATE urls SET ended = 1 WHERE number = ?", [(number,) for number, _, _ in settled])
         if pages := self._pages(careful):
-            many(_PAGE, [(*row[:-3], row[-1]) for row in pages])
+            texts = [self._digests[row[0]][1:] for row in pages]
+            many(_PAGE, [(*r[:-3], r[-1], *text) for r, text in zip(pages, texts, strict=True)])
             many(_LINKS, [(row[0], *row[-3:-1]) for row in pages if row[-3] or row[-2]])
         for sql, found in self._others(careful):
             if found:
@@ -140,24 +144,27 @@ class BatchWriter:
         found = []
         for number, fetched, page in self._batch.settled:
             if isinstance(page, Page):
-                same_as, digest = self._content(number, page)
+                same_as, (digest, _, _) = self._content(number, page)
                 numbers = self._batch.found.get(number, {})
                 values = rows.page_values(page, fetched, same_as, digest, encode, numbers)
                 found.append(_row(number, values, careful))
         return found
 
-    def _content(self, number: int, page: Page) -> tuple[int | None, bytes | None]:
-        """Return the number of the page that a 304 refers to, and the digest of the body."""
+    def _content(self, number: int, page: Page) -> tuple[int | None, _Digests]:
+        """Return the number of the page that a 304 refers to, and the digests of the body."""
         same_as = self._unchanged.get(page.url) if page.status == 304 else None
         if number not in self._digests:
             self._digests[number] = (
-                rows.body_digest(page) if same_as is None else self._stored_digest(same_as)
+                (rows.body_digest(page), *rows.text_digest(page))
+                if same_as is None
+                else self._stored_digests(same_as)
             )
         return same_as, self._digests[number]
 
-    def _stored_digest(self, number: int) -> bytes | None:
-        found = self._database.rows("SELECT digest FROM page_ WHERE number = ?", number)
-        return found[0][0] if found else None
+    def _stored_digests(self, number: int) -> _Digests:
+        sql = "SELECT digest, text_digest, text_size FROM page_ WHERE number = ?"
+        found = self._database.rows(sql, number)
+        return (found[0][0], found[0][1], found[0][2]) if found else (None, None, None)
 
     def _others(self, careful: bool) -> Iterator[tuple[str, list[Row]]]:
         redirects, failures, skips = [], [], []

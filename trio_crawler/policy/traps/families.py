@@ -17,9 +17,10 @@ _numbers = re.compile("[0-9]+").sub
 class Families:
     """The families of the paths of one host.
 
-    A family is the first three names of a path. Numbers are folded, and where a directory has more
-    than 16 names, the later ones are "*". So `/repo/tree` and `/repo/commit` are two families, and
-    ten thousand articles are 17. At most 500 directories are told apart.
+    A family is the number of names of a path, and the first three of them. Numbers are folded, and
+    where a directory has more than 16 names, the later ones are "*". So `/repo/tree` and
+    `/repo/commit` are two families, and ten thousand articles are 17. At most 500 directories are
+    told apart.
     """
 
     __slots__ = ("_names",)
@@ -29,8 +30,10 @@ class Families:
 
     def of(self, path: str) -> str:
         """Return the family of a path."""
-        family = ""
-        for name in path.strip("/").split("/", _LEVELS)[:_LEVELS]:
+        # Pages deeper down are views of parts, such as the history of a file.
+        names = path.strip("/").split("/")
+        family = str(len(names))
+        for name in names[:_LEVELS]:
             known = self._names.get(family)
             if known is None:
                 if len(self._names) >= _MAX_DIRECTORIES:

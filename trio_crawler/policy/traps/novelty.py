@@ -57,7 +57,7 @@ class Novelty:
     def add(self, host: int, body: bytes) -> News:
         """Record the texts of an HTML page of a host; return how many are new.
 
-        ▶ 30 KB take some 0.2 ms.
+        ▶ 30 KB take 0.1 to 0.4 ms.
         """
         if not self._bits or self._texts > _MAX_TEXTS:
             self._bits, self._texts = bytearray(_BYTES), 0

@@ -22,7 +22,7 @@ _SAMPLED = 50
 _ECHOES = 8
 # The weight of a page of a chain. The pages of a list may all be known for a while, as tags lead
 # to their articles too, and then others come. Chains are short beside the products of filters.
-_CHAIN = 1 / 6
+_CHAIN = 1 / 8
 # A page that leads to at most so many new URLs of its family, and to one, is part of a chain.
 _NEXT = 2
 _MAX_SHAPES = 256
@@ -57,9 +57,10 @@ class _Parameter:
         self.idle = self.most / 2 if echo else 0.0
         self._weight = _CHAIN if name.endswith(_NUMBER) else 1.0
 
-    def blame(self, weight: float) -> None:
-        """Count a page without news."""
-        self.idle += min(weight, self._weight)
+    def record(self, *, news: bool, weight: float) -> None:
+        """Record a page; one without news counts by its weight."""
+        self.news += news
+        self.idle = 0.0 if news else self.idle + min(weight, self._weight)
 
     @property
     def standing(self) -> Standing:
@@ -73,12 +74,15 @@ class _Parameter:
 class Shape:
     """The URLs of one family with the same parameters."""
 
-    __slots__ = ("_is_number", "_parameters")
+    __slots__ = ("_is_number", "_parameters", "leads_nowhere")
 
     def __init__(self, parameters: tuple[_Parameter, ...], *, is_number: bool = False) -> None:
         self._parameters = parameters
-        # As `?id=5` and `?page=5` do, it counts pages. The pattern of the URL has its own bounds.
+        # As in `?id=5` or `?page=5`, it counts pages: a list that may go on, so it comes early,
+        # and is never left out. The pattern of the URL has bounds of its own.
         self._is_number = is_number
+        # Whether its last page was no HTML, such as a download: it may wait, but is not left out.
+        self.leads_nowhere = False
 
     @property
     def size(self) -> int:
@@ -87,31 +91,34 @@ class Shape:
 
     @property
     def standing(self) -> Standing:
-        """The standing of the worst parameter; one number alone may be poor, but never out."""
+        """The standing of the worst parameter; one number alone is good or poor."""
         found = max((each.standing for each in self._parameters), default=Standing.UNPROVEN)
-        return min(found, Standing.POOR) if self._is_number else found
+        if self._is_number:
+            found = Standing.GOOD if found < Standing.POOR else Standing.POOR
+        return max(found, Standing.POOR) if self.leads_nowhere else found
 
-    def record(self, *, news: bool, weight: float) -> None:
-        """Record a page; one without news counts against the parameters that brought none."""
-        if news:
-            for each in self._parameters:
-                each.news += 1
-                each.idle = 0
-            return
+    def record(self, *, news: bool, weight: float) -> bool:
+        """Record a page; one without news counts against the parameters that brought none.
+
+        Return whether the standing of a parameter has changed.
+        """
+        before = [each.standing for each in self._parameters]
+        changed, self.leads_nowhere = self.leads_nowhere, False
         blamed = [each for each in self._parameters if each.standing is not Standing.GOOD]
-        for each in blamed or self._parameters:
-            each.blame(weight)
+        for each in self._parameters if news else blamed or self._parameters:
+            each.record(news=news, weight=weight)
+        return changed or before != [each.standing for each in self._parameters]
 
 
 class Queries:
     """The shapes of the URLs with a query, of one host, and what each parameter has brought.
 
     A parameter is left out after `most` pages in a row that brought nothing, counted in its family
-    of paths. That are 8 at most if its values are URLs, and six times as many for numbers, and for
-    pages that lead to one or two more. Of the URLs with such a parameter one in 50 is
-    sampled, always the same ones. As soon as one brings something, the parameter is back.
+    of paths. That are 8 at most if its values are URLs, and eight times as many for numbers, and
+    for pages that lead to one or two more. Of the URLs with such a parameter one in 50 is sampled,
+    always the same ones. As soon as one brings something, the parameter is back.
 
-    `version` changes with each standing.
+    `version` changes whenever a standing may have changed.
     """
 
     __slots__ = ("_families", "_most", "_others", "_parameters", "_shapes", "version")
@@ -155,11 +162,14 @@ class Queries:
 
         `new` has the new URLs that it links to.
         """
+        weight = 1.0 if news else self._weight(url, new)
+        self.version += self.shape(url).record(news=news, weight=weight)
+
+    def record_leaf(self, url: str) -> None:
+        """Record that the answer for a URL with a query is no HTML: it leads nowhere."""
         shape = self.shape(url)
-        before = shape.standing
-        shape.record(news=news, weight=1.0 if news else self._weight(url, new))
-        # Other shapes have some of these parameters.
-        self.version += shape.standing is not before or news
+        self.version += not shape.leads_nowhere
+        shape.leads_nowhere = True
 
     def _weight(self, url: str, new: Iterable[str]) -> float:
         """Return how much a page without news counts: less if it is part of a chain."""

@@ -185,7 +185,10 @@ class HostTraps:
         return self._queries
 
     def left_out(self, url: str) -> Reason | None:
-        """Return why a URL that was let through is not fetched after all; None if it is."""
+        """Return why a URL that was let through is not fetched after all; None if it is.
+
+        Do not ask about seeds.
+        """
         queries = self._queries
         if queries is None or "?" not in url or not queries.left_out(url):
             return None
@@ -224,6 +227,11 @@ class HostTraps:
         leads_on = any(key_of(link) == key for link in new)
         found.add(url, body, links, leads_on=leads_on)
 
+    def record_leaf(self, url: str) -> None:
+        """Record an answer with a 2xx status that is no HTML."""
+        if "?" in url and (queries := self.queries()):
+            queries.record_leaf(url)
+
     def record_nothing(self, url: str) -> None:
         """Record an answer that brought nothing: an error, or a redirect to a known URL."""
         if "?" in url and self._asked > _MANY_QUERIES and (queries := self.queries()):
@@ -237,6 +245,7 @@ class HostTraps:
         text.
         """
         self._count += len(urls)
+        self._asked += sum("?" in url for url in urls)
         if self._traps.permuted_queries:
             for url in urls:
                 if "&" in url:

@@ -1,0 +1,314 @@
+"""What the parameters of URLs bring: texts, families of paths, and standings."""
+
+from __future__ import annotations
+
+import pytest
+
+from trio_crawler.model import Job, Reason
+from trio_crawler.policy.traps.families import Families
+from trio_crawler.policy.traps.novelty import Novelty
+from trio_crawler.policy.traps.queries import Queries, Standing
+from trio_crawler.policy.traps.watch import HostTraps, Traps
+
+H = "http://h"
+
+
+def pages(queries: Queries, form: str, count: int, *, news: bool = False, new=()) -> None:
+    """Record numbered pages of a form, with letters in place of the number."""
+    for number in range(count):
+        queries.record(form.format(letters(number)), news=news, new=new)
+
+
+def letters(number: int) -> str:
+    return "".join(chr(97 + int(digit)) for digit in str(number))
+
+
+def standing(queries: Queries, url: str) -> Standing:
+    return queries.shape(url).standing
+
+
+# Novelty.
+
+
+def page(*texts: str) -> bytes:
+    return f"<nav>Home</nav>{''.join(f'<p>{text}</p>' for text in texts)}".encode()
+
+
+def test_the_first_page_is_news_and_the_same_again_is_not():
+    novelty = Novelty()
+    assert novelty.add(1, page("a b", "c d", "e f")).is_news
+    again = novelty.add(1, page("a b", "c d", "e f"))
+    assert again == (4, 0, 0)
+    assert not again.is_news
+
+
+def test_another_host_has_shown_nothing_yet():
+    novelty = Novelty()
+    novelty.add(1, page("a b", "c d", "e f"))
+    assert novelty.add(2, page("a b", "c d", "e f")).new == 4
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_news"),
+    [
+        (["One", "Two", "Three", "Four"], False),
+        (["Four", "Three", "One"], False),
+        (["One", "Two", "Three", "Sorted by date"], False),
+        (["One", "Two", "Three", "31 articles", "page 7"], True),
+        (["One", "Two", "Three", *"abcdefg", "31 articles", "page 7"], True),
+        (["A new one", "Another", "And a third"], True),
+    ],
+)
+def test_a_page_is_news_by_three_texts_or_by_two_that_are_a_fifth(texts, is_news):
+    novelty = Novelty()
+    novelty.add(1, page("One", "Two", "Three", "Four"))
+    assert novelty.add(1, page(*texts)).is_news is is_news
+
+
+def test_texts_that_differ_only_in_digits_are_new_but_not_as_words():
+    novelty = Novelty()
+    novelty.add(1, page("Item 1", "Price 9"))
+    assert novelty.add(1, page("Item 2", "Price 8")) == (3, 2, 0)
+
+
+def test_tags_attributes_case_and_punctuation_are_no_text():
+    novelty = Novelty()
+    novelty.add(1, b"<p>One, two</p>")
+    assert novelty.add(1, b"<DIV class='x'>one; TWO!</div>") == (1, 0, 0)
+    assert novelty.add(1, b"<b data-z=1>one, two three").new == 1
+
+
+def test_when_its_bits_are_used_up_all_texts_are_new_once_more():
+    novelty = Novelty()
+    novelty.add(1, page("One"))
+    novelty._texts = 2**22 + 1
+    assert novelty.add(1, page("One")).new == 2
+
+
+# Families.
+
+
+def test_a_family_is_the_first_names_of_a_path_and_numbers_are_folded():
+    families = Families()
+    assert families.of("/repo/tree/src/a.c") == families.of("/repo/tree/src/b.c")
+    assert families.of("/repo/tree/a") != families.of("/repo/commit/a")
+    assert families.of("/2031/05/") == families.of("/1999/12")
+    assert families.of("/a") != families.of("/a/b")
+    assert families.of("/") == families.of("")
+
+
+def test_the_items_of_a_large_directory_are_one_family():
+    families = Families()
+    found = {families.of(f"/articles/{letters(number)}") for number in range(1_000)}
+    assert len(found) == 17
+    assert len({families.of(f"/articles/{letters(number)}/edit") for number in range(1_000)}) == 17
+
+
+def test_a_host_has_a_bounded_number_of_families():
+    families = Families()
+    found = {
+        families.of(f"/{letters(one)}/{letters(two)}/{letters(three)}" + "/x" * depth)
+        for one in range(20)
+        for two in range(20)
+        for three in range(20)
+        for depth in range(3)
+    }
+    assert len(found) < 500 * 17
+
+
+# Standings.
+
+
+def test_a_parameter_without_news_is_poor_and_then_left_out():
+    queries, url = Queries(16), f"{H}/list?tag={{}}"
+    assert standing(queries, url) is Standing.UNPROVEN
+    pages(queries, url, 7)
+    assert standing(queries, url) is Standing.UNPROVEN
+    pages(queries, url, 1)
+    assert standing(queries, url) is Standing.POOR
+    pages(queries, url, 7)
+    assert standing(queries, url) is Standing.POOR
+    pages(queries, url, 1)
+    assert standing(queries, url) is Standing.LEFT_OUT
+    assert standing(queries, f"{H}/list?tag=x&page=y") is Standing.LEFT_OUT
+    assert standing(queries, f"{H}/list?page=y") is Standing.UNPROVEN
+    assert standing(queries, f"{H}/other?tag=x") is Standing.UNPROVEN
+
+
+def test_a_page_with_news_brings_its_parameter_back():
+    queries, url = Queries(16), f"{H}/list?tag={{}}"
+    pages(queries, url, 30)
+    assert standing(queries, url) is Standing.LEFT_OUT
+    pages(queries, url, 1, news=True)
+    assert standing(queries, url) is Standing.GOOD
+    pages(queries, url, 15)
+    assert standing(queries, url) is Standing.POOR
+
+
+def test_the_blame_goes_to_the_parameters_that_brought_nothing():
+    queries = Queries(16)
+    pages(queries, f"{H}/list?after={{}}", 3, news=True)
+    pages(queries, f"{H}/list?after={{}}&sort=up", 16)
+    assert standing(queries, f"{H}/list?sort=up") is Standing.LEFT_OUT
+    assert standing(queries, f"{H}/list?after=z") is Standing.GOOD
+
+
+def test_one_number_alone_counts_pages_and_is_never_left_out():
+    queries = Queries(16)
+    assert standing(queries, f"{H}/list?page=2") is Standing.GOOD
+    for number in range(1_000):
+        queries.record(f"{H}/list?page={number}", news=False)
+    assert standing(queries, f"{H}/list?page=2") is Standing.POOR
+    assert standing(queries, f"{H}/list?page=2&tag=5") is Standing.LEFT_OUT
+
+
+def test_two_numbers_are_left_out_after_eight_times_as_many_pages():
+    queries = Queries(16)
+    for number in range(127):
+        queries.record(f"{H}/list?category={number}&tag={number}", news=False)
+    assert standing(queries, f"{H}/list?category=1&tag=2") is Standing.POOR
+    queries.record(f"{H}/list?category=1&tag=2", news=False)
+    assert standing(queries, f"{H}/list?category=1&tag=2") is Standing.LEFT_OUT
+
+
+@pytest.mark.parametrize(
+    ("new", "pages_until_left_out"),
+    [
+        ([], 16),
+        ([f"{H}/list?after=zz"], 128),
+        ([f"{H}/list?after=zz", f"{H}/list?after=zy"], 128),
+        ([f"{H}/list?after=z{letter}" for letter in "xyz"], 16),
+        ([f"{H}/other?after=zz"], 16),
+    ],
+)
+def test_a_chain_may_go_on_eight_times_as_long(new, pages_until_left_out):
+    queries, url = Queries(16), f"{H}/list?after={{}}"
+    pages(queries, url, pages_until_left_out - 1, new=new)
+    assert standing(queries, url) is Standing.POOR
+    pages(queries, url, 1, new=new)
+    assert standing(queries, url) is Standing.LEFT_OUT
+
+
+@pytest.mark.parametrize("value", ["/a/{}", "%2Fa%2F{}", "http://h/{}", "https%3A%2F%2Fh%2F{}"])
+def test_a_url_in_a_query_is_an_echo_poor_from_the_start_and_soon_left_out(value):
+    queries, url = Queries(16), f"{H}/login?next={value}"
+    assert standing(queries, url) is Standing.POOR
+    pages(queries, url, 3)
+    assert standing(queries, url) is Standing.POOR
+    pages(queries, url, 1)
+    assert standing(queries, url) is Standing.LEFT_OUT
+
+
+def test_an_echo_that_brings_something_is_as_good_as_others():
+    queries, url = Queries(16), f"{H}/index.php?page=/a/{{}}"
+    pages(queries, url, 1, news=True)
+    assert standing(queries, url) is Standing.GOOD
+
+
+def test_downloads_wait_but_are_not_left_out():
+    queries, url = Queries(16), f"{H}/get?file={{}}"
+    for number in range(100):
+        queries.record_leaf(url.format(letters(number)))
+    assert standing(queries, url) is Standing.POOR
+    pages(queries, url, 1, news=True)
+    assert standing(queries, url) is Standing.GOOD
+
+
+def test_parameters_are_told_apart_at_both_separators_and_without_their_order():
+    queries = Queries(16)
+    shapes = {queries.shape(f"{H}/?{query}") for query in ("C=N;O=D", "O=A;C=M", "C=S&O=A")}
+    assert len(shapes) == 1
+    assert queries.shape(f"{H}/?C=N") not in shapes
+
+
+def test_shapes_beyond_the_bound_share_one_that_is_never_left_out():
+    queries = Queries(16)
+    for number in range(256):
+        queries.shape(f"{H}/?{letters(number)}=x")
+    others = queries.shape(f"{H}/?another=x")
+    assert others is queries.shape(f"{H}/?and-another=x")
+    pages(queries, f"{H}/?another={{}}", 100)
+    assert others.standing is Standing.UNPROVEN
+
+
+def test_links_out_of_the_family_are_worth_something_if_they_have_no_query():
+    queries = Queries(16)
+    here = f"{H}/list?page=1"
+    assert queries.leads_on(here, [f"{H}/article/a"])
+    assert not queries.leads_on(here, [f"{H}/list?page=2"])
+    assert not queries.leads_on(here, [f"{H}/list/"])
+    assert not queries.leads_on(here, [f"{H}/print?of=x", f"{H}/login?next=/list"])
+    pages(queries, f"{H}/print?of={{}}", 1, news=True)
+    assert queries.leads_on(here, [f"{H}/print?of=y"])
+    assert not queries.leads_on(here, [])
+
+
+# The traps of a host.
+
+
+def host_with(form: str, count: int, body: bytes) -> HostTraps:
+    """Return the traps of a host after pages that all say the same."""
+    host = HostTraps(Traps())
+    for number in range(count):
+        url = form.format(letters(number))
+        assert host.rejection(Job(url)) is None
+        host.record_links(url, body, [])
+    return host
+
+
+def test_a_url_with_a_parameter_that_is_left_out_is_rejected_but_for_one_in_fifty():
+    # The host is examined from its ninth URL on, whose page is all news.
+    host = host_with(f"{H}/list?tag={{}}", 9 + 16, page("The same", "and", "again"))
+    urls = [f"{H}/list?tag=x{letters(number)}" for number in range(5_000)]
+    let_through = [url for url in urls if host.rejection(Job(url)) is None]
+    assert 50 < len(let_through) < 160
+    # Always the same ones.
+    assert let_through == [url for url in urls if host.rejection(Job(url)) is None]
+    assert {host.rejection(Job(url)) for url in urls} == {None, Reason.BARREN_QUERY}
+
+
+def test_two_urls_of_each_path_are_let_through():
+    host = host_with(f"{H}/list?tag={{}}", 9 + 16, page("The same", "and", "again"))
+    for folder in range(40):
+        # Folders beyond the 16th are one family.
+        url = f"{H}/folder-{letters(folder)}/?C=N"
+        host.rejection(Job(url))
+        host.record_links(url, page("The same"), [])
+    for folder in ("x", "y"):
+        urls = [f"{H}/folder-z{folder}/?C={letter}" for letter in "ABCDEFGH"]
+        reasons = [host.rejection(Job(url)) for url in urls]
+        assert reasons[:2] == [None, None]
+        assert reasons.count(Reason.BARREN_QUERY) >= 4
+        assert [host.left_out(url) for url in urls[:2]] == [None, None]
+
+
+def test_a_url_that_was_let_through_is_left_out_when_its_turn_comes():
+    host = HostTraps(Traps())
+    urls = [f"{H}/list?tag={letters(number)}" for number in range(200)]
+    assert {host.rejection(Job(url)) for url in urls} == {None}
+    assert {host.left_out(url) for url in urls} == {None}
+    for url in urls[:17]:
+        host.record_links(url, page("The same", "and", "again"), [])
+    left = [host.left_out(url) for url in urls]
+    assert 185 < left.count(Reason.BARREN_QUERY) < 200
+    assert host.left_out(f"{H}/plain") is None
+
+
+def test_an_error_and_a_redirect_to_a_known_page_bring_nothing():
+    host = HostTraps(Traps())
+    urls = [f"{H}/go?to={letters(number)}" for number in range(30)]
+    for url in urls:
+        host.rejection(Job(url))
+    for url in urls[:16]:
+        host.record_nothing(url)
+    assert Reason.BARREN_QUERY in {host.left_out(url) for url in urls}
+
+
+def test_without_the_rule_no_parameter_is_left_out():
+    host = HostTraps(Traps.off())
+    for number in range(100):
+        url = f"{H}/list?tag={letters(number)}"
+        assert host.rejection(Job(url)) is None
+        host.record_links(url, page("The same"), [])
+    assert host.queries() is None
+    assert host.left_out(f"{H}/list?tag=a") is None
