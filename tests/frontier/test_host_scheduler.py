@@ -22,7 +22,7 @@ from trio_crawler.model import Attempt, Fault, Job, Purpose, Reason, Response, V
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.order import depth_first
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.politeness import HostStatistics, Politeness
+from trio_crawler.policy.politeness import HostStatistics, HostWait, Politeness
 from trio_crawler.policy.robots.rules import ALLOW_ALL, Rules
 from trio_crawler.policy.robots.store import FRESH
 
@@ -781,7 +781,105 @@ def test_a_host_tells_of_itself():
         latency=1,
         failures=0,
         given_up={},
+        pages=1,
+        waits_for=HostWait.REST,
     )
+
+
+def test_a_host_counts_its_pages_their_bytes_and_the_requests_that_failed():
+    some = obeying(*pages(A, 9))
+    take(some)
+    miss(some, A + "robots.txt", REFUSED)
+    assert (statistics(some).pages, statistics(some).failed) == (0, 1)
+    some = turns(*pages(A, 9))
+    answers = [
+        Response(200, body=b"12345"),
+        Response(404, body=b"123"),
+        Response(301, body=b"1"),
+        Response(304),
+        AWAY,
+        Response(429),
+        REFUSED,
+        Fault(Reason.INCOMPLETE, "it ended"),
+    ]
+    for number, each in enumerate(answers):
+        take(some, 100 * number)
+        answer(some, f"{A}{number}", each, 100 * number)
+    counts = statistics(some)
+    assert (counts.pages, counts.bytes, counts.failed, counts.failures) == (3, 8, 4, 3)
+
+
+def test_both_schemes_of_a_host_count_together():
+    twin = A.replace("http", "https")
+    some = turns(A, twin)
+    take(some)
+    for url in (A, twin):
+        answer(some, url, Response(200, body=b"123"))
+    assert (statistics(some).pages, statistics(some).bytes) == (2, 6)
+
+
+def test_a_host_tells_what_its_jobs_wait_for():
+    assert statistics(turns(*pages(A, 3))).waits_for is HostWait.TURN
+    some = obeying(*pages(A, 3), per_host=2)
+    assert take(some) == [A + "robots.txt"]
+    assert statistics(some).waits_for is HostWait.ROBOTS
+    learn(some, A + "robots.txt")
+    assert statistics(some).waits_for is HostWait.TURN
+    take(some)
+    assert statistics(some).waits_for is HostWait.ANSWER
+    answer(some, A + "0", AWAY, 1)
+    assert statistics(some, 1).waits_for is HostWait.ANSWER
+    answer(some, A + "1", AWAY, 1)
+    assert statistics(some, 1).waits_for is HostWait.REST
+    assert statistics(some, 99).waits_for is HostWait.TURN
+    some = turns(A, delay=5)
+    take(some)
+    assert statistics(some).waits_for is HostWait.NOTHING
+    filled(some, B)
+    assert next(iter(some.hosts())).statistics(0).waits_for is HostWait.NOTHING
+    filled(some, A + "1")
+    answer(some, A, OK, 1)
+    assert next(iter(some.hosts())).statistics(1).waits_for is HostWait.REST
+
+
+def test_a_host_whose_pages_all_fail_waits_for_a_probe():
+    some = turns(*pages(A, 60))
+    now = 0.0
+    assert take_one(some) == A + "0"
+    answer(some, A + "0", OK, now)
+    seen = set()
+    while now < 400 and HostWait.PROBE not in seen:
+        for job in take_jobs(some, now):
+            seen.add(statistics(some, now).waits_for)
+            some.answered(Attempt(job, AWAY, 0), now)
+            if job.purpose is Purpose.PROBE:
+                some.learn(ProbeAnswered(job.url, AWAY), now)
+            elif job.purpose is Purpose.ROBOTS:
+                some.learn(RobotsRules(job.url, ALLOW_ALL, None), now)
+        now += 1
+    assert {HostWait.PROBE, HostWait.ROBOTS} <= seen
+
+
+def test_a_host_that_was_given_up_waits_only_for_workers():
+    some = turns(*pages(A, 50))
+    now = 0.0
+    while True:
+        answer(some, take(some, now), REFUSED, now)
+        if statistics(some, now).given_up:
+            break
+        now += 60
+    assert statistics(some, now).waiting
+    assert statistics(some, now).rest > 0
+    assert statistics(some, now).waits_for is HostWait.TURN
+
+
+def test_the_hosts_can_be_read_in_slices_while_others_are_found():
+    some = turns(*(f"http://h{number}.test/" for number in range(100)))
+    found = some.hosts()
+    first = [next(found).host.name for _ in range(40)]
+    filled(some, *(f"http://new{number}.test/" for number in range(500)))
+    rest = [origin.host.name for origin in found]
+    assert first + rest == [f"h{number}.test" for number in range(100)]
 
 
 def test_hosts_are_told_of_in_the_order_in_which_they_were_met():

@@ -10,11 +10,12 @@ from trio_crawler.model import (
     Purpose,
     Reason,
     Redirect,
+    RejectedLink,
     Skipped,
     Statistics,
 )
 from trio_crawler.policy.politeness import HostStatistics, Politeness
-from trio_crawler.report import CrawlFacts, Report
+from trio_crawler.report import CrawlFacts, Report, hosts
 
 PAGE = Page("http://a.test/", 200, httpx.Headers(), b"")
 
@@ -76,11 +77,21 @@ Hosts given up (3)
     assert section in text
 
 
-def test_of_many_hosts_that_were_given_up_twenty_are_listed_or_with_full_all() -> None:
+def test_more_than_twenty_hosts_that_were_given_up_are_counted_by_reason() -> None:
     lost = [Skipped(f"http://h{number:02}/", Reason.HOST_GIVEN_UP) for number in range(22)]
-    assert told(*lost).count("  http://h") == 20
-    assert "  and 2 more, use -v to list all\n" in told(*lost)
-    assert told(*lost, full=True).count("  http://h") == 22
+    dead = [Failure(f"http://d{number % 5}/{number}", Reason.DNS, tries=0) for number in range(9)]
+    one = [Failure("http://x/", Reason.TLS, tries=0)]
+    sums = """
+Hosts given up (28)
+  host_given_up: 22 hosts, 22 URLs not asked for, such as http://h00, http://h01, http://h02
+  dns: 5 hosts, 9 URLs not asked for, such as http://d0, http://d1, http://d2
+  tls: 1 host, 1 URL not asked for, http://x
+"""
+    text = told(PAGE, *lost, *dead, *one)
+    assert f"{sums}  use -v to list all\n\n" in text
+    full = told(PAGE, *lost, *dead, *one, full=True)
+    assert f"{sums}  http://d0: dns, 2 URLs not asked for\n" in full
+    assert full.count("  http://h") == 22
 
 
 @pytest.mark.parametrize(
@@ -157,10 +168,31 @@ def test_a_robots_file_that_forbids_all_is_named_when_no_page_came(barred: Outco
     assert ANYWAY not in told(barred, PAGE)
 
 
-def test_at_most_five_origins_are_named_in_hints() -> None:
+def test_more_than_five_robots_files_are_told_together_by_what_is_wrong() -> None:
     many = [Skipped(f"http://h{number}/", Reason.ROBOTS_UNAVAILABLE) for number in range(9)]
-    hints = [line for line in told(*many).splitlines() if ANYWAY in line]
-    assert [hint.split("/")[2] for hint in hints] == ["h0", "h1", "h2", "h3", "h4"]
+    about = {"tries": 0, "about": Purpose.ROBOTS}
+    slow = Failure("http://slow/", Reason.TIMEOUT, "no answer in 30 s", **about)
+    hints = [line for line in told(*many, slow).splitlines() if ANYWAY in line]
+    assert hints == [
+        "robots.txt of 9 hosts (such as http://h0/, http://h1/, http://h2/) could not be had: "
+        f"the server is busy or out of order {ANYWAY}",
+        f"robots.txt of http://slow/ could not be had: no answer in 30 s {ANYWAY}",
+    ]
+    each = [Failure(f"http://{n}/", Reason.TIMEOUT, f"{n}", **about) for n in range(9)]
+    hints = [line for line in told(*each).splitlines() if ANYWAY in line]
+    assert len(hints) == 6
+    rest = "4 other hosts (such as http://5/, http://6/, http://7/)"
+    assert hints[-1] == f"robots.txt of {rest} could not be had: other reasons {ANYWAY}"
+
+
+def test_crawl_delays_of_many_hosts_are_one_hint_for_each_delay() -> None:
+    many = [host(f"h{number}", 0.1, delay=10 - number % 2) for number in range(150)]
+    hints = told(PAGE, hosts=many, politeness=Politeness()).splitlines()
+    wants = "from request to request"
+    assert [hint for hint in hints if ANYWAY in hint] == [
+        f"robots.txt of 75 hosts (such as h0, h10, h100) wants 10 s {wants} {ANYWAY}",
+        f"robots.txt of 75 hosts (such as h1, h101, h103) wants 9 s {wants} {ANYWAY}",
+    ]
 
 
 # How quick they were.
@@ -192,6 +224,173 @@ def test_of_many_hosts_the_twenty_slowest_are_listed() -> None:
     text = told(PAGE, hosts=many, full=True)
     assert "Hosts (25)\n  h24: 25.00 s, limit 4, delay 1 s\n  h23: " in text
     assert "  h05: 6.00 s, limit 4, delay 1 s\n  and 5 more, which are quicker\n" in text
+
+
+# What came from each, in a crawl of many.
+
+
+def served(name: str, pages: int, seconds: float = 0.1, status: int = 200) -> list[Outcome]:
+    return [
+        Page(f"http://{name}/{n}", status, httpx.Headers(), b"x" * 1024, seconds=seconds)
+        for n in range(pages)
+    ]
+
+
+def test_a_crawl_of_more_than_twenty_hosts_has_a_section_by_host() -> None:
+    web = [each for n in range(30) for each in served(f"h{n:02}", 30 - n)]
+    slow = served("slow", 2, seconds=40)
+    broken = served("broken", 3, status=500)
+    lost: list[Outcome] = [
+        Failure(f"http://dead/{n}", Reason.TIMEOUT, seconds=30) for n in range(4)
+    ]
+    moved = Redirect("http://moved/", 301, "http://h00/0", seconds=1)
+    unasked = Skipped("http://unasked/", Reason.ROBOTS)
+    text = told(*web, *slow, *broken, *lost, moved, unasked)
+    assert (
+        """
+Hosts (34): 470 pages, 470.0 KiB; 2 with errors
+  Most pages
+    h00: 30 pages, 30.0 KiB, 3.00 s in all, 100 ms a page
+    h01: 29 pages, 29.0 KiB, 2.90 s in all, 100 ms a page
+    h02: 28 pages, 28.0 KiB, 2.80 s in all, 100 ms a page
+    h03: 27 pages, 27.0 KiB, 2.70 s in all, 100 ms a page
+    h04: 26 pages, 26.0 KiB, 2.60 s in all, 100 ms a page
+    and 27 more
+  Most time (all requests took 248 s, those to 10 hosts 89% of it)
+    dead: 0 pages, 0 B, 4 errors, 120 s in all
+    slow: 2 pages, 2.0 KiB, 80.00 s in all, 40.00 s a page
+    h00: 30 pages, 30.0 KiB, 3.00 s in all, 100 ms a page
+    h01: 29 pages, 29.0 KiB, 2.90 s in all, 100 ms a page
+    h02: 28 pages, 28.0 KiB, 2.80 s in all, 100 ms a page
+    and 29 more
+  Slowest
+    slow: 2 pages, 2.0 KiB, 80.00 s in all, 40.00 s a page
+"""
+        in text
+    )
+    assert (
+        """
+  Most errors
+    dead: 0 pages, 0 B, 4 errors, 120 s in all
+    broken: 3 pages, 3.0 KiB, 3 errors, 300 ms in all, 100 ms a page
+
+"""
+        in text
+    )
+    full = told(*web, *slow, *broken, *lost, moved, full=True)
+    largest = full.partition("  Most pages\n")[2].partition("  Most time")[0]
+    assert len(largest.splitlines()) == 32
+
+
+def test_a_crawl_of_twenty_hosts_has_no_section_by_host() -> None:
+    twenty = [each for n in range(20) for each in served(f"h{n}", 1)]
+    assert "Hosts (" not in told(*twenty)
+    assert "Hosts (21)" in told(*twenty, *served("h20", 1))
+    # A port is a host of its own; http and https are one.
+    assert "Hosts (21)" in told(*twenty, *served("h1:81", 1))
+    assert "Hosts (" not in told(*twenty, Page("https://h1/", 200, httpx.Headers(), b""))
+
+
+def test_hosts_beyond_fifty_thousand_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "_MOST_HOSTS", 25)
+    text = told(*[each for n in range(40) for each in served(f"h{n:02}", 2)])
+    assert "Hosts (26): 80 pages" in text
+    assert "  Most pages\n    other hosts: 30 pages, 30.0 KiB, 3.00 s in all" in text
+
+
+def test_broken_links_of_more_than_twenty_hosts_are_counted_by_host() -> None:
+    links = tuple(f"http://h{n:02}/{each}" for n in range(30) for each in range(n + 1))
+    home = Page("http://a.test/", 200, httpx.Headers(), b"", links=links)
+    other = Page("http://b.test/", 200, httpx.Headers(), b"", links=links)
+    gone: list[Outcome] = [
+        Page(url, 404, httpx.Headers(), b"")
+        if url.endswith("0")
+        else Failure(url, Reason.TIMEOUT, "no answer in 30 s")
+        for url in links
+    ]
+    text = told(home, other, *gone)
+    assert (
+        """Broken links (465) of 30 hosts, use -v to list all
+  http://h29: 27 timeout, 3 404
+    timeout http://h29/1
+        no answer in 30 s
+        from http://a.test/
+        and 1 more
+    404 http://h29/0
+        from http://a.test/
+        and 1 more
+  http://h28: 26 timeout, 3 404
+"""
+        in text
+    )
+    assert "\n  and 55 more of 10 hosts\n" in text
+    section = text.partition("\n\n")[0]
+    assert len(section.splitlines()) < 170
+    full = told(home, other, *gone, full=True)
+    assert "Broken links (465)\n  404 http://h00/0\n" in full
+    assert full.count("      from http://a.test/\n") == 465
+
+
+def test_hrefs_that_are_no_urls_and_a_login_are_told_by_host_too() -> None:
+    bad = (RejectedLink("http://[x", Reason.BAD_URL), RejectedLink("ht tp:", Reason.BAD_URL))
+    home = Page("http://a.test/", 200, httpx.Headers(), b"", rejected=bad)
+    gone = [Page(f"http://h{n:02}/", 401, httpx.Headers(), b"") for n in range(21)]
+    text = told(home, *gone)
+    assert (
+        """Broken links (23) of 22 hosts, use -v to list all
+  hrefs that are no URLs: 2 bad_url
+    bad_url ht tp:
+        from http://a.test/
+  http://h00: 1 401
+    401 http://h00/
+        the server wants a user and a password, or refused those of --auth
+        (seed)
+"""
+        in text
+    )
+
+
+def test_broken_links_of_twenty_hosts_are_listed_one_by_one() -> None:
+    gone = [Page(f"http://h{n:02}/", 404, httpx.Headers(), b"") for n in range(20)]
+    assert "Broken links (20)\n  404 http://h00/\n      (seed)\n" in told(*gone)
+
+
+def of_many_hosts(hosts: int) -> list[Outcome]:
+    """Return the outcomes of a web in which much goes wrong."""
+    web: list[Outcome] = []
+    for n in range(hosts):
+        name, kind = f"http://h{n}", n % 12
+        links = tuple(f"{name}/{each}" for each in range(8))
+        web.append(Page(f"{name}/", 200, httpx.Headers(), b"x" * n, links=links, seconds=n / 1e3))
+        about = {"tries": 0, "about": Purpose.ROBOTS}
+        for url in links:
+            match kind:
+                case 0:
+                    web.append(Failure(url, Reason.DNS, f"no address of h{n}", tries=0))
+                case 1:
+                    web.append(Failure(url, Reason.TIMEOUT, f"h{n} is slow", **about))
+                case 2:
+                    web.append(Skipped(url, Reason.ROBOTS_UNAVAILABLE))
+                case 3:
+                    web.append(Redirect(url, 301, f"http://www.h{n}/", rejected=Reason.OTHER_SITE))
+                case 4:
+                    web.append(Skipped(url, Reason.TIME_BUDGET))
+                case 5:
+                    web.append(Page(url, 404, httpx.Headers(), b""))
+                case _:
+                    rejected = (RejectedLink(f"{url}?a=1&b=2", list(Reason)[n % 30]),)
+                    web.append(Page(url, 200, httpx.Headers(), b"", rejected=rejected))
+    return web
+
+
+def test_the_report_of_three_thousand_hosts_has_at_most_300_lines() -> None:
+    web = of_many_hosts(3_000)
+    delays = [host(f"h{n}", 0.1, delay=1 + n % 50) for n in range(3_000)]
+    text = told(*web, hosts=delays, politeness=Politeness())
+    assert len(text.splitlines()) <= 300
+    assert len(text) <= 40_000
+    fewer = told(*of_many_hosts(600), hosts=delays, politeness=Politeness())
+    assert abs(len(fewer.splitlines()) - len(text.splitlines())) <= 20
 
 
 # What was ignored, and how gently it went.

@@ -19,8 +19,8 @@ def page(
     )
 
 
-def counted(*outcomes: Outcome, why: bool = False) -> Summary:
-    summary = Summary(why)
+def counted(*outcomes: Outcome) -> Summary:
+    summary = Summary()
     for outcome in outcomes:
         summary.add(outcome)
     return summary
@@ -76,22 +76,6 @@ def test_a_rejected_link_counts_once_for_each_page_that_has_it() -> None:
     summary = counted(page(rejected=rejected), page(rejected=rejected[:1]))
     assert summary.counters["rejected"] == 3
     assert summary.counters["rejected_excluded"] == 2
-
-
-def test_rejected_urls_are_kept_only_with_why() -> None:
-    rejected = (RejectedLink("x", Reason.EXCLUDED),)
-    assert counted(page(rejected=rejected)).rejected_urls == {}
-    found = counted(page(rejected=rejected), why=True).rejected_urls
-    assert found == {Reason.EXCLUDED: {"x": "u"}}
-
-
-def test_the_referrer_of_a_rejected_url_does_not_depend_on_the_order() -> None:
-    pages = [
-        Page(url, 200, httpx.Headers(), b"", rejected=(RejectedLink("x", Reason.EXCLUDED),))
-        for url in ("a", "b")
-    ]
-    found = counted(*pages, why=True).rejected_urls
-    assert found == counted(*reversed(pages), why=True).rejected_urls
 
 
 def test_the_five_slowest_pages_are_kept() -> None:

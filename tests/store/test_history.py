@@ -4,6 +4,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from store.batches import NOW, SITE, admitted, batch, page, walk
@@ -17,9 +18,11 @@ from trio_crawler.model import (
     RejectedLink,
     Skipped,
 )
+from trio_crawler.policy.politeness import HostStatistics, HostWait
 from trio_crawler.store.changes import Change
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.history import History
+from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
 from trio_crawler.store.writer import Batch
 
@@ -244,3 +247,69 @@ def test_every_table_and_column_of_the_documentation_is_there(tmp_path):
     sql = next(part for part in text if part.strip().startswith("SELECT"))
     assert connection.execute(sql).fetchall() == []
     connection.close()
+
+
+# The hosts.
+
+
+def host(name: str, **about: Any) -> HostStatistics:
+    given = {"waiting": 0, "in_flight": 0, "limit": 4, "delay": 0.0, "rest": 0.0}
+    given |= {"latency": 0.0, "failures": 0, "given_up": {}}
+    return HostStatistics(name, **(given | about))
+
+
+def hosts_after(directory: Path, *runs: list[HostStatistics]) -> list[HostStatistics]:
+    for hosts in runs:
+        with Store.open(directory) as store:
+            store.end(End.STOPPED, hosts, 1.0)
+    with History(directory) as history:
+        found = history.hosts()
+    assert list(found) == [each.name for each in found.values()]
+    return list(found.values())
+
+
+def test_the_hosts_of_all_runs_of_a_walk_are_kept_with_the_sums_of_their_counts(tmp_path):
+    down = {"http": Reason.HOST_GIVEN_UP}
+    first = [
+        host("a.test", waiting=3, latency=0.5, pages=5, failed=1, bytes=10, given_up=down),
+        host("b.test", pages=7, waits_for=HostWait.REST, rest=2.5),
+    ]
+    second = [
+        host("c.test", pages=1),
+        host("a.test", waiting=1, pages=2, failed=3, bytes=4, waits_for=HostWait.TURN),
+    ]
+    assert hosts_after(tmp_path, first, second) == [
+        host(
+            "a.test",
+            waiting=1,
+            latency=0.5,
+            pages=7,
+            failed=4,
+            bytes=14,
+            waits_for=HostWait.TURN,
+        ),
+        first[1],
+        second[0],
+    ]
+
+
+def test_a_new_walk_begins_with_no_hosts(tmp_path):
+    walk(tmp_path, [page("a")])
+    assert hosts_after(tmp_path, [host("a.test", pages=5), host("b.test")])
+    with Store.open(tmp_path, refresh=True) as store:
+        with History(tmp_path) as history:
+            assert history.hosts() == {}
+        store.end(End.STOPPED, [host("a.test", pages=2)], 1.0)
+    with History(tmp_path) as history:
+        assert history.hosts() == {"a.test": host("a.test", pages=2)}
+
+
+def test_the_urls_that_wait_are_read_in_the_order_of_admission(tmp_path):
+    with Store.open(tmp_path) as store:
+        store.write(batch([page("z"), page("a")]))
+        store.write(admitted(["c", "b"], first=3))
+        sitemap = (5, SITE + "map.xml", "sitemap", 0, 10, None, None)
+        store.write(Batch(admitted=[sitemap]))
+    with History(tmp_path) as history:
+        assert list(history.waiting()) == [SITE + "c", SITE + "b"]
+        assert list(history.waiting(1)) == [SITE + "c", SITE + "b"]

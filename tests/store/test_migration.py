@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,11 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.policy.politeness import HostStatistics
+from trio_crawler.store import runs
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.history import History
 from trio_crawler.store.runs import End
-from trio_crawler.store.schema import APPLICATION, STATEMENTS, VERSION
+from trio_crawler.store.schema import APPLICATION, HOST_COUNTS, STATEMENTS, VERSION
 from trio_crawler.store.store import Store
 from trio_crawler.store.writer import Batch
 
@@ -143,6 +145,8 @@ def test_a_crawl_goes_on_in_a_directory_of_format_1_which_then_has_the_present_o
 
 def forget(connection: sqlite3.Connection, *names: str) -> None:
     """Take columns away that later formats added; the views, which read them, were others."""
+    for name in HOST_COUNTS:
+        connection.execute(f"ALTER TABLE hosts DROP COLUMN {name}")
     for name in ("pages", "links", "redirects", "failures", "skipped", "waiting"):
         connection.execute(f"DROP VIEW {name}")
         connection.execute(f"CREATE VIEW {name} AS SELECT number, url, referrer FROM urls")
@@ -167,18 +171,25 @@ def test_a_directory_of_format_3_keeps_its_referrers_and_goes_on(tmp_path: Path)
         assert [row[5] for rows in store.walk.waiting() for row in rows] == [None]
 
 
+LAST = HostStatistics("site.test", 3, 2, 4, 0.5, 0.0, 0.25, 1, {})
+
+
 def test_a_directory_of_format_4_is_read_and_goes_on(tmp_path: Path) -> None:
     with Store.open(tmp_path) as store:
         urls = [HOME, HOME + "a"]
         admitted = [(n, url, "page", 0, 9, None, None) for n, url in enumerate(urls, 1)]
         store.write(Batch(admitted=admitted, settled=[(1, 1.0, Redirect(HOME, 302, HOME))]))
+        store.end(End.STOPPED, [LAST], 1.0)
     with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
         forget(connection, "again")
         connection.execute("PRAGMA user_version = 4")
     connection.close()
     with History(tmp_path) as history:
         assert list(history.outcomes()) == [Redirect(HOME, 302, HOME)]
+        assert history.hosts() == {"site.test": LAST}
     with Store.open(tmp_path) as store:
+        store.end(End.STOPPED, [replace(LAST, pages=7)], 1.0)
+        assert runs.read_hosts(store.walk._database)["site.test"].pages == 7
         assert [row[-1] for rows in store.walk.waiting() for row in rows] == [0]
         again = (3, HOME, "page", 0, 8, HOME, None)
         moved = Redirect(HOME, 302, HOME, 0, HOME, again=True)

@@ -34,7 +34,10 @@ from trio_crawler.net import WireStatistics
 from trio_crawler.report import Report, one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from trio_crawler.cli.directory import CrawlDirectory
+    from trio_crawler.frontier import HostStatistics
 
 _FAILED = "its directory failed"
 
@@ -128,6 +131,7 @@ class _Crawl:
         self._crawler: Crawler | None = None
         self._wire: WireStatistics | None = None
         self._changes = ""
+        self._hosts: Mapping[str, HostStatistics] | None = None
         self._failed: StoreError | None = None
 
     async def run(self) -> None:
@@ -202,8 +206,10 @@ class _Crawl:
         """Write what can be written only after the crawl."""
         directory, late = self._options.directory, self._files.late
         if directory is not None and self._crawler is not None and self._failed is None:
-            from trio_crawler.cli.report import changes, write
+            from trio_crawler.cli.report import changes, left, write
 
+            # Of all runs, not of this one alone.
+            self._hosts = await trio.to_thread.run_sync(left, directory, self._report)
             if late:
                 await trio.to_thread.run_sync(write, directory, late)
             if self._options.refresh:
@@ -233,7 +239,7 @@ class _Crawl:
             authorized=self._plan.authorized,
             wire=self._wire,
             politeness=crawler.plan.politeness,
-            hosts=crawler.hosts,
+            hosts=crawler.hosts if self._hosts is None else self._hosts,
             sitemaps=crawler.sitemaps(),
             listing=crawler.listing,
             directory=options.directory or "",

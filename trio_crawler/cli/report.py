@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from trio_crawler.cli.exit import WRONG_USAGE, close, complain, guarded
 from trio_crawler.cli.exports import Export, exports
 from trio_crawler.cli.options import ReportOptions
 from trio_crawler.cli.signals import SIGNALS
+from trio_crawler.frontier import HostStatistics
 from trio_crawler.report import Report
 
 _PORTION = 64
@@ -45,6 +46,9 @@ def _run(options: ReportOptions) -> int:
             result.add(outcome)
             for export in files:
                 export.sink.take(outcome)
+        for url in history.waiting():
+            SIGNALS.check()
+            result.add_waiting(url)
         for export in files:
             SIGNALS.check()
             export.finish()
@@ -96,6 +100,16 @@ def write(directory: str, files: Sequence[Export]) -> None:
                 export.sink.take(outcome)
     for export in files:
         export.whole = True
+
+
+def left(directory: str, result: Report) -> Mapping[str, HostStatistics]:
+    """Add the URLs that wait to a report, in a thread that Trio may cancel; return the hosts."""
+    with History(directory) as history:
+        for number, url in enumerate(history.waiting()):
+            if number % _PORTION == 0:
+                trio.from_thread.check_cancelled()
+            result.add_waiting(url)
+        return history.hosts()
 
 
 def changes(directory: str, full: bool) -> str:

@@ -23,13 +23,14 @@ from trio_crawler.frontier.settlement import (
 from trio_crawler.model import Attempt
 from trio_crawler.page.urls import seen_key
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.politeness import HostStatistics
+from trio_crawler.policy.politeness import HostStatistics, HostWait
 
 __all__ = [
     "Attempt",
     "Frontier",
     "FrontierStatistics",
     "HostStatistics",
+    "HostWait",
     "Hosts",
     "JobChannel",
     "Join",

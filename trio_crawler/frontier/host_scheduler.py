@@ -25,7 +25,7 @@ from trio_crawler.frontier.settlement import (
     SitemapRead,
 )
 from trio_crawler.frontier.turns import Turns
-from trio_crawler.model import Answer, Attempt, Fault, Job, Purpose, Reason, Response
+from trio_crawler.model import REDIRECTS, Answer, Attempt, Fault, Job, Purpose, Reason, Response
 from trio_crawler.page.urls import host
 from trio_crawler.policy.host_state import FailureContext, HostLoad, HostState, State
 from trio_crawler.policy.order import breadth_first
@@ -238,6 +238,12 @@ class HostScheduler:
             del self._recent[next(iter(self._recent))]
         # The answers for a robots.txt and for a probe are judged in `learn`.
         page = job.purpose is Purpose.PAGE
+        counts = origin.host
+        if isinstance(answer, Fault) or (answer.status >= LEAST_BAD and blames_host(answer)):
+            counts.failed += 1
+        elif page and answer.status not in REDIRECTS:
+            counts.pages += 1
+            counts.bytes += len(answer.body)
         if page and origin.retries is not None:
             origin.retries.answered(job.url)
         if page or job.purpose is Purpose.SITEMAP:
@@ -293,7 +299,8 @@ class HostScheduler:
         ready = False
         while self._parked and not ready:
             origin = self._parked.popleft()
-            origin.parked = False
+            if origin.sitemaps is not None:
+                origin.sitemaps.parked = False
             if not origin.ticket:
                 self._place(origin, now)
             # Go on if this host rests: it must not keep the others waiting.
@@ -330,9 +337,10 @@ class HostScheduler:
         return self._origins.get("https://" + name) if http is None else http
 
     def hosts(self) -> Iterator[Origin]:
-        """Yield one origin of each host, in the order in which the hosts were found."""
+        """Yield one origin of each host known now, in the order in which the hosts were found."""
         done = set[Host]()
-        for origin in self._origins.values():
+        # A copy: hosts may be found between two steps of a reader.
+        for origin in list(self._origins.values()):
             if origin.other_scheme is None:
                 yield origin
             elif origin.host not in done:
@@ -416,7 +424,7 @@ class HostScheduler:
     def _park(self, origin: Origin) -> bool:
         """Let an origin wait if a sitemap is next; return whether it has no other job to start."""
         if origin.sitemaps and origin.first is origin.sitemaps:
-            origin.parked = True
+            origin.sitemaps.parked = True
             self._parked.append(origin)
         return origin.first is None
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from trio_crawler.frontier.queues import FifoQueue, Queue
 from trio_crawler.model import Fault, Job, Purpose, Reason
 from trio_crawler.net.turn import Pace
 from trio_crawler.policy.host_state import HostLoad, HostState, State
-from trio_crawler.policy.politeness import HostStatistics
+from trio_crawler.policy.politeness import HostStatistics, HostWait
 from trio_crawler.policy.robots.store import MAX_REDIRECTS, PATH, KnownRules
 
 # While URLs wait that were never tried, one of so many turns of a host goes to a retry that is
@@ -63,19 +63,30 @@ class Retries(FifoQueue):
         return self.turns + 1 >= every and len(self.in_flight) < max(1, limit // 4)
 
 
+class Sitemaps(FifoQueue):
+    """The sitemaps of an origin; `parked` is whether they wait for the sitemap of another host."""
+
+    __slots__ = ("parked",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parked = False
+
+
 class Host:
     """One host, by http and https together.
 
     `name` is the host with its port. `load` is its requests in flight and their limit. `pace` is
-    its turns, None as long as there are none.
+    its turns, None as long as there are none. `HostStatistics` documents the other counts.
     """
 
-    __slots__ = ("load", "name", "pace")
+    __slots__ = ("bytes", "failed", "load", "name", "pace", "pages")
 
     def __init__(self, name: str, load: HostLoad) -> None:
         self.name = name
         self.load = load
         self.pace: Pace | None = None
+        self.pages = self.failed = self.bytes = 0
 
 
 class Origin:
@@ -89,7 +100,6 @@ class Origin:
         "name",
         "other_scheme",
         "pages",
-        "parked",
         "queue",
         "retries",
         "robots",
@@ -110,11 +120,9 @@ class Origin:
         # The number of pages in that queue. Its length would be one more call at each step.
         self.pages = 0
         # None until needed: most hosts have neither. `hops` has targets of redirected robots.txt.
-        self.sitemaps: FifoQueue | None = None
+        self.sitemaps: Sitemaps | None = None
         self.hops: FifoQueue | None = None
         self.retries: Retries | None = None
-        # Whether the next sitemap waits until the sitemap of another host is done.
-        self.parked = False
         # Whether the last job was a sitemap. Then a page is next: sitemaps must not starve pages.
         self.sitemap_was_last = False
         self.robots: KnownRules | None = None
@@ -145,7 +153,7 @@ class Origin:
         # A sitemap comes before pages, since it lists pages.
         retries, well = self.retries, self.state.state is State.WELL
         pages = self.pages or retries
-        if self.sitemaps and not self.parked and not (self.sitemap_was_last and pages):
+        if self.sitemaps and not self.sitemaps.parked and not (self.sitemap_was_last and pages):
             return self.sitemaps
         # While the host is in trouble its retries wait: they might use up their tries.
         if retries and (not self.pages or (well and retries.is_next(self.state.limit))):
@@ -161,7 +169,7 @@ class Origin:
             self.retries = self.retries or Retries()
             self.retries.put(job)
         elif job.purpose is Purpose.SITEMAP:
-            self.sitemaps = self.sitemaps or FifoQueue()
+            self.sitemaps = self.sitemaps or Sitemaps()
             self.sitemaps.put(job)
         else:
             self.hops = self.hops or FifoQueue()
@@ -207,15 +215,35 @@ class Origin:
     def statistics(self, now: float) -> HostStatistics:
         """Return the statistics of the host at this moment, for both schemes."""
         both = [self] if self.other_scheme is None else [self, self.other_scheme]
-        load, states = self.host.load, [origin.state for origin in both]
+        host, states = self.host, [origin.state for origin in both]
+        load, waiting = host.load, sum(map(len, both))
+        rest = max(min(state.rested for state in states) - now, 0.0)
         return HostStatistics(
-            name=self.host.name,
-            waiting=sum(map(len, both)),
+            name=host.name,
+            waiting=waiting,
             in_flight=load.in_flight,
             limit=max(state.limit for state in states),
             delay=load.delay,
-            rest=max(min(state.rested for state in states) - now, 0.0),
+            rest=rest,
             latency=load.latency,
             failures=max(state.failures for state in states),
             given_up={each.scheme: each.given_up for each in both if each.given_up is not None},
+            pages=host.pages,
+            failed=host.failed,
+            bytes=host.bytes,
+            waits_for=_waits_for(both, rest) if waiting else HostWait.NOTHING,
         )
+
+
+def _waits_for(both: Sequence[Origin], rest: float) -> HostWait:
+    """Return what the next job of a host waits for, whose origins these are."""
+    queued = [origin for origin in both if len(origin)]
+    if any(origin.given_up for origin in queued):
+        return HostWait.TURN
+    # An origin that waits for no robots.txt comes first.
+    free = [origin for origin in queued if not origin.awaited]
+    if not free:
+        return HostWait.PROBE if queued[0].awaited is Purpose.PROBE else HostWait.ROBOTS
+    if not any(origin.state.has_room for origin in free):
+        return HostWait.ANSWER
+    return HostWait.REST if rest > 0 else HostWait.TURN

@@ -369,7 +369,11 @@ class Hosts:
         return self._scheduler.known(url)
 
     def statistics(self) -> Mapping[str, HostStatistics]:
-        """Return the hosts by name, in the order found; each look-up returns current counts."""
+        """Return the hosts by name, in the order found; each look-up returns current counts.
+
+        Nothing is computed before a look-up: of very many hosts a part may be read, then others
+        may run, and the same iterator goes on with the hosts that were known when it began.
+        """
         return _HostsByName(self._scheduler, self._now)
 
     def _now(self) -> float:

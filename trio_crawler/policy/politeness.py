@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from trio_crawler.arguments import check_flag, check_kind, check_number, check_whole
 from trio_crawler.model import Fault, Reason
@@ -58,16 +59,38 @@ class Politeness:
             check_kind("agent", self.agent, str, "a str")
 
 
+class HostWait(StrEnum):
+    """What the jobs of a host wait for; "" if no job waits."""
+
+    __module__ = "trio_crawler.frontier"
+
+    NOTHING = ""
+    ROBOTS = "robots"
+    """The answer of its robots.txt."""
+    PROBE = "probe"
+    """The answer to a probe: a page that the host has served before."""
+    ANSWER = "answer"
+    """An answer: as many requests are in flight as may be."""
+    REST = "rest"
+    """The end of its delay, of a Retry-After, or of the rest after a failure."""
+    TURN = "turn"
+    """A free worker."""
+
+
 @dataclass(frozen=True, slots=True)
 class HostStatistics:
     """The state of one host at one moment, by http and https together.
 
     `name` is a name or an address, with its port. `waiting` is the number of jobs that wait for
-    their turn. `in_flight` is the number of requests without an answer yet, `limit` the most that
-    may be in flight, `failures` the number of failures in a row. In seconds: `delay` is the least
-    time between the starts of two requests, `rest` the time until the next one may start,
-    `latency` the smoothed time that an answer takes. `given_up` has the reason for each scheme
-    ("http", "https") that was given up.
+    their turn, `waits_for` what the next of them waits for. `in_flight` is the number of requests
+    without an answer yet, `limit` the most that may be in flight, `failures` the number of
+    failures in a row. In seconds: `delay` is the least time between the starts of two requests,
+    `rest` the time until the next one may start, `latency` the smoothed time that an answer takes.
+    `given_up` has the reason for each scheme ("http", "https") that was given up.
+
+    Since the crawl began: `pages` counts the answers to pages with any status but a redirect, 429
+    and those of a server in trouble (5xx), and `bytes` the bytes of their bodies. `failed` counts
+    all other requests but redirects: each try, and those for robots.txt too.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -81,3 +104,7 @@ class HostStatistics:
     latency: float
     failures: int
     given_up: Mapping[str, Reason | Fault]
+    pages: int = 0
+    failed: int = 0
+    bytes: int = 0
+    waits_for: HostWait = HostWait.NOTHING

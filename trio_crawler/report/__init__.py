@@ -1,15 +1,16 @@
 """Convert outcomes to text or bytes: the report of a crawl for people, exports for programs.
 
-Public are `Report` with `CrawlFacts`; `one_line` for a single outcome, `progress_line` for a crawl
-that is running; `to_jsonl`; `csv_row` with `CSV_HEAD`, and `link_rows` with `LINKS_HEAD`; `Warc`;
-`sitemap_entry`, `sitemap_parts`, `sitemap_home` and `sitemap_index`; `changes`; `visible`. None of
-them opens a file.
+Public are `Report` with `CrawlFacts`; `Shapes` with its rows, each a `Shape`; `one_line` for a
+single outcome, `progress_line` for a crawl that is running; `to_jsonl`; `csv_row` with `CSV_HEAD`,
+and `link_rows` with `LINKS_HEAD`; `Warc`; `sitemap_entry`, `sitemap_parts`, `sitemap_home` and
+`sitemap_index`; `changes`; `visible`. None of them opens a file.
 """
 
 from trio_crawler.report.csv import CSV_HEAD, LINKS_HEAD, csv_row, link_rows
 from trio_crawler.report.facts import CrawlFacts
 from trio_crawler.report.jsonl import to_jsonl
 from trio_crawler.report.sections import changes
+from trio_crawler.report.shapes import Shape, Shapes
 from trio_crawler.report.sitemap_xml import (
     sitemap_entry,
     sitemap_home,
@@ -25,6 +26,8 @@ __all__ = [
     "LINKS_HEAD",
     "CrawlFacts",
     "Report",
+    "Shape",
+    "Shapes",
     "Warc",
     "changes",
     "csv_row",

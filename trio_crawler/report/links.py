@@ -157,13 +157,14 @@ class Links:
         limit: int | None = None,
         source: Callable[[str], str | None] = lambda url: None,
         most: int | None = None,
+        among: Collection[str] | None = None,
         *,
         twins: bool = False,
     ) -> list[Broken]:
         """Return the broken URLs, sorted, each with its first `limit` referrers or with all.
 
-        With `most` only the first so many of them are returned. URLs among the `TlsTwins` are left
-        out; with `twins` they are returned, and no others.
+        With `most` only the first so many of them are returned, with `among` those of these URLs.
+        URLs among the `TlsTwins` are left out; with `twins` they are returned, and no others.
 
         `source` returns the sitemap that lists a URL without links; None for a seed.
 
@@ -172,11 +173,10 @@ class Links:
         referrers are listed under the broken URL. Skipped URLs, and redirects that leave the
         scope, are not broken.
         """
-        ends = self._ends | {loop[0]: _BrokenEnd(LOOP, "", loop) for loop in self._loops()}
-        if left_out := self.twins.numbers:
-            ends = {number: end for number, end in ends.items() if (number in left_out) is twins}
-        elif twins:
-            return []
+        ends = self._all_ends(twins=twins)
+        if among is not None:
+            numbers = map(self._numbers.known, among)
+            ends = {number: ends[number] for number in numbers if number in ends}
         if most is not None and len(ends) > most:
             first = nsmallest(most, ends, key=self._numbers.urls.__getitem__)
             ends = {number: ends[number] for number in first}
@@ -185,6 +185,19 @@ class Links:
         pairs = finder.group_links(self._graph)
         found = (finder.broken(node, end, pairs[node], limit) for node, end in ends.items())
         return sorted(found, key=lambda broken: broken.url)
+
+    def ends(self) -> Iterator[tuple[str, str]]:
+        """Yield URL and `why` of each broken URL, in any order."""
+        urls = self._numbers.urls
+        return ((urls[number], end.why) for number, end in self._all_ends().items())
+
+    def _all_ends(self, *, twins: bool = False) -> dict[int, _BrokenEnd]:
+        """Return the broken URLs that are no `TlsTwins`, or with `twins` those that are."""
+        apart = self.twins.numbers
+        if twins:
+            return {number: self._ends[number] for number in apart if number in self._ends}
+        ends = self._ends | {loop[0]: _BrokenEnd(LOOP, "", loop) for loop in self._loops()}
+        return {number: end for number, end in ends.items() if number not in apart}
 
     def _add_page(self, page: Page) -> None:
         number = self._unlinked.record(page.url, is_good(page), page.referrer is None)

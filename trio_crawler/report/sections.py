@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from trio_crawler.arguments import check_flag, check_iterable, check_kind, check_number
 from trio_crawler.model import Listing, Reason, Sitemap, Statistics
 from trio_crawler.net.statistics import WireStatistics
-from trio_crawler.page.urls import authority, origin, without_userinfo
-from trio_crawler.report.links import Broken, Referrer
+from trio_crawler.page.urls import authority, without_userinfo
+from trio_crawler.report.hosts import robots_files
 from trio_crawler.report.readable import readable
 from trio_crawler.report.summary import FirstItems, Summary
 from trio_crawler.report.visible import count, duration, size, visible
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from trio_crawler.report.facts import CrawlFacts
     from trio_crawler.store.changes import Change
 
-_MAX_LOOP = 10
 _MAX_HOSTS = 20
-_MAX_HINTS = 5
 _MAX_CHANGES = 20
 _CHANGES = ("new", "changed", "gone")
 _IGNORE_ROBOTS = "(--ignore-robots crawls anyway)"
@@ -70,74 +68,12 @@ def barred(summary: Summary) -> list[str]:
     """Return the hosts whose robots.txt allows nothing, if no page was fetched."""
     if summary.pages:
         return []
-    blocked = sorted(summary.robots_blocked)[:_MAX_HINTS]
-    return [
-        f"robots.txt of {visible(o)}/ allows nothing of what is wanted {_IGNORE_ROBOTS}"
-        for o in blocked
-    ]
+    blocked = dict.fromkeys(summary.robots_blocked, "")
+    lines = _robots_lines(blocked, "allows nothing of what is wanted")
+    return [f"{line} {_IGNORE_ROBOTS}" for line in lines]
 
 
 # Problems.
-
-
-def broken_links(
-    found: Sequence[Broken],
-    total: int,
-    full: bool,
-    advice: Mapping[str, str],
-    title: str = "Broken links",
-) -> list[str]:
-    """List the first of `total` broken links, each with its referrers.
-
-    `advice` has for each origin what to do about its 401; the first one of them shows it.
-    """
-    advised = dict(advice)
-    lines = [f"{title} ({count(total)})"] if found else []
-    for broken in found:
-        lines.append(f"  {broken.why} {readable(broken.url)}")
-        if broken.loop:
-            lines.append(f"      {_chain((*broken.loop, broken.url), full)}")
-        if broken.why == "401" and (told := advised.pop(origin(broken.url), "")):
-            lines.append(f"      {told}")
-        if broken.detail:
-            lines.append(f"      {visible(broken.detail)}")
-        lines += (f"      {_referrer(each)}" for each in broken.referrers)
-        if broken.omitted:
-            lines.append(f"      and {count(broken.omitted)} more")
-    if len(found) < total:
-        lines.append(f"  and {count(total - len(found))} more, use -v to list all")
-    return lines
-
-
-def _referrer(referrer: Referrer) -> str:
-    where = "(seed)" if referrer.page is None else f"from {readable(referrer.page)}"
-    if not referrer.via:
-        return where
-    rest = f" -> {count(referrer.omitted)} more" if referrer.omitted else ""
-    return f"{where} via {' -> '.join(map(readable, referrer.via))}{rest}"
-
-
-def _chain(urls: Sequence[str], full: bool) -> str:
-    if full or len(urls) <= _MAX_LOOP:
-        return " -> ".join(map(readable, urls))
-    ends = [*urls[: _MAX_LOOP - 1], f"{count(len(urls) - _MAX_LOOP)} more", urls[-1]]
-    return " -> ".join(map(readable, ends))
-
-
-def hosts_given_up(summary: Summary, limit: int | None, twins: Collection[str] = ()) -> list[str]:
-    """List the hosts that were given up, each with the number of URLs not requested there.
-
-    The origins of `twins` are left out.
-    """
-    found: FirstItems[tuple[str, str, int]] = FirstItems(limit)
-    for (host, reason), number in summary.given_up.items():
-        if host not in twins:
-            found.add((host, reason, number))
-    lines = (
-        f"{visible(host)}: {reason}, {count(number, 'URL')} not asked for"
-        for host, reason, number in found.items
-    )
-    return section("Hosts given up", found.total, lines, found.omitted)
 
 
 def redirects(found: FirstItems[tuple[str, int, str, str]]) -> list[str]:
@@ -274,23 +210,14 @@ def _host_speed(host: HostStatistics) -> str:
 
 
 def rejected(summary: Summary, why: bool) -> list[str]:
-    """Count the rejected links by reason; with `why` list each, with a URL that leads to it.
+    """Count the rejected links by reason; with `why` list them, each with a URL that leads to it.
 
     Links that are not URLs are left out: they are among the broken links.
     """
-    if not why:
-        counts = _counts(summary.rejected, leave_out=Reason.BAD_URL)
-        return [f"Rejected links: {counts} (--why lists them)"] if counts else []
-    urls = summary.rejected_urls
-    groups = {reason: urls[reason] for reason in urls if reason is not Reason.BAD_URL}
-    lines = [f"Rejected ({count(sum(map(len, groups.values())))})"] if groups else []
-    for reason in sorted(groups):
-        lines.append(f"  {reason} ({count(len(groups[reason]))})")
-        lines += (
-            f"    {readable(url)} from {readable(page)}"
-            for url, page in sorted(groups[reason].items())
-        )
-    return lines
+    if why:
+        return summary.rejections.listed()
+    counts = _counts(summary.rejected, leave_out=Reason.BAD_URL)
+    return [f"Rejected links: {counts} (--why lists them)"] if counts else []
 
 
 def skipped(summary: Summary) -> list[str]:
@@ -404,18 +331,25 @@ def _redirect_hints(summary: Summary) -> list[str]:
 
 
 def _robots_hints(summary: Summary, facts: CrawlFacts, twins: Collection[str]) -> list[str]:
-    lost = sorted((o, why) for o, why in summary.robots_unavailable.items() if o not in twins)
-    lines = [
-        f"robots.txt of {visible(o)}/ could not be had: {visible(why)}"
-        for o, why in lost[:_MAX_HINTS]
-    ]
+    unavailable = summary.robots_unavailable.items()
+    lost = {origin: visible(why) for origin, why in unavailable if origin not in twins}
+    lines = _robots_lines(lost, "could not be had")
     least = facts.politeness.delay if facts.politeness else math.inf
-    delays = {(host.name, host.delay) for host in facts.hosts.values() if host.delay > least}
-    lines += (
-        f"robots.txt of {visible(host)} wants {delay:g} s from request to request"
-        for host, delay in sorted(delays)[:_MAX_HINTS]
-    )
+    delays = {
+        host.name: f"{host.delay:g} s" for host in facts.hosts.values() if host.delay > least
+    }
+    lines += [
+        f"robots.txt of {who} wants {delay} from request to request"
+        for who, delay in robots_files(delays, "", "another delay")
+    ]
     return [f"{line} {_IGNORE_ROBOTS}" for line in lines]
+
+
+def _robots_lines(found: Mapping[str, str], how: str) -> list[str]:
+    return [
+        f"robots.txt of {who} {how}" + (f": {why}" if why else "")
+        for who, why in robots_files(found, "/", "other reasons")
+    ]
 
 
 def _side_effect_hints(number: int) -> list[str]:

@@ -23,6 +23,7 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.page.urls import origin, seen_key
+from trio_crawler.report.rejections import Rejections
 from trio_crawler.report.url_table import TextList
 
 _MAX_LISTED = 20
@@ -158,8 +159,7 @@ class Summary:
     reasons), `cut` (url, bytes that were read), `duplicates` (url, url of the first), `slowest`
     (minus seconds, url), `off_site` (url, target) of the first redirects that lead to another
     site. With `full` the first four
-    are complete; with `why` `rejected_urls` has every rejected URL under its reason, with the
-    smallest of the URLs that lead to it.
+    are complete. `rejections` has the rejected links by reason and shape.
 
     `given_up` counts, by origin and reason, the URLs that were not requested because their host
     was given up. `robots_unavailable` has for each origin the reason why its robots.txt could not
@@ -180,13 +180,12 @@ class Summary:
         self.duplicates: FirstItems[tuple[str, str]] = FirstItems(limit)
         self.slowest: FirstItems[tuple[float, str]] = FirstItems(_MAX_SLOWEST)
         self.off_site: FirstItems[tuple[str, str]] = FirstItems(_MAX_OFF_SITE)
-        self.rejected_urls: dict[Reason, dict[str, str]] = {}
+        self.rejections = Rejections(why, full)
         self.indexable = TextList()
         self.given_up: Counter[tuple[str, str]] = Counter()
         self.robots_unavailable: dict[str, str] = {}
         self.logins: dict[str, str] = {}
         self.robots_blocked: set[str] = set()
-        self._why = why
         self._counters: Counter[str] = Counter()
 
     def __repr__(self) -> str:
@@ -297,11 +296,10 @@ class Summary:
             self.off_site.add((redirect.url, redirect.target))
 
     def _add_rejected(self, referrer: str, links: Iterable[RejectedLink]) -> None:
+        add = self.rejections.add
         for url, reason in links:
             self.rejected[reason] += 1
-            if self._why:
-                known = self.rejected_urls.setdefault(reason, {})
-                known[url] = min(referrer, known.get(url, referrer))
+            add(referrer, url, reason)
 
 
 def _kind(page: Page) -> str:

@@ -1,15 +1,17 @@
 """Text for people: the report of a crawl, and one line for each outcome."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import assert_never
 
 from trio_crawler.arguments import check_flag, check_kind, check_whole
 from trio_crawler.model import Failure, Outcome, Page, Redirect, Skipped, Statistics
-from trio_crawler.report import sections
+from trio_crawler.report import broken, hosts, sections, shapes
 from trio_crawler.report.facts import CrawlFacts
 from trio_crawler.report.links import Links
 from trio_crawler.report.logged_out import LoggedOut
 from trio_crawler.report.logins import login_advice
+from trio_crawler.report.missing import MissingPages
 from trio_crawler.report.readable import readable
 from trio_crawler.report.summary import Summary
 from trio_crawler.report.visible import count, duration, size, visible
@@ -45,6 +47,10 @@ class Report:
         self._links = Links()
         self._logged_out = LoggedOut()
         self._summary = Summary(why, full)
+        self._shapes = shapes.Shapes()
+        self._hosts = hosts.HostTable()
+        self._missing = MissingPages()
+        self._waiting = 0
 
     def __repr__(self) -> str:
         return f"<Report pages={self._summary.pages} {self._links!r}>"
@@ -55,6 +61,14 @@ class Report:
         self._links.add(outcome)
         self._summary.add(outcome)
         self._logged_out.add(outcome)
+        self._shapes.add(outcome)
+        self._hosts.add(outcome)
+        self._missing.add(outcome)
+
+    def add_waiting(self, url: str) -> None:
+        """Record a URL that has no outcome yet: it waits in the directory for a later run."""
+        self._shapes.add_waiting(url)
+        self._waiting += 1
 
     @property
     def problems(self) -> int:
@@ -85,12 +99,14 @@ class Report:
         does not depend on the order of the outcomes.
         """
         check_kind("facts", facts, CrawlFacts, "a CrawlFacts")
+        # The hosts of a crawl are looked up one by one, and several sections read them.
+        facts = replace(facts, hosts=dict(facts.hosts))
         ended = facts.ended or (_OUT_OF_TIME if self._summary.out_of_time else "")
         parts = (
             [*sections.heading(facts), *self._first_lines(facts)],
             *self._problems(facts),
             *self._coverage(facts, early=bool(ended)),
-            *self._figures(facts),
+            *self._figures(facts, early=bool(ended)),
             sections.finish(facts, ended, again=self._summary.counters["again"]),
             sections.hints(
                 self._summary,
@@ -110,22 +126,35 @@ class Report:
     def _problems(self, facts: CrawlFacts) -> list[list[str]]:
         """Return the sections about broken links and other problems."""
         summary = self._summary
-        most = None if self._full else _MAX_BROKEN
-        broken = self._links.broken(self._max_referrers, _source(facts), most)
-        twins = self._links.broken(self._max_referrers, _source(facts), most, twins=True)
         return [
-            sections.broken_links(
-                broken, self._links.problems, self._full, login_advice(summary.logins, facts)
-            ),
-            sections.broken_links(
-                twins, len(self._links.twins.numbers), self._full, {}, title=_TWINS
-            ),
-            sections.hosts_given_up(summary, self._max_listed, self._links.twins.origins),
+            self._broken(facts),
+            self._tls_twins(facts),
+            hosts.given_up(summary, self._full, self._links.twins.origins),
+            self._missing.lines(self._full),
             sections.redirects(summary.redirects),
             sections.flaws(summary.flaws),
             sections.not_read_whole(summary.cut),
             sections.duplicates(summary.duplicates),
         ]
+
+    def _broken(self, facts: CrawlFacts) -> list[str]:
+        """Return the section about broken links, by host if they are on many hosts."""
+        links, total = self._links, self._links.problems
+        source, advice = _source(facts), login_advice(self._summary.logins, facts)
+        if not self._full and total > broken.MANY_HOSTS:
+            found = broken.hosts_of(links)
+            if len(found) > broken.MANY_HOSTS:
+                return broken.broken_by_host(links, found, source, advice)
+        most = None if self._full else _MAX_BROKEN
+        listed = links.broken(self._max_referrers, source, most)
+        return broken.broken_links(listed, total, self._full, advice)
+
+    def _tls_twins(self, facts: CrawlFacts) -> list[str]:
+        """Return the section about https links to ports that speak HTTP."""
+        most = None if self._full else _MAX_BROKEN
+        twins = self._links.broken(self._max_referrers, _source(facts), most, twins=True)
+        total = len(self._links.twins.numbers)
+        return broken.broken_links(twins, total, self._full, {}, title=_TWINS)
 
     def _coverage(self, facts: CrawlFacts, *, early: bool) -> list[list[str]]:
         """Return the sections about sitemaps, and pages that only sitemaps or only links have."""
@@ -138,13 +167,25 @@ class Report:
             parts.append(sections.unlisted(pages, sitemaps, listing, limit, early))
         return parts
 
-    def _figures(self, facts: CrawlFacts) -> list[list[str]]:
-        """Return the sections about slow pages, rejected links, skipped URLs, and totals."""
+    def _expensive(self, *, early: bool) -> list[str]:
+        """Return the table of shapes, if the crawl ended early or found much that was not new."""
+        early = early or self._waiting > 0 or self._summary.incomplete
+        return (
+            shapes.section(self._shapes, full=self._full)
+            if (early or self._shapes.repetitive)
+            else []
+        )
+
+    def _figures(self, facts: CrawlFacts, *, early: bool) -> list[list[str]]:
+        """Return the sections about hosts, shapes, rejected links, skipped URLs, and totals."""
         summary = self._summary
         return [
+            self._hosts.lines(self._full),
+            self._expensive(early=early),
             sections.slowest(summary.slowest),
             sections.host_speeds(facts) if self._full else [],
             sections.rejected(summary, self._why),
+            summary.rejections.by_rule(self._full),
             sections.skipped(summary),
             sections.totals(summary.counters),
             sections.connections(facts.wire) if facts.wire and self._full else [],

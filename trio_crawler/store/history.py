@@ -8,7 +8,7 @@ from typing import Any, Self
 import httpx
 
 from trio_crawler.arguments import check_kind, check_path, check_whole
-from trio_crawler.model import Listing, Outcome, Sitemap, Statistics
+from trio_crawler.model import Listing, Outcome, Purpose, Sitemap, Statistics
 from trio_crawler.page.urls import normalise, seen_key
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store.changes import Change, compare_walks
@@ -92,8 +92,16 @@ class History:
         return self._walk(walk).listing(seen_key(normalise(url)))
 
     def hosts(self) -> Mapping[str, HostStatistics]:
-        """Return the hosts by name at the end of the last run that was not killed."""
+        """Return the hosts of the last walk by name, at the end of the last run that asked them.
+
+        Their counts are the sums of all runs of the walk that were not killed.
+        """
         return read_hosts(self._database)
+
+    def waiting(self, walk: int | None = None) -> Iterator[str]:
+        """Yield the URLs of a walk that wait for a later run, in the order of admission."""
+        for rows in self._walk(walk).waiting():
+            yield from (url for _, url, purpose, *_ in rows if purpose == Purpose.PAGE)
 
     def changes(self) -> Iterator[Change]:
         """Yield the changes from the last walk but one to the last; none if there is one walk.

@@ -31,6 +31,7 @@ _FROM_1 = (
     "DROP TABLE hosts",
     schema.HOSTS,
 )
+_HOST_COLUMNS = "name, waiting, in_flight, max_in_flight, delay, rest, latency, failures, given_up"
 # The place of the value that was added to the list in `exact`.
 _REASONS = {"refused": "connection_refused"}
 _ADDED = {"page_": 19, "failure_": 7, "sitemaps": 8}
@@ -47,7 +48,8 @@ def migrate(database: Database, version: int) -> None:
         hosts = _hosts_of_1(database)
         for statement in _FROM_1:
             database.execute(statement)
-        database.execute_many("INSERT INTO hosts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", hosts)
+        marks = ", ".join("?" * 9)
+        database.execute_many(f"INSERT INTO hosts ({_HOST_COLUMNS}) VALUES ({marks})", hosts)
         for table, place in _ADDED.items():
             _insert_value(database, table, place)
     if version < 3:
@@ -55,6 +57,10 @@ def migrate(database: Database, version: int) -> None:
     if version < 4:
         database.execute("ALTER TABLE urls ADD COLUMN source INTEGER")
     database.execute("ALTER TABLE urls ADD COLUMN again INTEGER")
+    if version > 1:
+        for name, kind in schema.HOST_COUNTS.items():
+            database.execute(f"ALTER TABLE hosts ADD COLUMN {name} {kind}")
+    database.execute("UPDATE hosts SET walk = (SELECT max(walk) FROM walks)")
     for column in ("text_digest BLOB", "text_size INTEGER"):
         database.execute(f"ALTER TABLE page_ ADD COLUMN {column}")
     for statement in schema.VIEWS:

@@ -5,14 +5,14 @@
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
 from trio_crawler.model import Fault, Phase, Purpose, Reason
-from trio_crawler.policy.politeness import HostStatistics
+from trio_crawler.policy.politeness import HostStatistics, HostWait
 from trio_crawler.store.database import Database, Row
 from trio_crawler.store.decoding import Number, Time, checked, parsed
 from trio_crawler.store.errors import DifferentCrawl, StoreError, printable
@@ -140,8 +140,10 @@ def end(
     seconds: float,
     reason: Reason | None,
 ) -> None:
-    """Record the end of a run, its reason, and the statistics of the hosts at that moment."""
-    marks = ", ".join("?" * 9)
+    """Record the end of a run, its reason, and the statistics of the hosts at that moment.
+
+    The hosts of earlier runs of its walk are kept, and counts are summed up.
+    """
     with database.transaction():
         database.execute(
             "UPDATE runs SET ended = ?, how = ?, seconds = ?, reason = ? WHERE run = ?",
@@ -151,8 +153,15 @@ def end(
             reason,
             run,
         )
+        (walk,) = database.read_one(tuple[int], "SELECT walk FROM runs WHERE run = ?", run)
+        known = _hosts_of(database, walk)
+        for host in hosts:
+            before = known.get(host.name)
+            known[host.name] = host if before is None else _merged(before, host)
         database.execute("DELETE FROM hosts")
-        database.execute_many(f"INSERT INTO hosts VALUES ({marks})", map(_host_row, hosts))
+        marks = ", ".join("?" * _HOST_COLUMNS)
+        rows = (_host_row(host, walk) for host in known.values())
+        database.execute_many(f"INSERT INTO hosts VALUES ({marks})", rows)
 
 
 _FAULT_FIELDS = ("reason", "detail", "phase", "about")
@@ -167,14 +176,35 @@ class _Why(msgspec.Struct):
     about: Purpose | None = None
 
 
-_HOST_ROW: Any = tuple[str, int, int, int, float, float, float, int, str | None]
+_HOST_ROW: Any = tuple[
+    str, int, int, int, float, float, float, int, str | None, int, int, int, HostWait
+]
+_HOST_NAMES = (
+    "name, waiting, in_flight, max_in_flight, delay, rest, latency, failures, given_up, pages, "
+    "failed, bytes, waits_for"
+)
+# With the walk.
+_HOST_COLUMNS = 14
 _RUN_ROW: Any = tuple[int, int, Time, Time | None, float, str, str, Reason | None]
 
 
-def _host_row(host: HostStatistics) -> Row:
+def _host_row(host: HostStatistics, walk: int) -> Row:
     given_up = {scheme: _fault_fields(why) for scheme, why in host.given_up.items()}
     about = (host.name, host.waiting, host.in_flight, host.limit, host.delay, host.rest)
-    return (*about, host.latency, host.failures, json.dumps(given_up) if given_up else None)
+    why = json.dumps(given_up) if given_up else None
+    counts = (host.pages, host.failed, host.bytes, host.waits_for)
+    return (*about, host.latency, host.failures, why, walk, *counts)
+
+
+def _merged(before: HostStatistics, now: HostStatistics) -> HostStatistics:
+    """Return the statistics of a host in two runs: the state of the later one, and the sums."""
+    return replace(
+        now,
+        latency=now.latency or before.latency,
+        pages=before.pages + now.pages,
+        failed=before.failed + now.failed,
+        bytes=before.bytes + now.bytes,
+    )
 
 
 def _fault_fields(why: Reason | Fault) -> dict[str, str | None]:
@@ -185,14 +215,20 @@ def _fault_fields(why: Reason | Fault) -> dict[str, str | None]:
 
 
 def read_hosts(database: Database) -> dict[str, HostStatistics]:
-    """Return the hosts by name at the end of the last run that was not killed."""
-    found = database.read(_HOST_ROW, "SELECT * FROM hosts ORDER BY rowid")
+    """Return the hosts of the last walk by name, each with the sums of all runs of the walk."""
+    (walk,) = database.read_one(tuple[int | None], "SELECT max(walk) FROM walks")
+    return _hosts_of(database, walk or 0)
+
+
+def _hosts_of(database: Database, walk: int) -> dict[str, HostStatistics]:
+    sql = f"SELECT {_HOST_NAMES} FROM hosts WHERE walk = ? ORDER BY rowid"
+    found = database.read(_HOST_ROW, sql, walk)
     with database.store_errors():
         return {name: _host(name, *about) for name, *about in found}
 
 
 def _host(*row: Any) -> HostStatistics:
-    values: Any = (*row[:-1], _given_up(row[-1]))
+    values: Any = (*row[:8], _given_up(row[8]), *row[9:])
     return HostStatistics(*values)
 
 

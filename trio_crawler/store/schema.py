@@ -31,7 +31,9 @@ empty one.
                reason (why nothing more was fetched, for a run that ended early; NULL if unknown)
     walks      walk, first (the lowest number of its URLs), started
     hosts      name, waiting, in_flight, max_in_flight, delay, rest, latency, failures,
-               given_up (JSON: a fault by scheme): at the end of the last run
+               given_up (JSON: a fault by scheme), walk, pages, failed, bytes (these three: sums
+               of all runs of the walk), waits_for: the hosts of the last walk, each at the end
+               of the last run that asked it; a run that was killed is left out
     robots     origin, fetched, status, headers, body: the last response for a robots.txt
     sitemaps   walk, url, kind, entries, admitted, flaws, detail, referrer, rejected,
                fetched (0: not requested)
@@ -79,11 +81,21 @@ PRAGMAS = (
     "PRAGMA journal_size_limit = 33554432",
 )
 
-HOSTS = """CREATE TABLE hosts (
+HOST_COUNTS = {
+    "walk": "INTEGER",
+    "pages": "INTEGER NOT NULL DEFAULT 0",
+    "failed": "INTEGER NOT NULL DEFAULT 0",
+    "bytes": "INTEGER NOT NULL DEFAULT 0",
+    "waits_for": "TEXT NOT NULL DEFAULT ''",
+}
+"""The columns of the table hosts that format 5 added, last in the table, each with its type."""
+
+HOSTS = f"""CREATE TABLE hosts (
     name TEXT, waiting INTEGER, in_flight INTEGER, max_in_flight INTEGER, delay REAL, rest REAL,
-    latency REAL, failures INTEGER, given_up TEXT
+    latency REAL, failures INTEGER, given_up TEXT,
+    {", ".join(f"{name} {kind}" for name, kind in HOST_COUNTS.items())}
 )"""
-"""The hosts of the last run: http and https together."""
+"""The hosts of the last walk: http and https together."""
 
 # Short columns come first: the end of a long row is on overflow pages. Links have a table of their
 # own, so that a scan of all pages does not read them.

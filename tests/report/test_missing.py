@@ -1,0 +1,109 @@
+"""Red links: the pages of a wiki that do not exist yet."""
+
+from __future__ import annotations
+
+import random
+
+import httpx
+import pytest
+
+from trio_crawler.model import Outcome, Page, Reason, RejectedLink, Statistics
+from trio_crawler.report import CrawlFacts, Report, missing
+from trio_crawler.report.missing import is_red_link
+
+WIKI = "https://w.test/"
+RED = f"{WIKI}index.php?title=New&action=edit&redlink=1"
+
+
+def told(*outcomes: Outcome, full: bool = False) -> str:
+    report = Report(full=full)
+    for outcome in outcomes:
+        report.add(outcome)
+    return report.text(CrawlFacts(Statistics(), 1, seeds=[]))
+
+
+def page(
+    path: str, *links: str, rejected: tuple[RejectedLink, ...] = (), status: int = 200
+) -> Page:
+    return Page(WIKI + path, status, httpx.Headers(), b"", links=links, rejected=rejected)
+
+
+def nofollow(url: str, reason: Reason = Reason.REL_NOFOLLOW) -> tuple[RejectedLink]:
+    return (RejectedLink(url, reason),)
+
+
+@pytest.mark.parametrize(
+    ("url", "red"),
+    [
+        (RED, True),
+        (f"{WIKI}w?redlink=1", True),
+        (f"{WIKI}w?redlink=1&title=New&veaction=edit", True),
+        (f"{WIKI}index.php?title=Old&action=edit", False),
+        (f"{WIKI}w?noredlink=1", False),
+        (f"{WIKI}w?redlink=10", False),
+        (f"{WIKI}redlink=1", False),
+    ],
+)
+def test_a_red_link_of_mediawiki_is_known_by_its_url(url: str, red: bool) -> None:
+    assert is_red_link(url) == is_red_link(url, nofollow=True) == red
+
+
+@pytest.mark.parametrize(
+    ("url", "red"),
+    [
+        (f"{WIKI}doku.php?id=new", True),
+        (f"{WIKI}wiki/doku.php?id=a:new", True),
+        (f"{WIKI}doku.php?id=old&do=edit", False),
+        (f"{WIKI}doku.php?do=recent&id=old", False),
+        (f"{WIKI}doku.php?id=", False),
+        (f"{WIKI}new", False),
+    ],
+)
+def test_a_red_link_of_dokuwiki_is_the_address_of_a_page_with_rel_nofollow(
+    url: str, red: bool
+) -> None:
+    assert is_red_link(url, nofollow=True) == red
+    assert not is_red_link(url)
+
+
+def test_red_links_are_listed_whether_they_were_followed_or_rejected() -> None:
+    section = f"""Pages that do not exist yet (3)
+  {WIKI}doku.php?id=new from {WIKI}x
+  {RED} from {WIKI}a
+  {RED}&x from {WIKI}a
+
+"""
+    refused = nofollow(f"{RED}&x", Reason.EXCLUDED)
+    assert section in told(
+        page("b", RED),
+        page("a", WIKI, RED, rejected=refused),
+        page("x", rejected=nofollow(f"{WIKI}doku.php?id=new")),
+        page("y", rejected=nofollow(f"{WIKI}doku.php?id=other", Reason.ROBOTS)),
+    )
+
+
+def test_a_page_that_was_fetched_exists_although_a_link_to_it_says_nofollow() -> None:
+    link = page("x", rejected=nofollow(f"{WIKI}doku.php?id=start"))
+    assert "do not exist" not in told(link, page("doku.php?id=start"))
+    assert "do not exist yet (1)" in told(link, page("doku.php?id=start", status=404))
+
+
+def test_of_many_red_links_twenty_are_listed_or_with_full_all() -> None:
+    reds = [f"{WIKI}w?title={n:03}&redlink=1" for n in range(120)]
+    text = told(page("a", *reds))
+    assert "Pages that do not exist yet (120)\n" in text
+    assert text.count("redlink=1 from ") == 20
+    assert "  and 100 more, use -v to list all\n" in text
+    assert told(page("a", *reds), full=True).count("redlink=1 from ") == 120
+
+
+def test_very_many_red_links_are_counted_and_the_first_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(missing, "_KEPT", 30)
+    reds = [f"{WIKI}w?title={n:03}&redlink=1" for n in range(200)]
+    pages = [page(f"{at}", *random.Random(at).sample(reds, 100)) for at in range(20)]
+    text = told(page("z", *reds), *pages, full=True)
+    assert "Pages that do not exist yet (200)\n" in text
+    assert f"  {reds[29]} from " in text
+    assert all(" from " in line for line in text.splitlines() if "redlink" in line)

@@ -1,0 +1,126 @@
+"""The broken links of a crawl, each with its referrers, or counted by host if they are many."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from trio_crawler.page.urls import is_web, origin
+from trio_crawler.report.links import Broken, Links, Referrer
+from trio_crawler.report.readable import readable
+from trio_crawler.report.visible import count, visible
+
+MANY_HOSTS = 20
+"""Broken links of more hosts than this are counted by host."""
+
+_MAX_LOOP = 10
+_EXAMPLES = 3
+_NO_HOST = "hrefs that are no URLs"
+
+
+def broken_links(
+    found: Sequence[Broken],
+    total: int,
+    full: bool,
+    advice: Mapping[str, str],
+    title: str = "Broken links",
+) -> list[str]:
+    """List the first of `total` broken links, each with its referrers.
+
+    `advice` has for each origin what to do about its 401; the first one of them shows it.
+    """
+    advised = dict(advice)
+    lines = [f"{title} ({count(total)})"] if found else []
+    for broken in found:
+        lines += (f"  {line}" for line in _lines(broken, full, advised))
+    if len(found) < total:
+        lines.append(f"  and {count(total - len(found))} more, use -v to list all")
+    return lines
+
+
+def _lines(broken: Broken, full: bool, advised: dict[str, str]) -> Iterator[str]:
+    """Yield the lines about one broken link; an advice is taken out of `advised`."""
+    yield f"{broken.why} {readable(broken.url)}"
+    if broken.loop:
+        yield f"    {_chain((*broken.loop, broken.url), full)}"
+    if broken.why == "401" and (told := advised.pop(origin(broken.url), "")):
+        yield f"    {told}"
+    if broken.detail:
+        yield f"    {visible(broken.detail)}"
+    yield from (f"    {_referrer(each)}" for each in broken.referrers)
+    if broken.omitted:
+        yield f"    and {count(broken.omitted)} more"
+
+
+def _referrer(referrer: Referrer) -> str:
+    where = "(seed)" if referrer.page is None else f"from {readable(referrer.page)}"
+    if not referrer.via:
+        return where
+    rest = f" -> {count(referrer.omitted)} more" if referrer.omitted else ""
+    return f"{where} via {' -> '.join(map(readable, referrer.via))}{rest}"
+
+
+def _chain(urls: Sequence[str], full: bool) -> str:
+    if full or len(urls) <= _MAX_LOOP:
+        return " -> ".join(map(readable, urls))
+    ends = [*urls[: _MAX_LOOP - 1], f"{count(len(urls) - _MAX_LOOP)} more", urls[-1]]
+    return " -> ".join(map(readable, ends))
+
+
+class BrokenHost(NamedTuple):
+    """The broken links of one host: how many of each kind, and the first URL of each kind."""
+
+    name: str
+    kinds: Mapping[str, int]
+    first: Mapping[str, str]
+
+    @property
+    def total(self) -> int:
+        """The number of broken links."""
+        return sum(self.kinds.values())
+
+
+def hosts_of(links: Links) -> list[BrokenHost]:
+    """Return the hosts that have broken links, those with the most of them first."""
+    kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    first: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for url, why in links.ends():
+        name = origin(url) if is_web(url) and url.find("/", 8) > 0 else _NO_HOST
+        kinds[name][why] += 1
+        first[name][why] = min(url, first[name].get(why, url))
+    found = (BrokenHost(name, kinds[name], first[name]) for name in kinds)
+    return sorted(found, key=lambda host: (-host.total, host.name))
+
+
+def broken_by_host(
+    links: Links,
+    hosts: Sequence[BrokenHost],
+    source: Callable[[str], str | None],
+    advice: Mapping[str, str],
+) -> list[str]:
+    """Count the broken links of each of the first 20 hosts by kind.
+
+    Of each of the three most frequent kinds one URL is named, with one referrer.
+    """
+    advised = dict(advice)
+    kinds = {host.name: _most_frequent(host) for host in hosts[:MANY_HOSTS]}
+    urls = {host.first[why] for host in hosts[:MANY_HOSTS] for why, _ in kinds[host.name]}
+    named = {broken.url: broken for broken in links.broken(1, source, among=urls)}
+    total = sum(host.total for host in hosts)
+    lines = [f"Broken links ({count(total)}) of {count(len(hosts), 'host')}, use -v to list all"]
+    for host in hosts[:MANY_HOSTS]:
+        told = ", ".join(f"{count(number)} {why}" for why, number in kinds[host.name])
+        rest = host.total - sum(number for _, number in kinds[host.name])
+        others = f", {count(rest)} other" if rest else ""
+        lines.append(f"  {visible(host.name)}: {told}{others}")
+        for why, _ in kinds[host.name]:
+            lines += (f"    {line}" for line in _lines(named[host.first[why]], False, advised))
+    if rest_of := hosts[MANY_HOSTS:]:
+        number = sum(host.total for host in rest_of)
+        lines.append(f"  and {count(number)} more of {count(len(rest_of), 'host')}")
+    return lines
+
+
+def _most_frequent(host: BrokenHost) -> list[tuple[str, int]]:
+    return sorted(host.kinds.items(), key=lambda kind: (-kind[1], kind[0]))[:_EXAMPLES]
