@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
-from trio_crawler.frontier.origin import Host, Origin
+from trio_crawler.frontier.origin import RUN, Host, Origin
 from trio_crawler.frontier.queues import Queue, make_queue
 from trio_crawler.frontier.settlement import (
     Learned,
@@ -50,15 +50,15 @@ class HostHeap:
     """Origins, in the order in which their next jobs start.
 
     Among the origins that may be requested now, the one with the fewest requests in flight comes
-    first, then the one that has waited longest. An origin has at most one valid entry, the one
-    with its ticket. Invalid entries are skipped, and removed before they are half of all. `wakes`
-    is the time at which the next rest ends; because of an invalid entry it may be too early.
+    first, then as `Origin.order` says. An origin has at most one valid entry, the one with its
+    ticket. Invalid entries are skipped, and removed before they are half of all. `wakes` is the
+    time at which the next rest ends; because of an invalid entry it may be too early.
     """
 
     __slots__ = ("_number", "_ready", "_resting", "_stale", "wakes")
 
     def __init__(self) -> None:
-        self._ready: list[tuple[int, int, Origin]] = []
+        self._ready: list[tuple[int, int, int, Origin]] = []
         self._resting: list[tuple[float, int, Origin]] = []
         self._number = 0
         self._stale = 0
@@ -67,16 +67,16 @@ class HostHeap:
     def place(self, origin: Origin, free: float, now: float) -> None:
         """Set the only place of an origin, which may be requested from the time `free` on."""
         if len(self._ready) == 1:
-            _, number, only = self._ready[0]
-            if only is origin and origin.ticket == number and free <= now:
+            *_, number, only = self._ready[0]
+            if only is origin and origin.ticket == abs(number) and free <= now:
                 # Nothing changes: it is the only origin, as in nearly every crawl of one site.
                 return
             # Its requests in flight may have changed while it was the only entry.
-            self._ready[0] = (only.host.load.in_flight, number, only)
+            self._ready[0] = (*only.order(abs(number)), only)
         self.remove(origin)
         self._number = origin.ticket = self._number + 1
         if free <= now:
-            heapq.heappush(self._ready, (origin.host.load.in_flight, self._number, origin))
+            heapq.heappush(self._ready, (*origin.order(self._number), origin))
         else:
             heapq.heappush(self._resting, (free, self._number, origin))
             self.wakes = self._resting[0][0]
@@ -92,8 +92,8 @@ class HostHeap:
     def pop(self) -> Origin | None:
         """Remove and return the next origin that may be requested now; None if there is none."""
         while self._ready:
-            _, number, origin = heapq.heappop(self._ready)
-            if origin.ticket == number:
+            *_, number, origin = heapq.heappop(self._ready)
+            if origin.ticket == abs(number):
                 origin.ticket = 0
                 return origin
             self._stale -= 1
@@ -112,7 +112,7 @@ class HostHeap:
 
     def _sweep(self) -> None:
         # Each invalid entry is removed once, so this costs no more than pushing.
-        self._ready = [entry for entry in self._ready if entry[1] == entry[2].ticket]
+        self._ready = [entry for entry in self._ready if abs(entry[2]) == entry[3].ticket]
         self._resting = [entry for entry in self._resting if entry[1] == entry[2].ticket]
         heapq.heapify(self._ready)
         heapq.heapify(self._resting)
@@ -123,9 +123,9 @@ class HostHeap:
 class HostScheduler:
     """Choose the next job to start, as early as the state and the robots.txt of its host allow.
 
-    Of the hosts that may be requested now, the one with the fewest requests in flight is next. A
-    host takes less than 1 KiB of memory besides its jobs. `queue` makes the queue for the pages of
-    an origin; the default is a queue in memory in the order of the plan.
+    Of the hosts that may be requested now, the one with the fewest requests in flight is next: see
+    `Origin.order`. A host takes less than 1 KiB of memory besides its jobs. `queue` makes the
+    queue for the pages of an origin; the default is a queue in memory in the order of the plan.
 
     With `turns`, which may be set before the first job, a job of a host with a delay gets one, and
     no other job of the host is chosen until its request has started; `moved` places the host
@@ -372,7 +372,7 @@ class HostScheduler:
         politeness = self._plan.politeness
         _, _, authority = name.partition("://")
         other = self.host(authority)
-        host = Host(authority, HostLoad(politeness)) if other is None else other.host
+        host = Host(name, HostLoad(politeness)) if other is None else other.host
         origin = Origin(name, host, self._make_queue(), HostState(politeness, host.load))
         if other is not None:
             origin.other_scheme, other.other_scheme = other, origin
@@ -417,6 +417,7 @@ class HostScheduler:
         first = origin.queue if simple else origin.first
         assert first is not None, "an origin without jobs has no ticket"  # noqa: S101 - for mypy
         state, robots, blocked = origin.state, origin.robots, origin.given_up
+        origin.run = origin.run % RUN + 1
         job: Job | None = None
         fresh = not self._obey or (robots is not None and now - robots.since <= FRESH)
         if not (blocked or (fresh and state.state is State.WELL)):
