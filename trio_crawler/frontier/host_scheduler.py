@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
+from trio_crawler.frontier.names import Names
 from trio_crawler.frontier.origin import RUN, Host, Origin
 from trio_crawler.frontier.queues import Queue, make_queue
 from trio_crawler.frontier.settlement import (
@@ -28,7 +29,7 @@ from trio_crawler.model import Answer, Attempt, Fault, Job, Purpose, Reason, Res
 from trio_crawler.page.urls import host
 from trio_crawler.policy.host_state import FailureContext, HostLoad, HostState, State
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import LEAST_BAD, TRANSIENT, blames_host, is_silent
+from trio_crawler.policy.retry import LEAST_BAD, TRANSIENT, blames_host, is_silent, tries_of_host
 from trio_crawler.policy.robots.store import (
     FRESH,
     PATH,
@@ -76,7 +77,9 @@ class HostHeap:
         self.remove(origin)
         self._number = origin.ticket = self._number + 1
         if free <= now:
-            heapq.heappush(self._ready, (*origin.order(self._number), origin))
+            # If it is the only one, its order is set when another comes.
+            order = origin.order(self._number) if self._ready else (0, 0, self._number)
+            heapq.heappush(self._ready, (*order, origin))
         else:
             heapq.heappush(self._resting, (free, self._number, origin))
             self.wakes = self._resting[0][0]
@@ -129,7 +132,8 @@ class HostScheduler:
 
     With `turns`, which may be set before the first job, a job of a host with a delay gets one, and
     no other job of the host is chosen until its request has started; `moved` places the host
-    again. Without them the choice counts as the start.
+    again. Without them the choice counts as the start. With `names`, which may be set before the
+    first job, a host waits for the lookup of its name.
     """
 
     def __init__(self, plan: Plan, queue: Callable[[], Queue] | None = None) -> None:
@@ -138,6 +142,7 @@ class HostScheduler:
         self._tries = plan.limits.max_tries
         self._make_queue = queue or (lambda: make_queue(plan.order))
         self.turns: Turns | None = None
+        self.names: Names | None = None
         # Whether the traps compare SHA-1s of bodies: no more is stored of pages of earlier runs.
         self.by_digest = False
         self._origins: dict[str, Origin] = {}
@@ -148,7 +153,7 @@ class HostScheduler:
         self._in_flight = 0
         self.waiting = 0
         # The two hosts that answered last, the older first, with the times of their answers.
-        self._recent: dict[str, float] = {}
+        self._recent: dict[Host, float] = {}
         # The times of the last good answer of any host, and of the last fault of a host that had
         # answered before.
         self._last_good = self._last_loss = -math.inf
@@ -224,8 +229,8 @@ class HostScheduler:
             self.turns.end(job)
         state.finish(now + asked)
         self._in_flight -= 1
-        self._recent.pop(origin.host.name, None)
-        self._recent[origin.host.name] = now
+        self._recent.pop(origin.host, None)
+        self._recent[origin.host] = now
         if len(self._recent) > 2:
             del self._recent[next(iter(self._recent))]
         # The answers for a robots.txt and for a probe are judged in `learn`.
@@ -390,8 +395,11 @@ class HostScheduler:
         """Place an origin in the heap if it has a job that may start, else remove it."""
         simple = not (origin.awaited or origin.hops or origin.sitemaps or origin.retries)
         has_job = origin.pages > 0 if simple else origin.first is not None
+        unnamed = has_job and now >= origin.host.named
         if has_job and origin.given_up:
             self.heap.place(origin, -math.inf, now)
+        elif unnamed and self.names is not None and self.names.awaits(origin, now):
+            self.heap.remove(origin)
         elif has_job and origin.state.has_room:
             self.heap.place(origin, origin.state.free, now)
         elif origin.ticket:
@@ -408,7 +416,7 @@ class HostScheduler:
         """Whether this host has all requests in flight, and another host answered recently."""
         if not 0 < self._in_flight == host.load.in_flight:
             return False
-        other = next((name for name in reversed(self._recent) if name != host.name), None)
+        other = next((each for each in reversed(self._recent) if each is not host), None)
         return other is not None and now - self._recent[other] < _RECENTLY
 
     def _take(self, origin: Origin, now: float) -> Job:
@@ -453,7 +461,8 @@ class HostScheduler:
 
     def _judge_bad(self, origin: Origin, answer: Answer, seconds: float, now: float) -> None:
         context = self._context(origin, answer, now)
-        origin.state.page_bad(now - seconds, now, self._tries, context)
+        tries = tries_of_host(answer, self._tries)
+        origin.state.page_bad(now - seconds, now, tries, context)
         self._give_up_if_lost(origin, answer, Reason.HOST_GIVEN_UP)
 
     def _miss(self, origin: Origin, answer: Answer, now: float, *, probe: bool = False) -> None:
@@ -469,7 +478,7 @@ class HostScheduler:
             return self._tries + _EXTRA_ROBOTS_TRIES
         if answer.reason is Reason.TIMEOUT:
             return min(self._tries, 2)
-        return self._tries if answer.reason in TRANSIENT else 1
+        return tries_of_host(answer, self._tries) if answer.reason in TRANSIENT else 1
 
     def _context(self, origin: Origin, answer: Answer, now: float) -> FailureContext:
         if origin.state.answered and isinstance(answer, Fault):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from trio_crawler.frontier.queues import FifoQueue, Queue
@@ -24,6 +25,8 @@ RUN = 8
 one turn at a time 7.8, with runs of 6 15.1, of 8 15.7, of 12 16.2.
 """
 
+# One object for all hosts: each other one would take 24 bytes.
+_NEVER = -math.inf
 # The placements after which an entry of the heap comes before each later one, so that no host
 # starves, however many new ones are found. ▶ A crawl of 80,000 URLs makes three of these.
 _AGE = 1 << 16
@@ -77,16 +80,17 @@ class Retries(FifoQueue):
 class Host:
     """One host, by http and https together.
 
-    `load` is its requests in flight and their limit. `pace` is
-    its turns, None as long as there are none.
+    `load` is its requests in flight and their limit. `pace` is its turns, None as long as there
+    are none. `named` is the time until which the last lookup of its name holds.
     """
 
-    __slots__ = ("_origin", "load", "pace")
+    __slots__ = ("_origin", "load", "named", "pace")
 
     def __init__(self, origin: str, load: HostLoad) -> None:
         # Another string would take 60 bytes.
         self._origin = origin
         self.load = load
+        self.named = _NEVER
         self.pace: Pace | None = None
 
     @property

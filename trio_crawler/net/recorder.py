@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from random import Random
 from typing import NamedTuple
 
@@ -111,6 +111,12 @@ class RecordingFetch:
     def cookies_for(self) -> Callable[[str], str | None] | None:
         """The function of the other fetch. Raises AttributeError if it has none."""
         function: Callable[[str], str | None] | None = self._fetch.cookies_for  # type: ignore[attr-defined]
+        return function
+
+    @property
+    def lookup(self) -> Callable[[str], Awaitable[float]]:
+        """The function of the other fetch. Raises AttributeError if it has none."""
+        function: Callable[[str], Awaitable[float]] = self._fetch.lookup  # type: ignore[attr-defined]
         return function
 
     async def __call__(self, job: Job) -> Response | Fault:
