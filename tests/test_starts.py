@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Callable
 from itertools import pairwise
 
+import httpx
 import pytest
 import trio
 from bench.gaps import measured
@@ -113,6 +114,21 @@ async def test_a_fetch_that_asks_twice_waits_for_a_turn_of_its_own(autojump_cloc
     await Crawler([HOME], fetch=twice, politeness=Politeness(delay=1)).crawl()
     assert len(log.asked) == 44
     assert least([time for time, _ in log.asked]) >= 1
+
+
+async def test_a_request_that_dials_while_a_retry_after_comes_waits_for_its_end(autojump_clock):
+    """The second one is dialling when the first is answered, and is not written yet."""
+    busy = Response(503, httpx.Headers({"Retry-After": "30"}))
+    answers = iter([busy, *[html()] * 9])
+    pauses = iter([0, 4])
+    site = {HOME: lambda job: next(answers), HOME + "2": lambda job: next(answers)}
+    fetch = Dialling(Web(site, delay=3), lambda: next(pauses, 0))
+    gently = Politeness(delay=1, robots=False, per_host=2)
+    figures = await Crawler([HOME, HOME + "2"], fetch=fetch, politeness=gently).crawl()
+    assert figures.pages == 2
+    assert fetch.written[0] == 0
+    assert min(fetch.written[1:]) == 33
+    assert least(fetch.written) >= 1
 
 
 async def test_a_crawl_delay_begins_with_the_request_for_robots_txt(autojump_clock):
@@ -277,6 +293,30 @@ async def test_a_slow_dial_is_not_counted_as_the_start(autojump_clock, pauses):
         # Neither does anybody connect before the delay has passed.
         gaps = [dial - write for write, dial in zip(written, dialled[1:], strict=False)]
         assert min(gaps) >= 0.5 - 1e-9
+
+
+async def test_a_slow_lookup_is_not_counted_as_the_start(autojump_clock):
+    """No connection is kept, and no lookup either: each request waits for one in its worker."""
+    autojump_clock.autojump_threshold = 0.05
+    pauses = iter([0, HOLD + 2, 1.9, 0, 3, 2 * HOLD, *[0] * 6])
+    written: list[float] = []
+
+    async def look_up(host: str, port: int) -> list[str]:
+        await trio.sleep(next(pauses, 0))
+        return ["127.0.0.1"]
+
+    async def answer(request: Request, stream: trio.abc.Stream) -> None:
+        written.append(trio.current_time())
+        await stream.send_all(reply(headers={"Connection": "close"}, body=b"here"))
+
+    async with raw_server(answer) as server:
+        seeds = [f"http://slow.test:{server.port}/{number}" for number in range(12)]
+        async with HttpFetch(seeds=seeds) as fetch:
+            fetch._network.wire.connector.dial = Dialer(AddressPolicy(seeds, ()), look_up)
+            gently = Politeness(delay=0.5, robots=False)
+            totals = await Crawler(seeds, fetch=fetch, politeness=gently).crawl()
+    assert totals.pages == 12
+    assert least(written) >= 0.5
 
 
 @pytest.mark.parametrize("pauses", [[0.9, 0.1] * 6, [0, HOLD + 2, 1.9, *[0] * 9]])

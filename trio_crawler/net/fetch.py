@@ -91,7 +91,7 @@ class HttpFetch(Fetcher):
 
     With `http2` an https server is requested by HTTP/2 if it supports that.
 
-    At most `max_idle` idle connections are kept (default: 5,000, or half of the file descriptors
+    At most `max_idle` idle connections are kept (default: 4,000, or half of the file descriptors
     that the process may have; by HTTP/2 100). They are not reused after 30 seconds.
 
     `proxy` is the URL of a proxy for all requests, http, https, socks5 or socks5h, with or without
