@@ -45,6 +45,7 @@ TROUBLES = (
     Fault(Reason.CONNECTION_REFUSED, phase=Phase.CONNECT),
     Fault(Reason.TIMEOUT, phase=Phase.WAIT),
     Fault(Reason.DNS, phase=Phase.RESOLVE),
+    Fault(Reason.NO_SUCH_HOST, phase=Phase.RESOLVE),
 )
 ASKED = (0.0, 0.001, 1.0, 17.25, 300.0)
 MAX_TRIES = 4
