@@ -35,12 +35,14 @@ from trio_crawler import (
 from trio_crawler.cli.logins import login_option, logins
 from trio_crawler.cli.options import CrawlOptions, flag
 from trio_crawler.net import CookieStore
-from trio_crawler.net.wire import MAX_IDLE
 
 _ORDERS = {"breadth": breadth_first, "depth": depth_first, "sitemap": by_sitemap}
 
 _OTHER_FILES = 100
 """File descriptors for everything but connections."""
+
+_FOR_IDLE = 8_000
+"""File descriptors with which the pool keeps the most idle connections: half of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +243,7 @@ def _raise_file_limit(workers: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     # The pool of idle connections takes half of what there is. Some systems have a maximum below
     # a hard limit of infinity.
-    for wanted in (needed + 2 * MAX_IDLE, needed):
+    for wanted in (needed + _FOR_IDLE, needed):
         limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         if soft == resource.RLIM_INFINITY or soft >= limit:
             return
