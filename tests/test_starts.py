@@ -26,7 +26,8 @@ from trio_crawler import (
 )
 from trio_crawler.engine.handler import fetch_once
 from trio_crawler.frontier import Hosts, Plan, Settlement
-from trio_crawler.model import Attempt, Fetch
+from trio_crawler.frontier.settlement import RobotsMoved
+from trio_crawler.model import Attempt, Fetch, Purpose
 from trio_crawler.net.addresses import AddressPolicy
 from trio_crawler.net.dial import Dialer, connect
 from trio_crawler.net.turn import HOLD, TURN, Turn
@@ -163,6 +164,24 @@ async def test_a_job_that_is_answered_without_a_start_has_started_then(autojump_
     assert hosts.next_job(False) is None
     await trio.sleep(0.1)
     assert hosts.next_job(False) == Job(HOME + "2")
+
+
+async def test_a_robots_txt_that_another_host_leads_to_has_no_turn_in_common_with_its_own(
+    autojump_clock,
+):
+    """Both are chosen before a worker asks for one of them."""
+    hosts = Hosts(Plan([HOME]), end=lambda reason: None)
+    hop = Job(HOME + "robots.txt", redirects=4, referrer="http://b.test/", purpose=Purpose.ROBOTS)
+    hosts.admit([Job(HOME)])
+    hosts.settled(Settlement(hop, learned=RobotsMoved(hop)))
+    jobs = [hosts.next_job(False), hosts.next_job(False)]
+    assert [job.url for job in jobs if job] == [HOME + "robots.txt"] * 2
+    fetch = Dialling(Web({}, delay=1), lambda: 0.5)
+    async with trio.open_nursery() as nursery:
+        for job in jobs:
+            assert job is not None
+            nursery.start_soon(fetch_once, fetch, job, hosts.turns.get((job.purpose, job.url)))
+    assert trio.current_time() == 0.5
 
 
 async def test_a_cancelled_wait_for_a_turn_gives_it_to_the_next_job(autojump_clock):

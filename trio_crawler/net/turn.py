@@ -77,13 +77,15 @@ class Turn:
 
     Without a `pace` the host has no delay, or none that is known: then no method waits, and only
     the time of the start is recorded. `hurry` is the number of seconds after which the job is set
-    aside unless its response has begun.
+    aside unless its response has begun. `taken` is whether a worker has the turn: another job may
+    have the same URL, a robots.txt that another host leads to.
     """
 
-    __slots__ = ("_hold", "_load", "_pace", "_unwritten", "hurry", "scope")
+    __slots__ = ("_hold", "_load", "_pace", "_unwritten", "hurry", "scope", "taken")
 
     def __init__(self, load: HostLoad, pace: Pace | None, hurry: float = math.inf) -> None:
         self.hurry = hurry
+        self.taken = False
         self.scope = trio.CancelScope()
         self._load = load
         self._pace = pace
