@@ -510,6 +510,25 @@ async def test_a_lookup_that_takes_too_long_is_a_failure_that_is_kept() -> None:
     names.free.set()
 
 
+async def test_the_time_in_which_a_lookup_waits_for_a_thread_does_not_count(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    names = Names(["192.0.2.1"])
+    names.free.clear()
+    resolver = Resolver(names, max_threads=1)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(resolver.look_up_early, "first", math.inf)
+        await names.were_asked(1)
+        nursery.start_soon(resolver.look_up_early, "second", 5)
+        await trio.sleep(20)
+        assert names.asked == [b"first"]
+        autojump_clock.autojump_threshold = math.inf
+        names.free.set()
+    assert names.asked == [b"first", b"second"]
+    assert await resolver("second", 80) == ["192.0.2.1"]
+    assert len(names.asked) == 2
+
+
 async def test_two_hundred_and_fifty_silent_names_do_not_delay_a_well_one() -> None:
     """With fewer threads the well one would wait until the first silent one is given up."""
     silent = threading.Event()

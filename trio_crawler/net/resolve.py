@@ -98,7 +98,7 @@ class Resolver:
         self._lookups: dict[str, _Lookup] = {}
         # The other descriptors are for connections.
         most = max(1, descriptors(4 * MAX_THREADS) // 4) if max_threads is None else max_threads
-        self._limiter = trio.CapacityLimiter(most)
+        self._limiter, self._early = trio.CapacityLimiter(most), trio.CapacityLimiter(most)
         self.max_threads = most
 
     def __repr__(self) -> str:
@@ -136,8 +136,10 @@ class Resolver:
         error: OSError | None = socket.gaierror(
             socket.EAI_AGAIN, f"no answer in {within:g} seconds"
         )
-        with trio.move_on_after(within):
-            error = (await self._joined(host, name)).error
+        # The wait for a thread does not count.
+        async with self._early:
+            with trio.move_on_after(within):
+                error = (await self._joined(host, name)).error
         # Any other error is one of this process, such as too few descriptors.
         if isinstance(error, socket.gaierror):
             # The traceback would keep the frames of the thread.
