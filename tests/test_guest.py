@@ -14,6 +14,7 @@ from sites.webs import HOME, Site, collect, everything, site_of
 
 from trio_crawler import (
     Crawler,
+    Failure,
     Fault,
     Job,
     Limits,
@@ -321,7 +322,8 @@ async def test_what_is_in_flight_when_a_host_asks_for_rest_is_finished(autojump_
 
 TROUBLES = {
     "connection_refused": Fault(Reason.CONNECTION_REFUSED, "refused", Phase.CONNECT),
-    "dns": Fault(Reason.DNS, "no such name", Phase.RESOLVE),
+    "dns": Fault(Reason.DNS, "no answer", Phase.RESOLVE),
+    "no_such_host": Fault(Reason.NO_SUCH_HOST, "no such name", Phase.RESOLVE),
     "unreachable": Fault(Reason.UNREACHABLE, "no route", Phase.CONNECT),
     "connect_timeout": Fault(Reason.CONNECT_TIMEOUT, "no answer", Phase.CONNECT),
     "silence": Fault(Reason.TIMEOUT, "no answer", Phase.WAIT),
@@ -418,7 +420,7 @@ async def test_an_outage_at_the_beginning_of_a_second_host_loses_no_page(autojum
     assert len(requests(log, FAST, 5)) <= MOST_REQUESTS
 
 
-@pytest.mark.parametrize("trouble", ["dns", "unreachable"])
+@pytest.mark.parametrize("trouble", ["dns", "no_such_host", "unreachable"])
 async def test_an_outage_of_our_own_network_loses_no_host_that_was_not_met_before(
     autojump_clock, trouble
 ):
@@ -430,6 +432,19 @@ async def test_an_outage_of_our_own_network_loses_no_host_that_was_not_met_befor
     web = Web(site, delay=lambda job: 0.01 if 3.5 <= trio.current_time() < 11.5 else 1)
     outcomes = await collect(Crawler(homes, fetch=web, workers=4))
     assert kinds(outcomes) == {("Page", 200): 80}
+
+
+@pytest.mark.parametrize("obeyed", [True, False])
+@pytest.mark.parametrize(("trouble", "tries"), [("dns", 4), ("no_such_host", 2)])
+async def test_a_host_whose_name_does_not_exist_is_given_up_after_two_tries(
+    autojump_clock, trouble, tries, obeyed
+):
+    log = Log(Web({HOME: TROUBLES[trouble], HOME + "robots.txt": TROUBLES[trouble]}))
+    crawler = Crawler([HOME], fetch=log, politeness=Politeness(robots=obeyed))
+    (failure,) = await collect(crawler)
+    assert isinstance(failure, Failure)
+    assert failure.reason.value == trouble
+    assert len(log.urls) == tries
 
 
 async def test_an_outage_of_one_host_does_not_hold_another(autojump_clock):

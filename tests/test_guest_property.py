@@ -41,6 +41,7 @@ from trio_crawler.testing import fault, html, redirect, robots
 TROUBLES: list[Response | Fault] = [
     Fault(Reason.CONNECTION_REFUSED, "", Phase.CONNECT),
     Fault(Reason.DNS, "", Phase.RESOLVE),
+    Fault(Reason.NO_SUCH_HOST, "", Phase.RESOLVE),
     Fault(Reason.TIMEOUT, "", Phase.WAIT),
     Fault(Reason.RESET, "", Phase.WAIT),
     Response(503),

@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Callable
 from itertools import pairwise
 
+import httpx
 import pytest
 import trio
 from bench.gaps import measured
@@ -25,7 +26,8 @@ from trio_crawler import (
 )
 from trio_crawler.engine.handler import fetch_once
 from trio_crawler.frontier import Hosts, Plan, Settlement
-from trio_crawler.model import Attempt, Fetch
+from trio_crawler.frontier.settlement import RobotsMoved
+from trio_crawler.model import Attempt, Fetch, Purpose
 from trio_crawler.net.addresses import AddressPolicy
 from trio_crawler.net.dial import Dialer, connect
 from trio_crawler.net.turn import HOLD, TURN, Turn
@@ -115,6 +117,21 @@ async def test_a_fetch_that_asks_twice_waits_for_a_turn_of_its_own(autojump_cloc
     assert least([time for time, _ in log.asked]) >= 1
 
 
+async def test_a_request_that_dials_while_a_retry_after_comes_waits_for_its_end(autojump_clock):
+    """The second one is dialling when the first is answered, and is not written yet."""
+    busy = Response(503, httpx.Headers({"Retry-After": "30"}))
+    answers = iter([busy, *[html()] * 9])
+    pauses = iter([0, 4])
+    site = {HOME: lambda job: next(answers), HOME + "2": lambda job: next(answers)}
+    fetch = Dialling(Web(site, delay=3), lambda: next(pauses, 0))
+    gently = Politeness(delay=1, robots=False, per_host=2)
+    figures = await Crawler([HOME, HOME + "2"], fetch=fetch, politeness=gently).crawl()
+    assert figures.pages == 2
+    assert fetch.written[0] == 0
+    assert min(fetch.written[1:]) == 33
+    assert least(fetch.written) >= 1
+
+
 async def test_a_crawl_delay_begins_with_the_request_for_robots_txt(autojump_clock):
     site = site_of(10) | {"/robots.txt": robots("User-agent: *", "Crawl-delay: 5")}
     fetch = Dialling(Web(site), lambda: 3)
@@ -147,6 +164,24 @@ async def test_a_job_that_is_answered_without_a_start_has_started_then(autojump_
     assert hosts.next_job(False) is None
     await trio.sleep(0.1)
     assert hosts.next_job(False) == Job(HOME + "2")
+
+
+async def test_a_robots_txt_that_another_host_leads_to_has_no_turn_in_common_with_its_own(
+    autojump_clock,
+):
+    """Both are chosen before a worker asks for one of them."""
+    hosts = Hosts(Plan([HOME]), end=lambda reason: None)
+    hop = Job(HOME + "robots.txt", redirects=4, referrer="http://b.test/", purpose=Purpose.ROBOTS)
+    hosts.admit([Job(HOME)])
+    hosts.settled(Settlement(hop, learned=RobotsMoved(hop)))
+    jobs = [hosts.next_job(False), hosts.next_job(False)]
+    assert [job.url for job in jobs if job] == [HOME + "robots.txt"] * 2
+    fetch = Dialling(Web({}, delay=1), lambda: 0.5)
+    async with trio.open_nursery() as nursery:
+        for job in jobs:
+            assert job is not None
+            nursery.start_soon(fetch_once, fetch, job, hosts.turns.get((job.purpose, job.url)))
+    assert trio.current_time() == 0.5
 
 
 async def test_a_cancelled_wait_for_a_turn_gives_it_to_the_next_job(autojump_clock):
@@ -277,6 +312,30 @@ async def test_a_slow_dial_is_not_counted_as_the_start(autojump_clock, pauses):
         # Neither does anybody connect before the delay has passed.
         gaps = [dial - write for write, dial in zip(written, dialled[1:], strict=False)]
         assert min(gaps) >= 0.5 - 1e-9
+
+
+async def test_a_slow_lookup_is_not_counted_as_the_start(autojump_clock):
+    """No connection is kept, and no lookup either: each request waits for one in its worker."""
+    autojump_clock.autojump_threshold = 0.05
+    pauses = iter([0, HOLD + 2, 1.9, 0, 3, 2 * HOLD, *[0] * 6])
+    written: list[float] = []
+
+    async def look_up(host: str, port: int) -> list[str]:
+        await trio.sleep(next(pauses, 0))
+        return ["127.0.0.1"]
+
+    async def answer(request: Request, stream: trio.abc.Stream) -> None:
+        written.append(trio.current_time())
+        await stream.send_all(reply(headers={"Connection": "close"}, body=b"here"))
+
+    async with raw_server(answer) as server:
+        seeds = [f"http://slow.test:{server.port}/{number}" for number in range(12)]
+        async with HttpFetch(seeds=seeds) as fetch:
+            fetch._network.wire.connector.dial = Dialer(AddressPolicy(seeds, ()), look_up)
+            gently = Politeness(delay=0.5, robots=False)
+            totals = await Crawler(seeds, fetch=fetch, politeness=gently).crawl()
+    assert totals.pages == 12
+    assert least(written) >= 0.5
 
 
 @pytest.mark.parametrize("pauses", [[0.9, 0.1] * 6, [0, HOLD + 2, 1.9, *[0] * 9]])

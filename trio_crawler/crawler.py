@@ -1,8 +1,7 @@
 """The crawler: a nursery, a fixed number of workers, a channel of jobs, a channel of outcomes.
 
 Compare docs/reading/chapter.py, which waits for a queue and then cancels its workers. Here the
-channel closes when the count of unfinished URLs is zero, and that ends the loops of the workers.
-Only an early end of the crawl cancels them.
+channel closes when no URL is unfinished, and the workers end. Only an early end cancels them.
 """
 
 import random
@@ -104,6 +103,7 @@ class Crawler:
         with engine.counters.running(), BareExceptions() as bare:
             await engine.open()
             async with engine.opened_fetch() as ask, trio.open_nursery() as nursery:
+                engine.start_lookups(nursery, ask)
                 nursery.start_soon(self.frontier.run)
                 await Crew(nursery, self.plan.workers, self.work, ask, engine.outbox).start()
                 with bare.carried:

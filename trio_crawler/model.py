@@ -81,6 +81,7 @@ class Reason(StrEnum):
 
     # Failed: the URL was fetched, but there was no complete and valid response.
     DNS = "dns"
+    NO_SUCH_HOST = "no_such_host"
     CONNECTION_REFUSED = "connection_refused"
     UNREACHABLE = "unreachable"
     BLOCKED_ADDRESS = "blocked_address"
@@ -241,13 +242,19 @@ class Fetch(Protocol):
     follow it. Return a `Fault` for an error of the network. An exception counts as a bug: it ends
     the crawl, with the URL as a note. Do not catch `trio.Cancelled`.
 
-    The crawler reads four optional attributes: `user_agent` (a str) selects the rules of
+    The crawler reads five optional attributes: `user_agent` (a str) selects the rules of
     robots.txt, unless `Politeness(agent=...)` does; `random` (a `random.Random`) is the source of
     the crawl's random numbers, unless `Crawler(random=...)` is; `cookies_for`, a function of a
     URL, returns the value of the Cookie header that a request would have now, or None. With
     `cookies_for`, and `Response.request` for what was sent, a login that leads back to its first
     URL is followed: see `Job.again`. `sends_credentials` (a bool) says whether requests have
     cookies, a login or a certificate of the client: see `Politeness.side_effects`.
+
+    The last is `lookup`, an async function of a URL that looks up the name of its host and
+    returns for how many seconds a fetch of this host will wait for no lookup, math.inf for ever.
+    No job of a host is given to a worker before, so a name that is slow or silent holds none. A
+    name that cannot be looked up is no exception there, but a `Fault` of the next fetch, in the
+    phase `RESOLVE`, after which the name is looked up again.
     """
 
     def __call__(self, job: Job, /) -> Awaitable[Answer]: ...

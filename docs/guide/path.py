@@ -1,7 +1,7 @@
 """Follow one URL through a crawl: a page with one link, served on loopback.
 
 Printed are the stations named here, in the order in which each was first reached;
-functions that may wait are marked. Some 300 others are called on the way.
+functions that may wait are marked. Some 350 others are called on the way.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ from cli.asked import pages, requests
 from cli.command import crawl, ended, environment, start
 from sites.raw import Request, Server, hang_up, html, redirect, reply, threaded_raw_server
 
+from trio_crawler.net.wire import MAX_IDLE
+
 pytestmark = pytest.mark.process
 
 SECRET = "s3cret-w0rd"
@@ -480,6 +482,37 @@ def test_the_limit_of_open_files_is_raised_to_what_the_tasks_need():
         out, err = ended(process, patience=30)
     assert (process.returncode, err) == (0, "")
     assert f"admitted {tasks + 1} = {tasks + 1} pages" in out
+
+
+@pytest.mark.parametrize(("soft", "hard"), [(40, 60), (40, 3000), (2000, 3000)])
+def test_the_limit_of_open_files_is_raised_for_the_connections_that_are_kept(soft, hard):
+    program = f"""if True:
+        import resource
+        resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
+        from trio_crawler.cli.build import _raise_file_limit
+        from trio_crawler.net.wire import Wire
+        _raise_file_limit(10)
+        print(*resource.getrlimit(resource.RLIMIT_NOFILE), Wire()._pool._max_idle)
+    """
+    command = [sys.executable, "-c", program]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout.split() == [str(hard), str(hard), str(hard // 2)]
+
+
+def test_no_more_open_files_are_asked_for_than_the_connections_need():
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    program = """if True:
+        import resource
+        from trio_crawler.cli.build import _raise_file_limit
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, hard))
+        _raise_file_limit(10)
+        print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    """
+    command = [sys.executable, "-c", program]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    needed = 4 * 10 + 100 + 2 * MAX_IDLE
+    assert int(run.stdout) == (needed if hard == resource.RLIM_INFINITY else min(needed, hard))
 
 
 def test_a_hard_limit_of_open_files_is_kept_and_the_crawl_lives_with_it():

@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from trio_crawler.frontier.host_scheduler import HostScheduler
+from trio_crawler.frontier.origin import RUN
 from trio_crawler.frontier.settlement import (
     ProbeAnswered,
     RobotsMissing,
@@ -240,39 +241,66 @@ def test_a_slow_host_has_no_more_in_flight_than_a_fast_one():
         in_flight[1] = take_one(some, number)
 
 
-def test_a_host_with_none_in_flight_has_its_turn_before_any_other_has_two():
-    urls = [f"http://h{host}.test/{page}" for page in range(20) for host in range(10)]
-    some = turns(*urls)
-    taken = []
-    for now in range(200):
+def one_at_a_time(some: HostScheduler, count: int) -> list[str]:
+    """Answer each job before the next one starts; return the origins that were asked."""
+    asked = []
+    for now in range(count):
         url = take_one(some, now)
         assert url
-        taken.append(url.split("/")[2])
+        asked.append(url.rpartition("/")[0])
         answer(some, url, OK, now)
-    for first in range(0, 200, 10):
-        assert len(set(taken[first : first + 10])) == 10
+    return asked
 
 
-def test_a_host_that_has_rested_has_its_turn_before_any_other_has_two():
+def test_hosts_that_were_never_asked_come_first_and_then_each_has_a_run_of_turns():
+    hosts = [f"http://h{number}.test" for number in range(10)]
+    asked = one_at_a_time(turns(*(f"{host}/{page}" for page in range(20) for host in hosts)), 200)
+    assert asked[:10] == hosts
+    # The connection of the last one is the likeliest to be open.
+    rest = [host for host in reversed(hosts) for _ in range(RUN - 1)]
+    assert asked[10 : 10 * RUN] == rest
+    again = [host for host in reversed(hosts) for _ in range(RUN)]
+    assert asked[10 * RUN : 20 * RUN] == again
+
+
+def test_a_new_host_comes_before_the_run_of_another_goes_on():
+    some = turns(*pages(A, 20), per_host=1)
+    for number in range(3):
+        assert take(some) == [A + str(number)]
+        if number == 2:
+            filled(some, B)
+        answer(some, A + str(number))
+    assert take_one(some) == B
+
+
+def test_a_host_in_trouble_has_no_run():
     some = turns(*pages(A, 9), *pages(B, 9), per_host=1)
+    assert take(some) == [A + "0", B + "0"]
+    answer(some, B + "0", OK, 0)
+    answer(some, A + "0", AWAY, 0)
+    taken = []
+    for now in range(10, 19):
+        taken.append(take_one(some, now))
+        answer(some, taken[-1] or "", OK, now)
+    assert taken == [*pages(B, 9)[1:8], A + "1", A + "2"]
+
+
+def test_a_host_that_has_rested_has_its_turn_before_the_run_of_another_is_over():
+    some = turns(*pages(A, 9), *pages(B, 20), per_host=1)
     assert take(some) == [A + "0", B + "0"]
     answer(some, A + "0", OK, 0, asked=10)
     for now in range(1, 10):
         answer(some, B + str(now - 1), OK, now)
-        expected = B + str(now) if now < 9 else None
-        assert take_one(some, now) == expected
-    filled(some, *pages(B + "x", 3), now=9)
-    assert take(some, 10) == [B + "x0", A + "1"]
+        assert take_one(some, now) == B + str(now)
+    answer(some, B + "9", OK, 10)
+    assert take(some, 10) == [A + "1", B + "10"]
 
 
-def test_http_and_https_of_a_host_have_their_turns_one_after_the_other():
-    some = turns(*pages(A, 9), *pages("https://a.test/", 9), per_host=1, delay=1)
-    schemes = []
-    for now in range(18):
-        (url,) = take(some, now)
-        schemes.append(url.partition(":")[0])
-        answer(some, url, OK, now)
-    assert schemes == ["http", "https"] * 9
+def test_http_and_https_of_a_host_have_their_runs_one_after_the_other():
+    some = turns(*pages(A, 17), *pages("https://a.test/", 17), per_host=1, delay=1)
+    schemes = [url.partition(":")[0] for url in one_at_a_time(some, 34)]
+    runs = ["https"] * (RUN - 1) + ["http"] * (RUN - 1) + ["https"] * RUN + ["http"] * RUN
+    assert schemes == ["http", "https", *runs, "https", "http"]
 
 
 # Failures.
@@ -640,7 +668,10 @@ def test_the_longest_delay_of_the_origins_of_a_host_holds():
     assert take(some, 7) == ["https://a.test/robots.txt"]
     learn(some, "https://a.test/robots.txt", Rules({}, delay=3), now=7)
     assert take(some, 13.999) == []
-    assert take(some, 14) == ["http://a.test/1"]
+    assert take(some, 14) == ["https://a.test/2"]
+    answer(some, "https://a.test/2", now=14)
+    assert take(some, 20.999) == []
+    assert take(some, 21) == ["http://a.test/1"]
 
 
 def hop(url: str, asked: str) -> Job:

@@ -524,6 +524,18 @@ async def names_are_looked_up_by_the_given_function() -> None:
         assert await got(Wire(seeds=[url], resolve=resolve), url) == 1
 
 
+@effect("max_idle", HttpFetch)
+async def so_many_idle_connections_of_a_fetch_are_kept() -> None:
+    async with raw_server(_page) as server:
+        for most, made in ((None, 1), (1, 1), (0, 2)):
+            async with HttpFetch(seeds=[server.url], max_idle=most) as fetch:
+                for _ in range(2):
+                    assert isinstance(await fetch(Job(server.url)), Response)
+                wire = fetch.statistics().wire
+                assert wire is not None
+                assert wire.made == made
+
+
 @effect("max_idle", Wire)
 async def so_many_idle_connections_are_kept() -> None:
     async with raw_server(_page) as server:

@@ -293,7 +293,7 @@ async def test_what_is_not_an_address_is_never_given_to_the_system() -> None:
 
 async def test_a_lookup_that_fails_ends_the_dialing_in_its_phase() -> None:
     fault = (await faulty(Dialer(OPEN), "a..b", 8080)).fault
-    assert (fault.reason, fault.phase) == (Reason.DNS, Phase.RESOLVE)
+    assert (fault.reason, fault.phase) == (Reason.NO_SUCH_HOST, Phase.RESOLVE)
     assert fault.detail.startswith("the name of a..b:8080 ")
 
 

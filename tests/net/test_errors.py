@@ -54,10 +54,13 @@ def test_of_several_addresses_the_one_that_refused_tells_most() -> None:
     assert fault_of(connect_error(*reversed(both)), "h", None).reason is Reason.CONNECTION_REFUSED
 
 
-@pytest.mark.parametrize("number", [socket.EAI_NONAME, socket.EAI_AGAIN])
-def test_a_name_that_cannot_be_looked_up_is_a_dns_fault(number: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [(socket.EAI_NONAME, Reason.NO_SUCH_HOST), (socket.EAI_AGAIN, Reason.DNS)],
+)
+def test_a_name_that_cannot_be_looked_up_is_a_fault(number: int, reason: Reason) -> None:
     fault = fault_of(connect_error(socket.gaierror(number, "No address")), "h:81", None)
-    assert fault.reason is Reason.DNS
+    assert fault.reason is reason
     assert "the name of h:81" in fault.detail
 
 
@@ -80,7 +83,7 @@ def test_a_name_that_cannot_be_looked_up_is_a_dns_fault(number: int) -> None:
         (ConnectionRefusedError(errno.ECONNREFUSED, "x"), Reason.CONNECTION_REFUSED),
         (ConnectionError("bare"), Reason.RESET),
         (TimeoutError("bare"), Reason.CONNECT_TIMEOUT),
-        (socket.gaierror(socket.EAI_NONAME, "x"), Reason.DNS),
+        (socket.gaierror(socket.EAI_NONAME, "x"), Reason.NO_SUCH_HOST),
         (ssl.SSLError(1, "x"), Reason.TLS),
         (ssl.SSLEOFError(8, "x"), Reason.RESET),
     ],

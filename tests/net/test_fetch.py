@@ -430,18 +430,18 @@ def no_such_name(name: bytes) -> list[str]:
     raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
 
-async def test_a_name_that_does_not_exist_is_a_dns_fault() -> None:
+async def test_a_name_that_does_not_exist_has_a_reason_of_its_own() -> None:
     async with Wire(resolve=Resolver(no_such_name)) as wire:
         answer = await over(wire)(Job("http://no-such-host.invalid/"))
     assert answer == Fault(
-        Reason.DNS, "the name of no-such-host.invalid is not known", Phase.RESOLVE
+        Reason.NO_SUCH_HOST, "the name of no-such-host.invalid is not known", Phase.RESOLVE
     )
 
 
 @pytest.mark.parametrize("host", ["[1::2::3]", "[::ffff:1.2.3]", "1.2.3.4.5.6.example"])
 async def test_a_host_that_nobody_can_look_up_is_a_fault(host: str) -> None:
     async with Wire(resolve=Resolver(no_such_name)) as wire:
-        assert reason_of(await over(wire)(Job(f"http://{host}/"))) is Reason.DNS
+        assert reason_of(await over(wire)(Job(f"http://{host}/"))) is Reason.NO_SUCH_HOST
 
 
 async def test_a_very_long_url_is_sent_whole() -> None:

@@ -63,4 +63,7 @@ def test_a_fetch_needs_no_module_or_constant_that_only_some_platforms_have() -> 
         check=False,
     )
     assert run.stderr == ""
-    assert run.stdout.splitlines() == ["[b'page', b'page'] 1", "reset", "dns", "b'mock'"]
+    pages, gone, nameless, mock = run.stdout.splitlines()
+    assert (pages, gone, mock) == ("[b'page', b'page'] 1", "reset", "b'mock'")
+    # Without a network there is no answer.
+    assert nameless in ("no_such_host", "dns")

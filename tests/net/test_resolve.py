@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import errno
+import math
+import resource
 import socket
 import subprocess
 import sys
@@ -15,6 +17,8 @@ from trio_crawler.model import Phase, Reason
 from trio_crawler.net import resolve
 from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError
 from trio_crawler.net.resolve import Resolver, look_up
+
+THREADS = 32
 
 
 class Names:
@@ -83,10 +87,10 @@ async def test_an_address_is_its_own_and_takes_no_thread(host: str, address: str
 @pytest.mark.parametrize(
     "host", ["", ".", "a..b", ".a", "a." + "b" * 64, "b\xfccher.example", "a\0.b", "a b\n", "a.."]
 )
-async def test_what_cannot_be_a_name_is_a_dns_fault_and_not_asked_for(host: str) -> None:
+async def test_what_cannot_be_a_name_is_no_host_and_not_asked_for(host: str) -> None:
     names = Names(["192.0.2.1"])
     error = await faulty(Resolver(names), host)
-    assert error.fault.reason is Reason.DNS
+    assert error.fault.reason is Reason.NO_SUCH_HOST
     assert error.fault.phase is Phase.RESOLVE
     assert names.asked == []
 
@@ -104,15 +108,31 @@ async def test_a_name_that_is_too_long_for_the_system_is_not_known() -> None:
     # 299 characters: over the 253 of RFC 1035, so that no name server is asked.
     name = ".".join(["ab"] * 100)
     fault = (await faulty(Resolver(), name)).fault
-    assert (fault.reason, fault.detail) == (Reason.DNS, f"the name of {name} is not known")
+    assert (fault.reason, fault.detail) == (
+        Reason.NO_SUCH_HOST,
+        f"the name of {name} is not known",
+    )
 
 
 @pytest.mark.parametrize(
     ("error", "reason", "detail"),
     [
-        (socket.gaierror(socket.EAI_NONAME, "x"), Reason.DNS, "the name of h is not known"),
-        (socket.gaierror(socket.EAI_NODATA, "x"), Reason.DNS, "the name of h is not known"),
-        (socket.gaierror(socket.EAI_FAIL, "x"), Reason.DNS, "the name of h is not known"),
+        (
+            socket.gaierror(socket.EAI_NONAME, "x"),
+            Reason.NO_SUCH_HOST,
+            "the name of h is not known",
+        ),
+        (
+            socket.gaierror(socket.EAI_NODATA, "x"),
+            Reason.NO_SUCH_HOST,
+            "the name of h is not known",
+        ),
+        # The name server refused, or failed for good: that says nothing of the name.
+        (
+            socket.gaierror(socket.EAI_FAIL, "failed"),
+            Reason.DNS,
+            "the name of h cannot be looked up: failed",
+        ),
         (
             socket.gaierror(socket.EAI_AGAIN, "try again"),
             Reason.DNS,
@@ -142,7 +162,7 @@ async def test_a_lookup_that_fails_says_why(error: OSError, reason: Reason, deta
 
 async def test_a_name_without_addresses_is_not_known() -> None:
     fault = (await faulty(Resolver(Names([])), "h")).fault
-    assert (fault.reason, fault.detail) == (Reason.DNS, "the name of h is not known")
+    assert (fault.reason, fault.detail) == (Reason.NO_SUCH_HOST, "the name of h is not known")
 
 
 @pytest.mark.parametrize(
@@ -273,15 +293,15 @@ async def test_many_who_ask_at_once_cause_one_lookup() -> None:
 async def test_names_are_looked_up_side_by_side() -> None:
     names = Names(["192.0.2.1"])
     names.free.clear()
-    resolver = Resolver(names)
+    resolver = Resolver(names, max_threads=THREADS)
     async with trio.open_nursery() as nursery:
-        for n in range(resolve.MAX_THREADS + 5):
+        for n in range(THREADS + 5):
             nursery.start_soon(resolver, f"h{n}", 80)
-        await names.were_asked(resolve.MAX_THREADS)
+        await names.were_asked(THREADS)
         await trio.testing.wait_all_tasks_blocked()
-        assert len(names.asked) == resolve.MAX_THREADS
+        assert len(names.asked) == THREADS
         names.free.set()
-    assert len(names.asked) == resolve.MAX_THREADS + 5
+    assert len(names.asked) == THREADS + 5
 
 
 async def test_a_failure_is_shared_by_those_who_waited_and_not_kept() -> None:
@@ -352,11 +372,11 @@ async def test_one_who_waits_may_be_cancelled_alone() -> None:
 async def test_an_abandoned_lookup_keeps_its_thread_until_it_ends() -> None:
     names = Names(["192.0.2.1"])
     names.free.clear()
-    resolver = Resolver(names)
+    resolver = Resolver(names, max_threads=THREADS)
     async with trio.open_nursery() as nursery:
-        for n in range(resolve.MAX_THREADS):
+        for n in range(THREADS):
             nursery.start_soon(resolver, f"h{n}", 80)
-        await names.were_asked(resolve.MAX_THREADS)
+        await names.were_asked(THREADS)
         nursery.cancel_scope.cancel()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(resolver, "late", 80)
@@ -369,11 +389,11 @@ async def test_an_abandoned_lookup_keeps_its_thread_until_it_ends() -> None:
 async def test_two_resolvers_have_threads_of_their_own() -> None:
     names, others = Names(["192.0.2.1"]), Names(["192.0.2.2"])
     names.free.clear()
-    resolver = Resolver(names)
+    resolver = Resolver(names, max_threads=THREADS)
     async with trio.open_nursery() as nursery:
-        for n in range(resolve.MAX_THREADS):
+        for n in range(THREADS):
             nursery.start_soon(resolver, f"h{n}", 80)
-        await names.were_asked(resolve.MAX_THREADS)
+        await names.were_asked(THREADS)
         assert await Resolver(others)("h", 80) == ["192.0.2.2"]
         assert trio.to_thread.current_default_thread_limiter().borrowed_tokens == 0
         names.free.set()
@@ -417,3 +437,141 @@ async def test_a_bug_in_a_lookup_is_raised_and_holds_up_nobody() -> None:
         with pytest.raises(ZeroDivisionError):
             await resolver("h", 80)
     assert repr(resolver) == "<Resolver: 0 names cached, 0 lookups>"
+
+
+# Lookups before they are needed.
+
+
+async def test_a_lookup_in_time_spares_the_call_its_own(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    names = Names(["192.0.2.1"])
+    resolver = Resolver(names)
+    assert await resolver.look_up_early("h", 30) == 60
+    await trio.sleep(20)
+    assert await resolver.look_up_early("h", 30) == 40
+    assert await resolver("h", 80) == ["192.0.2.1"]
+    assert len(names.asked) == 1
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "a..b", "b\xfccher.example"])
+async def test_an_address_and_what_cannot_be_a_name_need_no_lookup(host: str) -> None:
+    names = Names(["192.0.2.1"])
+    resolver = Resolver(names)
+    with trio.testing.assert_checkpoints():
+        assert await resolver.look_up_early(host, 30) == math.inf
+    assert names.asked == []
+
+
+@pytest.mark.parametrize("number", [socket.EAI_NONAME, socket.EAI_AGAIN])
+async def test_a_failure_in_time_is_kept_for_the_calls_and_not_for_the_next_lookup(
+    autojump_clock: trio.testing.MockClock, number: int
+) -> None:
+    names = Names(socket.gaierror(number, "x"), ["192.0.2.1"])
+    resolver = Resolver(names)
+    assert await resolver.look_up_early("h", 30) == 60
+    for port in (80, 8080):
+        await trio.sleep(20)
+        error = await faulty(resolver, "h", port)
+        assert error.fault.phase is Phase.RESOLVE
+        assert resolve.server_name("h", port) in error.fault.detail
+    assert len(names.asked) == 1
+    assert await resolver.look_up_early("h", 30) == 60
+    assert await resolver("h", 80) == ["192.0.2.1"]
+    assert len(names.asked) == 2
+
+
+async def test_a_failure_in_time_is_kept_for_a_minute(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    names = Names(socket.gaierror(socket.EAI_AGAIN, "x"), ["192.0.2.1"])
+    resolver = Resolver(names)
+    await resolver.look_up_early("h", 30)
+    await trio.sleep(60)
+    assert await resolver("h", 80) == ["192.0.2.1"]
+
+
+async def test_a_want_of_descriptors_is_not_kept(autojump_clock: trio.testing.MockClock) -> None:
+    names = Names(OSError(errno.EMFILE, "x"), ["192.0.2.1"])
+    resolver = Resolver(names)
+    assert await resolver.look_up_early("h", 30) == 60
+    assert await resolver("h", 80) == ["192.0.2.1"]
+
+
+async def test_a_lookup_that_takes_too_long_is_a_failure_that_is_kept() -> None:
+    names = Names(["192.0.2.1"])
+    names.free.clear()
+    resolver = Resolver(names)
+    assert await resolver.look_up_early("h", 0.01) == 60
+    fault = (await faulty(resolver, "h")).fault
+    assert (fault.reason, fault.phase) == (Reason.DNS, Phase.RESOLVE)
+    assert fault.detail == "the name of h cannot be looked up: no answer in 0.01 seconds"
+    assert len(names.asked) == 1
+    names.free.set()
+
+
+async def test_the_time_in_which_a_lookup_waits_for_a_thread_does_not_count(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    names = Names(["192.0.2.1"])
+    names.free.clear()
+    resolver = Resolver(names, max_threads=1)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(resolver.look_up_early, "first", math.inf)
+        await names.were_asked(1)
+        nursery.start_soon(resolver.look_up_early, "second", 5)
+        await trio.sleep(20)
+        assert names.asked == [b"first"]
+        autojump_clock.autojump_threshold = math.inf
+        names.free.set()
+    assert names.asked == [b"first", b"second"]
+    assert await resolver("second", 80) == ["192.0.2.1"]
+    assert len(names.asked) == 2
+
+
+async def test_two_hundred_and_fifty_silent_names_do_not_delay_a_well_one() -> None:
+    """With fewer threads the well one would wait until the first silent one is given up."""
+    silent = threading.Event()
+    begun = []
+
+    def look_up(name: bytes) -> Sequence[str]:
+        if name.startswith(b"silent"):
+            begun.append(name)
+            assert silent.wait(30)
+            raise socket.gaierror(socket.EAI_AGAIN, "no answer")
+        return ["192.0.2.1"]
+
+    resolver = Resolver(look_up)
+    async with trio.open_nursery() as nursery:
+        for n in range(250):
+            nursery.start_soon(resolver.look_up_early, f"silent{n}", 30)
+        await until(lambda: len(begun) == 250)
+        assert await resolver("well", 80) == ["192.0.2.1"]
+        assert repr(resolver) == "<Resolver: 1 names cached, 250 lookups>"
+        silent.set()
+
+
+def test_the_threads_take_no_more_than_a_quarter_of_the_descriptors() -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (80, limits[1]))
+        few = Resolver(Names(["192.0.2.1"]))
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        many = Resolver(Names(["192.0.2.1"]))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert few.max_threads == 20
+    assert 20 < many.max_threads <= resolve.MAX_THREADS
+
+
+async def test_a_cancelled_lookup_in_time_leaves_nothing_under_way() -> None:
+    names = Names(["192.0.2.1"])
+    names.free.clear()
+    resolver = Resolver(names)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(resolver.look_up_early, "h", 30)
+        await names.were_asked(1)
+        nursery.cancel_scope.cancel()
+    names.free.set()
+    assert repr(resolver) == "<Resolver: 0 names cached, 0 lookups>"
+    assert await resolver("h", 80) == ["192.0.2.1"]

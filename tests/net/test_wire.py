@@ -461,7 +461,7 @@ async def test_without_a_descriptor_or_an_idle_connection_the_fault_says_what_to
             assert isinstance(await fetch(Job(docs.url)), Response)
 
 
-async def test_no_more_than_a_quarter_of_the_descriptors_are_kept_idle() -> None:
+async def test_no_more_than_half_of_the_descriptors_are_kept_idle() -> None:
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     async with raw_server({"/": reply(body=b"a")}) as server:
         resource.setrlimit(resource.RLIMIT_NOFILE, (40, limits[1]))
@@ -470,9 +470,9 @@ async def test_no_more_than_a_quarter_of_the_descriptors_are_kept_idle() -> None
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
         async with wire:
-            for response in [await start(wire, server.url) for _ in range(15)]:
+            for response in [await start(wire, server.url) for _ in range(25)]:
                 await drain(response)
-            assert figures(wire) == WireStatistics(open=10, idle=10, made=15)
+            assert figures(wire) == WireStatistics(open=20, idle=20, made=25)
 
 
 def test_importing_the_fetch_loads_neither_httpcore_nor_the_certificates() -> None:

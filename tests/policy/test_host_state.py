@@ -668,6 +668,7 @@ def test_a_status_that_speaks_of_the_url_is_none(status):
     ("reason", "phase"),
     [
         (Reason.DNS, Phase.RESOLVE),
+        (Reason.NO_SUCH_HOST, Phase.RESOLVE),
         (Reason.CONNECTION_REFUSED, Phase.CONNECT),
         (Reason.UNREACHABLE, Phase.CONNECT),
         (Reason.CONNECT_TIMEOUT, Phase.CONNECT),

@@ -26,7 +26,14 @@ from trio_crawler import (
     Response,
 )
 from trio_crawler.model import Purpose
-from trio_crawler.policy.retry import MAX_DELAY, backoff, delay_after, is_transient, retry_after
+from trio_crawler.policy.retry import (
+    MAX_DELAY,
+    backoff,
+    delay_after,
+    is_transient,
+    retry_after,
+    tries_of_host,
+)
 from trio_crawler.testing import Web, fault, html, redirect
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -84,10 +91,18 @@ def test_a_server_that_began_to_answer_and_did_not_end_is_not_asked_again():
     assert not is_transient(Fault(Reason.TIMEOUT, phase=Phase.READ))
 
 
+def test_a_name_that_does_not_exist_loses_a_host_without_patience_after_two_tries():
+    nameless, unanswered = Fault(Reason.NO_SUCH_HOST), Fault(Reason.DNS)
+    assert [tries_of_host(nameless, tries) for tries in (1, 2, 4)] == [1, 2, 2]
+    for answer in (unanswered, Response(503), Fault(Reason.CONNECTION_REFUSED)):
+        assert [tries_of_host(answer, tries) for tries in (1, 2, 4)] == [1, 2, 4]
+
+
 def test_what_broke_on_the_way_may_pass_and_what_the_server_is_will_not():
     passed = {reason for reason in Reason if is_transient(Fault(reason))}
     connection = {
         Reason.DNS,
+        Reason.NO_SUCH_HOST,
         Reason.CONNECTION_REFUSED,
         Reason.UNREACHABLE,
         Reason.CONNECT_TIMEOUT,
@@ -268,7 +283,7 @@ async def test_the_only_worker_goes_on_at_another_host_while_a_url_waits_for_its
     busy = "http://busy.test/"
     leaves = {f"/{number}": html() for number in range(20)}
     web = Web({"/": html(*leaves), busy: lambda job: next(answers), **leaves}, delay=1)
-    crawler = Crawler([busy, HOME], fetch=web, workers=1)
+    crawler = Crawler([HOME, busy], fetch=web, workers=1)
     ended: dict[str, float] = {}
     async with crawler.outcomes() as outcomes:
         async for outcome in outcomes:

@@ -129,6 +129,12 @@ async def test_a_recording_fetch_has_the_name_of_its_own() -> None:
     assert not hasattr(Warc().recording(Web({})), "user_agent")
 
 
+async def test_an_archive_leaves_the_lookup_of_names_to_the_fetch():
+    async with HttpFetch() as fetch:
+        assert Warc().recording(fetch).lookup == fetch.lookup
+    assert not hasattr(Warc().recording(Web({})), "lookup")
+
+
 def test_a_recording_fetch_has_the_random_numbers_of_the_other() -> None:
     web = Web({})
     assert Warc().recording(web).random is web.random

@@ -41,6 +41,9 @@ _ORDERS = {"breadth": breadth_first, "depth": depth_first, "sitemap": by_sitemap
 _OTHER_FILES = 100
 """File descriptors for everything but connections."""
 
+_FOR_IDLE = 8_000
+"""File descriptors with which the pool keeps the most idle connections: half of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -236,12 +239,15 @@ def _raise_file_limit(workers: int) -> None:
     except ImportError:
         # Windows has no such limit.
         return
-    # A worker may try two addresses at once, and as many connections again may be idle.
-    wanted = 4 * workers + _OTHER_FILES
+    # A worker may try two addresses at once, and needs as many files for the rest.
+    needed = 4 * workers + _OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        # Some systems have a maximum below a hard limit of infinity.
+    # The pool of idle connections takes half of what there is. Some systems have a maximum below
+    # a hard limit of infinity.
+    for wanted in (needed + _FOR_IDLE, needed):
+        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        if soft == resource.RLIM_INFINITY or soft >= limit:
+            return
         with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+            return

@@ -15,6 +15,7 @@ from trio_crawler.engine.canonical import CanonicalFolding
 from trio_crawler.engine.counters import Counters
 from trio_crawler.engine.handler import Handler
 from trio_crawler.engine.links import Links
+from trio_crawler.engine.lookups import lookup_of, start_lookups
 from trio_crawler.engine.outbox import Outbox
 from trio_crawler.engine.pages import PageHandler
 from trio_crawler.engine.robots import ProbeHandler, RobotsHandler
@@ -52,6 +53,10 @@ class Engine:
     def opened_fetch(self) -> AbstractAsyncContextManager[Fetch]:
         """Return a block with the fetch; it closes a fetch that the crawl itself made."""
         return HttpFetch(seeds=self.plan.seeds) if self.fetch is None else nullcontext(self.fetch)
+
+    def start_lookups(self, nursery: trio.Nursery, ask: Fetch) -> None:
+        """Look up the names of the hosts beside the workers, if the fetch can do that."""
+        start_lookups(nursery, ask, self.frontier.hosts)
 
     async def open(self) -> None:
         """Open the frontier, and restore the state that earlier runs left in it."""
@@ -102,6 +107,7 @@ def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any)
     """
     if fetch is not None:
         check_function("fetch", fetch, "an async function of a job, such as HttpFetch()")
+    lookup_of(fetch)
     agent = getattr(fetch, "user_agent", DEFAULT_USER_AGENT)
     if isinstance(politeness, Politeness) and politeness.agent is not None:
         agent = politeness.agent

@@ -40,7 +40,8 @@ async def fetch_once(ask: Fetch, job: Job, turn: Turn | None = None) -> Attempt:
     Raises TypeError, with the name of the fetch and the URL, if the fetch does not return a
     Response or a Fault.
     """
-    if turn is not None:
+    if turn is not None and not turn.taken:
+        turn.taken = True
         return await _in_turn(ask, job, turn)
     job = replace(job, tries=job.tries + 1)
     started = trio.current_time()

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from msgspec.structs import replace
 
 from trio_crawler.frontier.lanes import Lanes
-from trio_crawler.frontier.origin import Host, Origin
+from trio_crawler.frontier.names import Names
+from trio_crawler.frontier.origin import RUN, Host, Origin
 from trio_crawler.frontier.queues import Queue, make_queue
 from trio_crawler.frontier.settlement import (
     Learned,
@@ -30,7 +31,7 @@ from trio_crawler.page.urls import host
 from trio_crawler.policy.host_state import FailureContext, HostLoad, HostState, State
 from trio_crawler.policy.order import breadth_first
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import LEAST_BAD, TRANSIENT, blames_host, is_silent
+from trio_crawler.policy.retry import LEAST_BAD, TRANSIENT, blames_host, is_silent, tries_of_host
 from trio_crawler.policy.robots.store import (
     FRESH,
     PATH,
@@ -53,15 +54,15 @@ class HostHeap:
     """Origins, in the order in which their next jobs start.
 
     Among the origins that may be requested now, the one with the fewest requests in flight comes
-    first, then the one that has waited longest. An origin has at most one valid entry, the one
-    with its ticket. Invalid entries are skipped, and removed before they are half of all. `wakes`
-    is the time at which the next rest ends; because of an invalid entry it may be too early.
+    first, then as `Origin.order` says. An origin has at most one valid entry, the one with its
+    ticket. Invalid entries are skipped, and removed before they are half of all. `wakes` is the
+    time at which the next rest ends; because of an invalid entry it may be too early.
     """
 
     __slots__ = ("_number", "_ready", "_resting", "_stale", "wakes")
 
     def __init__(self) -> None:
-        self._ready: list[tuple[int, int, Origin]] = []
+        self._ready: list[tuple[int, int, int, Origin]] = []
         self._resting: list[tuple[float, int, Origin]] = []
         self._number = 0
         self._stale = 0
@@ -70,16 +71,18 @@ class HostHeap:
     def place(self, origin: Origin, free: float, now: float) -> None:
         """Set the only place of an origin, which may be requested from the time `free` on."""
         if len(self._ready) == 1:
-            _, number, only = self._ready[0]
-            if only is origin and origin.ticket == number and free <= now:
+            *_, number, only = self._ready[0]
+            if only is origin and origin.ticket == abs(number) and free <= now:
                 # Nothing changes: it is the only origin, as in nearly every crawl of one site.
                 return
             # Its requests in flight may have changed while it was the only entry.
-            self._ready[0] = (only.host.load.in_flight, number, only)
+            self._ready[0] = (*only.order(abs(number)), only)
         self.remove(origin)
         self._number = origin.ticket = self._number + 1
         if free <= now:
-            heapq.heappush(self._ready, (origin.host.load.in_flight, self._number, origin))
+            # If it is the only one, its order is set when another comes.
+            order = origin.order(self._number) if self._ready else (0, 0, self._number)
+            heapq.heappush(self._ready, (*order, origin))
         else:
             heapq.heappush(self._resting, (free, self._number, origin))
             self.wakes = self._resting[0][0]
@@ -95,8 +98,8 @@ class HostHeap:
     def pop(self) -> Origin | None:
         """Remove and return the next origin that may be requested now; None if there is none."""
         while self._ready:
-            _, number, origin = heapq.heappop(self._ready)
-            if origin.ticket == number:
+            *_, number, origin = heapq.heappop(self._ready)
+            if origin.ticket == abs(number):
                 origin.ticket = 0
                 return origin
             self._stale -= 1
@@ -115,7 +118,7 @@ class HostHeap:
 
     def _sweep(self) -> None:
         # Each invalid entry is removed once, so this costs no more than pushing.
-        self._ready = [entry for entry in self._ready if entry[1] == entry[2].ticket]
+        self._ready = [entry for entry in self._ready if abs(entry[2]) == entry[3].ticket]
         self._resting = [entry for entry in self._resting if entry[1] == entry[2].ticket]
         heapq.heapify(self._ready)
         heapq.heapify(self._resting)
@@ -126,13 +129,14 @@ class HostHeap:
 class HostScheduler:
     """Choose the next job to start, as early as the state and the robots.txt of its host allow.
 
-    Of the hosts that may be requested now, the one with the fewest requests in flight is next. A
-    host takes less than 1 KiB of memory besides its jobs. `queue` makes the queue for the pages of
-    an origin; the default is a queue in memory in the order of the plan.
+    Of the hosts that may be requested now, the one with the fewest requests in flight is next: see
+    `Origin.order`. A host takes less than 1 KiB of memory besides its jobs. `queue` makes the
+    queue for the pages of an origin; the default is a queue in memory in the order of the plan.
 
     With `turns`, which may be set before the first job, a job of a host with a delay gets one, and
     no other job of the host is chosen until its request has started; `moved` places the host
-    again. Without them the choice counts as the start.
+    again. Without them the choice counts as the start. With `names`, which may be set before the
+    first job, a host waits for the lookup of its name.
     """
 
     def __init__(self, plan: Plan, queue: Callable[[], Queue] | None = None) -> None:
@@ -144,6 +148,7 @@ class HostScheduler:
         self._useful_first = plan.order is breadth_first
         self._novelty = Novelty()
         self.turns: Turns | None = None
+        self.names: Names | None = None
         # Whether the traps compare SHA-1s of bodies: no more is stored of pages of earlier runs.
         self.by_digest = False
         self._origins: dict[str, Origin] = {}
@@ -154,7 +159,7 @@ class HostScheduler:
         self._in_flight = 0
         self.waiting = 0
         # The two hosts that answered last, the older first, with the times of their answers.
-        self._recent: dict[str, float] = {}
+        self._recent: dict[Host, float] = {}
         # The times of the last good answer of any host, and of the last fault of a host that had
         # answered before.
         self._last_good = self._last_loss = -math.inf
@@ -232,8 +237,8 @@ class HostScheduler:
             self.turns.end(job)
         state.finish(now + asked)
         self._in_flight -= 1
-        self._recent.pop(origin.host.name, None)
-        self._recent[origin.host.name] = now
+        self._recent.pop(origin.host, None)
+        self._recent[origin.host] = now
         if len(self._recent) > 2:
             del self._recent[next(iter(self._recent))]
         # The answers for a robots.txt and for a probe are judged in `learn`.
@@ -396,7 +401,7 @@ class HostScheduler:
         politeness = self._plan.politeness
         _, _, authority = name.partition("://")
         other = self.host(authority)
-        host = Host(authority, HostLoad(politeness)) if other is None else other.host
+        host = Host(name, HostLoad(politeness)) if other is None else other.host
         origin = Origin(name, host, self._make_queue(), HostState(politeness, host.load))
         if other is not None:
             origin.other_scheme, other.other_scheme = other, origin
@@ -414,8 +419,11 @@ class HostScheduler:
         """Place an origin in the heap if it has a job that may start, else remove it."""
         simple = not (origin.awaited or origin.hops or origin.sitemaps or origin.retries)
         has_job = origin.pages > 0 if simple else origin.first is not None
+        unnamed = has_job and now >= origin.host.named
         if has_job and origin.given_up:
             self.heap.place(origin, -math.inf, now)
+        elif unnamed and self.names is not None and self.names.awaits(origin, now):
+            self.heap.remove(origin)
         elif has_job and origin.state.has_room:
             self.heap.place(origin, origin.state.free, now)
         elif origin.ticket:
@@ -432,7 +440,7 @@ class HostScheduler:
         """Whether this host has all requests in flight, and another host answered recently."""
         if not 0 < self._in_flight == host.load.in_flight:
             return False
-        other = next((name for name in reversed(self._recent) if name != host.name), None)
+        other = next((each for each in reversed(self._recent) if each is not host), None)
         return other is not None and now - self._recent[other] < _RECENTLY
 
     def _take(self, origin: Origin, now: float) -> Job:
@@ -441,6 +449,7 @@ class HostScheduler:
         first = origin.queue if simple else origin.first
         assert first is not None, "an origin without jobs has no ticket"  # noqa: S101 - for mypy
         state, robots, blocked = origin.state, origin.robots, origin.given_up
+        origin.run = origin.run % RUN + 1
         job: Job | None = None
         fresh = not self._obey or (robots is not None and now - robots.since <= FRESH)
         if not (blocked or (fresh and state.state is State.WELL)):
@@ -478,7 +487,8 @@ class HostScheduler:
 
     def _judge_bad(self, origin: Origin, answer: Answer, seconds: float, now: float) -> None:
         context = self._context(origin, answer, now)
-        origin.state.page_bad(now - seconds, now, self._tries, context)
+        tries = tries_of_host(answer, self._tries)
+        origin.state.page_bad(now - seconds, now, tries, context)
         self._give_up_if_lost(origin, answer, Reason.HOST_GIVEN_UP)
 
     def _miss(self, origin: Origin, answer: Answer, now: float, *, probe: bool = False) -> None:
@@ -494,7 +504,7 @@ class HostScheduler:
             return self._tries + _EXTRA_ROBOTS_TRIES
         if answer.reason is Reason.TIMEOUT:
             return min(self._tries, 2)
-        return self._tries if answer.reason in TRANSIENT else 1
+        return tries_of_host(answer, self._tries) if answer.reason in TRANSIENT else 1
 
     def _context(self, origin: Origin, answer: Answer, now: float) -> FailureContext:
         if origin.state.answered and isinstance(answer, Fault):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from trio_crawler.frontier.queues import FifoQueue, Queue
@@ -16,6 +17,19 @@ from trio_crawler.policy.robots.store import MAX_REDIRECTS, PATH, KnownRules
 _RETRY_TURN, _MANY = 10, 1_000
 # Where one request at a time is allowed and URLs hang, one of so many first tries is not hurried.
 _PATIENT_TURN = 4
+
+RUN = 8
+"""Turns in a row that a host gets while others with nothing in flight wait.
+
+▶ Requests on a connection, 3,000 hosts that give each other away, 200 workers, a pool of 512: with
+one turn at a time 7.8, with runs of 6 15.1, of 8 15.7, of 12 16.2.
+"""
+
+# One object for all hosts: each other one would take 24 bytes.
+_NEVER = -math.inf
+# The placements after which an entry of the heap comes before each later one, so that no host
+# starves, however many new ones are found. ▶ A crawl of 80,000 URLs makes three of these.
+_AGE = 1 << 16
 
 
 class Retries(FifoQueue):
@@ -76,17 +90,25 @@ class Sitemaps(FifoQueue):
 class Host:
     """One host, by http and https together.
 
-    `name` is the host with its port. `load` is its requests in flight and their limit. `pace` is
-    its turns, None as long as there are none. `HostStatistics` documents the other counts.
+    `load` is its requests in flight and their limit. `pace` is its turns, None as long as there
+    are none. `named` is the time until which the last lookup of its name holds. `HostStatistics`
+    documents the other counts.
     """
 
-    __slots__ = ("bytes", "failed", "load", "name", "pace", "pages")
+    __slots__ = ("_origin", "bytes", "failed", "load", "named", "pace", "pages")
 
-    def __init__(self, name: str, load: HostLoad) -> None:
-        self.name = name
+    def __init__(self, origin: str, load: HostLoad) -> None:
+        # Another string would take 60 bytes.
+        self._origin = origin
         self.load = load
+        self.named = _NEVER
         self.pace: Pace | None = None
         self.pages = self.failed = self.bytes = 0
+
+    @property
+    def name(self) -> str:
+        """The host with its port."""
+        return self._origin.rpartition("/")[2]
 
 
 class Origin:
@@ -103,6 +125,7 @@ class Origin:
         "queue",
         "retries",
         "robots",
+        "run",
         "sitemap_was_last",
         "sitemaps",
         "state",
@@ -129,6 +152,8 @@ class Origin:
         # The purpose of the robots.txt or probe in flight; until its answer no other job starts.
         self.awaited: Purpose | None = None
         self.given_up: Reason | Fault | None = None
+        # The turns of the run so far, 0 if the origin was never asked.
+        self.run = 0
         # The number of the only valid entry in the heap, 0 for none.
         self.ticket = 0
 
@@ -139,6 +164,21 @@ class Origin:
     @property
     def _others(self) -> tuple[FifoQueue | None, ...]:
         return self.sitemaps, self.retries, self.hops
+
+    def order(self, number: int) -> tuple[int, int, int]:
+        """Return the place of the entry with this number among the origins that may be requested.
+
+        Fewest in flight first. Of those with none, an origin that was never asked comes first,
+        then those in a run, the one that was placed last first, since its connection is the
+        likeliest to be open. Of the others the one that has waited longest comes first. The
+        absolute value of the last item is `number`.
+        """
+        in_flight, age = self.host.load.in_flight, number // _AGE
+        if not self.run:
+            return in_flight, age - 2, number
+        if in_flight or self.run >= RUN or self.state.state is not State.WELL:
+            return in_flight, age, number
+        return in_flight, age - 1, -number
 
     @property
     def scheme(self) -> str:

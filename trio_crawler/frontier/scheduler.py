@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from trio_crawler.arguments import check_callable, check_function, check_kind
 from trio_crawler.frontier.host_scheduler import HostScheduler
 from trio_crawler.frontier.level_gate import LevelGate
+from trio_crawler.frontier.names import Names
 from trio_crawler.frontier.origin import Origin
 from trio_crawler.frontier.queues import Queue, make_queue
 from trio_crawler.frontier.settlement import Settlement
@@ -148,6 +149,7 @@ class Hosts:
         turns = Turns(self._moved, hurried=limits.max_tries > 1)
         self._scheduler.turns, self.turns = turns, turns.out
         self.traps = self._scheduler.traps
+        self._names: Names | None = None
         self._gate: LevelGate | None = None
         if min(limits.max_depth, limits.max_pages) < math.inf:
             self._gate = LevelGate(plan, queue or (lambda: make_queue(plan.order)))
@@ -168,6 +170,20 @@ class Hosts:
 
     def __repr__(self) -> str:
         return f"<Hosts: {self.ready} jobs ready, {self.held} held, {self.delayed} delayed>"
+
+    def await_names(self) -> trio.MemoryReceiveChannel[str]:
+        """Let hosts wait for the lookup of their names; return a channel of URLs to look up.
+
+        Call `named` after each lookup. Call this before the first job is admitted: jobs that were
+        admitted before do not wait.
+        """
+        self._names = self._scheduler.names = Names(self._moved)
+        return self._names.urls
+
+    def named(self, url: str, seconds: float) -> None:
+        """Record that the host of a URL from that channel was looked up: this holds so long."""
+        if self._names is not None:
+            self._names.found(self._scheduler.origin(url), trio.current_time(), seconds)
 
     @property
     def ready(self) -> int:
@@ -274,6 +290,8 @@ class Hosts:
         answer, asked = attempt.answer, 0.0
         if isinstance(answer, Response) and answer.status >= LEAST_BAD and blames_host(answer):
             asked = retry_after(answer.headers, datetime.now(UTC)) or 0.0
+        if self._names is not None:
+            self._names.answered(self._scheduler.origin(attempt.job.url), answer)
         self._scheduler.answered(attempt, trio.current_time(), asked=asked)
         if self._scheduler.waiting:
             self.jobs.hand_out()

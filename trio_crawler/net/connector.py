@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import ssl
 from collections.abc import Sequence
 from contextlib import suppress
+
+import trio
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.connection import Connection, Origin
@@ -55,6 +58,13 @@ class Connector:
         except OSError as error:
             fault = socket_fault(error, progress)
             raise FetchError(fault.reason, fault.detail, fault.phase) from error
+
+    async def look_up_early(self, origin: Origin, within: float) -> float:
+        """Look up the host of an origin, unless a proxy does; see `Resolver.look_up_early`."""
+        if self.proxies is not None and self.proxies(origin) is not None:
+            await trio.lowlevel.checkpoint()
+            return math.inf
+        return await self.dial.look_up_early(origin[1], within)
 
     def connection(self, origin: Origin, stream: Stream) -> Connection:
         """Return a connection for HTTP/1.1 over a stream to an origin."""
@@ -133,6 +143,8 @@ def _nameless(proxy: Proxy, error: FetchError) -> FetchError:
     """Return the error for a proxy whose name cannot be looked up."""
     if isinstance(error.__cause__, OSError):
         fault = name_fault(error.__cause__, proxy.label)
-        return FetchError(fault.reason, fault.detail, Phase.RESOLVE)
+        # It is the proxy that is not known, not the host of the URL.
+        reason = Reason.DNS if fault.reason is Reason.NO_SUCH_HOST else fault.reason
+        return FetchError(reason, fault.detail, Phase.RESOLVE)
     detail = f"{proxy.label} cannot be used: {error.fault.detail}"
     return FetchError(Reason.DNS, detail, Phase.RESOLVE)

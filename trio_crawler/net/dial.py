@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
@@ -97,6 +98,16 @@ class Dialer:
         found = await self._resolve(host, port)
         progress.phase = Phase.CONNECT
         return _interleaved(self._allowed(host, port, found))[:MAX_ADDRESSES]
+
+    async def look_up_early(self, host: str, within: float) -> float:
+        """Look up a host before it is connected to, as `Resolver.look_up_early`.
+
+        Returns math.inf if the addresses come from another function.
+        """
+        if isinstance(self._resolve, Resolver):
+            return await self._resolve.look_up_early(host, within)
+        await trio.lowlevel.checkpoint()
+        return math.inf
 
     def check_literal(self, host: str, port: int) -> None:
         """Raise FetchError(BLOCKED_ADDRESS) for a host that is an address and is blocked.

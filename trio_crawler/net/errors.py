@@ -42,7 +42,7 @@ _CONNECTING = {
     **dict.fromkeys(_numbers(errno, "ETIMEDOUT"), Reason.CONNECT_TIMEOUT),
     **dict.fromkeys((*_UNREACHABLE, *_PROHIBITED), Reason.UNREACHABLE),
 }
-_NO_SUCH_NAME = _numbers(socket, "EAI_NONAME", "EAI_NODATA", "EAI_FAIL")
+_NO_SUCH_NAME = _numbers(socket, "EAI_NONAME", "EAI_NODATA")
 _EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
 _SELF_SIGNED = 18  # X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT
 # The sentences for X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN,
@@ -126,7 +126,7 @@ def name_fault(error: OSError, server: str) -> Fault:
         if error.errno in _NO_SOCKETS:
             return Fault(Reason.NO_SOCKETS, OUT_OF_SOCKETS)
     elif error.errno in _NO_SUCH_NAME:
-        return Fault(Reason.DNS, f"the name of {server} is not known")
+        return Fault(Reason.NO_SUCH_HOST, f"the name of {server} is not known")
     why = error.strerror or (os.strerror(error.errno) if error.errno else "unknown error")
     return Fault(Reason.DNS, f"the name of {server} cannot be looked up: {one_line(why)}")
 

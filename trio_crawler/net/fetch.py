@@ -5,15 +5,19 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterable
 from importlib.util import find_spec
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx
+import trio
 
 from trio_crawler.arguments import ArgumentError, check_flag
+from trio_crawler.in_trio import check_in_trio
 from trio_crawler.net.client_cert import ClientCert
 from trio_crawler.net.connection import DEFAULT_PORTS, Connection, Origin
-from trio_crawler.net.fetcher import TIMEOUT, Fetcher, Network
+from trio_crawler.net.errors import FetchError
+from trio_crawler.net.fetcher import TIMEOUT, Fetcher
 from trio_crawler.net.head import Fields, Head
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import (
@@ -88,6 +92,9 @@ class HttpFetch(Fetcher):
 
     With `http2` an https server is requested by HTTP/2 if it supports that.
 
+    At most `max_idle` idle connections are kept (default: 4,000, or half of the file descriptors
+    that the process may have; by HTTP/2 100). They are not reused after 30 seconds.
+
     `proxy` is the URL of a proxy for all requests, http, https, socks5 or socks5h, with or without
     a user and a password: `http://USER:PASSWORD@HOST:PORT`. `trust_env` uses the proxies of
     HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY instead, with networks (`127.0.0.0/8`), `*` and
@@ -121,6 +128,7 @@ class HttpFetch(Fetcher):
         cacert: str | Path | None = None,
         client_cert: ClientCert | None = None,
         http2: bool = False,
+        max_idle: int | None = None,
         proxy: str | httpx.URL | None = None,
         trust_env: bool = False,
     ) -> None:
@@ -134,12 +142,14 @@ class HttpFetch(Fetcher):
             allow_private=allow_private,
             public_only=public_only,
             security=security,
+            max_idle=max_idle,
             proxy=proxy,
             trust_env=trust_env,
         )
         check_flag("http2", http2)
+        self._adapter = _network(requests, wire, max_idle, http2=http2)
         super().__init__(
-            _network(requests, wire, http2),
+            self._adapter,
             user_agent=DEFAULT_USER_AGENT if user_agent is None else user_agent,
             cookies=cookies,
             cookies_for=requests.cookies_for,
@@ -149,8 +159,21 @@ class HttpFetch(Fetcher):
             bodies=bodies,
         )
 
+    async def lookup(self, url: str) -> float:
+        """Look up the name of a URL's host, so that a fetch of this host need not wait for that.
 
-def _network(requests: Requests, wire: Wire, http2: bool) -> Network:
+        Returns the seconds for which a fetch waits for no lookup: math.inf for a host that is an
+        address, or that a proxy looks up. A lookup that fails, or takes longer than `timeout`, is
+        no exception: in these seconds it is the fault of each fetch.
+
+        Raises RuntimeError after `aclose`, and under asyncio.
+        """
+        check_in_trio("HttpFetch")
+        self._check_open()
+        return await self._adapter.look_up_early(url, self._timeout)
+
+
+def _network(requests: Requests, wire: Wire, max_idle: int | None, *, http2: bool) -> WireAdapter:
     if not http2:
         return WireAdapter(requests, wire)
     if find_spec("h2") is None:
@@ -159,7 +182,8 @@ def _network(requests: Requests, wire: Wire, http2: bool) -> Network:
     # Imported late, since h2 takes 60 ms.
     from trio_crawler.net.http2.wire import Http2Wire
 
-    return WireAdapter(requests, Http2Wire(wire))
+    by_http2 = Http2Wire(wire) if max_idle is None else Http2Wire(wire, max_idle=max_idle)
+    return WireAdapter(requests, by_http2)
 
 
 class _Site(NamedTuple):
@@ -197,6 +221,16 @@ class WireAdapter:
     async def release(self, source: Any) -> None:
         """Keep the connection if its body was read, else close it."""
         self.wire.release(source)
+
+    async def look_up_early(self, url: str, within: float) -> float:
+        """Look up the host of a URL; see `Resolver.look_up_early`."""
+        try:
+            origin = origin_of(Target.of(url))
+        except FetchError:
+            # The fetch returns the fault, and looks nothing up.
+            await trio.lowlevel.checkpoint()
+            return inf
+        return await self.wire.look_up_early(origin, within)
 
     def statistics(self) -> WireStatistics:
         """Return the counts of the connections and bytes of the wire."""

@@ -169,8 +169,7 @@ class Fetcher:
         Raises RuntimeError after `aclose`, and under asyncio. Any other exception is a bug, in
         this package or in the caller's client or transport.
         """
-        if self._closed:
-            raise RuntimeError(f"this {type(self).__name__} is closed: make another one")
+        self._check_open()
         check_kind("job", job, Job, "a Job")
         progress = Progress("")
         try:
@@ -189,6 +188,10 @@ class Fetcher:
         limit = f"the limit of {self._timeout:g} seconds"
         reason = _UNREACHED.get(progress.phase, Reason.TIMEOUT)
         return Fault(reason, f"{limit} was over while {progress}", progress.phase)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError(f"this {type(self).__name__} is closed: make another one")
 
     async def _fetch(self, job: Job, progress: Progress) -> Response | Fault:
         self._requests += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from random import Random
 from typing import NamedTuple
 
@@ -118,6 +118,12 @@ class RecordingFetch:
         """Whether the other fetch sends credentials. Raises AttributeError if it does not say."""
         sends: bool = self._fetch.sends_credentials  # type: ignore[attr-defined]
         return sends
+
+    @property
+    def lookup(self) -> Callable[[str], Awaitable[float]]:
+        """The function of the other fetch. Raises AttributeError if it has none."""
+        function: Callable[[str], Awaitable[float]] = self._fetch.lookup  # type: ignore[attr-defined]
+        return function
 
     async def __call__(self, job: Job) -> Response | Fault:
         """Fetch one URL, and record the answer."""

@@ -35,7 +35,7 @@ class Pace:
     @property
     def opens(self) -> float:
         """The time from which on the next turn may be taken."""
-        begins = self.load.last + self.load.delay
+        begins = max(self.load.last + self.load.delay, self.load.held)
         return begins if self.holder is None else max(begins, self._until)
 
     def hold(self, turn: Turn, seconds: float) -> None:
@@ -77,13 +77,15 @@ class Turn:
 
     Without a `pace` the host has no delay, or none that is known: then no method waits, and only
     the time of the start is recorded. `hurry` is the number of seconds after which the job is set
-    aside unless its response has begun.
+    aside unless its response has begun. `taken` is whether a worker has the turn: another job may
+    have the same URL, a robots.txt that another host leads to.
     """
 
-    __slots__ = ("_hold", "_load", "_pace", "_unwritten", "hurry", "scope")
+    __slots__ = ("_hold", "_load", "_pace", "_unwritten", "hurry", "scope", "taken")
 
     def __init__(self, load: HostLoad, pace: Pace | None, hurry: float = math.inf) -> None:
         self.hurry = hurry
+        self.taken = False
         self.scope = trio.CancelScope()
         self._load = load
         self._pace = pace
@@ -95,7 +97,11 @@ class Turn:
     @property
     def is_held(self) -> bool:
         """Whether the request may start at this moment."""
-        return self._pace is None or self._pace.holder is self
+        pace = self._pace
+        if pace is None:
+            return True
+        # Another answer may have brought a Retry-After since this request got its turn.
+        return pace.holder is self and pace.load.held <= trio.current_time()
 
     async def wait(self) -> None:
         """Wait until the request may start; a checkpoint only if it must wait."""
@@ -103,6 +109,8 @@ class Turn:
             return
         left = self.scope.deadline - trio.current_time()
         self.scope.deadline = math.inf
+        if self._pace.holder is self:
+            self._pace.holder = None
         await self._pace.wait()
         self._pace.hold(self, self._hold)
         self.scope.deadline = trio.current_time() + left

@@ -13,6 +13,7 @@ from trio_crawler.policy.http_dates import parse_http_date
 TRANSIENT = frozenset(
     {
         Reason.DNS,
+        Reason.NO_SUCH_HOST,
         Reason.CONNECTION_REFUSED,
         Reason.UNREACHABLE,
         Reason.NO_SOCKETS,
@@ -35,6 +36,9 @@ FIRST_DELAY = 0.5
 MAX_DELAY = 300.0
 """The most seconds that a URL waits for its next try, also if the server asks for more."""
 
+# Failures in a row after which a host that never answered is given up if its name does not exist:
+# that is an answer of the name server, but one that may be wrong while a network comes up.
+_NAMELESS_TRIES = 2
 # Faults that may be due to the host, and not only to the URL.
 _HOST_FAULTS = (TRANSIENT - {Reason.INCOMPLETE, Reason.NO_SOCKETS}) | {Reason.TIMEOUT}
 # Statuses of 500 and more that are due to the request.
@@ -66,6 +70,16 @@ def blames_host(answer: Answer) -> bool:
     if isinstance(answer, Fault):
         return answer.reason in _HOST_FAULTS and answer.phase is not Phase.READ
     return answer.status >= LEAST_BAD and _blames_host(answer.status)
+
+
+def tries_of_host(answer: Answer, tries: int) -> int:
+    """Return the failures in a row, the last one `answer`, that lose a host without patience.
+
+    That is `tries` as a rule, and two if the name of the host does not exist. A host that answered
+    before has patience, since a name server may deny a name in an outage.
+    """
+    nameless = isinstance(answer, Fault) and answer.reason is Reason.NO_SUCH_HOST
+    return min(tries, _NAMELESS_TRIES) if nameless else tries
 
 
 def is_silent(answer: Answer) -> bool:
