@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
+from trio_crawler.frontier.failures import Failures
 from trio_crawler.frontier.origin import Host, Origin
 from trio_crawler.frontier.queues import Queue, make_queue
 from trio_crawler.frontier.settlement import (
@@ -24,11 +25,11 @@ from trio_crawler.frontier.settlement import (
     SitemapRead,
 )
 from trio_crawler.frontier.turns import Turns
-from trio_crawler.model import Answer, Attempt, Fault, Job, Purpose, Reason, Response
+from trio_crawler.model import Attempt, Fault, Job, Purpose, Reason, Response
 from trio_crawler.page.urls import host
-from trio_crawler.policy.host_state import FailureContext, HostLoad, HostState, State
+from trio_crawler.policy.host_state import HostLoad, HostState, State
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import LEAST_BAD, TRANSIENT, blames_host, is_silent
+from trio_crawler.policy.retry import LEAST_BAD, blames_host
 from trio_crawler.policy.robots.store import (
     FRESH,
     PATH,
@@ -38,8 +39,6 @@ from trio_crawler.policy.robots.store import (
 )
 from trio_crawler.policy.traps.watch import HostTraps
 
-# More tries for a robots.txt with 429 or 5xx: its server is there, and may recover.
-_EXTRA_ROBOTS_TRIES = 2
 # Seconds for which a host counts as having answered recently.
 _RECENTLY = 10.0
 # Invalid entries of a heap that need not be removed.
@@ -135,7 +134,6 @@ class HostScheduler:
     def __init__(self, plan: Plan, queue: Callable[[], Queue] | None = None) -> None:
         self._plan = plan
         self._obey = plan.politeness.robots
-        self._tries = plan.limits.max_tries
         self._make_queue = queue or (lambda: make_queue(plan.order))
         self.turns: Turns | None = None
         # Whether the traps compare SHA-1s of bodies: no more is stored of pages of earlier runs.
@@ -149,9 +147,7 @@ class HostScheduler:
         self.waiting = 0
         # The two hosts that answered last, the older first, with the times of their answers.
         self._recent: dict[str, float] = {}
-        # The times of the last good answer of any host, and of the last fault of a host that had
-        # answered before.
-        self._last_good = self._last_loss = -math.inf
+        self._failures = Failures(plan)
         # Origins that wait to fetch a sitemap: one is fetched at a time, since it takes 50 MiB.
         self._parked: deque[Origin] = deque()
         self._sitemap_in_flight = False
@@ -235,10 +231,10 @@ class HostScheduler:
         if page or job.purpose is Purpose.SITEMAP:
             bad = isinstance(answer, Fault) or answer.status >= LEAST_BAD
             if bad and blames_host(answer):
-                self._judge_bad(origin, answer, attempt.seconds, now)
+                self._failures.page(origin, answer, attempt.seconds, now)
             elif isinstance(answer, Response):
                 state.page_ok(attempt.seconds, now)
-                self._last_good = now
+                self._failures.last_good = now
                 # Not a robots.txt: a proxy may answer it from its cache while the server is down.
                 if page and not job.url.endswith(PATH):
                     state.good = job.url
@@ -257,22 +253,22 @@ class HostScheduler:
         origin.awaited = None
         match learned:
             case RobotsMissing(answer=answer):
-                self._miss(origin, answer, now)
+                self._failures.miss(origin, answer, now)
             case ProbeAnswered(answer=answer) if blames_host(answer):
-                self._miss(origin, answer, now, probe=True)
+                self._failures.miss(origin, answer, now, probe=True)
             case ProbeAnswered():
                 origin.state.probe_ok()
-                self._last_good = now
+                self._failures.last_good = now
             case RobotsRules(rules=rules, validator=validator):
                 self.store_rules(origin, KnownRules(rules, now, validator))
                 origin.state.robots_ok()
-                self._last_good = now
+                self._failures.last_good = now
             case RobotsRenewed(seconds=seconds):
                 # None if the rules were dropped meanwhile, to save memory.
                 if origin.robots is not None:
                     origin.robots = origin.robots.renewed(now, seconds)
                 origin.state.robots_ok()
-                self._last_good = now
+                self._failures.last_good = now
         self._place_both(origin, now)
 
     def moved(self, origin: Origin, now: float) -> None:
@@ -449,40 +445,3 @@ class HostScheduler:
                 self.turns.give(origin, job)
         self._place_both(origin, now)
         return job
-
-    def _judge_bad(self, origin: Origin, answer: Answer, seconds: float, now: float) -> None:
-        context = self._context(origin, answer, now)
-        origin.state.page_bad(now - seconds, now, self._tries, context)
-        self._give_up_if_lost(origin, answer, Reason.HOST_GIVEN_UP)
-
-    def _miss(self, origin: Origin, answer: Answer, now: float, *, probe: bool = False) -> None:
-        """Record a robots.txt or a probe that failed."""
-        state = origin.state
-        reason = Reason.HOST_GIVEN_UP if state.answered else Reason.ROBOTS_UNAVAILABLE
-        record = state.probe_bad if probe else state.robots_bad
-        record(now, self._robots_tries(answer), self._context(origin, answer, now))
-        self._give_up_if_lost(origin, answer, reason)
-
-    def _robots_tries(self, answer: Answer) -> int:
-        if isinstance(answer, Response):
-            return self._tries + _EXTRA_ROBOTS_TRIES
-        if answer.reason is Reason.TIMEOUT:
-            return min(self._tries, 2)
-        return self._tries if answer.reason in TRANSIENT else 1
-
-    def _context(self, origin: Origin, answer: Answer, now: float) -> FailureContext:
-        if origin.state.answered and isinstance(answer, Fault):
-            self._last_loss = now
-        jitter = self._plan.chance(origin.name, origin.state.failures)
-        # If a host that answered before has failed since the last good answer of any host, our own
-        # network may be down.
-        network_down = self._last_loss > self._last_good
-        return FailureContext(jitter, network_down, is_silent(answer))
-
-    def _give_up_if_lost(self, origin: Origin, answer: Answer, reason: Reason) -> None:
-        if origin.state.state is State.GIVEN_UP and origin.given_up is None:
-            if isinstance(answer, Fault) and not origin.state.answered:
-                # The host never answered, so this fault becomes the outcome of all its URLs.
-                origin.given_up = answer
-            else:
-                origin.given_up = reason

@@ -1,0 +1,67 @@
+"""The judging of failures: whether the URL failed, its host, or the network of the crawler."""
+
+from __future__ import annotations
+
+import math
+
+from trio_crawler.frontier.origin import Origin
+from trio_crawler.model import Answer, Fault, Reason, Response
+from trio_crawler.policy.host_state import FailureContext, State
+from trio_crawler.policy.plan import Plan
+from trio_crawler.policy.retry import TRANSIENT, is_silent
+
+# More tries for a robots.txt with 429 or 5xx: its server is there, and may recover.
+_EXTRA_ROBOTS_TRIES = 2
+
+
+class Failures:
+    """Judge the answers that may mean that a host is in trouble.
+
+    `last_good` is the time of the last good answer of any host.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._tries = plan.limits.max_tries
+        self.last_good = -math.inf
+        # The time of the last fault of a host that had answered before.
+        self._last_loss = -math.inf
+
+    def page(self, origin: Origin, answer: Answer, seconds: float, now: float) -> None:
+        """Record a page or a sitemap that failed, after so many seconds."""
+        context = self._context(origin, answer, now)
+        origin.state.page_bad(now - seconds, now, self._tries, context)
+        _give_up_if_lost(origin, answer, Reason.HOST_GIVEN_UP)
+
+    def miss(self, origin: Origin, answer: Answer, now: float, *, probe: bool = False) -> None:
+        """Record a robots.txt or a probe that failed."""
+        state = origin.state
+        reason = Reason.HOST_GIVEN_UP if state.answered else Reason.ROBOTS_UNAVAILABLE
+        record = state.probe_bad if probe else state.robots_bad
+        record(now, self._robots_tries(answer), self._context(origin, answer, now))
+        _give_up_if_lost(origin, answer, reason)
+
+    def _robots_tries(self, answer: Answer) -> int:
+        if isinstance(answer, Response):
+            return self._tries + _EXTRA_ROBOTS_TRIES
+        if answer.reason is Reason.TIMEOUT:
+            return min(self._tries, 2)
+        return self._tries if answer.reason in TRANSIENT else 1
+
+    def _context(self, origin: Origin, answer: Answer, now: float) -> FailureContext:
+        if origin.state.answered and isinstance(answer, Fault):
+            self._last_loss = now
+        jitter = self._plan.chance(origin.name, origin.state.failures)
+        # If a host that answered before has failed since the last good answer of any host, our own
+        # network may be down.
+        network_down = self._last_loss > self.last_good
+        return FailureContext(jitter, network_down, is_silent(answer))
+
+
+def _give_up_if_lost(origin: Origin, answer: Answer, reason: Reason) -> None:
+    if origin.state.state is State.GIVEN_UP and origin.given_up is None:
+        if isinstance(answer, Fault) and not origin.state.answered:
+            # The host never answered, so this fault becomes the outcome of all its URLs.
+            origin.given_up = answer
+        else:
+            origin.given_up = reason
