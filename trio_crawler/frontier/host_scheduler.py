@@ -9,11 +9,13 @@ import heapq
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 from msgspec.structs import replace
 
 from trio_crawler.frontier.failures import Failures
-from trio_crawler.frontier.origin import Host, Origin
+from trio_crawler.frontier.origin import Host, Origin, Share
+from trio_crawler.frontier.origins import Origins
 from trio_crawler.frontier.queues import Queue, make_queue
 from trio_crawler.frontier.settlement import (
     Learned,
@@ -24,10 +26,10 @@ from trio_crawler.frontier.settlement import (
     RobotsRules,
     SitemapRead,
 )
+from trio_crawler.frontier.traps_by_host import TrapsByHost
 from trio_crawler.frontier.turns import Turns
 from trio_crawler.model import Attempt, Fault, Job, Purpose, Reason, Response
-from trio_crawler.page.urls import host
-from trio_crawler.policy.host_state import HostLoad, HostState, State
+from trio_crawler.policy.host_state import State
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import LEAST_BAD, blames_host
 from trio_crawler.policy.robots.store import (
@@ -37,66 +39,128 @@ from trio_crawler.policy.robots.store import (
     LongFiles,
     is_self_named,
 )
-from trio_crawler.policy.traps.watch import HostTraps
 
 # Seconds for which a host counts as having answered recently.
 _RECENTLY = 10.0
-# Invalid entries of a heap that need not be removed.
+# Invalid entries of the heaps that need not be removed.
 _FEW_STALE = 64
+# A host needs long if its waiting pages take more seconds than this without a pause, or if it
+# wants such a delay. Each page counts for a tenth of a second or more: those of a quick host soon
+# lead to many others.
+_LONG, _LONG_DELAY = 8.0, 1.0
+_LEAST_PAGE = 0.1
+# A host in trouble comes after new ones, also after so many of those that were placed later.
+_HANDICAP = 1_000
+_LAST = 1_000
+# Seconds after which a host that has not answered its first request is doubtful.
+_GRACE = 1.0
 
 
 class HostHeap:
     """Origins, in the order in which their next jobs start.
 
-    Among the origins that may be requested now, the one with the fewest requests in flight comes
-    first, then the one that has waited longest. An origin has at most one valid entry, the one
-    with its ticket. Invalid entries are skipped, and removed before they are half of all. `wakes`
-    is the time at which the next rest ends; because of an invalid entry it may be too early.
+    Of the origins that may be requested now and are well, the one with the fewest requests in
+    flight comes first, then the one that has waited longest. Three quarters of the `workers` first
+    serve those that need long, the longest before the others: a large host that takes its turns
+    like a small one ends long after it. Doubtful origins, which are in trouble or do not answer
+    their first request, hold at most a quarter of the workers, or one, while others may be
+    requested. With those that are requested for the first time they hold at most half.
+
+    An origin has at most one valid place, the one with its ticket. Invalid entries are skipped,
+    and removed before they are half of all. `held` is the number of requests in flight by `Share`,
+    `hosts` the number of origins. `wakes` is the time at which the next rest ends; because of an
+    invalid entry it may be too early.
     """
 
-    __slots__ = ("_number", "_ready", "_resting", "_stale", "wakes")
+    __slots__ = (
+        "_doubtful",
+        "_live",
+        "_long",
+        "_number",
+        "_ready",
+        "_resting",
+        "_workers",
+        "held",
+        "hosts",
+        "wakes",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, workers: int = 10) -> None:
+        self._workers = workers
+        # Those that need long have a second entry, in `_long`.
         self._ready: list[tuple[int, int, Origin]] = []
+        self._long: list[tuple[int, int, Origin]] = []
+        self._doubtful: list[tuple[int, int, Origin]] = []
         self._resting: list[tuple[float, int, Origin]] = []
         self._number = 0
-        self._stale = 0
+        self._live = 0
+        self.held, self.hosts = [0] * len(Share), [0] * len(Share)
         self.wakes = math.inf
 
     def place(self, origin: Origin, free: float, now: float) -> None:
         """Set the only place of an origin, which may be requested from the time `free` on."""
+        share = origin.share
         if len(self._ready) == 1:
             _, number, only = self._ready[0]
-            if only is origin and origin.ticket == number and free <= now:
+            if only is origin and origin.ticket == number and free <= now and share < Share.LONG:
                 # Nothing changes: it is the only origin, as in nearly every crawl of one site.
                 return
             # Its requests in flight may have changed while it was the only entry.
             self._ready[0] = (only.host.load.in_flight, number, only)
-        self.remove(origin)
-        self._number = origin.ticket = self._number + 1
-        if free <= now:
-            heapq.heappush(self._ready, (origin.host.load.in_flight, self._number, origin))
-        else:
-            heapq.heappush(self._resting, (free, self._number, origin))
+        self._live += not origin.ticket
+        number = self._number = origin.ticket = self._number + 1
+        load, well = origin.host.load, origin.state.state is State.WELL
+        if free > now:
+            heapq.heappush(self._resting, (free, number, origin))
             self.wakes = self._resting[0][0]
-        if self._stale > _FEW_STALE + (len(self._ready) + len(self._resting)) // 2:
+        elif share >= Share.NEW and not (well and load.in_flight):
+            heapq.heappush(self._doubtful, (number + _HANDICAP * (not well), number, origin))
+        else:
+            # A host that has not answered its first request gets a second one after all others.
+            key = load.in_flight + _LAST * (share >= Share.NEW)
+            heapq.heappush(self._ready, (key, number, origin))
+            if share is Share.LONG:
+                # In steps of powers of two, within which hosts take turns.
+                length = origin.pages * max(load.delay, load.latency / load.limit, _LEAST_PAGE)
+                heapq.heappush(self._long, (-math.frexp(length)[1], number, origin))
+        entries = len(self._ready) + len(self._long) + len(self._doubtful) + len(self._resting)
+        if entries > _FEW_STALE + 3 * self._live:
             self._sweep()
+
+    def move(self, origin: Origin, share: Share) -> None:
+        """Let another share of the workers serve an origin, from its next place on."""
+        in_flight = origin.state.in_flight
+        self.held[origin.share] -= in_flight
+        self.held[share] += in_flight
+        self.hosts[origin.share] -= 1
+        self.hosts[share] += 1
+        origin.share = share
 
     def remove(self, origin: Origin) -> None:
         """Remove the place of an origin, if it has one."""
         if origin.ticket:
-            self._stale += 1
+            self._live -= 1
             origin.ticket = 0
 
     def pop(self) -> Origin | None:
         """Remove and return the next origin that may be requested now; None if there is none."""
-        while self._ready:
-            _, number, origin = heapq.heappop(self._ready)
+        held, workers = self.held, self._workers
+        doubtful, unproven = held[Share.DOUBTFUL], held[Share.DOUBTFUL] + held[Share.NEW]
+        room_for_new = doubtful < max(1, workers // 4) and unproven < max(1, 3 * workers // 4)
+        longs = 3 * (workers - unproven) // 4
+        while True:
+            heap: list[Any] = self._ready
+            if self._doubtful and (room_for_new or not heap):
+                heap = self._doubtful
+            elif self._long and held[Share.LONG] < longs:
+                heap = self._long
+            elif not heap:
+                return None
+            *_, number, origin = heapq.heappop(heap)
             if origin.ticket == number:
+                self._live -= 1
                 origin.ticket = 0
-                return origin
-            self._stale -= 1
-        return None
+                return cast("Origin", origin)
 
     def pop_rested(self, now: float) -> Origin | None:
         """Remove and return an origin whose rest is over; None if there is none."""
@@ -104,27 +168,26 @@ class HostHeap:
             _, number, origin = heapq.heappop(self._resting)
             self.wakes = self._resting[0][0] if self._resting else math.inf
             if origin.ticket == number:
+                self._live -= 1
                 origin.ticket = 0
                 return origin
-            self._stale -= 1
         return None
 
     def _sweep(self) -> None:
         # Each invalid entry is removed once, so this costs no more than pushing.
-        self._ready = [entry for entry in self._ready if entry[1] == entry[2].ticket]
-        self._resting = [entry for entry in self._resting if entry[1] == entry[2].ticket]
-        heapq.heapify(self._ready)
-        heapq.heapify(self._resting)
+        heaps: tuple[list[Any], ...] = (self._ready, self._long, self._doubtful, self._resting)
+        for heap in heaps:
+            heap[:] = [entry for entry in heap if entry[-2] == entry[-1].ticket]
+            heapq.heapify(heap)
         self.wakes = self._resting[0][0] if self._resting else math.inf
-        self._stale = 0
 
 
 class HostScheduler:
     """Choose the next job to start, as early as the state and the robots.txt of its host allow.
 
-    Of the hosts that may be requested now, the one with the fewest requests in flight is next. A
-    host takes less than 1 KiB of memory besides its jobs. `queue` makes the queue for the pages of
-    an origin; the default is a queue in memory in the order of the plan.
+    `HostHeap` says which of the hosts that may be requested now is next. A host takes less than
+    1 KiB of memory besides its jobs. `queue` makes the queue for the pages of an origin; the
+    default is a queue in memory in the order of the plan.
 
     With `turns`, which may be set before the first job, a job of a host with a delay gets one, and
     no other job of the host is chosen until its request has started; `moved` places the host
@@ -134,14 +197,13 @@ class HostScheduler:
     def __init__(self, plan: Plan, queue: Callable[[], Queue] | None = None) -> None:
         self._plan = plan
         self._obey = plan.politeness.robots
-        self._make_queue = queue or (lambda: make_queue(plan.order))
         self.turns: Turns | None = None
-        # Whether the traps compare SHA-1s of bodies: no more is stored of pages of earlier runs.
-        self.by_digest = False
-        self._origins: dict[str, Origin] = {}
-        # By the name of a host, and by its name with each port.
-        self._traps: dict[str, HostTraps] = {}
-        self.heap = HostHeap()
+        origins = Origins(plan.politeness, queue or (lambda: make_queue(plan.order)))
+        self._origins = origins.by_name
+        self.known, self.origin = origins.known, origins.origin
+        self.host, self.hosts = origins.host, origins.hosts
+        self.traps = TrapsByHost(plan.traps)
+        self.heap = HostHeap(plan.workers)
         self._long_files = LongFiles()
         self._in_flight = 0
         self.waiting = 0
@@ -151,6 +213,8 @@ class HostScheduler:
         # Origins that wait to fetch a sitemap: one is fetched at a time, since it takes 50 MiB.
         self._parked: deque[Origin] = deque()
         self._sitemap_in_flight = False
+        # Requests to hosts that have not answered yet, by the time at which the first one started.
+        self._first_requests: deque[tuple[float, list[Origin]]] = deque()
 
     def __len__(self) -> int:
         return self.waiting
@@ -158,7 +222,7 @@ class HostScheduler:
     @property
     def found(self) -> int:
         """The number of hosts that were found, each with its port and scheme."""
-        return max(len(self._origins), len(self._traps))
+        return max(len(self._origins), len(self.traps))
 
     @property
     def wakes(self) -> float:
@@ -174,7 +238,7 @@ class HostScheduler:
         name = job.url[: job.url.index("/", 8)]
         origin = self._origins.get(name)
         if origin is None:
-            origin = self._new_origin(name)
+            origin = self.origin(job.url)
         new = job.purpose is Purpose.PAGE and not job.tries
         if new:
             origin.pages += 1
@@ -194,6 +258,10 @@ class HostScheduler:
         """
         if self.heap.wakes <= now:
             self.wake(now)
+        while self._first_requests and self._first_requests[0][0] <= now - _GRACE:
+            for late in self._first_requests.popleft()[1]:
+                if late.share is Share.NEW:
+                    self.heap.move(late, Share.DOUBTFUL)
         while (origin := self.heap.pop()) is not None:
             if last and self._would_starve_another(origin.host, now):
                 self._place(origin, now)
@@ -220,6 +288,7 @@ class HostScheduler:
             self.turns.end(job)
         state.finish(now + asked)
         self._in_flight -= 1
+        self.heap.held[origin.share] -= 1
         self._recent.pop(origin.host.name, None)
         self._recent[origin.host.name] = now
         if len(self._recent) > 2:
@@ -297,48 +366,6 @@ class HostScheduler:
         # Redirects of robots.txt files are left.
         self.waiting = 0
 
-    def known(self, url: str) -> Origin | None:
-        """Return the record of the origin of a normalised URL; None if there is none."""
-        return self._origins.get(url[: url.index("/", 8)])
-
-    def origin(self, url: str) -> Origin:
-        """Return the record of the origin of a normalised URL, a new one if needed."""
-        name = url[: url.index("/", 8)]
-        origin = self._origins.get(name)
-        return self._new_origin(name) if origin is None else origin
-
-    def is_new(self, url: str) -> bool:
-        """Whether no URL of this host and port was judged or admitted before."""
-        start, end = url.index("/") + 2, url.index("/", 8)
-        return url[start:end] not in self._traps and url[:end] not in self._origins
-
-    def host(self, name: str) -> Origin | None:
-        """Return an origin of the host with this name and port; None if there is none."""
-        http = self._origins.get("http://" + name)
-        return self._origins.get("https://" + name) if http is None else http
-
-    def hosts(self) -> Iterator[Origin]:
-        """Yield one origin of each host, in the order in which the hosts were found."""
-        done = set[Host]()
-        for origin in self._origins.values():
-            if origin.other_scheme is None:
-                yield origin
-            elif origin.host not in done:
-                done.add(origin.host)
-                yield origin
-
-    def traps(self, url: str) -> HostTraps:
-        """Return the traps of the host of a URL, which all of its ports share."""
-        authority = url[url.index("/") + 2 : url.index("/", 8)]
-        traps = self._traps.get(authority)
-        if traps is None:
-            name = host(url)
-            traps = self._traps.get(name)
-            if traps is None:
-                traps = HostTraps(self._plan.traps, by_digest=self.by_digest)
-            self._traps[name] = self._traps[authority] = traps
-        return traps
-
     def restore_rules(self, url: str, known: KnownRules, now: float) -> None:
         """Store the rules that an earlier run read; a delay of the host begins now.
 
@@ -364,17 +391,6 @@ class HostScheduler:
         for name in self._long_files.add(origin.name, rules):
             self._origins[name].robots = None
 
-    def _new_origin(self, name: str) -> Origin:
-        politeness = self._plan.politeness
-        _, _, authority = name.partition("://")
-        other = self.host(authority)
-        host = Host(authority, HostLoad(politeness)) if other is None else other.host
-        origin = Origin(name, host, self._make_queue(), HostState(politeness, host.load))
-        if other is not None:
-            origin.other_scheme, other.other_scheme = other, origin
-        self._origins[name] = origin
-        return origin
-
     def _place_both(self, origin: Origin, now: float) -> None:
         """Place an origin, and the same host by the other scheme: they share the load."""
         if origin.other_scheme is not None:
@@ -386,10 +402,25 @@ class HostScheduler:
         """Place an origin in the heap if it has a job that may start, else remove it."""
         simple = not (origin.awaited or origin.hops or origin.sitemaps or origin.retries)
         has_job = origin.pages > 0 if simple else origin.first is not None
+        state, load = origin.state, origin.host.load
+        if state.state is not State.WELL:
+            share = Share.IDLE if origin.given_up else Share.DOUBTFUL
+        elif not (has_job or state.in_flight):
+            share = Share.IDLE
+        elif not state.answered:
+            share = max(origin.share, Share.NEW)
+        elif load.delay >= _LONG_DELAY or (
+            origin.pages * max(load.delay, load.latency / load.limit, _LEAST_PAGE) > _LONG
+        ):
+            share = Share.LONG
+        else:
+            share = Share.FAIR
+        if share is not origin.share:
+            self.heap.move(origin, share)
         if has_job and origin.given_up:
             self.heap.place(origin, -math.inf, now)
         elif has_job and origin.state.has_room:
-            self.heap.place(origin, origin.state.free, now)
+            self.heap.place(origin, state.free, now)
         elif origin.ticket:
             self.heap.remove(origin)
 
@@ -437,6 +468,11 @@ class HostScheduler:
         else:
             state.start(now)
             self._in_flight += 1
+            self.heap.held[origin.share] += 1
+            if origin.share is Share.NEW:
+                if not self._first_requests or self._first_requests[-1][0] < now - _GRACE / 4:
+                    self._first_requests.append((now, []))
+                self._first_requests[-1][1].append(origin)
             if first is origin.retries and origin.retries is not None and job.tries:
                 origin.retries.in_flight.add(job.url)
             if self.turns is not None and (

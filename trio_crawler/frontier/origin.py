@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import IntEnum
 
 from trio_crawler.frontier.queues import FifoQueue, Queue
 from trio_crawler.model import Fault, Job, Purpose, Reason
@@ -63,6 +64,20 @@ class Retries(FifoQueue):
         return self.turns + 1 >= every and len(self.in_flight) < max(1, limit // 4)
 
 
+class Share(IntEnum):
+    """The share of the workers that serves an origin; see `HostHeap`."""
+
+    IDLE = 0
+    """It has nothing to do, or was given up."""
+    FAIR = 1
+    LONG = 2
+    """It is well, and needs long or wants a long delay."""
+    NEW = 3
+    """Its first request was not made yet, or is about to be answered."""
+    DOUBTFUL = 4
+    """It is in trouble, or does not answer its first request."""
+
+
 class Host:
     """One host, by http and https together.
 
@@ -93,6 +108,7 @@ class Origin:
         "queue",
         "retries",
         "robots",
+        "share",
         "sitemap_was_last",
         "sitemaps",
         "state",
@@ -121,8 +137,9 @@ class Origin:
         # The purpose of the robots.txt or probe in flight; until its answer no other job starts.
         self.awaited: Purpose | None = None
         self.given_up: Reason | Fault | None = None
-        # The number of the only valid entry in the heap, 0 for none.
+        # The number of the only valid place in the heap, 0 for none.
         self.ticket = 0
+        self.share = Share.IDLE
 
     def __len__(self) -> int:
         others = sum(len(queue) for queue in self._others if queue)

@@ -147,7 +147,7 @@ class Hosts:
         self._scheduler = HostScheduler(plan, queue)
         turns = Turns(self._moved, hurried=limits.max_tries > 1)
         self._scheduler.turns, self.turns = turns, turns.out
-        self.traps = self._scheduler.traps
+        self.traps = self._scheduler.traps.of
         self._gate: LevelGate | None = None
         if min(limits.max_depth, limits.max_pages) < math.inf:
             self._gate = LevelGate(plan, queue or (lambda: make_queue(plan.order)))
@@ -356,9 +356,14 @@ class Hosts:
         limits, scheduler = self._plan.limits, self._scheduler
         if self.waiting_bytes >= limits.max_waiting:
             return Reason.WAITING_BUDGET
-        if scheduler.found >= limits.max_hosts and scheduler.is_new(url):
+        if scheduler.found >= limits.max_hosts and self._is_new(url):
             return Reason.TOO_MANY_HOSTS
         return None
+
+    def _is_new(self, url: str) -> bool:
+        """Whether no URL of this host and port was judged or admitted before."""
+        authority = url[url.index("/") + 2 : url.index("/", 8)]
+        return authority not in self._scheduler.traps and self._scheduler.known(url) is None
 
     def origin(self, url: str) -> Origin:
         """Return the record of the origin of a normalised http(s) URL, a new one if needed."""
@@ -401,7 +406,7 @@ class Hosts:
         Call this in every run that resumes a crawl, also without bodies, and before anything else
         is recorded about a host.
         """
-        self._scheduler.by_digest = True
+        self._scheduler.traps.by_digest = True
         for url, digest in bodies:
             self.traps(url).restore_body(url, digest)
 

@@ -208,16 +208,15 @@ class HostState:
     belongs to the host.
 
     An origin is given up after `tries` failures in a row; if it ever answered, these must also
-    span `Politeness.patience` seconds. `good` is the URL of the last page that was fetched,
-    `answered` whether the origin ever answered, `rest` the time until which it rests, `hung` the
-    number of pages that were silent.
+    span `Politeness.patience` seconds. `in_flight` is the number of requests in flight, `good` the
+    URL of the last page that was fetched, `answered` whether the origin ever answered, `rest` the
+    time until which it rests, `hung` the number of pages that were silent.
     """
 
     __slots__ = (
         "_checks_failed",
         "_explained",
         "_first_failure",
-        "_in_flight",
         "_last_failure",
         "_last_good",
         "_pages_failed",
@@ -229,6 +228,7 @@ class HostState:
         "answered",
         "good",
         "hung",
+        "in_flight",
         "load",
         "rest",
         "state",
@@ -247,7 +247,7 @@ class HostState:
         # Failures in a row before the next request for robots.txt, and before the next probe.
         self._trust = _FIRST_TRUST
         self._proof = _FIRST_PROOF
-        self._in_flight = 0
+        self.in_flight = 0
         # The times of the last failure, and of the first one in the row.
         self._last_failure = self._first_failure = _NEVER
         # The time of the last good answer.
@@ -274,7 +274,7 @@ class HostState:
         if load.in_flight + 1 > load.limit:
             return False
         # After silence robots.txt is next, or a probe: these need not wait for URLs that hang.
-        return self.state is State.WELL or not self._in_flight or self._silent > 0
+        return self.state is State.WELL or not self.in_flight or self._silent > 0
 
     @property
     def free(self) -> float:
@@ -314,13 +314,13 @@ class HostState:
 
     def start(self, now: float) -> None:
         """Record that a request starts."""
-        self._in_flight += 1
+        self.in_flight += 1
         self.load.in_flight += 1
         self.load.last = now
 
     def finish(self, until: float) -> None:
         """Record that a request has ended; no other may start at the host before `until`."""
-        self._in_flight -= 1
+        self.in_flight -= 1
         self.load.in_flight -= 1
         if until > self.load.held:
             self.load.held = until
