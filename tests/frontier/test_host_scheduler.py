@@ -26,7 +26,7 @@ from trio_crawler.policy.politeness import HostStatistics, Politeness
 from trio_crawler.policy.robots.rules import ALLOW_ALL, Rules
 from trio_crawler.policy.robots.store import FRESH
 
-OK, AWAY, GONE = Response(200), Response(503), Response(404)
+OK, AWAY, GONE = Response(200), Response(502), Response(404)
 REFUSED = Fault(Reason.CONNECTION_REFUSED, "no program listens")
 A, B = "http://a.test/", "http://b.test/"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from trio_crawler.frontier.origin import Origin
-from trio_crawler.model import Answer, Fault, Reason, Response
+from trio_crawler.model import Answer, Attempt, Fault, Reason, Response
 from trio_crawler.policy.host_state import FailureContext, State
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import TRANSIENT, is_silent
+from trio_crawler.policy.retry import REFUSALS, TRANSIENT, is_silent
 
 # More tries for a robots.txt with 429 or 5xx: its server is there, and may recover.
 _EXTRA_ROBOTS_TRIES = 2
@@ -27,11 +27,16 @@ class Failures:
         # The time of the last fault of a host that had answered before.
         self._last_loss = -math.inf
 
-    def page(self, origin: Origin, answer: Answer, seconds: float, now: float) -> None:
-        """Record a page or a sitemap that failed, after so many seconds."""
+    def page(self, origin: Origin, attempt: Attempt, now: float) -> bool:
+        """Record a page or a sitemap that failed; return whether the host only limits the rate."""
+        answer, seconds = attempt.answer, attempt.seconds
+        refused = isinstance(answer, Response) and answer.status in REFUSALS
+        if refused and origin.state.refused(attempt.job.url, seconds, now):
+            return True
         context = self._context(origin, answer, now)
         origin.state.page_bad(now - seconds, now, self._tries, context)
         _give_up_if_lost(origin, answer, Reason.HOST_GIVEN_UP)
+        return False
 
     def miss(self, origin: Origin, answer: Answer, now: float, *, probe: bool = False) -> None:
         """Record a robots.txt or a probe that failed."""

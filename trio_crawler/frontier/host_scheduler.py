@@ -276,10 +276,11 @@ class HostScheduler:
             self._place(origin, now)
         return self.heap.wakes
 
-    def answered(self, attempt: Attempt, now: float, *, asked: float = 0.0) -> None:
+    def answered(self, attempt: Attempt, now: float, *, asked: float = 0.0) -> bool:
         """Record the answer to a job that was not blocked, so that its host may start another.
 
-        `asked` is the Retry-After of the answer, in seconds; the host rests that long.
+        `asked` is the Retry-After of the answer, in seconds; the host rests that long. Returns
+        whether the answer is none of the tries of its URL: the host only limits the rate.
         """
         job, answer = attempt.job, attempt.answer
         origin = self._origins[job.url[: job.url.index("/", 8)]]
@@ -294,15 +295,17 @@ class HostScheduler:
         if len(self._recent) > 2:
             del self._recent[next(iter(self._recent))]
         # The answers for a robots.txt and for a probe are judged in `learn`.
-        page = job.purpose is Purpose.PAGE
+        page, limited = job.purpose is Purpose.PAGE, False
         if page and origin.retries is not None:
             origin.retries.answered(job.url)
         if page or job.purpose is Purpose.SITEMAP:
             bad = isinstance(answer, Fault) or answer.status >= LEAST_BAD
             if bad and blames_host(answer):
-                self._failures.page(origin, answer, attempt.seconds, now)
+                limited = self._failures.page(origin, attempt, now)
             elif isinstance(answer, Response):
                 state.page_ok(attempt.seconds, now)
+                if state.load.learned is not None:
+                    state.load.learned.forget(job.url)
                 self._failures.last_good = now
                 # Not a robots.txt: a proxy may answer it from its cache while the server is down.
                 if page and not job.url.endswith(PATH):
@@ -310,6 +313,7 @@ class HostScheduler:
         elif not blames_host(answer) and (job.purpose is Purpose.PROBE or state.good is None):
             state.heard(attempt.seconds, now)
         self._place_both(origin, now)
+        return limited
 
     def learn(self, learned: Learned, now: float) -> None:
         """Record a new fact about a host."""
@@ -383,11 +387,9 @@ class HostScheduler:
         origin.robots = known if rules is known.rules else replace(known, rules=rules)
         if self._obey:
             load = origin.host.load
-            if rules.delay > load.delay:
-                load.delay = rules.delay
-                if load.in_flight:
-                    # The other scheme has requests in flight that may have started just now.
-                    load.last = max(load.last, known.since)
+            if load.ask(rules.delay) and load.in_flight:
+                # The other scheme has requests in flight that may have started just now.
+                load.last = max(load.last, known.since)
         for name in self._long_files.add(origin.name, rules):
             self._origins[name].robots = None
 

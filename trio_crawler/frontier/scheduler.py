@@ -269,14 +269,21 @@ class Hosts:
             self._unread -= size
             self.jobs.hand_out()
 
-    def answered(self, attempt: Attempt) -> None:
-        """Record the answer to a job that was not blocked, so that its host may start another."""
+    def answered(self, attempt: Attempt) -> Attempt:
+        """Record the answer to a job that was not blocked, so that its host may start another.
+
+        Returns the attempt; it is not counted as a try of the job if the host only limits the rate
+        of requests, by 429 or 503.
+        """
         answer, asked = attempt.answer, 0.0
         if isinstance(answer, Response) and answer.status >= LEAST_BAD and blames_host(answer):
             asked = retry_after(answer.headers, datetime.now(UTC)) or 0.0
-        self._scheduler.answered(attempt, trio.current_time(), asked=asked)
+        if self._scheduler.answered(attempt, trio.current_time(), asked=asked):
+            job = attempt.job
+            attempt = replace(attempt, job=replace(job, tries=max(job.tries - 1, 0)))
         if self._scheduler.waiting:
             self.jobs.hand_out()
+        return attempt
 
     def settled(self, settlement: Settlement) -> bool:
         """Record the settlement of a job; return whether it counts: whether it was admitted.
