@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
-from trio_crawler.frontier.origin import Origin
+from trio_crawler.frontier.origin import Host, Origin
 from trio_crawler.model import Answer, Attempt, Fault, Reason, Response
 from trio_crawler.policy.host_state import FailureContext, State
 from trio_crawler.policy.plan import Plan
@@ -17,15 +18,25 @@ _EXTRA_ROBOTS_TRIES = 2
 class Failures:
     """Judge the answers that may mean that a host is in trouble.
 
-    `last_good` is the time of the last good answer of any host.
+    `last_good` is the time of the last good answer of any host, of `good_host`, and `other_good`
+    that of the last good answer of any other host. `few_left` is whether nothing is left of the
+    crawl but a few URLs of hosts in trouble.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, few_left: Callable[[], bool]) -> None:
         self._plan = plan
         self._tries = plan.limits.max_tries
-        self.last_good = -math.inf
+        self._few_left = few_left
+        self.last_good = self.other_good = -math.inf
+        self.good_host: Host | None = None
         # The time of the last fault of a host that had answered before.
         self._last_loss = -math.inf
+
+    def good(self, host: Host, now: float) -> None:
+        """Record a good answer of a host."""
+        if self.good_host is not host:
+            self.good_host, self.other_good = host, self.last_good
+        self.last_good = now
 
     def page(self, origin: Origin, attempt: Attempt, now: float) -> bool:
         """Record a page or a sitemap that failed; return whether the host only limits the rate."""
@@ -60,7 +71,10 @@ class Failures:
         # If a host that answered before has failed since the last good answer of any host, our own
         # network may be down.
         network_down = self._last_loss > self.last_good
-        return FailureContext(jitter, network_down, is_silent(answer))
+        others_well = -math.inf
+        if self._few_left():
+            others_well = self.other_good if self.good_host is origin.host else self.last_good
+        return FailureContext(jitter, network_down, is_silent(answer), others_well)
 
 
 def _give_up_if_lost(origin: Origin, answer: Answer, reason: Reason) -> None:

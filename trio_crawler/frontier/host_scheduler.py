@@ -207,9 +207,11 @@ class HostScheduler:
         self._long_files = LongFiles()
         self._in_flight = 0
         self.waiting = 0
+        # The new pages that were put, and the jobs that wait for their next try elsewhere.
+        self._new = self.delayed = 0
         # The two hosts that answered last, the older first, with the times of their answers.
         self._recent: dict[str, float] = {}
-        self._failures = Failures(plan)
+        self._failures = Failures(plan, self._few_left)
         # Origins that wait to fetch a sitemap: one is fetched at a time, since it takes 50 MiB.
         self._parked: deque[Origin] = deque()
         self._sitemap_in_flight = False
@@ -241,6 +243,7 @@ class HostScheduler:
             origin = self.origin(job.url)
         new = job.purpose is Purpose.PAGE and not job.tries
         if new:
+            self._new += 1
             origin.pages += 1
         else:
             origin.put(job)
@@ -295,18 +298,21 @@ class HostScheduler:
         if len(self._recent) > 2:
             del self._recent[next(iter(self._recent))]
         # The answers for a robots.txt and for a probe are judged in `learn`.
+        failures = self._failures
         page, limited = job.purpose is Purpose.PAGE, False
         if page and origin.retries is not None:
             origin.retries.answered(job.url)
         if page or job.purpose is Purpose.SITEMAP:
             bad = isinstance(answer, Fault) or answer.status >= LEAST_BAD
             if bad and blames_host(answer):
-                limited = self._failures.page(origin, attempt, now)
+                limited = failures.page(origin, attempt, now)
             elif isinstance(answer, Response):
                 state.page_ok(attempt.seconds, now)
+                if failures.good_host is not origin.host:
+                    failures.good(origin.host, now)
+                failures.last_good = now
                 if state.load.learned is not None:
                     state.load.learned.forget(job.url)
-                self._failures.last_good = now
                 # Not a robots.txt: a proxy may answer it from its cache while the server is down.
                 if page and not job.url.endswith(PATH):
                     state.good = job.url
@@ -331,17 +337,17 @@ class HostScheduler:
                 self._failures.miss(origin, answer, now, probe=True)
             case ProbeAnswered():
                 origin.state.probe_ok()
-                self._failures.last_good = now
+                self._failures.good(origin.host, now)
             case RobotsRules(rules=rules, validator=validator):
                 self.store_rules(origin, KnownRules(rules, now, validator))
                 origin.state.robots_ok()
-                self._failures.last_good = now
+                self._failures.good(origin.host, now)
             case RobotsRenewed(seconds=seconds):
                 # None if the rules were dropped meanwhile, to save memory.
                 if origin.robots is not None:
                     origin.robots = origin.robots.renewed(now, seconds)
                 origin.state.robots_ok()
-                self._failures.last_good = now
+                self._failures.good(origin.host, now)
         self._place_both(origin, now)
 
     def moved(self, origin: Origin, now: float) -> None:
@@ -392,6 +398,11 @@ class HostScheduler:
                 load.last = max(load.last, known.since)
         for name in self._long_files.add(origin.name, rules):
             self._origins[name].robots = None
+
+    def _few_left(self) -> bool:
+        """Whether nothing is left but URLs of hosts in trouble, and less than one in a hundred."""
+        left = self.waiting + self._in_flight + self.delayed
+        return not sum(self.heap.hosts[Share.FAIR : Share.DOUBTFUL]) and 100 * left < self._new
 
     def _place_both(self, origin: Origin, now: float) -> None:
         """Place an origin, and the same host by the other scheme: they share the load."""

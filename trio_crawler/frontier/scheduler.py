@@ -212,6 +212,7 @@ class Hosts:
             self._end(Reason.TIME_BUDGET)
         while self._delayed and self._delayed[0][0] <= now:
             self._scheduler.put(heapq.heappop(self._delayed)[2], now)
+            self._scheduler.delayed -= 1
         self.jobs.hand_out()
         due = self._delayed[0][0] if self._delayed else math.inf
         return min(due, self._scheduler.wake(now), self.deadline)
@@ -329,6 +330,7 @@ class Hosts:
         self.retries += job.purpose is Purpose.PAGE
         self._number += 1
         heapq.heappush(self._delayed, (now + seconds, self._number, job))
+        self._scheduler.delayed += 1
         if now + seconds < self._wakes:
             self._woken.set()
 

@@ -19,6 +19,9 @@ from trio_crawler.policy.retry import backoff
 MAX_REST = 30.0
 """Seconds of the longest rest after a failure, unless Retry-After asks for more."""
 
+SHORT_PATIENCE = 60.0
+"""The most seconds of patience with a host if little but its URLs is left of a crawl."""
+
 MAX_LIMIT = 64
 """Requests in flight at one host that an adaptive limit can reach."""
 
@@ -141,12 +144,14 @@ class FailureContext(NamedTuple):
 
     `jitter` in [0, 1) spreads the rests of hosts that failed together. `network_down` is whether
     the network of the crawler itself may be down, `silent` whether the failure was that no answer
-    came in time.
+    came in time. `others_well` is when another host was last answered well, if nothing is left of
+    the crawl but a few URLs of hosts in trouble.
     """
 
     jitter: float
     network_down: bool = False
     silent: bool = False
+    others_well: float = _NEVER
 
 
 class HostLoad:
@@ -478,7 +483,8 @@ class HostState:
     def _fail(self, event: Event, now: float, tries: int, context: FailureContext) -> None:
         # Only an origin that answered before gets patience, or any one if our network may be down.
         patient = self.answered or context.network_down
-        lost = self.failures >= tries and (
-            not patient or now - self._first_failure >= self.load.politeness.patience
-        )
+        patience = self.load.politeness.patience
+        if context.others_well > self._first_failure:
+            patience = min(patience, SHORT_PATIENCE)
+        lost = self.failures >= tries and (not patient or now - self._first_failure >= patience)
         self._follow(event, _LOST if lost else "")
