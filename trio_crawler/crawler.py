@@ -129,7 +129,7 @@ class Crawler:
         if job.blocked:
             return handler.blocked(job, job.blocked, hosts.last(job))
         attempt = await fetch_once(ask, job, hosts.turns.get((job.purpose, job.url)))
-        hosts.answered(attempt)
+        attempt = hosts.answered(attempt)
         if (seconds := handler.delay(attempt)) is not None:
             await self.frontier.retry(attempt, seconds)
             return None

@@ -61,7 +61,7 @@ STATIONS = {
     "engine/robots.py RobotsHandler.settled": (
         "It was robots.txt: that is no page, and has no outcome."
     ),
-    "frontier/host_scheduler.py HostScheduler.store_rules": (
+    "frontier/stored_rules.py StoredRules.store": (
         "Its rules are stored for a day."
     ),
     "frontier/origin.py Origin.rejection": (

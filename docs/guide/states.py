@@ -15,7 +15,7 @@ PLACES = {
     State.GIVEN_UP: (590, 100),
 }
 KINDS = {
-    "answer": (Event.PAGE_OK, Event.ROBOTS_OK, Event.PROBE_OK),
+    "answer": (Event.PAGE_OK, Event.LIMIT, Event.ROBOTS_OK, Event.PROBE_OK),
     "failure": (Event.PAGE_BAD, Event.ROBOTS_BAD, Event.PROBE_BAD),
     "time": (Event.TIME,),
 }

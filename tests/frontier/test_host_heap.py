@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from trio_crawler.frontier.host_scheduler import HostHeap
+from trio_crawler.frontier.host_heap import HostHeap
 from trio_crawler.frontier.origin import Host, Origin
 from trio_crawler.frontier.queues import FifoQueue
 from trio_crawler.policy.host_state import HostLoad, HostState

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from trio_crawler.frontier.host_scheduler import HostScheduler
-from trio_crawler.frontier.origin import RUN, Origin
+from trio_crawler.frontier.origin import RUN, Origin, Share
 from trio_crawler.frontier.settlement import (
     ProbeAnswered,
     RobotsMissing,
@@ -158,21 +158,24 @@ class World:
         """Let the free workers take what may start."""
         while not self.hurried and len(self.flights) < self.workers:
             startable = self.startable()
+            fair = {each.name for each in self.origins() if each.share is Share.FAIR}
             job = self.turns.next(self.now)
             if job is None:
                 assert not startable, "a worker is idle, and a host might be asked"
                 return
-            self.taken(job, startable)
+            self.check_shares()
+            self.taken(job, startable, fair)
 
-    def taken(self, job: Job, startable: set[str]) -> None:
+    def taken(self, job: Job, startable: set[str], fair: set[str]) -> None:
         if not errand(job):
             self.check_out(replace(job, blocked=None))
         if job.purpose is Purpose.SITEMAP:
             assert not self.sitemap_out, "one sitemap at a time"
             self.sitemap_out = True
             self.sitemaps[origin(job.url)] -= 1
-        self.check_turn(authority(job.url), startable)
-        self.check_schemes(origin(job.url), startable)
+        in_turn = origin(job.url) in fair
+        self.check_turn(authority(job.url), startable & fair, in_turn)
+        self.check_schemes(origin(job.url), startable & fair, in_turn)
         if job.blocked:
             self.dropped(job)
         else:
@@ -272,23 +275,32 @@ class World:
         assert self.waiting[job] > 0, "a job came out that did not wait"
         self.waiting[job] -= 1
 
-    def check_turn(self, name: str, startable: set[str]) -> None:
-        """Check the bound on fairness between hosts."""
+    def check_shares(self) -> None:
+        """Check that each request in flight counts for the share that serves its origin."""
+        held, hosts = [0] * len(Share), [0] * len(Share)
+        for each in self.origins():
+            held[each.share] += each.state.in_flight
+            hosts[each.share] += 1
+        assert self.turns.heap.held == held
+        assert self.turns.heap.hosts[Share.FAIR :] == hosts[Share.FAIR :]
+
+    def check_turn(self, name: str, startable: set[str], in_turn: bool) -> None:
+        """Check the bound on fairness between hosts that are well and do not need long."""
         hosts = {authority(start + "/") for start in startable}
         eligible = {host for host in hosts if self.servers[host].in_flight == 0}
         self.passed = {host: self.passed.get(host, Counter()) for host in eligible}
         self.passed.pop(name, None)
         for turns in self.passed.values():
-            turns[name] += 1
+            turns[name] += in_turn
             # A run by http, and one by https.
             assert turns[name] <= 2 * RUN, "another host has more than its runs while one waits"
 
-    def check_schemes(self, start: str, startable: set[str]) -> None:
+    def check_schemes(self, start: str, startable: set[str], in_turn: bool) -> None:
         """Check the bound on fairness between http and https of one host."""
         self.left_out[start] = 0
         scheme, rest = start.split(":")
         twin = ("http:" if scheme == "https" else "https:") + rest
-        if twin in startable:
+        if twin in startable and in_turn:
             self.left_out[twin] += 1
             most = RUN + 2 * self.most()
             assert self.left_out[twin] <= most, "a host is asked by one scheme only"

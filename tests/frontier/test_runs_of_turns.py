@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from trio_crawler.frontier.host_scheduler import HostHeap, HostScheduler
+from trio_crawler.frontier.host_heap import HostHeap
+from trio_crawler.frontier.host_scheduler import HostScheduler
 from trio_crawler.frontier.origin import RUN, Host, Origin
 from trio_crawler.frontier.queues import FifoQueue
 from trio_crawler.frontier.settlement import RobotsRules
@@ -69,7 +70,7 @@ class Web:
     flights: list[tuple[float, int, float, int, Job]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        plan = Plan([], politeness=Politeness(), random=random.Random(1))
+        plan = Plan([], politeness=Politeness(), workers=self.workers, random=random.Random(1))
         self.scheduler = HostScheduler(plan)
         self.found = [0] * len(self.sizes)
         order = list(range(len(self.sizes)))
@@ -139,7 +140,7 @@ def alike(hosts: int, pages: int, workers: int) -> Web:
 
 
 @pytest.mark.parametrize(
-    ("seeds", "pool", "least"), [(200, 512, 15), (200, 256, 14), (3000, 512, 13), (3000, 5000, 20)]
+    ("seeds", "pool", "least"), [(200, 512, 13), (200, 256, 12), (3000, 512, 11), (3000, 5000, 20)]
 )
 def test_a_connection_serves_many_requests_although_the_hosts_outnumber_the_pool(
     seeds, pool, least
@@ -201,5 +202,5 @@ def test_a_host_is_asked_again_although_new_hosts_are_found_without_end(run):
         heap.place(new, 0, 0)
         passed += 1
         assert passed < 150_000
-    # They do come first for long.
-    assert passed > 50_000
+    # They do come first for long, but one of ten turns goes to a run that waits.
+    assert passed > 50_000 if run == RUN else passed < 10

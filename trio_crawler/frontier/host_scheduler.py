@@ -5,16 +5,18 @@ All decisions are synchronous, take the time as an argument, and need O(log n) s
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
-from trio_crawler.frontier.lanes import Lanes
+from trio_crawler.frontier.failures import Failures
+from trio_crawler.frontier.host_heap import LEAST_PAGE, LONG, LONG_DELAY, HostHeap
+from trio_crawler.frontier.lanes import Lanes, in_lanes
 from trio_crawler.frontier.names import Names
-from trio_crawler.frontier.origin import RUN, Host, Origin
+from trio_crawler.frontier.origin import RUN, Host, Origin, Share
+from trio_crawler.frontier.origins import Origins
 from trio_crawler.frontier.queues import Queue, make_queue
 from trio_crawler.frontier.settlement import (
     Learned,
@@ -25,147 +27,66 @@ from trio_crawler.frontier.settlement import (
     RobotsRules,
     SitemapRead,
 )
+from trio_crawler.frontier.stored_rules import StoredRules
+from trio_crawler.frontier.traps_by_host import TrapsByHost
 from trio_crawler.frontier.turns import Turns
-from trio_crawler.model import REDIRECTS, Answer, Attempt, Fault, Job, Purpose, Reason, Response
-from trio_crawler.page.urls import host
-from trio_crawler.policy.host_state import FailureContext, HostLoad, HostState, State
+from trio_crawler.model import REDIRECTS, Attempt, Fault, Job, Purpose, Reason, Response
+from trio_crawler.policy.host_state import State
 from trio_crawler.policy.order import breadth_first
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import LEAST_BAD, TRANSIENT, blames_host, is_silent, tries_of_host
+from trio_crawler.policy.retry import LEAST_BAD, blames_host
 from trio_crawler.policy.robots.store import (
     FRESH,
     PATH,
     KnownRules,
-    LongFiles,
     is_self_named,
 )
-from trio_crawler.policy.traps.novelty import Novelty
-from trio_crawler.policy.traps.watch import HostTraps
 
-# More tries for a robots.txt with 429 or 5xx: its server is there, and may recover.
-_EXTRA_ROBOTS_TRIES = 2
 # Seconds for which a host counts as having answered recently.
 _RECENTLY = 10.0
-# Invalid entries of a heap that need not be removed.
-_FEW_STALE = 64
-
-
-class HostHeap:
-    """Origins, in the order in which their next jobs start.
-
-    Among the origins that may be requested now, the one with the fewest requests in flight comes
-    first, then as `Origin.order` says. An origin has at most one valid entry, the one with its
-    ticket. Invalid entries are skipped, and removed before they are half of all. `wakes` is the
-    time at which the next rest ends; because of an invalid entry it may be too early.
-    """
-
-    __slots__ = ("_number", "_ready", "_resting", "_stale", "wakes")
-
-    def __init__(self) -> None:
-        self._ready: list[tuple[int, int, int, Origin]] = []
-        self._resting: list[tuple[float, int, Origin]] = []
-        self._number = 0
-        self._stale = 0
-        self.wakes = math.inf
-
-    def place(self, origin: Origin, free: float, now: float) -> None:
-        """Set the only place of an origin, which may be requested from the time `free` on."""
-        if len(self._ready) == 1:
-            *_, number, only = self._ready[0]
-            if only is origin and origin.ticket == abs(number) and free <= now:
-                # Nothing changes: it is the only origin, as in nearly every crawl of one site.
-                return
-            # Its requests in flight may have changed while it was the only entry.
-            self._ready[0] = (*only.order(abs(number)), only)
-        self.remove(origin)
-        self._number = origin.ticket = self._number + 1
-        if free <= now:
-            # If it is the only one, its order is set when another comes.
-            order = origin.order(self._number) if self._ready else (0, 0, self._number)
-            heapq.heappush(self._ready, (*order, origin))
-        else:
-            heapq.heappush(self._resting, (free, self._number, origin))
-            self.wakes = self._resting[0][0]
-        if self._stale > _FEW_STALE + (len(self._ready) + len(self._resting)) // 2:
-            self._sweep()
-
-    def remove(self, origin: Origin) -> None:
-        """Remove the place of an origin, if it has one."""
-        if origin.ticket:
-            self._stale += 1
-            origin.ticket = 0
-
-    def pop(self) -> Origin | None:
-        """Remove and return the next origin that may be requested now; None if there is none."""
-        while self._ready:
-            *_, number, origin = heapq.heappop(self._ready)
-            if origin.ticket == abs(number):
-                origin.ticket = 0
-                return origin
-            self._stale -= 1
-        return None
-
-    def pop_rested(self, now: float) -> Origin | None:
-        """Remove and return an origin whose rest is over; None if there is none."""
-        while self.wakes <= now:
-            _, number, origin = heapq.heappop(self._resting)
-            self.wakes = self._resting[0][0] if self._resting else math.inf
-            if origin.ticket == number:
-                origin.ticket = 0
-                return origin
-            self._stale -= 1
-        return None
-
-    def _sweep(self) -> None:
-        # Each invalid entry is removed once, so this costs no more than pushing.
-        self._ready = [entry for entry in self._ready if abs(entry[2]) == entry[3].ticket]
-        self._resting = [entry for entry in self._resting if entry[1] == entry[2].ticket]
-        heapq.heapify(self._ready)
-        heapq.heapify(self._resting)
-        self.wakes = self._resting[0][0] if self._resting else math.inf
-        self._stale = 0
+# Seconds after which a host that has not answered its first request is doubtful.
+_GRACE = 1.0
 
 
 class HostScheduler:
     """Choose the next job to start, as early as the state and the robots.txt of its host allow.
 
-    Of the hosts that may be requested now, the one with the fewest requests in flight is next: see
-    `Origin.order`. A host takes less than 1 KiB of memory besides its jobs. `queue` makes the
-    queue for the pages of an origin; the default is a queue in memory in the order of the plan.
+    `HostHeap` says which of the hosts that may be requested now is next. A host takes less than
+    1 KiB of memory besides its jobs. `queue` makes the queue for the pages of an origin; the
+    default is a queue in memory in the order of the plan.
 
     With `turns`, which may be set before the first job, a job of a host with a delay gets one, and
     no other job of the host is chosen until its request has started; `moved` places the host
-    again. Without them the choice counts as the start. With `names`, which may be set before the
-    first job, a host waits for the lookup of its name.
+    again. Without them the choice counts as the start.
     """
 
     def __init__(self, plan: Plan, queue: Callable[[], Queue] | None = None) -> None:
         self._plan = plan
         self._obey = plan.politeness.robots
-        self._tries = plan.limits.max_tries
         self._make_queue = queue or (lambda: make_queue(plan.order))
         # A caller's order is kept.
         self._useful_first = plan.order is breadth_first
-        self._novelty = Novelty()
         self.turns: Turns | None = None
         self.names: Names | None = None
-        # Whether the traps compare SHA-1s of bodies: no more is stored of pages of earlier runs.
-        self.by_digest = False
-        self._origins: dict[str, Origin] = {}
-        # By the name of a host, and by its name with each port.
-        self._traps: dict[str, HostTraps] = {}
-        self.heap = HostHeap()
-        self._long_files = LongFiles()
+        origins = Origins(plan.politeness, self._make_queue)
+        self._origins = origins.by_name
+        self.known, self.origin = origins.known, origins.origin
+        self.host, self.hosts = origins.host, origins.hosts
+        self.traps = TrapsByHost(plan.traps)
+        self.heap = HostHeap(plan.workers)
+        self.rules = StoredRules(origins.by_name, obey=self._obey)
         self._in_flight = 0
         self.waiting = 0
+        # The new pages that were put, and the jobs that wait for their next try elsewhere.
+        self._new = self.delayed = 0
         # The two hosts that answered last, the older first, with the times of their answers.
         self._recent: dict[Host, float] = {}
-        # The times of the last good answer of any host, and of the last fault of a host that had
-        # answered before.
-        self._last_good = self._last_loss = -math.inf
+        self._failures = Failures(plan, self._few_left)
         # Origins that wait to fetch a sitemap: one is fetched at a time, since it takes 50 MiB.
         self._parked: deque[Origin] = deque()
         self._sitemap_in_flight = False
+        # Requests to hosts that have not answered yet, by the time at which the first one started.
+        self._first_requests: deque[tuple[float, list[Origin]]] = deque()
 
     def __len__(self) -> int:
         return self.waiting
@@ -173,7 +94,7 @@ class HostScheduler:
     @property
     def found(self) -> int:
         """The number of hosts that were found, each with its port and scheme."""
-        return max(len(self._origins), len(self._traps))
+        return max(len(self._origins), len(self.traps))
 
     @property
     def wakes(self) -> float:
@@ -189,9 +110,10 @@ class HostScheduler:
         name = job.url[: job.url.index("/", 8)]
         origin = self._origins.get(name)
         if origin is None:
-            origin = self._new_origin(name)
+            origin = self.origin(job.url)
         new = job.purpose is Purpose.PAGE and not job.tries
         if new:
+            self._new += 1
             origin.pages += 1
         else:
             origin.put(job)
@@ -199,7 +121,7 @@ class HostScheduler:
             self._place(origin, now)
         if new:
             if "?" in job.url and self._useful_first and not isinstance(origin.queue, Lanes):
-                self._make_lanes(origin, job.url)
+                origin.queue = in_lanes(origin.queue, self._make_queue, self.traps.of(job.url))
             origin.queue.put(job)
 
     def next(self, now: float, *, last: bool = False) -> Job | None:
@@ -211,6 +133,10 @@ class HostScheduler:
         """
         if self.heap.wakes <= now:
             self.wake(now)
+        while self._first_requests and self._first_requests[0][0] <= now - _GRACE:
+            for late in self._first_requests.popleft()[1]:
+                if late.share is Share.NEW:
+                    self.heap.move(late, Share.DOUBTFUL)
         while (origin := self.heap.pop()) is not None:
             if last and self._would_starve_another(origin.host, now):
                 self._place(origin, now)
@@ -225,10 +151,11 @@ class HostScheduler:
             self._place(origin, now)
         return self.heap.wakes
 
-    def answered(self, attempt: Attempt, now: float, *, asked: float = 0.0) -> None:
+    def answered(self, attempt: Attempt, now: float, *, asked: float = 0.0) -> bool:
         """Record the answer to a job that was not blocked, so that its host may start another.
 
-        `asked` is the Retry-After of the answer, in seconds; the host rests that long.
+        `asked` is the Retry-After of the answer, in seconds; the host rests that long. Returns
+        whether the answer is none of the tries of its URL: the host only limits the rate.
         """
         job, answer = attempt.job, attempt.answer
         origin = self._origins[job.url[: job.url.index("/", 8)]]
@@ -237,12 +164,14 @@ class HostScheduler:
             self.turns.end(job)
         state.finish(now + asked)
         self._in_flight -= 1
+        self.heap.held[origin.share] -= 1
         self._recent.pop(origin.host, None)
         self._recent[origin.host] = now
         if len(self._recent) > 2:
             del self._recent[next(iter(self._recent))]
         # The answers for a robots.txt and for a probe are judged in `learn`.
-        page = job.purpose is Purpose.PAGE
+        failures = self._failures
+        page, limited = job.purpose is Purpose.PAGE, False
         counts = origin.host
         if isinstance(answer, Fault) or (answer.status >= LEAST_BAD and blames_host(answer)):
             counts.failed += 1
@@ -254,16 +183,21 @@ class HostScheduler:
         if page or job.purpose is Purpose.SITEMAP:
             bad = isinstance(answer, Fault) or answer.status >= LEAST_BAD
             if bad and blames_host(answer):
-                self._judge_bad(origin, answer, attempt.seconds, now)
+                limited = failures.page(origin, attempt, now)
             elif isinstance(answer, Response):
                 state.page_ok(attempt.seconds, now)
-                self._last_good = now
+                if failures.good_host is not origin.host:
+                    failures.good(origin.host, now)
+                failures.last_good = now
+                if state.load.learned is not None:
+                    state.load.learned.forget(job.url)
                 # Not a robots.txt: a proxy may answer it from its cache while the server is down.
                 if page and not job.url.endswith(PATH):
                     state.good = job.url
         elif not blames_host(answer) and (job.purpose is Purpose.PROBE or state.good is None):
             state.heard(attempt.seconds, now)
         self._place_both(origin, now)
+        return limited
 
     def learn(self, learned: Learned, now: float) -> None:
         """Record a new fact about a host."""
@@ -276,22 +210,22 @@ class HostScheduler:
         origin.awaited = None
         match learned:
             case RobotsMissing(answer=answer):
-                self._miss(origin, answer, now)
+                self._failures.miss(origin, answer, now)
             case ProbeAnswered(answer=answer) if blames_host(answer):
-                self._miss(origin, answer, now, probe=True)
+                self._failures.miss(origin, answer, now, probe=True)
             case ProbeAnswered():
                 origin.state.probe_ok()
-                self._last_good = now
+                self._failures.good(origin.host, now)
             case RobotsRules(rules=rules, validator=validator):
-                self.store_rules(origin, KnownRules(rules, now, validator))
+                self.rules.store(origin, KnownRules(rules, now, validator))
                 origin.state.robots_ok()
-                self._last_good = now
+                self._failures.good(origin.host, now)
             case RobotsRenewed(seconds=seconds):
                 # None if the rules were dropped meanwhile, to save memory.
                 if origin.robots is not None:
                     origin.robots = origin.robots.renewed(now, seconds)
                 origin.state.robots_ok()
-                self._last_good = now
+                self._failures.good(origin.host, now)
         self._place_both(origin, now)
 
     def moved(self, origin: Origin, now: float) -> None:
@@ -321,92 +255,10 @@ class HostScheduler:
         # Redirects of robots.txt files are left.
         self.waiting = 0
 
-    def known(self, url: str) -> Origin | None:
-        """Return the record of the origin of a normalised URL; None if there is none."""
-        return self._origins.get(url[: url.index("/", 8)])
-
-    def origin(self, url: str) -> Origin:
-        """Return the record of the origin of a normalised URL, a new one if needed."""
-        name = url[: url.index("/", 8)]
-        origin = self._origins.get(name)
-        return self._new_origin(name) if origin is None else origin
-
-    def is_new(self, url: str) -> bool:
-        """Whether no URL of this host and port was judged or admitted before."""
-        start, end = url.index("/") + 2, url.index("/", 8)
-        return url[start:end] not in self._traps and url[:end] not in self._origins
-
-    def host(self, name: str) -> Origin | None:
-        """Return an origin of the host with this name and port; None if there is none."""
-        http = self._origins.get("http://" + name)
-        return self._origins.get("https://" + name) if http is None else http
-
-    def hosts(self) -> Iterator[Origin]:
-        """Yield one origin of each host known now, in the order in which the hosts were found."""
-        done = set[Host]()
-        # A copy: hosts may be found between two steps of a reader.
-        for origin in list(self._origins.values()):
-            if origin.other_scheme is None:
-                yield origin
-            elif origin.host not in done:
-                done.add(origin.host)
-                yield origin
-
-    def traps(self, url: str) -> HostTraps:
-        """Return the traps of the host of a URL, which all of its ports share."""
-        authority = url[url.index("/") + 2 : url.index("/", 8)]
-        traps = self._traps.get(authority)
-        if traps is None:
-            name = host(url)
-            traps = self._traps.get(name)
-            if traps is None:
-                traps = HostTraps(
-                    self._plan.traps, by_digest=self.by_digest, novelty=self._novelty
-                )
-            self._traps[name] = self._traps[authority] = traps
-        return traps
-
-    def restore_rules(self, url: str, known: KnownRules, now: float) -> None:
-        """Store the rules that an earlier run read; a delay of the host begins now.
-
-        That run may have asked the host just before it ended.
-        """
-        origin = self.origin(url)
-        origin.state.answered = True
-        self.store_rules(origin, known)
-        if origin.host.load.delay:
-            origin.host.load.last = now
-
-    def store_rules(self, origin: Origin, known: KnownRules) -> None:
-        """Store the rules of an origin's robots.txt."""
-        rules = self._long_files.accepted(origin.name, known.rules)
-        origin.robots = known if rules is known.rules else replace(known, rules=rules)
-        if self._obey:
-            load = origin.host.load
-            if rules.delay > load.delay:
-                load.delay = rules.delay
-                if load.in_flight:
-                    # The other scheme has requests in flight that may have started just now.
-                    load.last = max(load.last, known.since)
-        for name in self._long_files.add(origin.name, rules):
-            self._origins[name].robots = None
-
-    def _make_lanes(self, origin: Origin, url: str) -> None:
-        """Let the pages of an origin wait in lanes, where its traps learn what queries bring."""
-        queries = self.traps(url).queries()
-        if queries is not None:
-            origin.queue = Lanes(origin.queue, self._make_queue, queries)
-
-    def _new_origin(self, name: str) -> Origin:
-        politeness = self._plan.politeness
-        _, _, authority = name.partition("://")
-        other = self.host(authority)
-        host = Host(name, HostLoad(politeness)) if other is None else other.host
-        origin = Origin(name, host, self._make_queue(), HostState(politeness, host.load))
-        if other is not None:
-            origin.other_scheme, other.other_scheme = other, origin
-        self._origins[name] = origin
-        return origin
+    def _few_left(self) -> bool:
+        """Whether nothing is left but URLs of hosts in trouble, and less than one in a hundred."""
+        left = self.waiting + self._in_flight + self.delayed
+        return not sum(self.heap.hosts[Share.FAIR : Share.DOUBTFUL]) and 100 * left < self._new
 
     def _place_both(self, origin: Origin, now: float) -> None:
         """Place an origin, and the same host by the other scheme: they share the load."""
@@ -419,13 +271,28 @@ class HostScheduler:
         """Place an origin in the heap if it has a job that may start, else remove it."""
         simple = not (origin.awaited or origin.hops or origin.sitemaps or origin.retries)
         has_job = origin.pages > 0 if simple else origin.first is not None
+        state, load = origin.state, origin.host.load
+        if state.state is not State.WELL:
+            share = Share.IDLE if origin.given_up else Share.DOUBTFUL
+        elif not (has_job or state.in_flight):
+            share = Share.IDLE
+        elif not state.answered:
+            share = max(origin.share, Share.NEW)
+        elif load.delay >= LONG_DELAY or (
+            origin.pages * max(load.delay, load.latency / load.limit, LEAST_PAGE) > LONG
+        ):
+            share = Share.LONG
+        else:
+            share = Share.FAIR
+        if share is not origin.share:
+            self.heap.move(origin, share)
         unnamed = has_job and now >= origin.host.named
         if has_job and origin.given_up:
             self.heap.place(origin, -math.inf, now)
         elif unnamed and self.names is not None and self.names.awaits(origin, now):
             self.heap.remove(origin)
         elif has_job and origin.state.has_room:
-            self.heap.place(origin, origin.state.free, now)
+            self.heap.place(origin, state.free, now)
         elif origin.ticket:
             self.heap.remove(origin)
 
@@ -468,7 +335,7 @@ class HostScheduler:
             if judged and self._obey and robots is not None and not blocked:
                 blocked = None if robots.rules.allows(job.url) else Reason.ROBOTS
             if not blocked and job.depth and isinstance(first, Lanes):
-                blocked = self.traps(job.url).left_out(job.url)
+                blocked = self.traps.of(job.url).left_out(job.url)
         else:
             origin.awaited = job.purpose
         if blocked:
@@ -476,6 +343,11 @@ class HostScheduler:
         else:
             state.start(now)
             self._in_flight += 1
+            self.heap.held[origin.share] += 1
+            if origin.share is Share.NEW:
+                if not self._first_requests or self._first_requests[-1][0] < now - _GRACE / 4:
+                    self._first_requests.append((now, []))
+                self._first_requests[-1][1].append(origin)
             if first is origin.retries and origin.retries is not None and job.tries:
                 origin.retries.in_flight.add(job.url)
             if self.turns is not None and (
@@ -484,41 +356,3 @@ class HostScheduler:
                 self.turns.give(origin, job)
         self._place_both(origin, now)
         return job
-
-    def _judge_bad(self, origin: Origin, answer: Answer, seconds: float, now: float) -> None:
-        context = self._context(origin, answer, now)
-        tries = tries_of_host(answer, self._tries)
-        origin.state.page_bad(now - seconds, now, tries, context)
-        self._give_up_if_lost(origin, answer, Reason.HOST_GIVEN_UP)
-
-    def _miss(self, origin: Origin, answer: Answer, now: float, *, probe: bool = False) -> None:
-        """Record a robots.txt or a probe that failed."""
-        state = origin.state
-        reason = Reason.HOST_GIVEN_UP if state.answered else Reason.ROBOTS_UNAVAILABLE
-        record = state.probe_bad if probe else state.robots_bad
-        record(now, self._robots_tries(answer), self._context(origin, answer, now))
-        self._give_up_if_lost(origin, answer, reason)
-
-    def _robots_tries(self, answer: Answer) -> int:
-        if isinstance(answer, Response):
-            return self._tries + _EXTRA_ROBOTS_TRIES
-        if answer.reason is Reason.TIMEOUT:
-            return min(self._tries, 2)
-        return tries_of_host(answer, self._tries) if answer.reason in TRANSIENT else 1
-
-    def _context(self, origin: Origin, answer: Answer, now: float) -> FailureContext:
-        if origin.state.answered and isinstance(answer, Fault):
-            self._last_loss = now
-        jitter = self._plan.chance(origin.name, origin.state.failures)
-        # If a host that answered before has failed since the last good answer of any host, our own
-        # network may be down.
-        network_down = self._last_loss > self._last_good
-        return FailureContext(jitter, network_down, is_silent(answer))
-
-    def _give_up_if_lost(self, origin: Origin, answer: Answer, reason: Reason) -> None:
-        if origin.state.state is State.GIVEN_UP and origin.given_up is None:
-            if isinstance(answer, Fault) and not origin.state.answered:
-                # The host never answered, so this fault becomes the outcome of all its URLs.
-                origin.given_up = answer
-            else:
-                origin.given_up = reason

@@ -9,6 +9,7 @@ from itertools import chain
 from trio_crawler.frontier.queues import Queue
 from trio_crawler.model import Job
 from trio_crawler.policy.traps.queries import Queries, Shape, Standing
+from trio_crawler.policy.traps.watch import HostTraps
 
 # One turn of so many goes to shapes of which nothing is known, so that they can prove themselves.
 _TRIAL = 4
@@ -92,3 +93,9 @@ class Lanes:
                 groups[standing].append(found[standing, size])
             self._groups = self._queries.version, groups
         return self._groups[1]
+
+
+def in_lanes(queue: Queue, make: Callable[[], Queue], traps: HostTraps) -> Queue:
+    """Return lanes with the jobs of a queue, or the queue itself if the traps learn nothing."""
+    queries = traps.queries()
+    return queue if queries is None else Lanes(queue, make, queries)

@@ -148,7 +148,7 @@ class Hosts:
         self._scheduler = HostScheduler(plan, queue)
         turns = Turns(self._moved, hurried=limits.max_tries > 1)
         self._scheduler.turns, self.turns = turns, turns.out
-        self.traps = self._scheduler.traps
+        self.traps = self._scheduler.traps.of
         self._names: Names | None = None
         self._gate: LevelGate | None = None
         if min(limits.max_depth, limits.max_pages) < math.inf:
@@ -228,6 +228,7 @@ class Hosts:
             self._end(Reason.TIME_BUDGET)
         while self._delayed and self._delayed[0][0] <= now:
             self._scheduler.put(heapq.heappop(self._delayed)[2], now)
+            self._scheduler.delayed -= 1
         self.jobs.hand_out()
         due = self._delayed[0][0] if self._delayed else math.inf
         return min(due, self._scheduler.wake(now), self.deadline)
@@ -285,16 +286,23 @@ class Hosts:
             self._unread -= size
             self.jobs.hand_out()
 
-    def answered(self, attempt: Attempt) -> None:
-        """Record the answer to a job that was not blocked, so that its host may start another."""
+    def answered(self, attempt: Attempt) -> Attempt:
+        """Record the answer to a job that was not blocked, so that its host may start another.
+
+        Returns the attempt; it is not counted as a try of the job if the host only limits the rate
+        of requests, by 429 or 503.
+        """
         answer, asked = attempt.answer, 0.0
         if isinstance(answer, Response) and answer.status >= LEAST_BAD and blames_host(answer):
             asked = retry_after(answer.headers, datetime.now(UTC)) or 0.0
         if self._names is not None:
             self._names.answered(self._scheduler.origin(attempt.job.url), answer)
-        self._scheduler.answered(attempt, trio.current_time(), asked=asked)
+        if self._scheduler.answered(attempt, trio.current_time(), asked=asked):
+            job = attempt.job
+            attempt = replace(attempt, job=replace(job, tries=max(job.tries - 1, 0)))
         if self._scheduler.waiting:
             self.jobs.hand_out()
+        return attempt
 
     def settled(self, settlement: Settlement) -> bool:
         """Record the settlement of a job; return whether it counts: whether it was admitted.
@@ -340,6 +348,7 @@ class Hosts:
         self.retries += job.purpose is Purpose.PAGE
         self._number += 1
         heapq.heappush(self._delayed, (now + seconds, self._number, job))
+        self._scheduler.delayed += 1
         if now + seconds < self._wakes:
             self._woken.set()
 
@@ -374,9 +383,14 @@ class Hosts:
         limits, scheduler = self._plan.limits, self._scheduler
         if self.waiting_bytes >= limits.max_waiting:
             return Reason.WAITING_BUDGET
-        if scheduler.found >= limits.max_hosts and scheduler.is_new(url):
+        if scheduler.found >= limits.max_hosts and self._is_new(url):
             return Reason.TOO_MANY_HOSTS
         return None
+
+    def _is_new(self, url: str) -> bool:
+        """Whether no URL of this host and port was judged or admitted before."""
+        authority = url[url.index("/") + 2 : url.index("/", 8)]
+        return authority not in self._scheduler.traps and self._scheduler.known(url) is None
 
     def origin(self, url: str) -> Origin:
         """Return the record of the origin of a normalised http(s) URL, a new one if needed."""
@@ -423,7 +437,7 @@ class Hosts:
         Call this in every run that resumes a crawl, also without bodies, and before anything else
         is recorded about a host.
         """
-        self._scheduler.by_digest = True
+        self._scheduler.traps.by_digest = True
         for url, digest in bodies:
             self.traps(url).restore_body(url, digest)
 
@@ -437,7 +451,8 @@ class Hosts:
 
     def restore_rules(self, url: str, known: KnownRules) -> None:
         """Store the rules that an earlier run read; its host counts as one that has answered."""
-        self._scheduler.restore_rules(url, known, trio.current_time())
+        scheduler = self._scheduler
+        scheduler.rules.restore(scheduler.origin(url), known, trio.current_time())
 
     def _release(self, now: float) -> None:
         if self._gate is not None:

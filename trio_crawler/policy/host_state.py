@@ -1,6 +1,6 @@
 """The state of a host: whether and when its next page may be requested.
 
-`RULES` has all of it: five states, seven events, the next states. The clock and the jitter are
+`RULES` has all of it: five states, eight events, the next states. The clock and the jitter are
 arguments.
 """
 
@@ -12,11 +12,15 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from trio_crawler.model import Purpose
+from trio_crawler.policy.learned_rate import LearnedRate
 from trio_crawler.policy.politeness import Politeness
 from trio_crawler.policy.retry import backoff
 
 MAX_REST = 30.0
 """Seconds of the longest rest after a failure, unless Retry-After asks for more."""
+
+SHORT_PATIENCE = 60.0
+"""The most seconds of patience with a host if little but its URLs is left of a crawl."""
 
 MAX_LIMIT = 64
 """Requests in flight at one host that an adaptive limit can reach."""
@@ -32,6 +36,8 @@ _FAILURES_PER_STEP = 8
 # times as long as the slowest good answer of the host, and at least _LEAST_HURRY seconds.
 _FEW_HUNG = 4
 _HURRY, _LEAST_HURRY = 8.0, 2.0
+# Seconds between a robots.txt and a page of a host that refuses pages: at first, and at most.
+_PAUSE, _LONGEST_PAUSE = 0.5, 8.0
 # Two times that differ by less are the same moment: a duration that is subtracted is not exact.
 _MOMENT = 1e-6
 # A host is busy if its latency exceeds _SLOWER times its best latency, plus _NOISE seconds.
@@ -68,6 +74,8 @@ class Event(StrEnum):
     ROBOTS_BAD = "robots bad"
     PROBE_OK = "probe ok"
     PROBE_BAD = "probe bad"
+    LIMIT = "limit"
+    """A page failed, and others are answered well at the same time: the rate is limited."""
     TIME = "time"
     """The rest is over."""
 
@@ -100,6 +108,7 @@ RULES = (
             Rule(_ALIVE, bad, "", State.RESTING, "each failure in a row makes the rest longer"),
         )
     ),
+    Rule(_ALIVE, Event.LIMIT, "", State.WELL, "it answers, and is asked less often"),
     Rule((State.RESTING,), Event.TIME, _DOUBTFUL, State.DOUBTED, "it may be the URLs or the host"),
     Rule(
         (State.RESTING,), Event.TIME, "", State.TROUBLED, "one page tries whether the host is back"
@@ -135,12 +144,14 @@ class FailureContext(NamedTuple):
 
     `jitter` in [0, 1) spreads the rests of hosts that failed together. `network_down` is whether
     the network of the crawler itself may be down, `silent` whether the failure was that no answer
-    came in time.
+    came in time. `others_well` is when another host was last answered well, if nothing is left of
+    the crawl but a few URLs of hosts in trouble.
     """
 
     jitter: float
     network_down: bool = False
     silent: bool = False
+    others_well: float = _NEVER
 
 
 class HostLoad:
@@ -150,11 +161,11 @@ class HostLoad:
     shrinks if the politeness is adaptive. `delay` is the least number of seconds between two
     starts, `last` the time of the last start, `held` the time until which Retry-After asked to
     wait, `taken` the time until which a request that has not started yet has the turn. `latency`
-    is smoothed, in seconds, and `slowest` is that of the slowest good answer.
+    is smoothed, in seconds, and `slowest` is that of the slowest good answer. `learned` is the
+    rate that the host allows, if it refuses requests; the limit and the delay follow it.
     """
 
     __slots__ = (
-        "_adaptive",
         "_best",
         "_shrunk",
         "delay",
@@ -162,7 +173,9 @@ class HostLoad:
         "in_flight",
         "last",
         "latency",
+        "learned",
         "limit",
+        "politeness",
         "slowest",
         "taken",
     )
@@ -174,7 +187,8 @@ class HostLoad:
         self.held = self.last = self.taken = self._shrunk = _NEVER
         self.latency = self.slowest = 0.0
         self._best = math.inf
-        self._adaptive = politeness.adaptive
+        self.politeness = politeness
+        self.learned: LearnedRate | None = None
 
     def record(self, seconds: float, now: float) -> None:
         """Record the seconds that a good answer took, and adapt an adaptive limit."""
@@ -182,16 +196,38 @@ class HostLoad:
         self._best = min(self._best, self.latency)
         if seconds > self.slowest:
             self.slowest = seconds
-        if not self._adaptive:
-            return
-        if self.latency <= _SLOWER * self._best + _NOISE:
-            self.limit = min(self.limit + 1 / self.limit, MAX_LIMIT)
-        elif now - seconds >= self._shrunk:
-            self.shrink(now)
+        if self.politeness.adaptive:
+            if self.latency <= _SLOWER * self._best + _NOISE:
+                self.limit = min(self.limit + 1 / self.limit, MAX_LIMIT)
+            elif now - seconds >= self._shrunk:
+                self.shrink(now)
+        if self.learned is not None:
+            self.learned.accept(self, now - seconds, now)
+
+    def refuse(self, url: str, seconds: float, now: float, good: float) -> bool:
+        """Record an answer with 429 or 503; return whether it shows a limit of the rate.
+
+        It came after so many seconds, and the last good one at the time `good`.
+        """
+        if self.learned is not None:
+            return self.learned.refuse(self, url, now - seconds, now, good)
+        if good > _NEVER:
+            self.learned = LearnedRate(self, url, now - seconds, now, good)
+        return False
+
+    def ask(self, delay: float) -> bool:
+        """Record a delay that the host asks for; return whether it is longer than before."""
+        asked = self.delay if self.learned is None else self.learned.asked
+        if delay <= asked:
+            return False
+        if self.learned is not None:
+            self.learned.asked = delay
+        self.delay = max(self.delay, delay)
+        return True
 
     def shrink(self, now: float) -> None:
         """Halve an adaptive limit, once for all requests in flight at this moment."""
-        if self._adaptive:
+        if self.politeness.adaptive:
             self.limit = max(self.limit / 2, 1.0)
             self._shrunk = now
 
@@ -208,20 +244,18 @@ class HostState:
     belongs to the host.
 
     An origin is given up after `tries` failures in a row; if it ever answered, these must also
-    span `Politeness.patience` seconds. `good` is the URL of the last page that was fetched,
-    `answered` whether the origin ever answered, `rest` the time until which it rests, `hung` the
-    number of pages that were silent.
+    span `Politeness.patience` seconds. `in_flight` is the number of requests in flight, `good` the
+    URL of the last page that was fetched, `answered` whether the origin ever answered, `rest` the
+    time until which it rests, `hung` the number of pages that were silent.
     """
 
     __slots__ = (
         "_checks_failed",
         "_explained",
         "_first_failure",
-        "_in_flight",
         "_last_failure",
         "_last_good",
         "_pages_failed",
-        "_patience",
         "_proof",
         "_silent",
         "_trust",
@@ -229,6 +263,7 @@ class HostState:
         "answered",
         "good",
         "hung",
+        "in_flight",
         "load",
         "rest",
         "state",
@@ -240,14 +275,13 @@ class HostState:
         self.rest = _NEVER
         self.answered = False
         self.good: str | None = None
-        self._patience = politeness.patience
         # Three counts of failures in a row: of pages; of the pages among them that failed before
         # the last good answer of robots.txt, so by their URLs; of robots.txt and probes since.
         self._pages_failed = self._explained = self._checks_failed = 0
         # Failures in a row before the next request for robots.txt, and before the next probe.
         self._trust = _FIRST_TRUST
         self._proof = _FIRST_PROOF
-        self._in_flight = 0
+        self.in_flight = 0
         # The times of the last failure, and of the first one in the row.
         self._last_failure = self._first_failure = _NEVER
         # The time of the last good answer.
@@ -274,7 +308,7 @@ class HostState:
         if load.in_flight + 1 > load.limit:
             return False
         # After silence robots.txt is next, or a probe: these need not wait for URLs that hang.
-        return self.state is State.WELL or not self._in_flight or self._silent > 0
+        return self.state is State.WELL or not self.in_flight or self._silent > 0
 
     @property
     def free(self) -> float:
@@ -314,13 +348,13 @@ class HostState:
 
     def start(self, now: float) -> None:
         """Record that a request starts."""
-        self._in_flight += 1
+        self.in_flight += 1
         self.load.in_flight += 1
         self.load.last = now
 
     def finish(self, until: float) -> None:
         """Record that a request has ended; no other may start at the host before `until`."""
-        self._in_flight -= 1
+        self.in_flight -= 1
         self.load.in_flight -= 1
         if until > self.load.held:
             self.load.held = until
@@ -353,6 +387,20 @@ class HostState:
             self._pages_failed += 1
         self._fail(Event.PAGE_BAD, now, tries, context)
 
+    def refused(self, url: str, seconds: float, now: float) -> bool:
+        """Record that a page was refused (429, 503); return whether the host limits the rate.
+
+        Then it is no failure: other pages are answered at the same time.
+        """
+        limited = self.load.refuse(url, seconds, now, self._last_good)
+        once = self.state is State.RESTING and self.failures == self._pages_failed == 1
+        if not limited or not (once or self.state is State.WELL):
+            return False
+        self._follow(Event.LIMIT)
+        self._pages_failed = self._explained = 0
+        self.rest = _NEVER
+        return True
+
     def robots_ok(self) -> None:
         """Record a good answer of robots.txt: the URLs failed, not the host.
 
@@ -362,6 +410,10 @@ class HostState:
         self._explained, self._checks_failed = self._pages_failed, 0
         self._unproven = self._silent > _FEW_HUNG and self.good is not None
         self._follow(Event.ROBOTS_OK)
+        if self._pages_failed and self.load.learned is not None:
+            # Where the rate is limited, the page right after robots.txt would be refused again.
+            pause = min(_PAUSE * 4.0 ** (self._pages_failed - 1), _LONGEST_PAUSE)
+            self.rest = max(self.rest, self.load.last + pause)
 
     def robots_bad(self, now: float, tries: int, context: FailureContext) -> None:
         """Record that robots.txt failed."""
@@ -431,7 +483,8 @@ class HostState:
     def _fail(self, event: Event, now: float, tries: int, context: FailureContext) -> None:
         # Only an origin that answered before gets patience, or any one if our network may be down.
         patient = self.answered or context.network_down
-        lost = self.failures >= tries and (
-            not patient or now - self._first_failure >= self._patience
-        )
+        patience = self.load.politeness.patience
+        if context.others_well > self._first_failure:
+            patience = min(patience, SHORT_PATIENCE)
+        lost = self.failures >= tries and (not patient or now - self._first_failure >= patience)
         self._follow(event, _LOST if lost else "")

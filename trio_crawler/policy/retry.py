@@ -27,6 +27,9 @@ TRANSIENT = frozenset(
 TRANSIENT_STATUSES = frozenset({429, 502, 503, 504})
 """The statuses of a temporary state of the server (RFC 6585, 4; RFC 9110, 15.6)."""
 
+REFUSALS = frozenset({429, 503})
+"""The statuses with which a server refuses a request, for instance since there are too many."""
+
 LEAST_BAD = 429
 """No status below this one is retried, or blamed on the host."""
 

@@ -90,8 +90,8 @@ class Warc:
     def recording(self, fetch: Fetch) -> RecordingFetch:
         """Return a fetch that calls `fetch` and records its exchanges for the archive.
 
-        It has the same `user_agent`, `random`, `cookies_for`, `sends_credentials` and `lookup`. The
-        caller closes `fetch`.
+        It has the same `user_agent`, `random`, `cookies_for`, `sends_credentials`, and `lookup`.
+        The caller closes `fetch`.
         """
         check_function("fetch", fetch, "an async function from a Job to a Response or Fault")
         return RecordingFetch(fetch, self._exchanges)

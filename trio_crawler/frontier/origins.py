@@ -1,0 +1,56 @@
+"""The records of the hosts of one crawl, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from trio_crawler.frontier.origin import Host, Origin
+from trio_crawler.frontier.queues import Queue
+from trio_crawler.policy.host_state import HostLoad, HostState
+from trio_crawler.policy.politeness import Politeness
+
+
+class Origins:
+    """The origins of a crawl; `by_name` has them by scheme, host and port, in the order found."""
+
+    def __init__(self, politeness: Politeness, make_queue: Callable[[], Queue]) -> None:
+        self.by_name: dict[str, Origin] = {}
+        self._politeness = politeness
+        self._make_queue = make_queue
+
+    def known(self, url: str) -> Origin | None:
+        """Return the record of the origin of a normalised URL; None if there is none."""
+        return self.by_name.get(url[: url.index("/", 8)])
+
+    def origin(self, url: str) -> Origin:
+        """Return the record of the origin of a normalised URL, a new one if needed."""
+        name = url[: url.index("/", 8)]
+        origin = self.by_name.get(name)
+        return self._new(name) if origin is None else origin
+
+    def host(self, name: str) -> Origin | None:
+        """Return an origin of the host with this name and port; None if there is none."""
+        http = self.by_name.get("http://" + name)
+        return self.by_name.get("https://" + name) if http is None else http
+
+    def hosts(self) -> Iterator[Origin]:
+        """Yield one origin of each host known now, in the order in which the hosts were found."""
+        done = set[Host]()
+        # A copy: hosts may be found between two steps of a reader.
+        for origin in list(self.by_name.values()):
+            if origin.other_scheme is None:
+                yield origin
+            elif origin.host not in done:
+                done.add(origin.host)
+                yield origin
+
+    def _new(self, name: str) -> Origin:
+        _, _, authority = name.partition("://")
+        other = self.host(authority)
+        load = HostLoad(self._politeness) if other is None else other.host.load
+        host = Host(name, load) if other is None else other.host
+        origin = Origin(name, host, self._make_queue(), HostState(self._politeness, load))
+        if other is not None:
+            origin.other_scheme, other.other_scheme = other, origin
+        self.by_name[name] = origin
+        return origin
