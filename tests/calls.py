@@ -110,7 +110,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "bridged": {"open_crawler": lambda: Crawler([HOME])},
     "normalise": {"url": HOME},
     "one_line": {"outcome": PAGE},
-    "progress_line": {"statistics": Statistics(), "problems": 0},
+    "progress_line": {"statistics": Statistics(), "problems": 0, "hosts": []},
     "redirect": {"target": "/a"},
     "same_site": {"seeds": [HOME]},
     "seen_key": {"url": HOME},

@@ -7,6 +7,7 @@ import copy
 import pytest
 
 from trio_crawler import ArgumentError, HttpFetch, Limits, Statistics
+from trio_crawler.frontier import HostStatistics, HostWait
 from trio_crawler.report import progress_line
 
 WRONG = {
@@ -51,3 +52,34 @@ def test_a_crawl_that_is_running_is_told_in_one_line():
     )
     line = "1 page  0/s  1,000 in queue  1 in flight  2 errors  1:01"
     assert progress_line(figures, 2) == line
+
+
+def resting(name: str, rest: float, **more: object) -> HostStatistics:
+    about = {"waiting": 1, "in_flight": 0, "limit": 4, "delay": 0.0, "latency": 0.1}
+    about |= {"failures": 1, "given_up": {}, "waits_for": HostWait.REST}
+    return HostStatistics(**{"name": name, "rest": rest, **about, **more})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "told"),
+    [
+        ([], ""),
+        ([resting("a.test", 4.2)], "  waiting for a.test, up to 5 s"),
+        (
+            [resting("a.test", 4.2), resting("b.test", 47.5), resting("c.test", 1)],
+            "  waiting for b.test and 2 more hosts, up to 48 s",
+        ),
+        ([resting("a.test", 0.0, waits_for=HostWait.NOTHING)], "  waiting for a.test"),
+        ([resting("a.test", 0.0, waits_for=HostWait.NOTHING, failures=0)], ""),
+        ([resting("a.test", 9.0, failures=0)], "  waiting for a.test, up to 9 s"),
+        ([resting("a.test\x1b", 9.0)], "  waiting for a.test\\x1b, up to 9 s"),
+    ],
+)
+def test_the_line_says_whom_a_crawl_waits_for_when_nothing_is_in_flight(hosts, told):
+    figures = Statistics(admitted=11, pages=1, waiting=10)
+    line = "1 page  0/s  10 in queue  0 in flight  0 errors  0:00"
+    assert progress_line(figures, 0, hosts) == line + told
+    busy = Statistics(admitted=11, pages=1, waiting=9, in_flight=1)
+    assert "waiting for" not in progress_line(busy, 0, hosts)
+    over = Statistics(admitted=11, pages=11)
+    assert "waiting for" not in progress_line(over, 0, hosts)

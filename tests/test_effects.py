@@ -266,6 +266,7 @@ LINKING = replace(
     rejected=tuple(RejectedLink(f"http://other.test/{at}", Reason.OTHER_SITE) for at in range(30)),
 )
 LOOP = Redirect(HOME + "loop", 302, HOME + "loop", referrer=HOME)
+RESTING = HostStatistics("h.test", 1, 0, 4, 0.0, 5.0, 0.1, 2, {})
 MANY = [Change(f"{HOME}{at}", "new") for at in range(30)]
 MAP = Sitemap(HOME + "map.xml", "urlset", 1, 1)
 LOGGED_OUT = [Redirect(f"{HOME}member/{at}", 302, f"{HOME}login") for at in range(9)]
@@ -415,6 +416,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     "visible": (result("visible"), {"text": "\x1b"}),
     "progress_line": (result("progress_line"), {
         "statistics": Statistics(pages=3), "problems": 2,
+        "hosts": ([RESTING], {"statistics": Statistics(waiting=1)}),
     }),
     "bridged": (bridge, {"open_crawler": lambda: Crawler([HOME + "a"], fetch=Web({}))}),
     "seen_key": (result("seen_key"), {"url": HOME + "%61"}),

@@ -165,7 +165,10 @@ class _Crawl:
             crawler = plan.crawler(fetch=plan.crawl_fetch, frontier=frontier)
             self._ending.begin(crawler, self._options.max_seconds)
             nursery.start_soon(
-                self._screen.draw, crawler.statistics, lambda: self._report.problems
+                self._screen.draw,
+                crawler.statistics,
+                lambda: self._report.problems,
+                lambda: crawler.hosts.values(),
             )
             if directory is not None:
                 await directory.restore(self._report)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import trio
@@ -14,10 +14,11 @@ from rich.text import Text
 from trio_crawler import Statistics
 from trio_crawler.cli.exit import tell
 from trio_crawler.cli.signals import SIGNALS
+from trio_crawler.frontier import HostStatistics
 from trio_crawler.report import progress_line
 
-EVERY = 0.125
-"""Seconds between two drawings of the live line."""
+EVERY, IDLE = 0.125, 1.0
+"""Seconds between two drawings of the live line, and while nothing is in flight."""
 
 
 class Screen:
@@ -60,14 +61,18 @@ class Screen:
             tell(line)
 
     async def draw(
-        self, statistics: Callable[[], Statistics], problems: Callable[[], int]
+        self,
+        statistics: Callable[[], Statistics],
+        problems: Callable[[], int],
+        hosts: Callable[[], Iterable[HostStatistics]],
     ) -> None:
         """Draw the live line again and again, until cancelled."""
         while self._shown:
-            figures = progress_line(statistics(), problems())
+            now = statistics()
+            figures = progress_line(now, problems(), hosts())
             with self._written():
                 self._live.update(Text(figures, no_wrap=True, overflow="ellipsis"), refresh=True)
-            await trio.sleep(EVERY)
+            await trio.sleep(EVERY if now.in_flight else IDLE)
 
     @contextmanager
     def _written(self) -> Iterator[None]:

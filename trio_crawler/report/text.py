@@ -1,11 +1,14 @@
 """Text for people: the report of a crawl, and one line for each outcome."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import islice
 from typing import assert_never
 
-from trio_crawler.arguments import check_flag, check_kind, check_whole
+from trio_crawler.arguments import check_flag, check_iterable, check_kind, check_whole
 from trio_crawler.model import Failure, Outcome, Page, Redirect, Skipped, Statistics
+from trio_crawler.policy.politeness import HostStatistics, HostWait
 from trio_crawler.report import broken, hosts, sections, shapes
 from trio_crawler.report.facts import CrawlFacts
 from trio_crawler.report.links import Links
@@ -21,6 +24,8 @@ _MAX_LISTED = 20
 # A site decides how many there are, and how long.
 _MAX_BROKEN = 1_000
 _MAX_TITLE = 80
+# ▶ A host takes 9 us.
+_HOSTS_READ = 5_000
 _TWINS = "Links to https at a port that speaks HTTP"
 _OUT_OF_TIME = "the time allowed was over"
 
@@ -224,17 +229,40 @@ def one_line(outcome: Outcome) -> str:
             assert_never(outcome)
 
 
-def progress_line(statistics: Statistics, problems: int) -> str:
-    """Return the figures of a crawl that is running in one line; see `Report.problems`."""
+def progress_line(
+    statistics: Statistics, problems: int, hosts: Iterable[HostStatistics] = ()
+) -> str:
+    """Return the figures of a crawl that is running in one line; see `Report.problems`.
+
+    If nothing is in flight while URLs wait, the line names one of the `hosts` that the crawl waits
+    for, the number of the others, and how long they rest at most.
+    """
     check_kind("statistics", statistics, Statistics, "a Statistics")
     check_whole("problems", problems)
+    check_iterable("hosts", hosts, "HostStatistics")
     ended = statistics.pages + statistics.redirects + statistics.failures + statistics.skipped
     rate = ended / statistics.seconds if statistics.seconds else 0.0
     minutes, seconds = divmod(int(statistics.seconds), 60)
     return (
         f"{count(statistics.pages, 'page')}  {rate:,.0f}/s  {count(statistics.waiting)} in queue  "
         f"{statistics.in_flight} in flight  {count(problems, 'error')}  {minutes}:{seconds:02}"
+        f"{_awaited(hosts) if statistics.waiting and not statistics.in_flight else ''}"
     )
+
+
+def _awaited(hosts: Iterable[HostStatistics]) -> str:
+    """Return the end of the live line that says which hosts rest."""
+    resting = [
+        (host.rest, host.name)
+        for host in islice(hosts, _HOSTS_READ)
+        if host.waits_for is HostWait.REST or (host.failures and not host.given_up)
+    ]
+    if not resting:
+        return ""
+    rest, name = max(resting)
+    others = f" and {count(len(resting) - 1, 'more host')}" if len(resting) > 1 else ""
+    until = f", up to {count(math.ceil(rest))} s" if rest > 0 else ""
+    return f"  waiting for {visible(name)}{others}{until}"
 
 
 def _page(page: Page) -> str:
