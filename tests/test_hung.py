@@ -228,7 +228,7 @@ async def test_a_site_without_end_does_not_starve_its_retries(autojump_clock):
     def answer(job: Job) -> Response:
         number = int(job.url.rpartition("n")[2])
         following = html(*(f"{HOME}n{2 * number + more}" for more in (1, 2)))
-        return Response(503) if number % 3 == 1 and job.tries < 3 else following
+        return Response(502) if number % 3 == 1 and job.tries < 3 else following
 
     class Endless:
         def __init__(self) -> None:

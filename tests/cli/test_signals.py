@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -275,12 +276,13 @@ def test_a_signal_ends_the_report_of_a_directory_and_leaves_no_draft(tmp_path, n
     assert [each.name for each in tmp_path.iterdir()] == ["kept"]
 
 
-def test_two_signals_end_a_crawl_whose_name_server_does_not_answer():
+def test_a_signal_ends_a_crawl_whose_name_server_does_not_answer():
     begun = time.monotonic()
     result = run(WORK, "asking", str(int(signal.SIGTERM)), "http://site.test/")
     assert result.returncode == 143
     assert result.stderr.count("\n") == 1
-    assert "\nEnded early: stopped at once by SIGTERM\n" in result.stdout
+    # Nothing is in flight, so the second signal may come after the end.
+    assert re.search("\nEnded early: stopped (at once )?by SIGTERM\n", result.stdout)
     assert time.monotonic() - begun < 4
 
 

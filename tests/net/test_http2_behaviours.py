@@ -376,9 +376,12 @@ async def test_a_name_with_a_dot_at_its_end_is_certified_without_it_by_http_2_to
 
 
 async def test_who_waits_for_the_first_connection_of_http_2_is_connecting() -> None:
+    async def silent(request: Request, stream: trio.abc.Stream) -> None:
+        await trio.sleep_forever()
+
     # It takes the hello of TLS for a head that has no end.
     async with (
-        raw_server({}) as server,
+        raw_server(silent) as server,
         asking_by_http2() as network,
         trio.open_nursery() as nursery,
     ):

@@ -256,7 +256,7 @@ async def test_an_hour_is_cut_to_five_minutes_and_a_billion_seconds_to_the_backo
     autojump_clock,
 ):
     web = Times(asking("3600"), asking("1000000000"), html())
-    await collect(Crawler([HOME], fetch=web))
+    await collect(Crawler([HOME], fetch=web, politeness=Politeness(robots=False)))
     assert web.at[1] == pytest.approx(300, abs=0.001)
     assert 0.5 <= web.at[2] - web.at[1] <= 1
 
@@ -266,7 +266,7 @@ async def test_without_retry_after_each_pause_is_the_backoff_with_its_jitter(aut
     for _ in range(300):
         start = trio.current_time()
         web = Times(Response(503))
-        await collect(Crawler([HOME], fetch=web))
+        await collect(Crawler([HOME], fetch=web, politeness=Politeness(robots=False)))
         assert len(web.at) == 4
         for held, before, after in zip(pauses, web.at[:-1], web.at[1:], strict=True):
             held.append(after - before)

@@ -95,7 +95,7 @@ class HostHeap:
             # If it is the only one, its order is set when another comes.
             order = origin.order(number)[1:] if self._ready or self._long else (0, number)
             heapq.heappush(self._ready, (key, *order, number, origin))
-            if 0 < origin.run < RUN:
+            if 0 < origin.run < RUN and not load.in_flight:
                 self._runs.append((number, origin))
             if share is Share.LONG:
                 # In steps of powers of two, within which hosts take turns.

@@ -184,6 +184,8 @@ class HostScheduler:
             bad = isinstance(answer, Fault) or answer.status >= LEAST_BAD
             if bad and blames_host(answer):
                 limited = failures.page(origin, attempt, now)
+                if asked and state.load.learned is not None:
+                    state.load.learned.told = now + asked
             elif isinstance(answer, Response):
                 state.page_ok(attempt.seconds, now)
                 if failures.good_host is not origin.host:

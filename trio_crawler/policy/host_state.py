@@ -38,6 +38,8 @@ _FEW_HUNG = 4
 _HURRY, _LEAST_HURRY = 8.0, 2.0
 # Seconds between a robots.txt and a page of a host that refuses pages: at first, and at most.
 _PAUSE, _LONGEST_PAUSE = 0.5, 8.0
+# A request that starts so many seconds after the end of a Retry-After was held back by it.
+_TOLD = 0.2
 # Two times that differ by less are the same moment: a duration that is subtracted is not exact.
 _MOMENT = 1e-6
 # A host is busy if its latency exceeds _SLOWER times its best latency, plus _NOISE seconds.
@@ -410,8 +412,10 @@ class HostState:
         self._explained, self._checks_failed = self._pages_failed, 0
         self._unproven = self._silent > _FEW_HUNG and self.good is not None
         self._follow(Event.ROBOTS_OK)
-        if self._pages_failed and self.load.learned is not None:
-            # Where the rate is limited, the page right after robots.txt would be refused again.
+        load, learned = self.load, self.load.learned
+        if self._pages_failed and learned is not None and load.last - learned.told >= _TOLD:
+            # Where the rate is limited, the page right after robots.txt would be refused again,
+            # unless the host has said with a Retry-After when to come back.
             pause = min(_PAUSE * 4.0 ** (self._pages_failed - 1), _LONGEST_PAUSE)
             self.rest = max(self.rest, self.load.last + pause)
 

@@ -47,7 +47,8 @@ class Load(Protocol):
 class LearnedRate:
     """The requests in flight that a host allows, and the seconds between the starts of two.
 
-    `delay` and `limit` are what was learned, `asked` is the delay that the host asks for. A limit
+    `delay` and `limit` are what was learned, `asked` is the delay that the host asks for, `told`
+    the time at which the last Retry-After was over. A limit
     is only `suspected` until two URLs were refused, and another one was answered that was
     requested no earlier: one URL alone may be the cause, and a host that is down answers none.
 
@@ -73,12 +74,15 @@ class LearnedRate:
         "delay",
         "limit",
         "suspected",
+        "told",
     )
 
     def __init__(self, load: Load, url: str, started: float, now: float, good: float) -> None:
         self.asked = load.delay
         self.delay, self.limit = 0.0, load.limit
         self.suspected = True
+        # The end of the last Retry-After.
+        self.told = -math.inf
         # The first URL that was refused, when it started, when the last one was refused, whether
         # that was another one, and whether a request was answered that started later.
         self._url, self._since, self._last = url, started, now
