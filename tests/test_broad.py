@@ -63,10 +63,11 @@ class Case:
 
 # A quarter of the hosts are ill.
 ILL = {"dead": 0.15, "hanging": 0.1}
-SMALL = Case(150, 20, over=1.4, ends=700, wait=20, longest=40)
-SMALL_ILL = Case(150, 20, over=2.2, ends=700, wait=20, longest=40, **ILL)
-LARGE = Case(3_000, 200, over=1.9, ends=700, wait=15, longest=100)
-LARGE_ILL = Case(3_000, 200, over=3.4, ends=700, wait=40, longest=180, **ILL)
+SMALL = Case(150, 20, over=1.4, ends=200, wait=20, longest=40)
+# Hosts that are silent hold a quarter of the workers, and new ones wait for those.
+SMALL_ILL = Case(150, 20, over=2.2, ends=700, wait=40, longest=60, **ILL)
+LARGE = Case(3_000, 200, over=1.7, ends=250, wait=10, longest=60)
+LARGE_ILL = Case(3_000, 200, over=3.4, ends=400, wait=100, longest=180, **ILL)
 
 slow = pytest.mark.slow
 CASES = [
