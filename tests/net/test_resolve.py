@@ -443,12 +443,12 @@ async def test_a_bug_in_a_lookup_is_raised_and_holds_up_nobody() -> None:
 
 
 async def test_a_lookup_in_time_spares_the_call_its_own(
-    autojump_clock: trio.testing.MockClock,
+    mock_clock: trio.testing.MockClock,
 ) -> None:
     names = Names(["192.0.2.1"])
     resolver = Resolver(names)
     assert await resolver.look_up_early("h", 30) == 60
-    await trio.sleep(20)
+    mock_clock.jump(20)
     assert await resolver.look_up_early("h", 30) == 40
     assert await resolver("h", 80) == ["192.0.2.1"]
     assert len(names.asked) == 1
@@ -465,13 +465,13 @@ async def test_an_address_and_what_cannot_be_a_name_need_no_lookup(host: str) ->
 
 @pytest.mark.parametrize("number", [socket.EAI_NONAME, socket.EAI_AGAIN])
 async def test_a_failure_in_time_is_kept_for_the_calls_and_not_for_the_next_lookup(
-    autojump_clock: trio.testing.MockClock, number: int
+    mock_clock: trio.testing.MockClock, number: int
 ) -> None:
     names = Names(socket.gaierror(number, "x"), ["192.0.2.1"])
     resolver = Resolver(names)
     assert await resolver.look_up_early("h", 30) == 60
     for port in (80, 8080):
-        await trio.sleep(20)
+        mock_clock.jump(20)
         error = await faulty(resolver, "h", port)
         assert error.fault.phase is Phase.RESOLVE
         assert resolve.server_name("h", port) in error.fault.detail
@@ -482,16 +482,16 @@ async def test_a_failure_in_time_is_kept_for_the_calls_and_not_for_the_next_look
 
 
 async def test_a_failure_in_time_is_kept_for_a_minute(
-    autojump_clock: trio.testing.MockClock,
+    mock_clock: trio.testing.MockClock,
 ) -> None:
     names = Names(socket.gaierror(socket.EAI_AGAIN, "x"), ["192.0.2.1"])
     resolver = Resolver(names)
     await resolver.look_up_early("h", 30)
-    await trio.sleep(60)
+    mock_clock.jump(60)
     assert await resolver("h", 80) == ["192.0.2.1"]
 
 
-async def test_a_want_of_descriptors_is_not_kept(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_want_of_descriptors_is_not_kept(mock_clock: trio.testing.MockClock) -> None:
     names = Names(OSError(errno.EMFILE, "x"), ["192.0.2.1"])
     resolver = Resolver(names)
     assert await resolver.look_up_early("h", 30) == 60

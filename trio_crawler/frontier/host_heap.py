@@ -31,9 +31,9 @@ class HostHeap:
     Of the origins that may be requested now and are well, the one with the fewest requests in
     flight comes first, then as `Origin.order` says. Three quarters of the `workers` first serve
     those that need long, the longest before the others: a large host that takes its turns like a
-    small one ends long after it. Doubtful origins, which are in trouble or do not answer
-    their first request, hold at most a quarter of the workers, or one, while others may be
-    requested. With those that are requested for the first time they hold at most half.
+    small one ends long after it. Doubtful origins, which are in trouble or do not answer their
+    first request, hold at most a quarter of the workers, or one, while others may be requested.
+    With those that are requested for the first time they hold at most three quarters.
 
     An origin has at most one valid place, the one with its ticket. Invalid entries are skipped,
     and removed before they are half of all. `held` is the number of requests in flight by `Share`,
