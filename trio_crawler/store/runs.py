@@ -16,6 +16,7 @@ from trio_crawler.policy.politeness import HostStatistics, HostWait
 from trio_crawler.store.database import Database, Row
 from trio_crawler.store.decoding import Number, Time, checked, parsed
 from trio_crawler.store.errors import DifferentCrawl, StoreError, printable
+from trio_crawler.store.rows import column_value
 from trio_crawler.store.walk import Walk, last_number
 
 
@@ -160,8 +161,9 @@ def end(
             known[host.name] = host if before is None else _merged(before, host)
         database.execute("DELETE FROM hosts")
         marks = ", ".join("?" * _HOST_COLUMNS)
-        rows = (_host_row(host, walk) for host in known.values())
-        database.execute_many(f"INSERT INTO hosts VALUES ({marks})", rows)
+        # A sum with a damaged count may be too large for its column.
+        found = (tuple(map(column_value, _host_row(host, walk))) for host in known.values())
+        database.execute_many(f"INSERT INTO hosts VALUES ({marks})", found)
 
 
 _FAULT_FIELDS = ("reason", "detail", "phase", "about")
