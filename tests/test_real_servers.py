@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 import trio
 from sites.servers import TLS, Authority, Certificate, Running, apache, haproxy, lighttpd, nginx
+from sites.steps import until
 
 from trio_crawler import (
     Crawler,
@@ -141,6 +142,8 @@ async def test_each_server_gives_the_pages_that_plain_http_gives(
     certificate = authority.issue("127.0.0.1", "::1", "localhost")
     with start(**certificate) as server:
         found = await crawled(f"{url}:{server.port}/", cacert=authority.file)
+        # A server may write its log later, and lose what it has not written when it ends.
+        await until(lambda: pages.keys() <= {entry.target for entry in server.log()})
     assert found == pages
     # No request is made twice, and none is lost.
     assert set(server.statuses().values()) == {1}
