@@ -64,7 +64,6 @@ async def test_200_posts_behind_older_posts_are_found(autojump_clock: object) ->
     assert crawl.requests == 200 + 50
 
 
-@pytest.mark.xfail(reason="the links of a folded page are refused", strict=False)
 async def test_lists_that_name_the_first_page_as_canonical_lose_no_article(
     autojump_clock: object,
 ) -> None:
@@ -75,7 +74,6 @@ async def test_lists_that_name_the_first_page_as_canonical_lose_no_article(
     assert crawl.ended
 
 
-@pytest.mark.xfail(reason='"log out" is followed with cookies', strict=False)
 async def test_a_crawl_with_a_cookie_stays_logged_in_and_deletes_nothing() -> None:
     shop = Shop(20, features=("delete",), members=30)
     async with (
