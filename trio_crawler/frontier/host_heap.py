@@ -36,7 +36,7 @@ class HostHeap:
     With those that are requested for the first time they hold at most three quarters.
 
     An origin has at most one valid place, the one with its ticket. Invalid entries are skipped,
-    and removed before they are half of all. `held` is the number of requests in flight by `Share`,
+    and removed before they are most of all. `held` is the number of requests in flight by `Share`,
     `hosts` the number of origins. `wakes` is the time at which the next rest ends; because of an
     invalid entry it may be too early.
     """
@@ -102,7 +102,7 @@ class HostHeap:
                 length = origin.pages * max(load.delay, load.latency / load.limit, LEAST_PAGE)
                 heapq.heappush(self._long, (-math.frexp(length)[1], number, origin))
         entries = len(self._ready) + len(self._long) + len(self._doubtful) + len(self._resting)
-        if entries > _FEW_STALE + 3 * self._live:
+        if entries + len(self._runs) > _FEW_STALE + 4 * self._live:
             self._sweep()
 
     def move(self, origin: Origin, share: Share) -> None:
@@ -172,4 +172,6 @@ class HostHeap:
         for heap in heaps:
             heap[:] = [entry for entry in heap if entry[-2] == entry[-1].ticket]
             heapq.heapify(heap)
+        valid = [entry for entry in self._runs if entry[0] == entry[1].ticket]
+        self._runs = deque(valid)
         self.wakes = self._resting[0][0] if self._resting else math.inf

@@ -11,7 +11,7 @@ from trio_crawler.model import Job
 from trio_crawler.policy.traps.queries import Queries, Shape, Standing
 from trio_crawler.policy.traps.watch import HostTraps
 
-# One turn of so many goes to shapes of which nothing is known, so that they can prove themselves.
+# One turn of so many goes to shapes that are unproven, or they might never prove themselves.
 _TRIAL = 4
 
 

@@ -77,7 +77,7 @@ def _as_written(*words: str) -> frozenset[bytes]:
 
 
 # ▶ All expressions together take 5 times as long as the rest, so that they are tried only around
-# these words, one of which each of them contains.
+# these words. Each expression contains one of them.
 _SIGNALS = _as_written(
     *(
         "ago",

@@ -57,7 +57,7 @@ class LoggedOut:
                 self._good[home] += 1
 
     def lines(self) -> list[str]:
-        """Return a line for each host of which most URLs are one, though some are not."""
+        """Return a line for each host where most URLs lead to one page, but not all do."""
         found = []
         for (home, target), (number, first) in self._redirects.items():
             alone = self._all_redirects[home] == number

@@ -33,7 +33,7 @@ MOST_GROUPS = 10_000
 """The most groups that are counted apart."""
 
 MOST_URLS = 1_000_000
-"""The most rejected URLs of which each is counted once, with 14 bytes for each."""
+"""The most rejected URLs that are each counted once. A URL takes 14 bytes."""
 
 _NEW_HOSTS = "https://*"
 _LISTED = 10
