@@ -16,6 +16,7 @@ from test_package import PUBLIC
 
 from trio_crawler import (
     BridgedOutcomes,
+    Checks,
     Crawler,
     Fault,
     Job,
@@ -36,7 +37,7 @@ from trio_crawler.report import CrawlFacts, Report, Warc
 
 HOME = "http://site.test/"
 PAGE = Page(HOME, 200, httpx.Headers(), b"", content_type="text/html")
-CHECKED = (CrawlFacts, Fault, Limits, Politeness, Response, Sitemaps, Traps)
+CHECKED = (Checks, CrawlFacts, Fault, Limits, Politeness, Response, Sitemaps, Traps)
 """The records that a caller makes; all others carry what the crawl itself has made."""
 
 

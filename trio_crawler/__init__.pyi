@@ -6,6 +6,7 @@ from .crawler import Crawler as Crawler
 from .frontier.memory import MemoryFrontier as MemoryFrontier
 from .frontier.protocol import Frontier as Frontier
 from .frontier.sqlite import SqliteFrontier as SqliteFrontier
+from .model import Checked as Checked
 from .model import Failure as Failure
 from .model import Fault as Fault
 from .model import Fetch as Fetch
@@ -21,6 +22,7 @@ from .model import Statistics as Statistics
 from .net.fetch import HttpFetch as HttpFetch
 from .net.httpx.fetch import HttpxFetch as HttpxFetch
 from .page.urls import normalise as normalise
+from .policy.checks import Checks as Checks
 from .policy.limits import Limits as Limits
 from .policy.order import Order as Order
 from .policy.order import breadth_first as breadth_first

@@ -18,6 +18,7 @@ from trio_crawler.engine.handler import fetch_once
 from trio_crawler.engine.outbox import HOW_TO_ITERATE, Outbox, outcome_block
 from trio_crawler.frontier import Frontier, HostStatistics, Settlement
 from trio_crawler.model import Fetch, Job, Listing, Outcome, Reason, Sitemap, Statistics
+from trio_crawler.policy.checks import Checks
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.order import Order
 from trio_crawler.policy.plan import Sitemaps
@@ -31,11 +32,11 @@ class Crawler:
 
     None means the default, which suits a stranger's site: the hosts of the seeds, ten `workers`,
     four requests at once to one host, robots.txt obeyed, the bounds of `Limits()` and `Traps()`,
-    the sitemaps that robots.txt names, breadth first, URLs kept in memory. With `fold_canonical` a
-    page counts as a duplicate of the canonical page that it names. With `anchors` pages keep the
-    text of their links. `random` seeds the jitter of the delays after failures. The caller closes
-    a `fetch` or `frontier` that it passes in. One crawler makes one crawl.
-    Raises TypeError or ValueError, naming the argument, for an invalid value.
+    the sitemaps that robots.txt names, no `checks` of links that lead outside, breadth first, URLs
+    kept in memory. With `fold_canonical` a page counts as a duplicate of the canonical page that
+    it names. With `anchors` pages keep the text of their links. `random` seeds the jitter of the
+    delays after failures. The caller closes a `fetch` or `frontier` that it passes in. One crawler
+    makes one crawl. Raises TypeError or ValueError, naming the argument, for an invalid value.
     """
 
     __module__ = "trio_crawler"
@@ -49,6 +50,7 @@ class Crawler:
         politeness: Politeness | None = None,
         traps: Traps | None = None,
         sitemaps: Sitemaps | None = None,
+        checks: Checks | None = None,
         order: Order | None = None,
         fold_canonical: bool = False,
         anchors: bool = False,
@@ -66,6 +68,7 @@ class Crawler:
             politeness=politeness,
             traps=traps,
             sitemaps=sitemaps,
+            checks=checks,
             order=order,
             fold_canonical=fold_canonical,
             anchors=anchors,

@@ -1,4 +1,4 @@
-"""The records of a crawl: jobs, answers, and the four kinds of outcome.
+"""The records of a crawl: jobs, answers, and the five kinds of outcome.
 
 All records are frozen, and may be kept and shared.
 """
@@ -16,10 +16,13 @@ import msgspec
 import webencodings
 
 from trio_crawler.arguments import check_kind, check_whole
+from trio_crawler.reason import NOT_WHOLE, Reason
 
 __all__ = [
+    "NOT_WHOLE",
     "Anchor",
     "Answer",
+    "Checked",
     "Failure",
     "Fault",
     "Fetch",
@@ -40,81 +43,6 @@ __all__ = [
 ]
 
 
-class Reason(StrEnum):
-    """Why a link was rejected, why a URL was skipped or failed, or a flaw of a page or sitemap."""
-
-    __module__ = "trio_crawler"
-
-    # Rejected: the URL never entered the frontier.
-    OTHER_SITE = "other_site"
-    OTHER_SCHEME = "other_scheme"
-    BAD_URL = "bad_url"
-    EXCLUDED = "excluded"
-    NOT_INCLUDED = "not_included"
-    TOO_DEEP = "too_deep"
-    ROBOTS = "robots"
-    ROBOTS_UNAVAILABLE = "robots_unavailable"
-    REL_NOFOLLOW = "rel_nofollow"
-    META_NOFOLLOW = "meta_nofollow"
-    HEADER_NOFOLLOW = "header_nofollow"
-    SIDE_EFFECT = "side_effect"
-
-    # Rejected as a trap: a site with endless URLs.
-    LONG_URL = "long_url"
-    DEEP_PATH = "deep_path"
-    REPEATED_PATH = "repeated_path"
-    PERMUTED_QUERY = "permuted_query"
-    TOO_MANY_HOPS = "too_many_hops"
-    NOTHING_NEW = "nothing_new"
-    BARREN_QUERY = "barren_query"
-    PATTERN_BUDGET = "pattern_budget"
-    HOST_BUDGET = "host_budget"
-    TOO_MANY_HOSTS = "too_many_hosts"
-    WAITING_BUDGET = "waiting_budget"
-    DUPLICATE = "duplicate"
-
-    # Skipped: the URL was admitted but never fetched. Also ROBOTS and ROBOTS_UNAVAILABLE.
-    HOST_GIVEN_UP = "host_given_up"
-    PAGE_BUDGET = "page_budget"
-    TIME_BUDGET = "time_budget"
-    STOPPED = "stopped"
-
-    # Failed: the URL was fetched, but there was no complete and valid response.
-    DNS = "dns"
-    NO_SUCH_HOST = "no_such_host"
-    CONNECTION_REFUSED = "connection_refused"
-    UNREACHABLE = "unreachable"
-    BLOCKED_ADDRESS = "blocked_address"
-    PROXY = "proxy"
-    NO_SOCKETS = "no_sockets"
-    CONNECT_TIMEOUT = "connect_timeout"
-    TLS = "tls"
-    TIMEOUT = "timeout"
-    RESET = "reset"
-    BAD_REPLY = "bad_reply"
-    INCOMPLETE = "incomplete"
-    TOO_LARGE = "too_large"
-    TOO_MANY_REDIRECTS = "too_many_redirects"
-    BAD_LOCATION = "bad_location"
-
-    # Flaws of a page, which is a Page all the same; also TOO_LARGE, for a body that was cut at the
-    # limit of the fetch. NOT_READ is for a body that was left after the head, because nothing
-    # reads its type.
-    BAD_CHARSET = "bad_charset"
-    TOO_MANY_LINKS = "too_many_links"
-    NOT_READ = "not_read"
-
-    # Flaws of a sitemap, read in part or not at all; also BAD_CHARSET, INCOMPLETE, TOO_LARGE.
-    BAD_SITEMAP = "bad_sitemap"
-    BAD_STATUS = "bad_status"
-    TOO_MANY_ENTRIES = "too_many_entries"
-    TOO_MANY_LEVELS = "too_many_levels"
-
-
-NOT_WHOLE = frozenset({Reason.TOO_LARGE, Reason.NOT_READ})
-"""The flaws of a page whose body is not whole."""
-
-
 class Phase(StrEnum):
     """The phase in which a fetch failed."""
 
@@ -133,12 +61,23 @@ REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 
 
 class Purpose(StrEnum):
-    """The purpose of a fetch; a probe fetches a page again to see whether its host is back."""
+    """The purpose of a fetch.
+
+    A check asks whether a URL outside the crawl works; `FRAGMENTS` is a check that reads the body
+    too, for the fragments that links name. A probe fetches a page again to see whether its host is
+    back.
+    """
 
     PAGE = "page"
+    CHECK = "check"
+    FRAGMENTS = "fragments"
     ROBOTS = "robots"
     SITEMAP = "sitemap"
     PROBE = "probe"
+
+
+CHECKS = frozenset({Purpose.CHECK, Purpose.FRAGMENTS})
+"""The purposes of a URL outside the crawl: each ends in a `Checked`."""
 
 
 class Validator(NamedTuple):
@@ -414,8 +353,34 @@ class Skipped:
     again: bool = False
 
 
-Outcome: TypeAlias = Page | Redirect | Failure | Skipped
-"""The end of an admitted URL, of one of four kinds."""
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The outcome of a URL outside the crawl that was only checked: its links are not followed.
+
+    `status` is that of its last response, None if there was none: then `reason` says why, `detail`
+    is a sentence for people, and `phase` the phase in which the fetch failed. `tries` is 0 if it
+    was never fetched. `target` is the target of a redirect, which is checked too unless `rejected`
+    says why not. `again` is that of its `Job`: it was checked before, without its fragments.
+    """
+
+    __module__ = "trio_crawler"
+
+    url: str
+    status: int | None = None
+    reason: Reason | None = None
+    detail: str = ""
+    phase: Phase | None = None
+    target: str | None = None
+    rejected: Reason | None = None
+    depth: int = 0
+    referrer: str | None = None
+    tries: int = 1
+    seconds: float = 0.0
+    again: bool = False
+
+
+Outcome: TypeAlias = Page | Redirect | Failure | Skipped | Checked
+"""The end of an admitted URL, of one of five kinds."""
 
 
 class Listing(NamedTuple):
@@ -452,10 +417,10 @@ class Sitemap:
 class Statistics:
     """The counts of a crawl at one moment.
 
-    At every checkpoint `admitted == pages + redirects + failures + skipped + in_flight + waiting`;
-    at the end the last two are zero. `rejected` counts rejected links, once for each page that has
-    them; `bytes` is the size of all bodies of pages; `seconds` is the duration of the crawl. A URL
-    that was admitted again counts twice: see `Job.again`.
+    At every checkpoint `admitted == pages + redirects + failures + skipped + checked + in_flight +
+    waiting`; at the end the last two are zero. `rejected` counts rejected links, once for each
+    page that has them; `bytes` is the size of all bodies of pages; `seconds` is the duration of
+    the crawl. A URL that was admitted again counts twice: see `Job.again`.
     """
 
     __module__ = "trio_crawler"
@@ -471,3 +436,4 @@ class Statistics:
     rejected: int = 0
     bytes: int = 0
     seconds: float = 0.0
+    checked: int = 0

@@ -116,7 +116,7 @@ class Web:
         all that follows from an answer: the same crawl takes the same course each time.
         """
         self._number += 1
-        mine = _Due(job.purpose is Purpose.PAGE, job.url, job.tries, self._number)
+        mine = _Due(job.purpose is not Purpose.SITEMAP, job.url, job.tries, self._number)
         heapq.heappush(self._due, mine)
         if self._next is None:
             self._next = mine

@@ -59,7 +59,7 @@ async def collect(crawler: Crawler, within: float = 10**7) -> list[Outcome]:
         async with crawler.outcomes() as outcomes:
             found = [outcome async for outcome in outcomes]
     totals = crawler.statistics()
-    ended = totals.pages + totals.redirects + totals.failures + totals.skipped
+    ended = totals.pages + totals.redirects + totals.failures + totals.skipped + totals.checked
     assert totals.admitted == ended == len(found) == len({outcome.url for outcome in found})
     return found
 

@@ -150,6 +150,8 @@ def forget(connection: sqlite3.Connection, *names: str) -> None:
     for name in ("pages", "links", "redirects", "failures", "skipped", "waiting"):
         connection.execute(f"DROP VIEW {name}")
         connection.execute(f"CREATE VIEW {name} AS SELECT number, url, referrer FROM urls")
+    connection.execute("DROP VIEW checked")
+    connection.execute("DROP TABLE check_")
     for name in names:
         connection.execute(f"ALTER TABLE urls DROP COLUMN {name}")
     for name in ("text_digest", "text_size"):

@@ -12,6 +12,7 @@ import trio
 from trio_crawler.arguments import check_flag, check_function, check_kind, check_methods
 from trio_crawler.engine.bounces import Bounces
 from trio_crawler.engine.canonical import CanonicalFolding
+from trio_crawler.engine.checks import CheckHandler
 from trio_crawler.engine.counters import Counters
 from trio_crawler.engine.handler import Handler
 from trio_crawler.engine.links import Links
@@ -143,8 +144,11 @@ def build(fetch: Fetch | None, frontier: Frontier | None, **given: Any) -> Engin
     links = Links(plan, frontier, rules, folding)
     pages = PageHandler(plan, links, folding, outbox, Bounces.of(fetch))
     sitemaps = SitemapHandler(plan, frontier, rules)
+    checks = CheckHandler(plan, links)
     handlers: dict[Purpose, Handler] = {
         Purpose.PAGE: pages,
+        Purpose.CHECK: checks,
+        Purpose.FRAGMENTS: checks,
         Purpose.SITEMAP: sitemaps,
         Purpose.ROBOTS: RobotsHandler(plan, frontier, sitemaps),
         Purpose.PROBE: ProbeHandler(),

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import trio
 
 from trio_crawler.frontier.protocol import FrontierStatistics
-from trio_crawler.model import Failure, Outcome, Page, Redirect, Skipped, Statistics
+from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skipped, Statistics
 
 
 class Counters:
@@ -21,7 +21,7 @@ class Counters:
     def __init__(self) -> None:
         self._started: float | None = None
         self._ended: float | None = None
-        self._counts = dict.fromkeys((Page, Redirect, Failure, Skipped), 0)
+        self._counts = dict.fromkeys((Page, Redirect, Failure, Skipped, Checked), 0)
         self._rejected = 0
         self._bytes = 0
         self._earlier = Statistics()
@@ -48,7 +48,7 @@ class Counters:
     def restore(self, past: Statistics) -> None:
         """Start from the counts of earlier runs."""
         self._earlier = past
-        ended = (past.pages, past.redirects, past.failures, past.skipped)
+        ended = (past.pages, past.redirects, past.failures, past.skipped, past.checked)
         self._counts = dict(zip(self._counts, ended, strict=True))
         self._rejected, self._bytes = past.rejected, past.bytes
 
@@ -71,6 +71,7 @@ class Counters:
             redirects=self._counts[Redirect],
             failures=self._counts[Failure],
             skipped=self._counts[Skipped],
+            checked=self._counts[Checked],
             in_flight=frontier.admitted - frontier.waiting - ended,
             waiting=frontier.waiting,
             retries=self._earlier.retries + frontier.retries,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import starmap
-from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -15,10 +14,11 @@ from msgspec.structs import replace
 from trio_crawler.engine.canonical import CanonicalFolding
 from trio_crawler.engine.rules import Rules
 from trio_crawler.frontier.protocol import Frontier
-from trio_crawler.model import Anchor, Job, Reason, RejectedLink, Response
+from trio_crawler.model import Anchor, Job, Purpose, Reason, RejectedLink, Response
 from trio_crawler.page.html.head import canonical_in_headers
 from trio_crawler.page.read import Facts
 from trio_crawler.page.urls import without_userinfo
+from trio_crawler.policy.checks import CHECKED
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots.directives import header_directives, meta_directives
 from trio_crawler.policy.traps.watch import HostTraps, Traps
@@ -26,7 +26,6 @@ from trio_crawler.policy.traps.watch import HostTraps, Traps
 _LINK, _ROBOTS = b"link", b"x-robots-tag"
 # Most headers have another length, so they are not even decoded.
 _LENGTHS = (len(_LINK), len(_ROBOTS))
-_URL = attrgetter("url")
 # The server has no such page; it may have one after another error.
 _GONE = frozenset({400, 404, 410})
 # Links that are judged at once, before other tasks can run.
@@ -73,6 +72,7 @@ class Links:
         self._nofollow = plan.politeness.nofollow
         self._folds = folding.folds
         self._use_traps = plan.traps != Traps.off()
+        self._checks = plan.checks.external
 
     def about(self, job: Job, response: Response, facts: Facts) -> About:
         """Return the facts about a page that decide on its links."""
@@ -113,6 +113,20 @@ class Links:
             self._frontier.hosts.traps(job.referrer).record_nothing(job.referrer)
         return None
 
+    def onward(self, job: Job, purpose: Purpose | None = None) -> tuple[Reason | None, list[Job]]:
+        """Return why the target of a redirect is rejected, None if not, and the job for it.
+
+        A target outside of the crawl is checked, if links are, with the `purpose` of the check
+        that led to it.
+        """
+        rejected = self.rejection(job)
+        if rejected is None:
+            return None, [job]
+        if not self._checks or rejected not in CHECKED:
+            return rejected, []
+        check = replace(job, purpose=purpose or Purpose.CHECK)
+        return rejected if purpose is None else None, [check]
+
     async def judge(self, job: Job, response: Response, facts: Facts, about: About) -> Judged:
         """Return the links of a page, admitted and rejected."""
         known = self._frontier.known(facts.links)
@@ -128,7 +142,7 @@ class Links:
             elif rejected:
                 links = tuple([url for url in links if url not in rejected])
         if about.traps is not None and response.status < 300 and "html" in facts.content_type:
-            new = map(_URL, successors)
+            new = [each.url for each in successors if each.purpose is Purpose.PAGE]
             about.traps.record_links(job.url, response.body, new, links, depth=job.depth)
         elif about.traps is not None and response.status in _GONE:
             about.traps.record_nothing(job.url)
@@ -178,6 +192,8 @@ class Links:
                 successors.append(successor)
             else:
                 rejected[url] = rejection
+                if self._checks and rejection in CHECKED:
+                    successors.append(replace(successor, purpose=Purpose.CHECK))
 
 
 def _original(traps: HostTraps, job: Job, response: Response, facts: Facts) -> str | None:

@@ -169,14 +169,14 @@ class PageHandler:
             if left >= 0:
                 self._bounces.record(job, response)
             successor = self._bounces.judged(successor)
-        rejected = self._links.rejection(successor)
+        rejected, successors = self._links.onward(successor)
         if not rejected and left < 0:
             # The frontier keeps the target, for a path to this URL with more redirects left.
             cut = self._failure(attempt, self._used_up(target), target)
             return Settlement(job, cut.outcome, [successor, *cut.successors])
         about = (job.depth, job.referrer, job.tries, attempt.seconds)
         redirect = Redirect(job.url, response.status, target, *about, rejected, job.again)
-        return self._settled(job, redirect, [] if rejected else [successor])
+        return self._settled(job, redirect, successors)
 
     def _used_up(self, target: str) -> Fault:
         limit = self._plan.limits.max_redirects

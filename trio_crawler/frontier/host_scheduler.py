@@ -30,7 +30,7 @@ from trio_crawler.frontier.settlement import (
 from trio_crawler.frontier.stored_rules import StoredRules
 from trio_crawler.frontier.traps_by_host import TrapsByHost
 from trio_crawler.frontier.turns import Turns
-from trio_crawler.model import REDIRECTS, Attempt, Fault, Job, Purpose, Reason, Response
+from trio_crawler.model import CHECKS, REDIRECTS, Attempt, Fault, Job, Purpose, Reason, Response
 from trio_crawler.policy.host_state import State
 from trio_crawler.policy.order import breadth_first
 from trio_crawler.policy.plan import Plan
@@ -68,7 +68,7 @@ class HostScheduler:
         self._useful_first = plan.order is breadth_first
         self.turns: Turns | None = None
         self.names: Names | None = None
-        origins = Origins(plan.politeness, self._make_queue)
+        self._enter = (origins := Origins(plan, self._make_queue)).enter
         self._origins = origins.by_name
         self.known, self.origin = origins.known, origins.origin
         self.host, self.hosts = origins.host, origins.hosts
@@ -111,7 +111,9 @@ class HostScheduler:
         origin = self._origins.get(name)
         if origin is None:
             origin = self.origin(job.url)
-        new = job.purpose is Purpose.PAGE and not job.tries
+        if not origin.crawled and job.purpose is Purpose.PAGE:
+            self._enter(origin)
+        new = not job.tries and (job.purpose is Purpose.PAGE or job.purpose in CHECKS)
         if new:
             self._new += 1
             origin.pages += 1
@@ -120,7 +122,8 @@ class HostScheduler:
         if not origin.ticket:
             self._place(origin, now)
         if new:
-            if "?" in job.url and self._useful_first and not isinstance(origin.queue, Lanes):
+            ranked = self._useful_first and origin.crawled
+            if ranked and "?" in job.url and not isinstance(origin.queue, Lanes):
                 origin.queue = in_lanes(origin.queue, self._make_queue, self.traps.of(job.url))
             origin.queue.put(job)
 
@@ -171,11 +174,11 @@ class HostScheduler:
             del self._recent[next(iter(self._recent))]
         # The answers for a robots.txt and for a probe are judged in `learn`.
         failures = self._failures
-        page, limited = job.purpose is Purpose.PAGE, False
+        page, limited = job.purpose is Purpose.PAGE or job.purpose in CHECKS, False
         counts = origin.host
         if isinstance(answer, Fault) or (answer.status >= LEAST_BAD and blames_host(answer)):
             counts.failed += 1
-        elif page and answer.status not in REDIRECTS:
+        elif job.purpose is Purpose.PAGE and answer.status not in REDIRECTS:
             counts.pages += 1
             counts.bytes += len(answer.body)
         if page and origin.retries is not None:
@@ -320,13 +323,13 @@ class HostScheduler:
         state, robots, blocked = origin.state, origin.robots, origin.given_up
         origin.run = origin.run % RUN + 1
         job: Job | None = None
-        fresh = not self._obey or (robots is not None and now - robots.since <= FRESH)
+        fresh = not origin.obeys or (robots is not None and now - robots.since <= FRESH)
         if not (blocked or (fresh and state.state is State.WELL)):
-            job = origin.prerequisite(first.peek(), now, obey=self._obey)
+            job = origin.prerequisite(first.peek(), now)
         if job is None:
             self.waiting -= 1
             job = first.pop()
-            page = job.purpose is Purpose.PAGE
+            page = job.purpose is Purpose.PAGE or job.purpose in CHECKS
             if origin.retries is not None and page:
                 origin.retries.turns = 0 if first is origin.retries else origin.retries.turns + 1
             origin.pages -= first is origin.queue
@@ -334,9 +337,9 @@ class HostScheduler:
             self._sitemap_in_flight = self._sitemap_in_flight or origin.sitemap_was_last
             # A sitemap that robots.txt itself names is allowed.
             judged = page or (origin.sitemap_was_last and not is_self_named(job))
-            if judged and self._obey and robots is not None and not blocked:
+            if judged and origin.obeys and robots is not None and not blocked:
                 blocked = None if robots.rules.allows(job.url) else Reason.ROBOTS
-            if not blocked and job.depth and isinstance(first, Lanes):
+            if not blocked and job.depth and isinstance(first, Lanes) and origin.crawled:
                 blocked = self.traps.of(job.url).left_out(job.url)
         else:
             origin.awaited = job.purpose

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
 from trio_crawler.frontier.queues import FifoQueue, Queue
-from trio_crawler.model import Fault, Job, Purpose, Reason
+from trio_crawler.model import CHECKS, Fault, Job, Purpose, Reason
 from trio_crawler.net.turn import Pace
 from trio_crawler.policy.host_state import HostLoad, HostState, State
 from trio_crawler.policy.politeness import HostStatistics, HostWait
@@ -131,10 +131,12 @@ class Origin:
 
     __slots__ = (
         "awaited",
+        "crawled",
         "given_up",
         "hops",
         "host",
         "name",
+        "obeys",
         "other_scheme",
         "pages",
         "queue",
@@ -168,6 +170,8 @@ class Origin:
         # The purpose of the robots.txt or probe in flight; until its answer no other job starts.
         self.awaited: Purpose | None = None
         self.given_up: Reason | Fault | None = None
+        # Whether it has pages of the crawl, and whether its robots.txt is obeyed.
+        self.crawled = self.obeys = True
         # The turns of the run so far, 0 if the origin was never asked.
         self.run = 0
         # The number of the only valid place in the heap, 0 for none.
@@ -219,10 +223,11 @@ class Origin:
 
     def put(self, job: Job) -> None:
         """Add a job to its queue."""
-        if job.purpose is Purpose.PAGE and not job.tries:
-            self.pages += 1
-            self.queue.put(job)
-        elif job.purpose is Purpose.PAGE:
+        if job.purpose is Purpose.PAGE or job.purpose in CHECKS:
+            if not job.tries:
+                self.pages += 1
+                self.queue.put(job)
+                return
             self.retries = self.retries or Retries()
             self.retries.put(job)
         elif job.purpose is Purpose.SITEMAP:
@@ -237,15 +242,15 @@ class Origin:
         for queue in (self.sitemaps, self.retries, self.queue):
             while queue:
                 job = queue.pop()
-                self.pages -= job.purpose is Purpose.PAGE
+                self.pages -= job.purpose is not Purpose.SITEMAP
                 yield job
 
-    def prerequisite(self, job: Job, now: float, *, obey: bool) -> Job | None:
+    def prerequisite(self, job: Job, now: float) -> Job | None:
         """Return the robots.txt or probe that must be answered before `job`, None if none."""
         if job.purpose is Purpose.ROBOTS:
             return None
         if (
-            obey
+            self.obeys
             and not (self.robots and self.robots.is_fresh(now))
             and job.url != self._robots_url
         ):

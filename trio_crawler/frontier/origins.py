@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from trio_crawler.frontier.origin import Host, Origin
 from trio_crawler.frontier.queues import Queue
 from trio_crawler.policy.host_state import HostLoad, HostState
-from trio_crawler.policy.politeness import Politeness
+from trio_crawler.policy.plan import Plan
 
 
 class Origins:
-    """The origins of a crawl; `by_name` has them by scheme, host and port, in the order found."""
+    """The origins of a crawl; `by_name` has them by scheme, host and port, in the order found.
 
-    def __init__(self, politeness: Politeness, make_queue: Callable[[], Queue]) -> None:
+    A host whose URLs are only checked gets one request at a time, until a page of it is crawled.
+    """
+
+    def __init__(self, plan: Plan, make_queue: Callable[[], Queue]) -> None:
         self.by_name: dict[str, Origin] = {}
-        self._politeness = politeness
+        self._politeness, self._checks = plan.politeness, plan.checks
         self._make_queue = make_queue
 
     def known(self, url: str) -> Origin | None:
@@ -44,12 +48,28 @@ class Origins:
                 done.add(origin.host)
                 yield origin
 
+    def enter(self, origin: Origin) -> None:
+        """Record that pages of the host of an origin are crawled, not only checked."""
+        both = (origin, origin.other_scheme or origin)
+        load, politeness = origin.host.load, self._politeness
+        if load.delay == load.politeness.delay:
+            # It has not asked for a longer one.
+            load.delay = politeness.delay
+        load.limit, load.politeness = politeness.per_host, politeness
+        for each in both:
+            each.crawled, each.obeys = True, self._politeness.robots
+
     def _new(self, name: str) -> Origin:
         _, _, authority = name.partition("://")
-        other = self.host(authority)
-        load = HostLoad(self._politeness) if other is None else other.host.load
+        other, politeness, checks = self.host(authority), self._politeness, self._checks
+        if checks.external:
+            delay = max(checks.delay, politeness.delay)
+            politeness = replace(politeness, per_host=1, delay=delay, adaptive=False)
+        load = HostLoad(politeness) if other is None else other.host.load
         host = Host(name, load) if other is None else other.host
-        origin = Origin(name, host, self._make_queue(), HostState(self._politeness, load))
+        origin = Origin(name, host, self._make_queue(), HostState(politeness, load))
+        origin.crawled = not checks.external if other is None else other.crawled
+        origin.obeys = self._politeness.robots and (origin.crawled or checks.robots)
         if other is not None:
             origin.other_scheme, other.other_scheme = other, origin
         self.by_name[name] = origin

@@ -25,6 +25,7 @@ from trio_crawler.frontier.queues import Queue, make_queue
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.frontier.turns import Turns
 from trio_crawler.model import (
+    CHECKS,
     Attempt,
     Fault,
     Job,
@@ -120,8 +121,8 @@ class Hosts:
     a normalised http(s) URL. `turns` has the turns of the jobs that workers have, by purpose and
     URL, if their host has a delay or URLs that hang. `ended` is why nothing more is fetched, None
     until then. `deadline` is the time, by Trio's clock, at which the time budget is used up.
-    `waiting` is the number of pages that wait, `waiting_bytes` the bytes of their URLs and
-    referrers and 100 for each, and `retries` the number of retries of pages.
+    `waiting` is the number of pages and checks that wait, `waiting_bytes` the bytes of their URLs
+    and referrers and 100 for each, and `retries` the number of their retries.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -248,7 +249,7 @@ class Hosts:
             job = self._scheduler.next(now, last=last)
             if self._scheduler.heap.wakes < self._wakes:
                 self._woken.set()
-        if job is not None and job.purpose is Purpose.PAGE:
+        if job is not None and (job.purpose is Purpose.PAGE or job.purpose in CHECKS):
             self.waiting -= 1
             self.waiting_bytes -= len(job.url) + len(job.referrer or "") + _OVERHEAD
         return job
@@ -263,7 +264,7 @@ class Hosts:
         self._begin(now)
         for job in jobs:
             page = job.purpose is Purpose.PAGE
-            if page:
+            if page or job.purpose in CHECKS:
                 self.waiting += 1
                 self.waiting_bytes += len(job.url) + len(job.referrer or "") + _OVERHEAD
             if self.ended is not None:
@@ -321,6 +322,8 @@ class Hosts:
                 if self._gate.is_spent and self.ended is None:
                     self._end(Reason.PAGE_BUDGET)
             return True
+        if job.purpose in CHECKS:
+            return True
         if job.purpose is Purpose.SITEMAP:
             self._scheduler.sitemap_done(trio.current_time())
             return True
@@ -336,7 +339,7 @@ class Hosts:
         job, now = attempt.job, trio.current_time()
         if job.purpose is Purpose.SITEMAP:
             self._scheduler.sitemap_done(now)
-        elif job.purpose is Purpose.PAGE:
+        elif job.purpose is Purpose.PAGE or job.purpose in CHECKS:
             self.waiting += 1
             self.waiting_bytes += len(job.url) + len(job.referrer or "") + _OVERHEAD
         if self.ended is not None or now + seconds >= self.deadline:
@@ -345,7 +348,7 @@ class Hosts:
             self.jobs.hand_out()
             return
         self._last[job.purpose, job.url] = _without_body(attempt)
-        self.retries += job.purpose is Purpose.PAGE
+        self.retries += job.purpose is Purpose.PAGE or job.purpose in CHECKS
         self._number += 1
         heapq.heappush(self._delayed, (now + seconds, self._number, job))
         self._scheduler.delayed += 1

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from trio_crawler.arguments import check_methods, check_whole
 from trio_crawler.frontier.settlement import Settlement
-from trio_crawler.model import Failure, Job, Purpose, Redirect
+from trio_crawler.model import CHECKS, Failure, Job, Purpose, Redirect
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import seen_key
 
@@ -53,7 +53,10 @@ class Seen:
 
     __module__ = "trio_crawler.frontier"
 
-    __slots__ = ("_again", "_done", "_full", "_hops", "_left", "_numbers", "_sitemaps", "raised")
+    __slots__ = (
+        *("_again", "_checks", "_done", "_fragments", "_full", "_hops", "_left", "_numbers"),
+        *("_sitemaps", "raised"),
+    )
 
     def __init__(self, max_redirects: int = 10, done: Urls | None = None) -> None:
         check_whole("max_redirects", max_redirects)
@@ -67,10 +70,14 @@ class Seen:
         self._numbers: dict[str, int] = {}
         self._sitemaps: set[str] = set()
         self._again = UrlSet()
+        # Of the URLs outside the crawl, all that are checked, and those that are checked with
+        # their fragments.
+        self._checks, self._fragments = UrlSet(), UrlSet()
         self.raised: list[tuple[int, int]] = []
 
     def __len__(self) -> int:
-        return len(self._done) + len(self._left) + len(self._again)
+        pages = len(self._done) + len(self._left) + len(self._again)
+        return pages + len(self._checks) + len(self._fragments)
 
     def __contains__(self, url: str) -> bool:
         key = seen_key(url)
@@ -103,6 +110,8 @@ class Seen:
                 return None
             self._sitemaps.add(job.url)
             return job
+        if job.purpose in CHECKS:
+            return self._admit_check(job)
         if job.again:
             key = seen_key(job.url)
             if job.redirects >= 0 and key not in self._again and job.url in self:
@@ -131,6 +140,23 @@ class Seen:
             self._done.add(key)
         return job
 
+    def _admit_check(self, job: Job) -> Job | None:
+        """Return the check to make; None if its URL is a page, or was checked as well as that.
+
+        A URL that was checked without its fragments is admitted again.
+        """
+        key = seen_key(job.url)
+        if job.redirects < 0 or key in self._fragments or job.url in self:
+            return None
+        checked = key in self._checks
+        if job.purpose is Purpose.FRAGMENTS:
+            self._fragments.add(key)
+            return replace(job, again=checked)
+        if checked:
+            return None
+        self._checks.add(key)
+        return job
+
     def number(self, url: str, number: int) -> None:
         """Record the number under which a URL was stored when it was admitted.
 
@@ -150,7 +176,8 @@ class Seen:
             return settlement.successors
         url = settlement.job.url
         followed = [
-            self.follow(url, job) if job.referrer == url else job for job in settlement.successors
+            self.follow(url, job) if job.referrer == url and job.purpose not in CHECKS else job
+            for job in settlement.successors
         ]
         # A URL that was admitted again has the redirects that its own chain has left.
         return settlement.successors if settlement.job.again else followed
@@ -180,6 +207,12 @@ class Seen:
     def restore_sitemaps(self, urls: Iterable[str]) -> None:
         """Add the URLs of sitemaps that were admitted before."""
         self._sitemaps.update(urls)
+
+    def restore_checks(self, checks: Iterable[tuple[str, Purpose]]) -> None:
+        """Add the URLs that were checked before, each with the purpose of its check."""
+        for url, purpose in checks:
+            known = self._checks if purpose is Purpose.CHECK else self._fragments
+            known.add(seen_key(url))
 
     def restore_again(self, urls: Iterable[str]) -> None:
         """Add the URLs that were admitted again and need not be once more."""

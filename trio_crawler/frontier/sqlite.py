@@ -232,7 +232,7 @@ class SqliteFrontier:
         await trio.lowlevel.checkpoint_if_cancelled()
         stored = self._index.requeue(attempt.job)
         if self._ended is not None or trio.current_time() + seconds >= self.hosts.deadline:
-            self._left += stored.purpose is Purpose.PAGE
+            self._left += stored.purpose is not Purpose.SITEMAP
             self.hosts.drop(attempt)
         else:
             self.hosts.retry(replace(attempt, job=stored), seconds)
@@ -284,7 +284,7 @@ class SqliteFrontier:
         while rows := await self._journal.call(partial(next, portions, None)):
             for start in range(0, len(rows), _TURN):
                 jobs = [_stored_job(*row) for row in rows[start : start + _TURN]]
-                self._stored -= sum(job.purpose is Purpose.PAGE for job in jobs)
+                self._stored -= sum(job.purpose is not Purpose.SITEMAP for job in jobs)
                 self._admit(jobs)
                 await trio.lowlevel.checkpoint()
         self.hosts.restored()

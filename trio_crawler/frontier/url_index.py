@@ -68,11 +68,13 @@ class UrlIndex:
         for rows in store.walk.urls():
             admitted += len(rows)
             self.seen.restore(rows)
+        checks = store.walk.checks()
+        self.seen.restore_checks((url, Purpose(purpose)) for url, purpose in checks)
         again = store.walk.again()
         # A second asking that waited goes out without its session, so a login may lead back once
         # more. Else all that lies behind the login would be lost.
         self.seen.restore_again(url for url, ended in again if ended)
-        self.admitted = admitted + len(again)
+        self.admitted = admitted + len(again) + len(checks)
         self.seen.restore_hops(store.walk.hops())
         self.seen.restore_sitemaps(store.walk.sitemap_urls())
         self._earlier.add(store.walk.validators())
@@ -80,7 +82,7 @@ class UrlIndex:
     def admit(self, jobs: Iterable[Job]) -> list[StoredJob]:
         """Return the new jobs among `jobs`, each with a new number."""
         fresh = [self._store(job) for job in self.seen.admit_all(jobs)]
-        self.admitted += sum(job.purpose is Purpose.PAGE for job in fresh)
+        self.admitted += sum(job.purpose is not Purpose.SITEMAP for job in fresh)
         if self.seen.raised:
             self._journal.batch.raised_redirects.extend(self.seen.raised)
             self.seen.raised.clear()

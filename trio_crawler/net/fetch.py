@@ -47,7 +47,7 @@ _AFTER_SCHEME = len("https://")
 
 
 class HttpFetch(Fetcher):
-    """Fetch a URL with one GET request, over HTTP/1.1 by default.
+    """Fetch a URL with one request, over HTTP/1.1 by default.
 
     `timeout` (seconds) is the deadline of one fetch, from the lookup of the name to the end of
     the decoding. `max_bytes` bounds the body, both as sent and as decoded: a longer one is cut,
@@ -61,6 +61,9 @@ class HttpFetch(Fetcher):
     than `max_bytes`. Without `bodies` every body of such a type is, except one of at most 64 KiB
     by Content-Length, which is read to keep the connection. `Response.flaw` says why a body is
     not whole.
+
+    The first request of a check is HEAD; the next ones are GET and end after the head, unless the
+    body has at most 64 KiB. All other requests are GET.
 
     Redirects are returned, not followed, and their bodies are not read. The body of an error
     response (400 and up) is not decoded: an encoded body is returned as an empty one, and so is
@@ -204,9 +207,15 @@ class WireAdapter:
         self._sites: dict[str, _Site] = {}
 
     async def ask(
-        self, url: str, progress: Progress, max_bytes: int, added: Fields | None = None
+        self,
+        url: str,
+        progress: Progress,
+        max_bytes: int,
+        added: Fields | None = None,
+        *,
+        head_only: bool = False,
     ) -> tuple[Connection | Http2Stream, Head, bytes]:
-        """Send a GET request; see `Network.ask`. Raises FetchError."""
+        """Send a request; see `Network.ask`. Raises FetchError."""
         cut = url.find("/", _AFTER_SCHEME)
         site, target = self._sites.get(url[:cut]), url[cut:]
         if site is None or not is_target(target):
@@ -215,6 +224,10 @@ class WireAdapter:
         if progress.turn is not None:
             progress.turn.adopt()
         lines = self._lines(url, site, added)
+        if head_only:
+            request = b"HEAD %b HTTP/1.1\r\n%b\r\n" % (target.encode(), lines)
+            answer = await self.wire.ask(site.origin, request, progress, max_bytes, bodiless=True)
+            return *answer, request
         request = b"GET %b HTTP/1.1\r\n%b\r\n" % (target.encode(), lines)
         return *await self.wire.ask(site.origin, request, progress, max_bytes), request
 

@@ -66,9 +66,17 @@ class Network(Protocol):
     """A way to send requests: the wire of this package, or httpx."""
 
     async def ask(
-        self, url: str, progress: Progress, max_bytes: int, added: Fields | None
+        self,
+        url: str,
+        progress: Progress,
+        max_bytes: int,
+        added: Fields | None,
+        *,
+        head_only: bool = False,
     ) -> tuple[Any, Head, bytes]:
         """Send a GET request with the `added` fields; return when its head was received.
+
+        With `head_only` it is a HEAD request.
 
         Returns a Source of the body, the head of the response, and the head of the request as it
         was sent. The caller passes the Source to `release`, also if it did not read the body to
@@ -197,10 +205,12 @@ class Fetcher:
         self._requests += 1
         network, bounds = self._network, self._bounds[job.purpose]
         conditions = conditions_of(job.validator) if job.validator else None
+        # A server that answers HEAD wrongly is asked by GET at the next try.
+        head_only = job.purpose is Purpose.CHECK and job.tries <= 1
         while True:
             try:
                 source, head, sent = await network.ask(
-                    job.url, progress, bounds.max_bytes, conditions
+                    job.url, progress, bounds.max_bytes, conditions, head_only=head_only
                 )
                 if progress.turn is not None:
                     progress.turn.answer()
@@ -229,7 +239,7 @@ class Fetcher:
             return Response(status, headers, request=sent)
         if status in REDIRECTS and "location" in headers:
             return Response(status, headers, request=sent)
-        if bounds.pages and (flaw := self._needless(head, headers)) is not None:
+        if bounds.pages and (flaw := self._needless(job, head, headers)) is not None:
             return Response(status, headers, request=sent, flaw=flaw)
         limit = bounds.max_bytes
         if head.length is not None and head.length > limit and not bounds.truncate:
@@ -241,9 +251,11 @@ class Fetcher:
             raise FetchError(Reason.TLS, why, Phase.READ)
         return Response(status, headers, body, sent, Reason.TOO_LARGE if cut else None)
 
-    def _needless(self, head: Head, headers: httpx.Headers) -> Reason | None:
+    def _needless(self, job: Job, head: Head, headers: httpx.Headers) -> Reason | None:
         """Return why the body of a page is left after its head; None if it is to be read."""
         length, kind = head.length, declared_type(headers.get("content-type", ""))
+        if job.purpose is Purpose.CHECK:
+            return Reason.NOT_READ if length is None or length > SMALL_BYTES else None
         needed = is_read(kind)
         if needed and kind not in (HTML, XHTML) and "content-disposition" in headers:
             needed = not is_attachment(headers["content-disposition"])

@@ -16,6 +16,9 @@ from trio_crawler.model import REDIRECTS, Fault, Fetch, Job, Purpose, Response
 LARGE = 64 * 1024
 """A robots.txt or sitemap with a body of at least this many bytes is encoded in a thread."""
 
+# Checks and probes are not recorded.
+_RECORDED = (Purpose.ROBOTS, Purpose.SITEMAP)
+
 
 class Exchange(NamedTuple):
     """A request and its response; `began` is a Unix time.
@@ -75,7 +78,7 @@ class Recorder:
                 self._pages.pop((job.url, job.again), None)
             else:
                 self._pages[job.url, job.again] = _of_page(job, answer, began)
-        elif job.purpose is not Purpose.PROBE and isinstance(answer, Response):
+        elif job.purpose in _RECORDED and isinstance(answer, Response):
             exchange = _exchange(job, answer, began, answer.body)
             self._encoded.append(await self._to_bytes(exchange))
 

@@ -15,6 +15,7 @@ import httpx
 from trio_crawler.arguments import check_flag, check_function, check_kind, check_whole
 from trio_crawler.model import Job, Purpose
 from trio_crawler.page.urls import web_urls
+from trio_crawler.policy.checks import Checks
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.order import Order, breadth_first
 from trio_crawler.policy.politeness import Politeness
@@ -82,6 +83,7 @@ class Plan:
     politeness: Politeness
     traps: Traps
     sitemaps: Sitemaps
+    checks: Checks
     order: Order
     fold_canonical: bool
     anchors: bool
@@ -98,6 +100,7 @@ class Plan:
         politeness: Politeness | None = None,
         traps: Traps | None = None,
         sitemaps: Sitemaps | None = None,
+        checks: Checks | None = None,
         order: Order | None = None,
         fold_canonical: bool = False,
         anchors: bool = False,
@@ -117,6 +120,7 @@ class Plan:
             "politeness": _kind("politeness", politeness, Politeness),
             "traps": traps,
             "sitemaps": _kind("sitemaps", sitemaps, Sitemaps),
+            "checks": Checks.off() if checks is None else _kind("checks", checks, Checks),
             "order": _function("order", order, breadth_first, "a function that ranks a job"),
             "fold_canonical": fold_canonical,
             "anchors": anchors,

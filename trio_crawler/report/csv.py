@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias, assert_never
 
 from trio_crawler.arguments import check_kind
-from trio_crawler.model import Anchor, Failure, Outcome, Page, Redirect, Skipped
+from trio_crawler.model import Anchor, Checked, Failure, Outcome, Page, Redirect, Skipped
 from trio_crawler.report.visible import visible
 
 Cell: TypeAlias = "str | int | float | None"
@@ -100,11 +100,11 @@ CSV_HEAD = encode_rows([COLUMNS])
 def csv_row(outcome: Outcome) -> bytes:
     """Return one outcome as a line of CSV, with the columns of `CSV_HEAD`.
 
-    `kind` is page, redirect, failure or skipped; a column that does not apply to a kind is empty.
-    `size` is in bytes, `seconds` are rounded to the millisecond; `links` counts the distinct links
-    inside the scope, `rejected` the rejected ones. Several robots directives or flaws are
-    separated by spaces. `target` is the target of a redirect; `reason` is why the target was
-    not admitted, or why a URL has no page; `about` is "robots" if robots.txt failed.
+    `kind` is page, redirect, failure, skipped or checked; a column that does not apply to a kind
+    is empty. `size` is in bytes, `seconds` are rounded to the millisecond; `links` counts the
+    distinct links inside the scope, `rejected` the rejected ones. Several robots directives or
+    flaws are separated by spaces. `target` is the target of a redirect; `reason` is why the target
+    was not admitted, or why a URL has no page; `about` is "robots" if robots.txt failed.
     `folded_into` is the canonical URL that was crawled in place of a page. `again` is 1 if the URL
     was admitted again (see `Job.again`), else it is empty.
     """
@@ -126,6 +126,10 @@ def _cells(outcome: Outcome) -> dict[str, Cell]:
             return _with_common("failure", outcome, target=outcome.target, **why)
         case Skipped():
             return _with_common("skipped", outcome, reason=outcome.reason)
+        case Checked():
+            found: dict[str, Cell] = {"status": outcome.status, "detail": outcome.detail}
+            found |= {"reason": outcome.reason or outcome.rejected, "phase": outcome.phase}
+            return _with_common("checked", outcome, target=outcome.target, **found)
         case _:
             assert_never(outcome)
 

@@ -8,7 +8,7 @@ from typing import Any, assert_never
 import msgspec
 
 from trio_crawler.arguments import check_kind
-from trio_crawler.model import Failure, Outcome, Page, Redirect, RejectedLink, Skipped
+from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, RejectedLink, Skipped
 from trio_crawler.report.visible import json_visible
 
 _encoder = msgspec.json.Encoder()
@@ -19,7 +19,7 @@ def to_jsonl(outcome: Outcome) -> bytes:
 
     The keys, in this order; a key is always present unless noted:
 
-    - every kind: `kind` ("page", "redirect", "failure", "skipped"), `url`;
+    - every kind: `kind` ("page", "redirect", "failure", "skipped", "checked"), `url`;
     - page: `status`, `content_type`, `charset`, `title` (or null), `size` (bytes of the body),
       `depth`, `referrer` (or null), `tries`, `seconds` (to the millisecond), `links` (URLs, in
       document order), `links_beyond` (only if links were cut off), `rejected` (objects with
@@ -33,6 +33,9 @@ def to_jsonl(outcome: Outcome) -> bytes:
       `about` ("robots", only if robots.txt failed), `target` (or null),
       `depth`, `referrer`, `tries`, `seconds`;
     - skipped: `reason`, `depth`, `referrer`;
+    - checked, a URL outside the crawl that was only checked: `status` (or null), `reason` (why
+      there is no answer, or why the target is not checked; or null), `detail`, `phase` (only if it
+      is known), `target` (of a redirect, or null), `depth`, `referrer`, `tries`, `seconds`;
     - every kind: `again` (true, only if the URL was admitted again: see `Job.again`). Its line
       follows that of a redirect with the same URL.
 
@@ -62,6 +65,8 @@ def _record(outcome: Outcome) -> dict[str, Any]:
             return _failure(outcome)
         case Skipped():
             return _skipped(outcome)
+        case Checked():
+            return _checked(outcome)
         case _:
             assert_never(outcome)
 
@@ -125,7 +130,20 @@ def _skipped(skipped: Skipped) -> dict[str, Any]:
     }
 
 
-def _request_fields(outcome: Page | Redirect | Failure) -> dict[str, Any]:
+def _checked(checked: Checked) -> dict[str, Any]:
+    record = {
+        "kind": "checked",
+        "url": checked.url,
+        "status": checked.status,
+        "reason": checked.reason or checked.rejected,
+        "detail": checked.detail,
+    }
+    if checked.phase:
+        record["phase"] = checked.phase
+    return record | {"target": checked.target, **_request_fields(checked)}
+
+
+def _request_fields(outcome: Page | Redirect | Failure | Checked) -> dict[str, Any]:
     return {
         "depth": outcome.depth,
         "referrer": outcome.referrer,

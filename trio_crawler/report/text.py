@@ -7,7 +7,7 @@ from itertools import islice
 from typing import assert_never
 
 from trio_crawler.arguments import check_flag, check_iterable, check_kind, check_whole
-from trio_crawler.model import Failure, Outcome, Page, Redirect, Skipped, Statistics
+from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skipped, Statistics
 from trio_crawler.policy.politeness import HostStatistics, HostWait
 from trio_crawler.report import broken, hosts, sections, shapes
 from trio_crawler.report.facts import CrawlFacts
@@ -225,6 +225,10 @@ def one_line(outcome: Outcome) -> str:
             return f"fail {why} {readable(url)}" + (f": {visible(detail)}" if detail else "")
         case Skipped(url=url, reason=reason):
             return f"skip {reason} {readable(url)}"
+        case Checked(url=url, status=status, reason=reason, detail=detail, target=target):
+            onward = f" -> {readable(target)}" if target else ""
+            told = f": {visible(detail)}" if detail else ""
+            return f"check {status or reason} {readable(url)}{onward}{told}"
         case _:
             assert_never(outcome)
 
@@ -240,7 +244,7 @@ def progress_line(
     check_kind("statistics", statistics, Statistics, "a Statistics")
     check_whole("problems", problems)
     check_iterable("hosts", hosts, "HostStatistics")
-    ended = statistics.pages + statistics.redirects + statistics.failures + statistics.skipped
+    ended = statistics.admitted - statistics.waiting - statistics.in_flight
     rate = ended / statistics.seconds if statistics.seconds else 0.0
     minutes, seconds = divmod(int(statistics.seconds), 60)
     return (

@@ -44,6 +44,15 @@ def migrate(database: Database, version: int) -> None:
     """
     for name in ("pages", "links", "redirects", "failures", "skipped", "waiting"):
         database.execute(f"DROP VIEW {name}")
+    if version < 5:
+        _to_5(database, version)
+    database.execute(schema.CHECK)
+    for statement in schema.VIEWS:
+        database.execute(statement)
+    database.execute(f"PRAGMA user_version = {schema.VERSION}")
+
+
+def _to_5(database: Database, version: int) -> None:
     if version < 2:
         hosts = _hosts_of_1(database)
         for statement in _FROM_1:
@@ -63,9 +72,6 @@ def migrate(database: Database, version: int) -> None:
     database.execute("UPDATE hosts SET walk = (SELECT max(walk) FROM walks)")
     for column in ("text_digest BLOB", "text_size INTEGER"):
         database.execute(f"ALTER TABLE page_ ADD COLUMN {column}")
-    for statement in schema.VIEWS:
-        database.execute(statement)
-    database.execute(f"PRAGMA user_version = {schema.VERSION}")
 
 
 def _hosts_of_1(database: Database) -> list[Row]:

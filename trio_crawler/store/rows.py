@@ -21,6 +21,7 @@ import msgspec
 from trio_crawler.model import (
     NOT_WHOLE,
     Anchor,
+    Checked,
     Failure,
     Page,
     Phase,
@@ -54,6 +55,7 @@ PAGE = (
 )
 REDIRECT = "fetched, status, target, rejected, tries, seconds"
 FAILURE = "fetched, reason, detail, target, phase, tries, seconds, about"
+CHECK = "fetched, status, reason, detail, phase, target, rejected, tries, seconds"
 
 
 # The types of rows: number, URL, depth and referrer; then the columns above. Of a page the links
@@ -71,6 +73,9 @@ PAGE_ROW = _row(
 REDIRECT_ROW = _row(Time, Count, str, Reason | None, Count, float)
 FAILURE_ROW = _row(Time, Reason, str, _TEXT, Phase | None, Count, float, Purpose | None)
 SKIP_ROW = _row(Reason)
+CHECK_ROW = _row(
+    *(Time, Count | None, Reason | None, str, Phase | None, _TEXT, Reason | None, Count, float)
+)
 
 _HEADERS = (b"content-type", b"etag", b"last-modified")
 _HEADER_SIZES = frozenset(map(len, _HEADERS))
@@ -196,6 +201,21 @@ def failure_values(failure: Failure, fetched: float) -> Values:
         failure.tries,
         failure.seconds,
         failure.about,
+    )
+
+
+def check_values(checked: Checked, fetched: float) -> Values:
+    """Return the values of the columns CHECK."""
+    return (
+        fetched,
+        checked.status,
+        checked.reason,
+        checked.detail,
+        checked.phase,
+        checked.target,
+        checked.rejected,
+        checked.tries,
+        checked.seconds,
     )
 
 
@@ -341,3 +361,10 @@ def failure(url: str, depth: int, referrer: str | None, values: Values) -> Failu
 def skipped(url: str, depth: int, referrer: str | None, values: Values) -> Skipped:
     """Return the outcome of a URL that was not requested."""
     return Skipped(url, values[0], depth, referrer)
+
+
+def checked(url: str, depth: int, referrer: str | None, values: Values) -> Checked:
+    """Return the outcome from the values that `check_values` returned for it."""
+    _, status, reason, detail, phase, target, rejected, tries, seconds = values
+    why = (reason, detail, phase, target, rejected)
+    return Checked(url, status, *why, depth, referrer, tries, seconds)

@@ -23,6 +23,8 @@ empty one.
                about ("robots": robots.txt failed), target, fetched, seconds, tries, depth,
                referrer, again
     skipped    walk, newest, number, url, reason, depth, referrer, again
+    checked    walk, newest, number, url, status, reason, detail, phase, target, rejected, fetched,
+               seconds, tries, depth, referrer, again: URLs outside the crawl, only checked
     waiting    walk, newest, number, url, tries, depth, referrer, again
 
     runs       run, walk, started, ended (NULL: killed, or still running), seconds,
@@ -52,7 +54,8 @@ The pages that link to a failure:
     SELECT page, url, text FROM links JOIN failures USING (walk, url) WHERE links.newest
 
 Under the views, `urls` has every admitted URL by number, of pages and of sitemaps; `ended` is 1 if
-the URL has an outcome, which is in `page_` (with `links_`), `redirect_`, `failure_` or `skip_`.
+the URL has an outcome, which is in `page_` (with `links_`), `redirect_`, `failure_`, `skip_` or
+`check_`. Its purpose is "page", "sitemap", "check", or "fragments" for a check of the body too.
 Numbers increase over all walks. A long URL is stored once: `source` is then the number of the
 referrer, and in the list of links of that page a number replaces the URL. If a column cannot hold
 a value (a lone surrogate, an integer of more than 64 bits), it has the nearest value, and `exact`
@@ -66,7 +69,7 @@ from __future__ import annotations
 APPLICATION = 0x74726963
 """PRAGMA application_id: "tric"."""
 
-VERSION = 5
+VERSION = 6
 """PRAGMA user_version: the version of the format."""
 
 PAGE_SIZE = 8192
@@ -96,6 +99,12 @@ HOSTS = f"""CREATE TABLE hosts (
     {", ".join(f"{name} {kind}" for name, kind in HOST_COUNTS.items())}
 )"""
 """The hosts of the last walk: http and https together."""
+
+CHECK = """CREATE TABLE check_ (
+    number INTEGER PRIMARY KEY, fetched REAL, status INTEGER, reason TEXT, detail TEXT, phase TEXT,
+    target TEXT, rejected TEXT, tries INTEGER, seconds REAL, exact BLOB
+)"""
+"""The URLs outside the crawl that were only checked."""
 
 # Short columns come first: the end of a long row is on overflow pages. Links have a table of their
 # own, so that a scan of all pages does not read them.
@@ -128,6 +137,7 @@ _TABLES = (
         phase TEXT, tries INTEGER, seconds REAL, about TEXT, exact BLOB
     )""",
     "CREATE TABLE skip_ (number INTEGER PRIMARY KEY, reason TEXT)",
+    CHECK,
     """CREATE TABLE robots (
         origin TEXT PRIMARY KEY, fetched REAL, status INTEGER, headers TEXT, body BLOB
     ) WITHOUT ROWID""",
@@ -184,8 +194,12 @@ VIEWS = (
     FROM failure_ JOIN urls USING (number)""",
     f"CREATE VIEW skipped AS SELECT {_OF_URL}, reason, depth, {_REFERRER}, {_AGAIN} FROM skip_ "
     "JOIN urls USING (number)",
+    f"""CREATE VIEW checked AS SELECT
+        {_OF_URL}, status, reason, detail, phase, target, rejected, fetched, seconds, check_.tries,
+        depth, {_REFERRER}, {_AGAIN}
+    FROM check_ JOIN urls USING (number)""",
     f"CREATE VIEW waiting AS SELECT {_OF_URL}, tries, depth, {_REFERRER}, {_AGAIN} FROM urls "
-    "WHERE NOT ended AND purpose = 'page'",
+    "WHERE NOT ended AND purpose <> 'sitemap'",
 )
 
 STATEMENTS = (

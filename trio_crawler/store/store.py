@@ -89,7 +89,7 @@ class Store:
     def statistics(self) -> Statistics:
         """Return the statistics of this walk; the seconds are those of earlier runs."""
         found = self.walk.statistics(except_run=self.run)
-        ended = found.pages + found.redirects + found.failures + found.skipped
+        ended = found.pages + found.redirects + found.failures + found.skipped + found.checked
         with self._database.store_errors():
             # Else an outcome would be stored a second time.
             if ended != found.admitted - found.waiting:

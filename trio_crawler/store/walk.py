@@ -58,10 +58,13 @@ _KINDS: tuple[tuple[str, str, Any, MakeOutcome | None], ...] = (
     ("redirect_", f"{rows.REDIRECT}, exact", rows.REDIRECT_ROW, rows.redirect),
     ("failure_", f"{rows.FAILURE}, exact", rows.FAILURE_ROW, rows.failure),
     ("skip_", "reason, NULL", rows.SKIP_ROW, rows.skipped),
+    ("check_", f"{rows.CHECK}, exact", rows.CHECK_ROW, rows.checked),
 )
 _URL_ROW: Any = tuple[int, Url, int]
 _REDIRECTED_ROW: Any = tuple[int, Url, Count]
-_ADMITTED: Any = (int, Url, Literal["page", "sitemap"], Count, int, str | None, float | None)
+_PURPOSE: Any = Literal["page", "sitemap", "check", "fragments"]
+_CHECKED_ROW: Any = tuple[Url, Literal["check", "fragments"]]
+_ADMITTED: Any = (int, Url, _PURPOSE, Count, int, str | None, float | None)
 _WAITING_ROW: Any = tuple[(*_ADMITTED, Count, Literal[0, 1])]
 _REJECTED_ROW: Any = tuple[int, str]
 _BODY_ROW: Any = tuple[int, Url, bytes, Time]
@@ -106,7 +109,8 @@ class Walk:
         redirects, unfollowed = self._sums("count(*), count(rejected)", "redirect_")
         (failures,) = self._sums("count(*)", "failure_")
         (skipped,) = self._sums("count(*)", "skip_")
-        admitted, ended = self._sums("count(*), sum(ended)", "urls", "AND purpose = 'page'")
+        (checked,) = self._sums("count(*)", "check_")
+        admitted, ended = self._sums("count(*), sum(ended)", "urls", "AND purpose <> 'sitemap'")
         retries, seconds = self._database.read_one(
             tuple[int | None, float | None],
             "SELECT sum(retries), sum(seconds) FILTER (WHERE run IS NOT ?) FROM runs "
@@ -120,6 +124,7 @@ class Walk:
             redirects=redirects or 0,
             failures=failures or 0,
             skipped=skipped or 0,
+            checked=checked or 0,
             waiting=(admitted or 0) - (ended or 0),
             retries=retries or 0,
             rejected=(rejected or 0) + (unfollowed or 0),
@@ -172,7 +177,10 @@ class Walk:
 
     def again(self) -> list[tuple[str, bool]]:
         """Return the URLs that were admitted again, each with whether it has an outcome."""
-        sql = "SELECT url, ended FROM urls WHERE number BETWEEN ? AND ? AND again NOT NULL"
+        sql = (
+            "SELECT url, ended FROM urls "
+            "WHERE number BETWEEN ? AND ? AND again NOT NULL AND purpose = 'page'"
+        )
         found = self._database.read(tuple[Url, int], sql, self.first, self.last)
         return [(url, bool(ended)) for url, ended in found]
 
@@ -183,6 +191,14 @@ class Walk:
             "WHERE number BETWEEN ? AND ? AND again NOT NULL AND ended"
         )
         return dict(self._database.read(tuple[Url, int], sql, self.first, self.last))
+
+    def checks(self) -> list[tuple[str, str]]:
+        """Return the URLs outside the crawl that were admitted, each with its purpose."""
+        sql = (
+            "SELECT url, purpose FROM urls "
+            "WHERE number BETWEEN ? AND ? AND purpose IN ('check', 'fragments')"
+        )
+        return self._database.read(_CHECKED_ROW, sql, self.first, self.last)
 
     def redirected(self) -> Iterator[tuple[str, int]]:
         """Yield URL and depth of each page that was answered with a redirect."""
@@ -359,7 +375,7 @@ _REJECTED = msgspec.json.Decoder(list[RejectedLink])
 _HEADERS = msgspec.json.Decoder(list[tuple[Latin1, Latin1]])
 
 
-_OUTCOME_TABLES = ("page_", "redirect_", "failure_", "skip_")
+_OUTCOME_TABLES = ("page_", "redirect_", "failure_", "skip_", "check_")
 _LAST_ROW: Any = tuple[Number, int]
 
 

@@ -8,7 +8,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from trio_crawler.model import Failure, Listing, Outcome, Page, Redirect, Response, Sitemap
+from trio_crawler.model import (
+    Checked,
+    Failure,
+    Listing,
+    Outcome,
+    Page,
+    Redirect,
+    Response,
+    Sitemap,
+)
 from trio_crawler.store import rows
 from trio_crawler.store.database import Database, Row
 from trio_crawler.store.rows import EncodeJson
@@ -23,7 +32,7 @@ class Batch:
 
     Each number is the number of a URL; times are seconds since 1970.
 
-    - `admitted`, new URLs: number, URL, "page" or "sitemap", depth, redirects left, the URL or the
+    - `admitted`, new URLs: number, URL, purpose, depth, redirects left, the URL or the
       number of the referrer, and priority; numbers increase;
     - `again`, the numbers of those among `admitted` whose URLs were admitted before;
     - `found`, by the number of a page the numbers of the URLs that it links to: with these its
@@ -65,6 +74,7 @@ _LINKS = _insert("links_", "number, links, rejected")
 _REDIRECT = _insert("redirect_", f"number, {rows.REDIRECT}, exact")
 _FAILURE = _insert("failure_", f"number, {rows.FAILURE}, exact")
 _SKIP = _insert("skip_", "number, reason")
+_CHECK = _insert("check_", f"number, {rows.CHECK}, exact")
 _SITEMAP = _insert(
     "sitemaps",
     "walk, url, kind, entries, admitted, flaws, detail, referrer, rejected, fetched, exact",
@@ -167,15 +177,18 @@ class BatchWriter:
         return (found[0][0], found[0][1], found[0][2]) if found else (None, None, None)
 
     def _others(self, careful: bool) -> Iterator[tuple[str, list[Row]]]:
-        redirects, failures, skips = [], [], []
+        redirects, failures, skips, checks = [], [], [], []
         for number, fetched, outcome in self._batch.settled:
             if isinstance(outcome, Redirect):
                 redirects.append(_row(number, rows.redirect_values(outcome, fetched), careful))
             elif isinstance(outcome, Failure):
                 failures.append(_row(number, rows.failure_values(outcome, fetched), careful))
+            elif isinstance(outcome, Checked):
+                checks.append(_row(number, rows.check_values(outcome, fetched), careful))
             elif not isinstance(outcome, Page):
                 skips.append((number, outcome.reason))
         yield from ((_REDIRECT, redirects), (_FAILURE, failures), (_SKIP, skips))
+        yield _CHECK, checks
 
     def _write_sitemaps(self, careful: bool) -> None:
         done, many = self._batch.sitemaps, self._database.execute_many

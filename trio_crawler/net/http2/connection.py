@@ -168,10 +168,15 @@ class Http2Connection:
             self._frames.add(data)
         return True
 
-    def begin(self, block: Block, progress: Progress, max_bytes: int) -> Http2Stream:
-        """Send a request without a body, and return its stream; the caller releases it."""
+    def begin(
+        self, block: Block, progress: Progress, max_bytes: int, *, bodiless: bool = False
+    ) -> Http2Stream:
+        """Send a request without a body, and return its stream; the caller releases it.
+
+        With `bodiless` the response has no body either.
+        """
         number = self._machine.get_next_available_stream_id()
-        stream = Http2Stream(self, number, progress, max_bytes)
+        stream = Http2Stream(self, number, progress, max_bytes, bodiless=bodiless)
         self._streams[number] = stream
         self.started += 1
         if self.closed:
@@ -387,7 +392,7 @@ class Http2Connection:
 
     def _respond(self, stream: Http2Stream, block: Block) -> None:
         try:
-            stream.head = head_of(block)
+            stream.head = head_of(block, bodiless=stream.bodiless)
         except FetchError as error:
             self._refuse(stream)
             stream.fail(error)

@@ -34,7 +34,7 @@ _has_break = re.compile(rb"[\r\n\0]").search
 
 
 def block_of(request: bytes) -> Block:
-    """Return the header block for a GET request, whose head is in the form of HTTP/1.1."""
+    """Return the header block for a request, whose head is in the form of HTTP/1.1."""
     start, *lines = request.removesuffix(b"\r\n\r\n").split(b"\r\n")
     method, target, _ = start.split(b" ")
     authority = b""
@@ -57,8 +57,8 @@ def block_of(request: bytes) -> Block:
     ]
 
 
-def head_of(block: Block) -> Head:
-    """Return the head of a response. Raises FetchError(BAD_REPLY).
+def head_of(block: Block, *, bodiless: bool = False) -> Head:
+    """Return the head of a response, which is `bodiless` after HEAD. Raises FetchError(BAD_REPLY).
 
     Names may have upper case, which RFC 9113, 8.2.1 forbids: browsers read such responses.
     """
@@ -72,5 +72,5 @@ def head_of(block: Block) -> Head:
     if any(not is_name(name) or _has_break(value) for name, value in fields):
         raise bad_reply("a header line has a control character in it, or no valid name")
     status = int(statuses[0])
-    length = 0 if status in WITHOUT_BODY else content_length(fields)
+    length = 0 if bodiless or status in WITHOUT_BODY else content_length(fields)
     return Head(status, b"", 0, fields, length, False, False, content_encoding(fields))

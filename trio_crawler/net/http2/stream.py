@@ -31,14 +31,21 @@ class Http2Stream:
     """One request, and its response as it arrives: a stream of a connection (RFC 9113, 5)."""
 
     __slots__ = (
-        *("_connection", "_max_bytes", "_pieces", "_progress", "closed", "ended"),
+        *("_connection", "_max_bytes", "_pieces", "_progress", "bodiless", "closed", "ended"),
         *("fault", "head", "interim", "lot", "news", "number", "received", "total", "unread"),
     )
 
     def __init__(
-        self, connection: Carrier, number: int, progress: Progress, max_bytes: int
+        self,
+        connection: Carrier,
+        number: int,
+        progress: Progress,
+        max_bytes: int,
+        *,
+        bodiless: bool = False,
     ) -> None:
         self.number = number
+        self.bodiless = bodiless
         self.head: Head | None = None
         self.fault: FetchError | None = None
         # The server has sent everything; nothing more can come or be refused.

@@ -79,23 +79,33 @@ class Http2Wire:
         return f"<Http2Wire: {busy} connections busy, {len(self._pool)} idle, {self.wire!r}>"
 
     async def ask(
-        self, origin: Origin, request: bytes, progress: Progress, max_bytes: int
+        self,
+        origin: Origin,
+        request: bytes,
+        progress: Progress,
+        max_bytes: int,
+        *,
+        bodiless: bool = False,
     ) -> tuple[Http2Stream | Connection, Head]:
-        """Send the bytes of a GET request in HTTP/1.1 form; return its source and its head.
+        """Send the bytes of a request in HTTP/1.1 form; return its source and its head.
 
-        The caller passes the source to `release`. Raises FetchError, AskAgain, and RuntimeError
+        It is a GET request, or with `bodiless` a HEAD request. The caller passes the source to
+        `release`. Raises FetchError, AskAgain, and RuntimeError
         after `aclose`.
         """
         if self._closed:
             raise RuntimeError("this Http2Wire is closed: make another one")
         self._retried += bool(progress.repeats)
         if origin[0] != "https" or progress.http1 or origin in self._without:
-            return await self.wire.ask(origin, request, progress, max_bytes)
+            return await self.wire.ask(origin, request, progress, max_bytes, bodiless=bodiless)
         found = await self._ready(origin, progress)
         if not isinstance(found, Http2Connection):
-            return await self.wire.ask(origin, request, progress, max_bytes, stream=found)
+            return await self.wire.ask(
+                origin, request, progress, max_bytes, bodiless=bodiless, stream=found
+            )
         self._reused += found.started > 0
-        stream = found.begin(block_of(request), progress, max_bytes + FRAMING_BYTES)
+        block, limit = block_of(request), max_bytes + FRAMING_BYTES
+        stream = found.begin(block, progress, limit, bodiless=bodiless)
         self._carriers[stream] = found
         if progress.turn is not None:
             progress.turn.start()

@@ -45,9 +45,15 @@ class HttpxAdapter:
         self._asked = transport
 
     async def ask(
-        self, url: str, progress: Progress, max_bytes: int, added: Fields | None = None
+        self,
+        url: str,
+        progress: Progress,
+        max_bytes: int,
+        added: Fields | None = None,
+        *,
+        head_only: bool = False,
     ) -> tuple[ResponseBody, Head, bytes]:
-        """Send a GET request; see `Network.ask`. Raises FetchError.
+        """Send a request; see `Network.ask`. Raises FetchError.
 
         The head of the request is the one that httpx had. Only transports of this package bound
         the body by `max_bytes`, and clients what their hooks read of it.
@@ -56,11 +62,12 @@ class HttpxAdapter:
         progress.server = target.authority
         progress.phase = Phase.WAIT
         asked = Asked(progress, max_bytes)
-        request, response = await self._sent(url, target, asked, added or [])
+        method = "HEAD" if head_only else "GET"
+        request, response = await self._sent(method, url, target, asked, added or [])
         progress.phase, progress.received = Phase.READ, progress.received or 0
         body = asked.body_of(response)
         try:
-            head = _head(response)
+            head = _head(response, bodiless=head_only)
         except FetchError:
             await self.release(body)  # noqa: ASYNC120 - it shields itself where it waits
             raise
@@ -77,12 +84,12 @@ class HttpxAdapter:
         return body, head, head_of(sent)
 
     async def _sent(
-        self, url: str, target: Target, asked: Asked, added: Fields
+        self, method: str, url: str, target: Target, asked: Asked, added: Fields
     ) -> tuple[httpx.Request, httpx.Response]:
         """Send a request when it is its turn."""
         progress = asked.progress
         try:
-            request = self._request(url, target, progress, added)
+            request = self._request(method, url, target, progress, added)
         except (httpx.InvalidURL, UnicodeError) as error:
             raise bad_url(ascii(str(error))) from error
         if progress.turn is not None and not progress.turn.is_call():
@@ -98,7 +105,7 @@ class HttpxAdapter:
     def cookies_for(self, url: str) -> str | None:
         """Return the value of the Cookie header that a request would have now, or None."""
         try:
-            request = self._request(url, Target.of(url), Progress(""), [])
+            request = self._request("GET", url, Target.of(url), Progress(""), [])
         except (FetchError, httpx.InvalidURL, UnicodeError):
             return None
         values = (value for name, value in request.headers.raw if name.lower() == b"cookie")
@@ -115,7 +122,7 @@ class HttpxAdapter:
         """Do nothing, since the caller owns the client or transport."""
 
     def _request(
-        self, url: str, target: Target, progress: Progress, added: Fields
+        self, method: str, url: str, target: Target, progress: Progress, added: Fields
     ) -> httpx.Request:
         # With a Host field httpx does not decode the name, which would fail for half of the emoji.
         fields = merged(self._requests.with_cookies(url, self._requests.fields(target)), added)
@@ -124,8 +131,8 @@ class HttpxAdapter:
             # Only if httpx would change the target: a client's proxy needs the whole URL.
             extensions["target"] = target.target.encode()
         if isinstance(self._asked, httpx.AsyncClient):
-            return self._asked.build_request("GET", url, headers=fields, extensions=extensions)
-        return httpx.Request("GET", url, headers=fields, extensions=extensions)
+            return self._asked.build_request(method, url, headers=fields, extensions=extensions)
+        return httpx.Request(method, url, headers=fields, extensions=extensions)
 
 
 def _tracing(progress: Progress) -> Any:
@@ -139,10 +146,10 @@ def _tracing(progress: Progress) -> Any:
     return trace
 
 
-def _head(response: httpx.Response) -> Head:
+def _head(response: httpx.Response, *, bodiless: bool) -> Head:
     """Return the head of a response; the transport is responsible for the framing."""
     status, headers = response.status_code, response.headers
-    length = 0 if status in WITHOUT_BODY else None
+    length = 0 if bodiless or status in WITHOUT_BODY else None
     if length is None and "transfer-encoding" not in headers:
         length = content_length(headers.raw)
     _check(status, headers.raw)

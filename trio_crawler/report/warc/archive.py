@@ -14,7 +14,7 @@ from trio_crawler.arguments import (
     check_number,
     check_whole,
 )
-from trio_crawler.model import NOT_WHOLE, Failure, Fetch, Outcome, Page, Redirect, Skipped
+from trio_crawler.model import NOT_WHOLE, Checked, Failure, Fetch, Outcome, Page, Redirect, Skipped
 from trio_crawler.net.recorder import Exchange, Recorder, RecordingFetch
 from trio_crawler.page.urls import url_texts, without_userinfo
 from trio_crawler.report.warc.blocks import (
@@ -122,12 +122,12 @@ class Warc:
         """Return the records of one outcome, after those of `rest`; any thread may call it.
 
         These are a request, a response or revisit, and metadata. There are none for a URL without
-        a response, and none for an outcome of an earlier run.
+        a response or that was only checked, and none for an outcome of an earlier run.
         """
         check_kind("outcome", outcome, Outcome, "an outcome")
         exchange = self._exchanges.pop(outcome.url, outcome.again)
         rest = self.rest()
-        if exchange is None or isinstance(outcome, Skipped):
+        if exchange is None or isinstance(outcome, Skipped | Checked):
             return rest
         return rest + self._capture(outcome, exchange)
 

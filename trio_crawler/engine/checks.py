@@ -1,0 +1,98 @@
+"""The handler of checks: whether URLs outside the crawl work."""
+
+from __future__ import annotations
+
+from trio_crawler.engine.handler import is_redirect, redirect_target, retry_delay
+from trio_crawler.engine.links import Links
+from trio_crawler.frontier.settlement import Settlement
+from trio_crawler.model import (
+    REDIRECTS,
+    Attempt,
+    Checked,
+    Fault,
+    Job,
+    Phase,
+    Purpose,
+    Reason,
+    Response,
+)
+from trio_crawler.policy.plan import Plan
+
+# A server that has the page may answer HEAD with one of these.
+_DOUBTFUL = frozenset({400, 403, 404, 405, 406, 410, 500, 501})
+
+
+class CheckHandler:
+    """Turn the attempts at URLs outside the crawl into outcomes.
+
+    The first try is HEAD; if that is answered with an error, the next one is GET, at once.
+    """
+
+    def __init__(self, plan: Plan, links: Links) -> None:
+        self._plan = plan
+        self._links = links
+
+    def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
+        """Return the settlement of a check that is not made; its last attempt decides, if any."""
+        if last is not None:
+            return self._settlement(last)
+        fault = why if isinstance(why, Fault) else Fault(why)
+        return _ended(Attempt(job, fault, 0.0), None, fault)
+
+    def delay(self, attempt: Attempt) -> float | None:
+        """Return the seconds until the next try; None if this attempt is the last."""
+        job, answer = attempt.job, attempt.answer
+        by_head = job.purpose is Purpose.CHECK and job.tries == 1
+        if by_head and isinstance(answer, Response) and answer.status in _DOUBTFUL:
+            return 0.0
+        return retry_delay(self._plan, attempt)
+
+    async def settled(self, attempt: Attempt) -> Settlement:
+        """Return the settlement of a check after its last attempt."""
+        return self._settlement(attempt)
+
+    def _settlement(self, attempt: Attempt) -> Settlement:
+        job, answer = attempt.job, attempt.answer
+        if isinstance(answer, Fault):
+            return _ended(attempt, None, answer)
+        if answer.status not in REDIRECTS or not is_redirect(answer):
+            return _ended(attempt, answer.status)
+        target = redirect_target(job, answer)
+        if isinstance(target, Fault):
+            return _ended(attempt, answer.status, target)
+        left = job.redirects - 1
+        if left < 0:
+            limit = self._plan.limits.max_redirects
+            detail = f"the limit of {limit} redirects is used up, and this one leads to {target}"
+            fault = Fault(Reason.TOO_MANY_REDIRECTS, detail, Phase.READ)
+            return _ended(attempt, answer.status, fault, target=target)
+        successor = Job(target, job.depth, left, job.url)
+        rejected, successors = self._links.onward(successor, job.purpose)
+        return _ended(attempt, answer.status, None, successors, target=target, rejected=rejected)
+
+
+def _ended(
+    attempt: Attempt,
+    status: int | None,
+    fault: Fault | None = None,
+    successors: list[Job] | None = None,
+    *,
+    target: str | None = None,
+    rejected: Reason | None = None,
+) -> Settlement:
+    job = attempt.job
+    outcome = Checked(
+        job.url,
+        status,
+        None if fault is None else fault.reason,
+        "" if fault is None else fault.detail,
+        None if fault is None else fault.phase,
+        target=target,
+        rejected=rejected,
+        depth=job.depth,
+        referrer=job.referrer,
+        tries=job.tries,
+        seconds=attempt.seconds,
+        again=job.again,
+    )
+    return Settlement(job, outcome, successors or [])

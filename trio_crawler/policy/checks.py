@@ -1,0 +1,43 @@
+"""Checks: which links of the pages are asked for, although they lead outside of the crawl."""
+
+from dataclasses import dataclass
+
+from trio_crawler.arguments import check_flag, check_number
+from trio_crawler.model import Reason
+
+CHECKED = frozenset({Reason.OTHER_SITE, Reason.NOT_INCLUDED, Reason.TOO_DEEP})
+"""Why a URL is outside of the crawl and may be checked; what a user has excluded may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """The links that a crawl checks besides the pages that it fetches.
+
+    With `external` a URL that the scope keeps out of the crawl as `OTHER_SITE` or `NOT_INCLUDED`,
+    or the depth as `TOO_DEEP`, is asked for once, by HEAD, and by GET where a server answers HEAD
+    with an error; its redirects are followed, its links are not. An `EXCLUDED` URL is not asked
+    for: a scope that answers False means that.
+
+    A host that the crawl does not enter gets one request at a time, and the next one `delay`
+    seconds later at the earliest. With `robots` its robots.txt is obeyed. By default it is not
+    asked for: a check is what a reader does who clicks on the link, once and without going on, and
+    most such hosts are named by one link only, so that the rules would double the requests.
+
+    Raises TypeError or ValueError, naming the argument, for an invalid value.
+    """
+
+    __module__ = "trio_crawler"
+
+    external: bool = True
+    robots: bool = False
+    delay: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("external", "robots"):
+            check_flag(name, getattr(self, name))
+        check_number("delay", self.delay, finite=True)
+
+    @classmethod
+    def off(cls) -> "Checks":
+        """Return checks of nothing."""
+        return cls(external=False)
