@@ -243,6 +243,26 @@ def test_links_out_of_the_family_are_worth_something_if_they_have_no_query():
     assert not queries.leads_on(here, [])
 
 
+def test_links_to_other_hosts_are_no_shapes_of_this_one():
+    queries = Queries(16)
+    here = f"{H}/list?page=1"
+    others = [f"http://other.test/go?{letters(number)}=x" for number in range(300)]
+    assert not queries.leads_on(here, others)
+    assert queries.leads_on(here, ["http://other.test/article"])
+    # They have used up none of the shapes and families of this host.
+    url = f"{H}/print?of={{}}"
+    pages(queries, url, 16)
+    assert standing(queries, url) is Standing.LEFT_OUT
+
+
+def test_of_a_url_with_hundreds_of_parameters_64_are_told_apart():
+    queries = Queries(16)
+    names = [f"a{number:03}" for number in range(500)]
+    shape = queries.shape(f"{H}/?" + "=x&".join(names) + "=x")
+    assert shape.size == 64
+    assert queries.shape(f"{H}/?" + "=y&".join(names[:64]) + "=y") is shape
+
+
 # The traps of a host.
 
 

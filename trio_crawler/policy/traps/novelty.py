@@ -28,7 +28,7 @@ class News(NamedTuple):
     def is_news(self) -> bool:
         """Whether the page says something new.
 
-        That are three texts that differ in more than digits, or two that are a fifth of all: a
+        News are three texts that differ in more than digits, or two that are a fifth of all: a
         list in another order has a new heading at most, a page of measurements has new numbers.
         """
         return self.worded >= 3 or (self.new >= 2 and 5 * self.new >= self.texts)
