@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from trio_crawler.page import charset, entities, media
+from trio_crawler.page.html.doctype import without_doctype
 
 # Comments, and elements whose text is not shown in the page. Each ends at the end of the text at
 # the latest, so that the search takes linear time.
@@ -115,11 +116,15 @@ def page_text(body: bytes, content_type: str, encoding: str) -> PageText | None:
     """
     if content_type not in media.MARKUP or not encoding:
         return None
-    if content_type in media.XML and not media.has_html_root(charset.decode(body, encoding)[0]):
-        return None
-    if encoding != "utf-8":
-        body = charset.decode(body, encoding)[0].encode("utf-8", "replace")
-    seen = stable_text(body, xml=content_type != media.HTML)
+    xml = content_type != media.HTML
+    if xml or encoding != "utf-8":
+        text = charset.decode(body, encoding)[0]
+        if xml:
+            text = without_doctype(text)
+        if content_type in media.XML and not media.has_html_root(text):
+            return None
+        body = text.encode("utf-8", "replace")
+    seen = stable_text(body, xml=xml)
     if not seen:
         return None
     return PageText(hashlib.sha1(seen, usedforsecurity=False).digest(), len(seen))
