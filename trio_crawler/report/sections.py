@@ -316,7 +316,7 @@ def hints(
         *([_LOOPS] if loops and facts.cookies is False else []),
         *_robots_hints(summary, facts, twins),
         *(advice for reason, advice in _BUDGETS.items() if summary.rejected[reason]),
-        *_side_effect_hints(summary.rejected[Reason.SIDE_EFFECT]),
+        *_side_effect_hints(summary.rejected[Reason.SIDE_EFFECT], facts),
         *_worker_hints(facts),
     ]
 
@@ -352,13 +352,15 @@ def _robots_lines(found: Mapping[str, str], how: str) -> list[str]:
     ]
 
 
-def _side_effect_hints(number: int) -> list[str]:
+def _side_effect_hints(number: int, facts: CrawlFacts) -> list[str]:
     if not number:
         return []
     verb = "was" if number == 1 else "were"
+    # A program may reject them without credentials, too.
+    why = ", as credentials are sent" if facts.credentials else ""
     return [
         f"{count(number, 'link')} that may change something (log out, delete, edit) {verb} not "
-        "followed, as credentials are sent (--follow-side-effects follows such links)"
+        f"followed{why} (--follow-side-effects follows such links)"
     ]
 
 

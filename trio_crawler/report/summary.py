@@ -158,8 +158,8 @@ class Summary:
     `redirects` has (url, status, target, why the target was rejected or ""), `flaws` (url,
     reasons), `cut` (url, bytes that were read), `duplicates` (url, url of the first), `slowest`
     (minus seconds, url), `off_site` (url, target) of the first redirects that lead to another
-    site. With `full` the first four are complete. `rejections` has the rejected links by reason and shape, and the URLs that a rule
-    against endless sites left out when their turn came.
+    site. With `full` the first four are complete. `rejections` has the rejected links by reason
+    and shape, and the URLs that a rule against endless sites left out when their turn came.
 
     `given_up` counts, by origin and reason, the URLs that were not requested because their host
     was given up. `robots_unavailable` has for each origin the reason why its robots.txt could not
