@@ -20,10 +20,12 @@ _OUTCOMES = """urls LEFT JOIN page_ ON page_.number = urls.number
     LEFT JOIN redirect_ ON redirect_.number = urls.number
     LEFT JOIN failure_ ON failure_.number = urls.number
     LEFT JOIN skip_ ON skip_.number = urls.number"""
-# Of a body that was not read, the validator and the size take the place of the digest.
-_STATE = """page_.status, CASE WHEN coalesce(content.flaws, page_.flaws) LIKE '%"not_read"%'
-    THEN CAST(coalesce(page_.etag, content.etag, page_.last_modified, content.last_modified)
-    || ' ' || coalesce(content.size, page_.size) AS BLOB) ELSE page_.digest END,
+# Of a body that was not read, this, the validator and the size take the place of the digest.
+_UNREAD = "not read: "
+_STATE = f"""page_.status, CASE WHEN coalesce(content.flaws, page_.flaws) LIKE '%"not_read"%'
+    THEN CAST('{_UNREAD}' || coalesce(page_.etag, content.etag, page_.last_modified,
+    content.last_modified) || ' ' || coalesce(content.size, page_.size) AS BLOB)
+    ELSE page_.digest END,
     coalesce(content.size, page_.size), page_.text_digest, page_.text_size, page_.number,
     redirect_.target, failure_.reason, skip_.reason"""
 _COLUMNS = "status, digest, size, text_digest, text_size, page, target, failure, skip"
@@ -121,6 +123,19 @@ class State(NamedTuple):
         return self.works, self.target, error
 
 
+def _same_body(before: State, now: State) -> bool:
+    """Whether two bodies are the same, by their digests or their validators, else by their sizes.
+
+    A body that is not whole has no digest, and one may have been read in one walk alone, for an
+    archive.
+    """
+    if before.digest and now.digest:
+        unread = _UNREAD.encode()
+        if before.digest.startswith(unread) == now.digest.startswith(unread):
+            return before.digest == now.digest
+    return before.size == now.size
+
+
 _Differences: TypeAlias = Callable[[int, int], list[str]]
 
 
@@ -139,9 +154,7 @@ def compare(before: State | None, now: State, differences: _Differences) -> tupl
         if before.group == now.group:
             return "unchanged", ""
         return "changed", f"{now.description}, before: {before.description}"
-    # There is no digest of a body that is not whole: then the sizes decide.
-    same = now.digest == before.digest and (now.digest or now.size == before.size)
-    if now.status == 304 or same:
+    if now.status == 304 or _same_body(before, now):
         return "unchanged", ""
     sizes = f"{now.size:,} bytes, before: {before.size:,}"
     if not (now.text_digest and before.text_digest and now.page and before.page):
