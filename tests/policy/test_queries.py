@@ -65,6 +65,24 @@ def test_a_page_is_news_by_three_texts_or_by_two_that_are_a_fifth(texts, is_news
     assert novelty.add(1, page(*texts)).is_news is is_news
 
 
+def photo(name: str, image: str) -> bytes:
+    """Return the page of a photo: 20 texts of the site, a title, a heading, and the image."""
+    own = f"<title>{name} - Photos</title><h1>{name}</h1><img src='{image}'>"
+    return page(*"abcdefghijklmnopqrs") + own.encode()
+
+
+def test_the_page_of_a_photo_is_news_if_it_has_a_title_of_its_own():
+    novelty = Novelty()
+    for name in ("lake", "forest", "meadow"):
+        assert novelty.add(1, photo(name, f"/img/{name}.jpg")).is_news
+    # Neither a new title alone, nor the image of a captcha.
+    assert not novelty.add(1, photo("river", "/img/lake.jpg")).is_news
+    assert not novelty.add(1, photo("lake", "/captcha/xkcd.png")).is_news
+    # Of an address the query does not count: this one says nothing new from the second time on.
+    novelty.add(1, photo("shore", "/img.php?of=shore"))
+    assert not novelty.add(1, photo("hill", "/img.php?of=hill")).is_news
+
+
 def test_texts_that_differ_only_in_digits_are_new_but_not_as_words():
     novelty = Novelty()
     novelty.add(1, page("Item 1", "Price 9"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from trio_crawler.policy.traps.patterns import image_names
+
 _BYTES = 2 * 1024 * 1024
 _MASK = 8 * _BYTES - 1
 # With more texts than a quarter of the bits, one new text in four would pass for a known one.
@@ -18,7 +20,10 @@ _AS_WORDS = bytes(byte if byte in _KEPT else 32 for byte in bytes(range(256)).lo
 
 
 class News(NamedTuple):
-    """The texts between the tags of a page: all, the new ones, and those new without digits."""
+    """The texts between the tags of a page: all, the new ones, and those new without digits.
+
+    The address of a new image counts as a new text: a photo may be all that a page shows.
+    """
 
     texts: int
     new: int
@@ -63,7 +68,7 @@ class Novelty:
             self._bits, self._texts = bytearray(_BYTES), 0
         new = worded = 0
         texts = _texts_of(body)
-        for text in texts:
+        for text in texts | set(image_names(body, 0, _END)[:_MAX_PIECES]):
             if self._is_new(hash((host, text))):
                 new += 1
                 bare = b" ".join(text.translate(None, _DIGITS).split())

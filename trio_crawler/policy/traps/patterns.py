@@ -50,8 +50,8 @@ _DATE_WORDS = frozenset(
     b" rd am pm nbsp".split()
 )
 _LONG = 16
-# Two pages may differ only in an image. One with a query is left out: it may be generated.
-_images = re.compile(rb"""src=["']?([^"'?<> ]++)""").findall
+# Two pages may differ only in an image. The query of its address is left out: it may be generated.
+image_names = re.compile(rb"""src=["']?([^"'?<> ]++)""").findall
 
 _END = 131_072
 
@@ -153,7 +153,7 @@ def fingerprint(url: str, body: bytes) -> int:
     words = [word for word in set(text.split()) if len(word) < _LONG or not _is_random(word)]
     kept = _without_digits(b" ".join(words)) - _DATE_WORDS
     in_url = _without_digits(url.encode().translate(_WORDS))
-    return hash(frozenset(kept - in_url | set(_images(body))))
+    return hash(frozenset(kept - in_url | set(image_names(body))))
 
 
 def _is_random(word: bytes) -> bool:
