@@ -7,7 +7,7 @@ import random
 import httpx
 import pytest
 
-from trio_crawler.model import Outcome, Page, Reason, Redirect, RejectedLink, Statistics
+from trio_crawler.model import Outcome, Page, Reason, Redirect, RejectedLink, Skipped, Statistics
 from trio_crawler.report import CrawlFacts, Report, rejections
 from trio_crawler.report.rejections import OPTIONS
 
@@ -66,6 +66,15 @@ def test_beyond_a_million_urls_links_are_counted(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(rejections, "MOST_URLS", 3)
     twice = told(numbers(5), numbers(5))
     assert "Rejected as endless (7 links)\n  nothing_new: 7 links like" in twice
+
+
+def test_urls_that_a_trap_rule_left_out_after_they_were_let_through_are_counted_too() -> None:
+    late = (Skipped(f"{SITE}w?edit={n}", Reason.BARREN_QUERY, 1, f"{SITE}{n}") for n in range(5))
+    found = page("z", ("w?edit=5", Reason.BARREN_QUERY), ("w?edit=4", Reason.BARREN_QUERY))
+    text = told(*late, found)
+    assert "barren_query: 6 URLs like https://h.test/w?edit; --no-traps follows them" in text
+    stopped = Skipped(f"{SITE}w?edit=1", Reason.STOPPED, 1, SITE)
+    assert "endless" not in told(stopped)
 
 
 def test_what_no_trap_rule_rejected_is_not_in_that_section() -> None:

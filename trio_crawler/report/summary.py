@@ -23,7 +23,7 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.page.urls import origin, seen_key
-from trio_crawler.report.rejections import Rejections
+from trio_crawler.report.rejections import OPTIONS, Rejections
 from trio_crawler.report.url_table import TextList
 
 _MAX_LISTED = 20
@@ -276,6 +276,9 @@ class Summary:
 
     def _add_skipped(self, skipped: Skipped) -> None:
         self.skipped[skipped.reason] += 1
+        if skipped.reason in OPTIONS:
+            # The rule ended only after the URL was let through.
+            self.rejections.add(skipped.referrer or "", skipped.url, skipped.reason)
         if skipped.reason in _HOST_LOST:
             self.given_up[origin(skipped.url), skipped.reason] += 1
         if skipped.reason is Reason.ROBOTS_UNAVAILABLE:
