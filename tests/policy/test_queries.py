@@ -96,6 +96,17 @@ def test_tags_attributes_case_and_punctuation_are_no_text():
     assert novelty.add(1, b"<b data-z=1>one, two three").new == 1
 
 
+def test_scripts_styles_and_text_areas_are_no_text():
+    novelty = Novelty()
+    novelty.add(1, page("a b"))
+    form = (
+        b"<script>page = 'one'</script><SCRIPT async>id = 'two'</SCRIPT><style>p {}</style>"
+        b"<textarea name=text>the source of a page</textarea>"
+    )
+    assert novelty.add(1, form + page("a b")) == (2, 0, 0)
+    assert novelty.add(1, b"<scope>new</scope><p>newer</p>").worded == 2
+
+
 def test_when_its_bits_are_used_up_all_texts_are_new_once_more():
     novelty = Novelty()
     novelty.add(1, page("One"))

@@ -7,15 +7,7 @@ import random
 import httpx
 import pytest
 
-from trio_crawler.model import (
-    Outcome,
-    Page,
-    Reason,
-    Redirect,
-    RejectedLink,
-    Skipped,
-    Statistics,
-)
+from trio_crawler.model import Outcome, Page, Reason, Redirect, RejectedLink, Skipped, Statistics
 from trio_crawler.report import CrawlFacts, Report, rejections
 from trio_crawler.report.rejections import OPTIONS
 

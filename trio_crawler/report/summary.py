@@ -277,8 +277,8 @@ class Summary:
     def _add_skipped(self, skipped: Skipped) -> None:
         self.skipped[skipped.reason] += 1
         if skipped.reason in OPTIONS:
-            # When it was admitted, no page had shown yet that such URLs bring nothing.
-            self.rejections.add(skipped.referrer or skipped.url, skipped.url, skipped.reason)
+            # The rule ended only after the URL was let through.
+            self.rejections.add(skipped.referrer or "", skipped.url, skipped.reason)
         if skipped.reason in _HOST_LOST:
             self.given_up[origin(skipped.url), skipped.reason] += 1
         if skipped.reason is Reason.ROBOTS_UNAVAILABLE:

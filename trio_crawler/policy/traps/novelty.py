@@ -16,6 +16,8 @@ _MAX_PIECES = 5_000
 
 _DIGITS = b"0123456789\0"  # NUL: the other byte of each ASCII character in UTF-16
 _KEPT = frozenset(b"0123456789<>abcdefghijklmnopqrstuvwxyz\0") | frozenset(range(128, 256))
+# A script repeats the name of its page, and a form the source of its text.
+_NO_TEXT = (b"script", b"style", b"textarea")
 _AS_WORDS = bytes(byte if byte in _KEPT else 32 for byte in bytes(range(256)).lower())
 
 
@@ -85,11 +87,16 @@ class Novelty:
 
 
 def _texts_of(body: bytes) -> set[bytes]:
-    """Return the texts between the tags, in lower case and without punctuation."""
+    """Return the texts between the tags, in lower case and without punctuation.
+
+    Scripts, styles and text areas are left out.
+    """
     if len(body) > 2 * _END:
         body = body[:_END] + body[-_END:]
     # A page may begin with text: ">" makes it text after a tag.
     pieces = (b">" + body).translate(_AS_WORDS).split(b"<", _MAX_PIECES)[:_MAX_PIECES]
-    texts = {piece.partition(b">")[2].strip() for piece in pieces}
+    texts = {
+        piece.partition(b">")[2].strip() for piece in pieces if not piece.startswith(_NO_TEXT)
+    }
     texts.discard(b"")
     return texts
