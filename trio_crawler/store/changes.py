@@ -4,6 +4,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from types import GenericAlias
 from typing import Any, NamedTuple, TypeAlias
 
@@ -12,6 +13,7 @@ import msgspec
 from trio_crawler.page.read import Facts
 from trio_crawler.store.database import Database
 from trio_crawler.store.decoding import BadRow, checked, decoded, increasing
+from trio_crawler.store.noise import Noise
 from trio_crawler.store.walk import PORTION, Walk, stored_facts
 
 _NOT_LINKED = "no page links to it any more"
@@ -67,7 +69,9 @@ class Change(NamedTuple):
     A page of HTML is unchanged if its visible text, its title, its links, its canonical URL and
     its robots directives are. If its body has changed all the same, for instance by a token in a
     form, `detail` says that only its markup has. In the text, counters of views and times of the
-    request are left out; in links, values in a query that are a time or a random token.
+    request are left out; in links, values in a query that are a time or a random token. Nor does
+    it count what differed when a refresh fetched a page of the same shape twice; then `detail`
+    says so.
     """
 
     url: str
@@ -121,13 +125,13 @@ class State(NamedTuple):
         return self.works, self.target, error
 
 
-_Differences: TypeAlias = Callable[[int, int], list[str]]
+_Differences: TypeAlias = Callable[[State, State], tuple[list[str], bool]]
 
 
 def compare(before: State | None, now: State, differences: _Differences) -> tuple[str, str] | None:
     """Return kind and detail of a change; None if neither walk requested the URL.
 
-    `differences` returns how two pages differ, by their numbers, apart from their texts.
+    `differences` returns how two pages differ, and whether they differ in noise as well.
     """
     if now.skip is not None:
         return ("gone", f"not asked for: {now.skip}") if before and before.works else None
@@ -146,30 +150,50 @@ def compare(before: State | None, now: State, differences: _Differences) -> tupl
     sizes = f"{now.size:,} bytes, before: {before.size:,}"
     if not (now.text_digest and before.text_digest and now.page and before.page):
         return "changed", sizes
-    found = differences(before.page, now.page)
-    if now.text_digest != before.text_digest:
-        found.insert(0, f"text: {now.text_size or 0:,} bytes, before: {before.text_size or 0:,}")
+    found, noise = differences(before, now)
     if not found:
-        return "unchanged", f"only its markup: {sizes}"
+        where = "what differs at each fetch" if noise else "its markup"
+        return "unchanged", f"only {where}: {sizes}"
     return "changed", "; ".join(found)
 
 
-def fact_differences(before: Facts, now: Facts) -> list[str]:
-    """Return in a few words how two pages differ in title, links, canonical URL and robots."""
-    pairs = (
-        ("title", before.title, now.title),
-        ("canonical", before.canonical, now.canonical),
-        ("robots", ", ".join(before.meta_robots), ", ".join(now.meta_robots)),
-    )
-    found = [
-        f'{name}: "{value or ""}", before: "{old or ""}"'
-        for name, old, value in pairs
-        if (old or "") != (value or "")
-    ]
-    old_links, links = _stable(before.links), _stable(now.links)
-    if old_links != links:
-        found.append(f"links: +{len(links - old_links)} -{len(old_links - links)}")
-    return found
+def _page_differences(
+    database: Database, noise: Noise, url: str, before: State, now: State
+) -> tuple[list[str], bool]:
+    """Return how two pages of HTML differ, in a few words, and whether in noise as well."""
+    old, new = (_facts(database, state.page or 0) for state in (before, now))
+    found, noisy = [], False
+    if now.text_digest != before.text_digest:
+        noisy = noise.in_text(url, before.page or 0, now.page or 0)
+        if not noisy:
+            sizes = f"{now.text_size or 0:,} bytes, before: {before.text_size or 0:,}"
+            found.append(f"text: {sizes}")
+    if (old.title or "") != (new.title or ""):
+        if noise.in_title(url):
+            noisy = True
+        else:
+            found.append(_told("title", old.title, new.title))
+    if (old.canonical or "") != (new.canonical or ""):
+        found.append(_told("canonical", old.canonical, new.canonical))
+    if old.meta_robots != new.meta_robots:
+        found.append(_told("robots", ", ".join(old.meta_robots), ", ".join(new.meta_robots)))
+    more, fewer = _link_differences(old.links, new.links)
+    if more or fewer:
+        if noise.in_links(url, more | fewer):
+            noisy = True
+        else:
+            found.append(f"links: +{len(more)} -{len(fewer)}")
+    return found, noisy
+
+
+def _told(name: str, old: str | None, new: str | None) -> str:
+    return f'{name}: "{new or ""}", before: "{old or ""}"'
+
+
+def _link_differences(old: Iterable[str], new: Iterable[str]) -> tuple[set[str], set[str]]:
+    """Return the links that are new, and those that are gone."""
+    before, now = _stable(old), _stable(new)
+    return now - before, before - now
 
 
 def _stable(links: Iterable[str]) -> set[str]:
@@ -187,10 +211,7 @@ def compare_walks(database: Database, before: int, now: int) -> Iterator[Change]
     finished = not new.unfinished
     _copy_states(database, old)
 
-    def differences(earlier: int, later: int) -> list[str]:
-        was, facts = _facts(database, earlier), _facts(database, later)
-        return fact_differences(was, facts)
-
+    noise = Noise(database, new.last)
     # A URL that was admitted again has two outcomes, and the last one counts.
     last = new.ended_again()
     after = new.first - 1
@@ -202,6 +223,7 @@ def compare_walks(database: Database, before: int, now: int) -> Iterator[Change]
         for (number, url, ended, known, *_), (was, state) in zip(found, pairs, strict=True):
             if last.get(url, number) != number:
                 continue
+            differences = partial(_page_differences, database, noise, url)
             change = compare(was if known else None, state, differences) if ended else None
             if change is not None:
                 yield Change(url, *change)
