@@ -14,6 +14,7 @@ import trio
 
 from trio_crawler import Crawler, Fault, History, Job, Politeness, Reason, Response, SqliteFrontier
 from trio_crawler.model import Page
+from trio_crawler.net.recorder import Recorder, RecordingFetch
 from trio_crawler.store import Change
 
 HOME = "http://site.test/"
@@ -81,7 +82,7 @@ def asked_twice(paths: list[str]) -> int:
 
 
 @pytest.mark.parametrize("noise", NOISE.values(), ids=NOISE)
-async def test_a_site_that_nobody_edited_has_no_change_although_each_answer_differs(
+async def test_a_site_without_edits_has_no_change_although_each_answer_differs(
     noise: Callable[[int], str], tmp_path: Path, autojump_clock: trio.testing.MockClock
 ) -> None:
     site = Application(noise)
@@ -220,6 +221,23 @@ async def test_a_page_whose_host_is_given_up_before_the_second_request_has_its_f
     assert isinstance(first, Page)
     assert (first.status, first.title) == (200, None)
     assert first.size > 0
+
+
+async def test_the_exchange_to_archive_is_that_of_the_outcome(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    site = Application(NOISE["a number of lines"], articles=1)
+    await site.walk(tmp_path)
+    recorder = Recorder(lambda exchange: b"")
+    async with SqliteFrontier(tmp_path, refresh=True) as frontier:
+        fetch = RecordingFetch(site, recorder)
+        await Crawler([HOME], fetch=fetch, frontier=frontier).crawl()
+    with History(tmp_path) as history:
+        sizes = {page.url: page.size for page in history.outcomes() if isinstance(page, Page)}
+        assert history.repeated() == 1
+    exchange = recorder.pop(f"{HOME}p/0")
+    assert exchange is not None
+    assert exchange.size == sizes[f"{HOME}p/0"]
 
 
 class Killed(BaseException):

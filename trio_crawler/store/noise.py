@@ -56,7 +56,7 @@ class Noise:
             if first is None or second is None or not is_web(url):
                 continue
             with database.store_errors():
-                self._learn(url_shape(url), unpacked(first), unpacked(second))
+                self._learn(url_shape(url), _unpacked(first), _unpacked(second))
                 self._links.setdefault(url_shape(url), set()).update(decoded(_LINKS, links))
             if retitled:
                 self._retitled.add(url_shape(url))
@@ -92,11 +92,11 @@ class Noise:
         sql = "SELECT number, text_blocks FROM page_ WHERE number = ?"
         for _, blocks in self._database.read(_BLOCKS_ROW, sql, number):
             with self._database.store_errors():
-                return unpacked(blocks or b"")
+                return _unpacked(blocks or b"")
         return []
 
 
-def unpacked(blocks: bytes) -> list[int]:
+def _unpacked(blocks: bytes) -> list[int]:
     """Return the hashes of the blocks of a text. Raises BadRow."""
     if len(blocks) % 2:
         raise BadRow("the blocks of a text are cut")
