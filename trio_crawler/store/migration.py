@@ -61,8 +61,9 @@ def migrate(database: Database, version: int) -> None:
         for name, kind in schema.HOST_COUNTS.items():
             database.execute(f"ALTER TABLE hosts ADD COLUMN {name} {kind}")
     database.execute("UPDATE hosts SET walk = (SELECT max(walk) FROM walks)")
-    for column in ("text_digest BLOB", "text_size INTEGER"):
+    for column in ("text_digest BLOB", "text_size INTEGER", "text_blocks BLOB"):
         database.execute(f"ALTER TABLE page_ ADD COLUMN {column}")
+    database.execute(schema.REPEATED)
     for statement in schema.VIEWS:
         database.execute(statement)
     database.execute(f"PRAGMA user_version = {schema.VERSION}")

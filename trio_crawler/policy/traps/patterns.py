@@ -13,6 +13,8 @@ from functools import lru_cache
 from itertools import islice
 from string import hexdigits
 
+from trio_crawler.page.urls import directory
+
 # UUIDs, long hexadecimal numbers, and numbers; not the digits of a percent-encoded character.
 _NUMBER = re.compile(
     "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
@@ -76,6 +78,11 @@ def pattern(url: str) -> str | None:
     if mark:
         return f"{url[:start]}{folded}?{_names(query)}"
     return url[:start] + folded if times else None
+
+
+def url_shape(url: str) -> str:
+    """Return the pattern of a normalised http(s) URL; that of its directory if it has none."""
+    return pattern(url) or f"{directory(url)}*"
 
 
 def key_of(url: str) -> int | None:
