@@ -119,7 +119,8 @@ class PageHandler:
         about = self._links.about(job, answer, facts)
         judged = await self._links.judge(job, answer, facts, about)
         settlement = self._page(attempt, answer, facts, about, judged)
-        return None if self._repeats.keeps(settlement, facts) else settlement
+        asked_again = self._repeats.is_on and self._repeats.keeps(settlement, facts)
+        return None if asked_again else settlement
 
     def _repeated(self, job: Job, answer: Answer) -> Settlement:
         """Return the settlement of a page that a refresh has asked for twice."""

@@ -48,7 +48,7 @@ class Repeats:
     The first such page of each shape is asked for twice, and then one of twenty at most. The
     settlement of the first answer is kept until the second one comes, for at most as many pages as
     the crawl has workers. It is the outcome in any case, so that a second answer can lose nothing.
-    Without a walk before nothing seems changed.
+    Without a walk before nothing seems changed, and `is_on` is False.
 
     ▶ A page of the walk before takes 28 bytes of memory.
     """
@@ -58,6 +58,7 @@ class Repeats:
         self._workers = workers
         # URLs, and URLs with digests and titles: no URL has a space.
         self._texts = UrlSet()
+        self.is_on = False
         # By the hash of the shape: its pages that seemed changed, and the requests for them.
         self._changed: Counter[int] = Counter()
         self._asked: Counter[int] = Counter()
@@ -66,7 +67,8 @@ class Repeats:
     def restore(self, past: Past) -> None:
         """Record the texts of the walk before, and those that this walk has so far."""
         self._texts.update(_keys(past.texts_before))
-        if self._texts:
+        self.is_on = bool(self._texts)
+        if self.is_on:
             for url, title, digest, twice in past.texts:
                 if self._seems_changed(url, title, digest):
                     self._changed[hash(url_shape(url))] += 1
@@ -75,7 +77,7 @@ class Repeats:
     def keeps(self, settlement: Settlement, facts: Facts) -> bool:
         """Keep a settlement, and return True, if its page is to be asked for once more."""
         page = settlement.outcome
-        if not self._texts or not isinstance(page, Page) or not self._may_repeat(page):
+        if not isinstance(page, Page) or not self._may_repeat(page):
             return False
         text = page_text(page.body, page.content_type, page.charset)
         if text is None or not self._seems_changed(page.url, page.title, text.digest):
