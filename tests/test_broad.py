@@ -267,6 +267,14 @@ def test_no_trap_refuses_a_page_of_a_host_whose_pages_differ_by_their_numbers_on
     assert len(missing) <= 2
 
 
+@pytest.mark.parametrize("seed", [6, 7])
+def test_no_page_of_a_host_that_is_busy_now_and_then_is_lost(seed):
+    web = BroadWeb(seed=seed, hosts=20, largest=4_000)
+    run = trio.run(crawl, web, 20, clock=MockClock(autojump_threshold=0))
+    assert any(host.kind is Kind.BUSY and host.pages > 80 for host in web.hosts)
+    assert set(web.wanted()) <= set(run.pages)
+
+
 @slow
 def test_no_trap_refuses_a_page_of_the_large_web():
     web = LARGE.web()

@@ -406,6 +406,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     "robots": (result("robots"), {"lines": ["Disallow: /"]}),
     "changes": (result("changes"), {
         "found": MANY, "since": 86_400.0, "full": (True, {"found": MANY}),
+        "repeated": 3,
     }),
     "sitemap_index": (result("sitemap_index"), {"urls": [HOME]}),
     "sitemap_home": (result("sitemap_home"), {"line": b"<loc>http://b.test/x</loc>"}),

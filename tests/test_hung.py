@@ -169,7 +169,7 @@ async def taken(frontier: Frontier, count: int) -> list[str]:
         return [(await frontier.jobs.receive()).url for _ in range(count)]
 
 
-async def test_urls_never_tried_come_before_retries_but_every_tenth_turn_is_a_retrys(
+async def test_urls_never_tried_come_before_retries_but_every_eleventh_turn_is_a_retrys(
     clock, frontier
 ):
     async with frontier as opened, trio.open_nursery() as nursery:
@@ -191,7 +191,7 @@ async def test_urls_never_tried_come_before_retries_but_every_tenth_turn_is_a_re
         await opened.add(new)
         found = first + await taken(opened, 44)
         places = [place for place, url in enumerate(found) if "tried" in url]
-        assert places == [0, 10, 20, 30, 40]
+        assert places == [0, 11, 22, 33, 44]
         assert [url for url in found if "tried" in url] == [job.url for job in tried]
         nursery.cancel_scope.cancel("the test is over")
 
@@ -217,8 +217,8 @@ async def test_retries_that_a_run_of_sqlite_has_left_come_after_urls_never_tried
     places = [place for place, url in enumerate(pages) if "hang" in url]
     left = sum("good" in url for url in pages)
     assert left > 20
-    # The first ones go at every tenth turn, the others at the end.
-    assert places[:2] == [9, 19] or places[0] == 9
+    # The first ones go at every eleventh turn, the others at the end.
+    assert places[:2] == [10, 21] or places[0] == 10
     assert len(places) == 5
 
 

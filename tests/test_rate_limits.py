@@ -74,6 +74,30 @@ async def test_no_page_is_lost_to_a_limit_of_the_requests_at_once(autojump_clock
     assert server.refused.total() <= 80
 
 
+@pytest.mark.parametrize("every", [2, 3, 5, 7, 10])
+@pytest.mark.parametrize("rest", [1, 2, 3])
+async def test_no_page_is_lost_to_a_server_that_is_busy_now_and_then(autojump_clock, every, rest):
+    """It refuses each request whose number is a multiple of `every`."""
+    links = [f"{SITE}{number}" for number in range(150)]
+    web = Web({SITE: html(*links), **dict.fromkeys(links, html())})
+    asked = 0
+
+    async def fetch(job: Job) -> Response:
+        nonlocal asked
+        await trio.sleep(0.05)
+        if job.url.endswith("robots.txt"):
+            return Response(404)
+        asked += 1
+        refused = asked % every == 0
+        return (
+            Response(429, httpx.Headers({"Retry-After": f"{rest}"})) if refused else await web(job)
+        )
+
+    async with Crawler([SITE], fetch=fetch, random=random.Random(1)).outcomes() as outcomes:
+        pages = [outcome async for outcome in outcomes]
+    assert [page.status for page in pages] == [200] * 151
+
+
 async def test_an_adaptive_crawl_of_a_limited_server_loses_no_page_either(autojump_clock):
     await crawled(Limited(rate=50), adaptive=True)
     assert trio.current_time() <= 10

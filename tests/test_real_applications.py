@@ -9,9 +9,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 import trio
-from sites.applications import autoindex, cgit, crawled, dokuwiki, gitweb
+from sites.applications import autoindex, cgit, crawled, dokuwiki, fossil, gitweb, mediawiki
 
-from trio_crawler import History, SqliteFrontier
+from trio_crawler import History, SqliteFrontier, Statistics
+from trio_crawler.report import CrawlFacts, Report
 
 pytestmark = pytest.mark.real
 
@@ -74,6 +75,30 @@ async def test_a_refresh_of_dokuwiki_finds_the_page_that_was_edited_and_no_other
     assert kinds[1] - kinds[2] == {(edited_url, "unchanged", "only its markup")}
     ((url, kind, detail),) = kinds[2] - kinds[1]
     assert (url, kind, detail[:6]) == (edited_url, "changed", "text: ")
+
+
+async def test_mediawiki_is_found_whole_and_asked_for_few_of_its_forms(at: Path) -> None:
+    with mediawiki(at, pages=61) as site:
+        crawl = await crawled(site.url, most=250)
+    assert site.found(crawl.outcomes) == site.content
+    assert len(site.content) == 62
+    # Each page has six forms and lists of its own.
+    assert crawl.ended
+
+
+async def test_every_check_in_of_fossil_is_found_and_the_crawl_ends(at: Path) -> None:
+    with fossil(at, commits=12) as site:
+        crawl = await crawled(site.url, most=3_000)
+    assert crawl.ended
+    assert site.found(crawl.outcomes) == site.content
+    assert len(site.content) == 12
+    # Its page of the login links to itself by https, at the port of http.
+    report = Report()
+    for outcome in crawl.outcomes:
+        report.add(outcome)
+    text = report.text(CrawlFacts(Statistics(), 10, seeds=[site.url]))
+    assert "Links to https at a port that speaks HTTP (1)" in text
+    assert "given up" not in text
 
 
 async def test_every_file_of_autoindex_is_found(at: Path) -> None:

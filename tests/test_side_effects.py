@@ -30,7 +30,7 @@ from trio_crawler import (
     Statistics,
 )
 from trio_crawler.cli.main import report_command
-from trio_crawler.model import Answer, Outcome
+from trio_crawler.model import Answer, Outcome, RejectedLink
 from trio_crawler.net import CookieStore
 from trio_crawler.report import CrawlFacts, Report, Warc
 from trio_crawler.testing import Web
@@ -82,6 +82,15 @@ def test_a_crawl_with_a_cookie_does_not_log_itself_out(tmp_path: Path, capsys) -
     assert "logged out" not in out
     records = map(json.loads, lines.read_text().splitlines())
     assert {record["kind"] for record in records} == {"page"}
+
+
+def test_the_report_speaks_of_credentials_only_if_they_were_sent() -> None:
+    report = Report()
+    left = RejectedLink(f"{HOME}logout", Reason.SIDE_EFFECT)
+    report.add(Page(HOME, 200, httpx.Headers(), b"", rejected=(left,)))
+    for credentials, why in ((True, ", as credentials are sent"), (False, ""), (None, "")):
+        facts = CrawlFacts(Statistics(), 1, seeds=[HOME], credentials=credentials)
+        assert f" was not followed{why} (--follow-side-effects " in report.text(facts)
 
 
 def test_a_crawl_that_logs_itself_out_says_so_and_so_does_the_report_of_its_directory(

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise, permutations
 
+import httpx
 import pytest
 import trio
 from sites.webs import HOME, collect
@@ -16,6 +17,11 @@ from trio_crawler.model import Purpose
 from trio_crawler.testing import Web, html, redirect
 
 GOOD = [f"{HOME}good/{name}" for name in map("page{}".format, range(50))]
+
+NAVIGATION = "".join(
+    f"<li>{word}</li>"
+    for word in "home news shop blog help press jobs about legal terms map".split()
+)
 
 Maze = Callable[[str], Response | None]
 
@@ -269,6 +275,20 @@ async def test_seeds_are_fetched_whatever_their_parameters_bring(autojump_clock)
     web = Web({f"/list?tag=t{'x' * number}": html(title="The same") for number in range(60)})
     outcomes = await collect(Crawler(seeds, fetch=web))
     assert sum(isinstance(outcome, Page) for outcome in outcomes) == 60
+
+
+def photo(name: str) -> Response:
+    """Return a page with a title, a heading and an image, beside a navigation of ten texts."""
+    body = f"<title>{name} - Photos</title>{NAVIGATION}<h1>{name}</h1><img src=/{name}.jpg>"
+    return Response(200, httpx.Headers({"Content-Type": "text/html"}), body.encode())
+
+
+async def test_a_gallery_of_photos_with_nothing_but_their_titles_loses_none(autojump_clock):
+    chance = random.Random(1)
+    names = ["".join(chance.choices("abcdefghijklmnop", k=8)) for _ in range(200)]
+    photos = {f"{HOME}photo?of={name}": photo(name) for name in names}
+    outcomes = await collect(Crawler([HOME], fetch=Web({HOME: html(*photos), **photos})))
+    assert sum(isinstance(outcome, Page) for outcome in outcomes) == 201
 
 
 async def test_links_whose_parameter_brought_nothing_are_skipped_when_their_turn_comes(

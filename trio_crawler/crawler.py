@@ -14,7 +14,7 @@ import trio
 from trio_crawler.engine.build import build
 from trio_crawler.engine.crew import Crew
 from trio_crawler.engine.exceptions import BareExceptions, url_noted
-from trio_crawler.engine.handler import fetch_once
+from trio_crawler.engine.handler import fetch_once, repeated
 from trio_crawler.engine.outbox import HOW_TO_ITERATE, Outbox, outcome_block
 from trio_crawler.frontier import Frontier, HostStatistics, Settlement
 from trio_crawler.model import Fetch, Job, Listing, Outcome, Reason, Sitemap, Statistics
@@ -127,7 +127,7 @@ class Crawler:
                 del settlement
 
     async def fetch(self, ask: Fetch, job: Job) -> Settlement | None:
-        """Fetch a URL once; return its settlement, or None if it will be retried."""
+        """Fetch a URL once; return its settlement, or None if it will be fetched once more."""
         handler, hosts = self._engine.handlers[job.purpose], self.frontier.hosts
         if job.blocked:
             return handler.blocked(job, job.blocked, hosts.last(job))
@@ -136,7 +136,10 @@ class Crawler:
         if (seconds := handler.delay(attempt)) is not None:
             await self.frontier.retry(attempt, seconds)
             return None
-        return await handler.settled(attempt)
+        settlement = await handler.settled(attempt)
+        if settlement is None:
+            await self.frontier.retry(repeated(attempt), 0.0)
+        return settlement
 
     def stop(self, reason: Reason = Reason.STOPPED) -> None:
         """Admit and fetch nothing more: requests in flight finish, waiting URLs are skipped.

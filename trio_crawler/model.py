@@ -119,7 +119,8 @@ class Job(msgspec.Struct, frozen=True):
     Reason ends it as `Skipped`, a Fault as `Failure`. `again` marks the second admission of a URL:
     the first was answered with a redirect, and a redirect has led back when its cookies had
     changed. That is once at most for each URL, and once more if a run ends between the second
-    admission and its outcome.
+    admission and its outcome. `repeat` marks the second request for a page that a refresh asks for
+    twice; the first answer is the outcome.
     """
 
     __module__ = "trio_crawler"
@@ -135,6 +136,7 @@ class Job(msgspec.Struct, frozen=True):
     validator: Validator | None = None
     blocked: Reason | Fault | None = None
     again: bool = False
+    repeat: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,6 +204,25 @@ def test_a_refresh_compares_files_that_are_not_read_by_validator_and_size(
     assert {page.flaws for page in pages} == {(), ("not_read",)}
 
 
+def test_a_refresh_without_the_archive_of_the_walk_before_compares_files_by_size(
+    tmp_path: Path,
+) -> None:
+    def image(length: int) -> bytes:
+        return reply(200, {"Content-Type": "image/png"}, bytes(length))
+
+    site = {"/": html("/a.png"), "/a.png": image(100_000)}
+    words = ["-o", str(tmp_path / "d")]
+    with threaded_raw_server(site) as server:
+        crawl(*words, "--warc", str(tmp_path / "a.warc"), server.url)
+        without = crawl(*words, "--refresh", server.url)
+        again = crawl(*words, "--refresh", "--warc", str(tmp_path / "b.warc"), server.url)
+        site["/a.png"] = image(100_001)
+        changed = crawl(*words, "--refresh", server.url)
+    assert "0 new, 0 changed, 0 gone, 2 unchanged" in without.stdout
+    assert "0 new, 0 changed, 0 gone, 2 unchanged" in again.stdout
+    assert "/a.png (100,001 bytes, before: 100,000)" in changed.stdout
+
+
 def test_a_page_that_is_served_as_a_download_is_read_all_the_same(tmp_path: Path) -> None:
     body = b"<a href=/a>a</a>" + b" " * 100_000
     site = {"/": reply(200, {"Content-Type": "text/html", **SAVED}, body), "/a": html()}

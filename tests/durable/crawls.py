@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -66,6 +66,7 @@ class Durable:
 
     def __post_init__(self) -> None:
         self.site = self.served.site
+        self.edited: Collection[str] = ()
         kept = self.kept or self.home
         self.directory = kept / "crawl"
         self.lines = kept / "pages.jsonl"
@@ -100,7 +101,7 @@ class Durable:
         asked = self.served.asked()
         found = {
             "outcomes": compare.outcomes(outcomes, whole, site.either),
-            "requests": compare.requests(asked, site, self.workers, stops),
+            "requests": compare.requests(asked, site, self.workers, stops, self.edited),
             "jsonl": compare.lines(self.lines, outcomes),
             "database": compare.database(self.directory),
             "words": [f"run {run.number}: {run.err[-600:]}" for run in self.runs if _loud(run)],

@@ -35,6 +35,7 @@ def walked_once(server: Served, home: Path) -> Durable:
     crawl.lines, crawl.archive = home / "again.jsonl", home / "again.warc.gz"
     crawl.words = ["--refresh"]
     crawl.site = NEW
+    crawl.edited = expected(server.site)["changed"]
     crawl.runs.clear()
     return crawl
 

@@ -109,6 +109,19 @@ def test_only_html_has_a_text() -> None:
     assert page_text(b"\x00\x01", "application/pdf", "") is None
 
 
+@pytest.mark.parametrize("kind", ["application/xhtml+xml", "application/xml", "text/xml"])
+@pytest.mark.parametrize(
+    "doctype",
+    [
+        '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "xhtml1-strict.dtd">',
+        '<!DOCTYPE html [ <!ENTITY nbsp "&#160;"> ]>',
+    ],
+)
+def test_the_document_type_of_xhtml_is_no_text(kind: str, doctype: str) -> None:
+    xhtml = f"<?xml version='1.0'?>\n{doctype}\n<html><body><p>a</p></body></html>".encode()
+    assert page_text(xhtml, kind, "utf-8") == page_text(b"a", "text/html", "utf-8")
+
+
 def test_a_page_whose_text_comes_from_its_scripts_has_none() -> None:
     assert (
         page_text(b"<title>App</title><div id=app></div><script>x</script>", "text/html", "utf-8")

@@ -65,6 +65,24 @@ def test_a_page_is_news_by_three_texts_or_by_two_that_are_a_fifth(texts, is_news
     assert novelty.add(1, page(*texts)).is_news is is_news
 
 
+def photo(name: str, image: str) -> bytes:
+    """Return the page of a photo: 20 texts of the site, a title, a heading, and the image."""
+    own = f"<title>{name} - Photos</title><h1>{name}</h1><img src='{image}'>"
+    return page(*"abcdefghijklmnopqrs") + own.encode()
+
+
+def test_the_page_of_a_photo_is_news_if_it_has_a_title_of_its_own():
+    novelty = Novelty()
+    for name in ("lake", "forest", "meadow"):
+        assert novelty.add(1, photo(name, f"/img/{name}.jpg")).is_news
+    # Neither a new title alone, nor the image of a captcha.
+    assert not novelty.add(1, photo("river", "/img/lake.jpg")).is_news
+    assert not novelty.add(1, photo("lake", "/captcha/xkcd.png")).is_news
+    # Of an address the query does not count: this one says nothing new from the second time on.
+    novelty.add(1, photo("shore", "/img.php?of=shore"))
+    assert not novelty.add(1, photo("hill", "/img.php?of=hill")).is_news
+
+
 def test_texts_that_differ_only_in_digits_are_new_but_not_as_words():
     novelty = Novelty()
     novelty.add(1, page("Item 1", "Price 9"))
@@ -76,6 +94,17 @@ def test_tags_attributes_case_and_punctuation_are_no_text():
     novelty.add(1, b"<p>One, two</p>")
     assert novelty.add(1, b"<DIV class='x'>one; TWO!</div>") == (1, 0, 0)
     assert novelty.add(1, b"<b data-z=1>one, two three").new == 1
+
+
+def test_scripts_styles_and_text_areas_are_no_text():
+    novelty = Novelty()
+    novelty.add(1, page("a b"))
+    form = (
+        b"<script>page = 'one'</script><SCRIPT async>id = 'two'</SCRIPT><style>p {}</style>"
+        b"<textarea name=text>the source of a page</textarea>"
+    )
+    assert novelty.add(1, form + page("a b")) == (2, 0, 0)
+    assert novelty.add(1, b"<scope>new</scope><p>newer</p>").worded == 2
 
 
 def test_when_its_bits_are_used_up_all_texts_are_new_once_more():
@@ -241,6 +270,26 @@ def test_links_out_of_the_family_are_worth_something_if_they_have_no_query():
     pages(queries, f"{H}/print?of={{}}", 1, news=True)
     assert queries.leads_on(here, [f"{H}/print?of=y"])
     assert not queries.leads_on(here, [])
+
+
+def test_links_to_other_hosts_are_no_shapes_of_this_one():
+    queries = Queries(16)
+    here = f"{H}/list?page=1"
+    others = [f"http://other.test/go?{letters(number)}=x" for number in range(300)]
+    assert not queries.leads_on(here, others)
+    assert queries.leads_on(here, ["http://other.test/article"])
+    # They have used up none of the shapes and families of this host.
+    url = f"{H}/print?of={{}}"
+    pages(queries, url, 16)
+    assert standing(queries, url) is Standing.LEFT_OUT
+
+
+def test_of_a_url_with_hundreds_of_parameters_64_are_told_apart():
+    queries = Queries(16)
+    names = [f"a{number:03}" for number in range(500)]
+    shape = queries.shape(f"{H}/?" + "=x&".join(names) + "=x")
+    assert shape.size == 64
+    assert queries.shape(f"{H}/?" + "=y&".join(names[:64]) + "=y") is shape
 
 
 # The traps of a host.

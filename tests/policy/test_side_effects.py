@@ -29,6 +29,7 @@ CHANGING = """
 /index.php?title=A&action=edit /index.php?title=A&action=edit&redlink=1 /start?do=edit&rev=0
 /doku.php?id=x&do=edit /unsubscribe/abc /list?unsubscribe=1 /post/5/unsubscribe /oauth/revoke
 /?a=1&action=rollback /?action=purge /?do=draftdel
+/shop/?add-to-cart=5 /shop/?add_to_wishlist=5&x=1 /add-to-cart/5 /add_to_basket.php?id=5
 """.split()
 HONEST = """
 / /how-to-delete-a-file /sql-delete.html /lang_delete.html /library/delete.html /wiki/Deletion
@@ -40,6 +41,7 @@ HONEST = """
 /doku.php?do=recent /doku.php?id=x&do=diff /a?sort=edit /edit /edition/5 /editorial?page=2
 /logs/out /signals/off
 /dialog/out /blog/out /catalog-out /remover /std/fs/fn.remove_file.html /undelete-notes
+/how-to-add-to-cart /docs/add-to-cart.html /add-to-homescreen/ /?q=add+to+cart
 /subscribe /subscribers/5 /viewtopic.php?mode=viewprofile /trashcan /save/the/whales /move
 /x?search=remove /a?name=delete /a?id=edit /index.php?title=Delete&oldid=5 /restore
 /article?action=read /article?action=credits /logout.html /2026/05/sign-off-sheet /a?mode=edition

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, RejectedLink, Skipped
-from trio_crawler.report.links import Broken, LinkGraph, Links, Referrer
+from trio_crawler.report.link_graph import LinkGraph
+from trio_crawler.report.links import Broken, Links, Referrer
 
 pytestmark = pytest.mark.slow
 

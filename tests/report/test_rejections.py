@@ -7,7 +7,7 @@ import random
 import httpx
 import pytest
 
-from trio_crawler.model import Outcome, Page, Reason, Redirect, RejectedLink, Statistics
+from trio_crawler.model import Outcome, Page, Reason, Redirect, RejectedLink, Skipped, Statistics
 from trio_crawler.report import CrawlFacts, Report, rejections
 from trio_crawler.report.rejections import OPTIONS
 
@@ -46,6 +46,23 @@ Rejected as endless (13,257 URLs)
 
 """
     assert section in told(numbers(13_242), hops, waiting, new)
+
+
+def test_urls_that_a_trap_rule_left_out_when_their_turn_came_are_counted_too() -> None:
+    left = [
+        Skipped(f"{SITE}login?next={n}", Reason.BARREN_QUERY, referrer=SITE) for n in range(25)
+    ]
+    known = page("", ("login?next=24", Reason.BARREN_QUERY), ("login?next=x", Reason.BARREN_QUERY))
+    section = """
+Rejected as endless (26 URLs)
+  barren_query: 26 URLs like https://h.test/login?next; --no-traps follows them
+
+"""
+    other = Skipped(f"{SITE}a", Reason.TIME_BUDGET, referrer=SITE)
+    assert section in told(*left, known, other)
+    why = told(*left, known, other, why=True)
+    assert "\n  barren_query (26)\n    https://h.test/login?next (26)\n" in why
+    assert "\n      https://h.test/login?next=0 from https://h.test/\n" in why
 
 
 def test_every_rule_against_endless_sites_has_an_option() -> None:

@@ -357,6 +357,42 @@ def test_of_more_than_a_thousand_broken_links_the_first_are_listed_and_the_other
     assert result.problems == 1_002
 
 
+def of_mails(number: int, each: int) -> list[Outcome]:
+    """Return pages of an archive of mails, each with `each` hrefs that are no URLs."""
+    return [
+        replace(
+            page(f"/{mail:02}"),
+            rejected=tuple(
+                RejectedLink(f"http://[{mail:02}.{href}", Reason.BAD_URL) for href in range(each)
+            ),
+        )
+        for mail in range(number)
+    ]
+
+
+def test_many_hrefs_that_are_no_urls_are_counted_by_page_after_all_other_broken_links() -> None:
+    gone = page("/gone", status=404)
+    text = told([*of_mails(30, 3), gone])
+    section = text[text.index("Broken") :].partition("\n\n")[0].splitlines()
+    assert section[:5] == [
+        "Broken links (91)",
+        "  404 https://a.test/gone",
+        "      (seed)",
+        "  bad_url: 90 hrefs that are no URLs",
+        "      from https://a.test/00: 3, such as http://[00.0",
+    ]
+    assert section[-1] == "      and from 10 more pages, -v lists all"
+    assert len(section) == 25
+    assert "from https://a.test/00: http://[00.0\n" in told([*of_mails(21, 1), gone])
+
+
+def test_few_hrefs_that_are_no_urls_are_listed_one_by_one_and_with_full_all_are() -> None:
+    assert "  bad_url http://[19.0\n      from https://a.test/19\n" in told(of_mails(20, 1))
+    assert told(of_mails(30, 3), full=True).count("  bad_url http://[") == 90
+    one = replace(of_mails(1, 1)[0], rejected=of_mails(1, 15)[0].rejected * 2)
+    assert told([one]).count("  bad_url http://[") == 15
+
+
 def test_a_report_says_whether_any_page_came() -> None:
     assert report_of([]).no_pages
     assert report_of([Failure("u", Reason.DNS), Redirect("v", 301, "u")]).no_pages

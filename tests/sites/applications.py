@@ -33,12 +33,14 @@ from trio_crawler import (
     Skipped,
 )
 
+from . import servers
 from .servers import apache, lighttpd, php
 from .shop import words
 
 _CGIT = Path("/usr/lib/cgit/cgit.cgi")
 _GITWEB = Path("/usr/lib/cgi-bin/gitweb.cgi")
 _DOKUWIKI = Path("/usr/share/dokuwiki")
+_MEDIAWIKI = Path("/usr/share/mediawiki")
 _BEGIN = 1_700_000_000
 
 
@@ -274,6 +276,86 @@ def wiki_page(data: Path, name: str, title: str, *lines: str) -> None:
     """Write a page of DokuWiki, as if it was always there."""
     file = data / "pages" / f"{name}.txt"
     file.write_text("\n\n".join([f"====== {title} ======", *lines]) + "\n")
+
+
+@contextmanager
+def mediawiki(at: Path, *, pages: int = 60) -> Iterator[Site]:
+    """Start MediaWiki on SQLite under PHP's own server; each page links to the next two."""
+    scripts = _MEDIAWIKI / "maintenance"
+    if not (scripts / "install.php").exists() or shutil.which("php") is None:
+        pytest.skip(f"{_MEDIAWIKI} is not installed")
+    texts = at / "texts"
+    texts.mkdir()
+    names = ["Main Page", *(words(f"wiki {number}", 3).capitalize() for number in range(pages))]
+    for number, name in enumerate(names):
+        following = (names[(2 * number + step) % len(names)] for step in (1, 2))
+        links = [*following, *(["Missing page"] if number % 10 == 1 else [])]
+        lines = [words(name, 80), *(f"* [[{link}]]" for link in links)]
+        (texts / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    settings = at / "LocalSettings.php"
+    options = (
+        f"--dbtype=sqlite --dbpath={at}/db --dbname=wiki --confpath={at} --scriptpath= "
+        "--server=http://127.0.0.1 --pass=A-long-word-1"
+    )
+    _php(scripts / "install.php", *options.split(), "A wiki", "Admin")
+    with settings.open("a") as file:
+        file.write("if (isset($_SERVER['HTTP_HOST'])) {\n")
+        file.write("  $wgServer = 'http://' . $_SERVER['HTTP_HOST'];\n}\n")
+    given = map(str, sorted(texts.iterdir()))
+    _php(scripts / "importTextFiles.php", "--conf", str(settings), "--overwrite", *given)
+    _php(scripts / "runJobs.php", "--conf", str(settings))
+    begin = at / "begin.php"
+    begin.write_text(f"<?php define('MW_CONFIG_FILE', '{settings}');\n")
+
+    def name_of(url: str) -> str | None:
+        parts = urlsplit(url)
+        begins = parts.path.startswith("/index.php/") and not parts.query
+        return unquote(parts.path[11:]).replace("_", " ") if begins else None
+
+    with php(begin, root=_MEDIAWIKI) as server:
+        yield Site(server.url(), frozenset(names), name_of, at)
+
+
+def _php(script: Path, *given: str) -> None:
+    done = subprocess.run(["php", script, *given], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@contextmanager
+def fossil(at: Path, *, commits: int = 20) -> Iterator[Site]:
+    """Start Fossil with one repository, whose links all may see; its content is the check-ins."""
+    if shutil.which("fossil") is None:
+        pytest.skip("fossil is not installed")
+    exported = subprocess.run(
+        ["git", "-c", "safe.directory=*", "fast-export", "--all"],
+        cwd=repository(at, commits=commits).path,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    ).stdout
+    # Fossil keeps a list of its repositories in the home of the user.
+    environment = {**os.environ, "HOME": str(at), "USER": "tester"}
+    file = at / "project.fossil"
+
+    def run(*command: str, given: bytes = b"") -> str:
+        done = subprocess.run(
+            ["fossil", *command], input=given, env=environment, capture_output=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.decode()
+
+    run("import", "--git", str(file), given=exported)
+    # By default readers without a name get no links to files and check-ins.
+    run("user", "capabilities", "nobody", "ghjorz", "-R", str(file))
+    query = "SELECT uuid FROM event JOIN blob ON rid = objid WHERE type = 'ci'"
+    made = re.findall("[0-9a-f]{40,}", run("sql", "-R", str(file), query))
+
+    def name_of(url: str) -> str | None:
+        match = re.search("/(?:info|ci|vinfo)/([0-9a-f]{10})[0-9a-f]*$", url)
+        return match[1] if match else None
+
+    with servers.fossil(file) as server:
+        yield Site(server.url(), frozenset(each[:10] for each in made), name_of, at)
 
 
 _INDEXES = """

@@ -271,6 +271,14 @@ def php(begin: Path, *, root: Path) -> Iterator[Running]:
 
 
 @contextmanager
+def fossil(repository: Path) -> Iterator[Running]:
+    """Start the server of Fossil for one repository; it has no access log."""
+    command = f"fossil server {repository} --localhost --port @PORT@"
+    with _started("fossil", command, "@PORT@", root=repository.parent, log="output") as server:
+        yield server
+
+
+@contextmanager
 def nghttpd(
     *options: str, root: Path = SQLITE, certificate: Path, key: Path, **values: object
 ) -> Iterator[Running]:

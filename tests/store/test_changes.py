@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from trio_crawler import Crawler, History, Job, Reason, Response, SqliteFrontier, StoreError
+from trio_crawler import Crawler, History, Job, Page, Reason, Response, SqliteFrontier, StoreError
 from trio_crawler.store import Change
 from trio_crawler.testing import Web
 
@@ -183,3 +183,24 @@ async def test_only_good_pages_of_html_have_a_text_in_the_view_of_pages(tmp_path
         found = connection.execute(sql).fetchall()
     connection.close()
     assert found == [("/", 20, 20), ("/a", None, None), ("/b", 20, 2), ("/c", None, None)]
+
+
+async def test_urls_that_a_walk_left_out_of_a_sample_are_neither_new_nor_gone(
+    tmp_path: Path,
+) -> None:
+    words = [f"{first}{second}" for first in "abcdefghij" for second in "klmnopqrst"]
+    paths = [f"/list?sort={word}&by={word[::-1]}" for word in words]
+
+    def linked(paths: list[str]) -> Response:
+        return page("".join(f"<p><a href='{path}'>x</a></p>" for path in paths))
+
+    lists = dict.fromkeys(paths, page("the same list, ordered in another way"))
+    fetched = []
+    for order in (paths, paths[::-1]):
+        await walk(tmp_path, {"/": linked(order), **lists})
+        with History(tmp_path) as history:
+            fetched.append({each.url for each in history.outcomes() if isinstance(each, Page)})
+    assert fetched[0] - fetched[1]
+    assert fetched[1] - fetched[0]
+    found = await changes(tmp_path)
+    assert {change.kind for change in found.values()} == {"unchanged"}

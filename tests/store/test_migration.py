@@ -154,8 +154,9 @@ def forget(connection: sqlite3.Connection, *names: str) -> None:
     connection.execute("DROP TABLE check_")
     for name in names:
         connection.execute(f"ALTER TABLE urls DROP COLUMN {name}")
-    for name in ("text_digest", "text_size"):
+    for name in ("text_digest", "text_size", "text_blocks"):
         connection.execute(f"ALTER TABLE page_ DROP COLUMN {name}")
+    connection.execute("DROP TABLE repeated_")
 
 
 def test_a_directory_of_format_3_keeps_its_referrers_and_goes_on(tmp_path: Path) -> None:

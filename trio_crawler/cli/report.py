@@ -118,4 +118,5 @@ def changes(directory: str, full: bool) -> str:
         if history.walks < 2:
             return ""
         before = [run.started for run in history.runs if run.walk == history.walks - 1]
-        return report.changes(history.changes(), min(before, default=None), full)
+        since = min(before, default=None)
+        return report.changes(history.changes(), since, full, repeated=history.repeated())

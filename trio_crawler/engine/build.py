@@ -19,6 +19,7 @@ from trio_crawler.engine.links import Links
 from trio_crawler.engine.lookups import lookup_of, start_lookups
 from trio_crawler.engine.outbox import Outbox
 from trio_crawler.engine.pages import PageHandler
+from trio_crawler.engine.repeats import Repeats
 from trio_crawler.engine.robots import ProbeHandler, RobotsHandler
 from trio_crawler.engine.rules import Rules
 from trio_crawler.engine.sitemaps import SitemapHandler
@@ -142,7 +143,8 @@ def build(fetch: Fetch | None, frontier: Frontier | None, **given: Any) -> Engin
     rules = Rules(plan, frontier)
     folding = CanonicalFolding(plan, frontier, rules)
     links = Links(plan, frontier, rules, folding)
-    pages = PageHandler(plan, links, folding, outbox, Bounces.of(fetch))
+    repeats = Repeats(frontier, plan.workers)
+    pages = PageHandler(plan, links, folding, outbox, repeats, Bounces.of(fetch))
     sitemaps = SitemapHandler(plan, frontier, rules)
     checks = CheckHandler(plan, links)
     handlers: dict[Purpose, Handler] = {

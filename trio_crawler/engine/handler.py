@@ -30,8 +30,16 @@ class Handler(Protocol):
     def delay(self, attempt: Attempt) -> float | None:
         """Return the seconds until the next try; None if this attempt is the last."""
 
-    async def settled(self, attempt: Attempt) -> Settlement:
-        """Return the settlement of a job after its last attempt."""
+    async def settled(self, attempt: Attempt) -> Settlement | None:
+        """Return the settlement of a job after its last attempt.
+
+        None if the handler keeps it, and wants the job once more, marked `repeat`.
+        """
+
+
+def repeated(attempt: Attempt) -> Attempt:
+    """Return an attempt at a job that is marked `repeat`."""
+    return replace(attempt, job=replace(attempt.job, repeat=True))
 
 
 async def fetch_once(ask: Fetch, job: Job, turn: Turn | None = None) -> Attempt:

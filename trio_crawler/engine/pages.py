@@ -11,10 +11,12 @@ from trio_crawler.engine.canonical import CanonicalFolding
 from trio_crawler.engine.handler import is_redirect, redirect_target, retry_delay
 from trio_crawler.engine.links import About, Judged, Links
 from trio_crawler.engine.outbox import Outbox
+from trio_crawler.engine.repeats import MOST_BYTES, Repeats
 from trio_crawler.frontier.protocol import Past
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import (
     REDIRECTS,
+    Answer,
     Attempt,
     Failure,
     Fault,
@@ -53,24 +55,29 @@ class PageHandler:
         links: Links,
         folding: CanonicalFolding,
         outbox: Outbox,
+        repeats: Repeats,
         bounces: Bounces | None = None,
     ) -> None:
         self._plan = plan
         self._links = links
         self._folding = folding
         self._outbox = outbox
+        self._repeats = repeats
         self._bounces = bounces
         self._past: Past | None = None
         self._large = trio.Lock()
 
     def restore(self, past: Past) -> None:
-        """Use the facts that earlier runs stored when a page is answered with 304."""
+        """Use what earlier runs stored: the facts for an answer of 304, and the texts."""
         self._past = past
+        self._repeats.restore(past)
         if self._bounces is not None:
             self._bounces.restore(past.redirected)
 
     def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
         """Return the settlement of a blocked page; its last attempt decides, if it had one."""
+        if job.repeat:
+            return self._repeats.settled(job.url)
         if last is None:
             if isinstance(why, Reason):
                 skipped = Skipped(job.url, why, job.depth, job.referrer, job.again)
@@ -87,13 +94,17 @@ class PageHandler:
     def delay(self, attempt: Attempt) -> float | None:
         """Return the seconds until the next try; None if this attempt is the last."""
         answer = attempt.answer
+        if attempt.job.repeat:
+            return None
         if isinstance(answer, Response) and answer.status < LEAST_BAD:
             return None
         return retry_delay(self._plan, attempt)
 
-    async def settled(self, attempt: Attempt) -> Settlement:
-        """Return the settlement of a page after its last attempt."""
+    async def settled(self, attempt: Attempt) -> Settlement | None:
+        """Return the settlement of a page; None if a refresh asks for the page once more."""
         answer = attempt.answer
+        if attempt.job.repeat:
+            return self._repeated(attempt.job, answer)
         if isinstance(answer, Fault):
             return self._failure(attempt, answer)
         if answer.status in REDIRECTS and is_redirect(answer):
@@ -107,7 +118,16 @@ class PageHandler:
             return await self._read_large(attempt, answer)
         about = self._links.about(job, answer, facts)
         judged = await self._links.judge(job, answer, facts, about)
-        return self._page(attempt, answer, facts, about, judged)
+        settlement = self._page(attempt, answer, facts, about, judged)
+        asked_again = self._repeats.is_on and self._repeats.keeps(settlement, facts)
+        return None if asked_again else settlement
+
+    def _repeated(self, job: Job, answer: Answer) -> Settlement:
+        """Return the settlement of a page that a refresh has asked for twice."""
+        if isinstance(answer, Fault) or answer.status != 200 or answer.flaw is not None:
+            return self._repeats.settled(job.url)
+        facts = self._facts(job, answer) if len(answer.body) <= MOST_BYTES else None
+        return self._repeats.settled(job.url, answer.body, facts)
 
     async def _read_large(self, attempt: Attempt, response: Response) -> Settlement:
         job = attempt.job

@@ -13,6 +13,7 @@ from trio_crawler.frontier.seen import Seen, Urls
 from trio_crawler.frontier.settlement import (
     Learned,
     ProbeAnswered,
+    Repeated,
     RobotsMissing,
     RobotsMoved,
     RobotsRenewed,
@@ -40,6 +41,7 @@ __all__ = [
     "Plan",
     "ProbeAnswered",
     "Queue",
+    "Repeated",
     "RobotsMissing",
     "RobotsMoved",
     "RobotsRenewed",

@@ -10,16 +10,8 @@ from typing import Any, cast
 from trio_crawler.frontier.origin import RUN, Origin, Share
 from trio_crawler.policy.host_state import State
 
-LONG, LONG_DELAY, LEAST_PAGE = 8.0, 1.0, 0.1
-"""Seconds: a host needs long if its waiting pages take more than the first without a pause, or if
-it wants the second between two requests. Each page counts for the third or more, since the pages
-of a quick host soon lead to many others.
-"""
-
 # Invalid entries of the heaps that need not be removed.
 _FEW_STALE = 64
-# A host in trouble comes after new ones, also after so many of those that were placed later.
-_HANDICAP = 1_000
 _LAST = 1_000
 # One of so many turns goes to the run that waits longest: it would wait while new runs begin.
 _OLDEST_TURN = 10
@@ -31,9 +23,10 @@ class HostHeap:
     Of the origins that may be requested now and are well, the one with the fewest requests in
     flight comes first, then as `Origin.order` says. Three quarters of the `workers` first serve
     those that need long, the longest before the others: a large host that takes its turns like a
-    small one ends long after it. Doubtful origins, which are in trouble or do not answer their
-    first request, hold at most a quarter of the workers, or one, while others may be requested.
-    With those that are requested for the first time they hold at most three quarters.
+    small one ends long after it. Doubtful origins, which do not answer, hold at most a quarter of
+    the workers, or one, while others may be requested. They are requested again only if they hold
+    less than an eighth, so that new ones need not wait for them. With those that are requested for
+    the first time they hold at most three quarters.
 
     An origin has at most one valid place, the one with its ticket. Invalid entries are skipped,
     and removed before they are most of all. `held` is the number of requests in flight by `Share`,
@@ -43,8 +36,10 @@ class HostHeap:
 
     __slots__ = (
         "_doubtful",
+        "_heaps",
         "_live",
         "_long",
+        "_new",
         "_number",
         "_ready",
         "_resting",
@@ -61,11 +56,14 @@ class HostHeap:
         # Those that need long have a second entry, in `_long`.
         self._ready: list[tuple[int, int, int, int, Origin]] = []
         self._long: list[tuple[int, int, Origin]] = []
-        self._doubtful: list[tuple[int, int, Origin]] = []
+        self._new: list[tuple[int, Origin]] = []
+        self._doubtful: list[tuple[int, Origin]] = []
         # Those in a run, in the order in which they were placed.
         self._runs: deque[tuple[int, Origin]] = deque()
         self._turn = 0
         self._resting: list[tuple[float, int, Origin]] = []
+        well, others = (self._ready, self._long), (self._new, self._doubtful, self._resting)
+        self._heaps: tuple[list[Any], ...] = (*well, *others)
         self._number = 0
         self._live = 0
         self.held, self.hosts = [0] * len(Share), [0] * len(Share)
@@ -88,7 +86,8 @@ class HostHeap:
             heapq.heappush(self._resting, (free, number, origin))
             self.wakes = self._resting[0][0]
         elif share >= Share.NEW and not (well and load.in_flight):
-            heapq.heappush(self._doubtful, (number + _HANDICAP * (not well), number, origin))
+            silent = share is Share.DOUBTFUL
+            heapq.heappush(self._doubtful if silent else self._new, (number, origin))
         else:
             # A host that has not answered its first request gets a second one after all others.
             key = load.in_flight + _LAST * (share >= Share.NEW)
@@ -99,10 +98,8 @@ class HostHeap:
                 self._runs.append((number, origin))
             if share is Share.LONG:
                 # In steps of powers of two, within which hosts take turns.
-                length = origin.pages * max(load.delay, load.latency / load.limit, LEAST_PAGE)
-                heapq.heappush(self._long, (-math.frexp(length)[1], number, origin))
-        entries = len(self._ready) + len(self._long) + len(self._doubtful) + len(self._resting)
-        if entries + len(self._runs) > _FEW_STALE + 4 * self._live:
+                heapq.heappush(self._long, (-math.frexp(origin.length)[1], number, origin))
+        if sum(map(len, self._heaps)) + len(self._runs) > _FEW_STALE + 4 * self._live:
             self._sweep()
 
     def move(self, origin: Origin, share: Share) -> None:
@@ -128,7 +125,9 @@ class HostHeap:
         longs = 3 * (workers - unproven) // 4
         while True:
             heap: list[Any] = self._ready
-            if self._doubtful and (room_for_new or not heap):
+            if self._new and (room_for_new or not heap):
+                heap = self._new
+            elif self._doubtful and (doubtful < max(1, workers // 8) or not heap):
                 heap = self._doubtful
             elif self._long and held[Share.LONG] < longs:
                 heap = self._long
@@ -168,8 +167,7 @@ class HostHeap:
 
     def _sweep(self) -> None:
         # Each invalid entry is removed once, so this costs no more than pushing.
-        heaps: tuple[list[Any], ...] = (self._ready, self._long, self._doubtful, self._resting)
-        for heap in heaps:
+        for heap in self._heaps:
             heap[:] = [entry for entry in heap if entry[-2] == entry[-1].ticket]
             heapq.heapify(heap)
         valid = [entry for entry in self._runs if entry[0] == entry[1].ticket]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from msgspec.structs import replace
 
 from trio_crawler.frontier.failures import Failures
-from trio_crawler.frontier.host_heap import LEAST_PAGE, LONG, LONG_DELAY, HostHeap
+from trio_crawler.frontier.host_heap import HostHeap
 from trio_crawler.frontier.lanes import Lanes, in_lanes
 from trio_crawler.frontier.names import Names
 from trio_crawler.frontier.origin import RUN, Host, Origin, Share
@@ -186,6 +186,8 @@ class HostScheduler:
         if page or job.purpose is Purpose.SITEMAP:
             bad = isinstance(answer, Fault) or answer.status >= LEAST_BAD
             if bad and blames_host(answer):
+                if attempt.seconds > _GRACE and origin.share < Share.DOUBTFUL:
+                    self.heap.move(origin, Share.DOUBTFUL)
                 limited = failures.page(origin, attempt, now)
                 if asked and state.load.learned is not None:
                     state.load.learned.told = now + asked
@@ -276,16 +278,14 @@ class HostScheduler:
         """Place an origin in the heap if it has a job that may start, else remove it."""
         simple = not (origin.awaited or origin.hops or origin.sitemaps or origin.retries)
         has_job = origin.pages > 0 if simple else origin.first is not None
-        state, load = origin.state, origin.host.load
+        state = origin.state
         if state.state is not State.WELL:
-            share = Share.IDLE if origin.given_up else Share.DOUBTFUL
+            share = Share.IDLE if origin.given_up else max(origin.share, Share.NEW)
         elif not (has_job or state.in_flight):
             share = Share.IDLE
         elif not state.answered:
             share = max(origin.share, Share.NEW)
-        elif load.delay >= LONG_DELAY or (
-            origin.pages * max(load.delay, load.latency / load.limit, LEAST_PAGE) > LONG
-        ):
+        elif len(self._origins) > 1 and origin.is_long:
             share = Share.LONG
         else:
             share = Share.FAIR

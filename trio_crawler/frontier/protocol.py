@@ -47,7 +47,9 @@ class Past:
     were settled, with pages that have no bodies. Each may be iterated over once, in any thread,
     but not two of them at the same time. `facts` returns the stored facts of a page that is now
     answered with 304, or None. `redirected` yields URL and depth of each page that was answered
-    with a redirect.
+    with a redirect. `texts_before` yields URL, title and digest of the text of each page of the
+    walk before, if this is a refresh, and `texts` those of this walk, each with whether it was
+    fetched twice.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -60,6 +62,8 @@ class Past:
     outcomes: Iterable[Outcome]
     facts: Callable[[str], Awaitable[Facts | None]]
     redirected: Iterable[tuple[str, int]] = ()
+    texts_before: Iterable[tuple[str, str | None, bytes]] = ()
+    texts: Iterable[tuple[str, str | None, bytes, bool]] = ()
 
 
 class Frontier(Protocol):

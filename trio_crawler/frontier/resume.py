@@ -26,6 +26,8 @@ def past_of(store: Store, facts: Callable[[str], Awaitable[Facts | None]]) -> Pa
         outcomes=walk.outcomes(),
         facts=facts,
         redirected=walk.redirected(),
+        texts_before=walk.texts_before(),
+        texts=walk.texts(),
     )
 
 

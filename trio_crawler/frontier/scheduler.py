@@ -348,7 +348,8 @@ class Hosts:
             self.jobs.hand_out()
             return
         self._last[job.purpose, job.url] = _without_body(attempt)
-        self.retries += job.purpose is Purpose.PAGE or job.purpose in CHECKS
+        counted = job.purpose is Purpose.PAGE or job.purpose in CHECKS
+        self.retries += counted and not job.repeat
         self._number += 1
         heapq.heappush(self._delayed, (now + seconds, self._number, job))
         self._scheduler.delayed += 1

@@ -83,12 +83,28 @@ Learned: TypeAlias = (
 """A new fact about a host, for the record of the host and for the store."""
 
 
+class Repeated(msgspec.Struct, frozen=True):
+    """How the second fetch of a page that a refresh fetched twice differs from the first.
+
+    `blocks` are the hashes of the blocks of its text, two bytes for each. `retitled` is whether
+    its title was another. `links` are the shapes of the links that only one of the two fetches
+    had.
+    """
+
+    __module__ = "trio_crawler.frontier"
+
+    blocks: bytes
+    retitled: bool = False
+    links: tuple[str, ...] = ()
+
+
 class Settlement(msgspec.Struct, frozen=True):
     """The end of one job, and the jobs that follow from it.
 
     `outcome` is None for a robots.txt, a sitemap or a probe. `successors` are admitted if they are
     new. The pages that a sitemap lists are not among them: `Frontier.add` admitted them before.
-    `size` is about the bytes of memory that the outcome takes.
+    `size` is about the bytes of memory that the outcome takes. `repeated` is set for a page that
+    was fetched twice.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -98,3 +114,4 @@ class Settlement(msgspec.Struct, frozen=True):
     successors: Sequence[Job] = ()
     learned: Learned | None = None
     size: int = 0
+    repeated: Repeated | None = None

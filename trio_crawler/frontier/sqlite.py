@@ -321,5 +321,5 @@ def _stored_job(
     again: int,
 ) -> StoredJob:
     """Return the job of a stored row."""
-    about = (Purpose(purpose), priority, None, None, bool(again))
+    about = (Purpose(purpose), priority, None, None, bool(again), False)
     return StoredJob(url, depth, redirects, referrer, tries, *about, number)

@@ -5,6 +5,8 @@
 import time
 from collections.abc import Collection, Iterable
 
+from msgspec.structs import astuple
+
 from trio_crawler.frontier.journal import Journal
 from trio_crawler.frontier.resume import EarlierPages
 from trio_crawler.frontier.seen import Seen
@@ -37,6 +39,7 @@ class StoredJob(Job, frozen=True, array_like=True):
             job.validator,
             job.blocked,
             job.again,
+            job.repeat,
             number,
         )
 
@@ -119,7 +122,7 @@ class UrlIndex:
         before = self._taken_back(job)
         batch = self._journal.batch
         batch.tried.append((before.number, job.tries))
-        batch.retries += job.tries > before.tries
+        batch.retries += job.tries > before.tries and not job.repeat
         self._journal.end()
         return StoredJob.of(job, before.number)
 
@@ -132,6 +135,9 @@ class UrlIndex:
             long = {each.url: each.number for each in fresh if len(each.url) > LONG}
             if long:
                 self._journal.batch.found[number] = long
+            if settlement.repeated is not None:
+                row = (number, *astuple(settlement.repeated))
+                self._journal.batch.repeated.append(row)
             self._journal.settle(number, settlement.outcome, settlement.size)
         elif isinstance(learned, SitemapRead):
             number = self._taken_back(job).number

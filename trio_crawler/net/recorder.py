@@ -42,7 +42,8 @@ class Recorder:
 
     `encode` returns the bytes for the exchange of a robots.txt or sitemap. It is called at once,
     since many of these may come before the next outcome, and in a thread if the body is large.
-    Every attempt at these is recorded; of a page only the last attempt. Probes are not recorded.
+    Every attempt at these is recorded; of a page only the last attempt. Probes are not recorded,
+    nor are repeats, since the answer before is the outcome.
 
     `pop`, `pop_encoded` and `len` may be called in any thread.
     """
@@ -73,6 +74,8 @@ class Recorder:
 
     async def record(self, job: Job, answer: Response | Fault, began: float) -> None:
         """Record the answer to a job; a Fault drops the exchange of the page's last attempt."""
+        if job.repeat:
+            return
         if job.purpose is Purpose.PAGE:
             if isinstance(answer, Fault):
                 self._pages.pop((job.url, job.again), None)

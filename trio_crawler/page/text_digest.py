@@ -10,9 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
+from itertools import pairwise
+from struct import Struct
 from typing import NamedTuple
+from zlib import crc32
 
 from trio_crawler.page import charset, entities, media
+from trio_crawler.page.html.doctype import without_doctype
 
 # Comments, and elements whose text is not shown in the page. Each ends at the end of the text at
 # the latest, so that the search takes linear time.
@@ -100,11 +104,25 @@ _AROUND, _FAR = 10, 60
 """How many words belong to a signal on both sides; how many bytes lead from one to a duration."""
 
 
+MOST_BLOCKS = 128
+"""The most blocks of the text of one page."""
+
+# A tag becomes this white space, so that the words and the texts between the tags can be had.
+_BREAK = b"\x0b"
+_HALF = 0xFFFF
+
+
 class PageText(NamedTuple):
-    """The digest of the text of a page, and the number of its bytes in UTF-8."""
+    """The digest of the text of a page, the number of its bytes in UTF-8, and its blocks.
+
+    A block is the text between two tags. `blocks` has two bytes for each: a hash, with the low
+    byte first. Of more than 128 such texts several are one block. The hashes of the texts decide
+    which of them begin one, so an edit moves no block that is far from it.
+    """
 
     digest: bytes
     size: int
+    blocks: bytes
 
 
 def page_text(body: bytes, content_type: str, encoding: str) -> PageText | None:
@@ -115,14 +133,23 @@ def page_text(body: bytes, content_type: str, encoding: str) -> PageText | None:
     """
     if content_type not in media.MARKUP or not encoding:
         return None
-    if content_type in media.XML and not media.has_html_root(charset.decode(body, encoding)[0]):
+    xml = content_type != media.HTML
+    if xml or encoding != "utf-8":
+        text = charset.decode(body, encoding)[0]
+        if xml:
+            text = without_doctype(text)
+        if content_type in media.XML and not media.has_html_root(text):
+            return None
+        body = text.encode("utf-8", "replace")
+    visible = _visible(body, xml=xml)
+    words = visible.split()
+    if not words:
         return None
-    if encoding != "utf-8":
-        body = charset.decode(body, encoding)[0].encode("utf-8", "replace")
-    seen = stable_text(body, xml=content_type != media.HTML)
-    if not seen:
-        return None
-    return PageText(hashlib.sha1(seen, usedforsecurity=False).digest(), len(seen))
+    written = seen = b" ".join(words)
+    if not _SIGNALS.isdisjoint(words):
+        seen = b" ".join(_folded(words))
+    digest = hashlib.sha1(seen, usedforsecurity=False).digest()
+    return PageText(digest, len(seen), _blocks(visible, folded=seen != written))
 
 
 def stable_text(source: bytes, *, xml: bool = False) -> bytes:
@@ -136,16 +163,53 @@ def stable_text(source: bytes, *, xml: bool = False) -> bytes:
 
     ▶ 40 KB take 0.4 ms.
     """
+    words = _visible(source, xml=xml).split()
+    return b" ".join(words if _SIGNALS.isdisjoint(words) else _folded(words))
+
+
+def _visible(source: bytes, *, xml: bool) -> bytes:
+    """Return the visible text of HTML in UTF-8, with a vertical tab for each tag."""
     if xml:
         source = _EMPTY.sub(b" ", source)
     source = _UNSEEN.sub(b" ", source)
-    source = _TAG.sub(b" ", source)
-    if b"&#" in source:
-        source = _NUMERIC.sub(_decoded, source)
-    words = source.split()
-    if not _SIGNALS.isdisjoint(words):
-        words = list(_folded(words))
-    return b" ".join(words)
+    source = _TAG.sub(_BREAK, source)
+    return _NUMERIC.sub(_decoded, source) if b"&#" in source else source
+
+
+def _blocks(visible: bytes, *, folded: bool) -> bytes:
+    """Return two bytes for each block of a visible text; `folded` if any number is replaced.
+
+    ▶ 25 KB of HTML with 900 tags take 0.1 ms.
+    """
+    texts = list(filter(None, map(bytes.strip, visible.split(_BREAK))))
+    if folded:
+        ago = b" ago" in visible
+        texts = [
+            _without_signals(text) if _has_digit(text) or (ago and b" ago" in text) else text
+            for text in texts
+        ]
+    sums = list(map(crc32, texts))
+    if len(sums) > MOST_BLOCKS:
+        sums = _grouped(sums)
+    return Struct(f"<{len(sums)}H").pack(*[each & _HALF for each in sums])
+
+
+def _without_signals(text: bytes) -> bytes:
+    words = text.split()
+    return text if _SIGNALS.isdisjoint(words) else _without_numbers(b" ".join(words))
+
+
+def _grouped(sums: list[int]) -> list[int]:
+    """Return one hash for each group of hashes."""
+    every, starts = 1, list(range(1, len(sums)))
+    while len(starts) >= MOST_BLOCKS and every <= _HALF:
+        every *= 2
+        # The upper half decides: the lower one is what is kept.
+        starts = [place for place in starts if not (sums[place] >> 16) % every]
+    # One text that stands at very many places begins groups at the first of them only.
+    ends = [0, *starts[: MOST_BLOCKS - 1], len(sums)]
+    packed = Struct(f"<{len(sums)}I").pack(*sums)
+    return [crc32(packed[4 * begin : 4 * end]) for begin, end in pairwise(ends)]
 
 
 def _decoded(match: re.Match[bytes]) -> bytes:

@@ -2,8 +2,8 @@
 
 A GET request should change nothing (RFC 9110, 9.2.1), but applications have links that do: Django
 `/item/5/delete/`, GitLab `/users/sign_out`, MediaWiki `?action=delete`, DokuWiki `?do=logout`,
-WordPress `wp-login.php?action=logout`, phpBB `?mode=logout`. A visitor without a login can do
-little harm with them; a crawler that sends cookies logs itself out.
+WordPress `wp-login.php?action=logout`, WooCommerce `?add-to-cart=5`, phpBB `?mode=logout`. A
+visitor without a login can do little harm with them; a crawler that sends cookies logs itself out.
 
 Whole words count: a segment of the path, or the name or the value of a parameter. An article about
 them (`/how-to-delete-a-file`, `/lang_delete.html`) is no such URL.
@@ -18,13 +18,16 @@ from urllib.parse import unquote_plus
 _MAY_CHANGE = re.compile(
     r"""
     (?:log|sign)[-_+]?o(?:ut|ff) | delet | remov | destroy | erase | subscribe | revoke | purge
-    | deactivate | trash | action | [?&;] (?: act|do|mode|op|cmd|task ) = | %
+    | deactivate | trash | add[-_+]to | action | [?&;] (?: act|do|mode|op|cmd|task ) = | %
     """,
     re.IGNORECASE | re.VERBOSE,
 ).search
 _PARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-_+ ]+")
 _LEAVE = r"(?: log | sign ) -? (?: out | off )"
-_CHANGE = "delete|remove|destroy|erase|unsubscribe|revoke|purge|deactivate"
+_CHANGE = (
+    "delete|remove|destroy|erase|unsubscribe|revoke|purge|deactivate"
+    "|add-to-(?:cart|basket|bag|wishlist)"
+)
 # Of a segment, in lower case and with "-" between its words: also wp-logout, Special:UserLogout.
 _LEAVES = re.compile(
     rf"(?: [a-z]{{1,12}}: )? (?: [a-z]{{1,12}}- | user )? {_LEAVE}", re.VERBOSE

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from trio_crawler.model import Reason
 from trio_crawler.page.urls import is_web, origin
 from trio_crawler.report.links import Broken, Links, Referrer
 from trio_crawler.report.readable import readable
@@ -14,6 +15,10 @@ from trio_crawler.report.visible import count, visible
 MANY_HOSTS = 20
 """Broken links of more hosts than this are counted by host."""
 
+FEW_MALFORMED = 20
+"""More hrefs that are no URLs than this are counted by page."""
+
+_PAGES = 20
 _MAX_LOOP = 10
 _EXAMPLES = 3
 _NO_HOST = "hrefs that are no URLs"
@@ -25,18 +30,22 @@ def broken_links(
     full: bool,
     advice: Mapping[str, str],
     title: str = "Broken links",
+    malformed: Mapping[str, Collection[str]] | None = None,
 ) -> list[str]:
     """List the first of `total` broken links, each with its referrers.
 
     `advice` has for each origin what to do about its 401; the first one of them shows it.
+    `malformed` has by page the hrefs that are no URLs, if these are among the total and not among
+    those that were `found`: they are counted by page.
     """
     advised = dict(advice)
-    lines = [f"{title} ({count(total)})"] if found else []
+    counted = set().union(*(malformed or {}).values())
+    lines = [f"{title} ({count(total)})"] if found or counted else []
     for broken in found:
         lines += (f"  {line}" for line in _lines(broken, full, advised))
-    if len(found) < total:
-        lines.append(f"  and {count(total - len(found))} more, use -v to list all")
-    return lines
+    if omitted := total - len(found) - len(counted):
+        lines.append(f"  and {count(omitted)} more, use -v to list all")
+    return lines + (_malformed(malformed, len(counted)) if malformed else [])
 
 
 def _lines(broken: Broken, full: bool, advised: dict[str, str]) -> Iterator[str]:
@@ -66,6 +75,20 @@ def _chain(urls: Sequence[str], full: bool) -> str:
         return " -> ".join(map(readable, urls))
     ends = [*urls[: _MAX_LOOP - 1], f"{count(len(urls) - _MAX_LOOP)} more", urls[-1]]
     return " -> ".join(map(readable, ends))
+
+
+def _malformed(found: Mapping[str, Collection[str]], number: int) -> list[str]:
+    """Count the hrefs that are no URLs by page; the first 20 pages have an href each."""
+    pages = sorted(found)
+    lines = [f"  {Reason.BAD_URL}: {count(number)} hrefs that are no URLs"]
+    for page in pages[:_PAGES]:
+        hrefs = found[page]
+        example = readable(min(hrefs))
+        what = example if len(hrefs) == 1 else f"{count(len(hrefs))}, such as {example}"
+        lines.append(f"      from {readable(page)}: {what}")
+    if len(pages) > _PAGES:
+        lines.append(f"      and from {count(len(pages) - _PAGES, 'more page')}, -v lists all")
+    return lines
 
 
 class BrokenHost(NamedTuple):

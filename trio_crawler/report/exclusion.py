@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from trio_crawler.page.urls import directory, is_web
-from trio_crawler.policy.traps.patterns import pattern
+from trio_crawler.page.urls import is_web
+from trio_crawler.policy.traps.patterns import url_shape
 
 OTHERS = ""
 """The shape of all URLs that are not counted apart."""
@@ -30,7 +30,7 @@ def shape_of(url: str) -> str:
     if not (is_web(url) and url.isascii()) or url.find("/", 8) < 0:
         scheme, colon, _ = url.partition(":")
         return f"{scheme}:*" if colon and scheme.isalnum() else OTHERS
-    found = pattern(url) or f"{directory(url)}*"
+    found = url_shape(url)
     return found if len(found) <= _MAX_SHAPE else OTHERS
 
 

@@ -7,12 +7,11 @@ numbers. Most targets are good pages; their referrers are not needed, so links t
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
-from itertools import chain, compress, repeat
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from trio_crawler.model import (
     Failure,
@@ -26,6 +25,7 @@ from trio_crawler.model import (
 )
 from trio_crawler.page.urls import seen_key
 from trio_crawler.report.left_out import LeftOut
+from trio_crawler.report.link_graph import LinkGraph, Pairs
 from trio_crawler.report.summary import is_good
 from trio_crawler.report.twins import TlsTwins
 from trio_crawler.report.url_table import UrlTable
@@ -33,8 +33,6 @@ from trio_crawler.report.url_table import UrlTable
 LOOP = "redirect loop"
 
 _MAX_HOPS_LISTED = 10
-BLOCK = 16_384
-FREE_BLOCKS = 32
 
 # A link that was rejected for one of these reasons still links its target, so the target is no
 # orphan. A tuple, since comparing a Reason is faster than hashing it.
@@ -45,9 +43,6 @@ _EXISTING = (
     Reason.DUPLICATE,
     Reason.TOO_DEEP,
 )
-
-# The sources and the targets of some links, side by side.
-_Pairs: TypeAlias = "tuple[array[int], array[int]]"
 
 
 class Referrer(NamedTuple):
@@ -85,6 +80,9 @@ class _BrokenEnd(NamedTuple):
     why: str
     detail: str = ""
     loop: tuple[int, ...] = ()
+
+
+_MALFORMED = _BrokenEnd(Reason.BAD_URL)
 
 
 class _Path(NamedTuple):
@@ -160,11 +158,13 @@ class Links:
         among: Collection[str] | None = None,
         *,
         twins: bool = False,
+        malformed: bool = True,
     ) -> list[Broken]:
         """Return the broken URLs, sorted, each with its first `limit` referrers or with all.
 
         With `most` only the first so many of them are returned, with `among` those of these URLs.
         URLs among the `TlsTwins` are left out; with `twins` they are returned, and no others.
+        Without `malformed` the hrefs that are not URLs are left out.
 
         `source` returns the sitemap that lists a URL without links; None for a seed.
 
@@ -174,6 +174,8 @@ class Links:
         scope, are not broken.
         """
         ends = self._all_ends(twins=twins)
+        if not malformed:
+            ends = {number: end for number, end in ends.items() if end != _MALFORMED}
         if among is not None:
             numbers = map(self._numbers.known, among)
             ends = {number: ends[number] for number in numbers if number in ends}
@@ -185,6 +187,16 @@ class Links:
         pairs = finder.group_links(self._graph)
         found = (finder.broken(node, end, pairs[node], limit) for node, end in ends.items())
         return sorted(found, key=lambda broken: broken.url)
+
+    def malformed(self) -> dict[str, set[str]]:
+        """Return the hrefs of each page that are not URLs."""
+        bad = {number for number, end in self._ends.items() if end == _MALFORMED}
+        found = defaultdict[str, set[str]](set)
+        if bad:
+            urls = self._numbers.urls
+            for page, href in self._graph.links_to(bad):
+                found[urls[page]].add(urls[href])
+        return found
 
     def ends(self) -> Iterator[tuple[str, str]]:
         """Yield URL and `why` of each broken URL, in any order."""
@@ -217,7 +229,7 @@ class Links:
         if malformed:
             ids = self._numbers.numbers(malformed)
             self._graph.add(number, ids)
-            self._ends.update(dict.fromkeys(ids, _BrokenEnd(Reason.BAD_URL)))
+            self._ends.update(dict.fromkeys(ids, _MALFORMED))
 
     def _add_redirect(self, redirect: Redirect) -> None:
         number = self._unlinked.record(redirect.url, seed=redirect.referrer is None)
@@ -268,10 +280,10 @@ class _ReferrerFinder:
         self._paths = paths
         self._seeds: defaultdict[int, list[int]] = defaultdict(list)
 
-    def group_links(self, graph: LinkGraph) -> dict[int, _Pairs]:
+    def group_links(self, graph: LinkGraph) -> dict[int, Pairs]:
         """Return the links by the broken end that they lead to; record the URLs without links."""
         paths = self._paths
-        pairs: dict[int, _Pairs] = {path.end: (array("I"), array("I")) for path in paths.values()}
+        pairs: dict[int, Pairs] = {path.end: (array("I"), array("I")) for path in paths.values()}
         unlinked = set(paths)
         for source, target in graph.links_to(paths):
             unlinked.discard(target)
@@ -281,7 +293,7 @@ class _ReferrerFinder:
         self._find_seeds(unlinked, pairs)
         return pairs
 
-    def broken(self, node: int, end: _BrokenEnd, pairs: _Pairs, limit: int | None) -> Broken:
+    def broken(self, node: int, end: _BrokenEnd, pairs: Pairs, limit: int | None) -> Broken:
         """Describe one broken end, with up to `limit` referrers."""
         urls = self._urls
         started = sorted(self._seeds[node], key=urls.__getitem__)
@@ -295,7 +307,7 @@ class _ReferrerFinder:
         loop = tuple(urls[each] for each in end.loop)
         return Broken(urls[node], end.why, end.detail, loop, referrers, total - len(listed))
 
-    def _find_seeds(self, unlinked: set[int], pairs: dict[int, _Pairs]) -> None:
+    def _find_seeds(self, unlinked: set[int], pairs: dict[int, Pairs]) -> None:
         for seed in unlinked.difference(self._redirects.values()):
             self._seeds[self._paths[seed].end].append(seed)
         # In a loop every URL is a target: a loop without a link to it began with a seed.
@@ -303,7 +315,7 @@ class _ReferrerFinder:
             if not sources and not self._seeds[end]:
                 self._seeds[end].append(end)
 
-    def _shortest(self, pairs: _Pairs) -> dict[int, int]:
+    def _shortest(self, pairs: Pairs) -> dict[int, int]:
         """Choose for each page the link with the fewest redirects, then the smallest URL."""
         chosen: dict[int, int] = {}
         for source, target in zip(*pairs, strict=True):
@@ -352,71 +364,6 @@ def _detail(failure: Failure) -> str:
         return f"robots.txt: {failure.detail}" if failure.detail else "robots.txt"
     # The detail of a redirect too many names its target.
     return failure.detail or (f"-> {failure.target}" if failure.target else "")
-
-
-class LinkGraph:
-    """Links as (source, target) pairs of 8 bytes each; links to dropped targets are removed.
-
-    In a graph of more than `free_blocks` (4 MiB), each block of `block` links that becomes full
-    triggers a search of the one or two oldest blocks for such links. So the work of a call does
-    not grow with the graph.
-    """
-
-    def __init__(self, block: int = BLOCK, free_blocks: int = FREE_BLOCKS) -> None:
-        self._block = block
-        self._free_blocks = free_blocks
-        self._sources = array("I")
-        self._targets = array("I")
-        self._blocks: deque[_Pairs] = deque()
-        # One byte for each target, 0 if it was dropped; targets beyond its end were not.
-        self._needed = bytearray()
-
-    def __len__(self) -> int:
-        return len(self._targets) + sum(len(targets) for _, targets in self._blocks)
-
-    def add(self, source: int, targets: Iterable[int]) -> None:
-        """Add a link from the source to each target."""
-        before = len(self._targets)
-        self._targets.extend(targets)
-        self._sources.extend(array("I", [source]) * (len(self._targets) - before))
-        if len(self._targets) >= self._block:
-            self._end_block()
-
-    def drop_links_to(self, target: int) -> None:
-        """Mark every link to this target for removal; some may stay until the end."""
-        self._cover(target)
-        self._needed[target] = 0
-
-    def links_to(self, targets: Collection[int]) -> Iterator[tuple[int, int]]:
-        """Yield the links to any of these targets; none of them may have been dropped."""
-        wanted = bytearray(max(targets, default=-1) + 1)
-        for target in targets:
-            wanted[target] = 1
-        size = len(wanted)
-        for sources, ends in chain(self._blocks, [(self._sources, self._targets)]):
-            hits = (end < size and wanted[end] for end in ends)
-            yield from compress(zip(sources, ends, strict=True), hits)
-
-    def _cover(self, target: int) -> None:
-        if target >= len(self._needed):
-            self._needed.extend(repeat(1, target + 1 - len(self._needed)))
-
-    def _end_block(self) -> None:
-        self._cover(max(self._targets))
-        self._blocks.append((self._sources, self._targets))
-        self._sources, self._targets = array("I"), array("I")
-        # If a block became much smaller, one more is searched, so that the old blocks run out.
-        for _ in range(min(2, len(self._blocks) - self._free_blocks)):
-            sources, targets = self._without_dropped(*self._blocks.popleft())
-            if len(targets) > self._block // 2:
-                self._blocks.append((sources, targets))
-                return
-            self._sources.extend(sources)
-            self._targets.extend(targets)
-
-    def _without_dropped(self, sources: array[int], targets: array[int]) -> _Pairs:
-        needed = [self._needed[target] for target in targets]
-        return array("I", compress(sources, needed)), array("I", compress(targets, needed))
 
 
 class UnlinkedPages:

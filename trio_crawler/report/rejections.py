@@ -59,10 +59,10 @@ class _Group:
 class Rejections:
     """The rejected links of a crawl, by reason and by the shape of their URLs.
 
-    Without `why` only those are counted that a rule against endless sites rejected. With it all
-    are, and the first of each group are kept, of a group 1,000 and in all some 100,000, or with
-    `full` every one. At most 10,000 groups are counted apart: when there are more, the smallest
-    are counted together, by reason.
+    Without `why` only those are counted that a rule against endless sites rejected, also after
+    they were admitted. With it all are, and the first of each group are kept, of a group 1,000 and
+    in all some 100,000, or with `full` every one. At most 10,000 groups are counted apart: when
+    there are more, the smallest are counted together, by reason.
 
     A URL counts once for each reason; beyond 1,000,000 of them it counts once for each page that
     links to it, and `exact` is False.
@@ -81,7 +81,7 @@ class Rejections:
         return f"<Rejections: {len(self._groups)} groups>"
 
     def add(self, referrer: str, url: str, reason: Reason) -> None:
-        """Record a rejected link of a page."""
+        """Record a rejected link of a page; the `referrer` "" stands for no page."""
         if not self._why and reason not in OPTIONS:
             return
         key = f"{reason}\n{url}"
@@ -204,4 +204,4 @@ class Rejections:
 
 
 def _from(url: str, page: str) -> str:
-    return f"{readable(url)} from {readable(page)}"
+    return f"{readable(url)} from {readable(page)}" if page else readable(url)

@@ -9,7 +9,13 @@ from datetime import UTC, datetime
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
-from trio_crawler.arguments import check_flag, check_iterable, check_kind, check_number
+from trio_crawler.arguments import (
+    check_flag,
+    check_iterable,
+    check_kind,
+    check_number,
+    check_whole,
+)
 from trio_crawler.model import Listing, Reason, Sitemap, Statistics
 from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.page.urls import authority, without_userinfo
@@ -316,7 +322,7 @@ def hints(
         *([_LOOPS] if loops and facts.cookies is False else []),
         *_robots_hints(summary, facts, twins),
         *(advice for reason, advice in _BUDGETS.items() if summary.rejected[reason]),
-        *_side_effect_hints(summary.rejected[Reason.SIDE_EFFECT]),
+        *_side_effect_hints(summary.rejected[Reason.SIDE_EFFECT], facts),
         *_worker_hints(facts),
     ]
 
@@ -352,13 +358,15 @@ def _robots_lines(found: Mapping[str, str], how: str) -> list[str]:
     ]
 
 
-def _side_effect_hints(number: int) -> list[str]:
+def _side_effect_hints(number: int, facts: CrawlFacts) -> list[str]:
     if not number:
         return []
     verb = "was" if number == 1 else "were"
+    # A program may reject them without credentials, too.
+    why = ", as credentials are sent" if facts.credentials else ""
     return [
         f"{count(number, 'link')} that may change something (log out, delete, edit) {verb} not "
-        "followed, as credentials are sent (--follow-side-effects follows such links)"
+        f"followed{why} (--follow-side-effects follows such links)"
     ]
 
 
@@ -377,12 +385,15 @@ def _worker_hints(facts: CrawlFacts) -> list[str]:
 # Walks.
 
 
-def changes(found: Iterable[Change], since: float | None, full: bool = False) -> str:
+def changes(
+    found: Iterable[Change], since: float | None, full: bool = False, *, repeated: int = 0
+) -> str:
     """Return a text that counts all changes and lists the new, changed and gone URLs, sorted.
 
     `since` is when the earlier walk began, in seconds of Unix time. The first 20 URLs of each kind
-    are listed, with `full` all of them, and the unchanged URLs with a detail, too. Text from the
-    web is escaped (see `visible`). There is no line end after the last line.
+    are listed, with `full` all of them, and the unchanged URLs with a detail, too. `repeated` is
+    the number of pages that were fetched twice. Text from the web is escaped (see `visible`).
+    There is no line end after the last line.
     """
     # Imported late, since it imports sqlite3, which the report of a crawl in memory does not need.
     from trio_crawler.store.changes import Change
@@ -391,6 +402,7 @@ def changes(found: Iterable[Change], since: float | None, full: bool = False) ->
     check_flag("full", full)
     if since is not None:
         check_number("since", since, least=-math.inf)
+    check_whole("repeated", repeated)
     limit = None if full else _MAX_CHANGES
     lists: dict[str, FirstItems[tuple[str, str]]] = {kind: FirstItems(limit) for kind in _CHANGES}
     alike: FirstItems[tuple[str, str]] = FirstItems(limit)
@@ -404,12 +416,17 @@ def changes(found: Iterable[Change], since: float | None, full: bool = False) ->
             if change.detail:
                 alike.add((change.url, change.detail))
     counts = ", ".join(f"{count(lists[kind].total)} {kind}" for kind in _CHANGES)
+    but = "the markup" + (" or what differs at each fetch" if repeated else "")
     lines = [f"Changes since {_date(since)}: {counts}, {count(unchanged)} unchanged"]
     if alike.total:
-        lines[0] += f" ({count(alike.total)} of them but for the markup)"
+        lines[0] += f" ({count(alike.total)} of them but for {but})"
+    if repeated:
+        lines.append(
+            f"Asked twice: {count(repeated, 'page')}, to learn what differs at each fetch"
+        )
     named = {kind.capitalize(): listed for kind, listed in lists.items()}
     if full:
-        named["Unchanged but for the markup"] = alike
+        named[f"Unchanged but for {but}"] = alike
     for heading, listed in named.items():
         urls = (readable(url) + (f" ({visible(why)})" if why else "") for url, why in listed.items)
         lines += section(heading, listed.total, urls, listed.omitted)

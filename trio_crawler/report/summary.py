@@ -23,7 +23,7 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.page.urls import origin, seen_key
-from trio_crawler.report.rejections import Rejections
+from trio_crawler.report.rejections import OPTIONS, Rejections
 from trio_crawler.report.url_table import TextList
 
 _MAX_LISTED = 20
@@ -158,8 +158,8 @@ class Summary:
     `redirects` has (url, status, target, why the target was rejected or ""), `flaws` (url,
     reasons), `cut` (url, bytes that were read), `duplicates` (url, url of the first), `slowest`
     (minus seconds, url), `off_site` (url, target) of the first redirects that lead to another
-    site. With `full` the first four
-    are complete. `rejections` has the rejected links by reason and shape.
+    site. With `full` the first four are complete. `rejections` has the rejected links by reason
+    and shape, and the URLs that a rule against endless sites left out when their turn came.
 
     `given_up` counts, by origin and reason, the URLs that were not requested because their host
     was given up. `robots_unavailable` has for each origin the reason why its robots.txt could not
@@ -276,6 +276,9 @@ class Summary:
 
     def _add_skipped(self, skipped: Skipped) -> None:
         self.skipped[skipped.reason] += 1
+        if skipped.reason in OPTIONS:
+            # The rule ended only after the URL was let through.
+            self.rejections.add(skipped.referrer or "", skipped.url, skipped.reason)
         if skipped.reason in _HOST_LOST:
             self.given_up[origin(skipped.url), skipped.reason] += 1
         if skipped.reason is Reason.ROBOTS_UNAVAILABLE:

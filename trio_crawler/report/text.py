@@ -1,7 +1,7 @@
 """Text for people: the report of a crawl, and one line for each outcome."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import assert_never
@@ -151,8 +151,16 @@ class Report:
             if len(found) > broken.MANY_HOSTS:
                 return broken.broken_by_host(links, found, source, advice)
         most = None if self._full else _MAX_BROKEN
-        listed = links.broken(self._max_referrers, source, most)
-        return broken.broken_links(listed, total, self._full, advice)
+        grouped = self._malformed()
+        listed = links.broken(self._max_referrers, source, most, malformed=not grouped)
+        return broken.broken_links(listed, total, self._full, advice, malformed=grouped)
+
+    def _malformed(self) -> Mapping[str, Collection[str]]:
+        """Return the hrefs that are no URLs by page, if they are too many to be listed."""
+        if self._full:
+            return {}
+        found = self._links.malformed()
+        return found if len(set().union(*found.values())) > broken.FEW_MALFORMED else {}
 
     def _tls_twins(self, facts: CrawlFacts) -> list[str]:
         """Return the section about https links to ports that speak HTTP."""

@@ -4,14 +4,18 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from types import GenericAlias
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from trio_crawler.model import Reason
 from trio_crawler.page.read import Facts
+from trio_crawler.page.url_set import UrlSet
 from trio_crawler.store.database import Database
 from trio_crawler.store.decoding import BadRow, checked, decoded, increasing
+from trio_crawler.store.noise import Noise
 from trio_crawler.store.walk import PORTION, Walk, stored_facts
 
 _NOT_LINKED = "no page links to it any more"
@@ -20,10 +24,12 @@ _OUTCOMES = """urls LEFT JOIN page_ ON page_.number = urls.number
     LEFT JOIN redirect_ ON redirect_.number = urls.number
     LEFT JOIN failure_ ON failure_.number = urls.number
     LEFT JOIN skip_ ON skip_.number = urls.number"""
-# Of a body that was not read, the validator and the size take the place of the digest.
-_STATE = """page_.status, CASE WHEN coalesce(content.flaws, page_.flaws) LIKE '%"not_read"%'
-    THEN CAST(coalesce(page_.etag, content.etag, page_.last_modified, content.last_modified)
-    || ' ' || coalesce(content.size, page_.size) AS BLOB) ELSE page_.digest END,
+# Of a body that was not read, this, the validator and the size take the place of the digest.
+_UNREAD = "not read: "
+_STATE = f"""page_.status, CASE WHEN coalesce(content.flaws, page_.flaws) LIKE '%"not_read"%'
+    THEN CAST('{_UNREAD}' || coalesce(page_.etag, content.etag, page_.last_modified,
+    content.last_modified) || ' ' || coalesce(content.size, page_.size) AS BLOB)
+    ELSE page_.digest END,
     coalesce(content.size, page_.size), page_.text_digest, page_.text_size, page_.number,
     redirect_.target, failure_.reason, skip_.reason"""
 _COLUMNS = "status, digest, size, text_digest, text_size, page, target, failure, skip"
@@ -67,7 +73,9 @@ class Change(NamedTuple):
     A page of HTML is unchanged if its visible text, its title, its links, its canonical URL and
     its robots directives are. If its body has changed all the same, for instance by a token in a
     form, `detail` says that only its markup has. In the text, counters of views and times of the
-    request are left out; in links, values in a query that are a time or a random token.
+    request are left out; in links, values in a query that are a time or a random token. Nor does
+    it count what differed when a refresh fetched a page of the same shape twice; then `detail`
+    says so.
     """
 
     url: str
@@ -121,14 +129,37 @@ class State(NamedTuple):
         return self.works, self.target, error
 
 
-_Differences: TypeAlias = Callable[[int, int], list[str]]
+def _is_sampled(reason: str | None) -> bool:
+    """Whether a URL was left out of a sample, so that another walk may well request it.
+
+    Which URLs the sample has depends on the order of the answers: that is no change of the site.
+    """
+    return reason == Reason.BARREN_QUERY
+
+
+def _same_body(before: State, now: State) -> bool:
+    """Whether two bodies are the same, by their digests or their validators, else by their sizes.
+
+    A body that is not whole has no digest, and one may have been read in one walk alone, for an
+    archive.
+    """
+    if before.digest and now.digest:
+        unread = _UNREAD.encode()
+        if before.digest.startswith(unread) == now.digest.startswith(unread):
+            return before.digest == now.digest
+    return before.size == now.size
+
+
+_Differences: TypeAlias = Callable[[State, State], tuple[list[str], bool]]
 
 
 def compare(before: State | None, now: State, differences: _Differences) -> tuple[str, str] | None:
     """Return kind and detail of a change; None if neither walk requested the URL.
 
-    `differences` returns how two pages differ, by their numbers, apart from their texts.
+    `differences` returns how two pages differ, and whether they differ in noise as well.
     """
+    if _is_sampled(now.skip) or (before is not None and _is_sampled(before.skip)):
+        return None
     if now.skip is not None:
         return ("gone", f"not asked for: {now.skip}") if before and before.works else None
     if before is None or before.skip is not None:
@@ -139,37 +170,55 @@ def compare(before: State | None, now: State, differences: _Differences) -> tupl
         if before.group == now.group:
             return "unchanged", ""
         return "changed", f"{now.description}, before: {before.description}"
-    # There is no digest of a body that is not whole: then the sizes decide.
-    same = now.digest == before.digest and (now.digest or now.size == before.size)
-    if now.status == 304 or same:
+    if now.status == 304 or _same_body(before, now):
         return "unchanged", ""
     sizes = f"{now.size:,} bytes, before: {before.size:,}"
     if not (now.text_digest and before.text_digest and now.page and before.page):
         return "changed", sizes
-    found = differences(before.page, now.page)
-    if now.text_digest != before.text_digest:
-        found.insert(0, f"text: {now.text_size or 0:,} bytes, before: {before.text_size or 0:,}")
+    found, noise = differences(before, now)
     if not found:
-        return "unchanged", f"only its markup: {sizes}"
+        where = "what differs at each fetch" if noise else "its markup"
+        return "unchanged", f"only {where}: {sizes}"
     return "changed", "; ".join(found)
 
 
-def fact_differences(before: Facts, now: Facts) -> list[str]:
-    """Return in a few words how two pages differ in title, links, canonical URL and robots."""
-    pairs = (
-        ("title", before.title, now.title),
-        ("canonical", before.canonical, now.canonical),
-        ("robots", ", ".join(before.meta_robots), ", ".join(now.meta_robots)),
-    )
-    found = [
-        f'{name}: "{value or ""}", before: "{old or ""}"'
-        for name, old, value in pairs
-        if (old or "") != (value or "")
-    ]
-    old_links, links = _stable(before.links), _stable(now.links)
-    if old_links != links:
-        found.append(f"links: +{len(links - old_links)} -{len(old_links - links)}")
-    return found
+def _page_differences(
+    database: Database, noise: Noise, url: str, before: State, now: State
+) -> tuple[list[str], bool]:
+    """Return how two pages of HTML differ, in a few words, and whether in noise as well."""
+    old, new = (_facts(database, state.page or 0) for state in (before, now))
+    found, noisy = [], False
+    if now.text_digest != before.text_digest:
+        noisy = noise.in_text(url, before.page or 0, now.page or 0)
+        if not noisy:
+            sizes = f"{now.text_size or 0:,} bytes, before: {before.text_size or 0:,}"
+            found.append(f"text: {sizes}")
+    if (old.title or "") != (new.title or ""):
+        if noise.in_title(url):
+            noisy = True
+        else:
+            found.append(_told("title", old.title, new.title))
+    if (old.canonical or "") != (new.canonical or ""):
+        found.append(_told("canonical", old.canonical, new.canonical))
+    if old.meta_robots != new.meta_robots:
+        found.append(_told("robots", ", ".join(old.meta_robots), ", ".join(new.meta_robots)))
+    more, fewer = _link_differences(old.links, new.links)
+    if more or fewer:
+        if noise.in_links(url, more | fewer):
+            noisy = True
+        else:
+            found.append(f"links: +{len(more)} -{len(fewer)}")
+    return found, noisy
+
+
+def _told(name: str, old: str | None, new: str | None) -> str:
+    return f'{name}: "{new or ""}", before: "{old or ""}"'
+
+
+def _link_differences(old: Iterable[str], new: Iterable[str]) -> tuple[set[str], set[str]]:
+    """Return the links that are new, and those that are gone."""
+    before, now = _stable(old), _stable(new)
+    return now - before, before - now
 
 
 def _stable(links: Iterable[str]) -> set[str]:
@@ -187,10 +236,7 @@ def compare_walks(database: Database, before: int, now: int) -> Iterator[Change]
     finished = not new.unfinished
     _copy_states(database, old)
 
-    def differences(earlier: int, later: int) -> list[str]:
-        was, facts = _facts(database, earlier), _facts(database, later)
-        return fact_differences(was, facts)
-
+    noise, sample = Noise(database, new.last), _Sample(database, old)
     # A URL that was admitted again has two outcomes, and the last one counts.
     last = new.ended_again()
     after = new.first - 1
@@ -202,11 +248,32 @@ def compare_walks(database: Database, before: int, now: int) -> Iterator[Change]
         for (number, url, ended, known, *_), (was, state) in zip(found, pairs, strict=True):
             if last.get(url, number) != number:
                 continue
-            change = compare(was if known else None, state, differences) if ended else None
+            if not ended or (not known and sample.left_out(url)):
+                continue
+            differences = partial(_page_differences, database, noise, url)
+            change = compare(was if known else None, state, differences)
             if change is not None:
                 yield Change(url, *change)
     if finished:
         yield from _missing(database, new)
+
+
+class _Sample:
+    """The URLs that a walk found and left out of its samples; they are read when first needed."""
+
+    def __init__(self, database: Database, walk: Walk) -> None:
+        self._database, self._walk = database, walk
+        self._urls: UrlSet | None = None
+
+    def left_out(self, url: str) -> bool:
+        """Whether a URL was left out; only one with a query can be."""
+        if "?" not in url:
+            return False
+        if self._urls is None:
+            self._urls = UrlSet()
+            for rejected in _rejected_portions(self._database, self._walk):
+                self._urls.update(link for link, reason in rejected if _is_sampled(reason))
+        return url in self._urls
 
 
 def _copy_states(database: Database, old: Walk) -> None:
@@ -245,6 +312,8 @@ def _missing(database: Database, new: Walk) -> Iterator[Change]:
     )
     reasons = _rejected(database, new, {url for url, *_ in found}) if found else {}
     for url, *state in found:
+        if _is_sampled(reasons.get(url)):
+            continue
         with database.store_errors():
             was = _state(state)
         detail = f"not followed any more: {reasons[url]}" if url in reasons else _NOT_LINKED
@@ -264,10 +333,17 @@ def _state(values: Sequence[Any]) -> State:
 def _rejected(database: Database, walk: Walk, urls: set[str]) -> dict[str, str]:
     """Return the first reason for which a walk rejected some URLs."""
     reasons: dict[str, str] = {}
+    for rejected in _rejected_portions(database, walk):
+        for url, reason in rejected:
+            if url in urls:
+                reasons.setdefault(url, reason)
+    return reasons
+
+
+def _rejected_portions(database: Database, walk: Walk) -> Iterator[list[tuple[str, str]]]:
+    """Yield the links that a walk rejected, each with its reason, in portions."""
     for portion in walk.rejected():
         with database.store_errors():
-            links = [link for text in portion for link in decoded(_REJECTED, text)]
-            for url, reason in checked(list[tuple[str, str]], [link[:2] for link in links]):
-                if url in urls:
-                    reasons.setdefault(url, reason)
-    return reasons
+            links = [link[:2] for text in portion for link in decoded(_REJECTED, text)]
+            found: list[tuple[str, str]] = checked(list[tuple[str, str]], links)
+        yield found

@@ -103,6 +103,10 @@ class History:
         for rows in self._walk(walk).waiting():
             yield from (url for _, url, purpose, *_ in rows if purpose == Purpose.PAGE)
 
+    def repeated(self, walk: int | None = None) -> int:
+        """Return how many pages of a walk were fetched twice, to learn what differs each time."""
+        return self._walk(walk).repeated()
+
     def changes(self) -> Iterator[Change]:
         """Yield the changes from the last walk but one to the last; none if there is one walk.
 

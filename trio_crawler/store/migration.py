@@ -46,6 +46,10 @@ def migrate(database: Database, version: int) -> None:
         database.execute(f"DROP VIEW {name}")
     if version < 5:
         _to_5(database, version)
+    if not any(row[1] == "text_blocks" for row in database.rows("PRAGMA table_info(page_)")):
+        # Some programs of format 5 had no samples of the texts.
+        database.execute("ALTER TABLE page_ ADD COLUMN text_blocks BLOB")
+        database.execute(schema.REPEATED)
     database.execute(schema.CHECK)
     for statement in schema.VIEWS:
         database.execute(statement)

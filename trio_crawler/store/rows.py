@@ -140,14 +140,14 @@ def body_digest(page: Page) -> bytes | None:
     return hashlib.sha1(page.body, usedforsecurity=False).digest()
 
 
-def text_digest(page: Page) -> tuple[bytes | None, int | None]:
-    """Return the digest and the size of the text of a good page; None, None if it has none.
+def text_values(page: Page) -> tuple[bytes | None, int | None, bytes | None]:
+    """Return digest, size and blocks of the text of a good page, None for each if it has none.
 
     A body that is not whole has none, too.
     """
     good = 200 <= page.status < 300 and NOT_WHOLE.isdisjoint(page.flaws)
     text = page_text(page.body, page.content_type, page.charset) if good else None
-    return (None, None) if text is None else (text.digest, text.size)
+    return (None, None, None) if text is None else text
 
 
 def _stored_headers(headers: httpx.Headers) -> list[str | None]:

@@ -14,7 +14,8 @@ empty one.
                digest (SHA-1 of the body; NULL if it was cut, or left because of its type),
                text_digest (SHA-1 of the visible text without volatile numbers; NULL if there is
                none, and in the pages of older formats), text_size (bytes of that text),
-               same_as (for a 304: the number of the page that is unchanged), again
+               same_as (for a 304: the number of the page that is unchanged), again,
+               repeated (1: a refresh fetched the page twice; the row is of the first fetch)
     links      walk, newest, page, url, kind ("a", "area"), text,
                rejected (the reason; NULL for a link inside the scope)
     redirects  walk, newest, number, url, status, target, rejected, fetched, seconds, tries, depth,
@@ -54,12 +55,12 @@ The pages that link to a failure:
     SELECT page, url, text FROM links JOIN failures USING (walk, url) WHERE links.newest
 
 Under the views, `urls` has every admitted URL by number, of pages and of sitemaps; `ended` is 1 if
-the URL has an outcome, which is in `page_` (with `links_`), `redirect_`, `failure_`, `skip_` or
-`check_`. Its purpose is "page", "sitemap", "check", or "fragments" for a check of the body too.
-Numbers increase over all walks. A long URL is stored once: `source` is then the number of the
-referrer, and in the list of links of that page a number replaces the URL. If a column cannot hold
-a value (a lone surrogate, an integer of more than 64 bits), it has the nearest value, and `exact`
-has the original.
+the URL has an outcome, which is in `page_` (with `links_` and `repeated_`), `redirect_`,
+`failure_`, `skip_` or `check_`. Its purpose is "page", "sitemap", "check", or "fragments" for a
+check of the body too. Numbers increase over all walks. A long URL is stored once: `source` is then
+the number of the referrer, and in the list of links of that page a number replaces the URL. If a
+column cannot hold a value (a lone surrogate, an integer of more than 64 bits), it has the nearest
+value, and `exact` has the original.
 """
 
 # ruff: noqa: S608 - all names that are put into SQL are our own.
@@ -106,6 +107,11 @@ CHECK = """CREATE TABLE check_ (
 )"""
 """The URLs outside the crawl that were only checked."""
 
+REPEATED = """CREATE TABLE repeated_ (
+    number INTEGER PRIMARY KEY, blocks BLOB, retitled INTEGER, links TEXT
+)"""
+"""The pages that a refresh fetched twice: how the second fetch differed."""
+
 # Short columns come first: the end of a long row is on overflow pages. Links have a table of their
 # own, so that a scan of all pages does not read them.
 _TABLES = (
@@ -123,7 +129,7 @@ _TABLES = (
     """CREATE TABLE page_ (
         number INTEGER PRIMARY KEY, fetched REAL, status INTEGER, size INTEGER, tries INTEGER,
         seconds REAL, rejected INTEGER, links_beyond INTEGER, same_as INTEGER, digest BLOB,
-        text_digest BLOB, text_size INTEGER,
+        text_digest BLOB, text_size INTEGER, text_blocks BLOB,
         content_type TEXT, charset TEXT, title TEXT, media TEXT, etag TEXT, last_modified TEXT,
         canonical TEXT, duplicate_of TEXT, robots TEXT, flaws TEXT, folded_into TEXT, exact BLOB
     )""",
@@ -138,6 +144,7 @@ _TABLES = (
     )""",
     "CREATE TABLE skip_ (number INTEGER PRIMARY KEY, reason TEXT)",
     CHECK,
+    REPEATED,
     """CREATE TABLE robots (
         origin TEXT PRIMARY KEY, fetched REAL, status INTEGER, headers TEXT, body BLOB
     ) WITHOUT ROWID""",
@@ -169,7 +176,8 @@ VIEWS = (
     f"""CREATE VIEW pages AS SELECT
         {_OF_URL}, status, content_type, charset, title, size, fetched, seconds, page_.tries,
         depth, {_REFERRER}, canonical, robots, duplicate_of, folded_into, flaws, links_beyond,
-        rejected, etag, last_modified, digest, text_digest, text_size, same_as, {_AGAIN}
+        rejected, etag, last_modified, digest, text_digest, text_size, same_as, {_AGAIN},
+        EXISTS (SELECT 1 FROM repeated_ AS twice WHERE twice.number = urls.number) AS repeated
     FROM page_ JOIN urls USING (number)""",
     f"""CREATE VIEW links AS SELECT
         {_WALK}, urls.url AS page,

@@ -66,6 +66,7 @@ _PURPOSE: Any = Literal["page", "sitemap", "check", "fragments"]
 _CHECKED_ROW: Any = tuple[Url, Literal["check", "fragments"]]
 _ADMITTED: Any = (int, Url, _PURPOSE, Count, int, str | None, float | None)
 _WAITING_ROW: Any = tuple[(*_ADMITTED, Count, Literal[0, 1])]
+_TEXT_ROW: Any = tuple[int, Url, str | None, bytes, int]
 _REJECTED_ROW: Any = tuple[int, str]
 _BODY_ROW: Any = tuple[int, Url, bytes, Time]
 _VALIDATOR_ROW: Any = tuple[Url, int, Latin1 | None, Latin1 | None, int]
@@ -208,6 +209,27 @@ class Walk:
         )
         for portion in self._by_number(_REDIRECTED_ROW, sql):
             yield from ((url, depth) for _, url, depth in portion)
+
+    def texts_before(self) -> Iterator[tuple[str, str | None, bytes]]:
+        """Yield URL, title and text digest of the pages of the walk before, if there is one."""
+        if self.number > 1:
+            before = Walk(self._database, self.number - 1)
+            yield from (text[:3] for text in before.texts())
+
+    def texts(self) -> Iterator[tuple[str, str | None, bytes, bool]]:
+        """Yield URL, title and text digest of each page, and whether it was fetched twice."""
+        sql = (
+            "SELECT number, url, title, text_digest, repeated_.number NOT NULL FROM page_ "
+            "JOIN urls USING (number) LEFT JOIN repeated_ USING (number) "
+            "WHERE number > ? AND number <= ? AND text_digest NOT NULL AND text_blocks NOT NULL "
+            "ORDER BY number LIMIT ?"
+        )
+        for portion in self._by_number(_TEXT_ROW, sql):
+            yield from ((*page, bool(twice)) for _, *page, twice in portion)
+
+    def repeated(self) -> int:
+        """Return how many pages were fetched twice."""
+        return self._sums("count(*)", "repeated_")[0] or 0
 
     def sitemap_urls(self) -> list[str]:
         """Return the URLs of the sitemaps that were requested or are waiting."""

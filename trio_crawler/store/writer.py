@@ -37,6 +37,8 @@ class Batch:
     - `again`, the numbers of those among `admitted` whose URLs were admitted before;
     - `found`, by the number of a page the numbers of the URLs that it links to: with these its
       links are stored;
+    - `repeated`, pages that were fetched twice, among `settled`: number, the blocks of the text at
+      the second fetch, whether its title was another, and the shapes of links that only one had;
     - `settled`, URLs with an outcome: number, time and the outcome, which has the URL, depth and
       referrer of that number;
     - `sitemaps`, finished sitemaps: number (0 if it was not requested), the sitemap (None if it
@@ -53,6 +55,7 @@ class Batch:
     )
     again: list[int] = field(default_factory=list)
     found: dict[int, dict[str, int]] = field(default_factory=dict)
+    repeated: list[tuple[int, bytes, bool, tuple[str, ...]]] = field(default_factory=list)
     settled: list[tuple[int, float, Outcome]] = field(default_factory=list)
     sitemaps: list[tuple[int, Sitemap | None, list[tuple[str, Listing]]]] = field(
         default_factory=list
@@ -69,12 +72,13 @@ def _insert(table: str, columns: str) -> str:
     return f"INSERT INTO {table} ({columns}) VALUES ({marks})"
 
 
-_PAGE = _insert("page_", f"number, {rows.PAGE}, exact, text_digest, text_size")
+_PAGE = _insert("page_", f"number, {rows.PAGE}, exact, text_digest, text_size, text_blocks")
 _LINKS = _insert("links_", "number, links, rejected")
 _REDIRECT = _insert("redirect_", f"number, {rows.REDIRECT}, exact")
 _FAILURE = _insert("failure_", f"number, {rows.FAILURE}, exact")
 _SKIP = _insert("skip_", "number, reason")
 _CHECK = _insert("check_", f"number, {rows.CHECK}, exact")
+_REPEATED = _insert("repeated_", "number, blocks, retitled, links")
 _SITEMAP = _insert(
     "sitemaps",
     "walk, url, kind, entries, admitted, flaws, detail, referrer, rejected, fetched, exact",
@@ -87,8 +91,8 @@ _ROBOTS = (
     "INSERT OR REPLACE INTO robots (origin, fetched, status, headers, body) VALUES (?, ?, ?, ?, ?)"
 )
 
-_Digests: TypeAlias = tuple[bytes | None, bytes | None, int | None]
-"""The digest of a body, the digest of its text, and the size of that."""
+_Digests: TypeAlias = tuple[bytes | None, bytes | None, int | None, bytes | None]
+"""The digest of a body; the digest, the size and the blocks of its text."""
 
 
 class BatchWriter:
@@ -145,6 +149,8 @@ class BatchWriter:
             texts = [self._digests[row[0]][1:] for row in pages]
             many(_PAGE, [(*r[:-3], r[-1], *text) for r, text in zip(pages, texts, strict=True)])
             many(_LINKS, [(row[0], *row[-3:-1]) for row in pages if row[-3] or row[-2]])
+        if repeated := self._batch.repeated:
+            many(_REPEATED, [(*row[:-1], rows.to_json(row[-1])) for row in repeated])
         for sql, found in self._others(careful):
             if found:
                 many(sql, found)
@@ -154,7 +160,7 @@ class BatchWriter:
         found = []
         for number, fetched, page in self._batch.settled:
             if isinstance(page, Page):
-                same_as, (digest, _, _) = self._content(number, page)
+                same_as, (digest, *_) = self._content(number, page)
                 numbers = self._batch.found.get(number, {})
                 values = rows.page_values(page, fetched, same_as, digest, encode, numbers)
                 found.append(_row(number, values, careful))
@@ -165,16 +171,17 @@ class BatchWriter:
         same_as = self._unchanged.get(page.url) if page.status == 304 else None
         if number not in self._digests:
             self._digests[number] = (
-                (rows.body_digest(page), *rows.text_digest(page))
+                (rows.body_digest(page), *rows.text_values(page))
                 if same_as is None
                 else self._stored_digests(same_as)
             )
         return same_as, self._digests[number]
 
     def _stored_digests(self, number: int) -> _Digests:
-        sql = "SELECT digest, text_digest, text_size FROM page_ WHERE number = ?"
-        found = self._database.rows(sql, number)
-        return (found[0][0], found[0][1], found[0][2]) if found else (None, None, None)
+        sql = "SELECT digest, text_digest, text_size, text_blocks FROM page_ WHERE number = ?"
+        for digest, text_digest, size, blocks in self._database.rows(sql, number):
+            return digest, text_digest, size, blocks
+        return None, None, None, None
 
     def _others(self, careful: bool) -> Iterator[tuple[str, list[Row]]]:
         redirects, failures, skips, checks = [], [], [], []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from trio_crawler.policy.traps.patterns import image_names
+
 _BYTES = 2 * 1024 * 1024
 _MASK = 8 * _BYTES - 1
 # With more texts than a quarter of the bits, one new text in four would pass for a known one.
@@ -14,11 +16,16 @@ _MAX_PIECES = 5_000
 
 _DIGITS = b"0123456789\0"  # NUL: the other byte of each ASCII character in UTF-16
 _KEPT = frozenset(b"0123456789<>abcdefghijklmnopqrstuvwxyz\0") | frozenset(range(128, 256))
+# A script repeats the name of its page, and a form the source of its text.
+_NO_TEXT = (b"script", b"style", b"textarea")
 _AS_WORDS = bytes(byte if byte in _KEPT else 32 for byte in bytes(range(256)).lower())
 
 
 class News(NamedTuple):
-    """The texts between the tags of a page: all, the new ones, and those new without digits."""
+    """The texts between the tags of a page: all, the new ones, and those new without digits.
+
+    The address of a new image counts as a new text: a photo may be all that a page shows.
+    """
 
     texts: int
     new: int
@@ -28,7 +35,7 @@ class News(NamedTuple):
     def is_news(self) -> bool:
         """Whether the page says something new.
 
-        That are three texts that differ in more than digits, or two that are a fifth of all: a
+        News are three texts that differ in more than digits, or two that are a fifth of all: a
         list in another order has a new heading at most, a page of measurements has new numbers.
         """
         return self.worded >= 3 or (self.new >= 2 and 5 * self.new >= self.texts)
@@ -63,7 +70,7 @@ class Novelty:
             self._bits, self._texts = bytearray(_BYTES), 0
         new = worded = 0
         texts = _texts_of(body)
-        for text in texts:
+        for text in texts | set(image_names(body, 0, _END)[:_MAX_PIECES]):
             if self._is_new(hash((host, text))):
                 new += 1
                 bare = b" ".join(text.translate(None, _DIGITS).split())
@@ -80,11 +87,16 @@ class Novelty:
 
 
 def _texts_of(body: bytes) -> set[bytes]:
-    """Return the texts between the tags, in lower case and without punctuation."""
+    """Return the texts between the tags, in lower case and without punctuation.
+
+    Scripts, styles and text areas are left out.
+    """
     if len(body) > 2 * _END:
         body = body[:_END] + body[-_END:]
     # A page may begin with text: ">" makes it text after a tag.
     pieces = (b">" + body).translate(_AS_WORDS).split(b"<", _MAX_PIECES)[:_MAX_PIECES]
-    texts = {piece.partition(b">")[2].strip() for piece in pieces}
+    texts = {
+        piece.partition(b">")[2].strip() for piece in pieces if not piece.startswith(_NO_TEXT)
+    }
     texts.discard(b"")
     return texts

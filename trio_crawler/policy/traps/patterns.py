@@ -13,6 +13,8 @@ from functools import lru_cache
 from itertools import islice
 from string import hexdigits
 
+from trio_crawler.page.urls import directory
+
 # UUIDs, long hexadecimal numbers, and numbers; not the digits of a percent-encoded character.
 _NUMBER = re.compile(
     "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
@@ -50,8 +52,8 @@ _DATE_WORDS = frozenset(
     b" rd am pm nbsp".split()
 )
 _LONG = 16
-# Two pages may differ only in an image. One with a query is left out: it may be generated.
-_images = re.compile(rb"""src=["']?([^"'?<> ]++)""").findall
+# Two pages may differ only in an image. The query of its address is left out: it may be generated.
+image_names = re.compile(rb"""src=["']?([^"'?<> ]++)""").findall
 
 _END = 131_072
 
@@ -76,6 +78,11 @@ def pattern(url: str) -> str | None:
     if mark:
         return f"{url[:start]}{folded}?{_names(query)}"
     return url[:start] + folded if times else None
+
+
+def url_shape(url: str) -> str:
+    """Return the pattern of a normalised http(s) URL; that of its directory if it has none."""
+    return pattern(url) or f"{directory(url)}*"
 
 
 def key_of(url: str) -> int | None:
@@ -153,7 +160,7 @@ def fingerprint(url: str, body: bytes) -> int:
     words = [word for word in set(text.split()) if len(word) < _LONG or not _is_random(word)]
     kept = _without_digits(b" ".join(words)) - _DATE_WORDS
     in_url = _without_digits(url.encode().translate(_WORDS))
-    return hash(frozenset(kept - in_url | set(_images(body))))
+    return hash(frozenset(kept - in_url | set(image_names(body))))
 
 
 def _is_random(word: bytes) -> bool:

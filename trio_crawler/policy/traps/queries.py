@@ -13,7 +13,7 @@ from itertools import islice
 from urllib.parse import unquote
 from zlib import crc32
 
-from trio_crawler.page.urls import path
+from trio_crawler.page.urls import host, path
 from trio_crawler.policy.traps.families import Families
 
 # Of a parameter that is left out one URL in so many is fetched.
@@ -26,6 +26,8 @@ _CHAIN = 1 / 8
 # A page that leads to at most so many new URLs of its family, and to one, is part of a chain.
 _NEXT = 2
 _MAX_SHAPES = 256
+# The parameters of a shape that are told apart: a URL of 2,000 characters may have 500.
+_MAX_NAMES = 64
 # Marks of the names of parameters: no name has such a character in a normalised URL.
 _URL, _NUMBER = " url", " number"
 _LINKS_READ = 1_000
@@ -114,9 +116,10 @@ class Queries:
     """The shapes of the URLs with a query, of one host, and what each parameter has brought.
 
     A parameter is left out after `most` pages in a row that brought nothing, counted in its family
-    of paths. That are 8 at most if its values are URLs, and eight times as many for numbers, and
-    for pages that lead to one or two more. Of the URLs with such a parameter one in 50 is sampled,
-    always the same ones. As soon as one brings something, the parameter is back.
+    of paths. If its values are URLs, 8 pages are enough; of numbers, and of pages that lead to one
+    or two more, it takes eight times as many. Of the URLs with such a parameter one in 50 is
+    sampled, always the same ones. As soon as one brings something, the parameter is back. Of a
+    URL with more than 64 parameters only the first 64 count, by name.
 
     `version` changes whenever a standing may have changed.
     """
@@ -136,7 +139,7 @@ class Queries:
         """Return the shape of a URL with a query."""
         place, _, query = url[url.index("/", 8) :].partition("?")
         family = self._families.of(place)
-        names = sorted({_name(part) for part in _part(query)})
+        names = sorted({_name(part) for part in _part(query)})[:_MAX_NAMES]
         key = family, "&".join(names)
         shape = self._shapes.get(key)
         if shape is None:
@@ -181,13 +184,18 @@ class Queries:
         """Whether the page of a URL links to new URLs that are worth something.
 
         Those of its own family are not: a filter leads to more filters. A URL with a query is, if
-        its shape has brought something before.
+        its shape has brought something before. At another host it never is: its shape is unknown
+        here.
         """
-        family = self._families.of(path(url))
+        family, home = self._families.of(path(url)), host(url)
         for link in islice(new, _LINKS_READ):
-            if self._families.of(path(link)) != family and (
-                "?" not in link or self.shape(link).standing is Standing.GOOD
-            ):
+            if host(link) != home:
+                worth = "?" not in link
+            elif self._families.of(path(link)) == family:
+                worth = False
+            else:
+                worth = "?" not in link or self.shape(link).standing is Standing.GOOD
+            if worth:
                 return True
         return False
 

@@ -20,15 +20,16 @@ from trio_crawler.policy.traps.yields import PatternYield
 FEW = 20
 """Up to this many URLs, the pages of a pattern are not examined: so few are not a trap."""
 
-_FAR = 20
 # Pages so many links from a seed are examined: a chain of links may have no end.
+_FAR = 20
+# The weight of a page far away whose texts differ from earlier ones only in their numbers.
+_UNLIKE = 0.1
+# A host is examined for its queries when it has more URLs with one.
 _MANY_QUERIES = 8
-# A host with fewer URLs with a query is not examined for them.
+# So many URLs of each pattern are fetched even if a parameter is left out elsewhere.
 _EACH = 2
-# So many URLs of each path are fetched even if a parameter is left out elsewhere.
 _REMEMBERED = 65_536
 _COPIES = 20.0
-_UNLIKE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,8 @@ class Traps:
     A parameter of a query is rejected after `barren_query` pages in a row with it that brought
     neither new text nor new links, such as a filter whose articles are all known, or after 8 if
     its values are URLs, such as `login?next=/a`. One of 50 such URLs is still fetched, and the
-    parameter is followed again as soon as one brings something. Two URLs of each path are always
-    fetched.
+    parameter is followed again as soon as one brings something. Two URLs of each pattern are
+    always fetched.
     A pattern is also rejected after `per_pattern` URLs, and a host after `per_host` URLs on all of
     its ports. The links of pages with the same body are followed in `copies` directories.
 
@@ -268,15 +269,17 @@ class HostTraps:
             return Reason.DEEP_PATH
         if repeats(names, traps.max_repeats):
             return Reason.REPEATED_PATH
-        if job.depth > (_FAR if traps.max_hops is None else traps.max_hops) and self._is_far(job):
+        if self._is_too_far(job.depth):
             return Reason.TOO_MANY_HOPS
         if self._orders is not None and self._orders.rejects(job.url, job.referrer):
             return Reason.PERMUTED_QUERY
         return None
 
-    def _is_far(self, job: Job) -> bool:
-        """Whether a URL is too far from a seed."""
-        return self._traps.max_hops is not None or self._far >= self._traps.barren
+    def _is_too_far(self, depth: int) -> bool:
+        """Whether a URL so many links from a seed is rejected."""
+        if self._traps.max_hops is not None:
+            return depth > self._traps.max_hops
+        return depth > _FAR and self._far >= self._traps.barren
 
     def _spent(self, key: int | None, url: str) -> Reason | None:
         if key is not None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.report.links import LinkGraph
+from trio_crawler.report.link_graph import LinkGraph
 
 nodes = st.integers(0, 20)
 steps = st.lists(st.tuples(nodes, st.lists(nodes)) | nodes, max_size=60)
