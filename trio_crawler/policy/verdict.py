@@ -330,7 +330,3 @@ def parse_patterns(lines: Iterable[str], name: str) -> tuple[re.Pattern[str], ..
             wrong = f"not a regular expression: {text!r} ({error})"
             raise ValueError(f"{name}, line {number}: {wrong}") from None
     return tuple(found)
-
-
-for _function in (parse_patterns, parse_statuses):
-    _function.__module__ = "trio_crawler.report"
