@@ -55,6 +55,14 @@ def test_ten_of_each_kind_are_shown_and_the_others_counted() -> None:
     assert len(lines(faults[:10])) == 10
 
 
+def test_a_path_and_a_message_are_escaped_as_the_runner_decodes_them() -> None:
+    (line,) = lines(
+        [finding(detail="100%0A\n", code="tls")], path_of=lambda url: "a:b,c%3A\r\n.html"
+    )
+    assert line.startswith("::error file=a%3Ab%2Cc%253A%0D%0A.html,line=3,")
+    assert line.endswith("::https://a.test/gone: 100%250A\\x0a")
+
+
 def decoded(text: str) -> str:
     for code, letter in (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%")):
         text = text.replace(code, letter)

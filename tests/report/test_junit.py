@@ -98,6 +98,12 @@ def test_a_file_has_a_bound_and_keeps_what_fails() -> None:
     ]
 
 
+def test_what_xml_cannot_have_is_escaped_or_replaced() -> None:
+    root = read([finding(url="x:\ufffe\uffff\x00\ud800]]>", code="bad_url")])
+    names = [case.get("name") for case in root.iter("testcase")]
+    assert names == ["links", "x:\ufffd\ufffd\\x00\\ud800]]>"]
+
+
 @given(several)
 def test_any_text_makes_valid_xml_with_distinct_names_and_can_be_read_back(
     found: list[Finding],
