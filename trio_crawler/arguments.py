@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping
 from types import UnionType
 from typing import Any, TypeVar
@@ -155,3 +156,19 @@ def several_strings(name: str, values: Iterable[Any]) -> tuple[str, ...]:
     for value in found:
         check_kind(f"each of {name}", value, str, "a string")
     return found
+
+
+def checked_pattern(name: str, value: object) -> re.Pattern[str]:
+    """Return one of several regular expressions, compiled.
+
+    Raises TypeError or ValueError if it is none, or empty.
+    """
+    check_kind(f"each of {name}", value, (str, re.Pattern), "a regular expression")
+    pattern: str | re.Pattern[str] = value  # type: ignore[assignment]
+    if not (pattern.pattern if isinstance(pattern, re.Pattern) else pattern):
+        raise ArgumentError(name, ": an empty regular expression is found in every URL")
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        wrong = f": not a regular expression: {pattern!r} ({error})"
+        raise ArgumentError(name, wrong) from None

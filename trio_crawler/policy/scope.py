@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import httpx
 
-from trio_crawler.arguments import ArgumentError, check_flag, check_function, check_kind
+from trio_crawler.arguments import ArgumentError, check_flag, check_function, checked_pattern
 from trio_crawler.model import Job, Reason
 from trio_crawler.page.urls import host, web_urls
 
@@ -154,24 +154,13 @@ def _checked(verdict: bool | Reason, scope: Scope, job: Job) -> bool | Reason:
 
 
 def _finder(patterns: Iterable[Pattern]) -> Callable[[str], bool]:
-    compiled = [_compiled(pattern) for pattern in patterns]
+    compiled = [checked_pattern("patterns", pattern) for pattern in patterns]
     return lambda url: any(pattern.search(url) for pattern in compiled)
 
 
 def _refuse_none(name: str, given: Collection[object]) -> None:
     if not given:
         raise ArgumentError(name, " must not be empty: no URL would be admitted")
-
-
-def _compiled(pattern: Pattern) -> re.Pattern[str]:
-    check_kind("each of patterns", pattern, (str, re.Pattern), "a regular expression")
-    if not (pattern.pattern if isinstance(pattern, re.Pattern) else pattern):
-        raise ArgumentError("patterns", ": an empty regular expression is found in every URL")
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        wrong = f": not a regular expression: {pattern!r} ({error})"
-        raise ArgumentError("patterns", wrong) from None
 
 
 def _without_www(host: str) -> str:

@@ -1,0 +1,332 @@
+"""Verdicts: which ends of a link are fine, which are worth a note, and which are faults.
+
+The tables `BY_REASON` and `BY_STATUS` decide; a test goes through every `Reason`.
+"""
+
+# No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
+# `__module__`, which is set to another module.
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from trio_crawler.arguments import (
+    ArgumentError,
+    check_flag,
+    check_kind,
+    check_whole,
+    checked_pattern,
+    several,
+)
+from trio_crawler.model import REDIRECTS, Reason
+
+PERMANENT = frozenset({301, 308})
+"""The redirects that ask for an update of the link (RFC 9110, 15.4.2 and 15.4.9)."""
+
+UNCHANGED = 304
+"""The answer to a request for what was fetched before (RFC 9110, 15.4.5): never a fault."""
+
+MOST_PATTERNS = 10_000
+"""The most patterns that a file may have."""
+
+_LEAST, _MOST = 100, 999
+_NUMBERS = re.compile(r"([0-9]{1,9})(?:\.\.([0-9]{1,9}))?")
+_COMMENT = re.compile(r"(?:^|\s)#.*", re.DOTALL)
+
+
+class Verdict(StrEnum):
+    """What an end means for a link: a fault is more than a note, and a note more than fine.
+
+    `<`, `max` and `sorted` follow that order, not the alphabet. A note is something to know: a
+    link that should be updated, or one that could not be checked.
+    """
+
+    __module__ = "trio_crawler.report"
+
+    FINE = "fine"
+    NOTE = "note"
+    FAULT = "fault"
+
+    def __lt__(self, other: str) -> bool:
+        return _RANKS[self] < _RANKS[other] if isinstance(other, Verdict) else NotImplemented
+
+    def __le__(self, other: str) -> bool:
+        return _RANKS[self] <= _RANKS[other] if isinstance(other, Verdict) else NotImplemented
+
+    def __gt__(self, other: str) -> bool:
+        return _RANKS[self] > _RANKS[other] if isinstance(other, Verdict) else NotImplemented
+
+    def __ge__(self, other: str) -> bool:
+        return _RANKS[self] >= _RANKS[other] if isinstance(other, Verdict) else NotImplemented
+
+
+_RANKS = {verdict: rank for rank, verdict in enumerate(Verdict)}
+
+
+class Defect(StrEnum):
+    """What is wrong with a link, although no request for its URL failed."""
+
+    __module__ = "trio_crawler.report"
+
+    MISSING_FRAGMENT = "missing_fragment"
+    """The page has no element with the id or name after the `#`."""
+    BAD_MAILTO = "bad_mailto"
+    """No mail address, or not the syntax of RFC 6068."""
+
+
+class Rule(NamedTuple):
+    """The verdict on a link of one's own site, on an external one, and on that when strict."""
+
+    own: Verdict
+    external: Verdict
+    strict: Verdict
+
+
+BROKEN = Rule(Verdict.FAULT, Verdict.FAULT, Verdict.FAULT)
+"""The link leads nowhere, for any visitor."""
+
+DOUBTFUL = Rule(Verdict.FAULT, Verdict.NOTE, Verdict.FAULT)
+"""The link of an external host may be well for a browser, with a login, or an hour later."""
+
+GIVEN_UP = Rule(Verdict.FAULT, Verdict.NOTE, Verdict.NOTE)
+"""The URL was not asked for, because its host did not answer for others."""
+
+NOTED = Rule(Verdict.NOTE, Verdict.NOTE, Verdict.NOTE)
+"""A limit of the crawl or of its machine, or a flaw of a page that breaks no link."""
+
+CHOSEN = Rule(Verdict.FINE, Verdict.FINE, Verdict.FINE)
+"""The crawl was not asked to look."""
+
+BY_REASON: Mapping[Reason | Defect, Rule] = {
+    # Outside of the crawl, by its scope or its options.
+    Reason.OTHER_SITE: CHOSEN,
+    Reason.OTHER_SCHEME: CHOSEN,
+    Reason.EXCLUDED: CHOSEN,
+    Reason.NOT_INCLUDED: CHOSEN,
+    Reason.TOO_DEEP: CHOSEN,
+    Reason.REL_NOFOLLOW: CHOSEN,
+    Reason.META_NOFOLLOW: CHOSEN,
+    Reason.HEADER_NOFOLLOW: CHOSEN,
+    Reason.SIDE_EFFECT: CHOSEN,
+    # The body of an image or an archive, which has no links.
+    Reason.NOT_READ: CHOSEN,
+    # Not asked for, against the wish of the caller.
+    Reason.ROBOTS: NOTED,
+    Reason.LONG_URL: NOTED,
+    Reason.DEEP_PATH: NOTED,
+    Reason.REPEATED_PATH: NOTED,
+    Reason.PERMUTED_QUERY: NOTED,
+    Reason.TOO_MANY_HOPS: NOTED,
+    Reason.NOTHING_NEW: NOTED,
+    Reason.BARREN_QUERY: NOTED,
+    Reason.PATTERN_BUDGET: NOTED,
+    Reason.HOST_BUDGET: NOTED,
+    Reason.TOO_MANY_HOSTS: NOTED,
+    Reason.WAITING_BUDGET: NOTED,
+    Reason.DUPLICATE: NOTED,
+    Reason.PAGE_BUDGET: NOTED,
+    Reason.TIME_BUDGET: NOTED,
+    Reason.STOPPED: NOTED,
+    Reason.ROBOTS_UNAVAILABLE: GIVEN_UP,
+    Reason.HOST_GIVEN_UP: GIVEN_UP,
+    # Our own machine: its address rules, its proxy, its sockets.
+    Reason.BLOCKED_ADDRESS: NOTED,
+    Reason.PROXY: NOTED,
+    Reason.NO_SOCKETS: NOTED,
+    # The link itself.
+    Reason.BAD_URL: BROKEN,
+    Defect.BAD_MAILTO: BROKEN,
+    # A program of the page may make the element; on one's own site its author knows.
+    Defect.MISSING_FRAGMENT: DOUBTFUL,
+    # The host.
+    Reason.DNS: BROKEN,
+    Reason.NO_SUCH_HOST: BROKEN,
+    Reason.CONNECTION_REFUSED: BROKEN,
+    Reason.UNREACHABLE: BROKEN,
+    Reason.TLS: BROKEN,
+    Reason.CONNECT_TIMEOUT: DOUBTFUL,
+    Reason.TIMEOUT: DOUBTFUL,
+    # Many a firewall resets the connections of programs.
+    Reason.RESET: DOUBTFUL,
+    # The answer.
+    Reason.BAD_REPLY: BROKEN,
+    Reason.INCOMPLETE: DOUBTFUL,
+    Reason.TOO_MANY_REDIRECTS: BROKEN,
+    Reason.BAD_LOCATION: BROKEN,
+    # Flaws of a page or a sitemap that was answered.
+    Reason.TOO_LARGE: NOTED,
+    Reason.TOO_MANY_LINKS: NOTED,
+    Reason.BAD_CHARSET: NOTED,
+    Reason.TOO_MANY_ENTRIES: NOTED,
+    Reason.TOO_MANY_LEVELS: NOTED,
+    Reason.BAD_SITEMAP: BROKEN,
+    Reason.BAD_STATUS: BROKEN,
+}
+"""The rule for each reason."""
+
+BY_STATUS: Mapping[int, Rule] = {
+    # The server wants a login, or no programs. 999 is what LinkedIn answers to programs.
+    401: DOUBTFUL,
+    403: DOUBTFUL,
+    999: DOUBTFUL,
+    # The server says "later" (RFC 9110, 15.5.9 and 15.6; RFC 6585, 4).
+    408: DOUBTFUL,
+    429: DOUBTFUL,
+    502: DOUBTFUL,
+    503: DOUBTFUL,
+    504: DOUBTFUL,
+}
+"""The rule for a status that is not accepted and no redirect; any other one is `BROKEN`."""
+
+
+class Ended(Protocol):
+    """The outcome of a URL: it has a `status`, a `reason` or both."""
+
+    @property
+    def url(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Verdicts:
+    """The policy of a link check: one function from the end of a URL to a verdict.
+
+    - A status in `accept` is fine, also that of a redirect, and so is 304.
+    - A URL in which `re.search` finds a pattern of `ignore` is fine, whatever its end. The URL of
+      a missing fragment has its fragment.
+    - `redirects` is the verdict on every redirect. None stands for a note if the redirect is
+      permanent (301, 308), and fine otherwise. The target of the redirect is judged by itself.
+    - A host without a name or an address, a refused connection, TLS that fails, any other status
+      of an error, a malformed link and redirects without an end are faults.
+    - A timeout, 401, 403, 408, 429, 502, 503, 504, 999, a lost connection and a missing fragment
+      are faults on one's own site. Of an external URL they are notes ("could not be checked"), and
+      with `strict_status` faults.
+    - A limit of the crawl is never a fault: at most a note.
+
+    Raises TypeError or ValueError, naming the argument, for an invalid value.
+    """
+
+    __module__ = "trio_crawler.report"
+
+    accept: frozenset[int]
+    ignore: tuple[re.Pattern[str], ...]
+    redirects: Verdict | None
+    strict_status: bool
+
+    def __init__(
+        self,
+        accept: Iterable[int] = range(200, 300),
+        ignore: Iterable[str | re.Pattern[str]] = (),
+        redirects: Verdict | None = None,
+        strict_status: bool = False,
+    ) -> None:
+        accepted = several("accept", accept, "statuses")
+        for status in accepted:
+            check_whole("each of accept", status, least=_LEAST, most=_MOST)
+        patterns = several("ignore", ignore, "regular expressions")
+        check_kind("redirects", redirects, Verdict | None, "a Verdict or None")
+        check_flag("strict_status", strict_status)
+        values = {
+            "accept": frozenset(accepted),
+            "ignore": tuple(checked_pattern("ignore", pattern) for pattern in patterns),
+            "redirects": redirects,
+            "strict_status": strict_status,
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __call__(self, outcome: Ended, *, external: bool = False) -> Verdict:
+        """Return the verdict on an outcome: of its status, its reason, or the worse of both.
+
+        For a redirect whose target was not admitted, that reason counts as well. The flaws of a
+        page do not count: they are no faults of the links to it.
+        """
+        reason = getattr(outcome, "reason", None) or getattr(outcome, "rejected", None)
+        status = getattr(outcome, "status", None)
+        # `rejected` of a page are its links.
+        known = reason if isinstance(reason, Reason) else None
+        return self.of(outcome.url, status=status, reason=known, external=external)
+
+    def of(
+        self,
+        url: str,
+        *,
+        status: int | None = None,
+        reason: Reason | Defect | None = None,
+        external: bool = False,
+    ) -> Verdict:
+        """Return the verdict on a URL that ended with a status, a reason, or both.
+
+        Raises ValueError if it has neither.
+        """
+        if status is None and reason is None:
+            raise ArgumentError("status", " or reason must be given")
+        column = 0 if not external else 2 if self.strict_status else 1
+        worst = Verdict.FINE
+        if reason is not None:
+            worst = BY_REASON[reason][column]
+        if status is not None:
+            worst = max(worst, self._of_status(status, column))
+        return Verdict.FINE if worst is not Verdict.FINE and self.ignores(url) else worst
+
+    def ignores(self, url: str) -> bool:
+        """Whether a pattern of `ignore` is found in a URL."""
+        return any(pattern.search(url) for pattern in self.ignore)
+
+    def _of_status(self, status: int, column: int) -> Verdict:
+        if status in self.accept or status == UNCHANGED:
+            return Verdict.FINE
+        if status in REDIRECTS:
+            usual = Verdict.NOTE if status in PERMANENT else Verdict.FINE
+            return usual if self.redirects is None else self.redirects
+        return BY_STATUS.get(status, BROKEN)[column]
+
+
+def parse_statuses(text: str) -> frozenset[int]:
+    """Return the statuses of a list with ranges, such as `200..299,403,999`, ends included.
+
+    Raises ValueError, whose `argument` is "accept", for anything else.
+    """
+    check_kind("accept", text, str, "a list of statuses")
+    found: set[int] = set()
+    for part in text.split(","):
+        first, last = _range(part.strip())
+        found.update(range(first, last + 1))
+    return frozenset(found)
+
+
+def _range(part: str) -> tuple[int, int]:
+    numbers = _NUMBERS.fullmatch(part)
+    if not numbers:
+        shown = repr(part) if part else "nothing between two commas"
+        raise ArgumentError("accept", f" must be a list such as 200..299,403, not {shown}")
+    first, last = int(numbers[1]), int(numbers[2] or numbers[1])
+    if not _LEAST <= first <= _MOST or not _LEAST <= last <= _MOST:
+        raise ArgumentError("accept", f": a status is from {_LEAST} to {_MOST}, not {part}")
+    if first > last:
+        raise ArgumentError("accept", f": {part} ends before it begins")
+    return first, last
+
+
+def parse_patterns(lines: Iterable[str], name: str) -> tuple[re.Pattern[str], ...]:
+    """Return the regular expressions of a file, one a line.
+
+    A `#` at the start of a line or after white space begins a comment; write `[#]` for one that is
+    part of a pattern. White space around a pattern is removed, and blank lines are left out.
+    Raises ValueError, naming the file and the line, for what is no regular expression, and if
+    there are more than 10,000.
+    """
+    found: list[re.Pattern[str]] = []
+    for number, line in enumerate(lines, 1):
+        text = _COMMENT.sub("", line.removeprefix("\ufeff") if number == 1 else line).strip()
+        if not text:
+            continue
+        if len(found) == MOST_PATTERNS:
+            raise ValueError(f"{name}, line {number}: more than {MOST_PATTERNS:,} patterns")
+        try:
+            found.append(re.compile(text))
+        except re.error as error:
+            wrong = f"not a regular expression: {text!r} ({error})"
+            raise ValueError(f"{name}, line {number}: {wrong}") from None
+    return tuple(found)
