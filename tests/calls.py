@@ -95,6 +95,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "Fault": {"reason": Reason.TIMEOUT},
     "FileLock": {"file": 0, "path": Path("never made")},
     "Hosts": {"plan": Plan(), "end": lambda reason: None},
+    "FolderFetch": {"folder": "."},
     "HttpxFetch": {"client_or_transport": httpx.MockTransport(lambda request: None)},
     "JobChannel": {"choose": lambda last: None},
     "Response": {"status": 200},

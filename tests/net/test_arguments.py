@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import httpx
@@ -19,6 +20,7 @@ from sites.raw import raw_server, reply, silence
 from trio_crawler.model import Fault, Job, Reason, Response
 from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.fetch import HttpFetch
+from trio_crawler.net.folder import FolderFetch
 from trio_crawler.net.httpx.fetch import HttpxFetch
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import Wire
@@ -26,7 +28,7 @@ from trio_crawler.net.wire import Wire
 PAGE = reply(200, {"Set-Cookie": "id=1"}, b"page")
 HOME = "http://h.test/"
 FETCHES = (HttpFetch, HttpxFetch)
-CLASSES = (*FETCHES, Wire, CookieStore, Security)
+CLASSES = (*FETCHES, Wire, CookieStore, Security, FolderFetch)
 
 Effect: TypeAlias = Callable[[], Awaitable[None]]
 EFFECTS: dict[tuple[type, str], Callable[..., Awaitable[None]]] = {}
@@ -48,7 +50,8 @@ def arguments(made: type) -> Iterator[inspect.Parameter]:
 
 def needed(made: type) -> dict[str, Any]:
     """Return the arguments that a class cannot be made without."""
-    return {"client_or_transport": transport()} if made is HttpxFetch else {}
+    some = {HttpxFetch: {"client_or_transport": transport()}, FolderFetch: {"folder": "."}}
+    return some.get(made, {})
 
 
 def transport(body: bytes = b"page") -> httpx.MockTransport:
@@ -104,7 +107,12 @@ WRONG: list[tuple[tuple[type, ...], dict[str, Any], str]] = [
     ((HttpFetch, HttpxFetch), {**OWN, "auth": ("a:b", "secret")}, "auth"),
     ((HttpFetch, HttpxFetch), {**OWN, "auth": ("me", "secret\n")}, "auth"),
     *((FETCHES, {"timeout": value}, "timeout") for value in (0, -1, float("nan"))),
-    *(((*FETCHES, Wire), {"max_bytes": value}, "max_bytes") for value in (0, -1)),
+    *(((*FETCHES, Wire, FolderFetch), {"max_bytes": value}, "max_bytes") for value in (0, -1)),
+    *(((FolderFetch,), {"folder": path}, "^folder") for path in ("", "/none", __file__, "a\0b")),
+    *(
+        ((FolderFetch,), {"base_url": url}, "^base_url")
+        for url in ("h.test", "ftp://h/", f"{HOME}?a")
+    ),
     ((HttpFetch, Wire), {"allow_private": ["intranet"]}, "allow_private"),
     ((HttpFetch, Wire), {"allow_private": ["10.0.0.1/8"]}, "allow_private"),
     ((HttpFetch, Wire), {"allow_private": ["fe80::1%eth0"]}, "allow_private"),
@@ -583,6 +591,56 @@ async def dates_are_read_by_the_given_calendar() -> None:
         store = CookieStore(clock=lambda: 0.0, today=lambda moment=moment: moment)
         store.store(HOME, until)
         assert store.cookies_for(HOME) == found
+
+
+async def from_folder(tmp_path: Path, path: str, **given: Any) -> Any:
+    """Return the answer from a folder of a page and an image."""
+    (tmp_path / "a.html").write_bytes(b"page")
+    (tmp_path / "a.png").write_bytes(b"image")
+    (tmp_path / "sub").mkdir(exist_ok=True)
+    (tmp_path / "sub" / "a.html").write_bytes(b"sub")
+    fetch = FolderFetch(**{"folder": tmp_path, "base_url": HOME, **given})
+    return await fetch(Job(HOME + path))
+
+
+@effect("folder", FolderFetch)
+async def the_folder_has_the_files(tmp_path: Path) -> None:
+    assert (await from_folder(tmp_path, "a.html")).body == b"page"
+    assert (await from_folder(tmp_path, "a.html", folder=tmp_path / "sub")).body == b"sub"
+
+
+@effect("base_url", FolderFetch)
+async def the_files_are_below_the_base(tmp_path: Path) -> None:
+    assert (await from_folder(tmp_path, "docs/a.html")).status == 404
+    found = await from_folder(tmp_path, "docs/a.html", base_url=f"{HOME}docs")
+    assert found.body == b"page"
+
+
+@effect("clean_urls", FolderFetch)
+async def html_may_be_left_off(tmp_path: Path) -> None:
+    assert (await from_folder(tmp_path, "a")).status == 404
+    assert (await from_folder(tmp_path, "a", clean_urls=True)).body == b"page"
+
+
+@effect("max_bytes", FolderFetch)
+async def a_file_of_more_bytes_is_cut(tmp_path: Path) -> None:
+    for most, flaw in ((4, None), (3, Reason.TOO_LARGE)):
+        found = await from_folder(tmp_path, "a.html", max_bytes=most)
+        assert (found.body, found.flaw) == (b"page"[:most], flaw)
+
+
+@effect("bodies", FolderFetch)
+async def a_file_that_a_crawl_does_not_read_is_left(tmp_path: Path) -> None:
+    assert (await from_folder(tmp_path, "a.png")).body == b"image"
+    found = await from_folder(tmp_path, "a.png", bodies=False)
+    assert (found.body, found.flaw) == (b"", Reason.NOT_READ)
+
+
+@effect("other", FolderFetch)
+async def other_urls_go_to_the_other_fetch(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"base_url": "http://other.test/"}
+    assert (await from_folder(tmp_path, "", **given)).reason is Reason.BLOCKED_ADDRESS
+    assert (await from_folder(tmp_path, "", **given, other=HttpxFetch(transport()))).status == 200
 
 
 @pytest.mark.parametrize(("made", "argument"), EACH)

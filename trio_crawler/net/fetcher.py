@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import httpx
 import trio
@@ -14,16 +13,15 @@ from trio_crawler.arguments import check_flag, check_kind, check_number, check_w
 from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import REDIRECTS, Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.net.about_tls import tls_wanted
+from trio_crawler.net.bounds import ROBOTS_BYTES, SITEMAP_BYTES, SMALL_BYTES, Bounds, bounds_within
 from trio_crawler.net.decode import Body, DecodeSlots
 from trio_crawler.net.errors import AskAgain, FetchError
 from trio_crawler.net.head import Fields, Head, content_codings
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.statistics import FetchStatistics, WireStatistics
 from trio_crawler.net.turn import TURN
-from trio_crawler.net.wire import MAX_BYTES
 from trio_crawler.page.media import HTML, XHTML, declared_type, is_attachment, is_read
 from trio_crawler.policy.conditional import conditions_of
-from trio_crawler.policy.robots.parse import MAX_BYTES as ROBOTS_BYTES
 
 if TYPE_CHECKING:
     from trio_crawler.net.cookies import CookieStore
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ROBOTS_BYTES",
     "SITEMAP_BYTES",
+    "SMALL_BYTES",
     "TIMEOUT",
     "FetchStatistics",
     "Fetcher",
@@ -40,12 +39,6 @@ __all__ = [
 
 TIMEOUT = 30.0
 """The default deadline of one fetch, in seconds."""
-
-SITEMAP_BYTES = 50 * 1024 * 1024
-"""The default bound on the bytes of a sitemap (sitemaps.org)."""
-
-SMALL_BYTES = 64 * 1024
-"""A body of at most this many bytes is read even if nothing needs it, to keep the connection."""
 
 # The reason of a deadline that passes before the server was reached.
 _UNREACHED = {
@@ -93,21 +86,6 @@ class Network(Protocol):
         """Close the connections, unless the caller owns them."""
 
 
-class _Bounds(NamedTuple):
-    """Bounds on the body of a response.
-
-    A body of more than `max_bytes` is a fault, or is cut there with `truncate`; after `enough`
-    bytes as sent no more is read. Without `errors` the body of an error response (400 and up) is
-    not read. With `pages` bodies that a crawl does not need are not.
-    """
-
-    max_bytes: int
-    truncate: bool = False
-    enough: float = inf
-    errors: bool = True
-    pages: bool = False
-
-
 class Fetcher:
     """Fetch one URL in each call, over a network: the base of `HttpFetch` and `HttpxFetch`.
 
@@ -139,7 +117,7 @@ class Fetcher:
         self.sends_credentials = sends_credentials
         self._cookies = cookies
         self._timeout = timeout
-        self._bounds = _bounds_within(max_bytes)
+        self._bounds = bounds_within(max_bytes)
         self._bodies = bodies
         self._max_bytes = max_bytes
         self._slots = slots or DecodeSlots()
@@ -229,7 +207,7 @@ class Fetcher:
         head: Head,
         sent: bytes,
         progress: Progress,
-        bounds: _Bounds,
+        bounds: Bounds,
     ) -> Response:
         headers, status = httpx.Headers(head.fields), head.status
         if self._cookies is not None and job.purpose is not Purpose.ROBOTS:
@@ -265,7 +243,7 @@ class Fetcher:
         return Reason.TOO_LARGE if too_long and not (needed and head.status < 400) else None
 
     async def _body(
-        self, source: Source, head: Head, progress: Progress, bounds: _Bounds
+        self, source: Source, head: Head, progress: Progress, bounds: Bounds
     ) -> tuple[bytes, bool]:
         """Return a body, and whether it was cut."""
         coded = content_codings(head.encoding) if head.encoding and head.length != 0 else []
@@ -284,13 +262,3 @@ class Fetcher:
         decoded = await self._slots.decode(body)
         unread = head.status == 304 or (coded and head.status >= 400)
         return b"" if unread else decoded, body.cut
-
-
-def _bounds_within(max_bytes: int) -> dict[Purpose, _Bounds]:
-    # A limit below the default, or above 50 MiB, applies to sitemaps too.
-    sitemap = max_bytes if max_bytes < MAX_BYTES else max(max_bytes, SITEMAP_BYTES)
-    return {
-        **dict.fromkeys(Purpose, _Bounds(max_bytes, truncate=True, pages=True)),
-        Purpose.ROBOTS: _Bounds(ROBOTS_BYTES, truncate=True, enough=ROBOTS_BYTES, errors=False),
-        Purpose.SITEMAP: _Bounds(sitemap, errors=False),
-    }

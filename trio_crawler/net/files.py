@@ -1,0 +1,132 @@
+"""Find and open files by names below a folder, and none outside of it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Sequence
+
+_WINDOWS = os.name == "nt"
+
+# A file that becomes a FIFO just now does not block the open, a terminal does not become ours.
+_OPEN = os.O_RDONLY
+for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
+    _OPEN |= getattr(os, _flag, 0)
+
+# Only ASCII: "ß" becomes "SS" in upper case, which another file system may not fold.
+_OTHER_CASE = {ord(letter): letter.swapcase() for letter in map(chr, range(128))}
+
+# Directories that are remembered, and lists of names.
+_MAX_DIRECTORIES, _MAX_LISTS = 10_000, 64
+
+
+class OutsideError(Exception):
+    """A symbolic link leads out of the folder."""
+
+
+class Files:
+    """The files of a folder.
+
+    A symbolic link is followed if what it leads to, with all links resolved, is in the folder.
+    Names are compared by case on every file system. A program that replaces a directory by a
+    symbolic link in the moment of a lookup is not guarded against: it can read the files itself.
+
+    ▶ `os.path.realpath` takes 28 us, since it looks at each directory from the root of the disk
+    on. `os.lstat` takes 3 us, so links are resolved only where there is one.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.realpath(root, strict=True)
+        # "" for the root of the disk.
+        self._root = self.root.rstrip(os.sep)
+        self._folding: dict[str, bool] = {}
+        self._lists: dict[str, tuple[int, frozenset[str]]] = {}
+
+    def find(self, names: Sequence[str]) -> tuple[str, os.stat_result]:
+        """Return the path that the names lead to, without links in it, and its status.
+
+        No name may be empty, "." or "..", or have a separator or a null. Raises OSError, which is
+        FileNotFoundError for a name in another case, and OutsideError.
+        """
+        path, status = self._walk(names)
+        if _is_link(status):
+            path, status = self._walk(self._resolved(path, names))
+            if _is_link(status):
+                # It is part of a loop, or was made just now.
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        return path, status
+
+    def _walk(self, names: Sequence[str]) -> tuple[str, os.stat_result]:
+        """Follow the names up to the first symbolic link, or to the end."""
+        if not names:
+            return self.root, os.stat(self.root)
+        path = self._root
+        for name in names:
+            directory, path = path, f"{path}{os.sep}{name}"
+            status = os.lstat(path)
+            if not self._is_spelled_so(directory, name, status):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+            if _is_link(status):
+                break
+        return path, status
+
+    def _resolved(self, link: str, names: Sequence[str]) -> Sequence[str]:
+        """Return the names of what a path leads to that begins with a link."""
+        depth = link.count(os.sep, len(self._root))
+        # Not strict: what is there outside of the folder makes no difference.
+        real = os.path.realpath(os.sep.join((link, *names[depth:])))
+        if real == self.root:
+            return ()
+        if not real.startswith(self._root + os.sep):
+            raise OutsideError(real)
+        return real[len(self._root) + 1 :].split(os.sep)
+
+    def _is_spelled_so(self, directory: str, name: str, status: os.stat_result) -> bool:
+        """Whether a name that was found in a directory is there in this case."""
+        folds = self._folding.get(directory)
+        if folds is None:
+            folds = self._is_folding(directory, name, status)
+        return not folds or name in self._names(directory)
+
+    def _is_folding(self, directory: str, name: str, status: os.stat_result) -> bool:
+        """Whether a directory finds names in another case; it may not be alike for all of them."""
+        if not _WINDOWS and (other := name.translate(_OTHER_CASE)) == name:
+            # It says nothing about the directory.
+            return False
+        folds = _WINDOWS
+        if not folds:
+            try:
+                folds = os.path.samestat(status, os.lstat(f"{directory}{os.sep}{other}"))
+            except OSError:
+                folds = False
+        if len(self._folding) >= _MAX_DIRECTORIES:
+            self._folding.clear()
+        self._folding[directory] = folds
+        return folds
+
+    def _names(self, directory: str) -> frozenset[str]:
+        changed = os.stat(directory or os.sep).st_mtime_ns
+        known = self._lists.get(directory)
+        if known is None or known[0] != changed:
+            if len(self._lists) >= _MAX_LISTS:
+                self._lists.clear()
+            known = self._lists[directory] = (changed, frozenset(os.listdir(directory or os.sep)))
+        return known[1]
+
+
+def open_found(path: str, found: os.stat_result) -> int:
+    """Open the regular file that `Files.find` found; return its descriptor. Raises OSError.
+
+    The caller closes the descriptor.
+    """
+    descriptor = os.open(path, _OPEN)
+    if not os.path.samestat(os.fstat(descriptor), found):
+        os.close(descriptor)
+        raise OSError(errno.EBUSY, "the file was replaced while it was opened", path)
+    return descriptor
+
+
+def _is_link(status: os.stat_result) -> bool:
+    # Junctions and other reparse points of Windows are links, too.
+    return stat.S_ISLNK(status.st_mode) or bool(getattr(status, "st_reparse_tag", 0))
