@@ -20,6 +20,7 @@ PACKAGE = Path(trio_crawler.__file__).parent
 FLOORS = (
     "arguments",
     "in_trio",
+    "link",
     "model",
     "page",
     "policy",
