@@ -126,8 +126,9 @@ PIECES = re.split(
     <body id=bo>  <svg><path d="m" id="sv"/></svg>  <svg>  </svg>  <template>  </template>
     <p ="b= ">
     x">  "  '  <  >  =  -->  <A HREF="Y3" ID=Y3>  <p a="<a href=no id=no>">  <textarea>
-    </textarea>  <?x  <desc>  <g id=g1>  <span id="sp" class=x>  <span class="x" id=''>  <h1 id="h1">  <i id=a/b>
-    <p id="&amp;x">  <p id="n\0l">  <p id=" s ">  <svg id="s2">  <svg><g id="g2"></g></svg>""",
+    </textarea>  <?x  <desc>  <g id=g1>  <span id="sp" class=x>  <span class="x" id=''>
+    <h1 id="h1">  <i id=a/b>  <p id="&amp;x">  <p id="n\0l">  <p id=" s ">  <svg id="s2">
+    <svg><g id="g2"></g></svg>""",
 )
 
 

@@ -1,10 +1,10 @@
 """Read everything that a page of HTML or XHTML points to, with the places.
 
-▶ The tags come from our own tokenizer for every page. lexbor's tree, with the attributes of the
-elements that may point somewhere, takes 1.29 ms for a page of python3-doc (336 links in 96 KB), and
-has neither places nor spellings; the tokenizer takes 1.24 ms with these and the texts of the links,
-and is not quadratic for any page. On the 1,540 pages of python3-doc, sqlite3-doc and apache2-doc
-both find the same; where tags are misnested, the tree repeats a link.
+▶ The tags come from our own tokenizer for every page. lexbor's tree, with the attributes of all
+elements that may point somewhere, takes 1.29 ms for a page of python3-doc (336 links, 96 KB), and
+has no places or spellings. The tokenizer takes 1.24 ms with these and the texts of links, and no
+page makes it quadratic. On the 1,540 pages of python3-doc, sqlite3-doc and apache2-doc both find
+the same; where tags are misnested, the tree repeats a link.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ _IRRELEVANT = rf"""
 _RARE = either_case("background cite style")
 # The usual link: neither rel=nofollow, which contains a "w" or a reference, nor with a style.
 _BESIDE = rf"""
-    (?: [{SPACE}]++ (?: (?! (?:href|rel|style) = ) [a-z-]++ = "[^"]*+" | rel="[^"wW&]*+" ) )*+
+    (?: [{SPACE}]++
+        (?: class="[^"]*+" | (?! (?:href|rel|style) = ) [a-z-]++ = "[^"]*+" | rel="[^"wW&]*+" )
+    )*+
 """
 _USUAL_LINK = rf"""
     (?P<open>) [aA] {_BESIDE}
@@ -127,7 +129,9 @@ class _Collector:
                 if self.base is None and "href" in (found := attributes(text[begin:end])):
                     self.base = entities.in_attribute(found["href"])
             else:
-                shown = _text_of(text, content) if name == "a" else ""
+                room = len(rows) < self._max_links
+                empty = xml and text.startswith("/>", content - 2)
+                shown = _text_of(text, content) if name == "a" and room and not empty else ""
                 self._add(pointers(name, text[begin:end], foreign=foreign), start, shown)
                 if name == "style":
                     self._read_style(text, tag)

@@ -65,7 +65,8 @@ def without(names: str) -> str:
     """
     return rf"""
         (?: [{SPACE}]++
-            (?: (?! (?: {names} ) [{SPACE}/>=] ) [a-zA-Z_:-]++
+            (?: class="[^"]*+"
+            |   (?! (?: {names} ) [{SPACE}/>=] ) [a-zA-Z_:-]++
                 (?: = (?: "[^"]*+" | '[^']*+' | [^{SPACE}>"'][^{SPACE}>]*+ )
                 |   (?= [{SPACE}/]*+ > | [{SPACE}]++ [a-zA-Z_:-] )
                 )
