@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from html import escape
 from types import FrameType
 
 import httpx
@@ -208,6 +209,20 @@ def test_a_link_has_the_line_and_column_of_its_element_and_its_spelling():
         (3, 3, "d"),
         (5, 11, "e\\20"),
     ]
+
+
+def test_frames_in_frames_are_read_three_deep():
+    markup = "<a href=5>"
+    for depth in "4321":
+        markup = f"<a href={depth}><iframe srcdoc='{escape(markup)}'></iframe>"
+    assert named(links(markup)) == ["a a/1", "a a/2", "a a/3", "a a/4"]
+
+
+def test_an_empty_a_of_xhtml_has_no_text_and_an_entity_is_no_link():
+    markup = """<?xml version="1.0"?><!DOCTYPE html [<!ENTITY e "<b/><img src='no'/>">]>
+        <html xmlns="http://www.w3.org/1999/xhtml"><a href="x"/>after</html>"""
+    (link,) = links(markup, {"content-type": "application/xhtml+xml"})
+    assert (link.url, link.text, link.line) == ("http://e.test/a/x", "", 2)
 
 
 def test_lines_are_counted_in_xhtml_with_a_declaration_of_its_type():

@@ -70,7 +70,6 @@ _SIMPLE_TEXT = re.compile(
 _MAX_FRAMES = 3  # documents in a srcdoc of a srcdoc are not read
 
 _CSS = ("", "text/css")  # the types of a style sheet
-_CDATA = "<![CDATA["
 
 
 class FoundLinks(NamedTuple):
@@ -151,8 +150,7 @@ class _Collector:
             return
         if foreign:
             # In SVG the content of a style is no raw text: it ends at the next tag.
-            close = "]]>" if text.startswith(_CDATA, content) else "<"
-            content += len(_CDATA) if close == "]]>" else 0
+            close = "]]>" if text.startswith("<![CDATA[", content) else "<"
             content_end = text.find(close, content)
         for url, written, at, imported in css.style_urls(text, content, content_end):
             kind = LinkKind.STYLE if imported else LinkKind.CSS
