@@ -120,7 +120,7 @@ def test_a_page_with_more_places_than_are_read_says_so(monkeypatch):
 
 PIECES = re.split(
     r"\s{2,}",
-    """<p>  <div id="d1">  text  <b id=b1>  </b>  <a class="c" href='x2' id="i2">  </a>
+    """<p>  <div id="d1">  text  <b id=b1>  </b>  <a class="c" href='x2' id="i2">
     <a name=n1>
     <a href="x3" title="t" name="n3">  <li id='l1'>  <!-- c -->  <script>"<a id=no>"</script>
     <body id=bo>  <svg><path d="m" id="sv"/></svg>  <svg>  </svg>  <template>  </template>
