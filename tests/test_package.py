@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 
 import trio_crawler
-from trio_crawler import frontier, model, net, report, store, testing
+from trio_crawler import frontier, model, net, page, report, store, testing
 
 PACKAGE = Path(trio_crawler.__file__).parent
 FLOORS = (
     "arguments",
     "in_trio",
     "reason",
+    "link",
     "model",
     "page",
     "policy",
@@ -34,7 +35,7 @@ FLOORS = (
 FLOORS += ("testing", "report", "cli")
 
 
-ROOMS = (trio_crawler, frontier, model, net, report, store, testing)
+ROOMS = (trio_crawler, frontier, model, net, page, report, store, testing)
 PUBLIC = {
     f"{room.__name__}.{name}": getattr(room, name)
     for room in reversed(ROOMS)

@@ -33,6 +33,8 @@ _DOCTYPE = re.compile(
     re.VERBOSE,
 ).match
 
+_NOT_BLANK = re.compile("[^\n]").sub
+
 
 def without_doctype(text: str) -> str:
     """Return a document of XML without its document type declaration.
@@ -42,3 +44,14 @@ def without_doctype(text: str) -> str:
     """
     match = _DOCTYPE(text, 0, _PROLOGUE)
     return text if match is None else text[: match.start("doctype")] + text[match.end() :]
+
+
+def blank_doctype(text: str) -> str:
+    """Return a document of XML with spaces for its document type declaration, lines unchanged.
+
+    The rules are those of `without_doctype`.
+    """
+    match = _DOCTYPE(text, 0, _PROLOGUE)
+    if match is None:
+        return text
+    return text[: match.start("doctype")] + _NOT_BLANK(" ", match["doctype"]) + text[match.end() :]

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from trio_crawler.page import entities, urls
+from trio_crawler.page import entities, link_field, urls
 from trio_crawler.page.html import tokenizer
 from trio_crawler.page.html.tokenizer import (
     COMMENT,
@@ -116,22 +116,6 @@ _IS_CANONICAL = re.compile(
 ).search
 _NAME, _CONTENT = tokenizer.attribute_matcher("name"), tokenizer.attribute_matcher("content")
 
-# A Link field (RFC 8288, 3): <target>; name=token; name="quoted \" string", <target>; …
-_QUOTED = r'" (?P<quoted> (?: [^"\\]++ | \\. )*+ ) "?+'
-# One link of a field: a comma ends it, but not between "<" and ">" or in quotes.
-_LINKS = re.compile(
-    rf"""(?: [^",<]++ | < [^>]*+ >?+ | {_QUOTED} )++""", re.DOTALL | re.VERBOSE
-).finditer
-_TARGET = re.compile(r"[ \t]*+<([^>]*+)>").match
-_PARAMETERS = re.compile(
-    rf"""
-    (?P<name> [^ \t;="]++ ) [ \t]*+
-    (?: = [ \t]*+ (?: {_QUOTED} | (?P<token> [^ \t;]*+ ) ) )?+
-    """,
-    re.DOTALL | re.VERBOSE,
-).finditer
-_UNQUOTE = re.compile(r"\\(.)", re.DOTALL).sub
-
 
 class HeadMetadata(NamedTuple):
     """The distinct hrefs of rel=canonical and contents of meta robots, references decoded."""
@@ -165,7 +149,9 @@ def canonical_in_headers(values: Iterable[str], url: str) -> str | None:
     """
     hrefs: list[str] = []
     for value in values:
-        hrefs += _canonicals_in_field(value, url)
+        for link in link_field.links(value):
+            if _IS_CANONICAL(link.rel) and link.is_about(url):
+                hrefs.append(link.target)
     return single_canonical(hrefs, url)
 
 
@@ -285,33 +271,3 @@ def _value(find: tokenizer.AttributeMatcher, text: str, at: int) -> str:
 def _lower(text: str) -> bytes:
     """Return a text as bytes, with ASCII letters in lower case, as the standard compares names."""
     return text.encode("utf-8", "surrogatepass").lower()
-
-
-def _canonicals_in_field(field: str, url: str) -> list[str]:
-    """Return the canonical URLs of a page in one Link field, as written."""
-    hrefs = []
-    for link in _LINKS(field):
-        if (target := _TARGET(link[0])) is not None:
-            parameters = _parameters(link[0][target.end() :])
-            if _IS_CANONICAL(parameters.get("rel", "")) and _is_about(parameters, url):
-                hrefs.append(target[1])
-    return hrefs
-
-
-def _parameters(source: str) -> dict[str, str]:
-    """Return the parameters of a link; the first of each name counts (RFC 8288, 3.3)."""
-    found: dict[str, str] = {}
-    for match in _PARAMETERS(source):
-        quoted, token = match.group("quoted", "token")
-        found.setdefault(match["name"].lower(), _UNQUOTE(r"\1", quoted or "") or token or "")
-    return found
-
-
-def _is_about(parameters: dict[str, str], url: str) -> bool:
-    """Whether the context of a link is the page itself (RFC 8288, 3.2)."""
-    if not (anchor := parameters.get("anchor")):
-        return True
-    try:
-        return urls.normalise(anchor, url) == url
-    except ValueError:
-        return False

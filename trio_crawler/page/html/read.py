@@ -80,7 +80,7 @@ def parse_html(
     found = None if xml else _read_fast(text, anchors=anchors)
     if found is None:
         found = _read_untidy(text, max_links, xml=xml, anchors=anchors)
-    base = url if found.base is None else _resolve_base(found.base, url, encoding)
+    base = url if found.base is None else resolve_base(found.base, url, encoding)
     hrefs, nofollow_hrefs = urls.without_fragments(found.hrefs, base), found.nofollow_hrefs
     if nofollow_hrefs:
         nofollow_hrefs = urls.without_fragments(nofollow_hrefs, base)
@@ -175,7 +175,7 @@ def _title_of(source: str) -> str:
     return _collapse(source)
 
 
-def _resolve_base(href: str, url: str, encoding: str) -> str:
+def resolve_base(href: str, url: str, encoding: str) -> str:
     """Return the base URL for a href; the document's URL if the href cannot be a base."""
     try:
         base = urls.normalise_in(encoding, href, url)

@@ -21,17 +21,17 @@ from trio_crawler.page import entities
 # character class.
 SPACE = "\\t\\n\\f\\r "
 NAME_END = rf"(?=[{SPACE}/>])"
-_NAME = rf"[^{SPACE}/>]*+"
+NAME = rf"[^{SPACE}/>]*+"
 # One attribute exactly as in the standard: "=" may begin a name, and a value without its end does
 # not count.
-_ATTRIBUTE = rf"""
+ATTRIBUTE = rf"""
     [^{SPACE}/>] [^{SPACE}/>=]*+
     (?: [{SPACE}]*+ = [{SPACE}]*+
         (?: "[^"]*+" | '[^']*+' | [^{SPACE}>"'][^{SPACE}>]*+ | (?=>) )
     |   (?! [{SPACE}]*+ = )
     )
 """
-_ATTRIBUTES = rf"(?: [{SPACE}/]*+ {_ATTRIBUTE} )*+"
+_ATTRIBUTES = rf"(?: [{SPACE}/]*+ {ATTRIBUTE} )*+"
 TAG_END = rf"{_ATTRIBUTES} [{SPACE}/]*+ >"
 TAG_END_WITH_SLASH = rf"{_ATTRIBUTES} (?P<slash> [{SPACE}/]*+ ) >"
 
@@ -44,10 +44,10 @@ def either_case(words: str) -> str:
 # The rest of a tag, after the first letter of its name. Nearly every tag has no "=", or only
 # attributes of the form name="value". The first two alternatives match these tags up to the same
 # end as the exact expression, and faster.
-_ANY_TAG = rf"""
+ANY_TAG = rf"""
     (?: [^=>]*+ >
-    |   {_NAME} (?: [^=>"']*+ (?<![{SPACE}/"]) = "[^"]*+" )*+ [^=>"']*+ >
-    |   {_NAME} {TAG_END}
+    |   {NAME} (?: [^=>"']*+ (?<![{SPACE}/"]) = "[^"]*+" )*+ [^=>"']*+ >
+    |   {NAME} {TAG_END}
     )
 """
 # The usual link. No attribute beside its href can be rel=nofollow, which contains a "w" or a
@@ -57,8 +57,8 @@ _USUAL_LINK = rf"""
     [aA] {_BESIDE} [{SPACE}]++ href="(?P<href> [^"]*+ )" {_BESIDE}
     (?: [^=>"'wW&]*+ (?<![{SPACE}/"]) = "[^"wW&]*+" )*+ [^=>"'wW&]*+ >
 """
-_RAW = "script style textarea title xmp iframe noembed noframes"
-_RELEVANT = either_case(f"a area base template svg math plaintext {_RAW}")
+RAW = "script style textarea title xmp iframe noembed noframes"
+_RELEVANT = either_case(f"a area base template svg math plaintext {RAW}")
 # The first letter of an irrelevant name. For nearly every name the first two letters decide, and
 # the list of the relevant names is not tried.
 _IRRELEVANT = rf"""
@@ -69,8 +69,8 @@ _IRRELEVANT = rf"""
     |   (?! (?:{_RELEVANT}) [{SPACE}/>] ) [a-zA-Z]
     )
 """
-_STRAY = r"<*(?=<) | (?![a-zA-Z/!?])"  # a row of "<", or one that begins nothing
-_MARKUP = r"(?P<markup> [!?] | /(?![a-zA-Z]) )"
+STRAY = r"<*(?=<) | (?![a-zA-Z/!?])"  # a row of "<", or one that begins nothing
+MARKUP = r"(?P<markup> [!?] | /(?![a-zA-Z]) )"
 
 # From a position on, skip text and irrelevant tags, and stop at the next relevant tag. The
 # alternatives after each "<", in this order:
@@ -89,28 +89,28 @@ _NEXT_RELEVANT = re.compile(
     [^<]*+
     (?: <
         (?: / [^>=]*+ >
-        |   {_IRRELEVANT} {_ANY_TAG}
-        |   / [a-zA-Z] {_ANY_TAG}
-        |   {_STRAY}
+        |   {_IRRELEVANT} {ANY_TAG}
+        |   / [a-zA-Z] {ANY_TAG}
+        |   {STRAY}
         )
         [^<]*+
     )*+
     <
     (?: {_USUAL_LINK}
-    |   (?P<name> [a-zA-Z] {_NAME} ) {TAG_END_WITH_SLASH}
-    |   {_MARKUP}
+    |   (?P<name> [a-zA-Z] {NAME} ) {TAG_END_WITH_SLASH}
+    |   {MARKUP}
     )
     """,
     re.ASCII | re.VERBOSE,
 ).match
 # The same inside template, SVG or MathML, where each tag is relevant: no tag is skipped, the name
 # of an end tag begins with "/", and there is no alternative for a usual link.
-_NEXT_TAG = re.compile(
+NEXT_TAG = re.compile(
     rf"""
-    [^<]*+ (?: < (?: {_STRAY} ) [^<]*+ )*+
+    [^<]*+ (?: < (?: {STRAY} ) [^<]*+ )*+
     <
-    (?: (?P<name> /?+ [a-zA-Z] {_NAME} ) {TAG_END_WITH_SLASH}
-    |   {_MARKUP}
+    (?: (?P<name> /?+ [a-zA-Z] {NAME} ) {TAG_END_WITH_SLASH}
+    |   {MARKUP}
     )
     """,
     re.ASCII | re.VERBOSE,
@@ -121,7 +121,7 @@ COMMENT = r"""
     !-- (?: -?+ (?=>) | [^-]*+ (?: - (?!-!?>) [^-]*+ )*+ --!?+ (?=>) )
 """
 _COMMENT_END = re.compile("--!?>")
-_RAW_END = {name: re.compile(f"</(?:{either_case(name)}){NAME_END}") for name in _RAW.split()}
+RAW_END = {name: re.compile(f"</(?:{either_case(name)}){NAME_END}") for name in RAW.split()}
 _NOSCRIPT_END = re.compile(f"</(?:{either_case('noscript')}){NAME_END}")
 # The marks in a script that change where it ends:
 #
@@ -150,7 +150,7 @@ def attribute_matcher(name: str) -> AttributeMatcher:
     # All attributes before it, the name, and the value. No group matches a missing or empty value.
     return re.compile(
         rf"""
-        (?: [{SPACE}/]*+ (?! {wanted} [{SPACE}/>=] ) {_ATTRIBUTE} )*+
+        (?: [{SPACE}/]*+ (?! {wanted} [{SPACE}/>=] ) {ATTRIBUTE} )*+
         [{SPACE}/]*+ {wanted} (?=[{SPACE}/>=])
         (?: [{SPACE}]*+ = [{SPACE}]*+
             (?: "(?P<double> [^"]*+ )"
@@ -175,7 +175,7 @@ _MAY_BE_NOFOLLOW = re.compile("[wW&]").search
 _NOFOLLOW_TOKEN = re.compile(
     rf"(?<![^{SPACE}])nofollow(?![^{SPACE}])", re.IGNORECASE | re.ASCII
 ).search
-_CONTEXTS = frozenset({"template", "svg", "math"})
+CONTEXTS = frozenset({"template", "svg", "math"})
 _WITH_HREF = frozenset({"a", "area", "base"})
 # The elements of SVG and MathML that contain HTML (13.2.6, integration points).
 _INTEGRATION_POINTS = {
@@ -183,11 +183,11 @@ _INTEGRATION_POINTS = {
     "math": frozenset({"mi", "mo", "mn", "ms", "mtext", "annotation-xml"}),
 }
 # A start tag with one of these names ends SVG and MathML, as do </p> and </br> (13.2.6.5).
-_IS_BREAKOUT = re.compile(
+IS_BREAKOUT = re.compile(
     "b|big|blockquote|body|br|center|code|dd|div|dl|dt|em|embed|font|h[1-6]|head|hr|i|img|li"
     "|listing|menu|meta|nobr|ol|p|pre|ruby|s|small|span|strong|strike|sub|sup|table|tt|ul?|var"
 ).fullmatch
-_MAX_TAGS = 500_000
+MAX_TAGS = 500_000
 _MAX_DEPTH = 32  # open elements; elements that are nested deeper are ignored
 
 
@@ -212,17 +212,17 @@ def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str, bool, int]
     With `xml`, a tag that ends in "/>" has no content, as in XHTML. After 500,000 relevant tags
     the last name is "" and the rest is not read, so that no page takes two seconds.
     """
-    elements = _OpenElements()
+    elements = OpenElements()
     at = 0
-    for _ in range(_MAX_TAGS):
-        match = (_NEXT_TAG if elements.names else _NEXT_RELEVANT)(text, at)
+    for _ in range(MAX_TAGS):
+        match = (NEXT_TAG if elements.names else _NEXT_RELEVANT)(text, at)
         if match is None:
             return
         at = match.end()
         if match.lastgroup == "href":
             yield "a", match["href"], False, at
         elif match.lastgroup == "markup":
-            at = _markup_end(text, at, cdata=xml or elements.foreign)
+            at = markup_end(text, at, cdata=xml or elements.foreign)
         else:
             name = match["name"].lower()
             empty = match["slash"].endswith("/")
@@ -234,7 +234,7 @@ def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str, bool, int]
                 if href is not None and not elements.in_template:
                     place = at if name == "a" else start
                     yield name, attribute_value(href), is_nofollow(text, start, end), place
-            elif name in _RAW_END and not (foreign or (xml and empty)):
+            elif name in RAW_END and not (foreign or (xml and empty)):
                 start, at = at, raw_text_end(name, text, at)
                 if name == "title" and not elements.in_template:
                     yield name, text[start:at], False, at
@@ -245,26 +245,26 @@ def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str, bool, int]
 
 def template_end(text: str, at: int) -> int:
     """Return where a template ends, or else the end of the text; `at` is after its start tag."""
-    elements = _OpenElements()
+    elements = OpenElements()
     elements.process("template", empty=False, xml=False)
     while elements.names:
-        match = _NEXT_TAG(text, at)
+        match = NEXT_TAG(text, at)
         if match is None:
             return len(text)
         at = match.end()
         if match.lastgroup == "markup":
-            at = _markup_end(text, at, cdata=elements.foreign)
+            at = markup_end(text, at, cdata=elements.foreign)
             continue
         name, foreign = match["name"].lower(), elements.foreign
         elements.process(name, empty=match["slash"].endswith("/"), xml=False)
-        if name in _RAW_END and not foreign:
+        if name in RAW_END and not foreign:
             at = raw_text_end(name, text, at)
         elif name == "plaintext" and not foreign:
             return len(text)
     return at
 
 
-class _OpenElements:
+class OpenElements:
     """The stack of open elements in which a tag may have another meaning than in HTML.
 
     `foreign` is whether the current element is SVG or MathML, `in_template` whether any element is
@@ -284,11 +284,11 @@ class _OpenElements:
             self._pop(name[1:])
         elif self.foreign:
             self._process_foreign(name, empty=empty)
-        elif name in _CONTEXTS and not (empty and (xml or name != "template")):
+        elif name in CONTEXTS and not (empty and (xml or name != "template")):
             self._push(name)
 
     def _process_foreign(self, name: str, *, empty: bool) -> None:
-        if _IS_BREAKOUT(name):
+        if IS_BREAKOUT(name):
             self._break_out()
         elif not empty and (
             name in _INTEGRATION_POINTS or name in _INTEGRATION_POINTS[self.names[-1]]
@@ -322,7 +322,7 @@ class _OpenElements:
         self.in_template = "template" in self.names
 
 
-def _markup_end(text: str, at: int, *, cdata: bool) -> int:
+def markup_end(text: str, at: int, *, cdata: bool) -> int:
     """Return where a comment, a doctype or similar ends, or else the end of the text.
 
     `at` is the position after the character that follows "<".
@@ -339,7 +339,7 @@ def _markup_end(text: str, at: int, *, cdata: bool) -> int:
 
 def raw_text_end(name: str, text: str, at: int) -> int:
     """Return where the end tag of a raw text element or `noscript` begins, or the text's end."""
-    match = (_NOSCRIPT_END if name == "noscript" else _RAW_END[name]).search(text, at)
+    match = (_NOSCRIPT_END if name == "noscript" else RAW_END[name]).search(text, at)
     if match is None:
         return len(text)
     if name == "script" and text.find("<!--", at, match.start()) >= 0:

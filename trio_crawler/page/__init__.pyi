@@ -1,0 +1,3 @@
+from .links import Link as Link
+from .links import LinkKind as LinkKind
+from .links import links_of as links_of

@@ -1,0 +1,100 @@
+"""Find the places of a page that a fragment may name, and whether a fragment names one.
+
+The rules are those of the HTML Standard (7.4.6.4, "find a potential indicated element").
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from trio_crawler.page import entities
+from trio_crawler.page.html.start_tags import VALUE, attributes, next_tag, start_tags
+from trio_crawler.page.html.tokenizer import RAW, SPACE, either_case
+
+MAX_TARGETS = 1_000_000
+"""The most places of one page that are read."""
+
+_RELEVANT = either_case(f"a template svg math plaintext {RAW}")
+# The first letter of the name of an element that matters only with an id.
+_IRRELEVANT = rf"""
+    (?: [^\W\d_aimnpstxAIMNPSTX]
+    |   [aA] (?![{SPACE}/>])
+    |   [inpstxINPSTX] (?![cefilmotvCEFILMOTV])
+    |   [mM] (?![aA])
+    |   (?! (?:{_RELEVANT}) [{SPACE}/>] ) [a-zA-Z]
+    )
+"""
+# The usual tag with an id: one that may be any element but those in `_RELEVANT`.
+_BESIDE = rf"""(?: [{SPACE}]++ (?! (?:id|name) = ) [a-z-]++ = "[^"]*+" )*+"""
+_USUAL = rf"""
+    (?P<open>) (?! (?:{_RELEVANT}) [{SPACE}/>] ) [a-z][a-z0-9]*+
+    {_BESIDE} [{SPACE}]++ id="(?P<{VALUE}> [^"]*+ )" {_BESIDE} [{SPACE}]*+ >
+"""
+_A_WITHOUT = rf"a {_BESIDE} [{SPACE}]*+ >"
+_NEXT = next_tag(rf"(?: (?={_A_WITHOUT}) a | {_IRRELEVANT} )", either_case("id"), _USUAL)
+_DIRECTIVE = ":~:"
+_CODE_HOST = "user-content-"
+
+
+class Targets(NamedTuple):
+    """The keys of the places in a page, and whether the whole page was read.
+
+    If it was not, a fragment that is not found may still name a place.
+    """
+
+    keys: frozenset[int]
+    whole: bool
+
+
+def read_targets(text: str, *, xml: bool = False) -> Targets:
+    """Return the places in a page of HTML or XHTML: the ids of elements, and the names of `a`.
+
+    Those in a `template` do not count. At most 1,000,000 tags are read that may have one.
+    """
+    found: set[str] = set()
+    for tag in start_tags(text, _NEXT, xml=xml, most=MAX_TARGETS):
+        name, _, begin, end, _, _, foreign = tag
+        if not name:
+            found.add(text[begin:end])
+        elif name == "/":
+            return Targets(_keys(found), whole=False)
+        else:
+            values = attributes(text[begin:end])
+            found.add(values.get("id", ""))
+            if name == "a" and not foreign:
+                found.add(values.get("name", ""))
+    found.discard("")
+    return Targets(_keys(found), whole=True)
+
+
+def fragment_keys(fragment: str) -> tuple[int, ...]:
+    """Return the keys of the places that a fragment may name, without duplicates.
+
+    The fragment names a place of a page if one of its keys is in the `Targets` of the page. It is
+    without "#", as the URL parser writes it. There are no keys if it needs no place: if it is
+    empty, "top" in any case, or only a text directive (`:~:text=`, which is cut off); or if it
+    begins with "!" or "/", since such a fragment is a route for a script.
+
+    A code host adds "user-content-" to the ids in a text of its users, and a script of the host
+    leads to them without it.
+    """
+    fragment = fragment.partition(_DIRECTIVE)[0]
+    if not fragment or fragment[0] in "!/":
+        return ()
+    decoded = unquote_to_bytes(fragment).decode("utf-8", "replace")
+    if decoded.lower() == "top" and decoded.isascii():
+        return ()
+    names = dict.fromkeys((fragment, decoded))
+    return tuple(map(key_of, (*names, *(_CODE_HOST + name for name in names))))
+
+
+def key_of(name: str) -> int:
+    """Return the 64-bit key of an id, the same in each run."""
+    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def _keys(sources: set[str]) -> frozenset[int]:
+    return frozenset(key_of(entities.in_attribute(source)) for source in sources)

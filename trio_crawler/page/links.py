@@ -1,0 +1,134 @@
+"""Read the links of a body of any type that may have some: a page, a style sheet, a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import httpx
+
+from trio_crawler.arguments import check_kind
+from trio_crawler.link import Link, LinkKind
+from trio_crawler.model import Page
+from trio_crawler.page import charset, css, link_field, link_targets, manifest, media, refresh
+from trio_crawler.page.html.doctype import blank_doctype
+from trio_crawler.page.html.links import read_links
+from trio_crawler.page.html.pointers import MAX_TEXT, MAX_WRITTEN, kind_of_rel
+
+__all__ = ["Link", "LinkKind", "links_of", "read_body_links", "read_style_links"]
+
+MAX_LINKS = 100_000
+"""The most links of one body that are read."""
+
+STYLE_SHEET, MANIFEST = "text/css", "application/manifest+json"
+READ = media.MARKUP | {STYLE_SHEET, MANIFEST}
+"""The media types of bodies that are read for links."""
+
+
+class BodyLinks(NamedTuple):
+    """The links of one response, those of its headers first, and how many were not read."""
+
+    links: tuple[Link, ...]
+    beyond: int = 0
+
+
+def links_of(page: Page) -> tuple[Link, ...]:
+    """Return everything that a page points to, in document order, those of its headers first.
+
+    The body is read as HTML, XHTML, a style sheet or a web application manifest, by the media type
+    of its Content-Type header, which is sniffed if it is missing. A body of another type has no
+    links. A link that occurs several times is returned several times, each with its place. At most
+    100,000 links are read. Raises TypeError unless `page` is a Page.
+    """
+    check_kind("page", page, Page, "a Page")
+    return read_body_links(page.body, page.headers, page.url).links
+
+
+def read_body_links(
+    body: bytes,
+    headers: httpx.Headers,
+    url: str,
+    *,
+    encoding: str = "",
+    max_links: int = MAX_LINKS,
+) -> BodyLinks:
+    """Return the links of a response from `url`, which is normalised.
+
+    `encoding` is that of the document that links to a style sheet, which counts if the sheet
+    declares none.
+    """
+    rows = list(_in_headers(headers, url))
+    found, beyond = link_targets.links("", rows[:max_links], url)
+    found = [link._replace(line=0, column=0) for link in found]
+    beyond += max(0, len(rows) - max_links)
+    content_type = headers.get("content-type", "")
+    kind = media.declared_type(content_type) or media.sniffed_type(body)
+    room = max_links - len(found)
+    if kind in media.MARKUP:
+        more, left_out = _in_markup(body, kind, content_type, url, room)
+    elif kind == STYLE_SHEET:
+        text, _ = charset.decode(body, charset.detect_style(body, content_type, encoding))
+        more, left_out = read_style_links(text, url, max_links=room)
+    elif kind == MANIFEST:
+        more, left_out = _in_manifest(body, url, room)
+    else:
+        more, left_out = [], 0
+    return BodyLinks((*found, *more), beyond + left_out)
+
+
+def read_style_links(text: str, url: str, *, max_links: int = MAX_LINKS) -> tuple[list[Link], int]:
+    """Return the links of a style sheet from `url`, and how many were not read."""
+    rows: list[link_targets.Row] = []
+    beyond = 0
+    for found in css.style_urls(text):
+        if len(rows) < max_links:
+            kind = LinkKind.STYLE if found.imported else LinkKind.CSS
+            rows.append((found.at, kind, found.url, found.written[:MAX_WRITTEN], "", False))
+        else:
+            beyond += 1
+    links, left_out = link_targets.links(text, rows, url)
+    return links, beyond + left_out
+
+
+def _in_markup(
+    body: bytes, kind: str, content_type: str, url: str, room: int
+) -> tuple[list[Link], int]:
+    encoding = charset.detect(body, content_type, markup=True)
+    text, _ = charset.decode(body, encoding)
+    xml = kind != media.HTML
+    if xml:
+        text = blank_doctype(text)
+    if kind in media.XML and not media.has_html_root(text):
+        return [], 0
+    found = read_links(text, url, encoding=encoding, xml=xml, max_links=room)
+    return found.links, found.beyond
+
+
+def _in_manifest(body: bytes, url: str, room: int) -> tuple[list[Link], int]:
+    rows = [
+        (0, kind, value, value[:MAX_WRITTEN], "", False) for kind, value in manifest.members(body)
+    ]
+    links, left_out = link_targets.links("", rows[:room], url)
+    # A decoder of JSON knows no places.
+    links = [link._replace(line=0, column=0) for link in links]
+    return links, left_out + max(0, len(rows) - room)
+
+
+def _in_headers(headers: httpx.Headers, url: str) -> Iterator[link_targets.Row]:
+    """Yield the links in the Link (RFC 8288) and Refresh headers."""
+    if "link" in headers:
+        for found in _in_link_fields(headers.get_list("link"), url):
+            kind = kind_of_rel(found.rel)
+            if kind is not None and found.is_about(url):
+                text = found.title[:MAX_TEXT]
+                yield 0, kind, found.target, found.target[:MAX_WRITTEN], text, False
+    if "refresh" in headers and (target := refresh.target(headers["refresh"])):
+        yield 0, LinkKind.REFRESH, target, target[:MAX_WRITTEN], "", False
+
+
+def _in_link_fields(values: Iterable[str], url: str) -> Iterator[link_field.FieldLink]:
+    for value in values:
+        yield from link_field.links(value)
+
+
+links_of.__module__ = "trio_crawler.page"

@@ -1,0 +1,87 @@
+"""Check the syntax of links that are no requests: `mailto:` (RFC 6068) and `tel:` (RFC 3966)."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote_to_bytes
+
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x80-\U0010ffff-]++"
+# An addr-spec (RFC 6068, 2), percent-decoded: a dot-atom or a quoted string, and a domain.
+_ADDRESS = re.compile(
+    rf"""
+    (?: {_ATOM} (?: \. {_ATOM} )*+ | " (?: [^"\\\x00-\x1f\x7f]++ | \\ [\x20-\x7e] )*+ " )
+    @
+    (?: {_ATOM} (?: \. {_ATOM} )*+ | \[ [\x21-\x5a\x5e-\x7e]*+ \] )
+    """,
+    re.VERBOSE,
+).fullmatch
+_STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})").search
+# RFC 3986 allows "/" and "?" in every query, and every mail program reads them.
+_FIELD = re.compile(
+    r"(?P<name>[\w.~!$'()*+,;:@%/?-]++)=(?P<value>[\w.~!$'()*+,;:@%/?-]*+)"
+).fullmatch
+_ADDRESS_FIELDS = frozenset({"to", "cc", "bcc"})
+# The number and the parameters of a tel URL (RFC 3966, 3).
+_NUMBER = re.compile(
+    r"(?: \+ [().-]*+ [0-9] [0-9().-]*+ | (?= [().-]*+ [0-9A-Fa-f*\#] ) [0-9A-Fa-f*\#().-]++ )",
+    re.VERBOSE,
+).fullmatch
+_PARAMETER = re.compile(
+    r"[A-Za-z0-9-]++(?:=(?:[\w.!~*'()\[\]/:&+$-]|%[0-9A-Fa-f]{2})++)?+", re.ASCII
+).fullmatch
+_MAX_SHOWN = 80
+
+
+def fault_of(url: str) -> str | None:
+    """Return the fault of a normalised `mailto:` or `tel:` URL as a sentence, None without one.
+
+    URLs of other schemes have none. A `mailto:` may be without an address (RFC 6068, 2), and the
+    number of a `tel:` may be a local one without a phone-context, which RFC 3966 demands and no
+    telephone needs.
+    """
+    scheme, _, rest = url.partition(":")
+    if scheme == "mailto":
+        return _mailto_fault(rest)
+    return _tel_fault(rest) if scheme == "tel" else None
+
+
+def _mailto_fault(rest: str) -> str | None:
+    addresses, _, query = rest.partition("?")
+    if _STRAY_PERCENT(rest):
+        return 'a "%" is not followed by two hexadecimal digits (RFC 6068)'
+    if fault := _addresses_fault(addresses):
+        return fault
+    for field in query.split("&") if query else ():
+        found = _FIELD(field)
+        if found is None:
+            return f"{_shown(field)} is not a header field of the form name=value (RFC 6068)"
+        if _decoded(found["name"]).lower() in _ADDRESS_FIELDS and (
+            fault := _addresses_fault(found["value"])
+        ):
+            return fault
+    return None
+
+
+def _addresses_fault(addresses: str) -> str | None:
+    for address in addresses.split(",") if addresses else ():
+        if not _ADDRESS(_decoded(address)):
+            return f"{_shown(_decoded(address))} is not an address of e-mail (RFC 6068)"
+    return None
+
+
+def _tel_fault(rest: str) -> str | None:
+    number, *parameters = rest.split(";")
+    if not _NUMBER(number):
+        return f"{_shown(number)} is not a telephone number (RFC 3966)"
+    for parameter in parameters:
+        if not _PARAMETER(parameter):
+            return f"{_shown(parameter)} is not a parameter of a telephone number (RFC 3966)"
+    return None
+
+
+def _decoded(source: str) -> str:
+    return unquote_to_bytes(source).decode("utf-8", "replace")
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…")
