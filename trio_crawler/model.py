@@ -16,6 +16,7 @@ import msgspec
 import webencodings
 
 from trio_crawler.arguments import check_kind, check_whole
+from trio_crawler.link import Link
 from trio_crawler.reason import NOT_WHOLE, Reason
 
 __all__ = [
@@ -251,6 +252,9 @@ class Page:
     `size` is its Content-Length, 0 if that is unknown. `again` is that of its `Job`.
 
     `anchors` has the first anchor of each distinct link, by its URL, if the crawl keeps anchors.
+    If the crawl checks links, `found` has everything that the page points to, with kinds and
+    places. `targets` has the keys of the elements that a fragment may name, if it checks
+    fragments; None if they are unknown, because the page was not read whole.
     The body of a page that was read from a crawl directory is empty; `size` is its original size.
     """
 
@@ -278,6 +282,8 @@ class Page:
     body_size: int | None = None
     folded_into: str | None = None
     again: bool = False
+    found: tuple[Link, ...] = field(default=(), repr=False)
+    targets: frozenset[int] | None = field(default=None, repr=False)
 
     @property
     def size(self) -> int:
@@ -363,6 +369,7 @@ class Checked:
     is a sentence for people, and `phase` the phase in which the fetch failed. `tries` is 0 if it
     was never fetched. `target` is the target of a redirect, which is checked too unless `rejected`
     says why not. `again` is that of its `Job`: it was checked before, without its fragments.
+    `targets` is that of a `Page`, None if the body was not read.
     """
 
     __module__ = "trio_crawler"
@@ -379,6 +386,7 @@ class Checked:
     tries: int = 1
     seconds: float = 0.0
     again: bool = False
+    targets: frozenset[int] | None = field(default=None, repr=False)
 
 
 Outcome: TypeAlias = Page | Redirect | Failure | Skipped | Checked

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from trio_crawler.engine.handler import is_redirect, redirect_target, retry_delay
+from functools import partial
+
+import trio
+
+from trio_crawler.engine.handler import LARGE_PAGE, is_redirect, redirect_target, retry_delay
 from trio_crawler.engine.links import Links
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import (
@@ -16,6 +20,7 @@ from trio_crawler.model import (
     Reason,
     Response,
 )
+from trio_crawler.page.links import read_body_targets
 from trio_crawler.policy.plan import Plan
 
 # A server that has the page may answer HEAD with one of these.
@@ -49,14 +54,24 @@ class CheckHandler:
 
     async def settled(self, attempt: Attempt) -> Settlement:
         """Return the settlement of a check after its last attempt."""
-        return self._settlement(attempt)
+        answer = attempt.answer
+        if attempt.job.purpose is not Purpose.FRAGMENTS or isinstance(answer, Fault):
+            return self._settlement(attempt)
+        if not 200 <= answer.status < 300 or answer.flaw is not None:
+            return self._settlement(attempt)
+        reading = partial(read_body_targets, answer.body, answer.headers)
+        if len(answer.body) < LARGE_PAGE:
+            targets = reading()
+        else:
+            targets = await trio.to_thread.run_sync(reading)
+        return self._settlement(attempt, targets)
 
-    def _settlement(self, attempt: Attempt) -> Settlement:
+    def _settlement(self, attempt: Attempt, targets: frozenset[int] | None = None) -> Settlement:
         job, answer = attempt.job, attempt.answer
         if isinstance(answer, Fault):
             return _ended(attempt, None, answer)
         if answer.status not in REDIRECTS or not is_redirect(answer):
-            return _ended(attempt, answer.status)
+            return _ended(attempt, answer.status, targets=targets)
         target = redirect_target(job, answer)
         if isinstance(target, Fault):
             return _ended(attempt, answer.status, target)
@@ -79,6 +94,7 @@ def _ended(
     *,
     target: str | None = None,
     rejected: Reason | None = None,
+    targets: frozenset[int] | None = None,
 ) -> Settlement:
     job = attempt.job
     outcome = Checked(
@@ -94,5 +110,6 @@ def _ended(
         tries=job.tries,
         seconds=attempt.seconds,
         again=job.again,
+        targets=targets,
     )
     return Settlement(job, outcome, successors or [])

@@ -16,6 +16,9 @@ from trio_crawler.page.urls import normalise, without_userinfo
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import LEAST_BAD, delay_after, is_transient
 
+LARGE_PAGE = 200_000
+"""A page of at least this many bytes is read in a thread, so that other workers can run."""
+
 
 class Handler(Protocol):
     """Turn the attempts at the jobs of one purpose into settlements."""

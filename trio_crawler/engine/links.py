@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace as replace_fields
 from itertools import starmap
 from typing import NamedTuple
 
@@ -14,7 +15,9 @@ from msgspec.structs import replace
 from trio_crawler.engine.canonical import CanonicalFolding
 from trio_crawler.engine.rules import Rules
 from trio_crawler.frontier.protocol import Frontier
+from trio_crawler.link import ASSET_KINDS, PAGE_KINDS, LinkKind
 from trio_crawler.model import Anchor, Job, Purpose, Reason, RejectedLink, Response
+from trio_crawler.page.fragments import fragment_keys
 from trio_crawler.page.html.head import canonical_in_headers
 from trio_crawler.page.read import Facts
 from trio_crawler.page.urls import without_userinfo
@@ -72,7 +75,9 @@ class Links:
         self._nofollow = plan.politeness.nofollow
         self._folds = folding.folds
         self._use_traps = plan.traps != Traps.off()
-        self._checks = plan.checks.external
+        self._checks, self._fragments = plan.checks.external, plan.checks.fragments
+        # Links of the kind `A` are read in any case.
+        self._kinds = PAGE_KINDS - {LinkKind.A} | (ASSET_KINDS if plan.checks.assets else set())
 
     def about(self, job: Job, response: Response, facts: Facts) -> About:
         """Return the facts about a page that decide on its links."""
@@ -129,6 +134,8 @@ class Links:
 
     async def judge(self, job: Job, response: Response, facts: Facts, about: About) -> Judged:
         """Return the links of a page, admitted and rejected."""
+        if facts.found:
+            facts = self._with_found(facts)
         known = self._frontier.known(facts.links)
         links, anchors, rejected = facts.links, facts.anchors, dict[str, Reason]()
         successors = about.successors
@@ -151,6 +158,12 @@ class Links:
         with_reasons = _rejected(facts.malformed, rejected) if rejected or facts.malformed else ()
         return Judged(links, with_reasons, successors, anchors)
 
+    def _with_found(self, facts: Facts) -> Facts:
+        """Return the facts with the links of all kinds that are asked for."""
+        kinds = self._kinds
+        found = [each.url for each in facts.found if each.kind in kinds and not each.malformed]
+        return replace_fields(facts, links=tuple(dict.fromkeys((*facts.links, *found))))
+
     async def _judge(
         self,
         job: Job,
@@ -166,6 +179,9 @@ class Links:
         A link that is followed without its session id is added to `renamed`.
         """
         nofollow = facts.nofollow if self._nofollow else frozenset[str]()
+        named = frozenset[str]()
+        if self._fragments:
+            named = frozenset(each.url for each in facts.found if fragment_keys(each.fragment))
         count = 0
         for url in facts.links:
             if url in known:
@@ -193,7 +209,8 @@ class Links:
             else:
                 rejected[url] = rejection
                 if self._checks and rejection in CHECKED:
-                    successors.append(replace(successor, purpose=Purpose.CHECK))
+                    purpose = Purpose.FRAGMENTS if url in named else Purpose.CHECK
+                    successors.append(replace(successor, purpose=purpose))
 
 
 def _original(traps: HostTraps, job: Job, response: Response, facts: Facts) -> str | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import attrgetter
 
 import trio
 
 from trio_crawler.engine.bounces import Bounces
 from trio_crawler.engine.canonical import CanonicalFolding
-from trio_crawler.engine.handler import is_redirect, redirect_target, retry_delay
+from trio_crawler.engine.handler import LARGE_PAGE, is_redirect, redirect_target, retry_delay
 from trio_crawler.engine.links import About, Judged, Links
 from trio_crawler.engine.outbox import Outbox
 from trio_crawler.engine.repeats import MOST_BYTES, Repeats
@@ -29,12 +30,10 @@ from trio_crawler.model import (
     Response,
     Skipped,
 )
+from trio_crawler.page.links import read_body_links, read_body_targets
 from trio_crawler.page.read import Facts, read
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import LEAST_BAD
-
-LARGE_PAGE = 200_000
-"""A page of at least this many bytes is read in a thread, so that other workers can run."""
 
 # Bytes of memory that a link takes besides its characters.
 _LINK = 150
@@ -141,6 +140,17 @@ class PageHandler:
         return self._page(attempt, response, facts, about, judged)
 
     def _facts(self, job: Job, response: Response) -> Facts:
+        facts = self._plain_facts(job, response)
+        checks = self._plan.checks
+        if not checks.any or not 200 <= response.status < 300 or not response.body:
+            return facts
+        body, headers = response.body, response.headers
+        links = read_body_links(body, headers, job.url, max_links=self._plan.limits.max_links)
+        whole = checks.fragments and response.flaw is None
+        targets = read_body_targets(body, headers) if whole else None
+        return replace(facts, found=links.links, targets=targets)
+
+    def _plain_facts(self, job: Job, response: Response) -> Facts:
         return read(
             response.body,
             response.headers.get("content-type", ""),
@@ -168,6 +178,7 @@ class PageHandler:
             links, rejected = outcome.links, outcome.rejected
             size = len(outcome.body) + _LINK * (len(links) + len(rejected))
             size += sum(map(len, links)) + sum(map(len, map(_URL, rejected)))
+            size += _LINK * len(outcome.found)
         return Settlement(job, outcome, successors or [], size=size)
 
     def _failure(self, attempt: Attempt, fault: Fault, target: str | None = None) -> Settlement:
@@ -230,6 +241,8 @@ class PageHandler:
             anchors=judged.anchors,
             folded_into=about.folded_into,
             again=job.again,
+            found=facts.found,
+            targets=facts.targets,
         )
         return self._settled(job, page, judged.successors)
 

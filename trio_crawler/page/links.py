@@ -10,12 +10,28 @@ import httpx
 from trio_crawler.arguments import check_kind
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Page
-from trio_crawler.page import charset, css, link_field, link_targets, manifest, media, refresh
+from trio_crawler.page import (
+    charset,
+    css,
+    fragments,
+    link_field,
+    link_targets,
+    manifest,
+    media,
+    refresh,
+)
 from trio_crawler.page.html.doctype import blank_doctype
 from trio_crawler.page.html.links import read_links
 from trio_crawler.page.html.pointers import MAX_TEXT, MAX_WRITTEN, kind_of_rel
 
-__all__ = ["Link", "LinkKind", "links_of", "read_body_links", "read_style_links"]
+__all__ = [
+    "Link",
+    "LinkKind",
+    "links_of",
+    "read_body_links",
+    "read_body_targets",
+    "read_style_links",
+]
 
 MAX_LINKS = 100_000
 """The most links of one body that are read."""
@@ -74,6 +90,21 @@ def read_body_links(
     else:
         more, left_out = [], 0
     return BodyLinks((*found, *more), beyond + left_out)
+
+
+def read_body_targets(body: bytes, headers: httpx.Headers) -> frozenset[int] | None:
+    """Return the keys of the places in a body that a fragment may name; None if it is no HTML.
+
+    It is None, too, if not all of the body was read.
+    """
+    content_type = headers.get("content-type", "")
+    kind = media.declared_type(content_type) or media.sniffed_type(body)
+    if kind not in media.MARKUP:
+        return None
+    text, _ = charset.decode(body, charset.detect(body, content_type, markup=True))
+    xml = kind != media.HTML
+    found = fragments.read_targets(blank_doctype(text) if xml else text, xml=xml)
+    return found.keys if found.whole else None
 
 
 def read_style_links(text: str, url: str, *, max_links: int = MAX_LINKS) -> tuple[list[Link], int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from trio_crawler.link import Link
 from trio_crawler.model import Anchor, Reason
 from trio_crawler.page import charset, media, urls
 from trio_crawler.page.html.anchors import by_url
@@ -36,6 +37,8 @@ class Facts:
     - `meta_robots`: the distinct contents of the head's meta elements for robots, as written.
     - `anchors`: if requested, one anchor for each URL of `links` and each href of `malformed`: the
       first with a text, else the first; links without rel=nofollow are preferred.
+    - `found`: everything that the page points to, and `targets`: the keys of the places that a
+      fragment may name, if those were read; `targets` is None if they are unknown.
     - `digest`: the SHA-1 of the body, if the body itself is unavailable (after a 304).
     """
 
@@ -51,6 +54,8 @@ class Facts:
     meta_robots: tuple[str, ...] = ()
     anchors: Mapping[str, Anchor] = field(default_factory=dict, repr=False)
     digest: bytes | None = None
+    found: tuple[Link, ...] = field(default=(), repr=False)
+    targets: frozenset[int] | None = field(default=None, repr=False)
 
 
 def read(

@@ -18,6 +18,11 @@ class Checks:
     with an error; its redirects are followed, its links are not. An `EXCLUDED` URL is not asked
     for: a scope that answers False means that.
 
+    With `assets` the images, style sheets, scripts and other parts of a page are asked for like
+    pages, and style sheets and manifests are read for more of them. With `fragments` the places
+    that `#fragments` name are looked up in their pages; an external page is then fetched whole,
+    once. With any of these, frames, refreshes and what `link` names are followed like links.
+
     A host that the crawl does not enter gets one request at a time, and the next one `delay`
     seconds later at the earliest. With `robots` its robots.txt is obeyed. By default it is not
     asked for: a check is what a reader does who clicks on the link, once and without going on, and
@@ -29,15 +34,22 @@ class Checks:
     __module__ = "trio_crawler"
 
     external: bool = True
+    assets: bool = True
+    fragments: bool = True
     robots: bool = False
     delay: float = 0.5
 
     def __post_init__(self) -> None:
-        for name in ("external", "robots"):
+        for name in ("external", "assets", "fragments", "robots"):
             check_flag(name, getattr(self, name))
         check_number("delay", self.delay, finite=True)
 
     @classmethod
     def off(cls) -> "Checks":
         """Return checks of nothing."""
-        return cls(external=False)
+        return cls(external=False, assets=False, fragments=False)
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is checked."""
+        return self.external or self.assets or self.fragments
