@@ -1,0 +1,342 @@
+"""The link check: the links of the pages, joined with the ends of their URLs to findings."""
+
+from __future__ import annotations
+
+import marshal
+import zlib
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from tempfile import SpooledTemporaryFile
+from typing import Any, NamedTuple
+
+from trio_crawler.arguments import check_kind
+from trio_crawler.link import Link, LinkKind
+from trio_crawler.model import Checked, Failure, Outcome, Page, Reason, Redirect, Skipped
+from trio_crawler.page.fragments import fragment_keys
+from trio_crawler.page.scheme_syntax import fault_of
+from trio_crawler.page.url_set import UrlSet
+from trio_crawler.page.urls import is_web
+from trio_crawler.policy.verdict import Defect, Verdict, Verdicts
+from trio_crawler.report.finding import Finding, Hop
+from trio_crawler.report.url_table import UrlTable
+
+MEMORY = 32 * 1024 * 1024
+"""Bytes of links that are kept in memory; more are in a temporary file without a name."""
+
+_MOST_HOPS = 100
+_NO_REQUEST = "no_request"
+_FINE, _FINE_OUTSIDE = 1, 2
+
+
+class _End(NamedTuple):
+    """The outcome of a URL that is not simply fine."""
+
+    status: int | None
+    reason: Reason | None
+    detail: str
+    target: int | None
+    external: bool
+    asked: bool
+    referrer: str | None
+
+
+class _Spool:
+    """Records that are written once and read several times, beyond some bytes in a file."""
+
+    def __init__(self) -> None:
+        self._file = SpooledTemporaryFile(MEMORY)  # noqa: SIM115 - `close` closes it
+        self._sizes = array("I")
+
+    def append(self, record: Any) -> None:
+        """Add a record of what `marshal` can write: an href may have lone surrogates."""
+        packed = zlib.compress(marshal.dumps(record), 1)
+        self._file.write(packed)
+        self._sizes.append(len(packed))
+
+    def __iter__(self) -> Iterator[Any]:
+        self._file.seek(0)
+        for size in self._sizes:
+            yield marshal.loads(zlib.decompress(self._file.read(size)))  # noqa: S302 - our own
+        self._file.seek(0, 2)
+
+    def close(self) -> None:
+        """Free the memory or the file."""
+        self._file.close()
+
+
+class LinkCheck:
+    """Judge every link of a crawl when its outcomes are known, by a policy.
+
+    `add` records an outcome; they come in any order, but one with `again` comes after the one that
+    it takes the place of. `findings` joins them: a link is a finding if its end, by way of
+    redirects, is a note or a fault, and so is a fragment that names no place of its page. Then
+    `checked` counts the links that were judged, each once for a kind, by that kind, and
+    `not_checked` the others, by kind (or scheme) and reason.
+
+    A page of 100 links takes some 1.5 KB, beyond 32 MiB of them in a temporary file; a URL takes
+    some 20 bytes, and one that is not fine 200. The caller calls `close`.
+    """
+
+    __module__ = "trio_crawler.report"
+
+    def __init__(self, verdicts: Verdicts | None = None) -> None:
+        if verdicts is not None:
+            check_kind("verdicts", verdicts, Verdicts, "a Verdicts")
+        self._verdicts = Verdicts() if verdicts is None else verdicts
+        self._numbers = UrlTable()
+        self._pages, self._targets = _Spool(), _Spool()
+        # By the number of a URL: one of the values above if it is fine, else its end.
+        self._fine = bytearray()
+        self._ends: dict[int, _End] = {}
+        self._seeds: list[int] = []
+        self.checked: Counter[str] = Counter()
+        self.not_checked: Counter[tuple[str, str]] = Counter()
+
+    def __repr__(self) -> str:
+        fine = len(self._fine) - self._fine.count(0)
+        return f"<LinkCheck: {fine} URLs fine, {len(self._ends)} others>"
+
+    def close(self) -> None:
+        """Free the memory or the files of the links."""
+        self._pages.close()
+        self._targets.close()
+
+    def add(self, outcome: Outcome) -> None:
+        """Record an outcome."""
+        check_kind("outcome", outcome, Outcome, "an outcome")
+        number = self._numbers.number(outcome.url)
+        end = self._end(outcome)
+        if outcome.referrer is None and not isinstance(outcome, Checked) and not outcome.again:
+            self._seeds.append(number)
+        if len(self._fine) <= number:
+            self._fine.extend(bytes(number + 1 - len(self._fine)))
+        self._ends.pop(number, None)
+        self._fine[number] = 0
+        if end is not None:
+            self._ends[number] = end
+        else:
+            self._fine[number] = _FINE_OUTSIDE if isinstance(outcome, Checked) else _FINE
+        if isinstance(outcome, Page | Checked) and outcome.targets is not None:
+            self._targets.append((number, array("Q", outcome.targets).tobytes()))
+        if isinstance(outcome, Page):
+            self._add_page(number, outcome)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield the notes and faults, page by page, those of seeds first; count the others."""
+        self.checked.clear()
+        self.not_checked.clear()
+        missing = self._missing()
+        told = set[int]()
+        for number in self._seeds:
+            yield from self._found(None, Link(self._numbers.urls[number]), number, told)
+        counted = UrlSet()
+        for page, rows, rejected in self._pages:
+            url = self._numbers.urls[page]
+            for row in rows:
+                link = Link(*row)
+                yield from self._judged(url, link, rejected, missing, told, counted)
+        yield from self._unlinked(told)
+
+    def _end(self, outcome: Outcome) -> _End | None:
+        """Return the end of a URL; None if it is fine."""
+        referrer = outcome.referrer
+        match outcome:
+            case Page(status=status):
+                end = _End(status, None, "", None, False, True, referrer)
+            case Redirect(status=status):
+                target = None if outcome.rejected else self._number(outcome.target)
+                end = _End(status, None, "", target, False, True, referrer)
+            case Failure(reason=reason, detail=detail, tries=tries):
+                end = _End(None, reason, detail, None, False, tries > 0, referrer)
+            case Skipped(reason=reason):
+                end = _End(None, reason, "", None, False, False, referrer)
+            case Checked():
+                target = None
+                if outcome.target is not None and not outcome.rejected and not outcome.reason:
+                    target = self._number(outcome.target)
+                asked = outcome.tries > 0
+                about = (outcome.status, outcome.reason, outcome.detail)
+                end = _End(*about, target, True, asked, referrer)
+        fine = end.target is None and self._verdict(outcome.url, end) is Verdict.FINE
+        return None if fine and (end.asked or isinstance(outcome, Page)) else end
+
+    def _number(self, url: str) -> int:
+        return self._numbers.number(url.partition("#")[0])
+
+    def _verdict(self, url: str, end: _End) -> Verdict:
+        status = None if end.reason is not None else end.status
+        return self._verdicts.of(url, status=status, reason=end.reason, external=end.external)
+
+    def _add_page(self, number: int, page: Page) -> None:
+        found: Sequence[Link] = page.found
+        if not found:
+            # The crawl has read the links without their places.
+            found = [
+                Link(url, LinkKind.A, text=page.anchors[url].text if url in page.anchors else "")
+                for url in (*page.links, *(url for url, _ in page.rejected))
+            ]
+        rejected = {url: reason.value for url, reason in page.rejected}
+        if found:
+            self._pages.append((number, [_plain(link) for link in found], rejected))
+
+    def _missing(self) -> Mapping[int, set[str]]:
+        """Return by the number of a URL the fragments that name no place there."""
+        wanted: defaultdict[int, set[str]] = defaultdict(set)
+        for _, rows, _ in self._pages:
+            for url, _, fragment, *_ in rows:
+                if fragment and fragment_keys(fragment):
+                    end, _ = self._path(self._number(url))
+                    wanted[end].add(fragment)
+        missing: dict[int, set[str]] = {}
+        for number, packed in self._targets:
+            if number in wanted:
+                keys = frozenset(array("Q", packed))
+                # A page that was checked twice has its places last.
+                missing[number] = {
+                    fragment
+                    for fragment in wanted[number]
+                    if keys.isdisjoint(fragment_keys(fragment))
+                }
+        return missing
+
+    def _path(self, number: int) -> tuple[int, list[Hop]]:
+        """Return the number of the end of a URL, and the redirects that lead there."""
+        hops: list[Hop] = []
+        while len(hops) < _MOST_HOPS and (end := self._ends.get(number)) is not None:
+            if end.target is None:
+                break
+            hops.append(Hop(end.status or 0, self._numbers.urls[end.target]))
+            number = end.target
+        return number, hops
+
+    def _judged(
+        self,
+        page: str,
+        link: Link,
+        rejected: Mapping[str, str],
+        missing: Mapping[int, set[str]],
+        told: set[int],
+        counted: UrlSet,
+    ) -> Iterator[Finding]:
+        """Yield the findings of one link, and count it."""
+        key = f"{link.kind} {link.url}"
+        first = key not in counted
+        if first:
+            counted.add(key)
+        if link.malformed or rejected.get(link.url) == Reason.BAD_URL:
+            self.checked[link.kind] += first
+            yield _finding(page, link, Verdict.FAULT, Reason.BAD_URL)
+            return
+        if not is_web(link.url):
+            yield from self._by_scheme(page, link, first)
+            return
+        number = self._numbers.known(link.url)
+        if link.kind == LinkKind.FORM:
+            self.not_checked[link.kind, _NO_REQUEST] += first
+        elif number is None or not self._is_known(number):
+            reason = rejected.get(link.url, "")
+            self.not_checked[link.kind, reason] += first
+        else:
+            end = self._ends.get(number)
+            if end is not None and not end.asked and end.reason is not None:
+                verdict = self._verdict(link.url, end)
+                if verdict is not Verdict.FAULT:
+                    self.not_checked[link.kind, end.reason] += first
+                    return
+            self.checked[link.kind] += first
+            yield from self._found(page, link, number, told)
+            last, _ = self._path(number)
+            if link.fragment and link.fragment in missing.get(last, ()):
+                named, external = f"{link.url}#{link.fragment}", self._is_external(last)
+                code = Defect.MISSING_FRAGMENT
+                verdict = self._verdicts.of(named, reason=code, external=external)
+                if verdict is not Verdict.FINE:
+                    yield _finding(page, link, verdict, code, external=external)
+
+    def _is_known(self, number: int) -> bool:
+        return number in self._ends or (number < len(self._fine) and self._fine[number] > 0)
+
+    def _is_external(self, number: int) -> bool:
+        end = self._ends.get(number)
+        return self._fine[number] == _FINE_OUTSIDE if end is None else end.external
+
+    def _by_scheme(self, page: str, link: Link, first: bool) -> Iterator[Finding]:
+        scheme = link.url.partition(":")[0].lower()
+        fault = fault_of(link.url) if scheme == "mailto" else None
+        if fault is None:
+            self.not_checked[scheme, Reason.OTHER_SCHEME] += first
+            return
+        self.checked[link.kind] += first
+        verdict = self._verdicts.of(link.url, reason=Defect.BAD_MAILTO)
+        if verdict is not Verdict.FINE:
+            yield _finding(page, link, verdict, Defect.BAD_MAILTO, detail=fault)
+
+    def _found(
+        self, page: str | None, link: Link, number: int, told: set[int]
+    ) -> Iterator[Finding]:
+        """Yield the finding of a link to a URL that was asked for, if its end is one."""
+        last, hops = self._path(number)
+        end = self._ends.get(last)
+        told.update((number, last))
+        external = self._is_external(number)
+        if end is not None:
+            url = self._numbers.urls[last]
+            verdict = self._verdict(url, end)
+            if len(hops) >= _MOST_HOPS:
+                verdict, code = Verdict.FAULT, Reason.TOO_MANY_REDIRECTS.value
+            else:
+                code = str(end.status) if end.reason is None else end.reason.value
+            if verdict is not Verdict.FINE and self._verdicts.ignores(link.url):
+                return
+            if verdict is not Verdict.FINE:
+                about: dict[str, Any] = {"chain": tuple(hops[:20]), "detail": end.detail}
+                yield _finding(page, link, verdict, code, external=external, **about)
+                return
+        if hops:
+            yield from self._redirected(page, link, hops, external)
+
+    def _redirected(
+        self, page: str | None, link: Link, hops: Sequence[Hop], external: bool
+    ) -> Iterator[Finding]:
+        """Yield the finding of a link whose redirects lead to a good end, if they are one."""
+        url, worst, code = link.url, Verdict.FINE, ""
+        for hop in hops:
+            verdict = self._verdicts.of(url, status=hop.status, external=external)
+            if verdict > worst:
+                worst, code = verdict, str(hop.status)
+            url = hop.url
+        if worst is not Verdict.FINE:
+            yield _finding(page, link, worst, code, external=external, chain=tuple(hops[:20]))
+
+    def _unlinked(self, told: set[int]) -> Iterator[Finding]:
+        """Yield the findings of URLs that no page links to, such as those of a sitemap."""
+        for number, end in self._ends.items():
+            if number not in told and (end.asked or self._is_fault(number, end)):
+                link = Link(self._numbers.urls[number])
+                if end.referrer is not None:
+                    yield from self._found(end.referrer, link, number, told)
+
+    def _is_fault(self, number: int, end: _End) -> bool:
+        return self._verdict(self._numbers.urls[number], end) is Verdict.FAULT
+
+
+def _plain(link: Link) -> tuple[Any, ...]:
+    """Return a link as plain values, which `marshal` can write."""
+    return (link.url, str(link.kind), *link[2:])
+
+
+def _finding(page: str | None, link: Link, verdict: Verdict, code: str, **about: Any) -> Finding:
+    return Finding(
+        verdict=verdict,
+        url=link.url,
+        code=str(code),
+        page=page,
+        kind=str(link.kind),
+        fragment=link.fragment,
+        line=link.line,
+        column=link.column,
+        text=link.text,
+        as_written=link.as_written,
+        **about,
+    )
