@@ -12,6 +12,7 @@ import trio
 
 from trio_crawler import Crawler, StoreError, report
 from trio_crawler.cli.build import Plan, planned
+from trio_crawler.cli.checking import Check
 from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.ending import Ending
 from trio_crawler.cli.exit import (
@@ -127,6 +128,7 @@ class _Crawl:
         self._screen = screen
         self._files = files
         self._report = Report(why=options.why, full=options.level > NORMAL)
+        self._check = Check(options) if plan.checks else None
         self._ending = Ending(screen.say)
         self._crawler: Crawler | None = None
         self._wire: WireStatistics | None = None
@@ -196,6 +198,8 @@ class _Crawl:
         async with crawler.outcomes() as outcomes:
             async for outcome in outcomes:
                 self._report.add(outcome)
+                if self._check is not None:
+                    self._check.add(outcome)
                 if self._options.level > NORMAL:
                     self._screen.say(one_line(outcome))
                 if directory is not None:
@@ -251,8 +255,15 @@ class _Crawl:
             spent=options.max_pages is not None and _spent(crawler) >= options.max_pages,
         )
         text = self._report.text(facts)
-        whole = "\n\n".join(filter(None, (text, self._changes, unwritten)))
-        status = close(self._report, whole, self._files.all)
+        checked, problems = "", bool(self._report.problems)
+        errors: Mapping[str, OSError] = {}
+        if self._check is not None:
+            checked = self._check.finish(facts.ended)
+            problems, errors = self._check.failed, self._check.errors
+            if options.owner:
+                text = ""
+        whole = "\n\n".join(filter(None, (text, checked, self._changes, unwritten)))
+        status = close(self._report, whole, self._files.all, failed=problems, errors=errors)
         if self._failed is None:
             return status
         # Not the status of a directory that is refused: this crawl has begun.
