@@ -18,9 +18,7 @@ from trio_crawler.cli.exports import Draft, naming
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.places import mode_in
-from trio_crawler.report import Baseline, Finding, Verdict, Verdicts
-from trio_crawler.report.check_text import check_report
-from trio_crawler.report.checking import LinkCheck
+from trio_crawler.report import Baseline, Finding, LinkCheck, Verdict, Verdicts, check_report
 from trio_crawler.report.readable import readable
 
 _INDEX = "index.html"
