@@ -5,10 +5,11 @@ single outcome, `progress_line` for a crawl that is running; `to_jsonl`; `csv_ro
 and `link_rows` with `LINKS_HEAD`; `Warc`; `sitemap_entry`, `sitemap_parts`, `sitemap_home` and
 `sitemap_index`; `changes`; `visible`. None of them opens a file.
 
-Of a link check: `LinkCheck` and `check_report`; `Verdicts` with `Verdict` and `Defect`, and `parse_statuses` and `parse_patterns`
-for the texts of its options; `Finding` with `Hop` and `Identity`; `Baseline`, `Comparison`,
-`read_baseline` and `write_baseline`; `CheckFacts` and `command_line`; and the exports `to_junit`,
-`to_sarif`, `to_markdown`, `to_annotations` and `to_json`.
+Of a link check: `LinkCheck` and `check_report`; `Verdicts` with `Verdict` and `Defect`, and
+`parse_statuses` and `parse_patterns` for the texts of its options; `Finding` with `Hop` and
+`Identity`; `Baseline`, `Comparison`, `read_baseline` and `write_baseline`; `CheckFacts` and
+`command_line`; and the exports `to_junit`, `to_sarif`, `to_markdown`, `to_annotations` and
+`to_json`.
 """
 
 from trio_crawler.policy.verdict import (
