@@ -21,6 +21,7 @@ from store.batches import NOW, SITE, page, stored, texts, walk
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Checked, Outcome, Page, Reason
 from trio_crawler.policy.checks import Checks
+from trio_crawler.store import schema
 from trio_crawler.store.decoding import BadRow
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.found import MAX_SIZE, found_fields, found_values
@@ -187,8 +188,6 @@ def test_places_of_random_bytes_are_places():
 
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="no shell of SQLite")
 def test_the_shell_of_sqlite_reads_the_links_as_the_schema_says(tmp_path):
-    from trio_crawler.store import schema
-
     one, two = page("short", found=LINKS[:1]), page("long", found=LINKS[:1] * 50)
     walk(tmp_path, [one, two])
     query = (schema.__doc__ or "").split("does:\n")[1].split("\n\n`targets`")[0]
@@ -255,3 +254,23 @@ def test_a_check_that_is_missing_is_told_as_damage(tmp_path):
     walk(tmp_path, [Checked(OUT, 200)])
     with Store.open(tmp_path, refresh=True) as store, pytest.raises(StoreError, match="damaged"):
         store.check(2)
+
+
+def test_a_page_that_was_only_checked_later_is_gone_and_one_that_was_checked_too_is_not(tmp_path):
+    both, left = SITE + "both", SITE + "left"
+    walk(tmp_path, [page("both"), page("left")])
+    purposes = [(both, "page"), (left, "check"), (both, "check"), (both, "fragments")]
+    admitted = [(n, url, kind, 0, 10, None, None) for n, (url, kind) in enumerate(purposes, 3)]
+    ends = [page("both"), Checked(left, 200), Checked(both, 200), Checked(both, 200, again=True)]
+    settled = [(n, NOW, end) for n, end in enumerate(ends, 3)]
+    with Store.open(tmp_path, refresh=True) as store:
+        store.write(Batch(admitted=admitted, settled=settled, again=[6]))
+        store.end(End.FINISHED, [], 1.0)
+    with History(tmp_path) as history:
+        assert {change.url: change.kind for change in history.changes()} == {
+            both: "unchanged",
+            left: "gone",
+        }
+        totals = history.statistics()
+        assert (totals.admitted, totals.pages, totals.checked) == (4, 1, 3)
+        assert [outcome.again for outcome in history.outcomes()] == [False, False, False, True]
