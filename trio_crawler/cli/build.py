@@ -13,6 +13,7 @@ import click
 
 from trio_crawler import (
     ArgumentError,
+    Checks,
     Crawler,
     Fetch,
     HttpFetch,
@@ -34,7 +35,8 @@ from trio_crawler import (
 )
 from trio_crawler.cli.logins import login_option, logins
 from trio_crawler.cli.options import CrawlOptions, flag
-from trio_crawler.net import CookieStore
+from trio_crawler.cli.parsing import KINDS
+from trio_crawler.net import CookieStore, FolderFetch
 
 _ORDERS = {"breadth": breadth_first, "depth": depth_first, "sitemap": by_sitemap}
 
@@ -50,9 +52,10 @@ class Plan:
     """The parts of a crawl.
 
     `crawler` makes the crawler, and `crawl_fetch` is the fetch to pass to it: `fetch` itself, or
-    one that records for `warc` if an archive is written. The caller opens and closes `fetch`. The
-    `seeds` are normalised, `insecure_hosts` are written as in a URL, and `authorized` are the
-    origins that get a user and a password, or a header Authorization.
+    one that records for `warc` if an archive is written. `checks` says whether links are checked
+    besides the pages. The caller opens and closes `fetch`. The `seeds` are normalised,
+    `insecure_hosts` are written as in a URL, and `authorized` are the origins that get a user and
+    a password, or a header Authorization.
     """
 
     seeds: tuple[str, ...]
@@ -62,6 +65,7 @@ class Plan:
     crawl_fetch: Fetch
     warc: report.Warc | None
     crawler: Callable[..., Crawler]
+    checks: bool = False
 
 
 def planned(options: CrawlOptions) -> Plan:
@@ -73,7 +77,8 @@ def planned(options: CrawlOptions) -> Plan:
     _raise_file_limit(options.workers)
     with _errors_of():
         scope = _scope(options)
-        seeds = tuple(dict.fromkeys(map(normalise, options.seeds)))
+        urls = options.seeds if options.folder is None else (base_of(options),)
+        seeds = tuple(dict.fromkeys(map(normalise, urls)))
         auth = logins(options, seeds)
         with _errors_of(auth="auth" if options.auth else "netrc_file"):
             fetch = _fetch(options, auth)
@@ -85,6 +90,7 @@ def planned(options: CrawlOptions) -> Plan:
             politeness=_politeness(options),
             traps=Traps.off() if options.no_traps else None,
             sitemaps=_sitemaps(options, seeds),
+            checks=_checks(options),
             order=_ORDERS[options.order],
             fold_canonical=options.fold_canonical,
             anchors=bool(options.directory or options.links or options.warc),
@@ -92,11 +98,13 @@ def planned(options: CrawlOptions) -> Plan:
         )
     insecure = tuple(map(_host, options.insecure_hosts))
     warc = _warc(options.warc, seeds)
-    crawl_fetch: Fetch = warc.recording(fetch) if warc else fetch
+    source = fetch if options.folder is None else _folder(options, fetch)
+    crawl_fetch: Fetch = warc.recording(source) if warc else source
     authorized = tuple(auth or ())
     if any(name.lower() == "authorization" for name, _ in options.headers):
         authorized = tuple(_origins(seeds))
-    return Plan(seeds, insecure, authorized, fetch, crawl_fetch, warc, make)
+    checks = _checks(options).any
+    return Plan(seeds, insecure, authorized, fetch, crawl_fetch, warc, make, checks)
 
 
 @contextmanager
@@ -113,7 +121,10 @@ def _errors_of(**fields: str) -> Iterator[None]:
 
 
 def _scope(options: CrawlOptions) -> Scope:
-    scopes = [same_site(options.seeds, lenient=not options.strict)]
+    if options.folder is not None:
+        scopes = [with_prefix(base_of(options))]
+    else:
+        scopes = [same_site(options.seeds, lenient=not options.strict)]
     if options.under:
         with _errors_of(prefixes="under"):
             scopes.append(with_prefix(*_prefixes(options)))
@@ -137,6 +148,26 @@ def _origins(urls: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(f"{part.scheme}://{part.netloc}" for part in parts))
 
 
+def base_of(options: CrawlOptions) -> str:
+    """Return the URL of the folder that is checked; it ends in a slash."""
+    with _errors_of(url="base_url"):
+        base = normalise(options.base_url or "http://folder.invalid/")
+    return base if base.endswith("/") else f"{base}/"
+
+
+def _folder(options: CrawlOptions, other: Fetch) -> FolderFetch:
+    """Return the fetch of a folder; links that leave it are asked for by the `other` one."""
+    with _errors_of():
+        return FolderFetch(
+            options.folder or "",
+            base_url=base_of(options),
+            clean_urls=options.clean_urls,
+            max_bytes=options.max_bytes,
+            bodies=options.warc is not None,
+            other=other if _checks(options).external else None,
+        )
+
+
 def _limits(options: CrawlOptions) -> Limits:
     return Limits(
         max_depth=math.inf if options.max_depth is None else options.max_depth,
@@ -151,15 +182,28 @@ def _limits(options: CrawlOptions) -> Limits:
 
 def _politeness(options: CrawlOptions) -> Politeness:
     return Politeness(
-        per_host=options.per_host,
+        per_host=options.per_host if options.folder is None else options.workers,
         delay=options.delay,
         adaptive=options.adaptive,
         patience=options.patience,
-        robots=not options.ignore_robots,
-        nofollow=not options.ignore_nofollow,
+        robots=not (options.ignore_robots or options.folder),
+        # The owner of a site wants to know what is behind such links, too.
+        nofollow=not (options.ignore_nofollow or options.owner),
         side_effects=options.side_effects or None,
         agent=options.user_agent,
     )
+
+
+def _checks(options: CrawlOptions) -> Checks:
+    kinds = options.checks or (KINDS if options.owner else ())
+    with _errors_of(delay="check_delay"):
+        return Checks(
+            external="external" in kinds,
+            assets="assets" in kinds,
+            fragments="fragments" in kinds,
+            robots=options.check_robots,
+            delay=options.check_delay,
+        )
 
 
 def _sitemaps(options: CrawlOptions, seeds: Iterable[str]) -> Sitemaps:

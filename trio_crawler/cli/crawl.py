@@ -12,6 +12,7 @@ import trio
 
 from trio_crawler import Crawler, StoreError, report
 from trio_crawler.cli.build import Plan, planned
+from trio_crawler.cli.checking import FILES, Check
 from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.ending import Ending
 from trio_crawler.cli.exit import (
@@ -26,6 +27,7 @@ from trio_crawler.cli.exit import (
 )
 from trio_crawler.cli.exports import Export, exports, in_place
 from trio_crawler.cli.options import CrawlOptions
+from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.parsing import NORMAL
 from trio_crawler.cli.places import PRIVATE_DIRECTORY
 from trio_crawler.cli.sink import is_plain
@@ -52,18 +54,21 @@ def run(options: CrawlOptions) -> int:
 
 async def _main(options: CrawlOptions) -> int:
     plan = planned(options)
-    with ExitStack() as stack:
-        try:
-            files = _open_files(options, plan, stack)
-        except OSError as error:
-            complain(f"cannot write {error.filename}: {error.strerror}")
-            return WRONG_USAGE
-        screen = stack.enter_context(Screen(live=options.level >= NORMAL))
-        if options.level and (line := _too_few_hosts(options, plan)):
-            screen.say(line)
-        crawl = _Crawl(options, plan, screen, files)
-        await crawl.run()
-    return crawl.close()
+    # The files of a check are written at the very end, when all others are closed.
+    with ExitStack() as last:
+        with ExitStack() as stack:
+            try:
+                files = _open_files(options, plan, stack)
+                check = Check(options, last) if plan.checks else None
+            except OSError as error:
+                complain(f"cannot write {error.filename}: {error.strerror}")
+                return WRONG_USAGE
+            screen = stack.enter_context(Screen(live=options.level >= NORMAL))
+            if options.level and (line := _too_few_hosts(options, plan)):
+                screen.say(line)
+            crawl = _Crawl(options, plan, screen, files, check)
+            await crawl.run()
+        return crawl.close()
 
 
 def _too_few_hosts(options: CrawlOptions, plan: Plan) -> str:
@@ -97,7 +102,8 @@ class _Files:
 
 def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> _Files:
     """Open all files but the streams of a crawl directory. Raises OSError."""
-    paths = {flag: path for flag, (path, _) in requested(options).items()}
+    named = requested(options).items()
+    paths = {flag: path for flag, (path, _) in named if flag not in FILES}
     lines, archive = paths.pop("--jsonl", None), paths.pop("--warc", None)
     lasting = options.directory is not None
     live: list[Export] = []
@@ -121,12 +127,20 @@ def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> _Files:
 class _Crawl:
     """One crawl of the command, with its report and its files."""
 
-    def __init__(self, options: CrawlOptions, plan: Plan, screen: Screen, files: _Files) -> None:
+    def __init__(
+        self,
+        options: CrawlOptions,
+        plan: Plan,
+        screen: Screen,
+        files: _Files,
+        check: Check | None,
+    ) -> None:
         self._options = options
         self._plan = plan
         self._screen = screen
         self._files = files
         self._report = Report(why=options.why, full=options.level > NORMAL)
+        self._check = check
         self._ending = Ending(screen.say)
         self._crawler: Crawler | None = None
         self._wire: WireStatistics | None = None
@@ -196,6 +210,8 @@ class _Crawl:
         async with crawler.outcomes() as outcomes:
             async for outcome in outcomes:
                 self._report.add(outcome)
+                if self._check is not None:
+                    self._check.add(outcome)
                 if self._options.level > NORMAL:
                     self._screen.say(one_line(outcome))
                 if directory is not None:
@@ -248,11 +264,23 @@ class _Crawl:
             directory=options.directory or "",
             cookies=options.cookies,
             credentials=self._plan.fetch.sends_credentials,
+            checks=self._plan.checks,
             spent=options.max_pages is not None and _spent(crawler) >= options.max_pages,
         )
         text = self._report.text(facts)
-        whole = "\n\n".join(filter(None, (text, self._changes, unwritten)))
-        status = close(self._report, whole, self._files.all)
+        checked, problems = "", bool(self._report.problems)
+        errors: Mapping[str, OSError] = {}
+        if self._check is not None:
+            checked = self._check.finish(facts.ended)
+            problems, errors = self._check.failed, self._check.errors
+            if options.owner:
+                text = ""
+        whole = "\n\n".join(filter(None, (text, checked, self._changes, unwritten)))
+        paths = requested(options).values()
+        piped = any(path == STANDARD_OUTPUT for path, _ in paths)
+        status = close(
+            self._report, whole, self._files.all, failed=problems, errors=errors, piped=piped
+        )
         if self._failed is None:
             return status
         # Not the status of a directory that is refused: this crawl has begun.

@@ -15,6 +15,7 @@ class Group(StrEnum):
 
     CRAWLED = "What to crawl"
     BOUNDS = "How far to go"
+    CHECKED = "What to check"
     SPEED = "How fast, and how often to retry"
     SENT = "What to send"
     CONNECTIONS = "How to connect"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from trio_crawler import StoreError
@@ -64,24 +64,36 @@ def guarded(work: Callable[[], int]) -> int:
     return status
 
 
-def close(report: Report, text: str, exports: Sequence[Export]) -> int:
+def close(
+    report: Report,
+    text: str,
+    exports: Sequence[Export],
+    *,
+    failed: bool | None = None,
+    errors: Mapping[str, OSError] | None = None,
+    piped: bool = False,
+) -> int:
     """Print the report, complain of files, and return the exit status.
 
-    Raises BrokenPipeError when a reader has left.
+    `failed` says whether the crawl has found a problem; None stands for those of the report.
+    `errors` are those of other files. If standard output is that of a file, or `piped`, the report
+    goes to standard error. Raises BrokenPipeError when a reader has left.
     """
-    errors = {export.path: export.error for export in exports if export.error}
-    for error in errors.values():
+    unwritten = {export.path: export.error for export in exports if export.error}
+    unwritten |= errors or {}
+    for error in unwritten.values():
         if isinstance(error, BrokenPipeError):
             raise error
-    for path, error in errors.items():
+    for path, error in unwritten.items():
         complain(f"cannot write {path}: {error.strerror}")
-    piped = any(export.path == STANDARD_OUTPUT for export in exports)
+    piped = piped or any(export.path == STANDARD_OUTPUT for export in exports)
     with SIGNALS.writing(2 if piped else 1):
         printed = _printed(text, sys.stderr if piped else sys.stdout)
     if report.no_pages or report.turned_away:
         return NOTHING
     whole = printed and all(export.whole for export in exports)
-    return FAULT if report.problems or errors or not whole else 0
+    problems = bool(report.problems) if failed is None else failed
+    return FAULT if problems or unwritten or not whole else 0
 
 
 def _printed(text: str, output: TextIO) -> bool:

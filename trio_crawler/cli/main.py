@@ -23,6 +23,7 @@ from trio_crawler.cli.exit import (
 from trio_crawler.cli.hiding import hide_arguments
 from trio_crawler.cli.options import CrawlOptions, ReportOptions
 from trio_crawler.cli.outputs import check_crawl, check_directory, check_files
+from trio_crawler.cli.parsing import site
 from trio_crawler.cli.prompts import asked
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
 
@@ -51,6 +52,21 @@ Exit status:
   130  ended by Ctrl-C (143: by SIGTERM, 129: by SIGHUP)
 
 The report goes to standard output, the live line to standard error.
+"""
+_CHECK_EPILOG = """\
+\b
+Examples:
+  python -m trio_crawler check https://docs.example.org/
+  python -m trio_crawler check ./public --base-url https://docs.example.org/
+  python -m trio_crawler check --junit links.xml --baseline known.jsonl docs.example.org
+
+\b
+Exit status:
+  0    no link is broken
+  1    a link is broken (see --fail-on), or a file could not be written
+  2    the command line is wrong, or FILE or DIR cannot be used
+  3    nothing could be fetched
+  130  ended by Ctrl-C (143: by SIGTERM, 129: by SIGHUP)
 """
 _REPORT_EPILOG = """\
 \b
@@ -112,6 +128,9 @@ def _run(words: list[str]) -> int:
     if words[:1] == ["report"]:
         name = "trio-crawler report"
         return int(report_command.main(words[1:], name, standalone_mode=False))
+    if words[:1] == ["check"]:
+        name = "trio-crawler check"
+        return int(check_command.main(words[1:], name, standalone_mode=False))
     return int(command.main(words, standalone_mode=False))
 
 
@@ -124,6 +143,28 @@ def _crawl(**given: Any) -> int:
     options = CrawlOptions(**given)
     if not options.seeds:
         raise click.UsageError("name at least one URL to crawl, or ask for --help")
+    for name, flag in (("base_url", "--base-url"), ("clean_urls", "--clean-urls")):
+        if getattr(options, name):
+            raise click.UsageError(f"{flag} is for a folder: see 'trio-crawler check --help'")
+    return _run_crawl(options)
+
+
+def _check(**given: Any) -> int:
+    """Check every link of a site, or of a FOLDER with the files of one, for its owner.
+
+    All that its pages point to is asked for, also where nofollow asks crawlers not to go: pages,
+    images, styles, scripts, other sites, and the #fragments.
+    """
+    options = CrawlOptions(**given, owner=True)
+    if not (options.seeds or options.folder):
+        raise click.UsageError("name a URL or a folder to check, or ask for --help")
+    for name, flag in (("base_url", "--base-url"), ("clean_urls", "--clean-urls")):
+        if options.folder is None and getattr(options, name):
+            raise click.UsageError(f"{flag} is for a folder: name one in place of a URL")
+    return _run_crawl(options)
+
+
+def _run_crawl(options: CrawlOptions) -> int:
     check_crawl(options)
     options = asked(options)
     # Trio, httpx and the parsers are imported only now: --help needs none of them.
@@ -144,6 +185,16 @@ def _report(**given: Any) -> int:
     from trio_crawler.cli.report import run
 
     return run(options)
+
+
+def check_parameters() -> list[click.Parameter]:
+    """Return the parameters of the command "check": those of a crawl, and a folder."""
+    found = parameters(CrawlOptions)
+    for parameter in found:
+        if parameter.name == "seeds":
+            parameter.callback = site
+            parameter.metavar = "URL...|FOLDER"
+    return found
 
 
 class _Command(GroupedCommand):
@@ -173,6 +224,14 @@ command = _Command(
 command = click.version_option(
     __version__, prog_name="trio_crawler", message="%(prog)s %(version)s"
 )(command)
+check_command = _Command(
+    "check",
+    params=check_parameters(),
+    callback=_check,
+    help=_check.__doc__,
+    epilog=_CHECK_EPILOG,
+    context_settings=_CONTEXT,
+)
 report_command = _Command(
     "report",
     params=parameters(ReportOptions),

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import click
 
 from trio_crawler.cli import parsing
+from trio_crawler.cli.check_options import CheckOptions
 from trio_crawler.cli.declaration import Group, Output, declaration, declared, option
-from trio_crawler.cli.request_options import RequestOptions
 from trio_crawler.cli.shared_options import SharedOptions
 
 _COUNT = click.IntRange(min=0)
@@ -20,7 +20,7 @@ _POSITIVE = click.IntRange(min=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrawlOptions(RequestOptions):
+class CrawlOptions(CheckOptions):
     """The options of a crawl; passwords are not in its repr."""
 
     seeds: tuple[str, ...] = option(

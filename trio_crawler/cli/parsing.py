@@ -62,6 +62,39 @@ def workers(context: click.Context, parameter: click.Parameter, given: Any) -> i
     return int(given)
 
 
+KINDS = ("external", "assets", "fragments")
+"""The kinds of links that can be checked besides the pages of a site."""
+
+
+def kinds(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
+    """Return the kinds of links to check, of a list with commas; "all" stands for each."""
+    if given is None:
+        return ()
+    named = [word.strip() for word in given.split(",")]
+    for word in named:
+        if word not in (*KINDS, "all"):
+            wanted = f"{', '.join(KINDS)} or all"
+            raise click.BadParameter(f"{word!r} is none of {wanted}")
+    return KINDS if "all" in named else tuple(kind for kind in KINDS if kind in named)
+
+
+def site(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
+    """Return the URLs to check; one folder in place of them is stored as `folder`."""
+    folders = [word for word in given if _is_folder(word)]
+    if not folders:
+        return urls(context, parameter, given)
+    if len(given) > 1:
+        raise click.BadParameter(
+            f"check the folder {folders[0]} alone, without another folder or URL"
+        )
+    context.params["logins"], context.params["folder"] = (), folders[0]
+    return ()
+
+
+def _is_folder(word: str) -> bool:
+    return not _SCHEME.match(word) and os.path.isdir(word)
+
+
 def prefixes(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
     """Return prefixes of URLs, and paths."""
     for prefix in given:

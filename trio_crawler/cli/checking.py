@@ -1,0 +1,197 @@
+"""The link check of the command: its policy, its files and its exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from io import BufferedWriter
+
+import click
+
+from trio_crawler import Outcome, report
+from trio_crawler.cli.build import base_of
+from trio_crawler.cli.declaration import requested, secret_flags
+from trio_crawler.cli.exports import Draft, naming
+from trio_crawler.cli.options import CrawlOptions
+from trio_crawler.cli.outputs import STANDARD_OUTPUT
+from trio_crawler.cli.places import mode_in
+from trio_crawler.report import Baseline, Finding, LinkCheck, Verdict, Verdicts, check_report
+from trio_crawler.report.readable import readable
+
+_INDEX = "index.html"
+
+FILES: dict[str, Callable[..., Iterator[bytes]]] = {
+    "--junit": report.to_junit,
+    "--sarif": report.to_sarif,
+    "--markdown": report.to_markdown,
+    "--json": report.to_json,
+    "--write-baseline": lambda found, *_, **__: report.write_baseline(found),
+}
+"""The files about the whole check, by their options."""
+
+
+class Check:
+    """The link check of one crawl, from its options on; `stack` removes files that are unfinished.
+
+    Raises click.UsageError for options and files that cannot be used, and OSError, whose
+    `filename` is the option with the file, for one that cannot be written.
+    """
+
+    def __init__(self, options: CrawlOptions, stack: ExitStack) -> None:
+        self._options = options
+        self._files = {flag: self._opened(flag, stack) for flag in FILES if self._path(flag)}
+        self._verdicts = _verdicts(options)
+        self._baseline = _baseline(options.baseline)
+        self._links = LinkCheck(self._verdicts)
+        self._began = datetime.now(UTC)
+        self.failed = False
+        self.errors: dict[str, OSError] = {}
+
+    def _path(self, flag: str) -> str | None:
+        return requested(self._options).get(flag, (None, None))[0]
+
+    def _opened(self, flag: str, stack: ExitStack) -> Draft | None:
+        """Open a file, which gets its name when it is complete; None for standard output."""
+        path, directory = self._path(flag) or "", self._options.directory
+        if path == STANDARD_OUTPUT:
+            return None
+        with naming(flag, path):
+            draft = Draft(path, mode_in(directory, path))
+        stack.callback(draft.drop)
+        return draft
+
+    def add(self, outcome: Outcome) -> None:
+        """Record an outcome."""
+        self._links.add(outcome)
+
+    def finish(self, ended: str) -> str:
+        """Write the files, and return the report; set `failed` and `errors`.
+
+        `ended` says why the crawl ended early, "" if it did not.
+        """
+        options = self._options
+        found = list(self._links.findings())
+        known, mended = 0, None
+        all_found = found
+        if self._baseline is not None:
+            comparison = self._baseline.compare(found)
+            known, found = len(comparison.known), list(comparison.new)
+            # The entries of pages that were not fetched would count as mended.
+            mended = comparison.mended if not ended else None
+        fail_on = options.fail_on or ("fault" if self._baseline is None else "new")
+        counted = found if fail_on == "new" else all_found
+        wanted = Verdict.NOTE if fail_on == "note" else Verdict.FAULT
+        self.failed = any(each.verdict >= wanted for each in counted)
+        facts = report.CheckFacts(
+            date=self._began,
+            command=report.command_line(["trio-crawler", *sys.argv[1:]], _secret()),
+            checked=self._links.checked,
+            not_checked=self._links.not_checked,
+            mended=mended,
+            ended=ended,
+        )
+        self._links.close()
+        self._write(found, all_found, facts)
+        text = check_report(
+            found,
+            facts,
+            by_target=options.by == "target",
+            full=options.level > 1 and options.level != _NORMAL,
+            known=known,
+            shown=self._shown,
+        )
+        notes = ""
+        if options.github:
+            notes = b"".join(report.to_annotations(found, path_of=self._path_of)).decode()
+        return f"{notes}{text}" if notes else text
+
+    def _write(
+        self, found: list[Finding], all_found: list[Finding], facts: report.CheckFacts
+    ) -> None:
+        for flag, draft in self._files.items():
+            try:
+                if flag == "--write-baseline":
+                    _write(draft, report.write_baseline(all_found))
+                else:
+                    _write(draft, FILES[flag](found, facts, path_of=self._path_of))
+            except OSError as error:
+                self.errors[self._path(flag) or flag] = error
+
+    def _shown(self, url: str) -> str:
+        """Return a URL for people: in a folder the path of the file."""
+        folder = self._options.folder
+        if folder is None or not url.startswith(base := base_of(self._options)):
+            return readable(url)
+        return readable(f"{folder.rstrip('/')}/{url.removeprefix(base)}")
+
+    def _path_of(self, url: str) -> str | None:
+        """Return the file of a page in the folder that is checked; None without a folder."""
+        folder = self._options.folder
+        if folder is None or not url.startswith(base := base_of(self._options)):
+            return None
+        path = url.removeprefix(base).partition("?")[0]
+        for name in (path, f"{path}{_INDEX}", f"{path}.html"):
+            if name and os.path.isfile(os.path.join(folder, name)):
+                return os.path.join(folder, name).removeprefix("./")
+        return None
+
+
+_NORMAL = 2
+
+
+def _secret() -> Iterable[str]:
+    return secret_flags(CrawlOptions)
+
+
+def _verdicts(options: CrawlOptions) -> Verdicts:
+    try:
+        accept = report.parse_statuses(options.accept)
+    except ValueError as error:
+        raise click.UsageError(_named(error, "--accept")) from None
+    patterns = [*options.ignored]
+    if options.ignore_file is not None:
+        try:
+            with open(options.ignore_file, encoding="utf-8") as file:
+                patterns += report.parse_patterns(file, options.ignore_file)  # type: ignore[arg-type]
+        except OSError as error:
+            why = f"--ignore-file: cannot read {options.ignore_file}: {error.strerror}"
+            raise click.UsageError(why) from None
+        except ValueError as error:
+            raise click.UsageError(f"--ignore-file: {error}") from None
+    redirects = None if options.redirects is None else Verdict(options.redirects)
+    try:
+        return Verdicts(accept, patterns, redirects, options.strict_status)
+    except ValueError as error:
+        raise click.UsageError(_named(error, "--ignore")) from None
+
+
+def _named(error: ValueError, option: str) -> str:
+    named = getattr(error, "named", None)
+    return str(named(option)) if named is not None else f"{option}: {error}"
+
+
+def _baseline(path: str | None) -> Baseline | None:
+    if path is None:
+        return None
+    try:
+        with open(path, "rb") as file:
+            return report.read_baseline(file, path)
+    except OSError as error:
+        why = f"--baseline: cannot read {path}: {error.strerror}"
+        raise click.UsageError(why) from None
+    except ValueError as error:
+        raise click.UsageError(f"--baseline: {error}") from None
+
+
+def _write(draft: Draft | None, pieces: Iterable[bytes]) -> None:
+    """Write a file, or to standard output without one. Raises OSError."""
+    if draft is None:
+        sys.stdout.buffer.writelines(pieces)
+        sys.stdout.buffer.flush()
+        return
+    with BufferedWriter(draft.file, 64 * 1024) as file:
+        file.writelines(pieces)
+    draft.keep()
