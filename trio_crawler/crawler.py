@@ -131,6 +131,8 @@ class Crawler:
         handler, hosts = self._engine.handlers[job.purpose], self.frontier.hosts
         if job.blocked:
             return handler.blocked(job, job.blocked, hosts.last(job))
+        if job.recalled:
+            return await self._engine.checks.recalled(job)
         attempt = await fetch_once(ask, job, hosts.turns.get((job.purpose, job.url)))
         attempt = hosts.answered(attempt)
         if (seconds := handler.delay(attempt)) is not None:

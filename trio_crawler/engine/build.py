@@ -48,6 +48,7 @@ class Engine:
     rules: Rules
     pages: PageHandler
     sitemaps: SitemapHandler
+    checks: CheckHandler
     folding: CanonicalFolding
     is_open: bool = False
     ended: Reason | None = None
@@ -91,6 +92,7 @@ class Engine:
         self.counters.restore(past.statistics)
         self.sitemaps.restore(past.sitemaps, past.listings)
         self.pages.restore(past)
+        self.checks.restore(past)
         self.frontier.hosts.restore_bodies(past.bodies)
         for urls in past.urls:
             self.frontier.hosts.restore_urls(urls)
@@ -155,5 +157,5 @@ def build(fetch: Fetch | None, frontier: Frontier | None, **given: Any) -> Engin
         Purpose.ROBOTS: RobotsHandler(plan, frontier, sitemaps),
         Purpose.PROBE: ProbeHandler(),
     }
-    parts = (counters, outbox, handlers, rules, pages, sitemaps, folding)
+    parts = (counters, outbox, handlers, rules, pages, sitemaps, checks, folding)
     return Engine(plan, frontier, fetch, *parts)

@@ -9,7 +9,13 @@ import trio
 
 from trio_crawler.engine.bounces import Bounces
 from trio_crawler.engine.canonical import CanonicalFolding
-from trio_crawler.engine.handler import LARGE_PAGE, is_redirect, redirect_target, retry_delay
+from trio_crawler.engine.handler import (
+    LARGE_PAGE,
+    TARGET,
+    is_redirect,
+    redirect_target,
+    retry_delay,
+)
 from trio_crawler.engine.links import About, Judged, Links
 from trio_crawler.engine.outbox import Outbox
 from trio_crawler.engine.repeats import MOST_BYTES, Repeats
@@ -178,7 +184,7 @@ class PageHandler:
             links, rejected = outcome.links, outcome.rejected
             size = len(outcome.body) + _LINK * (len(links) + len(rejected))
             size += sum(map(len, links)) + sum(map(len, map(_URL, rejected)))
-            size += _LINK * len(outcome.found)
+            size += _LINK * len(outcome.found) + TARGET * len(outcome.targets or ())
         return Settlement(job, outcome, successors or [], size=size)
 
     def _failure(self, attempt: Attempt, fault: Fault, target: str | None = None) -> Settlement:

@@ -267,7 +267,7 @@ class Hosts:
             if page or job.purpose in CHECKS:
                 self.waiting += 1
                 self.waiting_bytes += len(job.url) + len(job.referrer or "") + _OVERHEAD
-            if self.ended is not None:
+            if self.ended is not None or job.recalled:
                 self._blocked.append(replace(job, blocked=self.ended))
             elif page and self._gate is not None:
                 self._gate.put(job)
@@ -446,12 +446,12 @@ class Hosts:
             self.traps(url).restore_body(url, digest)
 
     def restore_urls(self, urls: Iterable[str]) -> None:
-        """Count the URLs that earlier runs admitted, in order, in the traps of their hosts."""
+        """Count the URLs that earlier runs admitted, in order: their hosts are crawled."""
         by_origin: defaultdict[str, list[str]] = defaultdict(list)
         for url in urls:
             by_origin[url[: url.index("/", 8)]].append(url)
         for found in by_origin.values():
-            self.traps(found[0]).restore(found)
+            self._scheduler.restore(found)
 
     def restore_rules(self, url: str, known: KnownRules) -> None:
         """Store the rules that an earlier run read; its host counts as one that has answered."""
