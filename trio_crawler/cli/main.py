@@ -24,6 +24,7 @@ from trio_crawler.cli.hiding import hide_arguments
 from trio_crawler.cli.options import CrawlOptions, ReportOptions
 from trio_crawler.cli.outputs import check_crawl, check_directory, check_files
 from trio_crawler.cli.prompts import asked
+from trio_crawler.cli.seed_list import check_list
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
 
 _CRAWL_EPILOG = """\
@@ -43,8 +44,8 @@ Secrets (other users of the machine can read the command line):
 \b
 Exit status:
   0    all pages are fine
-  1    a link is broken, a URL failed, a host was given up, or a file or DIR could not be read
-       or written
+  1    a link is broken, a URL failed, a host was given up, a line of --urls is no URL, or a file
+       or DIR could not be read or written
   2    the command line is wrong, a FILE cannot be created, or FILE or DIR is in use by another
        crawl
   3    nothing could be fetched
@@ -122,8 +123,9 @@ def _crawl(**given: Any) -> int:
     in DIR again: see "trio-crawler report --help".
     """
     options = CrawlOptions(**given)
-    if not options.seeds:
+    if not options.seeds and options.seed_stream is None:
         raise click.UsageError("name at least one URL to crawl, or ask for --help")
+    check_list(options)
     check_crawl(options)
     options = asked(options)
     # Trio, httpx and the parsers are imported only now: --help needs none of them.

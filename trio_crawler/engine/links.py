@@ -73,6 +73,7 @@ class Links:
         self._folds = folding.folds
         self._use_traps = plan.traps != Traps.off()
         self._checks = plan.checks.external
+        self._listed_only = plan.sitemaps.only
 
     def about(self, job: Job, response: Response, facts: Facts) -> About:
         """Return the facts about a page that decide on its links."""
@@ -186,6 +187,8 @@ class Links:
                     successor = replace(successor, url=plain)
                     # The URL without its session id may be outside.
                     rejection = self._rules.outside(successor)
+                if rejection is None and self._listed_only:
+                    rejection = Reason.NOT_INCLUDED
                 rejection = rejection or _combined(reason, url in nofollow)
                 rejection = rejection or self._rules.trapped(successor)
             if rejection is None:
