@@ -66,7 +66,7 @@ class Purpose(StrEnum):
 
     A check asks whether a URL outside the crawl works; `FRAGMENTS` is a check that reads the body
     too, for the fragments that links name. A probe fetches a page again to see whether its host is
-    back.
+    back. `SEEDS` is not fetched: that job stands for `Crawler(seed_stream=...)` until its end.
     """
 
     PAGE = "page"
@@ -75,10 +75,17 @@ class Purpose(StrEnum):
     ROBOTS = "robots"
     SITEMAP = "sitemap"
     PROBE = "probe"
+    SEEDS = "seeds"
 
 
 CHECKS = frozenset({Purpose.CHECK, Purpose.FRAGMENTS})
 """The purposes of a URL outside the crawl: each ends in a `Checked`."""
+
+COUNTED = frozenset({Purpose.PAGE, *CHECKS})
+"""The purposes of the URLs that a crawl counts: each ends in one outcome."""
+
+ADMITTED = frozenset({*COUNTED, Purpose.SITEMAP, Purpose.SEEDS})
+"""The purposes of the jobs that are admitted; the scheduler makes all others itself."""
 
 
 class Validator(NamedTuple):

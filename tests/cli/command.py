@@ -27,8 +27,8 @@ def start(*words: str, env: dict[str, str] | None = None, **popen: Any) -> subpr
     """Start the command; its standard output and error are pipes unless `popen` says else."""
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     line = [sys.executable, "-m", "trio_crawler", *words]
-    nothing = subprocess.DEVNULL
-    return subprocess.Popen(line, stdin=nothing, env=env or environment(), **pipes | popen)
+    pipes["stdin"] = subprocess.DEVNULL
+    return subprocess.Popen(line, env=env or environment(), **pipes | popen)
 
 
 def crawl(*words: str, **more: Any) -> subprocess.CompletedProcess[str]:

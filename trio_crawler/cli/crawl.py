@@ -30,6 +30,7 @@ from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.parsing import NORMAL
 from trio_crawler.cli.places import PRIVATE_DIRECTORY
+from trio_crawler.cli.seed_list import SeedList, opened
 from trio_crawler.cli.sink import is_plain
 from trio_crawler.cli.terminal import Screen
 from trio_crawler.net import WireStatistics
@@ -63,20 +64,33 @@ async def _main(options: CrawlOptions) -> int:
             except OSError as error:
                 complain(f"cannot write {error.filename}: {error.strerror}")
                 return WRONG_USAGE
+            try:
+                urls = _open_list(options, stack)
+            except OSError as error:
+                complain(f"cannot read {error.filename}: {error.strerror}")
+                return WRONG_USAGE
             screen = stack.enter_context(Screen(live=options.level >= NORMAL))
             if options.level and (line := _too_few_hosts(options, plan)):
                 screen.say(line)
-            crawl = _Crawl(options, plan, screen, files, check)
+            if urls is not None:
+                urls.tell = screen.say
+            crawl = _Crawl(options, plan, screen, files, check, urls)
             await crawl.run()
         return crawl.close()
+
+
+def _open_list(options: CrawlOptions, stack: ExitStack) -> SeedList | None:
+    """Open the list of URLs, if one is named. Raises OSError."""
+    return stack.enter_context(opened(options.seed_stream)) if options.seed_stream else None
 
 
 def _too_few_hosts(options: CrawlOptions, plan: Plan) -> str:
     """Return a line that says that not all tasks can work; "" if they may be able to.
 
-    A lenient crawl may find more hosts, and an adaptive one may raise the limit of a host.
+    A lenient crawl may find more hosts, a list may have more, and an adaptive crawl may raise the
+    limit of a host.
     """
-    if not options.workers_chosen or options.adaptive or not options.strict:
+    if not options.workers_chosen or options.adaptive or not options.strict or options.seed_stream:
         return ""
     hosts = {urlsplit(seed).netloc.removeprefix("www.") for seed in plan.seeds}
     if len(hosts) * options.per_host >= options.workers:
@@ -134,11 +148,13 @@ class _Crawl:
         screen: Screen,
         files: _Files,
         check: Check | None,
+        urls: SeedList | None,
     ) -> None:
         self._options = options
         self._plan = plan
         self._screen = screen
         self._files = files
+        self._urls = urls
         self._report = Report(why=options.why, full=options.level > NORMAL)
         self._check = check
         self._ending = Ending(screen.say)
@@ -176,7 +192,8 @@ class _Crawl:
         async with AsyncExitStack() as stack:
             directory = await self._directory(stack)
             frontier = directory.frontier if directory else None
-            crawler = plan.crawler(fetch=plan.crawl_fetch, frontier=frontier)
+            places = {"fetch": plan.crawl_fetch, "frontier": frontier}
+            crawler = plan.crawler(seed_stream=self._urls, **places)
             self._ending.begin(crawler, self._options.max_seconds)
             nursery.start_soon(
                 self._screen.draw,
@@ -281,6 +298,9 @@ class _Crawl:
         status = close(
             self._report, whole, self._files.all, failed=problems, errors=errors, piped=piped
         )
+        if self._urls is not None and (problem := self._urls.problem):
+            complain(problem)
+            status = status or FAULT
         if self._failed is None:
             return status
         # Not the status of a directory that is refused: this crawl has begun.

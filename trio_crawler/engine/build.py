@@ -22,6 +22,7 @@ from trio_crawler.engine.pages import PageHandler
 from trio_crawler.engine.repeats import Repeats
 from trio_crawler.engine.robots import ProbeHandler, RobotsHandler
 from trio_crawler.engine.rules import Rules
+from trio_crawler.engine.seeds import Seeder
 from trio_crawler.engine.sitemaps import SitemapHandler
 from trio_crawler.frontier.memory import MemoryFrontier
 from trio_crawler.frontier.protocol import Frontier, FrontierStatistics, Past
@@ -60,6 +61,11 @@ class Engine:
     def start_lookups(self, nursery: trio.Nursery, ask: Fetch) -> None:
         """Look up the names of the hosts beside the workers, if the fetch can do that."""
         start_lookups(nursery, ask, self.frontier.hosts)
+
+    def start_seeding(self, nursery: trio.Nursery) -> None:
+        """Read the stream of seeds beside the workers, if there is one."""
+        if self.plan.seed_stream is not None:
+            nursery.start_soon(Seeder(self.plan, self.frontier).run, self.plan.seed_stream)
 
     async def open(self) -> None:
         """Open the frontier, and restore the state that earlier runs left in it."""

@@ -78,6 +78,7 @@ class Links:
         self._checks, self._fragments = plan.checks.external, plan.checks.fragments
         # Links of the kind `A` are read in any case.
         self._kinds = PAGE_KINDS - {LinkKind.A} | (ASSET_KINDS if plan.checks.assets else set())
+        self._listed_only = plan.sitemaps.only
 
     def about(self, job: Job, response: Response, facts: Facts) -> About:
         """Return the facts about a page that decide on its links."""
@@ -202,6 +203,8 @@ class Links:
                     successor = replace(successor, url=plain)
                     # The URL without its session id may be outside.
                     rejection = self._rules.outside(successor)
+                if rejection is None and self._listed_only:
+                    rejection = Reason.NOT_INCLUDED
                 rejection = rejection or _combined(reason, url in nofollow)
                 rejection = rejection or self._rules.trapped(successor)
             if rejection is None:

@@ -11,7 +11,7 @@ from trio_crawler.frontier.journal import Journal
 from trio_crawler.frontier.resume import EarlierChecks, EarlierPages
 from trio_crawler.frontier.seen import Seen
 from trio_crawler.frontier.settlement import RobotsRules, Settlement, SitemapRead
-from trio_crawler.model import Job, Purpose
+from trio_crawler.model import COUNTED, Job, Purpose
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import origin
 from trio_crawler.policy.checks import Checks
@@ -93,13 +93,16 @@ class UrlIndex:
     def admit(self, jobs: Iterable[Job]) -> list[StoredJob]:
         """Return the new jobs among `jobs`, each with a new number."""
         fresh = [self._store(job) for job in self.seen.admit_all(jobs)]
-        self.admitted += sum(job.purpose is not Purpose.SITEMAP for job in fresh)
+        self.admitted += sum(job.purpose in COUNTED for job in fresh)
         if self.seen.raised:
             self._journal.batch.raised_redirects.extend(self.seen.raised)
             self.seen.raised.clear()
         return fresh
 
     def _store(self, job: Job) -> StoredJob:
+        if job.purpose is Purpose.SEEDS:
+            # Not stored: each run reads the stream, and passes over what is stored.
+            return StoredJob.of(job, 0)
         self._number += 1
         if job.again:
             self._journal.batch.again.append(self._number)
@@ -160,6 +163,9 @@ class UrlIndex:
             listings = list(learned.listings.items())
             self._journal.batch.sitemaps.append((number, learned.sitemap, listings))
             self._journal.end()
+        elif job.purpose is Purpose.SEEDS:
+            # Nothing is stored, but what has ended with it is noticed after a transaction.
+            self._journal.record()
         if isinstance(learned, RobotsRules) and learned.answer is not None:
             # Not before the sitemaps that it names: these are in this batch, or written.
             entry = origin(learned.url), time.time(), learned.answer
