@@ -174,10 +174,10 @@ def test_a_plain_crawl_says_what_it_does_not_check(
     server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here(server.url)
-    assert "not checked: links to other sites, images" in capsys.readouterr().out
+    assert "Not checked: links to other sites, images" in capsys.readouterr().out
     here("--check", "all", server.url)
     told = capsys.readouterr().out
-    assert "not checked: links to other sites" not in told
+    assert "Not checked: links to other sites" not in told
     assert "Link check, " in told
 
 

@@ -116,6 +116,7 @@ def _settings(options: CrawlOptions, plan: Plan, directory: str) -> dict[str, An
     return recorded | {
         "version": __version__,
         "workers_chosen": options.workers_chosen,
+        "checks": plan.checks,
         "seeds": list(plan.seeds),
         "insecure_hosts": list(plan.insecure_hosts),
         "credentials": plan.fetch.sends_credentials,

@@ -80,6 +80,7 @@ def _text(history: History, result: Report, options: ReportOptions) -> str:
         spent=how is store.End.SPENT,
         cookies=_flag(settings, "cookies"),
         credentials=_flag(settings, "credentials"),
+        checks=_flag(settings, "checks"),
     )
     return result.text(facts)
 

@@ -68,6 +68,7 @@ class PageHandler:
         self._folding = folding
         self._outbox = outbox
         self._repeats = repeats
+        self._checks = plan.checks.any
         self._bounces = bounces
         self._past: Past | None = None
         self._large = trio.Lock()
@@ -146,18 +147,7 @@ class PageHandler:
         return self._page(attempt, response, facts, about, judged)
 
     def _facts(self, job: Job, response: Response) -> Facts:
-        facts = self._plain_facts(job, response)
-        checks = self._plan.checks
-        if not checks.any or not 200 <= response.status < 300 or not response.body:
-            return facts
-        body, headers = response.body, response.headers
-        links = read_body_links(body, headers, job.url, max_links=self._plan.limits.max_links)
-        whole = checks.fragments and response.flaw is None
-        targets = read_body_targets(body, headers) if whole else None
-        return replace(facts, found=links.links, targets=targets)
-
-    def _plain_facts(self, job: Job, response: Response) -> Facts:
-        return read(
+        facts = read(
             response.body,
             response.headers.get("content-type", ""),
             job.url,
@@ -167,6 +157,17 @@ class PageHandler:
             anchors=self._plan.anchors,
             cut=response.flaw is Reason.TOO_LARGE,
         )
+        return self._with_found(facts, job, response) if self._checks else facts
+
+    def _with_found(self, facts: Facts, job: Job, response: Response) -> Facts:
+        """Return the facts of a good page with its links of all kinds, and its places."""
+        body, headers = response.body, response.headers
+        if not 200 <= response.status < 300 or not body:
+            return facts
+        links = read_body_links(body, headers, job.url, max_links=self._plan.limits.max_links)
+        whole = self._plan.checks.fragments and response.flaw is None
+        targets = read_body_targets(body, headers) if whole else None
+        return replace(facts, found=links.links, targets=targets)
 
     async def _unchanged(self, job: Job, response: Response) -> Facts:
         if job.validator and self._past is not None:

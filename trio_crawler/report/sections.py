@@ -38,7 +38,7 @@ _LOOPS = (
     "(--cookies stores cookies and sends them back)"
 )
 _NOT_CHECKED = (
-    "not checked: links to other sites, images, styles, scripts and #fragments "
+    "Not checked: links to other sites, images, styles, scripts and #fragments "
     "(--check all checks them)"
 )
 _BUDGETS = {
@@ -230,6 +230,11 @@ def rejected(summary: Summary, why: bool) -> list[str]:
     return [f"Rejected links: {counts} (--why lists them)"] if counts else []
 
 
+def not_checked(summary: Summary, facts: CrawlFacts) -> list[str]:
+    """Say which links a crawl of pages alone does not check."""
+    return [_NOT_CHECKED] if summary.pages and facts.checks is False else []
+
+
 def skipped(summary: Summary) -> list[str]:
     """Count by reason the URLs that were admitted and never requested."""
     return [f"Skipped: {_counts(summary.skipped)}"] if summary.skipped else []
@@ -328,7 +333,6 @@ def hints(
         *(advice for reason, advice in _BUDGETS.items() if summary.rejected[reason]),
         *_side_effect_hints(summary.rejected[Reason.SIDE_EFFECT], facts),
         *_worker_hints(facts),
-        *([_NOT_CHECKED] if summary.pages and facts.checks is False else []),
     ]
 
 

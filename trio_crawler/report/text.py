@@ -200,6 +200,7 @@ class Report:
             sections.rejected(summary, self._why),
             summary.rejections.by_rule(self._full),
             sections.skipped(summary),
+            sections.not_checked(summary, facts),
             sections.totals(summary.counters),
             sections.connections(facts.wire) if facts.wire and self._full else [],
         ]
