@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
+from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -33,11 +34,25 @@ from trio_crawler import (
 )
 from trio_crawler.frontier import Hosts, Join, Plan
 from trio_crawler.net import CookieStore
-from trio_crawler.report import CrawlFacts, Report, Warc
+from trio_crawler.report import (
+    Baseline,
+    CheckFacts,
+    CrawlFacts,
+    Finding,
+    Report,
+    Verdict,
+    Verdicts,
+    Warc,
+)
 
 HOME = "http://site.test/"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+FINDINGS: dict[str, Any] = {"findings": [], "facts": CheckFacts(date=NOW)}
 PAGE = Page(HOME, 200, httpx.Headers(), b"", content_type="text/html")
-CHECKED = (Checks, CrawlFacts, Fault, Limits, Politeness, Response, Sitemaps, Traps)
+CHECKED = (
+    *(Baseline, CheckFacts, Checks, CrawlFacts, Fault, Finding, Limits, Politeness, Response),
+    *(Sitemaps, Traps, Verdicts),
+)
 """The records that a caller makes; all others carry what the crawl itself has made."""
 
 
@@ -90,10 +105,12 @@ METHODS: dict[str, Callable[[], Callable[..., Any]]] = {
 
 NEEDED: dict[str, dict[str, Any]] = {
     "Crawler": {"seeds": [HOME]},
+    "CheckFacts": {"date": NOW},
     "CookieStore.store": {"url": HOME, "headers": httpx.Headers()},
     "CrawlFacts": {"statistics": Statistics(), "workers": 1, "seeds": [HOME]},
     "Fault": {"reason": Reason.TIMEOUT},
     "FileLock": {"file": 0, "path": Path("never made")},
+    "Finding": {"verdict": Verdict.FAULT, "url": HOME, "code": "404"},
     "Hosts": {"plan": Plan(), "end": lambda reason: None},
     "FolderFetch": {"folder": "."},
     "HttpxFetch": {"client_or_transport": httpx.MockTransport(lambda request: None)},
@@ -106,13 +123,18 @@ NEEDED: dict[str, dict[str, Any]] = {
     "breadth_first": {"job": Job(HOME)},
     "by_sitemap": {"job": Job(HOME)},
     "changes": {"found": [], "since": None},
+    "check_report": FINDINGS,
+    "command_line": {"words": []},
     "csv_row": {"outcome": PAGE},
     "depth_first": {"job": Job(HOME)},
     "link_rows": {"outcome": PAGE},
     "bridged": {"open_crawler": lambda: Crawler([HOME])},
     "normalise": {"url": HOME},
     "one_line": {"outcome": PAGE},
+    "parse_patterns": {"lines": [], "name": "x"},
+    "parse_statuses": {"text": "200"},
     "progress_line": {"statistics": Statistics(), "problems": 0, "hosts": []},
+    "read_baseline": {"lines": [], "name": "x"},
     "redirect": {"target": "/a"},
     "same_site": {"seeds": [HOME]},
     "seeds_only": {"job": Job(HOME)},
@@ -121,8 +143,14 @@ NEEDED: dict[str, dict[str, Any]] = {
     "sitemap_home": {"line": b""},
     "sitemap_index": {"urls": []},
     "sitemap_parts": {"entries": []},
+    "to_annotations": {"findings": []},
+    "to_json": FINDINGS,
     "to_jsonl": {"outcome": PAGE},
+    "to_junit": FINDINGS,
+    "to_markdown": FINDINGS,
+    "to_sarif": FINDINGS,
     "visible": {"text": ""},
+    "write_baseline": {"findings": []},
 }
 
 
