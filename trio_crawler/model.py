@@ -114,7 +114,8 @@ class Fault:
 class Job(msgspec.Struct, frozen=True):
     """One URL to be fetched; `msgspec.structs.replace` makes a changed copy.
 
-    `depth` is the number of links from a seed (a redirect adds none), `redirects` the number of
+    `depth` is the number of links from a seed (neither a redirect nor a part of a page, such as an
+    image, adds one), `redirects` the number of
     redirects that may still follow, `tries` the number of attempts made. `priority` (0 to 1) comes
     from a sitemap. A `validator` makes the request conditional. A `blocked` job is not fetched: a
     Reason ends it as `Skipped`, a Fault as `Failure`. `again` marks the second admission of a URL:
@@ -306,6 +307,8 @@ class Redirect:
     """The outcome of a URL that redirects; `rejected` is why `target` was not admitted.
 
     `again` is that of its `Job`. If the URL is admitted again, another outcome follows this one.
+    `fragment` is that of its Location, which takes the place of the fragment of a link (RFC 9110,
+    10.2.2); "" if it has none, and if the redirect was read from a crawl directory.
     """
 
     __module__ = "trio_crawler"
@@ -319,6 +322,7 @@ class Redirect:
     seconds: float = 0.0
     rejected: Reason | None = None
     again: bool = False
+    fragment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +373,8 @@ class Checked:
     is a sentence for people, and `phase` the phase in which the fetch failed. `tries` is 0 if it
     was never fetched. `target` is the target of a redirect, which is checked too unless `rejected`
     says why not. `again` is that of its `Job`: it was checked before, without its fragments.
-    `targets` is that of a `Page`, None if the body was not read.
+    `targets` is that of a `Page`, None if the body was not read; `fragment` is that of a
+    `Redirect`.
     """
 
     __module__ = "trio_crawler"
@@ -387,6 +392,7 @@ class Checked:
     seconds: float = 0.0
     again: bool = False
     targets: frozenset[int] | None = field(default=None, repr=False)
+    fragment: str = ""
 
 
 Outcome: TypeAlias = Page | Redirect | Failure | Skipped | Checked

@@ -9,7 +9,13 @@ import trio
 
 from trio_crawler.engine.bounces import Bounces
 from trio_crawler.engine.canonical import CanonicalFolding
-from trio_crawler.engine.handler import LARGE_PAGE, is_redirect, redirect_target, retry_delay
+from trio_crawler.engine.handler import (
+    LARGE_PAGE,
+    is_redirect,
+    redirect_fragment,
+    redirect_target,
+    retry_delay,
+)
 from trio_crawler.engine.links import About, Judged, Links
 from trio_crawler.engine.outbox import Outbox
 from trio_crawler.engine.repeats import MOST_BYTES, Repeats
@@ -142,11 +148,13 @@ class PageHandler:
     def _facts(self, job: Job, response: Response) -> Facts:
         facts = self._plain_facts(job, response)
         checks = self._plan.checks
-        if not checks.any or not 200 <= response.status < 300 or not response.body:
+        if not checks.any or not 200 <= response.status < 300:
             return facts
         body, headers = response.body, response.headers
+        if not body and "refresh" not in headers and "link" not in headers:
+            return facts
         links = read_body_links(body, headers, job.url, max_links=self._plan.limits.max_links)
-        whole = checks.fragments and response.flaw is None
+        whole = checks.fragments and body and response.flaw is None
         targets = read_body_targets(body, headers) if whole else None
         return replace(facts, found=links.links, targets=targets)
 
@@ -206,7 +214,8 @@ class PageHandler:
             cut = self._failure(attempt, self._used_up(target), target)
             return Settlement(job, cut.outcome, [successor, *cut.successors])
         about = (job.depth, job.referrer, job.tries, attempt.seconds)
-        redirect = Redirect(job.url, response.status, target, *about, rejected, job.again)
+        where = (rejected, job.again, redirect_fragment(response))
+        redirect = Redirect(job.url, response.status, target, *about, *where)
         return self._settled(job, redirect, successors)
 
     def _used_up(self, target: str) -> Fault:
@@ -241,7 +250,7 @@ class PageHandler:
             anchors=judged.anchors,
             folded_into=about.folded_into,
             again=job.again,
-            found=facts.found,
+            found=judged.found,
             targets=facts.targets,
         )
         return self._settled(job, page, judged.successors)

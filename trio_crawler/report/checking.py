@@ -16,7 +16,7 @@ from trio_crawler.model import Checked, Failure, Outcome, Page, Reason, Redirect
 from trio_crawler.page.fragments import fragment_keys
 from trio_crawler.page.scheme_syntax import fault_of
 from trio_crawler.page.url_set import UrlSet
-from trio_crawler.page.urls import is_web
+from trio_crawler.page.urls import is_web, seen_key
 from trio_crawler.policy.verdict import Defect, Verdict, Verdicts
 from trio_crawler.report.finding import Finding, Hop
 from trio_crawler.report.url_table import UrlTable
@@ -39,6 +39,24 @@ class _End(NamedTuple):
     external: bool
     asked: bool
     referrer: str | None
+    fragment: str = ""
+
+
+class _Path(NamedTuple):
+    """The numbers of a URL and of all that it redirects to, and the redirects.
+
+    `has_fragment` is whether one of them has a fragment, which takes the place of that of a link
+    (RFC 9110, 10.2.2).
+    """
+
+    numbers: list[int]
+    hops: list[Hop]
+    has_fragment: bool
+
+    @property
+    def last(self) -> int:
+        """The number of the end."""
+        return self.numbers[-1]
 
 
 class _Spool:
@@ -105,7 +123,7 @@ class LinkCheck:
     def add(self, outcome: Outcome) -> None:
         """Record an outcome."""
         check_kind("outcome", outcome, Outcome, "an outcome")
-        number = self._numbers.number(outcome.url)
+        number = self._number(outcome.url)
         end = self._end(outcome)
         if outcome.referrer is None and not isinstance(outcome, Checked) and not outcome.again:
             self._seeds.append(number)
@@ -141,28 +159,30 @@ class LinkCheck:
     def _end(self, outcome: Outcome) -> _End | None:
         """Return the end of a URL; None if it is fine."""
         referrer = outcome.referrer
+        target: int | None = None
         match outcome:
             case Page(status=status):
                 end = _End(status, None, "", None, False, True, referrer)
             case Redirect(status=status):
-                target = None if outcome.rejected else self._number(outcome.target)
-                end = _End(status, None, "", target, False, True, referrer)
+                # A target outside of the crawl may be checked.
+                target = self._number(outcome.target)
+                end = _End(status, None, "", target, False, True, referrer, outcome.fragment)
             case Failure(reason=reason, detail=detail, tries=tries):
                 end = _End(None, reason, detail, None, False, tries > 0, referrer)
             case Skipped(reason=reason):
                 end = _End(None, reason, "", None, False, False, referrer)
             case Checked():
-                target = None
-                if outcome.target is not None and not outcome.rejected and not outcome.reason:
+                if outcome.target is not None and not outcome.reason:
                     target = self._number(outcome.target)
                 asked = outcome.tries > 0
                 about = (outcome.status, outcome.reason, outcome.detail)
-                end = _End(*about, target, True, asked, referrer)
+                end = _End(*about, target, True, asked, referrer, outcome.fragment)
         fine = end.target is None and self._verdict(outcome.url, end) is Verdict.FINE
         return None if fine and (end.asked or isinstance(outcome, Page)) else end
 
     def _number(self, url: str) -> int:
-        return self._numbers.number(url.partition("#")[0])
+        # Two spellings of one URL are one URL for the crawl.
+        return self._numbers.number(seen_key(url.partition("#")[0]))
 
     def _verdict(self, url: str, end: _End) -> Verdict:
         status = None if end.reason is not None else end.status
@@ -186,8 +206,9 @@ class LinkCheck:
         for _, rows, _ in self._pages:
             for url, _, fragment, *_ in rows:
                 if fragment and fragment_keys(fragment):
-                    end, _ = self._path(self._number(url))
-                    wanted[end].add(fragment)
+                    path = self._path(self._number(url))
+                    if not path.has_fragment:
+                        wanted[path.last].add(fragment)
         missing: dict[int, set[str]] = {}
         for number, packed in self._targets:
             if number in wanted:
@@ -200,15 +221,17 @@ class LinkCheck:
                 }
         return missing
 
-    def _path(self, number: int) -> tuple[int, list[Hop]]:
-        """Return the number of the end of a URL, and the redirects that lead there."""
-        hops: list[Hop] = []
+    def _path(self, number: int) -> _Path:
+        """Return the way from a URL to its end."""
+        numbers, hops, has_fragment = [number], list[Hop](), False
         while len(hops) < _MOST_HOPS and (end := self._ends.get(number)) is not None:
             if end.target is None:
                 break
             hops.append(Hop(end.status or 0, self._numbers.urls[end.target]))
+            has_fragment |= bool(end.fragment)
             number = end.target
-        return number, hops
+            numbers.append(number)
+        return _Path(numbers, hops, has_fragment)
 
     def _judged(
         self,
@@ -231,7 +254,7 @@ class LinkCheck:
         if not is_web(link.url):
             yield from self._by_scheme(page, link, first)
             return
-        number = self._numbers.known(link.url)
+        number = self._numbers.known(seen_key(link.url))
         if link.kind == LinkKind.FORM:
             self.not_checked[link.kind, _NO_REQUEST] += first
         elif number is None or not self._is_known(number):
@@ -246,9 +269,9 @@ class LinkCheck:
                     return
             self.checked[link.kind] += first
             yield from self._found(page, link, number, told)
-            last, _ = self._path(number)
-            if link.fragment and link.fragment in missing.get(last, ()):
-                named, external = f"{link.url}#{link.fragment}", self._is_external(last)
+            path = self._path(number) if link.fragment else None
+            if path and not path.has_fragment and link.fragment in missing.get(path.last, ()):
+                named, external = f"{link.url}#{link.fragment}", self._is_external(path.last)
                 code = Defect.MISSING_FRAGMENT
                 verdict = self._verdicts.of(named, reason=code, external=external)
                 if verdict is not Verdict.FINE:
@@ -276,9 +299,10 @@ class LinkCheck:
         self, page: str | None, link: Link, number: int, told: set[int]
     ) -> Iterator[Finding]:
         """Yield the finding of a link to a URL that was asked for, if its end is one."""
-        last, hops = self._path(number)
+        numbers, hops, _ = self._path(number)
+        last = numbers[-1]
         end = self._ends.get(last)
-        told.update((number, last))
+        told.update(numbers)
         external = self._is_external(number)
         if end is not None:
             url = self._numbers.urls[last]
