@@ -8,6 +8,7 @@ import trio
 
 from trio_crawler.engine.handler import (
     LARGE_PAGE,
+    TARGET,
     is_redirect,
     redirect_fragment,
     redirect_target,
@@ -144,4 +145,4 @@ def _ended(
         targets=targets,
         fragment=fragment,
     )
-    return Settlement(job, outcome, successors or [])
+    return Settlement(job, outcome, successors or [], size=TARGET * len(targets or ()))

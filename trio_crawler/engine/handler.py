@@ -20,6 +20,9 @@ from trio_crawler.policy.retry import LEAST_BAD, delay_after, is_transient
 LARGE_PAGE = 200_000
 """A page of at least this many bytes is read in a thread, so that other workers can run."""
 
+TARGET = 80
+"""Bytes of memory that the key of a place in a page takes."""
+
 
 class Handler(Protocol):
     """Turn the attempts at the jobs of one purpose into settlements."""

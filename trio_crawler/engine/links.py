@@ -18,8 +18,9 @@ from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.link import ASSET_KINDS, PAGE_KINDS, Link, LinkKind
 from trio_crawler.model import Anchor, Job, Purpose, Reason, RejectedLink, Response
 from trio_crawler.page import media
-from trio_crawler.page.fragments import fragment_keys
+from trio_crawler.page.fragments import names_place
 from trio_crawler.page.html.head import canonical_in_headers
+from trio_crawler.page.links import STYLE_SHEET
 from trio_crawler.page.read import Facts
 from trio_crawler.page.urls import without_userinfo
 from trio_crawler.policy.checks import CHECKED
@@ -153,7 +154,8 @@ class Links:
                 found = tuple([_renamed(link, renamed) for link in found])
             elif rejected:
                 links = tuple([url for url in links if url not in rejected])
-        if about.traps is not None and response.status < 300 and "html" in facts.content_type:
+        leads_on = "html" in facts.content_type or (links and facts.content_type == STYLE_SHEET)
+        if about.traps is not None and response.status < 300 and leads_on:
             new = [each.url for each in successors if each.purpose is Purpose.PAGE]
             about.traps.record_links(job.url, response.body, new, links, depth=job.depth)
         elif about.traps is not None and response.status in _GONE:
@@ -193,8 +195,10 @@ class Links:
         parts, named = self._parts(facts), frozenset[str]()
         # The parts of a page have its depth, but those of a style sheet have one more.
         part_depth = job.depth + (facts.content_type not in media.MARKUP)
-        if self._fragments:
-            named = frozenset(each.url for each in facts.found if fragment_keys(each.fragment))
+        if self._checks and self._fragments:
+            named = frozenset(
+                each.url for each in facts.found if each.fragment and names_place(each.fragment)
+            )
         count = 0
         for url in facts.links:
             if url in known:

@@ -11,6 +11,7 @@ from trio_crawler.engine.bounces import Bounces
 from trio_crawler.engine.canonical import CanonicalFolding
 from trio_crawler.engine.handler import (
     LARGE_PAGE,
+    TARGET,
     is_redirect,
     redirect_fragment,
     redirect_target,
@@ -187,6 +188,7 @@ class PageHandler:
             size = len(outcome.body) + _LINK * (len(links) + len(rejected))
             size += sum(map(len, links)) + sum(map(len, map(_URL, rejected)))
             size += _LINK * len(outcome.found)
+            size += TARGET * len(outcome.targets or ())
         return Settlement(job, outcome, successors or [], size=size)
 
     def _failure(self, attempt: Attempt, fault: Fault, target: str | None = None) -> Settlement:

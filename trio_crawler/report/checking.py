@@ -6,14 +6,14 @@ import marshal
 import zlib
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from tempfile import SpooledTemporaryFile
 from typing import Any, NamedTuple
 
 from trio_crawler.arguments import check_kind
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Checked, Failure, Outcome, Page, Reason, Redirect, Skipped
-from trio_crawler.page.fragments import fragment_keys
+from trio_crawler.page.fragments import fragment_keys, names_place
 from trio_crawler.page.scheme_syntax import fault_of
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import is_web, seen_key
@@ -151,9 +151,20 @@ class LinkCheck:
         counted = UrlSet()
         for page, rows, rejected in self._pages:
             url = self._numbers.urls[page]
+            # Most links of a page are fine, and many lead to the same few URLs: of these only the
+            # fragments are looked at.
+            fine: dict[tuple[str, str], Collection[str]] = {}
             for row in rows:
-                link = Link(*row)
-                yield from self._judged(url, link, rejected, missing, told, counted)
+                target = row[:2]
+                lost = fine.get(target)
+                if lost is None:
+                    link = Link(*row)
+                    yield from self._judged(url, link, rejected, missing, told, counted)
+                    at_end = self._fine_number(link)
+                    if at_end is not None:
+                        fine[target] = missing.get(at_end, ())
+                elif row[2] in lost:
+                    yield from self._lost(url, Link(*row), self._number(row[0]))
         yield from self._unlinked(told)
 
     def _end(self, outcome: Outcome) -> _End | None:
@@ -202,13 +213,19 @@ class LinkCheck:
 
     def _missing(self) -> Mapping[int, set[str]]:
         """Return by the number of a URL the fragments that name no place there."""
-        wanted: defaultdict[int, set[str]] = defaultdict(set)
+        by_url: defaultdict[int, set[str]] = defaultdict(set)
         for _, rows, _ in self._pages:
-            for url, _, fragment, *_ in rows:
-                if fragment and fragment_keys(fragment):
-                    path = self._path(self._number(url))
-                    if not path.has_fragment:
-                        wanted[path.last].add(fragment)
+            on_page: defaultdict[str, set[str]] = defaultdict(set)
+            for row in rows:
+                if row[2]:
+                    on_page[row[0]].add(row[2])
+            for url, fragments in on_page.items():
+                by_url[self._number(url)] |= fragments
+        wanted: defaultdict[int, set[str]] = defaultdict(set)
+        for number, fragments in by_url.items():
+            path = self._path(number)
+            if not path.has_fragment:
+                wanted[path.last] |= fragments
         missing: dict[int, set[str]] = {}
         for number, packed in self._targets:
             if number in wanted:
@@ -217,7 +234,7 @@ class LinkCheck:
                 missing[number] = {
                     fragment
                     for fragment in wanted[number]
-                    if keys.isdisjoint(fragment_keys(fragment))
+                    if names_place(fragment) and keys.isdisjoint(fragment_keys(fragment))
                 }
         return missing
 
@@ -271,11 +288,24 @@ class LinkCheck:
             yield from self._found(page, link, number, told)
             path = self._path(number) if link.fragment else None
             if path and not path.has_fragment and link.fragment in missing.get(path.last, ()):
-                named, external = f"{link.url}#{link.fragment}", self._is_external(path.last)
-                code = Defect.MISSING_FRAGMENT
-                verdict = self._verdicts.of(named, reason=code, external=external)
-                if verdict is not Verdict.FINE:
-                    yield _finding(page, link, verdict, code, external=external)
+                yield from self._lost(page, link, path.last)
+
+    def _lost(self, page: str, link: Link, number: int) -> Iterator[Finding]:
+        """Yield the finding of a fragment that names no place of its page."""
+        named, external = f"{link.url}#{link.fragment}", self._is_external(number)
+        code = Defect.MISSING_FRAGMENT
+        verdict = self._verdicts.of(named, reason=code, external=external)
+        if verdict is not Verdict.FINE:
+            yield _finding(page, link, verdict, code, external=external)
+
+    def _fine_number(self, link: Link) -> int | None:
+        """Return the number of the URL of a link that is fine, without a redirect; else None."""
+        if link.malformed or link.kind == LinkKind.FORM or not is_web(link.url):
+            return None
+        number = self._numbers.known(seen_key(link.url))
+        if number is None or number >= len(self._fine) or not self._fine[number]:
+            return None
+        return number
 
     def _is_known(self, number: int) -> bool:
         return number in self._ends or (number < len(self._fine) and self._fine[number] > 0)
