@@ -115,6 +115,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "progress_line": {"statistics": Statistics(), "problems": 0, "hosts": []},
     "redirect": {"target": "/a"},
     "same_site": {"seeds": [HOME]},
+    "seeds_only": {"job": Job(HOME)},
     "seen_key": {"url": HOME},
     "sitemap_entry": {"outcome": PAGE},
     "sitemap_home": {"line": b""},

@@ -36,6 +36,7 @@ from .policy.scope import any_of as any_of
 from .policy.scope import excluding as excluding
 from .policy.scope import including as including
 from .policy.scope import same_site as same_site
+from .policy.scope import seeds_only as seeds_only
 from .policy.scope import with_prefix as with_prefix
 from .policy.traps.watch import Traps as Traps
 from .store.errors import StoreError as StoreError

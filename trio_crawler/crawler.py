@@ -5,7 +5,7 @@ channel closes when no URL is unfinished, and the workers end. Only an early end
 """
 
 import random
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
 from typing import NoReturn
 
 import httpx
@@ -35,8 +35,11 @@ class Crawler:
     the sitemaps that robots.txt names, no `checks` of links that lead outside, breadth first, URLs
     kept in memory. With `fold_canonical` a page counts as a duplicate of the canonical page that
     it names. With `anchors` pages keep the text of their links. `random` seeds the jitter of the
-    delays after failures. The caller closes a `fetch` or `frontier` that it passes in. One crawler
-    makes one crawl. Raises TypeError or ValueError, naming the argument, for an invalid value.
+    delays after failures. A `seed_stream` yields more seeds, which are read as there is room for
+    them: without a `scope` what they redirect to is fetched too, and links from them to other
+    hosts than those of `seeds` are not followed. The caller closes a `fetch`, `frontier` or
+    `seed_stream` that it passes in. One crawler makes one crawl. Raises TypeError or ValueError,
+    naming the argument, for an invalid value.
     """
 
     __module__ = "trio_crawler"
@@ -45,6 +48,7 @@ class Crawler:
         self,
         seeds: Iterable[str | httpx.URL],
         *,
+        seed_stream: AsyncIterable[str | httpx.URL] | None = None,
         scope: Scope | None = None,
         limits: Limits | None = None,
         politeness: Politeness | None = None,
@@ -63,6 +67,7 @@ class Crawler:
             fetch,
             frontier,
             seeds=seeds,
+            seed_stream=seed_stream,
             scope=scope,
             limits=limits,
             politeness=politeness,
@@ -107,6 +112,7 @@ class Crawler:
             await engine.open()
             async with engine.opened_fetch() as ask, trio.open_nursery() as nursery:
                 engine.start_lookups(nursery, ask)
+                engine.start_seeding(nursery)
                 nursery.start_soon(self.frontier.run)
                 await Crew(nursery, self.plan.workers, self.work, ask, engine.outbox).start()
                 with bare.carried:
@@ -131,6 +137,8 @@ class Crawler:
         handler, hosts = self._engine.handlers[job.purpose], self.frontier.hosts
         if job.blocked:
             return handler.blocked(job, job.blocked, hosts.last(job))
+        if job.recalled:
+            return await self._engine.checks.recalled(job)
         attempt = await fetch_once(ask, job, hosts.turns.get((job.purpose, job.url)))
         attempt = hosts.answered(attempt)
         if (seconds := handler.delay(attempt)) is not None:

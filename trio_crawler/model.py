@@ -66,7 +66,7 @@ class Purpose(StrEnum):
 
     A check asks whether a URL outside the crawl works; `FRAGMENTS` is a check that reads the body
     too, for the fragments that links name. A probe fetches a page again to see whether its host is
-    back.
+    back. `SEEDS` is not fetched: that job stands for `Crawler(seed_stream=...)` until its end.
     """
 
     PAGE = "page"
@@ -75,10 +75,17 @@ class Purpose(StrEnum):
     ROBOTS = "robots"
     SITEMAP = "sitemap"
     PROBE = "probe"
+    SEEDS = "seeds"
 
 
 CHECKS = frozenset({Purpose.CHECK, Purpose.FRAGMENTS})
 """The purposes of a URL outside the crawl: each ends in a `Checked`."""
+
+COUNTED = frozenset({Purpose.PAGE, *CHECKS})
+"""The purposes of the URLs that a crawl counts: each ends in one outcome."""
+
+ADMITTED = frozenset({*COUNTED, Purpose.SITEMAP, Purpose.SEEDS})
+"""The purposes of the jobs that are admitted; the scheduler makes all others itself."""
 
 
 class Validator(NamedTuple):
@@ -122,7 +129,8 @@ class Job(msgspec.Struct, frozen=True):
     the first was answered with a redirect, and a redirect has led back when its cookies had
     changed. That is once at most for each URL, and once more if a run ends between the second
     admission and its outcome. `repeat` marks the second request for a page that a refresh asks for
-    twice; the first answer is the outcome.
+    twice; the first answer is the outcome. A `recalled` job is not fetched either: an earlier walk
+    has found its URL, which is outside the crawl, fine, less than `Checks.max_age` ago.
     """
 
     __module__ = "trio_crawler"
@@ -139,6 +147,7 @@ class Job(msgspec.Struct, frozen=True):
     blocked: Reason | Fault | None = None
     again: bool = False
     repeat: bool = False
+    recalled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,8 +380,9 @@ class Checked:
 
     `status` is that of its last response, None if there was none: then `reason` says why, `detail`
     is a sentence for people, and `phase` the phase in which the fetch failed. `tries` is 0 if it
-    was never fetched. `target` is the target of a redirect, which is checked too unless `rejected`
-    says why not. `again` is that of its `Job`: it was checked before, without its fragments.
+    was never fetched: with a status, that is what an earlier walk found, and it was fine.
+    `target` is the target of a redirect, which is checked too unless `rejected` says why not.
+    `again` is that of its `Job`: it was checked before, without its fragments.
     `targets` is that of a `Page`, None if the body was not read; `fragment` is that of a
     `Redirect`.
     """

@@ -21,6 +21,7 @@ TIMES = [
     (re.compile(r"^ *\d+ ms|^ *[\d.]+ s(?=  http)", re.MULTILINE), "   ..."),
     (re.compile(r"in [\d.]+ m?s \([\d,.]+ URLs/s"), "in ... s (... URLs/s"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"), "..."),
+    (re.compile(r"Link check, .*"), "Link check, ..., trio_crawler ..."),
     (re.compile(r'"seconds":[\d.e-]+'), '"seconds":...'),
 ]
 SLOWEST = re.compile(r"(Slowest pages\n.*\n)(?:   \.\.\. .*\n)+")

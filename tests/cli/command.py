@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from trio_crawler.cli.main import command
+from trio_crawler.cli.main import check_command, command
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 20.0
@@ -27,8 +27,8 @@ def start(*words: str, env: dict[str, str] | None = None, **popen: Any) -> subpr
     """Start the command; its standard output and error are pipes unless `popen` says else."""
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     line = [sys.executable, "-m", "trio_crawler", *words]
-    nothing = subprocess.DEVNULL
-    return subprocess.Popen(line, stdin=nothing, env=env or environment(), **pipes | popen)
+    pipes["stdin"] = subprocess.DEVNULL
+    return subprocess.Popen(line, env=env or environment(), **pipes | popen)
 
 
 def crawl(*words: str, **more: Any) -> subprocess.CompletedProcess[str]:
@@ -40,6 +40,8 @@ def crawl(*words: str, **more: Any) -> subprocess.CompletedProcess[str]:
 
 def here(*words: str) -> int:
     """Run the command in this process; return its status."""
+    if words[:1] == ("check",):
+        return int(check_command.main(list(words[1:]), standalone_mode=False))
     return int(command.main(list(words), standalone_mode=False))
 
 

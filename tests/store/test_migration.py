@@ -152,6 +152,7 @@ def forget(connection: sqlite3.Connection, *names: str) -> None:
         connection.execute(f"CREATE VIEW {name} AS SELECT number, url, referrer FROM urls")
     connection.execute("DROP VIEW checked")
     connection.execute("DROP TABLE check_")
+    connection.execute("DROP TABLE found_")
     for name in names:
         connection.execute(f"ALTER TABLE urls DROP COLUMN {name}")
     for name in ("text_digest", "text_size", "text_blocks"):

@@ -26,6 +26,7 @@ from trio_crawler.model import (
     Sitemap,
     Skipped,
 )
+from trio_crawler.policy.checks import Checks
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store.errors import DifferentCrawl, StoreError
 from trio_crawler.store.history import History
@@ -270,7 +271,7 @@ def test_an_unchanged_page_stands_for_the_one_with_content_through_all_walks(tmp
     walk(tmp_path, [page("a", headers=httpx.Headers({"etag": '"1"'}), rejected=bad, **links)])
     for number in (2, 3):
         with Store.open(tmp_path, refresh=True) as store:
-            ((url, of, validator),) = store.walk.validators()
+            ((url, of, validator),) = store.validators(Checks.off())
             assert (url, of, validator) == (SITE + "a", 1, ('"1"', None))
             facts = store.facts(of)
             assert facts is not None
@@ -296,13 +297,13 @@ def test_the_validators_are_those_of_the_last_good_page(tmp_path):
     walk(tmp_path, [version("2")], refresh=True)
     walk(tmp_path, [version("3", 404)], refresh=True)
     with Store.open(tmp_path, refresh=True) as store:
-        assert [(of, tag) for _, of, (tag, _) in store.walk.validators()] == [(2, "2")]
+        assert [(of, tag) for _, of, (tag, _) in store.validators(Checks.off())] == [(2, "2")]
 
 
 def test_a_page_without_validators_has_none(tmp_path):
     walk(tmp_path, [page("a")])
     with Store.open(tmp_path, refresh=True) as store:
-        assert list(store.walk.validators()) == []
+        assert list(store.validators(Checks.off())) == []
         assert store.facts(7) is None
 
 

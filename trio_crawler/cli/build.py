@@ -23,6 +23,7 @@ from trio_crawler import (
     Sitemaps,
     Traps,
     all_of,
+    any_of,
     breadth_first,
     by_sitemap,
     depth_first,
@@ -31,6 +32,7 @@ from trio_crawler import (
     normalise,
     report,
     same_site,
+    seeds_only,
     with_prefix,
 )
 from trio_crawler.cli.logins import login_option, logins
@@ -75,6 +77,8 @@ def planned(options: CrawlOptions) -> Plan:
     need a package, or a version of one, that is not installed.
     """
     _raise_file_limit(options.workers)
+    if not options.seeds:
+        _refuse_without_url(options)
     with _errors_of():
         scope = _scope(options)
         urls = options.seeds if options.folder is None else (base_of(options),)
@@ -107,6 +111,24 @@ def planned(options: CrawlOptions) -> Plan:
     return Plan(seeds, insecure, authorized, fetch, crawl_fetch, warc, make, checks)
 
 
+def _refuse_without_url(options: CrawlOptions) -> None:
+    """Refuse what has no effect on a list alone: its URLs are treated as those of strangers."""
+    given = {
+        "--lenient": not options.strict,
+        "--under with a path": any("://" not in prefix for prefix in options.under),
+        "--sitemap": options.sitemaps,
+        "--sitemap-only": options.sitemap_only,
+        "--header": options.headers,
+        "--cookie": options.own_cookies,
+        "--auth": options.auth,
+        "--netrc": options.netrc,
+        "--netrc-file": options.netrc_file,
+        "--client-cert": options.client_cert,
+    }
+    if option := next((option for option, value in given.items() if value), None):
+        raise click.UsageError(f"{option} needs a URL on the command line, beside --urls")
+
+
 @contextmanager
 def _errors_of(**fields: str) -> Iterator[None]:
     """Raise click.UsageError, which names the option, for the ArgumentError of a block.
@@ -122,9 +144,28 @@ def _errors_of(**fields: str) -> Iterator[None]:
 
 def _scope(options: CrawlOptions) -> Scope:
     if options.folder is not None:
-        scopes = [with_prefix(base_of(options))]
-    else:
-        scopes = [same_site(options.seeds, lenient=not options.strict)]
+        return all_of(with_prefix(base_of(options)), *_narrowed(options))
+    if options.seed_stream is not None:
+        return _scope_of_list(options)
+    site = same_site(options.seeds, lenient=not options.strict)
+    return all_of(site, *_narrowed(options))
+
+
+def _scope_of_list(options: CrawlOptions) -> Scope:
+    """Return the scope of a crawl with a list: its URLs, their redirects, and what is asked for.
+
+    Links are followed on the hosts of the given URLs, or without any as the options say.
+    """
+    followed = [same_site(options.seeds, lenient=not options.strict)] if options.seeds else []
+    narrowed = _narrowed(options)
+    if followed or options.under or options.include:
+        return any_of(seeds_only, all_of(*followed, *narrowed))
+    return all_of(seeds_only, *narrowed)
+
+
+def _narrowed(options: CrawlOptions) -> list[Scope]:
+    """Return the scopes of the options that leave out URLs."""
+    scopes = list[Scope]()
     if options.under:
         with _errors_of(prefixes="under"):
             scopes.append(with_prefix(*_prefixes(options)))
@@ -132,7 +173,7 @@ def _scope(options: CrawlOptions) -> Scope:
         with _errors_of(patterns="include"):
             scopes.append(including(*options.include))
     with _errors_of(patterns="exclude"):
-        return all_of(*scopes, excluding(*options.exclude))
+        return [*scopes, excluding(*options.exclude)]
 
 
 def _prefixes(options: CrawlOptions) -> list[str]:
@@ -209,11 +250,13 @@ def _checks(options: CrawlOptions) -> Checks:
 def _sitemaps(options: CrawlOptions, seeds: Iterable[str]) -> Sitemaps:
     if options.no_sitemaps and options.sitemaps:
         raise click.UsageError("use --sitemap or --no-sitemaps, not both")
+    if options.no_sitemaps and options.sitemap_only:
+        raise click.UsageError("use --sitemap-only or --no-sitemaps, not both")
     urls = [word for word in options.sitemaps if not word.startswith("/")]
     paths = [word for word in options.sitemaps if word.startswith("/")]
     found = [*urls, *(f"{origin}{path}" for origin in _origins(seeds) for path in paths)]
     with _errors_of(also="sitemaps"):
-        return Sitemaps(follow=not options.no_sitemaps, also=found)
+        return Sitemaps(not options.no_sitemaps, found, only=options.sitemap_only)
 
 
 def _fetch(options: CrawlOptions, auth: dict[str, tuple[str, str]] | None) -> HttpFetch:

@@ -5,40 +5,63 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime
-from pathlib import Path
+from io import BufferedWriter
 
 import click
 
 from trio_crawler import Outcome, report
 from trio_crawler.cli.build import base_of
-from trio_crawler.cli.declaration import secret_flags
-from trio_crawler.cli.exports import Draft
+from trio_crawler.cli.declaration import requested, secret_flags
+from trio_crawler.cli.exports import Draft, naming
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.places import mode_in
-from trio_crawler.report import Baseline, Finding, Verdict, Verdicts
-from trio_crawler.report.check_text import check_report
-from trio_crawler.report.checking import LinkCheck
+from trio_crawler.report import Baseline, Finding, LinkCheck, Verdict, Verdicts, check_report
 from trio_crawler.report.readable import readable
 
 _INDEX = "index.html"
 
+FILES: dict[str, Callable[..., Iterator[bytes]]] = {
+    "--junit": report.to_junit,
+    "--sarif": report.to_sarif,
+    "--markdown": report.to_markdown,
+    "--json": report.to_json,
+    "--write-baseline": lambda found, *_, **__: report.write_baseline(found),
+}
+"""The files about the whole check, by their options."""
+
 
 class Check:
-    """The link check of one crawl, from its options on.
+    """The link check of one crawl, from its options on; `stack` removes files that are unfinished.
 
-    Raises click.UsageError for options and files that cannot be used.
+    Raises click.UsageError for options and files that cannot be used, and OSError, whose
+    `filename` is the option with the file, for one that cannot be written.
     """
 
-    def __init__(self, options: CrawlOptions) -> None:
+    def __init__(self, options: CrawlOptions, stack: ExitStack) -> None:
         self._options = options
+        self._files = {flag: self._opened(flag, stack) for flag in FILES if self._path(flag)}
         self._verdicts = _verdicts(options)
         self._baseline = _baseline(options.baseline)
         self._links = LinkCheck(self._verdicts)
         self._began = datetime.now(UTC)
         self.failed = False
         self.errors: dict[str, OSError] = {}
+
+    def _path(self, flag: str) -> str | None:
+        return requested(self._options).get(flag, (None, None))[0]
+
+    def _opened(self, flag: str, stack: ExitStack) -> Draft | None:
+        """Open a file, which gets its name when it is complete; None for standard output."""
+        path, directory = self._path(flag) or "", self._options.directory
+        if path == STANDARD_OUTPUT:
+            return None
+        with naming(flag, path):
+            draft = Draft(path, mode_in(directory, path))
+        stack.callback(draft.drop)
+        return draft
 
     def add(self, outcome: Outcome) -> None:
         """Record an outcome."""
@@ -88,20 +111,14 @@ class Check:
     def _write(
         self, found: list[Finding], all_found: list[Finding], facts: report.CheckFacts
     ) -> None:
-        options, path_of = self._options, self._path_of
-        files: list[tuple[str | None, Callable[[], Iterator[bytes]]]] = [
-            (options.junit, lambda: report.to_junit(found, facts, path_of=path_of)),
-            (options.sarif, lambda: report.to_sarif(found, facts, path_of=path_of)),
-            (options.markdown, lambda: report.to_markdown(found, facts, path_of=path_of)),
-            (options.summary, lambda: report.to_json(found, facts, path_of=path_of)),
-            (options.new_baseline, lambda: report.write_baseline(all_found)),
-        ]
-        for path, encode in files:
-            if path is not None:
-                try:
-                    _write_whole(path, encode(), options.directory)
-                except OSError as error:
-                    self.errors[path] = error
+        for flag, draft in self._files.items():
+            try:
+                if flag == "--write-baseline":
+                    _write(draft, report.write_baseline(all_found))
+                else:
+                    _write(draft, FILES[flag](found, facts, path_of=self._path_of))
+            except OSError as error:
+                self.errors[self._path(flag) or flag] = error
 
     def _shown(self, url: str) -> str:
         """Return a URL for people: in a folder the path of the file."""
@@ -169,19 +186,12 @@ def _baseline(path: str | None) -> Baseline | None:
         raise click.UsageError(f"--baseline: {error}") from None
 
 
-def _write_whole(path: str, pieces: Iterable[bytes], directory: str | None) -> None:
-    """Write a file, which gets its name when it is complete. Raises OSError."""
-    if path == STANDARD_OUTPUT:
-        for piece in pieces:
-            sys.stdout.buffer.write(piece)
+def _write(draft: Draft | None, pieces: Iterable[bytes]) -> None:
+    """Write a file, or to standard output without one. Raises OSError."""
+    if draft is None:
+        sys.stdout.buffer.writelines(pieces)
         sys.stdout.buffer.flush()
         return
-    draft = Draft(path, mode_in(directory and Path(directory), path))
-    try:
-        with draft.file as file:
-            for piece in pieces:
-                file.write(piece)
-        draft.keep()
-    except OSError:
-        draft.drop()
-        raise
+    with BufferedWriter(draft.file, 64 * 1024) as file:
+        file.writelines(pieces)
+    draft.keep()

@@ -12,7 +12,7 @@ import trio
 
 from trio_crawler import Crawler, StoreError, report
 from trio_crawler.cli.build import Plan, planned
-from trio_crawler.cli.checking import Check
+from trio_crawler.cli.checking import FILES, Check
 from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.ending import Ending
 from trio_crawler.cli.exit import (
@@ -27,8 +27,10 @@ from trio_crawler.cli.exit import (
 )
 from trio_crawler.cli.exports import Export, exports, in_place
 from trio_crawler.cli.options import CrawlOptions
+from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.parsing import NORMAL
 from trio_crawler.cli.places import PRIVATE_DIRECTORY
+from trio_crawler.cli.seed_list import SeedList, opened
 from trio_crawler.cli.sink import is_plain
 from trio_crawler.cli.terminal import Screen
 from trio_crawler.net import WireStatistics
@@ -53,26 +55,42 @@ def run(options: CrawlOptions) -> int:
 
 async def _main(options: CrawlOptions) -> int:
     plan = planned(options)
-    with ExitStack() as stack:
-        try:
-            files = _open_files(options, plan, stack)
-        except OSError as error:
-            complain(f"cannot write {error.filename}: {error.strerror}")
-            return WRONG_USAGE
-        screen = stack.enter_context(Screen(live=options.level >= NORMAL))
-        if options.level and (line := _too_few_hosts(options, plan)):
-            screen.say(line)
-        crawl = _Crawl(options, plan, screen, files)
-        await crawl.run()
-    return crawl.close()
+    # The files of a check are written at the very end, when all others are closed.
+    with ExitStack() as last:
+        with ExitStack() as stack:
+            try:
+                files = _open_files(options, plan, stack)
+                check = Check(options, last) if plan.checks else None
+            except OSError as error:
+                complain(f"cannot write {error.filename}: {error.strerror}")
+                return WRONG_USAGE
+            try:
+                urls = _open_list(options, stack)
+            except OSError as error:
+                complain(f"cannot read {error.filename}: {error.strerror}")
+                return WRONG_USAGE
+            screen = stack.enter_context(Screen(live=options.level >= NORMAL))
+            if options.level and (line := _too_few_hosts(options, plan)):
+                screen.say(line)
+            if urls is not None:
+                urls.tell = screen.say
+            crawl = _Crawl(options, plan, screen, files, check, urls)
+            await crawl.run()
+        return crawl.close()
+
+
+def _open_list(options: CrawlOptions, stack: ExitStack) -> SeedList | None:
+    """Open the list of URLs, if one is named. Raises OSError."""
+    return stack.enter_context(opened(options.seed_stream)) if options.seed_stream else None
 
 
 def _too_few_hosts(options: CrawlOptions, plan: Plan) -> str:
     """Return a line that says that not all tasks can work; "" if they may be able to.
 
-    A lenient crawl may find more hosts, and an adaptive one may raise the limit of a host.
+    A lenient crawl may find more hosts, a list may have more, and an adaptive crawl may raise the
+    limit of a host.
     """
-    if not options.workers_chosen or options.adaptive or not options.strict:
+    if not options.workers_chosen or options.adaptive or not options.strict or options.seed_stream:
         return ""
     hosts = {urlsplit(seed).netloc.removeprefix("www.") for seed in plan.seeds}
     if len(hosts) * options.per_host >= options.workers:
@@ -98,7 +116,8 @@ class _Files:
 
 def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> _Files:
     """Open all files but the streams of a crawl directory. Raises OSError."""
-    paths = {flag: path for flag, (path, _) in requested(options).items()}
+    named = requested(options).items()
+    paths = {flag: path for flag, (path, _) in named if flag not in FILES}
     lines, archive = paths.pop("--jsonl", None), paths.pop("--warc", None)
     lasting = options.directory is not None
     live: list[Export] = []
@@ -122,13 +141,22 @@ def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> _Files:
 class _Crawl:
     """One crawl of the command, with its report and its files."""
 
-    def __init__(self, options: CrawlOptions, plan: Plan, screen: Screen, files: _Files) -> None:
+    def __init__(
+        self,
+        options: CrawlOptions,
+        plan: Plan,
+        screen: Screen,
+        files: _Files,
+        check: Check | None,
+        urls: SeedList | None,
+    ) -> None:
         self._options = options
         self._plan = plan
         self._screen = screen
         self._files = files
+        self._urls = urls
         self._report = Report(why=options.why, full=options.level > NORMAL)
-        self._check = Check(options) if plan.checks else None
+        self._check = check
         self._ending = Ending(screen.say)
         self._crawler: Crawler | None = None
         self._wire: WireStatistics | None = None
@@ -164,7 +192,8 @@ class _Crawl:
         async with AsyncExitStack() as stack:
             directory = await self._directory(stack)
             frontier = directory.frontier if directory else None
-            crawler = plan.crawler(fetch=plan.crawl_fetch, frontier=frontier)
+            places = {"fetch": plan.crawl_fetch, "frontier": frontier}
+            crawler = plan.crawler(seed_stream=self._urls, **places)
             self._ending.begin(crawler, self._options.max_seconds)
             nursery.start_soon(
                 self._screen.draw,
@@ -252,6 +281,7 @@ class _Crawl:
             directory=options.directory or "",
             cookies=options.cookies,
             credentials=self._plan.fetch.sends_credentials,
+            checks=self._plan.checks,
             spent=options.max_pages is not None and _spent(crawler) >= options.max_pages,
         )
         text = self._report.text(facts)
@@ -263,7 +293,14 @@ class _Crawl:
             if options.owner:
                 text = ""
         whole = "\n\n".join(filter(None, (text, checked, self._changes, unwritten)))
-        status = close(self._report, whole, self._files.all, failed=problems, errors=errors)
+        paths = requested(options).values()
+        piped = any(path == STANDARD_OUTPUT for path, _ in paths)
+        status = close(
+            self._report, whole, self._files.all, failed=problems, errors=errors, piped=piped
+        )
+        if self._urls is not None and (problem := self._urls.problem):
+            complain(problem)
+            status = status or FAULT
         if self._failed is None:
             return status
         # Not the status of a directory that is refused: this crawl has begun.

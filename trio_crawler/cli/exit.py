@@ -71,11 +71,13 @@ def close(
     *,
     failed: bool | None = None,
     errors: Mapping[str, OSError] | None = None,
+    piped: bool = False,
 ) -> int:
     """Print the report, complain of files, and return the exit status.
 
     `failed` says whether the crawl has found a problem; None stands for those of the report.
-    `errors` are those of other files. Raises BrokenPipeError when a reader has left.
+    `errors` are those of other files. If standard output is that of a file, or `piped`, the report
+    goes to standard error. Raises BrokenPipeError when a reader has left.
     """
     unwritten = {export.path: export.error for export in exports if export.error}
     unwritten |= errors or {}
@@ -84,7 +86,7 @@ def close(
             raise error
     for path, error in unwritten.items():
         complain(f"cannot write {path}: {error.strerror}")
-    piped = any(export.path == STANDARD_OUTPUT for export in exports)
+    piped = piped or any(export.path == STANDARD_OUTPUT for export in exports)
     with SIGNALS.writing(2 if piped else 1):
         printed = _printed(text, sys.stderr if piped else sys.stdout)
     if report.no_pages or report.turned_away:

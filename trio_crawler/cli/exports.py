@@ -93,7 +93,7 @@ def exports(
     """
     for flag, path in paths.items():
         encode, head, target = _FORMS[flag]
-        with _naming(flag, path):
+        with naming(flag, path):
             at = (
                 InPlace(path)
                 if path == STANDARD_OUTPUT
@@ -115,12 +115,13 @@ def in_place(
 
     Only its owner may read a new file that is `private`. Raises OSError as `exports` does.
     """
-    with _naming(flag, path):
+    with naming(flag, path):
         return Export(path, InPlace(path, PRIVATE if private else SHARED), encode, head, **more)
 
 
 @contextmanager
-def _naming(flag: str, path: str) -> Iterator[None]:
+def naming(flag: str, path: str) -> Iterator[None]:
+    """Let an OSError of the block have the option with its file as `filename`."""
     try:
         yield
     except OSError as error:

@@ -25,6 +25,7 @@ from trio_crawler.cli.options import CrawlOptions, ReportOptions
 from trio_crawler.cli.outputs import check_crawl, check_directory, check_files
 from trio_crawler.cli.parsing import site
 from trio_crawler.cli.prompts import asked
+from trio_crawler.cli.seed_list import check_list
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
 
 _CRAWL_EPILOG = """\
@@ -44,8 +45,8 @@ Secrets (other users of the machine can read the command line):
 \b
 Exit status:
   0    all pages are fine
-  1    a link is broken, a URL failed, a host was given up, or a file or DIR could not be read
-       or written
+  1    a link is broken, a URL failed, a host was given up, a line of --urls is no URL, or a file
+       or DIR could not be read or written
   2    the command line is wrong, a FILE cannot be created, or FILE or DIR is in use by another
        crawl
   3    nothing could be fetched
@@ -141,7 +142,7 @@ def _crawl(**given: Any) -> int:
     in DIR again: see "trio-crawler report --help".
     """
     options = CrawlOptions(**given)
-    if not options.seeds:
+    if not options.seeds and options.seed_stream is None:
         raise click.UsageError("name at least one URL to crawl, or ask for --help")
     for name, flag in (("base_url", "--base-url"), ("clean_urls", "--clean-urls")):
         if getattr(options, name):
@@ -156,8 +157,10 @@ def _check(**given: Any) -> int:
     images, styles, scripts, other sites, and the #fragments.
     """
     options = CrawlOptions(**given, owner=True)
-    if not (options.seeds or options.folder):
+    if not (options.seeds or options.folder or options.seed_stream):
         raise click.UsageError("name a URL or a folder to check, or ask for --help")
+    if options.folder is not None and options.seed_stream is not None:
+        raise click.UsageError("check the folder alone, or the URLs of --urls")
     for name, flag in (("base_url", "--base-url"), ("clean_urls", "--clean-urls")):
         if options.folder is None and getattr(options, name):
             raise click.UsageError(f"{flag} is for a folder: name one in place of a URL")
@@ -165,6 +168,7 @@ def _check(**given: Any) -> int:
 
 
 def _run_crawl(options: CrawlOptions) -> int:
+    check_list(options)
     check_crawl(options)
     options = asked(options)
     # Trio, httpx and the parsers are imported only now: --help needs none of them.

@@ -31,6 +31,16 @@ class CrawlOptions(CheckOptions):
         same_crawl=True,
         stored="urls",
     )
+    seed_stream: str | None = option(
+        Group.CRAWLED,
+        "--urls",
+        metavar="FILE",
+        same_crawl=True,
+        stored="list",
+        help="Fetch the URLs in FILE, one a line, or in standard input (-), as there is room for "
+        "them. Blank lines and lines that begin with # are skipped. Links are followed on the "
+        "hosts of each given URL; without one, where --include or --under says so.",
+    )
     strict: bool = option(
         Group.CRAWLED,
         "--strict/--lenient",
@@ -75,6 +85,13 @@ class CrawlOptions(CheckOptions):
         same_crawl=True,
         help="Read this sitemap too, besides those that robots.txt names: a URL, or a path on "
         "the given hosts. Repeatable.",
+    )
+    sitemap_only: bool = option(
+        Group.CRAWLED,
+        "--sitemap-only",
+        is_flag=True,
+        same_crawl=True,
+        help="Fetch each URL and what the sitemaps list, and follow no links.",
     )
     no_sitemaps: bool = option(
         Group.CRAWLED,

@@ -55,6 +55,20 @@ def urls(context: click.Context, parameter: click.Parameter, given: Any) -> tupl
     return tuple(dict.fromkeys(_with_host(url) for url, _ in split))
 
 
+def listed_url(line: str) -> str:
+    """Return the URL in a line of a list; one without a scheme gets http://.
+
+    Raises BadParameter for any other line. The message shows no text that may hold a password.
+    """
+    if _WEB.match(line):
+        if "@" in line:
+            _refuse_userinfo(line)
+        return line
+    if _SCHEME.match(line):
+        raise click.BadParameter("a URL begins with http:// or https://")
+    return _plain_url(line)
+
+
 def workers(context: click.Context, parameter: click.Parameter, given: Any) -> int:
     """Return the number of workers, and store whether it was given as `workers_chosen`."""
     source = context.get_parameter_source(parameter.name or "")

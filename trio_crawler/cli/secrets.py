@@ -20,6 +20,9 @@ Login: TypeAlias = tuple[str, str | None]
 
 _WAYS = "@FILE, @- (standard input) or @env:NAME"
 
+READ = f"{__name__}.read"
+"""The key in the context of the command that is set if a secret was read from standard input."""
+
 _MAX_BYTES = 64 * 1024
 # A name with one of these may be a secret after a stray "@".
 _MAY_BE_SECRET = re.compile(r"[:=\s]")
@@ -109,6 +112,7 @@ def _octets(place: str) -> bytes:
             return file.read(_MAX_BYTES + 1)
     if sys.stdin is None:
         raise click.BadParameter("standard input is closed")
+    click.get_current_context().meta[READ] = True
     return sys.stdin.buffer.read(_MAX_BYTES + 1)
 
 

@@ -22,6 +22,7 @@ from trio_crawler.engine.pages import PageHandler
 from trio_crawler.engine.repeats import Repeats
 from trio_crawler.engine.robots import ProbeHandler, RobotsHandler
 from trio_crawler.engine.rules import Rules
+from trio_crawler.engine.seeds import Seeder
 from trio_crawler.engine.sitemaps import SitemapHandler
 from trio_crawler.frontier.memory import MemoryFrontier
 from trio_crawler.frontier.protocol import Frontier, FrontierStatistics, Past
@@ -48,6 +49,7 @@ class Engine:
     rules: Rules
     pages: PageHandler
     sitemaps: SitemapHandler
+    checks: CheckHandler
     folding: CanonicalFolding
     is_open: bool = False
     ended: Reason | None = None
@@ -59,6 +61,11 @@ class Engine:
     def start_lookups(self, nursery: trio.Nursery, ask: Fetch) -> None:
         """Look up the names of the hosts beside the workers, if the fetch can do that."""
         start_lookups(nursery, ask, self.frontier.hosts)
+
+    def start_seeding(self, nursery: trio.Nursery) -> None:
+        """Read the stream of seeds beside the workers, if there is one."""
+        if self.plan.seed_stream is not None:
+            nursery.start_soon(Seeder(self.plan, self.frontier).run, self.plan.seed_stream)
 
     async def open(self) -> None:
         """Open the frontier, and restore the state that earlier runs left in it."""
@@ -91,6 +98,7 @@ class Engine:
         self.counters.restore(past.statistics)
         self.sitemaps.restore(past.sitemaps, past.listings)
         self.pages.restore(past)
+        self.checks.restore(past)
         self.frontier.hosts.restore_bodies(past.bodies)
         for urls in past.urls:
             self.frontier.hosts.restore_urls(urls)
@@ -155,5 +163,5 @@ def build(fetch: Fetch | None, frontier: Frontier | None, **given: Any) -> Engin
         Purpose.ROBOTS: RobotsHandler(plan, frontier, sitemaps),
         Purpose.PROBE: ProbeHandler(),
     }
-    parts = (counters, outbox, handlers, rules, pages, sitemaps, folding)
+    parts = (counters, outbox, handlers, rules, pages, sitemaps, checks, folding)
     return Engine(plan, frontier, fetch, *parts)

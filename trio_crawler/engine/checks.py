@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 
+import httpx
 import trio
 
 from trio_crawler.engine.handler import (
@@ -15,6 +17,7 @@ from trio_crawler.engine.handler import (
     retry_delay,
 )
 from trio_crawler.engine.links import Links
+from trio_crawler.frontier.protocol import Past
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import (
     REDIRECTS,
@@ -26,6 +29,7 @@ from trio_crawler.model import (
     Phase,
     Purpose,
     Reason,
+    Response,
 )
 from trio_crawler.page.links import read_body_targets
 from trio_crawler.policy.plan import Plan
@@ -51,6 +55,23 @@ class CheckHandler:
     def __init__(self, plan: Plan, links: Links) -> None:
         self._plan = plan
         self._links = links
+        self._checked: Callable[[str], Awaitable[Checked]] | None = None
+
+    def restore(self, past: Past) -> None:
+        """Use what earlier walks found, for the jobs that are `recalled`."""
+        self._checked = past.checked
+
+    async def recalled(self, job: Job) -> Settlement:
+        """Return the settlement of a check that need not be made, by that of an earlier walk.
+
+        Raises RuntimeError if the frontier has no such check.
+        """
+        if self._checked is None:
+            raise RuntimeError("a job is recalled, but the frontier has left no checks")
+        before = await self._checked(job.url)
+        headers = httpx.Headers({} if before.target is None else {"Location": before.target})
+        answer = Response(before.status or 0, headers)
+        return self._settlement(Attempt(job, answer, 0.0), before.targets)
 
     def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
         """Return the settlement of a check that is not made; its last attempt decides, if any."""
@@ -145,4 +166,5 @@ def _ended(
         targets=targets,
         fragment=fragment,
     )
-    return Settlement(job, outcome, successors or [], size=TARGET * len(targets or ()))
+    size = TARGET * len(targets) if targets else 0
+    return Settlement(job, outcome, successors or [], size=size)

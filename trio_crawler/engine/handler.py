@@ -20,8 +20,8 @@ from trio_crawler.policy.retry import LEAST_BAD, delay_after, is_transient
 LARGE_PAGE = 200_000
 """A page of at least this many bytes is read in a thread, so that other workers can run."""
 
-TARGET = 80
-"""Bytes of memory that the key of a place in a page takes."""
+TARGET = 70
+"""Bytes of memory that a place of a page takes."""
 
 
 class Handler(Protocol):

@@ -82,6 +82,7 @@ class Links:
         self._assets = plan.checks.assets
         # Links of the kind `A` are read in any case.
         self._kinds = PAGE_KINDS - {LinkKind.A} | (ASSET_KINDS if plan.checks.assets else set())
+        self._listed_only = plan.sitemaps.only
 
     def about(self, job: Job, response: Response, facts: Facts) -> About:
         """Return the facts about a page that decide on its links."""
@@ -220,6 +221,8 @@ class Links:
                     successor = replace(successor, url=plain)
                     # The URL without its session id may be outside.
                     rejection = self._rules.outside(successor)
+                if rejection is None and self._listed_only:
+                    rejection = Reason.NOT_INCLUDED
                 if url not in parts:
                     rejection = rejection or _combined(reason, url in nofollow)
                 elif reason is Reason.DUPLICATE:

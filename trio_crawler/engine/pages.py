@@ -187,8 +187,7 @@ class PageHandler:
             links, rejected = outcome.links, outcome.rejected
             size = len(outcome.body) + _LINK * (len(links) + len(rejected))
             size += sum(map(len, links)) + sum(map(len, map(_URL, rejected)))
-            size += _LINK * len(outcome.found)
-            size += TARGET * len(outcome.targets or ())
+            size += _LINK * len(outcome.found) + TARGET * len(outcome.targets or ())
         return Settlement(job, outcome, successors or [], size=size)
 
     def _failure(self, attempt: Attempt, fault: Fault, target: str | None = None) -> Settlement:

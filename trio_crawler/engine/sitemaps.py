@@ -75,6 +75,8 @@ class SitemapHandler:
         self._accepted: defaultdict[str, set[str]] = defaultdict(set)
         self._rejected: set[str] = set()
         self._max_sitemaps = max_sitemaps
+        # The sites of a stream of seeds are not crawled: their sitemaps would be read in vain.
+        self._hosts = None if plan.seed_stream is None else set(map(authority, plan.seeds))
 
     def restore(self, records: Iterable[Sitemap], listings: Mapping[str, Listing]) -> None:
         """Start from the records and listings of earlier runs."""
@@ -93,6 +95,8 @@ class SitemapHandler:
     def named(self, urls: Iterable[str], robots: str) -> tuple[list[Job], tuple[Sitemap, ...]]:
         """Return the jobs for the sitemaps that a robots.txt names, and the rejected ones."""
         if not self._plan.sitemaps.follow:
+            return [], ()
+        if self._hosts is not None and authority(robots) not in self._hosts:
             return [], ()
         return self._jobs(urls, robots, 0)
 

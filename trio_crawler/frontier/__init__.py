@@ -9,6 +9,7 @@ from trio_crawler.frontier.join import Join, JoinStatistics
 from trio_crawler.frontier.protocol import Frontier, FrontierStatistics, Past
 from trio_crawler.frontier.queues import Queue
 from trio_crawler.frontier.scheduler import Hosts, JobChannel
+from trio_crawler.frontier.seeding import Seeding
 from trio_crawler.frontier.seen import Seen, Urls
 from trio_crawler.frontier.settlement import (
     Learned,
@@ -46,6 +47,7 @@ __all__ = [
     "RobotsMoved",
     "RobotsRenewed",
     "RobotsRules",
+    "Seeding",
     "Seen",
     "Settlement",
     "SitemapRead",

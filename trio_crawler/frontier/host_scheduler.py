@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -126,6 +126,13 @@ class HostScheduler:
             if ranked and "?" in job.url and not isinstance(origin.queue, Lanes):
                 origin.queue = in_lanes(origin.queue, self._make_queue, self.traps.of(job.url))
             origin.queue.put(job)
+
+    def restore(self, urls: Sequence[str]) -> None:
+        """Record the pages of one host that earlier runs admitted."""
+        self.traps.of(urls[0]).restore(urls)
+        # Else the URLs of the host that wait for a check would find the manners of a stranger.
+        if self._plan.checks.external and not (origin := self.origin(urls[0])).crawled:
+            self._enter(origin)
 
     def next(self, now: float, *, last: bool = False) -> Job | None:
         """Remove and return the job to start now; None if no job may start.

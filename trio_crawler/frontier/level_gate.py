@@ -69,6 +69,10 @@ class LevelGate:
             )
         queue.put(job)
 
+    def pass_by(self) -> None:
+        """Count a page as released that is never put, since it is not to be fetched."""
+        self._released += 1
+
     def settle(self, outcome: Outcome | None) -> None:
         """Record the outcome of a page that was released; a redirect does not use the budget."""
         self._released -= 1

@@ -5,7 +5,7 @@ from functools import partial
 
 import trio
 
-from trio_crawler.arguments import check_kind
+from trio_crawler.arguments import ArgumentError, check_kind
 from trio_crawler.frontier.disk_heap import make_disk_queue
 from trio_crawler.frontier.disk_queue import MEMORY, DiskQueueFile
 from trio_crawler.frontier.join import Join
@@ -51,12 +51,17 @@ class MemoryFrontier:
     async def open(self, plan: Plan) -> Past | None:
         """Begin a crawl of this plan; return None, since no earlier run has left any state.
 
-        Raises RuntimeError under asyncio, and when called again: a frontier serves one crawl.
+        Raises RuntimeError under asyncio, and when called again: a frontier serves one crawl; and
+        ValueError for checks with a `max_age`, since there is no earlier walk.
         """
         check_in_trio("MemoryFrontier")
         if self._plan is not None:
             raise RuntimeError("a frontier serves one crawl: make another MemoryFrontier")
         check_kind("plan", plan, Plan, "a Plan")
+        if plan.checks.max_age:
+            raise ArgumentError(
+                "max_age", " needs a directory: Crawler(frontier=SqliteFrontier(...))"
+            )
         self._plan = plan
         self.seen = Seen(plan.limits.max_redirects, UrlSet())
         queue = partial(make_disk_queue, self._file, plan.order)

@@ -12,7 +12,7 @@ import trio
 
 from trio_crawler.frontier.scheduler import Hosts
 from trio_crawler.frontier.settlement import Settlement
-from trio_crawler.model import Attempt, Job, Listing, Outcome, Reason, Sitemap, Statistics
+from trio_crawler.model import Attempt, Checked, Job, Listing, Outcome, Reason, Sitemap, Statistics
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.plan import Plan
 
@@ -49,7 +49,8 @@ class Past:
     answered with 304, or None. `redirected` yields URL and depth of each page that was answered
     with a redirect. `texts_before` yields URL, title and digest of the text of each page of the
     walk before, if this is a refresh, and `texts` those of this walk, each with whether it was
-    fetched twice.
+    fetched twice. `checked` returns what an earlier walk found at the URL of a job that is
+    `recalled`; None if the frontier marks no such jobs.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -64,6 +65,7 @@ class Past:
     redirected: Iterable[tuple[str, int]] = ()
     texts_before: Iterable[tuple[str, str | None, bytes]] = ()
     texts: Iterable[tuple[str, str | None, bytes, bool]] = ()
+    checked: Callable[[str], Awaitable[Checked]] | None = None
 
 
 class Frontier(Protocol):

@@ -22,17 +22,10 @@ from trio_crawler.frontier.level_gate import LevelGate
 from trio_crawler.frontier.names import Names
 from trio_crawler.frontier.origin import Origin
 from trio_crawler.frontier.queues import Queue, make_queue
+from trio_crawler.frontier.seeding import Seeding
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.frontier.turns import Turns
-from trio_crawler.model import (
-    CHECKS,
-    Attempt,
-    Fault,
-    Job,
-    Purpose,
-    Reason,
-    Response,
-)
+from trio_crawler.model import ADMITTED, COUNTED, Attempt, Fault, Job, Purpose, Reason, Response
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.policy.retry import LEAST_BAD, blames_host, retry_after
@@ -122,7 +115,8 @@ class Hosts:
     URL, if their host has a delay or URLs that hang. `ended` is why nothing more is fetched, None
     until then. `deadline` is the time, by Trio's clock, at which the time budget is used up.
     `waiting` is the number of pages and checks that wait, `waiting_bytes` the bytes of their URLs
-    and referrers and 100 for each, and `retries` the number of their retries.
+    and referrers and 100 for each, and `retries` the number of their retries. `seeding` tells the
+    task that reads a stream of seeds when to begin, to go on and to end.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -144,6 +138,7 @@ class Hosts:
         self.ended: Reason | None = None
         self.deadline = math.inf
         self.waiting = self.waiting_bytes = self.retries = 0
+        self.seeding = Seeding()
         self._plan = plan
         self._end = end
         self._scheduler = HostScheduler(plan, queue)
@@ -249,9 +244,11 @@ class Hosts:
             job = self._scheduler.next(now, last=last)
             if self._scheduler.heap.wakes < self._wakes:
                 self._woken.set()
-        if job is not None and (job.purpose is Purpose.PAGE or job.purpose in CHECKS):
+        if job is not None and job.purpose in COUNTED:
             self.waiting -= 1
             self.waiting_bytes -= len(job.url) + len(job.referrer or "") + _OVERHEAD
+            if self.waiting <= self.seeding.low:
+                self.seeding.make_room()
         return job
 
     def _moved(self, origin: Origin) -> None:
@@ -263,13 +260,19 @@ class Hosts:
         now = trio.current_time()
         self._begin(now)
         for job in jobs:
-            page = job.purpose is Purpose.PAGE
-            if page or job.purpose in CHECKS:
+            if job.purpose is Purpose.SEEDS:
+                self.seeding.begun.set()
+                continue
+            if job.purpose in COUNTED:
                 self.waiting += 1
                 self.waiting_bytes += len(job.url) + len(job.referrer or "") + _OVERHEAD
-            if self.ended is not None:
+            if self.ended is not None or job.recalled:
                 self._blocked.append(replace(job, blocked=self.ended))
-            elif page and self._gate is not None:
+            elif job.blocked is not None:
+                if self._gate is not None:
+                    self._gate.pass_by()
+                self._blocked.append(job)
+            elif job.purpose is Purpose.PAGE and self._gate is not None:
                 self._gate.put(job)
             else:
                 self._scheduler.put(job, now)
@@ -316,19 +319,15 @@ class Hosts:
             self._last.pop((job.purpose, job.url), None)
         if settlement.learned is not None:
             self._scheduler.learn(settlement.learned, trio.current_time())
-        if job.purpose is Purpose.PAGE:
-            if self._gate is not None:
-                self._gate.settle(settlement.outcome)
-                if self._gate.is_spent and self.ended is None:
-                    self._end(Reason.PAGE_BUDGET)
-            return True
-        if job.purpose in CHECKS:
-            return True
-        if job.purpose is Purpose.SITEMAP:
+        if job.purpose is Purpose.PAGE and self._gate is not None:
+            self._gate.settle(settlement.outcome)
+            if self._gate.is_spent and self.ended is None:
+                self._end(Reason.PAGE_BUDGET)
+        elif job.purpose is Purpose.SITEMAP:
             self._scheduler.sitemap_done(trio.current_time())
-            return True
-        self.jobs.hand_out()
-        return False
+        elif job.purpose not in ADMITTED:
+            self.jobs.hand_out()
+        return job.purpose in ADMITTED
 
     def retry(self, attempt: Attempt, seconds: float) -> None:
         """Retry a job after `seconds` or later; block it at once if the crawl ends before.
@@ -339,7 +338,7 @@ class Hosts:
         job, now = attempt.job, trio.current_time()
         if job.purpose is Purpose.SITEMAP:
             self._scheduler.sitemap_done(now)
-        elif job.purpose is Purpose.PAGE or job.purpose in CHECKS:
+        elif job.purpose in COUNTED:
             self.waiting += 1
             self.waiting_bytes += len(job.url) + len(job.referrer or "") + _OVERHEAD
         if self.ended is not None or now + seconds >= self.deadline:
@@ -348,8 +347,7 @@ class Hosts:
             self.jobs.hand_out()
             return
         self._last[job.purpose, job.url] = _without_body(attempt)
-        counted = job.purpose is Purpose.PAGE or job.purpose in CHECKS
-        self.retries += counted and not job.repeat
+        self.retries += job.purpose in COUNTED and not job.repeat
         self._number += 1
         heapq.heappush(self._delayed, (now + seconds, self._number, job))
         self._scheduler.delayed += 1
@@ -375,6 +373,7 @@ class Hosts:
         if self.ended is not None:
             return
         self.ended = reason
+        self.seeding.scope.cancel("the crawl has ended early")
         # One by one, as the workers receive them: together they may not fit in memory.
         held = iter(()) if self._gate is None else self._gate.empty()
         self._left = chain(held, self._scheduler.empty())
@@ -446,12 +445,12 @@ class Hosts:
             self.traps(url).restore_body(url, digest)
 
     def restore_urls(self, urls: Iterable[str]) -> None:
-        """Count the URLs that earlier runs admitted, in order, in the traps of their hosts."""
+        """Count the URLs that earlier runs admitted, in order: their hosts are crawled."""
         by_origin: defaultdict[str, list[str]] = defaultdict(list)
         for url in urls:
             by_origin[url[: url.index("/", 8)]].append(url)
         for found in by_origin.values():
-            self.traps(found[0]).restore(found)
+            self._scheduler.restore(found)
 
     def restore_rules(self, url: str, known: KnownRules) -> None:
         """Store the rules that an earlier run read; its host counts as one that has answered."""

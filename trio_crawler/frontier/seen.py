@@ -105,7 +105,7 @@ class Seen:
 
         Record its URL as seen. A sitemap counts apart from a page of the same URL.
         """
-        if job.purpose is Purpose.SITEMAP:
+        if job.purpose is Purpose.SITEMAP or job.purpose is Purpose.SEEDS:
             if job.url in self._sitemaps:
                 return None
             self._sitemaps.add(job.url)

@@ -25,7 +25,7 @@ from trio_crawler.frontier.scheduler import Hosts, JobChannel
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.frontier.url_index import StoredJob, UrlIndex
 from trio_crawler.in_trio import check_in_trio, start_soon
-from trio_crawler.model import Attempt, Job, Outcome, Purpose, Reason
+from trio_crawler.model import Attempt, Checked, Job, Outcome, Purpose, Reason
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.plan import Plan
 from trio_crawler.store.runs import End
@@ -173,7 +173,7 @@ class SqliteFrontier:
         if not (store.resumed or store.walk.number > 1):
             await trio.lowlevel.checkpoint()
             return None
-        past = await self._journal.call(partial(past_of, store, self._facts))
+        past = await self._journal.call(partial(past_of, store, self._facts, self._checked))
         # Until `run` has restored each of them.
         self._index.admitted = past.statistics.admitted
         self._stored = past.statistics.waiting
@@ -270,10 +270,15 @@ class SqliteFrontier:
             return None
         return await self._journal.call(partial(self._journal.store.facts, number))
 
+    async def _checked(self, url: str) -> Checked:
+        """Return what an earlier walk found at a URL whose job is `recalled`."""
+        number = self._index.earlier_check(url)
+        return await self._journal.call(partial(self._journal.store.check, number))
+
     async def _restore(self, plan: Plan) -> None:
         """Restore the state that earlier runs left."""
         store = self._journal.store
-        await self._journal.call(partial(self._index.restore, store))
+        await self._journal.call(partial(self._index.restore, store, plan.checks))
         clocks = trio.current_time(), time.time()
         found = partial(known_rules, store, plan.agent, *clocks)
         for origin, rules in await self._journal.call(lambda: list(found())):
@@ -283,7 +288,9 @@ class SqliteFrontier:
         portions = store.walk.waiting()
         while rows := await self._journal.call(partial(next, portions, None)):
             for start in range(0, len(rows), _TURN):
-                jobs = [_stored_job(*row) for row in rows[start : start + _TURN]]
+                jobs = [
+                    self._index.recalled(_stored_job(*row)) for row in rows[start : start + _TURN]
+                ]
                 self._stored -= sum(job.purpose is not Purpose.SITEMAP for job in jobs)
                 self._admit(jobs)
                 await trio.lowlevel.checkpoint()
@@ -321,5 +328,5 @@ def _stored_job(
     again: int,
 ) -> StoredJob:
     """Return the job of a stored row."""
-    about = (Purpose(purpose), priority, None, None, bool(again), False)
+    about = (Purpose(purpose), priority, None, None, bool(again), False, False)
     return StoredJob(url, depth, redirects, referrer, tries, *about, number)

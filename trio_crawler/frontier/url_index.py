@@ -5,15 +5,16 @@
 import time
 from collections.abc import Collection, Iterable
 
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from trio_crawler.frontier.journal import Journal
-from trio_crawler.frontier.resume import EarlierPages
+from trio_crawler.frontier.resume import EarlierChecks, EarlierPages
 from trio_crawler.frontier.seen import Seen
 from trio_crawler.frontier.settlement import RobotsRules, Settlement, SitemapRead
-from trio_crawler.model import Job, Purpose
+from trio_crawler.model import COUNTED, Job, Purpose
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import origin
+from trio_crawler.policy.checks import Checks
 from trio_crawler.store.store import Store
 
 LONG = 200
@@ -40,6 +41,7 @@ class StoredJob(Job, frozen=True, array_like=True):
             job.blocked,
             job.again,
             job.repeat,
+            job.recalled,
             number,
         )
 
@@ -56,14 +58,18 @@ class UrlIndex:
         # The numbers of the long URLs among them.
         self._numbers: dict[str, int] = {}
         self._earlier = EarlierPages()
+        self._checks = EarlierChecks()
         self._number = 0
 
     def known(self, urls: Collection[str]) -> set[str]:
         """Return the URLs among `urls` that were admitted with all the redirects of the limit."""
         return self.seen.known(urls)
 
-    def restore(self, store: Store) -> None:
-        """Restore the URLs that earlier runs left; a million take some two seconds."""
+    def restore(self, store: Store, checks: Checks) -> None:
+        """Restore the URLs that earlier runs left; a million take some two seconds.
+
+        With these `checks` the crawl goes on.
+        """
         self._number = store.last_number()
         # Room for all of them from the beginning saves a third of the time.
         self.seen = Seen(self._max_redirects, UrlSet(self.admitted))
@@ -71,27 +77,32 @@ class UrlIndex:
         for rows in store.walk.urls():
             admitted += len(rows)
             self.seen.restore(rows)
-        checks = store.walk.checks()
-        self.seen.restore_checks((url, Purpose(purpose)) for url, purpose in checks)
+        outside = store.walk.checks()
+        self.seen.restore_checks((url, Purpose(purpose)) for url, purpose in outside)
         again = store.walk.again()
         # A second asking that waited goes out without its session, so a login may lead back once
         # more. Else all that lies behind the login would be lost.
         self.seen.restore_again(url for url, ended in again if ended)
-        self.admitted = admitted + len(again) + len(checks)
+        self.admitted = admitted + len(again) + len(outside)
         self.seen.restore_hops(store.walk.hops())
         self.seen.restore_sitemaps(store.walk.sitemap_urls())
-        self._earlier.add(store.walk.validators())
+        self._earlier.add(store.validators(checks))
+        if checks.max_age:
+            self._checks.add(store.fine_checks(checks.max_age))
 
     def admit(self, jobs: Iterable[Job]) -> list[StoredJob]:
         """Return the new jobs among `jobs`, each with a new number."""
         fresh = [self._store(job) for job in self.seen.admit_all(jobs)]
-        self.admitted += sum(job.purpose is not Purpose.SITEMAP for job in fresh)
+        self.admitted += sum(job.purpose in COUNTED for job in fresh)
         if self.seen.raised:
             self._journal.batch.raised_redirects.extend(self.seen.raised)
             self.seen.raised.clear()
         return fresh
 
     def _store(self, job: Job) -> StoredJob:
+        if job.purpose is Purpose.SEEDS:
+            # Not stored: each run reads the stream, and passes over what is stored.
+            return StoredJob.of(job, 0)
         self._number += 1
         if job.again:
             self._journal.batch.again.append(self._number)
@@ -103,7 +114,15 @@ class UrlIndex:
         about = (job.depth, job.redirects, referrer, job.priority)
         self._journal.batch.admitted.append((self._number, job.url, job.purpose.value, *about))
         self._journal.record()
-        return StoredJob.of(job, self._number)
+        return self.recalled(StoredJob.of(job, self._number))
+
+    def recalled(self, job: StoredJob) -> StoredJob:
+        """Return a job marked `recalled` if an earlier walk found its URL fine, else itself."""
+        return replace(job, recalled=True) if self._checks.recalls(job) else job
+
+    def earlier_check(self, url: str) -> int:
+        """Return the number of the check of a URL whose job is `recalled`."""
+        return self._checks.number(url)
 
     def hand_out(self, job: StoredJob) -> Job:
         """Record that a worker receives a job; return the job, conditional if that is possible."""
@@ -144,6 +163,9 @@ class UrlIndex:
             listings = list(learned.listings.items())
             self._journal.batch.sitemaps.append((number, learned.sitemap, listings))
             self._journal.end()
+        elif job.purpose is Purpose.SEEDS:
+            # Nothing is stored, but what has ended with it is noticed after a transaction.
+            self._journal.record()
         if isinstance(learned, RobotsRules) and learned.answer is not None:
             # Not before the sitemaps that it names: these are in this batch, or written.
             entry = origin(learned.url), time.time(), learned.answer

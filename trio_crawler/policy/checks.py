@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from trio_crawler.arguments import check_flag, check_number
+from trio_crawler.arguments import ArgumentError, check_flag, check_number
 from trio_crawler.model import Reason
 
 CHECKED = frozenset({Reason.OTHER_SITE, Reason.NOT_INCLUDED, Reason.TOO_DEEP})
@@ -28,6 +28,10 @@ class Checks:
     asked for: a check is what a reader does who clicks on the link, once and without going on, and
     most such hosts are named by one link only, so that the rules would double the requests.
 
+    With `max_age` a refresh does not ask again for an external URL that an earlier walk found fine
+    less than so many seconds ago: that it answered with a success (2xx), or redirected to one that
+    did. Its outcome has the status of that walk, and no tries. All others are asked for again.
+
     Raises TypeError or ValueError, naming the argument, for an invalid value.
     """
 
@@ -38,11 +42,15 @@ class Checks:
     fragments: bool = True
     robots: bool = False
     delay: float = 0.5
+    max_age: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("external", "assets", "fragments", "robots"):
             check_flag(name, getattr(self, name))
         check_number("delay", self.delay, finite=True)
+        check_number("max_age", self.max_age)
+        if self.max_age and not self.external:
+            raise ArgumentError("max_age", " needs external=True: it is about external URLs")
 
     @classmethod
     def off(cls) -> "Checks":
@@ -53,3 +61,8 @@ class Checks:
     def any(self) -> bool:
         """Whether anything is checked."""
         return self.external or self.assets or self.fragments
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The names of what is checked, sorted: they can be part of the meaning of a directory."""
+        return tuple(name for name in ("assets", "external", "fragments") if getattr(self, name))

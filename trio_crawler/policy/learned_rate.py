@@ -48,9 +48,10 @@ class LearnedRate:
     """The requests in flight that a host allows, and the seconds between the starts of two.
 
     `delay` and `limit` are what was learned, `asked` is the delay that the host asks for, `told`
-    the time at which the last Retry-After was over. A limit
-    is only `suspected` until two URLs were refused, and another one was answered that was
-    requested no earlier: one URL alone may be the cause, and a host that is down answers none.
+    the time at which the last Retry-After was over. A limit is only `suspected` until two URLs
+    were refused, and another one was answered that was requested no earlier: one URL alone may be
+    the cause, and a host that is down answers none. The second is refused at the same time as the
+    first, or when the Retry-After is over.
 
     First the limit shrinks, to one. If the host still refuses, each refusal in a row doubles the
     time since the last good answer. From then on the rate follows the limit of the host: it grows
@@ -119,7 +120,7 @@ class LearnedRate:
 
     def _proves(self, url: str, started: float, now: float) -> bool:
         """Return whether two URLs were refused, and another was answered that started later."""
-        if now - self._last > AT_ONCE:
+        if now - max(self._last, self.told) > AT_ONCE:
             self._url, self._since, self._other, self._answered = url, started, False, False
         self._last = now
         self._other = self._other or url != self._url
@@ -171,7 +172,7 @@ class LearnedRate:
         """Let the load have what was learned, or be as before if that holds nothing back."""
         adaptive, most = load.politeness.adaptive, load.politeness.per_host
         if self.suspected:
-            over = now - self._last > AT_ONCE
+            over = now - max(self._last, self.told) > AT_ONCE
         else:
             pace = load.latency / load.limit
             over = self.limit >= most and self.delay <= max(pace / 2, _LEAST_DELAY)

@@ -5,25 +5,35 @@
 
 import math
 import random
-from collections.abc import Iterable
+from collections.abc import AsyncIterable, Iterable
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TypeVar
 
 import httpx
 
-from trio_crawler.arguments import check_flag, check_function, check_kind, check_whole
+from trio_crawler.arguments import (
+    ArgumentError,
+    check_flag,
+    check_function,
+    check_kind,
+    check_methods,
+    check_whole,
+)
 from trio_crawler.model import Job, Purpose
 from trio_crawler.page.urls import web_urls
 from trio_crawler.policy.checks import Checks
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.order import Order, breadth_first
 from trio_crawler.policy.politeness import Politeness
-from trio_crawler.policy.scope import Scope, same_site
+from trio_crawler.policy.scope import Scope, any_of, same_site, seeds_only
 from trio_crawler.policy.traps.watch import Traps
 
 MAX_WORKERS = 100_000
 """The most workers of a crawl."""
+
+SEEDING = Job("about:seeds", purpose=Purpose.SEEDS)
+"""The job that stands for a stream of seeds: admitted with the seeds, settled after its end."""
 
 _T = TypeVar("_T")
 
@@ -33,20 +43,33 @@ class Sitemaps:
     """The sitemaps that a crawl reads.
 
     With `follow` it reads those that robots.txt names. It always reads the URLs in `also`, so
-    `Sitemaps(follow=False)` reads none. The sitemaps that an index lists are read too.
+    `Sitemaps(follow=False)` reads none. The sitemaps that an index lists are read too. With `only`
+    no link is followed: the crawl fetches the seeds, what the sitemaps list, and what these
+    redirect to. A link that is not followed is rejected as `NOT_INCLUDED`.
 
-    Raises TypeError or ValueError if an element of `also` is not an http or https URL.
+    Raises TypeError or ValueError if an element of `also` is not an http or https URL, and
+    ValueError for `only` if no sitemap is read.
     """
 
     __module__ = "trio_crawler"
 
     follow: bool
     also: tuple[str, ...]
+    only: bool
 
-    def __init__(self, follow: bool = True, also: Iterable[str | httpx.URL] = ()) -> None:
+    def __init__(
+        self, follow: bool = True, also: Iterable[str | httpx.URL] = (), *, only: bool = False
+    ) -> None:
         check_flag("follow", follow)
+        check_flag("only", only)
+        urls = web_urls("also", also)
+        if only and not (follow or urls):
+            raise ArgumentError(
+                "only", " needs a sitemap: follow those of robots.txt, or name one"
+            )
         object.__setattr__(self, "follow", follow)
-        object.__setattr__(self, "also", web_urls("also", also))
+        object.__setattr__(self, "also", urls)
+        object.__setattr__(self, "only", only)
 
 
 class Chance:
@@ -78,6 +101,7 @@ class Plan:
     __module__ = "trio_crawler.frontier"
 
     seeds: tuple[str, ...]
+    seed_stream: AsyncIterable[str | httpx.URL] | None
     scope: Scope
     limits: Limits
     politeness: Politeness
@@ -95,6 +119,7 @@ class Plan:
         self,
         seeds: Iterable[str | httpx.URL] = (),
         *,
+        seed_stream: AsyncIterable[str | httpx.URL] | None = None,
         scope: Scope | None = None,
         limits: Limits | None = None,
         politeness: Politeness | None = None,
@@ -113,9 +138,16 @@ class Plan:
         if traps.max_hops is None and limits.max_depth < math.inf:
             # An explicit depth takes precedence over the default of the traps.
             traps = replace(traps, max_hops=math.inf)
+        site = same_site(urls)
+        if seed_stream is not None:
+            wanted = "an async iterable of URLs"
+            check_methods("seed_stream", seed_stream, ("__aiter__",), wanted)
+            # The redirects of a listed URL are followed wherever they lead, its links are not.
+            site = any_of(seeds_only, site)
         parts = {
             "seeds": urls,
-            "scope": _function("scope", scope, same_site(urls), "a function of a job"),
+            "seed_stream": seed_stream,
+            "scope": _function("scope", scope, site, "a function of a job"),
             "limits": limits,
             "politeness": _kind("politeness", politeness, Politeness),
             "traps": traps,
@@ -136,12 +168,15 @@ class Plan:
             object.__setattr__(self, name, part)
 
     def first_jobs(self) -> list[Job]:
-        """Return the jobs that a crawl begins with: the seeds and the sitemaps in `also`."""
+        """Return the jobs that a crawl begins with: the seeds and the sitemaps in `also`.
+
+        The last one stands for the stream of seeds, if there is one.
+        """
         redirects = self.limits.max_redirects
-        pages = [Job(url, redirects=redirects) for url in self.seeds]
-        return pages + [
-            Job(url, redirects=redirects, purpose=Purpose.SITEMAP) for url in self.sitemaps.also
-        ]
+        jobs = [Job(url, redirects=redirects) for url in self.seeds]
+        for url in self.sitemaps.also:
+            jobs.append(Job(url, redirects=redirects, purpose=Purpose.SITEMAP))
+        return jobs if self.seed_stream is None else [*jobs, SEEDING]
 
 
 def _kind(name: str, value: _T | None, kind: type[_T]) -> _T:

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import httpx
 
-from trio_crawler.arguments import ArgumentError, check_flag, check_function, checked_pattern
+from trio_crawler.arguments import (
+    ArgumentError,
+    check_flag,
+    check_function,
+    check_kind,
+    checked_pattern,
+)
 from trio_crawler.model import Job, Reason
 from trio_crawler.page.urls import host, web_urls
 
@@ -54,6 +60,12 @@ def same_site(seeds: Iterable[str | httpx.URL], *, lenient: bool = False) -> Sco
         return site(host(job.url)) in sites or Reason.OTHER_SITE
 
     return same_site
+
+
+def seeds_only(job: Job) -> bool | Reason:
+    """Admit the seeds and what they redirect to; a scope for a list of URLs."""
+    check_kind("job", job, Job, "a Job")
+    return job.depth == 0 or Reason.OTHER_SITE
 
 
 def with_prefix(*prefixes: str | httpx.URL) -> Scope:
@@ -182,5 +194,5 @@ def _suffixes() -> "tldextract.TLDExtract":
     )
 
 
-for _function in (same_site, with_prefix, including, excluding, all_of, any_of):
+for _function in (same_site, seeds_only, with_prefix, including, excluding, all_of, any_of):
     _function.__module__ = "trio_crawler"

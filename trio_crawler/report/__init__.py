@@ -5,10 +5,11 @@ single outcome, `progress_line` for a crawl that is running; `to_jsonl`; `csv_ro
 and `link_rows` with `LINKS_HEAD`; `Warc`; `sitemap_entry`, `sitemap_parts`, `sitemap_home` and
 `sitemap_index`; `changes`; `visible`. None of them opens a file.
 
-Of a link check: `Verdicts` with `Verdict` and `Defect`, and `parse_statuses` and `parse_patterns`
-for the texts of its options; `Finding` with `Hop` and `Identity`; `Baseline`, `Comparison`,
-`read_baseline` and `write_baseline`; `CheckFacts` and `command_line`; and the exports `to_junit`,
-`to_sarif`, `to_markdown`, `to_annotations` and `to_json`.
+Of a link check: `LinkCheck` and `check_report`; `Verdicts` with `Verdict` and `Defect`, and
+`parse_statuses` and `parse_patterns` for the texts of its options; `Finding` with `Hop` and
+`Identity`; `Baseline`, `Comparison`, `read_baseline` and `write_baseline`; `CheckFacts` and
+`command_line`; and the exports `to_junit`, `to_sarif`, `to_markdown`, `to_annotations` and
+`to_json`.
 """
 
 from trio_crawler.policy.verdict import (
@@ -21,6 +22,8 @@ from trio_crawler.policy.verdict import (
 from trio_crawler.report.annotations import to_annotations
 from trio_crawler.report.baseline import Baseline, Comparison, read_baseline, write_baseline
 from trio_crawler.report.check_facts import CheckFacts, command_line
+from trio_crawler.report.check_text import check_report
+from trio_crawler.report.checking import LinkCheck
 from trio_crawler.report.csv import CSV_HEAD, LINKS_HEAD, csv_row, link_rows
 from trio_crawler.report.facts import CrawlFacts
 from trio_crawler.report.finding import Finding, Hop, Identity
@@ -52,6 +55,7 @@ __all__ = [
     "Finding",
     "Hop",
     "Identity",
+    "LinkCheck",
     "Report",
     "Shape",
     "Shapes",
@@ -59,6 +63,7 @@ __all__ = [
     "Verdicts",
     "Warc",
     "changes",
+    "check_report",
     "command_line",
     "csv_row",
     "link_rows",

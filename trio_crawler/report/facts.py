@@ -44,7 +44,9 @@ class CrawlFacts:
     - `credentials`: whether cookies, a login or a certificate of the client were sent, None if
       that is unknown. If they were, the report says if the crawl seems to be logged out;
     - `cookies`: whether cookies were stored, None if that is unknown. If they were not, the report
-      of a redirect loop says that a login may have needed them.
+      of a redirect loop says that a login may have needed them;
+    - `checks`: whether links were checked besides the pages, None if that is unknown. If they were
+      not, the report says what was not checked.
 
     Raises TypeError or ValueError, naming the fact, for an invalid value.
     """
@@ -68,6 +70,7 @@ class CrawlFacts:
     spent: bool = False
     cookies: bool | None = None
     credentials: bool | None = None
+    checks: bool | None = None
 
     def __post_init__(self) -> None:
         check_kind("statistics", self.statistics, Statistics, "a Statistics")
@@ -78,6 +81,7 @@ class CrawlFacts:
         check_flag("workers_chosen", self.workers_chosen)
         check_kind("cookies", self.cookies, bool | None, "True, False or None")
         check_kind("credentials", self.credentials, bool | None, "True, False or None")
+        check_kind("checks", self.checks, bool | None, "True, False or None")
         check_kind(
             "hosts", self.hosts, Mapping, "the hosts by name, as Crawler.hosts returns them"
         )

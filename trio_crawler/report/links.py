@@ -42,6 +42,7 @@ _EXISTING = (
     Reason.HEADER_NOFOLLOW,
     Reason.DUPLICATE,
     Reason.TOO_DEEP,
+    Reason.NOT_INCLUDED,
 )
 
 

@@ -37,6 +37,10 @@ _LOOPS = (
     "a redirect loop may be the bounce to a login or a consent page that sets a cookie "
     "(--cookies stores cookies and sends them back)"
 )
+_NOT_CHECKED = (
+    "not checked: links to other sites, images, styles, scripts and #fragments "
+    "(--check all checks them)"
+)
 _BUDGETS = {
     Reason.WAITING_BUDGET: "links were not followed while too many URLs waited "
     "(--max-waiting lets more wait)",
@@ -324,6 +328,7 @@ def hints(
         *(advice for reason, advice in _BUDGETS.items() if summary.rejected[reason]),
         *_side_effect_hints(summary.rejected[Reason.SIDE_EFFECT], facts),
         *_worker_hints(facts),
+        *([_NOT_CHECKED] if summary.pages and facts.checks is False else []),
     ]
 
 

@@ -15,8 +15,9 @@ from trio_crawler.page.read import Facts
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.store.database import Database
 from trio_crawler.store.decoding import BadRow, checked, decoded, increasing
+from trio_crawler.store.earlier import stored_facts
 from trio_crawler.store.noise import Noise
-from trio_crawler.store.walk import PORTION, Walk, stored_facts
+from trio_crawler.store.walk import PORTION, Walk
 
 _NOT_LINKED = "no page links to it any more"
 _OUTCOMES = """urls LEFT JOIN page_ ON page_.number = urls.number
@@ -306,7 +307,8 @@ def _missing(database: Database, new: Walk) -> Iterator[Change]:
     found = database.read(
         _MISSING_ROW,
         "SELECT * FROM temp.old WHERE skip IS NULL AND url NOT IN "
-        "(SELECT url FROM urls WHERE number BETWEEN ? AND ?)",
+        "(SELECT url FROM urls WHERE number BETWEEN ? AND ? "
+        "AND purpose NOT IN ('check', 'fragments'))",
         new.first,
         new.last,
     )

@@ -51,6 +51,7 @@ def migrate(database: Database, version: int) -> None:
         database.execute("ALTER TABLE page_ ADD COLUMN text_blocks BLOB")
         database.execute(schema.REPEATED)
     database.execute(schema.CHECK)
+    database.execute(schema.FOUND)
     for statement in schema.VIEWS:
         database.execute(statement)
     database.execute(f"PRAGMA user_version = {schema.VERSION}")

@@ -8,17 +8,19 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from trio_crawler.model import Outcome, Reason, Response, Statistics
+from trio_crawler.model import Checked, Outcome, Reason, Response, Statistics, Validator
 from trio_crawler.page.read import Facts
+from trio_crawler.policy.checks import Checks
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.store import runs
 from trio_crawler.store.database import Database
 from trio_crawler.store.decoding import BadRow
+from trio_crawler.store.earlier import Known, fine_checks, stored_check, stored_facts, validators
 from trio_crawler.store.errors import StoreError, file_errors, printable
 from trio_crawler.store.files import PRIVATE_DIRECTORY, Lock
 from trio_crawler.store.opening import BUSY_TIMEOUT, open_to_write
 from trio_crawler.store.streams import Stream, StreamSet
-from trio_crawler.store.walk import Walk, last_number, stored_facts, stored_robots
+from trio_crawler.store.walk import Walk, last_number, stored_robots
 from trio_crawler.store.writer import Batch, BatchWriter, record_progress
 
 
@@ -103,6 +105,24 @@ class Store:
     def robots(self) -> Iterator[tuple[str, float, Response]]:
         """Yield the last response for the robots.txt of each origin, of any walk, and its time."""
         return stored_robots(self._database)
+
+    def validators(self, checks: Checks) -> Iterator[tuple[str, int, Validator]]:
+        """Yield URL, number and validator of each page that was good in an earlier walk.
+
+        Pages whose links were not stored are left out if the crawl has `checks`.
+        """
+        return validators(self._database, self.walk.first, checks)
+
+    def fine_checks(self, max_age: float) -> Iterator[tuple[str, Known]]:
+        """Yield the URLs outside the crawl whose last check in an earlier walk was fine.
+
+        That was at most `max_age` seconds ago.
+        """
+        return fine_checks(self._database, self.walk.first, max_age)
+
+    def check(self, number: int) -> Checked:
+        """Return the answer to a check of an earlier walk, and the places there, by its number."""
+        return stored_check(self._database, number)
 
     def facts(self, number: int) -> Facts | None:
         """Return the facts of the page with a number, for a 304; None if there is no such page.

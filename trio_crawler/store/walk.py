@@ -15,21 +15,17 @@ import msgspec
 from trio_crawler.model import (
     Listing,
     Outcome,
-    Page,
-    Reason,
     RejectedLink,
     Response,
     Sitemap,
     Statistics,
-    Validator,
 )
-from trio_crawler.page.read import Facts
+from trio_crawler.store import found as found_columns
 from trio_crawler.store import rows
 from trio_crawler.store.database import Database, Row
 from trio_crawler.store.decoding import (
     BadRow,
     Count,
-    Digest,
     Latin1,
     Number,
     Origin,
@@ -46,10 +42,6 @@ PORTION = 5_000
 
 _OUTCOMES = 500
 _MAX_NUMBER = 2**63 - 1
-
-# A 304 refers to an earlier page with content, so its page is good.
-_WHOLE = "coalesce(page_.flaws, '') NOT LIKE '%\"too_large\"%'"
-_GOOD = "(page_.status BETWEEN 200 AND 299 OR page_.same_as NOT NULL)"
 
 _O = TypeVar("_O", bound=Outcome)
 MakeOutcome: TypeAlias = Callable[[str, int, str | None, rows.Values], Outcome]
@@ -69,7 +61,6 @@ _WAITING_ROW: Any = tuple[(*_ADMITTED, Count, Literal[0, 1])]
 _TEXT_ROW: Any = tuple[int, Url, str | None, bytes, int]
 _REJECTED_ROW: Any = tuple[int, str]
 _BODY_ROW: Any = tuple[int, Url, bytes, Time]
-_VALIDATOR_ROW: Any = tuple[Url, int, Latin1 | None, Latin1 | None, int]
 _SUMS: Any = tuple[int | None, ...]
 _LISTING_ROW: Any = tuple[str, str | None, float | None]
 _KEYED_LISTING_ROW: Any = tuple[str, str, str | None, float | None]
@@ -189,7 +180,7 @@ class Walk:
         """Return, by URL, the numbers of those that were admitted again and have an outcome."""
         sql = (
             "SELECT url, number FROM urls "
-            "WHERE number BETWEEN ? AND ? AND again NOT NULL AND ended"
+            "WHERE number BETWEEN ? AND ? AND again NOT NULL AND ended AND purpose = 'page'"
         )
         return dict(self._database.read(tuple[Url, int], sql, self.first, self.last))
 
@@ -250,18 +241,39 @@ class Walk:
         )
         return self._portions(_WAITING_ROW, columns, "NOT ended")
 
-    def outcomes(self) -> Iterator[Outcome]:
-        """Yield the outcomes; the pages have no bodies."""
+    def outcomes(self, *, found: bool = True) -> Iterator[Outcome]:
+        """Yield the outcomes; the pages have no bodies.
+
+        Unless `found`, they are without all that a page points to, and without its places.
+        """
         after = self.first - 1
         while (last := self._last_of_portion(after)) is not None:
-            found: list[tuple[int, Outcome]] = []
+            outcomes: list[tuple[int, Outcome]] = []
             for kind in _KINDS:
-                found += self._read_outcomes(after, last, *kind)
-            found.sort(key=_number)
+                outcomes += self._read_outcomes(after, last, *kind)
+            outcomes.sort(key=_number)
             again = self._again(after, last)
-            for number, outcome in found:
-                yield replace(outcome, again=True) if number in again else outcome
+            packed = self._found(after, last) if found else {}
+            for number, outcome in outcomes:
+                more: dict[str, Any] = {"again": True} if number in again else {}
+                if number in packed:
+                    # One by one: in memory the links of a page take ten times as much.
+                    with self._database.store_errors():
+                        more |= found_columns.found_fields(outcome, packed.pop(number))
+                yield replace(outcome, **more) if more else outcome
             after = last
+
+    def _found(self, after: int, last: int) -> dict[int, Row]:
+        """Return the rows of all that pages point to, by the numbers of the outcomes."""
+        columns = ", ".join(f"found_.{name}" for name in found_columns.COLUMNS.split(", "))
+        sql = (
+            f"SELECT page_.number, {columns} FROM page_ "
+            "JOIN found_ ON found_.number = coalesce(page_.same_as, page_.number) "
+            "WHERE page_.number > ?1 AND page_.number <= ?2 "
+            f"UNION ALL SELECT check_.number, {columns} FROM check_ JOIN found_ USING (number) "
+            "WHERE check_.number > ?1 AND check_.number <= ?2"
+        )
+        return {row[0]: row[1:] for row in self._database.rows(sql, after, last)}
 
     def _again(self, after: int, last: int) -> set[int]:
         sql = "SELECT number FROM urls WHERE number > ? AND number <= ? AND again NOT NULL"
@@ -286,7 +298,7 @@ class Walk:
         kind: Any,
         make: MakeOutcome | None,
     ) -> list[tuple[int, Outcome]]:
-        make = make or partial(rows.page, named=partial(_named, self._database))
+        make = make or partial(rows.page, named=partial(named_url, self._database))
         links = "LEFT JOIN links_ USING (number)" if table == "page_" else ""
         columns = ", ".join(
             name if "." in name or name == "NULL" else f"{table}.{name}"
@@ -298,7 +310,7 @@ class Walk:
         )
         stored = self._database.rows(sql, after, last)
         with self._database.store_errors():
-            return _outcomes(stored, kind, make)
+            return made_outcomes(stored, kind, make)
 
     def hops(self) -> Iterator[tuple[str, str]]:
         """Yield URL and target of each redirect that was itself the target of a redirect."""
@@ -334,24 +346,6 @@ class Walk:
         )
         for portion in self._by_number(_BODY_ROW, sql):
             yield [(url, digest, fetched) for _, url, digest, fetched in portion]
-
-    def validators(self) -> Iterator[tuple[str, int, Validator]]:
-        """Yield URL, number and validator of each page that was good in an earlier walk.
-
-        Pages without a validator are left out, and those that were cut: with a greater limit more
-        of them may be read now. The number is the number of the page with the
-        content, from the last walk in which it was good.
-        """
-        sql = (
-            "SELECT url, coalesce(of.number, page_.number), coalesce(page_.etag, of.etag), "
-            "coalesce(page_.last_modified, of.last_modified), max(page_.number) FROM page_ "
-            "JOIN urls USING (number) LEFT JOIN page_ AS of ON of.number = page_.same_as "
-            f"WHERE page_.number < ? AND {_GOOD} AND {_WHOLE} GROUP BY url"
-        )
-        for portion in self._database.portions(_VALIDATOR_ROW, sql, self.first):
-            for url, number, etag, last_modified, _ in portion:
-                if etag or last_modified:
-                    yield url, number, Validator(etag, last_modified)
 
     def rejected(self) -> Iterator[list[str]]:
         """Yield the rejected links of pages and redirects, as JSON, in portions."""
@@ -424,9 +418,10 @@ def stored_robots(database: Database) -> Iterator[tuple[str, float, Response]]:
         yield origin, fetched, Response(status, httpx.Headers(fields), body)
 
 
-def _outcomes(
+def made_outcomes(
     stored: list[Row], kind: Any, make: Callable[[str, int, str | None, rows.Values], _O]
 ) -> list[tuple[int, _O]]:
+    """Return number and outcome of rows of a kind, which end with `exact`. Raises BadRow."""
     originals = [
         row[:-1] if row[-1] is None else (*row[:4], *rows.merge_exact(row[4:-1], row[-1]))
         for row in stored
@@ -447,7 +442,7 @@ def _sitemap(row: Row) -> Sitemap:
     return Sitemap(url, kind, entries, admitted, *about)
 
 
-def _named(database: Database, number: int) -> str:
+def named_url(database: Database, number: int) -> str:
     """Return the URL with a number. Raises BadRow if there is none."""
     found = database.read(tuple[Url], "SELECT url FROM urls WHERE number = ?", number)
     if not found:
@@ -457,48 +452,3 @@ def _named(database: Database, number: int) -> str:
 
 def _number(found: tuple[int, Outcome]) -> int:
     return found[0]
-
-
-def stored_facts(database: Database, number: int) -> tuple[str, int, Facts] | None:
-    """Return the URL, the number and the facts of the page with a number; None if there is none.
-
-    For a 304 these are the number and the facts of the page that it refers to.
-    """
-    own = ", ".join(f"page_.{name}" for name in rows.PAGE.split(", "))
-    sql = (
-        f"SELECT number, urls.url, depth, {REFERRER}, page_.digest, "
-        f"{own}, links_.links, links_.rejected, page_.exact "
-        "FROM page_ LEFT JOIN links_ USING (number) JOIN urls USING (number) "
-        "WHERE number = (SELECT coalesce(same_as, number) FROM page_ WHERE number = ?)"
-    )
-    make = partial(rows.page, named=partial(_named, database))
-    for row in database.rows(sql, number):
-        with database.store_errors():
-            ((found, page),) = _outcomes([row[:4] + row[5:]], rows.PAGE_ROW, make)
-            digest = checked(Digest, row[4])
-        return page.url, found, _facts(page, digest)
-    return None
-
-
-def _facts(page: Page, digest: bytes | None) -> Facts:
-    """Return the facts that were read from a page, as far as its outcome has them.
-
-    The order of the links differs: the admitted links come first, then the rejected ones. Links
-    with rel=nofollow are only known as such if they were rejected for it.
-    """
-    bad = [url for url, reason in page.rejected if reason is Reason.BAD_URL]
-    rejected = [url for url, reason in page.rejected if reason is not Reason.BAD_URL]
-    return Facts(
-        page.content_type,
-        page.charset,
-        page.title,
-        tuple(dict.fromkeys((*page.links, *rejected))),
-        tuple(bad),
-        page.links_beyond,
-        page.flaws,
-        frozenset(url for url, reason in page.rejected if reason is Reason.REL_NOFOLLOW),
-        page.canonical,
-        page.robots,
-        anchors=page.anchors,
-        digest=digest,
-    )

@@ -20,6 +20,7 @@ from trio_crawler.model import (
 )
 from trio_crawler.store import rows
 from trio_crawler.store.database import Database, Row
+from trio_crawler.store.found import COLUMNS, found_values
 from trio_crawler.store.rows import EncodeJson
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ _REDIRECT = _insert("redirect_", f"number, {rows.REDIRECT}, exact")
 _FAILURE = _insert("failure_", f"number, {rows.FAILURE}, exact")
 _SKIP = _insert("skip_", "number, reason")
 _CHECK = _insert("check_", f"number, {rows.CHECK}, exact")
+_FOUND = _insert("found_", f"number, {COLUMNS}")
 _REPEATED = _insert("repeated_", "number, blocks, retitled, links")
 _SITEMAP = _insert(
     "sitemaps",
@@ -149,11 +151,13 @@ class BatchWriter:
             texts = [self._digests[row[0]][1:] for row in pages]
             many(_PAGE, [(*r[:-3], r[-1], *text) for r, text in zip(pages, texts, strict=True)])
             many(_LINKS, [(row[0], *row[-3:-1]) for row in pages if row[-3] or row[-2]])
+        if found := list(self._found()):
+            many(_FOUND, found)
         if repeated := self._batch.repeated:
             many(_REPEATED, [(*row[:-1], rows.to_json(row[-1])) for row in repeated])
-        for sql, found in self._others(careful):
-            if found:
-                many(sql, found)
+        for sql, others in self._others(careful):
+            if others:
+                many(sql, others)
 
     def _pages(self, careful: bool) -> list[Row]:
         encode: EncodeJson = rows.any_to_json if careful else rows.to_json
@@ -165,6 +169,15 @@ class BatchWriter:
                 values = rows.page_values(page, fetched, same_as, digest, encode, numbers)
                 found.append(_row(number, values, careful))
         return found
+
+    def _found(self) -> Iterator[Row]:
+        """Yield the rows of what pages point to; that of a 304 is stored with its content."""
+        for number, _, outcome in self._batch.settled:
+            values = found_values(outcome)
+            if values is not None and not (
+                isinstance(outcome, Page) and self._content(number, outcome)[0]
+            ):
+                yield (number, *values)
 
     def _content(self, number: int, page: Page) -> tuple[int | None, _Digests]:
         """Return the number of the page that a 304 refers to, and the digests of the body."""

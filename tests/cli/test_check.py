@@ -1,0 +1,214 @@
+"""The command that checks the links of a site, or of a folder, for its owner and for CI."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+import trio
+from cli.asked import pages
+from cli.command import crawl, here
+from sites.raw import Request, Server, html, reply, threaded_raw_server
+
+PAGE = "<!doctype html><title>{}</title>{}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a site that has three faults in two pages."""
+    site = tmp_path / "public"
+    (site / "sub").mkdir(parents=True)
+    start = """
+<a href="sub/">below</a> <a href=gone.html>gone</a>
+<img src="pictures/none.png" alt="a picture">
+<a href="https://example.org/sub/page.html#here">here</a>
+"""
+    (site / "index.html").write_text(PAGE.format("Start", start))
+    (site / "sub" / "index.html").write_text(PAGE.format("Below", '<a href="page.html">page</a>'))
+    page = '<h1 id=here>x</h1><a href="#nowhere">nowhere</a><a href="#top">top</a>'
+    (site / "sub" / "page.html").write_text(PAGE.format("Page", page))
+    return site
+
+
+BASE = ("--base-url", "https://example.org/")
+
+
+def test_the_faults_of_a_folder_are_told_by_page_with_their_places(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert here("check", *BASE, str(folder)) == 1
+    told = capsys.readouterr().out
+    assert f"{folder}/\n  2:26 404: {folder}/gone.html" in told
+    assert f'  3:1 404: {folder}/pictures/none.png "a picture"' in told
+    assert f"{folder}/sub/page.html\n" in told
+    assert f"missing_fragment: {folder}/sub/page.html#nowhere" in told
+    assert told.rstrip().endswith("3 faults, 0 notes")
+
+
+def test_a_folder_without_a_fault_is_checked_with_status_0(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "index.html").write_text(PAGE.format("Start", "<p>nothing</p>"))
+    assert here("check", str(folder)) == 0
+    assert "0 faults, 0 notes" in capsys.readouterr().out
+
+
+def test_by_target_each_bad_url_is_named_once_with_the_pages_that_have_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "sub" / "index.html").write_text(
+        PAGE.format("Below", '<a href="../gone.html">gone</a> <a href="page.html">page</a>')
+    )
+    here("check", *BASE, "--by", "target", str(folder))
+    told = capsys.readouterr().out
+    assert told.count("gone.html") == 1
+    assert f"{folder}/gone.html: 404\n" in told
+
+
+def test_clean_urls_lead_to_files_of_html_on_request(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "index.html").write_text(PAGE.format("Start", '<a href="/about">about</a>'))
+    (folder / "about.html").write_text(PAGE.format("About", ""))
+    assert here("check", str(folder)) == 1
+    assert here("check", "--clean-urls", str(folder)) == 0
+
+
+FORMS = ("--junit", "--sarif", "--json", "--markdown", "--write-baseline")
+
+
+def test_the_files_for_ci_have_the_faults_and_their_files(folder: Path, tmp_path: Path) -> None:
+    files = {flag: tmp_path / f"out{flag}" for flag in FORMS}
+    words = [word for flag, path in files.items() for word in (flag, str(path))]
+    assert here("check", *BASE, *words, "-q", str(folder)) == 1
+    suites = ET.fromstring(files["--junit"].read_text())
+    assert suites.get("failures") == "3"
+    (run,) = json.loads(files["--sarif"].read_text())["runs"]
+    assert len(run["results"]) == 3
+    summary = json.loads(files["--json"].read_text())
+    assert summary["counts"]["verdict"] == {"fault": 3, "note": 0}
+    assert "gone.html" in files["--markdown"].read_text()
+    assert len(files["--write-baseline"].read_text().splitlines()) == 4
+
+
+def test_a_baseline_lets_only_new_faults_fail_and_tells_what_was_mended(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = str(tmp_path / "known.jsonl")
+    assert here("check", *BASE, "--write-baseline", known, str(folder)) == 1
+    assert here("check", *BASE, "--baseline", known, str(folder)) == 0
+    assert "3 known from the baseline" in capsys.readouterr().out
+    assert here("check", *BASE, "--baseline", known, "--fail-on", "fault", str(folder)) == 1
+    (folder / "gone.html").write_text(PAGE.format("Back", '<a href="other.html">other</a>'))
+    capsys.readouterr()
+    assert here("check", *BASE, "--baseline", known, str(folder)) == 1
+    told = capsys.readouterr().out
+    assert "Mended since the baseline (1)" in told
+    assert "other.html" in told
+
+
+def test_json_on_standard_output_is_alone_there(folder: Path) -> None:
+    result = crawl("check", *BASE, "--json", "-", str(folder))
+    assert json.loads(result.stdout)["trio_crawler_check"] == 1
+    assert "3 faults" in result.stderr
+
+
+def test_annotations_of_github_name_the_files(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here("check", *BASE, "--github", str(folder))
+    told = capsys.readouterr().out
+    assert told.startswith("::error file=")
+    assert told.count("::error ") == 3
+
+
+# A site.
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    async def answer(request: Request, stream: trio.abc.Stream) -> None:
+        if request.target == "/":
+            body = (
+                b'<!doctype html><title>x</title><a href="/a">a</a><a rel=nofollow href="/b">b</a>'
+                b'<a href="/old">old</a>'
+            )
+            await stream.send_all(reply(200, {"Content-Type": "text/html"}, body))
+        elif request.target in ("/a", "/b"):
+            await stream.send_all(html())
+        elif request.target == "/old":
+            await stream.send_all(reply(301, {"Location": "/a"}))
+        else:
+            await stream.send_all(html(status=404))
+
+    with threaded_raw_server(answer) as server:
+        yield server
+
+
+def test_an_owner_is_told_what_is_behind_nofollow(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert here("check", server.url) == 0
+    assert "/b" in pages(server)
+    capsys.readouterr()
+    here(server.url)
+    assert pages(server).count("/b") == 1
+
+
+def test_a_permanent_redirect_is_a_note_and_fails_only_on_request(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert here("check", server.url) == 0
+    assert f"note 301 -> {server.url}a: {server.url}old" in capsys.readouterr().out
+    assert here("check", "--fail-on", "note", server.url) == 1
+    assert here("check", "--redirects", "fault", server.url) == 1
+    assert here("check", "--fail-on", "note", "--ignore", "/old$", server.url) == 0
+    assert here("check", "--fail-on", "note", "--accept", "200..399", server.url) == 0
+
+
+def test_a_plain_crawl_says_what_it_does_not_check(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here(server.url)
+    assert "not checked: links to other sites, images" in capsys.readouterr().out
+    here("--check", "all", server.url)
+    told = capsys.readouterr().out
+    assert "not checked: links to other sites" not in told
+    assert "Link check, " in told
+
+
+WRONG = {
+    "no site": (["check"], "name a URL or a folder"),
+    "a kind that is none": (["--check", "images", "h.test"], "'images' is none of external"),
+    "a base without a folder": (["check", *BASE, "h.test"], "--base-url is for a folder"),
+    "clean URLs of a crawl": (["--clean-urls", "h.test"], "--clean-urls is for a folder"),
+    "a status that is none": (["check", "--accept", "20", "h.test"], "--accept"),
+    "a pattern that is none": (["check", "--ignore", "(", "h.test"], "--ignore"),
+    "no baseline": (["check", "--baseline", "/no/such", "h.test"], "--baseline: cannot read"),
+    "no patterns": (["check", "--ignore-file", "/no/such", "h.test"], "--ignore-file: cannot"),
+    "a delay below zero": (["check", "--check-delay", "-1", "h.test"], "--check-delay must be"),
+}
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_checked_is_one_line(words: list[str], said: str) -> None:
+    with pytest.raises(click.UsageError) as refused:
+        here(*words)
+    assert said in refused.value.format_message()
+
+
+def test_a_folder_is_checked_alone(folder: Path) -> None:
+    with pytest.raises(click.UsageError, match="alone"):
+        here("check", str(folder), "h.test")
+
+
+def test_a_file_that_cannot_be_written_is_said_before_the_check(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert here("check", "--junit", "/no/such/file", server.url) == 2
+    assert "--junit /no/such/file" in capsys.readouterr().err
+    assert server.requests == []
