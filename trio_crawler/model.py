@@ -121,7 +121,8 @@ class Fault:
 class Job(msgspec.Struct, frozen=True):
     """One URL to be fetched; `msgspec.structs.replace` makes a changed copy.
 
-    `depth` is the number of links from a seed (a redirect adds none), `redirects` the number of
+    `depth` is the number of links from a seed (neither a redirect nor a part of a page, such as an
+    image, adds one), `redirects` the number of
     redirects that may still follow, `tries` the number of attempts made. `priority` (0 to 1) comes
     from a sitemap. A `validator` makes the request conditional. A `blocked` job is not fetched: a
     Reason ends it as `Skipped`, a Fault as `Failure`. `again` marks the second admission of a URL:
@@ -315,6 +316,8 @@ class Redirect:
     """The outcome of a URL that redirects; `rejected` is why `target` was not admitted.
 
     `again` is that of its `Job`. If the URL is admitted again, another outcome follows this one.
+    `fragment` is that of its Location, which takes the place of the fragment of a link (RFC 9110,
+    10.2.2); "" if it has none, and if the redirect was read from a crawl directory.
     """
 
     __module__ = "trio_crawler"
@@ -328,6 +331,7 @@ class Redirect:
     seconds: float = 0.0
     rejected: Reason | None = None
     again: bool = False
+    fragment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,7 +383,8 @@ class Checked:
     was never fetched: with a status, that is what an earlier walk found, and it was fine.
     `target` is the target of a redirect, which is checked too unless `rejected` says why not.
     `again` is that of its `Job`: it was checked before, without its fragments.
-    `targets` is that of a `Page`, None if the body was not read.
+    `targets` is that of a `Page`, None if the body was not read; `fragment` is that of a
+    `Redirect`.
     """
 
     __module__ = "trio_crawler"
@@ -397,6 +402,7 @@ class Checked:
     seconds: float = 0.0
     again: bool = False
     targets: frozenset[int] | None = field(default=None, repr=False)
+    fragment: str = ""
 
 
 Outcome: TypeAlias = Page | Redirect | Failure | Skipped | Checked

@@ -19,7 +19,6 @@ from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.places import mode_in
 from trio_crawler.report import Baseline, Finding, LinkCheck, Verdict, Verdicts, check_report
-from trio_crawler.report.readable import readable
 
 _INDEX = "index.html"
 
@@ -121,11 +120,11 @@ class Check:
                 self.errors[self._path(flag) or flag] = error
 
     def _shown(self, url: str) -> str:
-        """Return a URL for people: in a folder the path of the file."""
+        """Return a URL, or in a folder the path of the file."""
         folder = self._options.folder
         if folder is None or not url.startswith(base := base_of(self._options)):
-            return readable(url)
-        return readable(f"{folder.rstrip('/')}/{url.removeprefix(base)}")
+            return url
+        return f"{folder.rstrip('/')}/{url.removeprefix(base)}"
 
     def _path_of(self, url: str) -> str | None:
         """Return the file of a page in the folder that is checked; None without a folder."""

@@ -12,6 +12,7 @@ from trio_crawler.engine.handler import (
     LARGE_PAGE,
     TARGET,
     is_redirect,
+    redirect_fragment,
     redirect_target,
     retry_delay,
 )
@@ -20,6 +21,7 @@ from trio_crawler.frontier.protocol import Past
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import (
     REDIRECTS,
+    Answer,
     Attempt,
     Checked,
     Fault,
@@ -31,15 +33,23 @@ from trio_crawler.model import (
 )
 from trio_crawler.page.links import read_body_targets
 from trio_crawler.policy.plan import Plan
+from trio_crawler.policy.retry import is_silent
 
-# A server that has the page may answer HEAD with one of these.
-_DOUBTFUL = frozenset({400, 403, 404, 405, 406, 410, 500, 501})
+# With any other error a server that has the page may answer HEAD. These are its answer to GET,
+# too, and the last four are retried after a while.
+_SAME_BY_GET = frozenset({401, 429, 502, 503, 504})
+# So are these faults: a server that does not expect HEAD may break the connection, or wait.
+_BY_HEAD = frozenset({Reason.RESET, Reason.INCOMPLETE, Reason.BAD_REPLY, Reason.TIMEOUT})
+# The most tries of a URL that gets no answer in time. ▶ Of 20,000 hosts that never answer, each
+# would hold a worker for four timeouts, and the check would take twice as long.
+_TRIES_IN_SILENCE = 2
 
 
 class CheckHandler:
     """Turn the attempts at URLs outside the crawl into outcomes.
 
-    The first try is HEAD; if that is answered with an error, the next one is GET, at once.
+    The first try is HEAD. If that is answered with an error, or the connection breaks, the next
+    one is GET, at once.
     """
 
     def __init__(self, plan: Plan, links: Links) -> None:
@@ -73,9 +83,10 @@ class CheckHandler:
     def delay(self, attempt: Attempt) -> float | None:
         """Return the seconds until the next try; None if this attempt is the last."""
         job, answer = attempt.job, attempt.answer
-        by_head = job.purpose is Purpose.CHECK and job.tries == 1
-        if by_head and isinstance(answer, Response) and answer.status in _DOUBTFUL:
+        if job.purpose is Purpose.CHECK and job.tries == 1 and _is_doubtful(answer):
             return 0.0
+        if job.tries >= _TRIES_IN_SILENCE and is_silent(answer):
+            return None
         return retry_delay(self._plan, attempt)
 
     async def settled(self, attempt: Attempt) -> Settlement:
@@ -109,7 +120,22 @@ class CheckHandler:
             return _ended(attempt, answer.status, fault, target=target)
         successor = Job(target, job.depth, left, job.url)
         rejected, successors = self._links.onward(successor, job.purpose)
-        return _ended(attempt, answer.status, None, successors, target=target, rejected=rejected)
+        return _ended(
+            attempt,
+            answer.status,
+            None,
+            successors,
+            target=target,
+            rejected=rejected,
+            fragment=redirect_fragment(answer),
+        )
+
+
+def _is_doubtful(answer: Answer) -> bool:
+    """Whether the answer to HEAD may not be that to GET."""
+    if isinstance(answer, Fault):
+        return answer.reason in _BY_HEAD
+    return answer.status >= 400 and answer.status not in _SAME_BY_GET
 
 
 def _ended(
@@ -121,6 +147,7 @@ def _ended(
     target: str | None = None,
     rejected: Reason | None = None,
     targets: frozenset[int] | None = None,
+    fragment: str = "",
 ) -> Settlement:
     job = attempt.job
     outcome = Checked(
@@ -137,6 +164,7 @@ def _ended(
         seconds=attempt.seconds,
         again=job.again,
         targets=targets,
+        fragment=fragment,
     )
     size = TARGET * len(targets) if targets else 0
     return Settlement(job, outcome, successors or [], size=size)

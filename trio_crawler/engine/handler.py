@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import REDIRECTS, Attempt, Fault, Fetch, Job, Phase, Reason, Response
 from trio_crawler.net.turn import TURN, Turn
+from trio_crawler.page.link_targets import fragment_of
 from trio_crawler.page.urls import normalise, without_userinfo
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import LEAST_BAD, delay_after, is_transient
@@ -106,18 +107,30 @@ def is_redirect(response: Response) -> bool:
 
 def redirect_target(job: Job, response: Response) -> str | Fault:
     """Return the target of a redirect, or a fault if it has no Location or an invalid one."""
-    # Header bytes are decoded as in browsers: as UTF-8, or if that fails as latin-1.
-    raw = dict(reversed([(name.lower(), value) for name, value in response.headers.raw]))
-    if b"location" not in raw:
+    written = _location(response)
+    if written is None:
         detail = f"status {response.status} without a Location header"
         return Fault(Reason.BAD_LOCATION, detail, Phase.READ)
-    try:
-        written = raw[b"location"].decode()
-    except UnicodeDecodeError:
-        written = raw[b"location"].decode("latin-1")
     try:
         return normalise(written, job.url)
     except ValueError:
         # The userinfo is removed before the text is cut: the cut may fall before its "@".
         detail = f"Location is not a URL: {without_userinfo(written)[:200]!r}"
         return Fault(Reason.BAD_LOCATION, detail, Phase.READ)
+
+
+def redirect_fragment(response: Response) -> str:
+    """Return the fragment of the target of a redirect, as a URL has it; "" if it has none."""
+    return fragment_of(_location(response) or "")
+
+
+def _location(response: Response) -> str | None:
+    """Return the first Location of a response, None if it has none."""
+    # Header bytes are decoded as in browsers: as UTF-8, or if that fails as latin-1.
+    raw = dict(reversed([(name.lower(), value) for name, value in response.headers.raw]))
+    if b"location" not in raw:
+        return None
+    try:
+        return raw[b"location"].decode()
+    except UnicodeDecodeError:
+        return raw[b"location"].decode("latin-1")

@@ -15,10 +15,12 @@ from msgspec.structs import replace
 from trio_crawler.engine.canonical import CanonicalFolding
 from trio_crawler.engine.rules import Rules
 from trio_crawler.frontier.protocol import Frontier
-from trio_crawler.link import ASSET_KINDS, PAGE_KINDS, LinkKind
+from trio_crawler.link import ASSET_KINDS, PAGE_KINDS, Link, LinkKind
 from trio_crawler.model import Anchor, Job, Purpose, Reason, RejectedLink, Response
-from trio_crawler.page.fragments import fragment_keys
+from trio_crawler.page import media
+from trio_crawler.page.fragments import names_place
 from trio_crawler.page.html.head import canonical_in_headers
+from trio_crawler.page.links import STYLE_SHEET
 from trio_crawler.page.read import Facts
 from trio_crawler.page.urls import without_userinfo
 from trio_crawler.policy.checks import CHECKED
@@ -59,6 +61,7 @@ class Judged(msgspec.Struct, frozen=True):
     rejected: tuple[RejectedLink, ...]
     successors: list[Job]
     anchors: Mapping[str, Anchor] = {}
+    found: tuple[Link, ...] = ()
 
 
 class Links:
@@ -76,6 +79,7 @@ class Links:
         self._folds = folding.folds
         self._use_traps = plan.traps != Traps.off()
         self._checks, self._fragments = plan.checks.external, plan.checks.fragments
+        self._assets = plan.checks.assets
         # Links of the kind `A` are read in any case.
         self._kinds = PAGE_KINDS - {LinkKind.A} | (ASSET_KINDS if plan.checks.assets else set())
         self._listed_only = plan.sitemaps.only
@@ -135,7 +139,8 @@ class Links:
 
     async def judge(self, job: Job, response: Response, facts: Facts, about: About) -> Judged:
         """Return the links of a page, admitted and rejected."""
-        if facts.found:
+        found = facts.found
+        if found:
             facts = self._with_found(facts)
         known = self._frontier.known(facts.links)
         links, anchors, rejected = facts.links, facts.anchors, dict[str, Reason]()
@@ -147,9 +152,11 @@ class Links:
                 named = (renamed.get(url, url) for url in links if url not in rejected)
                 links = tuple(dict.fromkeys(named))
                 anchors = {renamed.get(url, url): anchor for url, anchor in anchors.items()}
+                found = tuple([_renamed(link, renamed) for link in found])
             elif rejected:
                 links = tuple([url for url in links if url not in rejected])
-        if about.traps is not None and response.status < 300 and "html" in facts.content_type:
+        leads_on = "html" in facts.content_type or (links and facts.content_type == STYLE_SHEET)
+        if about.traps is not None and response.status < 300 and leads_on:
             new = [each.url for each in successors if each.purpose is Purpose.PAGE]
             about.traps.record_links(job.url, response.body, new, links, depth=job.depth)
         elif about.traps is not None and response.status in _GONE:
@@ -157,13 +164,19 @@ class Links:
         elif about.traps is not None and response.status < 300:
             about.traps.record_leaf(job.url)
         with_reasons = _rejected(facts.malformed, rejected) if rejected or facts.malformed else ()
-        return Judged(links, with_reasons, successors, anchors)
+        return Judged(links, with_reasons, successors, anchors, found)
 
     def _with_found(self, facts: Facts) -> Facts:
         """Return the facts with the links of all kinds that are asked for."""
         kinds = self._kinds
         found = [each.url for each in facts.found if each.kind in kinds and not each.malformed]
         return replace_fields(facts, links=tuple(dict.fromkeys((*facts.links, *found))))
+
+    def _parts(self, facts: Facts) -> frozenset[str]:
+        """Return the URLs of the parts of a page; its robots directives are not about them."""
+        if not self._assets:
+            return frozenset()
+        return frozenset(each.url for each in facts.found if each.kind in ASSET_KINDS)
 
     async def _judge(
         self,
@@ -180,9 +193,13 @@ class Links:
         A link that is followed without its session id is added to `renamed`.
         """
         nofollow = facts.nofollow if self._nofollow else frozenset[str]()
-        named = frozenset[str]()
-        if self._fragments:
-            named = frozenset(each.url for each in facts.found if fragment_keys(each.fragment))
+        parts, named = self._parts(facts), frozenset[str]()
+        # The parts of a page have its depth, but those of a style sheet have one more.
+        part_depth = job.depth + (facts.content_type not in media.MARKUP)
+        if self._checks and self._fragments:
+            named = frozenset(
+                each.url for each in facts.found if each.fragment and names_place(each.fragment)
+            )
         count = 0
         for url in facts.links:
             if url in known:
@@ -191,7 +208,8 @@ class Links:
             if not count % _CHUNK:
                 # A robots.txt full of wildcards may take 3 ms for a link.
                 await trio.lowlevel.checkpoint()
-            successor = Job(url, job.depth + 1, self._redirects, job.url)
+            depth = part_depth if url in parts else job.depth + 1
+            successor = Job(url, depth, self._redirects, job.url)
             # Checked first: of several reasons, "outside" is the most useful one in a report.
             rejection = self._rules.outside(successor)
             if rejection is None:
@@ -205,13 +223,17 @@ class Links:
                     rejection = self._rules.outside(successor)
                 if rejection is None and self._listed_only:
                     rejection = Reason.NOT_INCLUDED
-                rejection = rejection or _combined(reason, url in nofollow)
+                if url not in parts:
+                    rejection = rejection or _combined(reason, url in nofollow)
+                elif reason is Reason.DUPLICATE:
+                    rejection = rejection or reason
                 rejection = rejection or self._rules.trapped(successor)
             if rejection is None:
                 successors.append(successor)
             else:
                 rejected[url] = rejection
-                if self._checks and rejection in CHECKED:
+                too_deep = url in parts and rejection is Reason.TOO_DEEP
+                if too_deep or (self._checks and rejection in CHECKED):
                     purpose = Purpose.FRAGMENTS if url in named else Purpose.CHECK
                     successors.append(replace(successor, purpose=purpose))
 
@@ -224,6 +246,10 @@ def _original(traps: HostTraps, job: Job, response: Response, facts: Facts) -> s
     if response.status < 300 and response.flaw is None:
         return traps.original(job.url, response.body, facts.content_type)
     return None
+
+
+def _renamed(link: Link, renamed: Mapping[str, str]) -> Link:
+    return link._replace(url=renamed[link.url]) if link.url in renamed else link
 
 
 def _combined(reason: Reason | None, nofollow: bool) -> Reason | None:

@@ -13,6 +13,7 @@ from trio_crawler.engine.handler import (
     LARGE_PAGE,
     TARGET,
     is_redirect,
+    redirect_fragment,
     redirect_target,
     retry_delay,
 )
@@ -162,10 +163,12 @@ class PageHandler:
     def _with_found(self, facts: Facts, job: Job, response: Response) -> Facts:
         """Return the facts of a good page with its links of all kinds, and its places."""
         body, headers = response.body, response.headers
-        if not 200 <= response.status < 300 or not body:
+        if not 200 <= response.status < 300:
+            return facts
+        if not body and "refresh" not in headers and "link" not in headers:
             return facts
         links = read_body_links(body, headers, job.url, max_links=self._plan.limits.max_links)
-        whole = self._plan.checks.fragments and response.flaw is None
+        whole = self._plan.checks.fragments and body and response.flaw is None
         targets = read_body_targets(body, headers) if whole else None
         return replace(facts, found=links.links, targets=targets)
 
@@ -213,7 +216,8 @@ class PageHandler:
             cut = self._failure(attempt, self._used_up(target), target)
             return Settlement(job, cut.outcome, [successor, *cut.successors])
         about = (job.depth, job.referrer, job.tries, attempt.seconds)
-        redirect = Redirect(job.url, response.status, target, *about, rejected, job.again)
+        where = (rejected, job.again, redirect_fragment(response))
+        redirect = Redirect(job.url, response.status, target, *about, *where)
         return self._settled(job, redirect, successors)
 
     def _used_up(self, target: str) -> Fault:
@@ -248,7 +252,7 @@ class PageHandler:
             anchors=judged.anchors,
             folded_into=about.folded_into,
             again=job.again,
-            found=facts.found,
+            found=judged.found,
             targets=facts.targets,
         )
         return self._settled(job, page, judged.successors)

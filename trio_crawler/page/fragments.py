@@ -80,14 +80,24 @@ def fragment_keys(fragment: str) -> tuple[int, ...]:
     A code host adds "user-content-" to the ids in a text of its users, and a script of the host
     leads to them without it.
     """
+    if not names_place(fragment):
+        return ()
     fragment = fragment.partition(_DIRECTIVE)[0]
-    if not fragment or fragment[0] in "!/":
-        return ()
-    decoded = unquote_to_bytes(fragment).decode("utf-8", "replace")
-    if decoded.lower() == "top" and decoded.isascii():
-        return ()
+    decoded = fragment
+    if "%" in fragment:
+        decoded = unquote_to_bytes(fragment).decode("utf-8", "replace")
     names = dict.fromkeys((fragment, decoded))
     return tuple(map(key_of, (*names, *(_CODE_HOST + name for name in names))))
+
+
+def names_place(fragment: str) -> bool:
+    """Whether a fragment needs a place in its page; see `fragment_keys`."""
+    name = fragment.partition(_DIRECTIVE)[0]
+    if not name or name[0] in "!/":
+        return False
+    if len(name) < len("top") or (len(name) > len("top") and "%" not in name):
+        return True
+    return unquote_to_bytes(name).lower() != b"top"
 
 
 def key_of(name: str) -> int:

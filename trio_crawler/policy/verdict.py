@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 from trio_crawler.arguments import (
     ArgumentError,
     check_flag,
+    check_iterable,
     check_kind,
     check_whole,
     checked_pattern,
@@ -288,7 +289,7 @@ def parse_statuses(text: str) -> frozenset[int]:
 
     Raises ValueError, whose `argument` is "accept", for anything else.
     """
-    check_kind("accept", text, str, "a list of statuses")
+    check_kind("text", text, str, "a list of statuses")
     found: set[int] = set()
     for part in text.split(","):
         first, last = _range(part.strip())
@@ -309,7 +310,7 @@ def _range(part: str) -> tuple[int, int]:
     return first, last
 
 
-def parse_patterns(lines: Iterable[str], name: str) -> tuple[re.Pattern[str], ...]:
+def parse_patterns(lines: Iterable[str], file: str) -> tuple[re.Pattern[str], ...]:
     """Return the regular expressions of a file, one a line.
 
     A `#` at the start of a line or after white space begins a comment; write `[#]` for one that is
@@ -317,16 +318,18 @@ def parse_patterns(lines: Iterable[str], name: str) -> tuple[re.Pattern[str], ..
     Raises ValueError, naming the file and the line, for what is no regular expression, and if
     there are more than 10,000.
     """
+    check_iterable("lines", lines, "lines")
+    check_kind("file", file, str, "the name of a file")
     found: list[re.Pattern[str]] = []
     for number, line in enumerate(lines, 1):
         text = _COMMENT.sub("", line.removeprefix("\ufeff") if number == 1 else line).strip()
         if not text:
             continue
         if len(found) == MOST_PATTERNS:
-            raise ValueError(f"{name}, line {number}: more than {MOST_PATTERNS:,} patterns")
+            raise ValueError(f"{file}, line {number}: more than {MOST_PATTERNS:,} patterns")
         try:
             found.append(re.compile(text))
         except re.error as error:
             wrong = f"not a regular expression: {text!r} ({error})"
-            raise ValueError(f"{name}, line {number}: {wrong}") from None
+            raise ValueError(f"{file}, line {number}: {wrong}") from None
     return tuple(found)

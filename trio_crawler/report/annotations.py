@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from heapq import nsmallest
 
+from trio_crawler.arguments import check_function, check_iterable
 from trio_crawler.policy.verdict import Verdict
 from trio_crawler.report.finding import Finding, place, shortened
 from trio_crawler.report.visible import count
@@ -25,6 +26,14 @@ def to_annotations(
     `path_of` returns the path of a page's file, relative to the repository; for None the
     annotation has no place, and its message begins with the page.
     """
+    check_iterable("findings", findings, "findings")
+    check_function("path_of", path_of, "a function of a URL")
+    return _annotations(findings, path_of)
+
+
+def _annotations(
+    findings: Iterable[Finding], path_of: Callable[[str], str | None]
+) -> Iterator[bytes]:
     found: dict[Verdict, list[Finding]] = {verdict: [] for verdict in _COMMANDS}
     totals = dict.fromkeys(_COMMANDS, 0)
     for finding in findings:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from trio_crawler.arguments import several_of
+from trio_crawler.arguments import check_iterable, check_kind, check_whole, several_of
 from trio_crawler.report.finding import Finding, Identity, in_order
 
 VERSION = 1
@@ -79,18 +79,26 @@ def write_baseline(findings: Iterable[Finding]) -> Iterator[bytes]:
     of an `Identity`. The lines are sorted and distinct, so that two versions can be compared and
     merged line by line.
     """
+    check_iterable("findings", findings, "findings")
+    return _written(findings)
+
+
+def _written(findings: Iterable[Finding]) -> Iterator[bytes]:
     yield _line({_HEAD: VERSION})
     for known in sorted({finding.identity for finding in findings}):
         yield _line(known._asdict())
 
 
-def read_baseline(lines: Iterable[bytes], name: str, *, most: int = MOST) -> Baseline:
+def read_baseline(lines: Iterable[bytes], file: str, *, most: int = MOST) -> Baseline:
     """Return the baseline that a file has, from its lines.
 
     Blank lines are left out, and the order of the entries does not matter. Raises ValueError,
     naming the file and the line, for any other content, for another version, and if there are
     more than `most` distinct entries.
     """
+    check_iterable("lines", lines, "lines")
+    check_kind("file", file, str, "the name of a file")
+    check_whole("most", most)
     known: set[Identity] = set()
     begun = False
     for number, line in enumerate(lines, 1):
@@ -106,9 +114,9 @@ def read_baseline(lines: Iterable[bytes], name: str, *, most: int = MOST) -> Bas
             if len(known) > most:
                 raise ValueError(f"more than {most:,} entries")
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"{name}, line {number}: {_why(error)}") from None
+            raise ValueError(f"{file}, line {number}: {_why(error)}") from None
     if not begun:
-        raise ValueError(f"{name}, line 1: no baseline: the file is empty")
+        raise ValueError(f"{file}, line 1: no baseline: the file is empty")
     return Baseline(known)
 
 

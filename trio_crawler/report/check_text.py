@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 
-from trio_crawler.arguments import check_flag, check_kind, check_whole
+from trio_crawler.arguments import (
+    check_flag,
+    check_function,
+    check_iterable,
+    check_kind,
+    check_whole,
+)
 from trio_crawler.policy.verdict import Verdict
 from trio_crawler.report.check_facts import CheckFacts
 from trio_crawler.report.finding import Finding, Identity, in_order
@@ -29,20 +35,23 @@ def check_report(
     by_target: bool = False,
     full: bool = False,
     known: int = 0,
-    shown: _Shown = readable,
+    shown: _Shown = lambda url: url,
 ) -> str:
     """Return a link check as text, without a line end after its last line.
 
     The findings are listed by page, or with `by_target` by the URL that they lead to, most of
     them first. Of each the first ten are listed, and the first forty such groups, with `full` all.
-    `known` counts the findings of the baseline, which are left out. `shown` returns a URL as
-    people read it. Text from the web is escaped (see `visible`).
+    `known` counts the findings of the baseline, which are left out. `shown` returns the text to
+    show for a URL. Text from the web is escaped (see `visible`).
     """
+    check_iterable("findings", findings, "findings")
     check_kind("facts", facts, CheckFacts, "a CheckFacts")
+    check_function("shown", shown, "a function of a URL")
     check_flag("by_target", by_target)
     check_flag("full", full)
     check_whole("known", known)
     found = in_order(findings)
+    named, shown = shown, lambda url: readable(named(url))
     groups = _by_target(found) if by_target else _by_page(found)
     listed = groups if full else groups[:_MOST_GROUPS]
     parts: list[list[str]] = [_head(facts)]
@@ -178,3 +187,6 @@ def _totals(found: Sequence[Finding], facts: CheckFacts, known: int) -> str:
         f"{count(facts.total, 'link')} checked: {count(faults, 'fault')}, "
         f"{count(notes, 'note')}{beside}"
     )
+
+
+check_report.__module__ = "trio_crawler.report"

@@ -6,17 +6,17 @@ import marshal
 import zlib
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from tempfile import SpooledTemporaryFile
 from typing import Any, NamedTuple
 
 from trio_crawler.arguments import check_kind
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Checked, Failure, Outcome, Page, Reason, Redirect, Skipped
-from trio_crawler.page.fragments import fragment_keys
+from trio_crawler.page.fragments import fragment_keys, names_place
 from trio_crawler.page.scheme_syntax import fault_of
 from trio_crawler.page.url_set import UrlSet
-from trio_crawler.page.urls import is_web
+from trio_crawler.page.urls import is_web, seen_key
 from trio_crawler.policy.verdict import Defect, Verdict, Verdicts
 from trio_crawler.report.finding import Finding, Hop
 from trio_crawler.report.url_table import UrlTable
@@ -39,22 +39,44 @@ class _End(NamedTuple):
     external: bool
     asked: bool
     referrer: str | None
+    fragment: str = ""
+
+
+class _Path(NamedTuple):
+    """The numbers of a URL and of all that it redirects to, and the redirects.
+
+    `has_fragment` is whether one of them has a fragment, which takes the place of that of a link
+    (RFC 9110, 10.2.2).
+    """
+
+    numbers: list[int]
+    hops: list[Hop]
+    has_fragment: bool
+
+    @property
+    def last(self) -> int:
+        """The number of the end."""
+        return self.numbers[-1]
 
 
 class _Spool:
     """Records that are written once and read several times, beyond some bytes in a file."""
 
     def __init__(self) -> None:
-        self._file = SpooledTemporaryFile(MEMORY)  # noqa: SIM115 - `close` closes it
+        self._file: SpooledTemporaryFile[bytes] | None = None
         self._sizes = array("I")
 
     def append(self, record: Any) -> None:
         """Add a record of what `marshal` can write: an href may have lone surrogates."""
         packed = zlib.compress(marshal.dumps(record), 1)
+        if self._file is None:
+            self._file = SpooledTemporaryFile(MEMORY)  # noqa: SIM115 - `close` closes it
         self._file.write(packed)
         self._sizes.append(len(packed))
 
     def __iter__(self) -> Iterator[Any]:
+        if self._file is None:
+            return
         self._file.seek(0)
         for size in self._sizes:
             yield marshal.loads(zlib.decompress(self._file.read(size)))  # noqa: S302 - our own
@@ -62,7 +84,8 @@ class _Spool:
 
     def close(self) -> None:
         """Free the memory or the file."""
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
 
 class LinkCheck:
@@ -105,7 +128,7 @@ class LinkCheck:
     def add(self, outcome: Outcome) -> None:
         """Record an outcome."""
         check_kind("outcome", outcome, Outcome, "an outcome")
-        number = self._numbers.number(outcome.url)
+        number = self._number(outcome.url)
         end = self._end(outcome)
         if outcome.referrer is None and not isinstance(outcome, Checked) and not outcome.again:
             self._seeds.append(number)
@@ -133,36 +156,49 @@ class LinkCheck:
         counted = UrlSet()
         for page, rows, rejected in self._pages:
             url = self._numbers.urls[page]
+            # Most links of a page are fine, and many lead to the same few URLs: of these only the
+            # fragments are looked at.
+            fine: dict[tuple[str, str], Collection[str]] = {}
             for row in rows:
-                link = Link(*row)
-                yield from self._judged(url, link, rejected, missing, told, counted)
+                target = row[:2]
+                lost = fine.get(target)
+                if lost is None:
+                    link = Link(*row)
+                    yield from self._judged(url, link, rejected, missing, told, counted)
+                    at_end = self._fine_number(link)
+                    if at_end is not None:
+                        fine[target] = missing.get(at_end, ())
+                elif row[2] in lost:
+                    yield from self._lost(url, Link(*row), self._number(row[0]))
         yield from self._unlinked(told)
 
     def _end(self, outcome: Outcome) -> _End | None:
         """Return the end of a URL; None if it is fine."""
         referrer = outcome.referrer
+        target: int | None = None
         match outcome:
             case Page(status=status):
                 end = _End(status, None, "", None, False, True, referrer)
             case Redirect(status=status):
-                target = None if outcome.rejected else self._number(outcome.target)
-                end = _End(status, None, "", target, False, True, referrer)
+                # A target outside of the crawl may be checked.
+                target = self._number(outcome.target)
+                end = _End(status, None, "", target, False, True, referrer, outcome.fragment)
             case Failure(reason=reason, detail=detail, tries=tries):
                 end = _End(None, reason, detail, None, False, tries > 0, referrer)
             case Skipped(reason=reason):
                 end = _End(None, reason, "", None, False, False, referrer)
             case Checked():
-                target = None
-                if outcome.target is not None and not outcome.rejected and not outcome.reason:
+                if outcome.target is not None and not outcome.reason:
                     target = self._number(outcome.target)
                 asked = outcome.tries > 0
                 about = (outcome.status, outcome.reason, outcome.detail)
-                end = _End(*about, target, True, asked, referrer)
+                end = _End(*about, target, True, asked, referrer, outcome.fragment)
         fine = end.target is None and self._verdict(outcome.url, end) is Verdict.FINE
         return None if fine and (end.asked or isinstance(outcome, Page)) else end
 
     def _number(self, url: str) -> int:
-        return self._numbers.number(url.partition("#")[0])
+        # Two spellings of one URL are one URL for the crawl.
+        return self._numbers.number(seen_key(url.partition("#")[0]))
 
     def _verdict(self, url: str, end: _End) -> Verdict:
         status = None if end.reason is not None else end.status
@@ -182,12 +218,19 @@ class LinkCheck:
 
     def _missing(self) -> Mapping[int, set[str]]:
         """Return by the number of a URL the fragments that name no place there."""
-        wanted: defaultdict[int, set[str]] = defaultdict(set)
+        by_url: defaultdict[int, set[str]] = defaultdict(set)
         for _, rows, _ in self._pages:
-            for url, _, fragment, *_ in rows:
-                if fragment and fragment_keys(fragment):
-                    end, _ = self._path(self._number(url))
-                    wanted[end].add(fragment)
+            on_page: defaultdict[str, set[str]] = defaultdict(set)
+            for row in rows:
+                if row[2]:
+                    on_page[row[0]].add(row[2])
+            for url, fragments in on_page.items():
+                by_url[self._number(url)] |= fragments
+        wanted: defaultdict[int, set[str]] = defaultdict(set)
+        for number, fragments in by_url.items():
+            path = self._path(number)
+            if not path.has_fragment:
+                wanted[path.last] |= fragments
         missing: dict[int, set[str]] = {}
         for number, packed in self._targets:
             if number in wanted:
@@ -196,19 +239,21 @@ class LinkCheck:
                 missing[number] = {
                     fragment
                     for fragment in wanted[number]
-                    if keys.isdisjoint(fragment_keys(fragment))
+                    if names_place(fragment) and keys.isdisjoint(fragment_keys(fragment))
                 }
         return missing
 
-    def _path(self, number: int) -> tuple[int, list[Hop]]:
-        """Return the number of the end of a URL, and the redirects that lead there."""
-        hops: list[Hop] = []
+    def _path(self, number: int) -> _Path:
+        """Return the way from a URL to its end."""
+        numbers, hops, has_fragment = [number], list[Hop](), False
         while len(hops) < _MOST_HOPS and (end := self._ends.get(number)) is not None:
             if end.target is None:
                 break
             hops.append(Hop(end.status or 0, self._numbers.urls[end.target]))
+            has_fragment |= bool(end.fragment)
             number = end.target
-        return number, hops
+            numbers.append(number)
+        return _Path(numbers, hops, has_fragment)
 
     def _judged(
         self,
@@ -231,7 +276,7 @@ class LinkCheck:
         if not is_web(link.url):
             yield from self._by_scheme(page, link, first)
             return
-        number = self._numbers.known(link.url)
+        number = self._numbers.known(seen_key(link.url))
         if link.kind == LinkKind.FORM:
             self.not_checked[link.kind, _NO_REQUEST] += first
         elif number is None or not self._is_known(number):
@@ -246,13 +291,26 @@ class LinkCheck:
                     return
             self.checked[link.kind] += first
             yield from self._found(page, link, number, told)
-            last, _ = self._path(number)
-            if link.fragment and link.fragment in missing.get(last, ()):
-                named, external = f"{link.url}#{link.fragment}", self._is_external(last)
-                code = Defect.MISSING_FRAGMENT
-                verdict = self._verdicts.of(named, reason=code, external=external)
-                if verdict is not Verdict.FINE:
-                    yield _finding(page, link, verdict, code, external=external)
+            path = self._path(number) if link.fragment else None
+            if path and not path.has_fragment and link.fragment in missing.get(path.last, ()):
+                yield from self._lost(page, link, path.last)
+
+    def _lost(self, page: str, link: Link, number: int) -> Iterator[Finding]:
+        """Yield the finding of a fragment that names no place of its page."""
+        named, external = f"{link.url}#{link.fragment}", self._is_external(number)
+        code = Defect.MISSING_FRAGMENT
+        verdict = self._verdicts.of(named, reason=code, external=external)
+        if verdict is not Verdict.FINE:
+            yield _finding(page, link, verdict, code, external=external)
+
+    def _fine_number(self, link: Link) -> int | None:
+        """Return the number of the URL of a link that is fine, without a redirect; else None."""
+        if link.malformed or link.kind == LinkKind.FORM or not is_web(link.url):
+            return None
+        number = self._numbers.known(seen_key(link.url))
+        if number is None or number >= len(self._fine) or not self._fine[number]:
+            return None
+        return number
 
     def _is_known(self, number: int) -> bool:
         return number in self._ends or (number < len(self._fine) and self._fine[number] > 0)
@@ -276,9 +334,10 @@ class LinkCheck:
         self, page: str | None, link: Link, number: int, told: set[int]
     ) -> Iterator[Finding]:
         """Yield the finding of a link to a URL that was asked for, if its end is one."""
-        last, hops = self._path(number)
+        numbers, hops, _ = self._path(number)
+        last = numbers[-1]
         end = self._ends.get(last)
-        told.update((number, last))
+        told.update(numbers)
         external = self._is_external(number)
         if end is not None:
             url = self._numbers.urls[last]

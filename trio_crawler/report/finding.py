@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from trio_crawler.arguments import ArgumentError, check_kind
+from trio_crawler.arguments import ArgumentError, check_flag, check_kind, check_whole
 from trio_crawler.model import REDIRECTS
 from trio_crawler.page.urls import is_web
 from trio_crawler.policy.verdict import BY_REASON, BY_STATUS, DOUBTFUL, GIVEN_UP, Verdict
@@ -80,6 +80,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_kind("verdict", self.verdict, Verdict, "a Verdict")
+        for name in ("url", "code", "kind", "fragment", "text", "as_written", "detail"):
+            check_kind(name, getattr(self, name), str, "a str")
+        check_kind("page", self.page, str | None, "a URL or None")
+        for name in ("line", "column"):
+            check_whole(name, getattr(self, name))
+        check_kind("chain", self.chain, tuple, "a tuple of hops")
+        check_flag("external", self.external)
         if self.verdict is Verdict.FINE:
             raise ArgumentError("verdict", " must be a note or a fault: a fine link is no finding")
         if not is_code(self.code):

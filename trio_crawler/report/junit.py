@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr  # they write XML; nothing is parsed here
 
+from trio_crawler.arguments import check_function, check_iterable, check_kind
 from trio_crawler.policy.verdict import Verdict
 from trio_crawler.report.check_facts import CheckFacts
 from trio_crawler.report.finding import Finding, in_order, shortened
@@ -52,6 +53,15 @@ def to_junit(
     At most 25,000 such cases are written, those that fail first; the case of the check says how
     many are left out. All findings are in memory at once.
     """
+    check_iterable("findings", findings, "findings")
+    check_kind("facts", facts, CheckFacts, "a CheckFacts")
+    check_function("path_of", path_of, "a function of a URL")
+    return _junit(findings, facts, path_of)
+
+
+def _junit(
+    findings: Iterable[Finding], facts: CheckFacts, path_of: Callable[[str], str | None]
+) -> Iterator[bytes]:
     cases = _cases(findings)
     first = sorted(range(len(cases)), key=lambda at: not cases[at].fails)[:MOST_CASES]
     kept = [cases[at] for at in sorted(first)]

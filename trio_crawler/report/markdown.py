@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import quote
 
+from trio_crawler.arguments import check_function, check_iterable, check_kind, check_whole
 from trio_crawler.model import Reason
 from trio_crawler.page.urls import is_web
 from trio_crawler.policy.verdict import Verdict
@@ -43,6 +44,19 @@ def to_markdown(
     heading of a page is what `path_of` returns for it, else its URL. No text of a page or a server
     has an effect as Markdown or HTML. All findings are in memory at once.
     """
+    check_iterable("findings", findings, "findings")
+    check_kind("facts", facts, CheckFacts, "a CheckFacts")
+    check_function("path_of", path_of, "a function of a URL")
+    check_whole("max_bytes", max_bytes)
+    return _markdown(findings, facts, path_of, max_bytes)
+
+
+def _markdown(
+    findings: Iterable[Finding],
+    facts: CheckFacts,
+    path_of: Callable[[str], str | None],
+    max_bytes: int,
+) -> Iterator[bytes]:
     pages: defaultdict[str | None, list[Finding]] = defaultdict(list)
     for finding in in_order(findings):
         pages[finding.page].append(finding)

@@ -9,6 +9,7 @@ from heapq import nsmallest
 from typing import Any
 from urllib.parse import quote
 
+from trio_crawler.arguments import check_function, check_iterable, check_kind
 from trio_crawler.policy.verdict import Verdict
 from trio_crawler.report.check_facts import CheckFacts
 from trio_crawler.report.codes import sentence
@@ -45,6 +46,15 @@ def to_sarif(
     GitHub for a run, beside 10 MB in gzip. Faults go before notes, and `properties.omitted` counts
     what is left out.
     """
+    check_iterable("findings", findings, "findings")
+    check_kind("facts", facts, CheckFacts, "a CheckFacts")
+    check_function("path_of", path_of, "a function of a URL")
+    return _sarif(findings, facts, path_of)
+
+
+def _sarif(
+    findings: Iterable[Finding], facts: CheckFacts, path_of: Callable[[str], str | None]
+) -> Iterator[bytes]:
     found, total = _first(findings)
     codes = sorted({finding.code for finding in found})
     index = {code: number for number, code in enumerate(codes)}

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from trio_crawler.arguments import check_function, check_iterable, check_kind
 from trio_crawler.page.urls import authority, is_web
 from trio_crawler.policy.verdict import Verdict
 from trio_crawler.report.check_facts import CheckFacts
@@ -47,6 +48,15 @@ def to_json(
     A finding says the same in two runs with the same `fingerprint`, whatever its line. All
     findings are in memory at once.
     """
+    check_iterable("findings", findings, "findings")
+    check_kind("facts", facts, CheckFacts, "a CheckFacts")
+    check_function("path_of", path_of, "a function of a URL")
+    return _json(findings, facts, path_of)
+
+
+def _json(
+    findings: Iterable[Finding], facts: CheckFacts, path_of: Callable[[str], str | None]
+) -> Iterator[bytes]:
     found = in_order(findings)
     head = {
         "trio_crawler_check": VERSION,

@@ -1,0 +1,98 @@
+"""The link check, whole: each fault of a site of seeded faults is found, and no other."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+import trio.testing
+from msgspec.structs import replace
+from sites import faults
+from sites.fault_cases import CASES, HOME, Case
+from sites.faults import rows, served
+
+from trio_crawler import Checks, Crawler, HttpFetch, Limits, Politeness
+from trio_crawler.report import Finding
+from trio_crawler.report.checking import LinkCheck
+
+POLITE = Politeness(nofollow=False)
+
+
+class Result:
+    """The findings of a whole check, and what it counted."""
+
+    def __init__(self, check: LinkCheck) -> None:
+        self.findings = list(check.findings())
+        self.checked, self.not_checked = check.checked.copy(), check.not_checked.copy()
+        check.close()
+
+
+async def checked(crawler: Crawler) -> Result:
+    """Crawl, and check the links."""
+    check = LinkCheck()
+    async with crawler.outcomes() as outcomes:
+        async for outcome in outcomes:
+            check.add(outcome)
+    return Result(check)
+
+
+@pytest.fixture(scope="module")
+def in_memory() -> Result:
+    """Return the result for the site in memory."""
+
+    async def check() -> Result:
+        crawler = Crawler([HOME], fetch=faults.web(), checks=Checks(), politeness=POLITE)
+        return await checked(crawler)
+
+    return trio.run(check, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+@pytest.fixture(scope="module")
+def by_sockets() -> Result:
+    """Return the result for the site on real servers, under the names of the site in memory."""
+
+    async def check() -> Result:
+        async with served() as site:
+            url = site.servers[HOME].url
+            async with HttpFetch(
+                seeds=[url], allow_private=["127.0.0.0/8"], bodies=False
+            ) as fetch:
+                crawler = Crawler(
+                    [url],
+                    fetch=fetch,
+                    checks=Checks(delay=0),
+                    politeness=POLITE,
+                    limits=Limits(max_tries=2),
+                )
+                with trio.fail_after(60):
+                    result = await checked(crawler)
+            result.findings = [named(site, finding) for finding in result.findings]
+            return result
+
+    return trio.run(check)
+
+
+def named(site: faults.Served, finding: Finding) -> Finding:
+    """Return a finding under the names of the site in memory."""
+    page = None if finding.page is None else site.named(finding.page)
+    return replace(finding, url=site.named(finding.url), page=page)
+
+
+def case_id(case: Case) -> str:
+    return case.name
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_id)
+def test_each_fault_is_found_and_nothing_else(in_memory: Result, case: Case) -> None:
+    assert rows(in_memory.findings, case) == set(case.found)
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_id)
+def test_each_fault_of_real_servers_is_found(by_sockets: Result, case: Case) -> None:
+    assert rows(by_sockets.findings, case) == set(case.found)
+
+
+def test_a_broken_url_that_only_the_sitemap_names_is_a_fault(in_memory: Result) -> None:
+    pages = frozenset().union(*(case.pages for case in CASES))
+    (found,) = (each for each in in_memory.findings if each.page not in pages)
+    assert (found.url, found.code) == (f"{HOME}gone-from-map", "404")
+    assert found.page == f"{HOME}sitemap.xml"
