@@ -130,6 +130,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "link_rows": {"outcome": PAGE},
     "bridged": {"open_crawler": lambda: Crawler([HOME])},
     "normalise": {"url": HOME},
+    "links_of": {"page": PAGE},
     "one_line": {"outcome": PAGE},
     "parse_patterns": {"lines": [], "file": "x"},
     "parse_statuses": {"text": "200"},

@@ -6,8 +6,9 @@ import gzip
 import inspect
 import random
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from hashlib import sha1
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from msgspec.structs import replace as replace_field
 from net.test_arguments import CLASSES
 
 from trio_crawler import (
+    Checks,
     Crawler,
     History,
     Job,
@@ -44,7 +46,18 @@ from trio_crawler.frontier import Hosts, HostStatistics, JobChannel, Join, Plan,
 from trio_crawler.frontier.queues import FifoQueue
 from trio_crawler.model import Answer, Purpose, RejectedLink, Sitemap
 from trio_crawler.net import WireStatistics
-from trio_crawler.report import CrawlFacts, Report, Warc
+from trio_crawler.report import (
+    CheckFacts,
+    CrawlFacts,
+    Finding,
+    Hop,
+    LinkCheck,
+    Report,
+    Verdict,
+    Verdicts,
+    Warc,
+    write_baseline,
+)
 from trio_crawler.store import Change, FileLock, Stream
 from trio_crawler.testing import Web, html, redirect, robots
 
@@ -73,6 +86,14 @@ def urlset(*urls: str) -> Response:
     return Response(200, body=f"<urlset>{listed}</urlset>".encode())
 
 
+BAD = Finding(verdict=Verdict.FAULT, url=HOME + "bad", code="404", page=HOME)
+FINDINGS = [
+    Finding(verdict=Verdict.FAULT, url=f"{HOME}{number}", code="404", page=HOME)
+    for number in range(200)
+]
+OTHER_FACTS = CheckFacts(date=datetime(2026, 3, 3, tzinfo=UTC), version="9")
+HTML = httpx.Headers({"content-type": "text/html"})
+LINKING = Page(HOME, 200, HTML, b"<a href=/x>x</a>", content_type="text/html")
 COPY = page("from-copy", text="copy")
 SESSION = "?PHPSESSID=" + "0123456789abcdef" * 2
 SITE: dict[str, Response] = {
@@ -125,6 +146,45 @@ async def crawl(**given: Any) -> Any:
 
 def untimed(outcome: Any) -> Any:
     return replace(outcome, seconds=0.0) if hasattr(outcome, "seconds") else outcome
+
+
+class OneUrl:
+    """A stream of one URL, which may be read again and again."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        yield self.url
+
+
+async def checking(**given: Any) -> Any:
+    """Crawl a page with links of all kinds, which are checked; return all that it does."""
+    start = page(
+        "http://b.test/x#here",
+        "http://b.test/y",
+        "/#there",
+        head="<link rel=stylesheet href=s.css>",
+    )
+    rules = robots("User-agent: *", "Disallow: /y")
+    site = {"/": start, "http://b.test/x": page("c"), "http://b.test/robots.txt": rules}
+    web = Timed({**site, "/more": page()})
+    crawler = Crawler([HOME], fetch=web, checks=Checks(**given))
+    try:
+        async with crawler.outcomes() as outcomes:
+            found = [untimed(outcome) async for outcome in outcomes]
+    except (ValueError, ExceptionGroup) as error:
+        return repr(error)
+    return sorted(web.times), sorted(found, key=lambda each: each.url)
+
+
+def judged(**given: Any) -> Any:
+    """Return the findings of a page that is missing."""
+    check = LinkCheck(**given)
+    check.add(replace(LINKING, status=404))
+    found = list(check.findings())
+    check.close()
+    return found
 
 
 async def dying(**given: Any) -> float:
@@ -303,6 +363,11 @@ def warc(**given: Any) -> Any:
 # with other arguments that it needs.
 
 
+def pieces(name: str) -> Callable[..., Any]:
+    """Return a function that returns all that a public generator yields."""
+    return lambda **given: b"".join(call(name, lambda: FUNCTIONS[name], **given))
+
+
 def result(name: str) -> Callable[..., Any]:
     """Return a function that returns the result of a public function, or its error."""
 
@@ -329,8 +394,13 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "politeness": Politeness(delay=2), "traps": Traps.off(),
         "sitemaps": Sitemaps(follow=False), "order": depth_first, "fold_canonical": True,
         "anchors": True, "workers": 1, "random": random.Random(1), "fetch": Web({}),
-        "frontier": Deaf(),
+        "frontier": Deaf(), "checks": Checks(), "seed_stream": OneUrl(HOME + "streamed"),
     }),
+    "Checks": (checking, {
+        "external": False, "assets": False, "fragments": False, "robots": True, "delay": 5,
+        "max_age": 60.0,
+    }),
+    "LinkCheck": (judged, {"verdicts": Verdicts(accept=[200, 404])}),
     "Limits": (lambda **given: crawl(limits=Limits(**given)), {
         "max_depth": 1, "max_pages": 3, "max_seconds": 2, "max_redirects": 1, "max_tries": 1,
         "max_links": 2, "max_waiting": 1, "max_hosts": 1,
@@ -341,7 +411,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     }),
     "Politeness.patience": (dying, {"patience": 5}),
     "Sitemaps": (lambda **given: crawl(sitemaps=Sitemaps(**given)), {
-        "follow": False, "also": [HOME + "other.xml"],
+        "follow": False, "also": [HOME + "other.xml"], "only": True,
     }),
     "Traps": (lambda **given: crawl(traps=Traps(**given)), {
         "max_url": 40, "max_segments": 2, "max_repeats": 1, "max_hops": 1, "barren": 1,
@@ -352,7 +422,8 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "seeds": [HOME], "scope": lambda job: True, "limits": Limits(max_pages=3),
         "politeness": Politeness(delay=2), "traps": Traps.off(), "agent": "named",
         "sitemaps": Sitemaps(follow=False), "order": depth_first, "fold_canonical": True,
-        "anchors": True, "workers": 1, "random": random.Random(1),
+        "anchors": True, "workers": 1, "random": random.Random(1), "checks": Checks(),
+        "seed_stream": OneUrl(HOME),
     }),
     "SqliteFrontier": (kept, {
         "directory": "elsewhere", "meaning": {"depth": 2}, "refresh": True, "settings": {"a": 1},
@@ -389,8 +460,55 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "politeness": (Politeness(robots=False), {"hosts": SLOW}), "hosts": SLOW,
         "sitemaps": [MAP], "listing": (lambda url: None, {"sitemaps": [MAP]}),
         "directory": "docs", "spent": (True, {"directory": "docs"}), "cookies": False,
-        "credentials": True,
+        "credentials": True, "checks": False,
     }),
+    "Baseline": (result("Baseline"), {"known": [BAD.identity]}),
+    "CheckFacts": (result("CheckFacts"), {
+        "date": datetime(2026, 2, 2, tzinfo=UTC), "command": "x", "checked": {"a": 1},
+        "not_checked": {("a", "robots"): 1}, "mended": [BAD.identity], "ended": "stopped",
+        "version": "9",
+    }),
+    "Finding": (result("Finding"), {
+        "verdict": Verdict.NOTE, "url": HOME + "b", "code": "410", "page": HOME, "kind": "image",
+        "fragment": "x", "line": 3, "column": 4, "text": "t", "as_written": "w", "detail": "d",
+        "chain": ((Hop(301, HOME),), {}), "external": True,
+    }),
+    "Verdicts": (lambda **given: repr(Verdicts(**given)), {
+        "accept": [404], "ignore": ["x"], "redirects": Verdict.FAULT, "strict_status": True,
+    }),
+    "check_report": (result("check_report"), {
+        "findings": [BAD], "facts": OTHER_FACTS, "by_target": (True, {"findings": [BAD]}),
+        "full": (True, {"findings": FINDINGS}), "known": 3,
+        "shown": (lambda url: "x", {"findings": [BAD]}),
+    }),
+    **{
+        f"to_{form}": (pieces(f"to_{form}"), {
+            "findings": [BAD], "facts": OTHER_FACTS,
+            "path_of": (lambda url: "file.html", {"findings": [BAD]}),
+        })
+        for form in ("json", "junit", "sarif")
+    },
+    "to_markdown": (pieces("to_markdown"), {
+        "findings": [BAD], "facts": OTHER_FACTS, "max_bytes": (4_096, {"findings": FINDINGS}),
+        "path_of": (lambda url: "file.html", {"findings": [BAD]}),
+    }),
+    "to_annotations": (pieces("to_annotations"), {
+        "findings": [BAD], "path_of": (lambda url: "file.html", {"findings": [BAD]}),
+    }),
+    "write_baseline": (pieces("write_baseline"), {"findings": [BAD]}),
+    "read_baseline": (result("read_baseline"), {
+        "lines": [b""], "file": ("y", {"lines": [b""]}),
+        "most": (0, {"lines": list(write_baseline([BAD]))}),
+    }),
+    "parse_patterns": (result("parse_patterns"), {
+        "lines": ["a"], "file": ("y", {"lines": ["("]}),
+    }),
+    "parse_statuses": (result("parse_statuses"), {"text": "404"}),
+    "command_line": (result("command_line"), {
+        "words": ["x"], "secret": (["--auth"], {"words": ["--auth", "a:b"]}),
+    }),
+    "links_of": (result("links_of"), {"page": LINKING}),
+    "seeds_only": (result("seeds_only"), {"job": Job(HOME, 3)}),
     "Report": (report, {"why": True, "full": True}),
     "Warc": (warc, {"software": "me/1", "seeds": [HOME], "gzip": False, "max_remembered": 1}),
     "all_of": (result("all_of"), {"scopes": [lambda job: False]}),
