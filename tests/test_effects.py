@@ -93,7 +93,7 @@ FINDINGS = [
 ]
 OTHER_FACTS = CheckFacts(date=datetime(2026, 3, 3, tzinfo=UTC), version="9")
 HTML = httpx.Headers({"content-type": "text/html"})
-LINKING = Page(HOME, 200, HTML, b"<a href=/x>x</a>", content_type="text/html")
+LINKED = Page(HOME, 200, HTML, b"<a href=/x>x</a>", content_type="text/html")
 COPY = page("from-copy", text="copy")
 SESSION = "?PHPSESSID=" + "0123456789abcdef" * 2
 SITE: dict[str, Response] = {
@@ -181,7 +181,7 @@ async def checking(**given: Any) -> Any:
 def judged(**given: Any) -> Any:
     """Return the findings of a page that is missing."""
     check = LinkCheck(**given)
-    check.add(replace(LINKING, status=404))
+    check.add(replace(LINKED, status=404))
     found = list(check.findings())
     check.close()
     return found
@@ -507,7 +507,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     "command_line": (result("command_line"), {
         "words": ["x"], "secret": (["--auth"], {"words": ["--auth", "a:b"]}),
     }),
-    "links_of": (result("links_of"), {"page": LINKING}),
+    "links_of": (result("links_of"), {"page": LINKED}),
     "seeds_only": (result("seeds_only"), {"job": Job(HOME, 3)}),
     "Report": (report, {"why": True, "full": True}),
     "Warc": (warc, {"software": "me/1", "seeds": [HOME], "gzip": False, "max_remembered": 1}),

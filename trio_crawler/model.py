@@ -20,7 +20,6 @@ from trio_crawler.link import Link
 from trio_crawler.reason import NOT_WHOLE, Reason
 
 __all__ = [
-    "NOT_WHOLE",
     "Anchor",
     "Answer",
     "Checked",

@@ -12,7 +12,6 @@ from typing import Generic, TypeVar
 import httpx
 
 from trio_crawler.model import (
-    NOT_WHOLE,
     Failure,
     Outcome,
     Page,
@@ -23,6 +22,7 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.page.urls import origin, seen_key
+from trio_crawler.reason import NOT_WHOLE
 from trio_crawler.report.rejections import OPTIONS, Rejections
 from trio_crawler.report.url_table import TextList
 

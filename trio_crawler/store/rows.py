@@ -19,7 +19,6 @@ import httpx
 import msgspec
 
 from trio_crawler.model import (
-    NOT_WHOLE,
     Anchor,
     Checked,
     Failure,
@@ -33,6 +32,7 @@ from trio_crawler.model import (
 )
 from trio_crawler.page.text_digest import page_text
 from trio_crawler.policy.conditional import LONGEST
+from trio_crawler.reason import NOT_WHOLE
 from trio_crawler.store.decoding import (
     BadRow,
     Count,

@@ -14,9 +14,10 @@ from trio_crawler.arguments import (
     check_number,
     check_whole,
 )
-from trio_crawler.model import NOT_WHOLE, Checked, Failure, Fetch, Outcome, Page, Redirect, Skipped
+from trio_crawler.model import Checked, Failure, Fetch, Outcome, Page, Redirect, Skipped
 from trio_crawler.net.recorder import Exchange, Recorder, RecordingFetch
 from trio_crawler.page.urls import url_texts, without_userinfo
+from trio_crawler.reason import NOT_WHOLE
 from trio_crawler.report.warc.blocks import (
     metadata_block,
     request_block,
