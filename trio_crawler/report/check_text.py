@@ -14,7 +14,7 @@ from trio_crawler.arguments import (
     check_kind,
     check_whole,
 )
-from trio_crawler.policy.verdict import Verdict
+from trio_crawler.policy.verdict import Defect, Verdict
 from trio_crawler.report.check_facts import CheckFacts
 from trio_crawler.report.finding import Finding, Identity, in_order
 from trio_crawler.report.readable import readable
@@ -80,16 +80,21 @@ _Group = tuple[str | None, list[Finding]]
 
 def _by_page(found: Sequence[Finding]) -> list[_Group]:
     """Return the findings of each page, the pages with the most faults first."""
-    return _groups(found, "page")
+    return _groups(found, attrgetter("page"))
 
 
 def _by_target(found: Sequence[Finding]) -> list[_Group]:
     """Return the findings of each target, those with the most faults first."""
-    return _groups(sorted(found, key=attrgetter("target")), "target")
+    return _groups(sorted(found, key=_bad), _bad)
 
 
-def _groups(ordered: Iterable[Finding], name: str) -> list[_Group]:
-    groups = [(key, list(rows)) for key, rows in groupby(ordered, attrgetter(name))]
+def _bad(finding: Finding) -> str:
+    """Return what is wrong: the place in a page that is there, else the page."""
+    return finding.target if finding.code == Defect.MISSING_FRAGMENT else finding.url
+
+
+def _groups(ordered: Iterable[Finding], key: Callable[[Finding], str | None]) -> list[_Group]:
+    groups = [(name, list(rows)) for name, rows in groupby(ordered, key)]
     return sorted(groups, key=_rank)
 
 
