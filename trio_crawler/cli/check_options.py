@@ -34,7 +34,7 @@ class CheckOptions(RequestOptions):
         "--check-robots",
         is_flag=True,
         same_crawl=True,
-        help="Obey the robots.txt of hosts of which links are only checked.",
+        help="Obey the robots.txt of hosts that the crawl only checks links to.",
     )
     check_delay: float = option(
         Group.CHECKED,

@@ -24,7 +24,7 @@ MAX_LINE = 64 * 1024
 """The most bytes of a line; what is longer is no URL, and is not kept in memory."""
 
 SHOWN = 10
-"""Lines that are no URLs, of which each is told; the others are counted."""
+"""The most lines that are no URLs and are each told; the others are counted."""
 
 _PORTION = 64 * 1024
 

@@ -1,4 +1,4 @@
-"""What the exports of a check say beside its findings: when, by which command, how much."""
+"""The facts of a check beside its findings: its date, its command, its counts."""
 
 # No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
 # `__module__`, which is set to another module.
