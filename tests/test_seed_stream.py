@@ -97,7 +97,11 @@ async def test_a_crawl_does_not_end_while_its_stream_may_yield_more(clock, opene
             await trio.sleep(3_600)
             assert crawler.statistics().admitted == len(seen) == number
             await send.send(url)
+        # Nor is anything but the end of the stream left that could end the crawl.
+        await trio.sleep(3_600)
         await send.aclose()
+        nursery.cancel_scope.deadline = trio.current_time() + 3_600
+    assert not nursery.cancel_scope.cancelled_caught
     assert seen == pages(3)
 
 
@@ -301,13 +305,35 @@ async def test_a_scope_says_which_links_of_a_stream_are_followed(autojump_clock)
 @pytest.mark.parametrize("more", [{}, {"max_pages": 100, "max_depth": 2}])
 async def test_hosts_beyond_the_limit_are_skipped_and_told(more):
     urls = [f"http://h{number}.test/{path}" for number in range(5) for path in "ab"]
+    deep = "http://h0.test/deep"
+
+    async def fetch(job: Job) -> Response:
+        return html("/deep") if job.url == urls[0] else await ok(job)
+
     limits = Limits(max_hosts=3, **more)
-    crawler = Crawler([], seed_stream=stream(urls), fetch=ok, limits=limits, politeness=EAGER)
-    async with crawler.outcomes() as outcomes:
-        found = [outcome async for outcome in outcomes]
-    assert {each.url for each in found if isinstance(each, Page)} == set(urls[:6])
+    crawler = Crawler(
+        urls[:1], seed_stream=stream(urls), fetch=fetch, limits=limits, politeness=EAGER
+    )
+    # The pages of the next level start although some of this one were never fetched.
+    with trio.fail_after(20):
+        async with crawler.outcomes() as outcomes:
+            found = [outcome async for outcome in outcomes]
+    assert {each.url for each in found if isinstance(each, Page)} == {*urls[:6], deep}
     skipped = {each.url: each.reason for each in found if isinstance(each, Skipped)}
     assert skipped == dict.fromkeys(urls[6:], Reason.TOO_MANY_HOSTS)
+
+
+async def test_seeds_that_are_skipped_change_nothing_of_the_page_budget(autojump_clock):
+    urls = [f"http://h{number}.test/{path}" for number in range(5) for path in "ab"]
+
+    async def fetch(job: Job) -> Response:
+        await trio.sleep(1)
+        return Response(200)
+
+    limits = Limits(max_hosts=3, max_pages=3)
+    crawler = Crawler([], seed_stream=stream(urls), fetch=fetch, limits=limits, politeness=EAGER)
+    totals = await crawler.crawl()
+    assert (totals.pages, totals.skipped) == (3, 7)
 
 
 async def test_the_sitemaps_of_listed_hosts_are_not_read_those_of_seeds_are(autojump_clock):
