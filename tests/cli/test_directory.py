@@ -298,9 +298,17 @@ MEANING = {
     "exclude": ["a", "b"],
     "under": ["/"],
     "sitemap": ["/s.xml"],
+    "sitemap_only": False,
+    "list": None,
+    "check": [],
+    "check_robots": False,
+    "base_url": None,
+    "clean_urls": False,
 }
 SETTINGS = {
     "cookies": False,
+    "checks": False,
+    "check_delay": 0.5,
     "max_tries": 4,
     "max_pages": 5,
     "max_time": 60.0,
