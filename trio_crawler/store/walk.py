@@ -269,11 +269,11 @@ class Walk:
         sql = (
             f"SELECT page_.number, {columns} FROM page_ "
             "JOIN found_ ON found_.number = coalesce(page_.same_as, page_.number) "
-            "WHERE page_.number > ?1 AND page_.number <= ?2 "
+            "WHERE page_.number > ? AND page_.number <= ? "
             f"UNION ALL SELECT check_.number, {columns} FROM check_ JOIN found_ USING (number) "
-            "WHERE check_.number > ?1 AND check_.number <= ?2"
+            "WHERE check_.number > ? AND check_.number <= ?"
         )
-        return {row[0]: row[1:] for row in self._database.rows(sql, after, last)}
+        return {row[0]: row[1:] for row in self._database.rows(sql, after, last, after, last)}
 
     def _again(self, after: int, last: int) -> set[int]:
         sql = "SELECT number FROM urls WHERE number > ? AND number <= ? AND again NOT NULL"
