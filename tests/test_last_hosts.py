@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 import trio
-from sites.webs import site_of
+from sites.webs import collect, site_of
 
-from trio_crawler import Crawler, Fault, Job, Phase, Politeness, Reason, Response
+from trio_crawler import Crawler, Fault, Job, Page, Phase, Politeness, Reason, Response
 from trio_crawler.policy.host_state import MAX_REST, SHORT_PATIENCE
-from trio_crawler.testing import Web
+from trio_crawler.testing import Web, html
 
 WELL, AWAY = "http://well.test/", "http://away.test/"
 SILENT = Fault(Reason.CONNECT_TIMEOUT, "no answer", Phase.CONNECT)
@@ -43,3 +44,29 @@ async def test_a_crawl_waits_as_long_as_ever_if_no_other_host_was_answered_since
 @pytest.mark.parametrize("patience", [0, 20])
 async def test_a_shorter_patience_counts(autojump_clock, patience):
     assert await lasted(3000, 25, patience=patience) <= 80
+
+
+CLOSED = Fault(Reason.CONNECTION_REFUSED, "no answer", Phase.CONNECT)
+
+
+async def lasted_with_closed(closed: str) -> float:
+    """Crawl a site with a link to a host that refuses connections."""
+    site = {"http://site.test:8080/": html(closed)}
+    web = Web({**site, closed: CLOSED, robots_of(closed): CLOSED})
+    begun = trio.current_time()
+    page, failure = await collect(Crawler(list(site), fetch=web, scope=lambda job: True))
+    assert isinstance(page, Page)
+    assert (failure.url, failure.reason) == (closed, Reason.CONNECTION_REFUSED)
+    return trio.current_time() - begun
+
+
+def robots_of(url: str) -> str:
+    return str(httpx.URL(url).join("/robots.txt"))
+
+
+async def test_a_closed_port_of_the_sites_own_host_delays_a_crawl_by_half_a_second(autojump_clock):
+    assert 0.2 <= await lasted_with_closed("http://site.test:8000/") <= 0.6
+
+
+async def test_another_host_that_refuses_connections_has_all_its_tries(autojump_clock):
+    assert await lasted_with_closed("http://other.test:8080/") >= 1.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from functools import partial
 
 import httpx
 import pytest
@@ -96,6 +97,14 @@ def test_a_name_that_does_not_exist_loses_a_host_without_patience_after_two_trie
     assert [tries_of_host(nameless, tries) for tries in (1, 2, 4)] == [1, 2, 2]
     for answer in (unanswered, Response(503), Fault(Reason.CONNECTION_REFUSED)):
         assert [tries_of_host(answer, tries) for tries in (1, 2, 4)] == [1, 2, 4]
+
+
+def test_a_closed_port_of_a_host_that_answers_on_another_one_is_lost_after_two_tries():
+    refused, unreachable = Fault(Reason.CONNECTION_REFUSED), Fault(Reason.UNREACHABLE)
+    up = partial(tries_of_host, neighbour_up=True)
+    assert [up(refused, tries) for tries in (1, 2, 4)] == [1, 2, 2]
+    for answer in (unreachable, Response(503)):
+        assert [up(answer, tries) for tries in (1, 2, 4)] == [1, 2, 4]
 
 
 def test_what_broke_on_the_way_may_pass_and_what_the_server_is_will_not():

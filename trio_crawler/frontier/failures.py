@@ -45,7 +45,7 @@ class Failures:
         if refused and origin.state.refused(attempt.job.url, seconds, now):
             return True
         context = self._context(origin, answer, now)
-        tries = tries_of_host(answer, self._tries)
+        tries = self._host_tries(origin, answer)
         origin.state.page_bad(now - seconds, now, tries, context)
         _give_up_if_lost(origin, answer, Reason.HOST_GIVEN_UP)
         return False
@@ -55,15 +55,22 @@ class Failures:
         state = origin.state
         reason = Reason.HOST_GIVEN_UP if state.answered else Reason.ROBOTS_UNAVAILABLE
         record = state.probe_bad if probe else state.robots_bad
-        record(now, self._robots_tries(answer), self._context(origin, answer, now))
+        record(now, self._robots_tries(origin, answer), self._context(origin, answer, now))
         _give_up_if_lost(origin, answer, reason)
 
-    def _robots_tries(self, answer: Answer) -> int:
+    def _host_tries(self, origin: Origin, answer: Answer) -> int:
+        # The last good answer is enough: in a crawl of many hosts, a port that is closed delays
+        # only itself.
+        last = self.good_host
+        up = last is not None and last.hostname == origin.host.hostname
+        return tries_of_host(answer, self._tries, neighbour_up=up)
+
+    def _robots_tries(self, origin: Origin, answer: Answer) -> int:
         if isinstance(answer, Response):
             return self._tries + _EXTRA_ROBOTS_TRIES
         if answer.reason is Reason.TIMEOUT:
             return min(self._tries, 2)
-        return tries_of_host(answer, self._tries) if answer.reason in TRANSIENT else 1
+        return self._host_tries(origin, answer) if answer.reason in TRANSIENT else 1
 
     def _context(self, origin: Origin, answer: Answer, now: float) -> FailureContext:
         if origin.state.answered and isinstance(answer, Fault):

@@ -9,6 +9,7 @@ from enum import IntEnum
 from trio_crawler.frontier.queues import FifoQueue, Queue
 from trio_crawler.model import CHECKS, Fault, Job, Purpose, Reason
 from trio_crawler.net.turn import Pace
+from trio_crawler.page.urls import host
 from trio_crawler.policy.host_state import HostLoad, HostState, State
 from trio_crawler.policy.politeness import HostStatistics, HostWait
 from trio_crawler.policy.robots.store import MAX_REDIRECTS, PATH, KnownRules
@@ -130,6 +131,11 @@ class Host:
     def name(self) -> str:
         """The host with its port."""
         return self._origin.rpartition("/")[2]
+
+    @property
+    def hostname(self) -> str:
+        """The host without its port."""
+        return host(self._origin + "/")
 
 
 class Origin:

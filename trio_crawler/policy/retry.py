@@ -39,9 +39,10 @@ FIRST_DELAY = 0.5
 MAX_DELAY = 300.0
 """The most seconds that a URL waits for its next try, also if the server asks for more."""
 
-# Failures in a row after which a host that never answered is given up if its name does not exist:
-# that is an answer of the name server, but one that may be wrong while a network comes up.
-_NAMELESS_TRIES = 2
+# Failures in a row after which a host that never answered is given up if its name does not exist,
+# or if its port is closed. Both are answers, but ones that may be wrong while a network or a
+# server comes up.
+_ABSENT_TRIES = 2
 # Faults that may be due to the host, and not only to the URL.
 _HOST_FAULTS = (TRANSIENT - {Reason.INCOMPLETE, Reason.NO_SOCKETS}) | {Reason.TIMEOUT}
 # Statuses of 500 and more that are due to the request.
@@ -75,14 +76,19 @@ def blames_host(answer: Answer) -> bool:
     return answer.status >= LEAST_BAD and _blames_host(answer.status)
 
 
-def tries_of_host(answer: Answer, tries: int) -> int:
+def tries_of_host(answer: Answer, tries: int, *, neighbour_up: bool = False) -> int:
     """Return the failures in a row, the last one `answer`, that lose a host without patience.
 
-    That is `tries` as a rule, and two if the name of the host does not exist. A host that answered
-    before has patience, since a name server may deny a name in an outage.
+    That is `tries` as a rule. It is two if the name of the host does not exist, or if the host
+    refuses connections on this port while it answers on another one (`neighbour_up`). A host that
+    answered before has patience, since a name server may deny a name in an outage, and a server
+    may be restarted.
     """
-    nameless = isinstance(answer, Fault) and answer.reason is Reason.NO_SUCH_HOST
-    return min(tries, _NAMELESS_TRIES) if nameless else tries
+    reason = answer.reason if isinstance(answer, Fault) else None
+    absent = reason is Reason.NO_SUCH_HOST or (
+        neighbour_up and reason is Reason.CONNECTION_REFUSED
+    )
+    return min(tries, _ABSENT_TRIES) if absent else tries
 
 
 def is_silent(answer: Answer) -> bool:
