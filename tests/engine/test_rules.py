@@ -1,10 +1,12 @@
-"""What the judging of one link costs."""
+"""What the judging of one link costs, and which links are judged once."""
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
-from trio_crawler import MemoryFrontier
+from trio_crawler import Job, Limits, MemoryFrontier, Reason
+from trio_crawler.engine import rules as rules_module
 from trio_crawler.engine.rules import Rules
 from trio_crawler.frontier import Plan
 from trio_crawler.policy.robots.rules import ALLOW_ALL
@@ -31,3 +33,40 @@ def seconds(rules: Rules, url: str) -> float:
     for _ in range(10_000):
         rules.disallowed(url)
     return (time.process_time() - start) / 10_000
+
+
+SEED, OUT, MAIL = "https://e.test/", "https://out.test/", "mailto:a@e.test"
+
+
+def rules_of(**options: Any) -> Rules:
+    return Rules(Plan([SEED], **options), MemoryFrontier())
+
+
+def test_a_link_that_leads_out_is_judged_once():
+    rules = rules_of()
+    for url, reason in ((OUT, Reason.OTHER_SITE), (MAIL, Reason.OTHER_SCHEME)):
+        assert rules.known_outside(url, 1) is None
+        assert rules.outside(Job(url, 1)) is reason
+        assert rules.known_outside(url, 2) is reason
+
+
+def test_a_link_that_a_callers_scope_rejects_is_judged_each_time():
+    rules = rules_of(scope=lambda job: job.depth < 2)
+    assert rules.outside(Job(OUT, 2)) is Reason.EXCLUDED
+    assert rules.known_outside(OUT, 2) is None
+
+
+def test_a_link_that_is_too_deep_has_that_reason_wherever_it_leads():
+    rules = rules_of(limits=Limits(max_depth=3))
+    assert rules.outside(Job(OUT, 3)) is Reason.OTHER_SITE
+    assert rules.known_outside(OUT, 4) is None
+    assert rules.outside(Job(OUT, 4)) is Reason.TOO_DEEP
+
+
+def test_links_that_lead_out_are_forgotten_when_there_are_too_many(monkeypatch):
+    monkeypatch.setattr(rules_module, "_MOST_OUT", 10)
+    rules = rules_of()
+    for number in range(11):
+        rules.outside(Job(f"{OUT}{number}", 1))
+    assert rules.known_outside(f"{OUT}9", 1) is None
+    assert rules.known_outside(f"{OUT}10", 1) is Reason.OTHER_SITE

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import functools
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -16,7 +18,9 @@ from trio_crawler import (
     same_site,
     with_prefix,
 )
-from trio_crawler.policy.scope import rejection
+from trio_crawler.policy.scope import is_of_urls, rejection, seeds_only
+
+SEED = "https://example.org/"
 
 
 def admits(scope, url: str) -> bool:
@@ -150,3 +154,32 @@ def test_a_scope_that_would_admit_nothing_is_refused(make: Any, named: str) -> N
 
 def test_to_exclude_nothing_is_allowed() -> None:
     assert excluding()(Job("http://h.test/")) is True
+
+
+def by_depth(job: Job) -> bool:
+    return job.depth < 2
+
+
+def test_scopes_made_here_look_at_nothing_but_the_url():
+    site, docs = same_site([SEED]), with_prefix(SEED + "docs/")
+    for scope in (site, docs, including("a"), excluding("b"), all_of(site, docs), any_of(docs)):
+        assert is_of_urls(scope)
+
+
+def test_a_scope_of_a_caller_may_look_at_all_of_a_job():
+    site = same_site([SEED])
+    wrapped = functools.wraps(site)(lambda job: by_depth(job) and site(job))
+    for scope in (by_depth, seeds_only, wrapped, all_of(site, by_depth), any_of(by_depth, site)):
+        assert not is_of_urls(scope)
+
+
+@dataclass
+class NoHash:
+    """A scope that has no hash."""
+
+    def __call__(self, job: Job) -> bool:
+        return True
+
+
+def test_a_scope_without_a_hash_is_judged_anew_each_time():
+    assert not is_of_urls(NoHash())

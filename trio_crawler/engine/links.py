@@ -209,6 +209,9 @@ class Links:
                 # A robots.txt full of wildcards may take 3 ms for a link.
                 await trio.lowlevel.checkpoint()
             depth = part_depth if url in parts else job.depth + 1
+            if not self._checks and (outside := self._rules.known_outside(url, depth)):
+                rejected[url] = outside
+                continue
             successor = Job(url, depth, self._redirects, job.url)
             # Checked first: of several reasons, "outside" is the most useful one in a report.
             rejection = self._rules.outside(successor)

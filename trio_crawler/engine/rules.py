@@ -8,10 +8,13 @@ from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.model import Job, Reason
 from trio_crawler.page.urls import is_web
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.scope import rejection
+from trio_crawler.policy.scope import is_of_urls, rejection
 from trio_crawler.policy.side_effects import changes_something
 from trio_crawler.policy.traps.sessions import without_session
 from trio_crawler.policy.traps.watch import RecentUrls, Traps
+
+# ▶ linux-doc: 2.8 of 3.8 links of a page lead out, most of them on each page.
+_MOST_OUT = 1 << 15
 
 
 class Rules:
@@ -26,6 +29,9 @@ class Rules:
         self._use_traps = plan.traps != Traps.off()
         self._cut_sessions = plan.traps.session_ids
         self._recent = RecentUrls()
+        self._remember = is_of_urls(plan.scope)
+        # The links out of the crawl, until there are too many.
+        self._out: dict[str, Reason] = {}
 
     def restore(self, urls: Sequence[str]) -> None:
         """Record URLs that earlier runs admitted, so that the traps do not count them again."""
@@ -38,12 +44,24 @@ class Rules:
     def outside(self, job: Job) -> Reason | None:
         """Return why a job is outside the crawl, by its URL and depth; None if it is inside."""
         if not is_web(job.url):
-            return Reason.OTHER_SCHEME
+            return self._outside(job.url, Reason.OTHER_SCHEME)
         if job.depth > self._max_depth:
             return Reason.TOO_DEEP
-        if reason := rejection(self._scope, job) or self.disallowed(job.url):
+        if reason := rejection(self._scope, job):
+            return self._outside(job.url, reason) if self._remember else reason
+        if reason := self.disallowed(job.url):
             return reason
         return Reason.SIDE_EFFECT if self._keeps_out and changes_something(job.url) else None
+
+    def known_outside(self, url: str, depth: int) -> Reason | None:
+        """Return why a job is outside, as it was before; None if this is to be asked anew."""
+        return self._out.get(url) if depth <= self._max_depth else None
+
+    def _outside(self, url: str, reason: Reason) -> Reason:
+        if len(self._out) >= _MOST_OUT:
+            self._out.clear()
+        self._out[url] = reason
+        return reason
 
     def disallowed(self, url: str) -> Reason | None:
         """Return ROBOTS if robots.txt disallows a URL; None if not, or if it is not known yet."""

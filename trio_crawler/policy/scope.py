@@ -6,7 +6,9 @@
 import re
 from collections.abc import Callable, Collection, Iterable
 from functools import cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+from weakref import WeakSet
 
 import httpx
 
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     import tldextract
 
 Pattern: TypeAlias = str | re.Pattern[str]
+
+# The scopes made here that look at nothing of a job but its URL.
+_OF_URLS: "WeakSet[Scope]" = WeakSet()
 
 
 class Scope(Protocol):
@@ -59,7 +64,7 @@ def same_site(seeds: Iterable[str | httpx.URL], *, lenient: bool = False) -> Sco
     def same_site(job: Job) -> bool | Reason:
         return site(host(job.url)) in sites or Reason.OTHER_SITE
 
-    return same_site
+    return _of_urls(same_site)
 
 
 def seeds_only(job: Job) -> bool | Reason:
@@ -80,7 +85,7 @@ def with_prefix(*prefixes: str | httpx.URL) -> Scope:
     def with_prefix(job: Job) -> bool | Reason:
         return job.url.startswith(wanted) or Reason.NOT_INCLUDED
 
-    return with_prefix
+    return _of_urls(with_prefix)
 
 
 def including(*patterns: Pattern) -> Scope:
@@ -95,7 +100,7 @@ def including(*patterns: Pattern) -> Scope:
     def including(job: Job) -> bool | Reason:
         return found(job.url) or Reason.NOT_INCLUDED
 
-    return including
+    return _of_urls(including)
 
 
 def excluding(*patterns: Pattern) -> Scope:
@@ -108,7 +113,7 @@ def excluding(*patterns: Pattern) -> Scope:
     def excluding(job: Job) -> bool | Reason:
         return Reason.EXCLUDED if found(job.url) else True
 
-    return excluding
+    return _of_urls(excluding)
 
 
 def all_of(*scopes: Scope) -> Scope:
@@ -122,7 +127,7 @@ def all_of(*scopes: Scope) -> Scope:
                 return _checked(verdict, scope, job)
         return True
 
-    return all_of
+    return _of_urls(all_of) if all(map(is_of_urls, scopes)) else all_of
 
 
 def any_of(*scopes: Scope) -> Scope:
@@ -138,7 +143,16 @@ def any_of(*scopes: Scope) -> Scope:
             _checked(verdict, scope, job)
         return verdict
 
-    return any_of
+    return _of_urls(any_of) if all(map(is_of_urls, scopes)) else any_of
+
+
+def is_of_urls(scope: Scope) -> bool:
+    """Whether a scope is made of those of this module, and looks at nothing of a job but its URL.
+
+    It returns the same for a URL each time.
+    """
+    # Another callable may have no hash.
+    return isinstance(scope, FunctionType) and scope in _OF_URLS
 
 
 def rejection(scope: Scope, job: Job) -> Reason | None:
@@ -152,6 +166,11 @@ def rejection(scope: Scope, job: Job) -> Reason | None:
         return None
     reason = _checked(verdict, scope, job)
     return reason if isinstance(reason, Reason) else Reason.EXCLUDED
+
+
+def _of_urls(scope: Scope) -> Scope:
+    _OF_URLS.add(scope)
+    return scope
 
 
 def _checked(verdict: bool | Reason, scope: Scope, job: Job) -> bool | Reason:
