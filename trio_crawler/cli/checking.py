@@ -89,6 +89,7 @@ class Check:
             command=report.command_line(["trio-crawler", *sys.argv[1:]], _secret()),
             checked=self._links.checked,
             not_checked=self._links.not_checked,
+            recalled=self._links.recalled,
             mended=mended,
             ended=ended,
         )

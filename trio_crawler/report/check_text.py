@@ -188,7 +188,12 @@ def _totals(found: Sequence[Finding], facts: CheckFacts, known: int) -> str:
     faults = sum(each.verdict is Verdict.FAULT for each in found)
     notes = len(found) - faults
     beside = f", {count(known)} known from the baseline" if known else ""
-    return (
+    recalled = (
+        f"{count(facts.recalled, 'external URL')} not asked again: fine in an earlier check\n"
+        if facts.recalled
+        else ""
+    )
+    return recalled + (
         f"{count(facts.total, 'link')} checked: {count(faults, 'fault')}, "
         f"{count(notes, 'note')}{beside}"
     )
