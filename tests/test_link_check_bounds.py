@@ -215,15 +215,26 @@ async def test_a_host_that_always_says_later_ends_after_the_tries(autojump_clock
     assert trio.current_time() - began < 3 * 310
 
 
-@pytest.mark.parametrize("reason", [Reason.TIMEOUT, Reason.RESET, Reason.BAD_REPLY])
+BY_HEAD = [
+    Response(500),
+    *(
+        Fault(reason, "not to HEAD", Phase.WAIT)
+        for reason in (Reason.TIMEOUT, Reason.RESET, Reason.BAD_REPLY)
+    ),
+]
+
+
+@pytest.mark.parametrize("tries", [1, 2, 4])
+@pytest.mark.parametrize("answer", BY_HEAD, ids=str)
 async def test_a_head_without_a_good_answer_is_followed_by_a_get(
-    autojump_clock: Any, reason: Reason
+    autojump_clock: Any, answer: Answer, tries: int
 ) -> None:
     def by_get(job: Job) -> Answer:
-        return Fault(reason, "not to HEAD", Phase.WAIT) if job.tries == 1 else Response(200)
+        return answer if job.tries == 1 else Response(200)
 
     web = Web({"/": html(OUT), OUT: by_get})
-    found = await collect(Crawler([HOME], fetch=web, checks=Checks()))
+    limits = Limits(max_tries=tries)
+    found = await collect(Crawler([HOME], fetch=web, checks=Checks(), limits=limits))
     assert [(each.status, each.tries) for each in found if isinstance(each, Checked)] == [(200, 2)]
 
 
