@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tracemalloc
+from collections import Counter
 from typing import Any
 
 import httpx
@@ -129,6 +130,27 @@ async def test_the_links_of_a_duplicate_page_are_judged(autojump_clock: Any) -> 
     assert any(isinstance(each, Page) and each.duplicate_of for each in found)
     _, faults = judged(found)
     assert faults == [("404", f"{HOME}gone")] * 2
+
+
+async def test_the_relative_links_of_a_copy_in_another_folder_are_checked(
+    autojump_clock: Any,
+) -> None:
+    page = document("<a href=gone>x</a><a href=?q>y</a><a href=#z>z</a>")
+    names = ("/a/1", "/a/2", "/b/3")
+    web = Web({"/": html(*names), **dict.fromkeys(names, page), "/a/1?q": html()})
+    found = await collect(Crawler([HOME], fetch=web, checks=Checks()))
+    copies = {each.url: each.duplicate_of for each in found if isinstance(each, Page)}
+    assert copies[f"{HOME}a/2"] == f"{HOME}a/1"
+    assert copies[f"{HOME}b/3"] is None
+    check, faults = judged(found)
+    assert Counter(faults) == {
+        ("404", f"{HOME}a/gone"): 2,
+        ("404", f"{HOME}b/gone"): 1,
+        ("404", f"{HOME}b/3?q"): 1,
+        **{("missing_fragment", f"{HOME.rstrip('/')}{name}#z"): 1 for name in names},
+    }
+    # In one folder a link that is only a query is the one that leads elsewhere: it is counted.
+    assert check.not_checked == {(LinkKind.A, Reason.DUPLICATE): 1}
 
 
 async def test_two_spellings_of_a_url_are_checked_as_one(autojump_clock: Any) -> None:

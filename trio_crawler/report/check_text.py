@@ -154,6 +154,7 @@ _OPTIONS = {
     "too_deep": "--check external or a greater --depth asks for them",
     "excluded": "--exclude leaves them out",
     "robots": "--ignore-robots asks for them all the same",
+    "duplicate": "--no-traps asks for them",
     "side_effect": "--follow-side-effects asks for them",
     "": "--check assets asks for them",
 }
