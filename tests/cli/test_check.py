@@ -15,6 +15,8 @@ from cli.asked import pages
 from cli.command import crawl, here
 from sites.raw import Request, Server, html, reply, threaded_raw_server
 
+from trio_crawler import History
+
 PAGE = "<!doctype html><title>{}</title>{}"
 
 
@@ -320,3 +322,16 @@ def test_a_directory_of_another_folder_or_of_a_plain_crawl_is_refused(
     assert here("check", "-o", str(tmp_path / "owner"), server.url) == 0
     kinds = ("--check", "all", "--ignore-nofollow")
     assert here(*kinds, "-o", str(tmp_path / "owner"), server.url) == 0
+
+
+@pytest.mark.parametrize(("words", "workers"), [((), 100), (("--max-tasks", "7"), 7)])
+def test_a_check_has_more_workers_than_a_crawl_unless_a_number_is_given(
+    linked: Path, server: Server, tmp_path: Path, words: tuple[str, ...], workers: int
+) -> None:
+    memory, plain = (str(tmp_path / name) for name in ("memory", "plain"))
+    here("check", *words, "-o", memory, *PRIVATE, str(linked))
+    here(*words, "-o", plain, server.url)
+    with History(memory) as history:
+        assert history.runs[-1].workers == workers
+    with History(plain) as history:
+        assert history.runs[-1].workers == min(workers, 10)
