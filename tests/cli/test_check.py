@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterator
@@ -335,3 +336,26 @@ def test_a_check_has_more_workers_than_a_crawl_unless_a_number_is_given(
         assert history.runs[-1].workers == workers
     with History(plain) as history:
         assert history.runs[-1].workers == min(workers, 10)
+
+
+def test_a_link_out_of_the_folder_and_a_pipe_are_told_and_never_opened(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    links = '<a href="out.html">out</a> <a href="pipe.html">pipe</a>'
+    (folder / "index.html").write_text(PAGE.format("Start", links))
+    (folder / "out.html").symlink_to(Path(__file__))
+    os.mkfifo(folder / "pipe.html")
+    assert here("check", str(folder)) == 1
+    told = capsys.readouterr().out
+    assert "note blocked_address (a symbolic link leads out of the folder" in told
+    assert "bad_reply (a pipe, a socket or a device, not a regular file" in told
+
+
+def test_annotations_name_a_file_whose_name_is_encoded_in_its_url(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "index.html").write_text(PAGE.format("Start", '<a href="a%20b%C3%A9">x</a>'))
+    (folder / "a bé.html").write_text(PAGE.format("Odd", '<a href="gone">gone</a>'))
+    monkeypatch.chdir(folder.parent)
+    here("check", "--clean-urls", "--github", "./public")
+    assert "::error file=public/a bé.html,line=1" in capsys.readouterr().out
