@@ -125,6 +125,25 @@ async def test_a_page_that_redirects_out_of_the_site_has_its_target_checked(
     assert (there.url, there.status, there.referrer) == (target, 404, f"{HOME}out")
 
 
+@pytest.mark.parametrize(
+    ("fragments", "own", "read"), [(True, "", True), (True, "#x", False), (False, "", False)]
+)
+async def test_what_a_page_redirects_to_outside_is_read_once_for_its_places(
+    autojump_clock: Any, fragments: bool, own: str, read: bool
+) -> None:
+    target, purposes = "http://other.test/new", list[Purpose]()
+
+    async def ask(job: Job) -> Answer:
+        if job.url == target:
+            purposes.append(job.purpose)
+        return await web(job)
+
+    web = Web({"/": html("/out"), "/out": moved(target + own), target: html()})
+    checks = Checks(delay=0, fragments=fragments)
+    await collect(Crawler([HOME], fetch=ask, checks=checks))
+    assert purposes == [Purpose.FRAGMENTS if read else Purpose.CHECK]
+
+
 async def test_the_redirects_of_a_check_are_followed_to_their_end(autojump_clock: Any) -> None:
     one, two, end = (f"http://other.test/{name}" for name in ("one", "two", "end"))
     web = Web({"/": html(one), one: moved(two), two: moved(end), end: html()})

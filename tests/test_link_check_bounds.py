@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tracemalloc
+from collections import Counter
 from typing import Any
 
 import httpx
@@ -12,6 +13,7 @@ import trio
 from sites.webs import HOME, collect
 
 from trio_crawler import Checked, Checks, Crawler, Job, Limits, Outcome, Page, Reason, Response
+from trio_crawler.cli.main import CHECK_WORKERS
 from trio_crawler.link import LinkKind
 from trio_crawler.model import Answer, Fault, Phase, Purpose
 from trio_crawler.report.checking import LinkCheck
@@ -131,6 +133,27 @@ async def test_the_links_of_a_duplicate_page_are_judged(autojump_clock: Any) -> 
     assert faults == [("404", f"{HOME}gone")] * 2
 
 
+async def test_the_relative_links_of_a_copy_in_another_folder_are_checked(
+    autojump_clock: Any,
+) -> None:
+    page = document("<a href=gone>x</a><a href=?q>y</a><a href=#z>z</a>")
+    names = ("/a/1", "/a/2", "/b/3")
+    web = Web({"/": html(*names), **dict.fromkeys(names, page), "/a/1?q": html()})
+    found = await collect(Crawler([HOME], fetch=web, checks=Checks()))
+    copies = {each.url: each.duplicate_of for each in found if isinstance(each, Page)}
+    assert copies[f"{HOME}a/2"] == f"{HOME}a/1"
+    assert copies[f"{HOME}b/3"] is None
+    check, faults = judged(found)
+    assert Counter(faults) == {
+        ("404", f"{HOME}a/gone"): 2,
+        ("404", f"{HOME}b/gone"): 1,
+        ("404", f"{HOME}b/3?q"): 1,
+        **{("missing_fragment", f"{HOME.rstrip('/')}{name}#z"): 1 for name in names},
+    }
+    # In one folder a link that is only a query is the one that leads elsewhere: it is counted.
+    assert check.not_checked == {(LinkKind.A, Reason.DUPLICATE): 1}
+
+
 async def test_two_spellings_of_a_url_are_checked_as_one(autojump_clock: Any) -> None:
     web = Web({"/": html("/~me", "/%7Eme", "/%7eme"), "/~me": html()})
     found = await collect(Crawler([HOME], fetch=web, checks=Checks()))
@@ -142,11 +165,12 @@ async def test_two_spellings_of_a_url_are_checked_as_one(autojump_clock: Any) ->
 SILENT = [(Reason.CONNECT_TIMEOUT, Phase.CONNECT, 10), (Reason.TIMEOUT, Phase.WAIT, 30)]
 
 
+@pytest.mark.parametrize("hosts", [2_000, pytest.param(20_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("reason", "phase", "seconds"), SILENT, ids=lambda each: str(each))
 async def test_hosts_that_never_answer_hold_a_worker_for_two_timeouts_each(
-    autojump_clock: Any, reason: Reason, phase: Phase, seconds: float
+    autojump_clock: Any, reason: Reason, phase: Phase, seconds: float, hosts: int
 ) -> None:
-    hosts, workers = 2_000, 50
+    workers = CHECK_WORKERS
     urls = [f"http://host{number}.test/" for number in range(hosts)]
 
     async def ask(job: Job) -> Answer:
@@ -159,7 +183,7 @@ async def test_hosts_that_never_answer_hold_a_worker_for_two_timeouts_each(
 
     began = trio.current_time()
     crawler = Crawler([HOME], fetch=ask, checks=Checks(), workers=workers)
-    found = await collect(crawler)
+    found = await collect(crawler, within=math.inf)
     assert {each.tries for each in found if isinstance(each, Checked)} == {2}
     bound = hosts * 2 * seconds / workers
     assert bound <= trio.current_time() - began < bound + 2 * seconds
@@ -215,15 +239,26 @@ async def test_a_host_that_always_says_later_ends_after_the_tries(autojump_clock
     assert trio.current_time() - began < 3 * 310
 
 
-@pytest.mark.parametrize("reason", [Reason.TIMEOUT, Reason.RESET, Reason.BAD_REPLY])
+BY_HEAD = [
+    Response(500),
+    *(
+        Fault(reason, "not to HEAD", Phase.WAIT)
+        for reason in (Reason.TIMEOUT, Reason.RESET, Reason.BAD_REPLY)
+    ),
+]
+
+
+@pytest.mark.parametrize("tries", [1, 2, 4])
+@pytest.mark.parametrize("answer", BY_HEAD, ids=str)
 async def test_a_head_without_a_good_answer_is_followed_by_a_get(
-    autojump_clock: Any, reason: Reason
+    autojump_clock: Any, answer: Answer, tries: int
 ) -> None:
     def by_get(job: Job) -> Answer:
-        return Fault(reason, "not to HEAD", Phase.WAIT) if job.tries == 1 else Response(200)
+        return answer if job.tries == 1 else Response(200)
 
     web = Web({"/": html(OUT), OUT: by_get})
-    found = await collect(Crawler([HOME], fetch=web, checks=Checks()))
+    limits = Limits(max_tries=tries)
+    found = await collect(Crawler([HOME], fetch=web, checks=Checks(), limits=limits))
     assert [(each.status, each.tries) for each in found if isinstance(each, Checked)] == [(200, 2)]
 
 

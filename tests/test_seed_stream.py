@@ -303,19 +303,21 @@ async def test_a_scope_says_which_links_of_a_stream_are_followed(autojump_clock)
 
 
 @pytest.mark.parametrize("more", [{}, {"max_pages": 100, "max_depth": 2}])
-async def test_hosts_beyond_the_limit_are_skipped_and_told(more):
+async def test_hosts_beyond_the_limit_are_skipped_and_told(autojump_clock, more):
     urls = [f"http://h{number}.test/{path}" for number in range(5) for path in "ab"]
     deep = "http://h0.test/deep"
 
     async def fetch(job: Job) -> Response:
-        return html("/deep") if job.url == urls[0] else await ok(job)
+        # The others have their outcomes, and the skipped ones too, when its link is found.
+        await trio.sleep(10 if job.url == urls[0] else 1)
+        return html("/deep") if job.url == urls[0] else Response(200)
 
     limits = Limits(max_hosts=3, **more)
     crawler = Crawler(
         urls[:1], seed_stream=stream(urls), fetch=fetch, limits=limits, politeness=EAGER
     )
     # The pages of the next level start although some of this one were never fetched.
-    with trio.fail_after(20):
+    with trio.fail_after(60):
         async with crawler.outcomes() as outcomes:
             found = [outcome async for outcome in outcomes]
     assert {each.url for each in found if isinstance(each, Page)} == {*urls[:6], deep}
@@ -326,14 +328,18 @@ async def test_hosts_beyond_the_limit_are_skipped_and_told(more):
 async def test_seeds_that_are_skipped_change_nothing_of_the_page_budget(autojump_clock):
     urls = [f"http://h{number}.test/{path}" for number in range(5) for path in "ab"]
 
+    asked: list[str] = []
+
     async def fetch(job: Job) -> Response:
-        await trio.sleep(1)
+        # One after the other: in between more could start, if the budget allowed it.
+        asked.append(job.url)
+        await trio.sleep(len(asked))
         return Response(200)
 
     limits = Limits(max_hosts=3, max_pages=3)
     crawler = Crawler([], seed_stream=stream(urls), fetch=fetch, limits=limits, politeness=EAGER)
     totals = await crawler.crawl()
-    assert (totals.pages, totals.skipped) == (3, 7)
+    assert (totals.pages, totals.skipped, len(asked)) == (3, 7, 3)
 
 
 async def test_the_sitemaps_of_listed_hosts_are_not_read_those_of_seeds_are(autojump_clock):

@@ -316,7 +316,7 @@ class Redirect:
 
     `again` is that of its `Job`. If the URL is admitted again, another outcome follows this one.
     `fragment` is that of its Location, which takes the place of the fragment of a link (RFC 9110,
-    10.2.2); "" if it has none, and if the redirect was read from a crawl directory.
+    10.2.2); "" if it has none.
     """
 
     __module__ = "trio_crawler"

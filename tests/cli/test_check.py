@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +15,8 @@ import trio
 from cli.asked import pages
 from cli.command import crawl, here
 from sites.raw import Request, Server, html, reply, threaded_raw_server
+
+from trio_crawler import History
 
 PAGE = "<!doctype html><title>{}</title>{}"
 
@@ -190,6 +194,14 @@ WRONG = {
     "a pattern that is none": (["check", "--ignore", "(", "h.test"], "--ignore"),
     "no baseline": (["check", "--baseline", "/no/such", "h.test"], "--baseline: cannot read"),
     "no patterns": (["check", "--ignore-file", "/no/such", "h.test"], "--ignore-file: cannot"),
+    "an age without a directory": (["check", "--max-age", "1d", "h.test"], "name it with -o"),
+    "an age in words": (["check", "--max-age", "a day", "h.test"], "such as 90m, 12h, 1d or 2w"),
+    "an age below zero": (["check", "--max-age=-1d", "h.test"], "such as 90m"),
+    "an age of pages": (
+        ["check", "--check", "assets", "-o", "x", "--max-age", "1d", "h.test"],
+        "--max-age is about URLs outside the site",
+    ),
+    "an age of a plain crawl": (["-o", "x", "--max-age", "1d", "h.test"], "--check external"),
     "a delay below zero": (["check", "--check-delay", "-1", "h.test"], "--check-delay must be"),
 }
 
@@ -212,3 +224,138 @@ def test_a_file_that_cannot_be_written_is_said_before_the_check(
     assert here("check", "--junit", "/no/such/file", server.url) == 2
     assert "--junit /no/such/file" in capsys.readouterr().err
     assert server.requests == []
+
+
+# A memory of checks.
+
+
+@pytest.fixture
+def other() -> Iterator[Server]:
+    """Return a server of another site; half of its pages are gone."""
+
+    async def answer(request: Request, stream: trio.abc.Stream) -> None:
+        gone = request.target.startswith("/gone")
+        await stream.send_all(html(status=404 if gone else 200))
+
+    with threaded_raw_server(answer) as server:
+        yield server
+
+
+@pytest.fixture
+def linked(folder: Path, other: Server) -> Path:
+    """Return a folder with links to the other site, to two pages that are there and one not."""
+    names = ("fine", "well", "gone")
+    links = "".join(f'<a href="{other.url}{name}">{name}</a>' for name in names)
+    (folder / "index.html").write_text(PAGE.format("Start", links))
+    (folder / "sub" / "page.html").unlink()
+    (folder / "sub" / "index.html").unlink()
+    return folder
+
+
+PRIVATE = ("--allow-private", "127.0.0.0/8", "--check-delay", "0")
+
+
+def test_the_same_line_each_night_does_not_ask_again_for_what_was_fine(
+    linked: Path, other: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ("check", "-o", str(tmp_path / "memory"), "--max-age", "1d", *PRIVATE, str(linked))
+    told = []
+    for _ in range(3):
+        assert here(*line) == 1
+        told.append(capsys.readouterr().out)
+    asked = Counter(pages(other))
+    assert (asked["/fine"], asked["/well"]) == (1, 1)
+    assert asked["/gone"] == 6, "a HEAD and a GET each night"
+    assert "not asked again" not in told[0]
+    for each in told[1:]:
+        assert "2 external URLs not asked again: fine in an earlier check" in each
+    assert {each.rpartition("\n\n")[2].splitlines()[-1] for each in told} == {
+        "3 links checked: 1 fault, 0 notes"
+    }
+
+
+def test_the_number_of_recalled_urls_is_in_the_json_document(
+    linked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ("-o", str(tmp_path / "memory"), "--max-age", "90m", *PRIVATE, str(linked))
+    recalled = []
+    for _ in range(2):
+        here("check", "--json", str(tmp_path / "a.json"), *line)
+        recalled.append(json.loads((tmp_path / "a.json").read_text())["recalled"])
+    assert recalled == [0, 2]
+
+
+def test_without_a_max_age_a_finished_check_is_told_again_and_nothing_is_asked_for(
+    linked: Path, other: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ("check", "-o", str(tmp_path / "memory"), *PRIVATE, str(linked))
+    assert here(*line) == 1
+    first, asked = capsys.readouterr().out, len(other.requests)
+    assert here(*line) == 1
+    again = capsys.readouterr().out
+    assert len(other.requests) == asked
+    assert first.split("\n\n")[1:] == again.split("\n\n")[1:]
+    # What was checked without a memory is known to the first run with one.
+    assert here(*line[:1], "--max-age", "2W", *line[1:]) == 1
+    assert "2 external URLs not asked again" in capsys.readouterr().out
+
+
+def test_a_max_age_of_a_crawl_with_checks_recalls_too(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--check", "external", "-o", str(tmp_path / "memory"), "--max-age", "86400")
+    for _ in range(2):
+        here(*words, server.url)
+    assert pages(server).count("/a") == 2
+
+
+def test_a_directory_of_another_folder_or_of_a_plain_crawl_is_refused(
+    linked: Path, server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory = str(tmp_path / "memory")
+    assert here("check", "-o", memory, *PRIVATE, str(linked)) == 1
+    (tmp_path / "other").mkdir()
+    assert here("check", "-o", memory, *PRIVATE, str(tmp_path / "other")) == 2
+    assert "another crawl" in capsys.readouterr().err
+    plain = str(tmp_path / "plain")
+    assert here("-o", plain, server.url) == 0
+    assert here("check", "-o", plain, server.url) == 2
+    assert here("check", "-o", str(tmp_path / "owner"), server.url) == 0
+    kinds = ("--check", "all", "--ignore-nofollow")
+    assert here(*kinds, "-o", str(tmp_path / "owner"), server.url) == 0
+
+
+@pytest.mark.parametrize(("words", "workers"), [((), 100), (("--max-tasks", "7"), 7)])
+def test_a_check_has_more_workers_than_a_crawl_unless_a_number_is_given(
+    linked: Path, server: Server, tmp_path: Path, words: tuple[str, ...], workers: int
+) -> None:
+    memory, plain = (str(tmp_path / name) for name in ("memory", "plain"))
+    here("check", *words, "-o", memory, *PRIVATE, str(linked))
+    here(*words, "-o", plain, server.url)
+    with History(memory) as history:
+        assert history.runs[-1].workers == workers
+    with History(plain) as history:
+        assert history.runs[-1].workers == min(workers, 10)
+
+
+def test_a_link_out_of_the_folder_and_a_pipe_are_told_and_never_opened(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    links = '<a href="out.html">out</a> <a href="pipe.html">pipe</a>'
+    (folder / "index.html").write_text(PAGE.format("Start", links))
+    (folder / "out.html").symlink_to(Path(__file__))
+    os.mkfifo(folder / "pipe.html")
+    assert here("check", str(folder)) == 1
+    told = capsys.readouterr().out
+    assert "note blocked_address (a symbolic link leads out of the folder" in told
+    assert "bad_reply (a pipe, a socket or a device, not a regular file" in told
+
+
+def test_annotations_name_a_file_whose_name_is_encoded_in_its_url(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "index.html").write_text(PAGE.format("Start", '<a href="a%20b%C3%A9">x</a>'))
+    (folder / "a bé.html").write_text(PAGE.format("Odd", '<a href="gone">gone</a>'))
+    monkeypatch.chdir(folder.parent)
+    here("check", "--clean-urls", "--github", "./public")
+    assert "::error file=public/a bé.html,line=1" in capsys.readouterr().out

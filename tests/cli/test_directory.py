@@ -309,6 +309,7 @@ SETTINGS = {
     "cookies": False,
     "checks": False,
     "check_delay": 0.5,
+    "max_age": 0.0,
     "max_tries": 4,
     "max_pages": 5,
     "max_time": 60.0,

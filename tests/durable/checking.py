@@ -35,7 +35,21 @@ def checked_site() -> Site:
     return {
         "/": html("/a", "/gone", f"{OUT}fine", f"{OUT}gone", f"{OUT}read", f"{OUT}moved"),
         "/a": html("/b", "/places#here", "/places#nowhere", f"{OUT}lost"),
-        "/b": html(f"{OUT}read#here", f"{OUT}read#nowhere", f"{OUT}fine#no", f"{OUT}moved#there"),
+        "/b": html(
+            f"{OUT}read#here",
+            f"{OUT}read#nowhere",
+            f"{OUT}fine#no",
+            f"{OUT}moved#there",
+            # The fragment of the redirect counts.
+            f"{OUT}own#nowhere",
+            "/own#nowhere",
+            "/leaves#there",
+            "/leaves#nowhere",
+        ),
+        "/own": redirect("/places#here"),
+        "/leaves": redirect(f"{OUT}far"),
+        f"{OUT}far": place("there"),
+        f"{OUT}own": redirect(f"{OUT}there#there"),
         "/places": place("here"),
         f"{OUT}fine": html(),
         f"{OUT}read": place("here"),

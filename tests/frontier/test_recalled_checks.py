@@ -68,6 +68,8 @@ def checks_of(outcomes: list[Outcome]) -> dict[str, Checked]:
 
 @pytest.fixture
 def walks(autojump_clock: Any, tmp_path: Path) -> Walks:
+    # Jump only when no thread of SQLite has anything to do.
+    autojump_clock.autojump_threshold = 0.05
     site: Site = {
         "/": html(f"{OUT}fine", f"{OUT}gone", f"{OUT}moved", f"{OUT}lost", f"{OUT}read#place"),
         f"{OUT}fine": html(),
@@ -81,7 +83,8 @@ def walks(autojump_clock: Any, tmp_path: Path) -> Walks:
 
 async def test_only_what_was_no_fine_end_is_asked_for_again(walks):
     before = checks_of(await walks.walk())
-    after = checks_of(await walks.walk())
+    with trio.fail_after(60):
+        after = checks_of(await walks.walk())
     assert walks.asked == {f"{OUT}gone", f"{OUT}lost", f"{OUT}nowhere"}
     assert {url: each.status for url, each in after.items()} == {
         url: each.status for url, each in before.items()
@@ -134,19 +137,22 @@ async def test_a_url_whose_places_are_unknown_is_asked_for_when_a_link_names_one
 
 
 async def test_a_recalled_check_waits_for_no_turn_of_its_host(autojump_clock, tmp_path):
+    autojump_clock.autojump_threshold = 0.05
     outside = [f"{OUT}{number}" for number in range(20)]
     walks = Walks(tmp_path, {"/": html(*outside), **dict.fromkeys(outside, html())})
     slow = Checks(delay=100, max_age=DAY)
     await walks.walk(slow)
     began = trio.current_time()
-    assert len(await walks.walk(slow)) == 21
+    with trio.fail_after(3_600):
+        assert len(await walks.walk(slow)) == 21
     assert trio.current_time() - began < 50
 
 
 async def test_a_walk_that_is_stopped_recalls_the_rest_when_it_goes_on(walks):
     await walks.walk()
     part = await walks.walk(last=1, workers=1)
-    rest = await walks.walk()
+    with trio.fail_after(60):
+        rest = await walks.walk()
     assert walks.asked <= {f"{OUT}gone", f"{OUT}lost", f"{OUT}nowhere"}
     with History(walks.directory) as history:
         assert history.walks == 2

@@ -746,3 +746,35 @@ async def test_a_folder_is_crawled(folder: Path) -> None:
 def test_a_fetch_of_a_folder_says_what_it_is(folder: Path) -> None:
     fetch = FolderFetch(folder, base_url=httpx.URL(BASE))
     assert repr(fetch) == f"<FolderFetch: {str(folder.resolve())!r} as {BASE}>"
+
+
+PATHS = {
+    "": "index.html",
+    "?a#b": "index.html",
+    "a%20b.html": "a b.html",
+    "sub/": "sub/index.html",
+    "page": "page.html",
+    "link.html": "link.html",
+    "sub": None,
+    "gone.html": None,
+    "../secret": None,
+    "out.html": None,
+    "pipe.html": None,
+}
+
+
+@pytest.mark.parametrize(("path", "file"), PATHS.items())
+def test_the_path_of_a_url_is_that_of_the_file_that_answers(
+    folder: Path, path: str, file: str | None
+) -> None:
+    (folder / "sub").mkdir()
+    for name in ("index.html", "a b.html", "sub/index.html", "page.html"):
+        (folder / name).write_text("x")
+    (folder / "link.html").symlink_to("page.html")
+    (folder / "out.html").symlink_to(__file__)
+    os.mkfifo(folder / "pipe.html")
+    fetch = FolderFetch(folder, base_url=BASE, clean_urls=True)
+    assert fetch.path_of(BASE + path) == (None if file is None else str(folder / file))
+    assert fetch.path_of("http://other.test/" + path) is None
+    with pytest.raises(TypeError, match="url must be a URL as a str"):
+        fetch.path_of(1)  # type: ignore[arg-type]

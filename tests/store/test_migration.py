@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from trio_crawler.model import (
+    Checked,
     Failure,
     Fault,
     Page,
@@ -152,6 +153,7 @@ def forget(connection: sqlite3.Connection, *names: str) -> None:
         connection.execute(f"CREATE VIEW {name} AS SELECT number, url, referrer FROM urls")
     connection.execute("DROP VIEW checked")
     connection.execute("DROP TABLE check_")
+    connection.execute("ALTER TABLE redirect_ DROP COLUMN fragment")
     connection.execute("DROP TABLE found_")
     for name in names:
         connection.execute(f"ALTER TABLE urls DROP COLUMN {name}")
@@ -214,6 +216,42 @@ def test_a_directory_of_format_2_is_read_and_goes_on(tmp_path: Path) -> None:
         store.end(End.STOPPED, [], 1.0, Reason.TIME_BUDGET)
     with History(tmp_path) as history:
         assert [run.reason for run in history.runs] == [None, Reason.TIME_BUDGET]
+
+
+def test_a_directory_of_format_6_keeps_its_redirects_and_checks_and_goes_on(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    # A target that no column can hold: all values of the row are in `exact`, too.
+    plain, odd = HOME + "a", HOME + ODD
+    outcomes: list[Redirect | Checked] = [
+        Redirect(HOME, 302, odd, fragment="x"),
+        Checked(plain, 301, target=odd, depth=1, fragment="x"),
+    ]
+    with Store.open(tmp_path) as store:
+        admitted = [(1, HOME, "page", 0, 9, None, None), (2, plain, "check", 1, 9, None, None)]
+        settled = [(number, 1.0, each) for number, each in enumerate(outcomes, 1)]
+        store.write(Batch(admitted=admitted, settled=settled))
+    with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
+        for view in ("redirects", "checked"):
+            connection.execute(f"DROP VIEW {view}")
+            connection.execute(f"CREATE VIEW {view} AS SELECT number, url FROM urls")
+        for table in ("redirect_", "check_"):
+            ((exact,),) = connection.execute(f"SELECT exact FROM {table}").fetchall()
+            values = json.loads(exact.decode("utf-8", "surrogatepass"))
+            assert values.pop() == "x"
+            packed = json.dumps(values, ensure_ascii=False).encode("utf-8", "surrogatepass")
+            connection.execute(f"UPDATE {table} SET exact = ?", (packed,))
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN fragment")
+        connection.execute("PRAGMA user_version = 6")
+    connection.close()
+    wanted = [replace(each, fragment="") for each in outcomes]
+    with History(tmp_path) as history:
+        assert list(history.outcomes()) == wanted
+    with Store.open(tmp_path) as store:
+        assert list(store.walk.outcomes()) == wanted
+    new = tmp_path_factory.mktemp("new")
+    Store.open(new).close()
+    assert columns(tmp_path / "crawl.sqlite") == columns(new / "crawl.sqlite")
 
 
 def test_a_migration_that_fails_changes_nothing(directory: Path) -> None:

@@ -37,7 +37,6 @@ from trio_crawler import (
 )
 from trio_crawler.cli.logins import login_option, logins
 from trio_crawler.cli.options import CrawlOptions, flag
-from trio_crawler.cli.parsing import KINDS
 from trio_crawler.net import CookieStore, FolderFetch
 
 _ORDERS = {"breadth": breadth_first, "depth": depth_first, "sitemap": by_sitemap}
@@ -236,7 +235,9 @@ def _politeness(options: CrawlOptions) -> Politeness:
 
 
 def _checks(options: CrawlOptions) -> Checks:
-    kinds = options.checks or (KINDS if options.owner else ())
+    kinds = options.checked_kinds
+    if options.max_age and "external" not in kinds:
+        raise click.UsageError("--max-age is about URLs outside the site: --check external")
     with _errors_of(delay="check_delay"):
         return Checks(
             external="external" in kinds,
@@ -244,6 +245,7 @@ def _checks(options: CrawlOptions) -> Checks:
             fragments="fragments" in kinds,
             robots=options.check_robots,
             delay=options.check_delay,
+            max_age=options.max_age,
         )
 
 

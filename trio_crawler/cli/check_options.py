@@ -46,6 +46,17 @@ class CheckOptions(RequestOptions):
         recorded=True,
         help="Wait at least this time between two checks of one host.",
     )
+    max_age: float = option(
+        Group.CHECKED,
+        "--max-age",
+        metavar="TIME",
+        default="0",
+        callback=parsing.duration,
+        recorded=True,
+        help="Do not ask again for a URL outside the site that an earlier check in DIR (-o) found "
+        "fine less than this time ago, such as 90m, 12h or 7d (without a unit, seconds). When the "
+        "check in DIR is finished, the same command begins the next one, as with --refresh.",
+    )
     accept: str = option(
         Group.CHECKED,
         "--accept",
@@ -160,3 +171,8 @@ class CheckOptions(RequestOptions):
         same_crawl=True,
         help="In a folder, let the link /a lead to a.html, as some servers do.",
     )
+
+    @property
+    def checked_kinds(self) -> tuple[str, ...]:
+        """The kinds of links that are checked; for an owner all of them, unless some are named."""
+        return self.checks or (parsing.KINDS if self.owner else ())

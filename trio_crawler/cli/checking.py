@@ -18,9 +18,8 @@ from trio_crawler.cli.exports import Draft, naming
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.places import mode_in
+from trio_crawler.net import FolderFetch
 from trio_crawler.report import Baseline, Finding, LinkCheck, Verdict, Verdicts, check_report
-
-_INDEX = "index.html"
 
 FILES: dict[str, Callable[..., Iterator[bytes]]] = {
     "--junit": report.to_junit,
@@ -41,6 +40,11 @@ class Check:
 
     def __init__(self, options: CrawlOptions, stack: ExitStack) -> None:
         self._options = options
+        self._folder = None
+        if options.folder is not None:
+            self._folder = FolderFetch(
+                options.folder, base_url=base_of(options), clean_urls=options.clean_urls
+            )
         self._files = {flag: self._opened(flag, stack) for flag in FILES if self._path(flag)}
         self._verdicts = _verdicts(options)
         self._baseline = _baseline(options.baseline)
@@ -89,6 +93,7 @@ class Check:
             command=report.command_line(["trio-crawler", *sys.argv[1:]], _secret()),
             checked=self._links.checked,
             not_checked=self._links.not_checked,
+            recalled=self._links.recalled,
             mended=mended,
             ended=ended,
         )
@@ -128,14 +133,9 @@ class Check:
 
     def _path_of(self, url: str) -> str | None:
         """Return the file of a page in the folder that is checked; None without a folder."""
-        folder = self._options.folder
-        if folder is None or not url.startswith(base := base_of(self._options)):
-            return None
-        path = url.removeprefix(base).partition("?")[0]
-        for name in (path, f"{path}{_INDEX}", f"{path}.html"):
-            if name and os.path.isfile(os.path.join(folder, name)):
-                return os.path.join(folder, name).removeprefix("./")
-        return None
+        path = None if self._folder is None else self._folder.path_of(url)
+        # As CI names the files of a repository.
+        return None if path is None else path.removeprefix(f".{os.sep}").replace(os.sep, "/")
 
 
 _NORMAL = 2

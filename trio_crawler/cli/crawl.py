@@ -202,7 +202,8 @@ class _Crawl:
                 lambda: crawler.hosts.values(),
             )
             if directory is not None:
-                await directory.restore(self._report)
+                check = [] if self._check is None else [self._check]
+                await directory.restore(self._report, *check)
             # Not before: the report now has the outcomes of all earlier runs.
             self._crawler = crawler
             await self._consume(crawler, directory)

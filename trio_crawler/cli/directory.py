@@ -20,13 +20,14 @@ from trio_crawler import (
     report,
 )
 from trio_crawler.cli.build import Plan
+from trio_crawler.cli.checking import Check
 from trio_crawler.cli.declaration import declared, requested
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.shared_options import SharedOptions
 from trio_crawler.cli.sink import is_plain
 from trio_crawler.report import Report, to_jsonl
-from trio_crawler.store import Stream
+from trio_crawler.store import End, Stream
 
 _PORTION = 64
 """Stored outcomes between two checkpoints."""
@@ -62,12 +63,13 @@ class CrawlDirectory:
         # All at once: with only a part of them the file would count as continued, not as new.
         return b"".join(map(to_jsonl, self.frontier.outcomes()))
 
-    async def restore(self, result: Report) -> None:
-        """Add the outcomes of earlier runs to the report, and restore the state of the archive."""
+    async def restore(self, *results: Report | Check) -> None:
+        """Add the outcomes of earlier runs to results, and restore the state of the archive."""
         for number, outcome in enumerate(self.frontier.outcomes()):
             if number % _PORTION == 0:
                 await trio.lowlevel.checkpoint()
-            result.add(outcome)
+            for result in results:
+                result.add(outcome)
         if self._archive is not None and not self._archive.is_new:
             await trio.to_thread.run_sync(self._restore_archive)
 
@@ -90,9 +92,24 @@ def frontier_of(options: CrawlOptions, plan: Plan, directory: str) -> SqliteFron
     return SqliteFrontier(
         directory,
         meaning=_meaning(options, plan.seeds),
-        refresh=options.refresh,
+        refresh=options.refresh or (options.max_age > 0 and _is_finished(directory)),
         settings=_settings(options, plan, directory),
     )
+
+
+def _is_finished(directory: str) -> bool:
+    """Whether a directory has a crawl, and its last run was the end of it.
+
+    The directory is looked at before it is locked. If another process finishes the crawl in
+    between, this run finds nothing to do, and reports what that one has found.
+    """
+    try:
+        with History(directory) as history:
+            runs = history.runs
+            return bool(runs) and runs[-1].how is End.FINISHED
+    except StoreError:
+        # The frontier says what is wrong, or makes the directory.
+        return False
 
 
 def _meaning(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, Any]:
@@ -102,8 +119,11 @@ def _meaning(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, Any]:
         for name, each in declared(CrawlOptions)
         if each.same_crawl
     }
-    # Two spellings of a URL are one crawl.
-    values["urls"] = tuple(seeds)
+    # Two spellings of a URL are one crawl. Two folders may have the same URL.
+    values["urls"] = tuple(seeds) if options.folder is None else (options.folder,)
+    # An owner's check is a crawl with these options.
+    values["check"] = options.checked_kinds
+    values["ignore_nofollow"] = options.ignore_nofollow or options.owner
     lists = {key: sorted(value) for key, value in values.items() if isinstance(value, tuple)}
     return values | lists
 

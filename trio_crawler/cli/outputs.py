@@ -19,6 +19,8 @@ def check_crawl(options: CrawlOptions) -> None:
     """Raise click.UsageError for what a crawl cannot write."""
     if options.refresh and options.directory is None:
         raise click.UsageError("--refresh needs a crawl directory: name it with -o DIR")
+    if options.max_age and options.directory is None:
+        raise click.UsageError("--max-age needs a crawl directory as its memory: name it with -o")
     if options.directory is not None:
         check_directory(options.directory, "-o", "; to write to a pipe use --jsonl -")
     check_files(options)

@@ -41,6 +41,8 @@ _FILE = re.compile(
 )
 # RFC 6265, 4.1.1: the name is a token. Browsers send more in a value than the RFC allows.
 _COOKIE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+=[^\x00-\x1f\x7f\ud800-\udfff]*")
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw]?)", re.IGNORECASE | re.ASCII)
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _LINE_ENDS = re.compile(r"[\t\r\n]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -90,6 +92,14 @@ def kinds(context: click.Context, parameter: click.Parameter, given: Any) -> tup
             wanted = f"{', '.join(KINDS)} or all"
             raise click.BadParameter(f"{word!r} is none of {wanted}")
     return KINDS if "all" in named else tuple(kind for kind in KINDS if kind in named)
+
+
+def duration(context: click.Context, parameter: click.Parameter, given: Any) -> float:
+    """Return a time in seconds; its unit is s, m, h, d or w, without one seconds."""
+    found = _DURATION.fullmatch(given)
+    if found is None:
+        raise click.BadParameter("write a number with a unit, such as 90m, 12h, 1d or 2w")
+    return float(found[1]) * _UNITS[found[2].lower()]
 
 
 def site(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:

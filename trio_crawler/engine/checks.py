@@ -21,7 +21,6 @@ from trio_crawler.frontier.protocol import Past
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import (
     REDIRECTS,
-    Answer,
     Attempt,
     Checked,
     Fault,
@@ -33,13 +32,8 @@ from trio_crawler.model import (
 )
 from trio_crawler.page.links import read_body_targets
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import is_silent
+from trio_crawler.policy.retry import is_doubtful_by_head, is_silent
 
-# With any other error a server that has the page may answer HEAD. These are its answer to GET,
-# too, and the last four are retried after a while.
-_SAME_BY_GET = frozenset({401, 429, 502, 503, 504})
-# So are these faults: a server that does not expect HEAD may break the connection, or wait.
-_BY_HEAD = frozenset({Reason.RESET, Reason.INCOMPLETE, Reason.BAD_REPLY, Reason.TIMEOUT})
 # The most tries of a URL that gets no answer in time. ▶ Of 20,000 hosts that never answer, each
 # would hold a worker for four timeouts, and the check would take twice as long.
 _TRIES_IN_SILENCE = 2
@@ -49,7 +43,7 @@ class CheckHandler:
     """Turn the attempts at URLs outside the crawl into outcomes.
 
     The first try is HEAD. If that is answered with an error, or the connection breaks, the next
-    one is GET, at once.
+    one is GET, at once, also where only one try is allowed.
     """
 
     def __init__(self, plan: Plan, links: Links) -> None:
@@ -69,7 +63,10 @@ class CheckHandler:
         if self._checked is None:
             raise RuntimeError("a job is recalled, but the frontier has left no checks")
         before = await self._checked(job.url)
-        headers = httpx.Headers({} if before.target is None else {"Location": before.target})
+        headers = httpx.Headers()
+        if before.target is not None:
+            end = f"#{before.fragment}" if before.fragment else ""
+            headers["Location"] = before.target + end
         answer = Response(before.status or 0, headers)
         return self._settlement(Attempt(job, answer, 0.0), before.targets)
 
@@ -83,7 +80,7 @@ class CheckHandler:
     def delay(self, attempt: Attempt) -> float | None:
         """Return the seconds until the next try; None if this attempt is the last."""
         job, answer = attempt.job, attempt.answer
-        if job.purpose is Purpose.CHECK and job.tries == 1 and _is_doubtful(answer):
+        if job.purpose is Purpose.CHECK and job.tries == 1 and is_doubtful_by_head(answer):
             return 0.0
         if job.tries >= _TRIES_IN_SILENCE and is_silent(answer):
             return None
@@ -129,13 +126,6 @@ class CheckHandler:
             rejected=rejected,
             fragment=redirect_fragment(answer),
         )
-
-
-def _is_doubtful(answer: Answer) -> bool:
-    """Whether the answer to HEAD may not be that to GET."""
-    if isinstance(answer, Fault):
-        return answer.reason in _BY_HEAD
-    return answer.status >= 400 and answer.status not in _SAME_BY_GET
 
 
 def _ended(

@@ -123,18 +123,22 @@ class Links:
             self._frontier.hosts.traps(job.referrer).record_nothing(job.referrer)
         return None
 
-    def onward(self, job: Job, purpose: Purpose | None = None) -> tuple[Reason | None, list[Job]]:
+    def onward(
+        self, job: Job, purpose: Purpose | None = None, fragment: str = ""
+    ) -> tuple[Reason | None, list[Job]]:
         """Return why the target of a redirect is rejected, None if not, and the job for it.
 
         A target outside of the crawl is checked, if links are, with the `purpose` of the check
-        that led to it.
+        that led to it. If a page led to it, any link to that page may name a place there, unless
+        the `fragment` of the redirect counts instead.
         """
         rejected = self.rejection(job)
         if rejected is None:
             return None, [job]
         if not self._checks or rejected not in CHECKED:
             return rejected, []
-        check = replace(job, purpose=purpose or Purpose.CHECK)
+        own = Purpose.FRAGMENTS if self._fragments and not fragment else Purpose.CHECK
+        check = replace(job, purpose=purpose or own)
         return rejected if purpose is None else None, [check]
 
     async def judge(self, job: Job, response: Response, facts: Facts, about: About) -> Judged:

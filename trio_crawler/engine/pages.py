@@ -210,13 +210,14 @@ class PageHandler:
             if left >= 0:
                 self._bounces.record(job, response)
             successor = self._bounces.judged(successor)
-        rejected, successors = self._links.onward(successor)
+        fragment = redirect_fragment(response)
+        rejected, successors = self._links.onward(successor, fragment=fragment)
         if not rejected and left < 0:
             # The frontier keeps the target, for a path to this URL with more redirects left.
             cut = self._failure(attempt, self._used_up(target), target)
             return Settlement(job, cut.outcome, [successor, *cut.successors])
         about = (job.depth, job.referrer, job.tries, attempt.seconds)
-        where = (rejected, job.again, redirect_fragment(response))
+        where = (rejected, job.again, fragment)
         redirect = Redirect(job.url, response.status, target, *about, *where)
         return self._settled(job, redirect, successors)
 

@@ -6,10 +6,16 @@ import math
 from collections.abc import Callable
 
 from trio_crawler.frontier.origin import Host, Origin
-from trio_crawler.model import Answer, Attempt, Fault, Reason, Response
+from trio_crawler.model import Answer, Attempt, Fault, Purpose, Reason, Response
 from trio_crawler.policy.host_state import FailureContext, State
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import REFUSALS, TRANSIENT, is_silent, tries_of_host
+from trio_crawler.policy.retry import (
+    REFUSALS,
+    TRANSIENT,
+    is_doubtful_by_head,
+    is_silent,
+    tries_of_host,
+)
 
 # More tries for a robots.txt with 429 or 5xx: its server is there, and may recover.
 _EXTRA_ROBOTS_TRIES = 2
@@ -46,6 +52,9 @@ class Failures:
             return True
         context = self._context(origin, answer, now)
         tries = self._host_tries(origin, answer)
+        if attempt.job.purpose is Purpose.CHECK and is_doubtful_by_head(answer):
+            # A host that may only not know HEAD must not be given up before it was asked by GET.
+            tries = max(tries, 2)
         origin.state.page_bad(now - seconds, now, tries, context)
         _give_up_if_lost(origin, answer, Reason.HOST_GIVEN_UP)
         return False

@@ -111,6 +111,7 @@ class FolderFetch:
         other: Fetch | None = None,
     ) -> None:
         self._files = _files(folder)
+        self._folder = os.fspath(folder)
         check_flag("clean_urls", clean_urls)
         check_whole("max_bytes", max_bytes, least=1)
         check_flag("bodies", bodies)
@@ -156,6 +157,28 @@ class FolderFetch:
         """Return the counts of answers from the folder and of the bytes that were read."""
         return FetchStatistics(self._requests, self._bytes)
 
+    def path_of(self, url: str) -> str | None:
+        """Return the path of the file that answers for a URL, below `folder` as it was given.
+
+        None if there is none: for a URL of another place, one that is redirected, and a file that
+        is never opened. Whether the process may read the file makes no difference.
+        """
+        check_kind("url", url, str, "a URL as a str")
+        before = url.partition("#")[0].partition("?")[0]
+        if not before.startswith(self.base_url):
+            return None
+        path = before[len(self.base_url) :]
+        names, of_folder = _names(path), not path or path.endswith("/")
+        if names is None:
+            return None
+        try:
+            found = self._find(names, of_folder=of_folder)
+        except (OSError, OutsideError):
+            return None
+        if found is None or not stat.S_ISREG(found[2].st_mode):
+            return None
+        return os.path.join(self._folder, *(names if of_folder else names[:-1]), found[0])
+
     async def lookup(self, url: str) -> float:
         """Look up the name of a URL's host, unless it is that of `base_url`; see `Fetch`."""
         lookup: Callable[[str], Awaitable[float]] | None = getattr(self._other, "lookup", None)
@@ -180,7 +203,7 @@ class FolderFetch:
         try:
             return await self._answer(job)
         except OutsideError:
-            detail = "a symbolic link leads out of the folder"
+            detail = "a symbolic link leads out of the folder, and is not followed"
             return Fault(Reason.BLOCKED_ADDRESS, detail, Phase.READ)
         except OSError as error:
             return _of(error)
@@ -209,7 +232,8 @@ class FolderFetch:
             return _moved(before + "/", mark + query)
         name, path, status = found
         if not stat.S_ISREG(status.st_mode):
-            return Fault(Reason.BAD_REPLY, f"not a regular file: {path!r}", Phase.READ)
+            detail = f"a pipe, a socket or a device, not a regular file: {path!r}"
+            return Fault(Reason.BAD_REPLY, detail, Phase.READ)
         descriptor = open_found(path, status)
         try:
             return await self._response(job, name, descriptor)

@@ -21,7 +21,8 @@ class Checks:
     With `assets` the images, style sheets, scripts and other parts of a page are asked for like
     pages, and style sheets and manifests are read for more of them. With `fragments` the places
     that `#fragments` name are looked up in their pages; an external page is then fetched whole,
-    once. With any of these, frames, refreshes and what `link` names are followed like links.
+    once, and so is one that a page of the crawl redirects to. With any of these, frames, refreshes
+    and what `link` names are followed like links.
 
     A host that the crawl does not enter gets one request at a time, and the next one `delay`
     seconds later at the earliest. With `robots` its robots.txt is obeyed. By default it is not

@@ -48,6 +48,11 @@ _HOST_FAULTS = (TRANSIENT - {Reason.INCOMPLETE, Reason.NO_SOCKETS}) | {Reason.TI
 # Statuses of 500 and more that are due to the request.
 _REQUEST_STATUSES = (501, 505)
 _BEFORE_ANSWER = (Phase.SEND, Phase.WAIT)
+# With any other error a server that has the page may answer HEAD. These are its answer to GET,
+# too, and the last four are retried after a while.
+_SAME_BY_GET = frozenset({401, 429, 502, 503, 504})
+# So are these faults: a server that does not expect HEAD may break the connection, or wait.
+_BY_HEAD = frozenset({Reason.RESET, Reason.INCOMPLETE, Reason.BAD_REPLY, Reason.TIMEOUT})
 
 # Seconds: a Retry-After of more than a day is not meant for a crawl.
 _MAX_RETRY_AFTER = 86_400
@@ -89,6 +94,13 @@ def tries_of_host(answer: Answer, tries: int, *, neighbour_up: bool = False) -> 
         neighbour_up and reason is Reason.CONNECTION_REFUSED
     )
     return min(tries, _ABSENT_TRIES) if absent else tries
+
+
+def is_doubtful_by_head(answer: Answer) -> bool:
+    """Whether an answer to HEAD may not be that to GET."""
+    if isinstance(answer, Fault):
+        return answer.reason in _BY_HEAD
+    return answer.status >= 400 and answer.status not in _SAME_BY_GET
 
 
 def is_silent(answer: Answer) -> bool:

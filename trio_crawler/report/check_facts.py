@@ -36,6 +36,7 @@ class CheckFacts:
     - `checked` counts the distinct links that were checked, by kind;
     - `not_checked` counts those that were not, by kind and by reason; the kind of a link that is
       no web link may be its scheme;
+    - `recalled` is how many URLs were not asked for, since an earlier check found them fine;
     - `mended` are the entries of the baseline that were not found again, None without a baseline;
     - `ended` says why the check ended early, "" if it did not;
     - `version` is that of the program.
@@ -49,6 +50,7 @@ class CheckFacts:
     command: str = ""
     checked: Mapping[str, int] = field(default_factory=dict)
     not_checked: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    recalled: int = 0
     mended: Sequence[Identity] | None = None
     ended: str = ""
     version: str = __version__
@@ -65,6 +67,7 @@ class CheckFacts:
             for number in counts.values():
                 check_whole(f"each number of {name}", number)
             object.__setattr__(self, name, dict(counts))
+        check_whole("recalled", self.recalled)
         if self.mended is not None:
             object.__setattr__(self, "mended", several_of("mended", self.mended, Identity))
 

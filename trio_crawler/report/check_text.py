@@ -14,6 +14,7 @@ from trio_crawler.arguments import (
     check_kind,
     check_whole,
 )
+from trio_crawler.model import Reason
 from trio_crawler.policy.verdict import Defect, Verdict
 from trio_crawler.report.check_facts import CheckFacts
 from trio_crawler.report.finding import Finding, Identity, in_order
@@ -24,6 +25,7 @@ _MOST_GROUPS = 40
 _MOST_LINES = 10
 _MOST_MENDED = 20
 _MAX_TEXT = 60
+_OF_FILES = frozenset({Reason.BLOCKED_ADDRESS, Reason.BAD_REPLY})
 
 _Shown = Callable[[str], str]
 
@@ -139,7 +141,11 @@ def _place(finding: Finding) -> str:
 def _why(finding: Finding, shown: _Shown) -> str:
     note = "note " if finding.verdict is Verdict.NOTE else ""
     onward = f" -> {shown(finding.chain[-1].url)}" if finding.chain else ""
-    return f"{note}{finding.code}{onward}"
+    # The code is about servers; in a folder it was a symbolic link, a pipe or a device.
+    detail = (
+        f" ({visible(finding.detail)})" if finding.code in _OF_FILES and finding.detail else ""
+    )
+    return f"{note}{finding.code}{detail}{onward}"
 
 
 def _quoted(text: str) -> str:
@@ -154,6 +160,7 @@ _OPTIONS = {
     "too_deep": "--check external or a greater --depth asks for them",
     "excluded": "--exclude leaves them out",
     "robots": "--ignore-robots asks for them all the same",
+    "duplicate": "--no-traps asks for them",
     "side_effect": "--follow-side-effects asks for them",
     "": "--check assets asks for them",
 }
@@ -188,7 +195,12 @@ def _totals(found: Sequence[Finding], facts: CheckFacts, known: int) -> str:
     faults = sum(each.verdict is Verdict.FAULT for each in found)
     notes = len(found) - faults
     beside = f", {count(known)} known from the baseline" if known else ""
-    return (
+    recalled = (
+        f"{count(facts.recalled, 'external URL')} not asked again: fine in an earlier check\n"
+        if facts.recalled
+        else ""
+    )
+    return recalled + (
         f"{count(facts.total, 'link')} checked: {count(faults, 'fault')}, "
         f"{count(notes, 'note')}{beside}"
     )

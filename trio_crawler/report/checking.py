@@ -95,7 +95,8 @@ class LinkCheck:
     it takes the place of. `findings` joins them: a link is a finding if its end, by way of
     redirects, is a note or a fault, and so is a fragment that names no place of its page. Then
     `checked` counts the links that were judged, each once for a kind, by that kind, and
-    `not_checked` the others, by kind (or scheme) and reason.
+    `not_checked` the others, by kind (or scheme) and reason. `recalled` counts the URLs that were
+    not asked for, since an earlier walk had found them fine (see `Checks.max_age`).
 
     A page of 100 links takes some 1.5 KB, beyond 32 MiB of them in a temporary file; a URL takes
     some 20 bytes, and one that is not fine 200. The caller calls `close`.
@@ -115,6 +116,7 @@ class LinkCheck:
         self._seeds: list[int] = []
         self.checked: Counter[str] = Counter()
         self.not_checked: Counter[tuple[str, str]] = Counter()
+        self.recalled = 0
 
     def __repr__(self) -> str:
         fine = len(self._fine) - self._fine.count(0)
@@ -140,6 +142,8 @@ class LinkCheck:
             self._ends[number] = end
         else:
             self._fine[number] = _FINE_OUTSIDE if isinstance(outcome, Checked) else _FINE
+        if isinstance(outcome, Checked) and outcome.status is not None:
+            self.recalled += not outcome.tries
         if isinstance(outcome, Page | Checked) and outcome.targets is not None:
             self._targets.append((number, array("Q", outcome.targets).tobytes()))
         if isinstance(outcome, Page):

@@ -91,6 +91,8 @@ def _head(pages: list[list[Finding]], facts: CheckFacts) -> Iterator[bytes]:
         f"{count(facts.total, 'link')} checked on {facts.when} by trio-crawler {facts.version}"
     ]
     lines += [facts.ended, f"command: {facts.command}" if facts.command else ""]
+    if facts.recalled:
+        lines.append(f"{count(facts.recalled, 'external URL')} fine in an earlier check")
     if facts.mended:
         lines.append(f"{count(len(facts.mended), 'finding')} of the baseline mended")
     ranked = sorted(facts.not_checked.items(), key=lambda item: (-item[1], item[0]))

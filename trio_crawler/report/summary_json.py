@@ -36,6 +36,7 @@ def to_json(
       the check ended early, or "");
     - `checked`: the number of distinct links checked, by kind;
     - `not_checked`: an array of objects with `kind`, `reason` and `number`;
+    - `recalled`: the number of URLs not asked for, since an earlier check found them fine;
     - `counts`: the number of findings, as objects by `verdict`, `code`, `kind`, and by `host` of
       the target, of at most 1,000 hosts;
     - `mended`: the entries of the baseline that were not found again, objects with `page`,
@@ -69,6 +70,7 @@ def _json(
             {"kind": kind, "reason": reason, "number": number}
             for (kind, reason), number in sorted(facts.not_checked.items())
         ],
+        "recalled": facts.recalled,
         "counts": _counts(found),
         "mended": (
             None if facts.mended is None else [known._asdict() for known in sorted(facts.mended)]

@@ -27,7 +27,7 @@ _WHOLE = "coalesce(page_.flaws, '') NOT LIKE '%\"too_large\"%'"
 _GOOD = "(page_.status BETWEEN 200 AND 299 OR page_.same_as NOT NULL)"
 _VALIDATOR_ROW: Any = tuple[Url, int, Latin1 | None, Latin1 | None, int]
 _CHECK_ROW: Any = tuple[Url, Number, Count | None, str | None, str | None, str | None, int, int]
-_FOUND_ROW: Any = tuple[Url, Count, str | None, bytes | None]
+_FOUND_ROW: Any = tuple[Url, Count, str | None, str | None, bytes | None]
 _MOST_HOPS = 100
 
 
@@ -107,15 +107,16 @@ def fine_checks(database: Database, first: int, max_age: float) -> Iterator[tupl
 def stored_check(database: Database, number: int) -> Checked:
     """Return the answer to a check, and the places there, by the number of the check."""
     sql = (
-        "SELECT url, status, target, targets FROM check_ JOIN urls USING (number) "
+        "SELECT url, status, target, fragment, targets FROM check_ JOIN urls USING (number) "
         "LEFT JOIN found_ USING (number) WHERE number = ?"
     )
     found = database.read(_FOUND_ROW, sql, number)
     with database.store_errors():
         if not found:
             raise BadRow(f"the check {number} is missing")
-        url, status, target, packed = found[0]
-        return Checked(url, status, target=target, targets=stored_places(packed))
+        url, status, target, fragment, packed = found[0]
+        places = stored_places(packed)
+        return Checked(url, status, target=target, targets=places, fragment=fragment or "")
 
 
 def stored_facts(database: Database, number: int) -> tuple[str, int, Facts] | None:

@@ -32,9 +32,10 @@ _FROM_1 = (
     schema.HOSTS,
 )
 _HOST_COLUMNS = "name, waiting, in_flight, max_in_flight, delay, rest, latency, failures, given_up"
-# The place of the value that was added to the list in `exact`.
+# The place of the value that was added to the list in `exact`: in formats 2 and 7.
 _REASONS = {"refused": "connection_refused"}
 _ADDED = {"page_": 19, "failure_": 7, "sitemaps": 8}
+_FRAGMENT = {"redirect_": 6, "check_": 9}
 
 
 def migrate(database: Database, version: int) -> None:
@@ -46,15 +47,27 @@ def migrate(database: Database, version: int) -> None:
         database.execute(f"DROP VIEW {name}")
     if version < 5:
         _to_5(database, version)
+    if version < 6:
+        _to_6(database)
+    else:
+        database.execute("DROP VIEW checked")
+        database.execute("ALTER TABLE check_ ADD COLUMN fragment TEXT")
+        _insert_value(database, "check_", _FRAGMENT["check_"])
+    database.execute("ALTER TABLE redirect_ ADD COLUMN fragment TEXT")
+    _insert_value(database, "redirect_", _FRAGMENT["redirect_"])
+    for statement in schema.VIEWS:
+        database.execute(statement)
+    database.execute(f"PRAGMA user_version = {schema.VERSION}")
+
+
+def _to_6(database: Database) -> None:
     if not any(row[1] == "text_blocks" for row in database.rows("PRAGMA table_info(page_)")):
         # Some programs of format 5 had no samples of the texts.
         database.execute("ALTER TABLE page_ ADD COLUMN text_blocks BLOB")
         database.execute(schema.REPEATED)
+    # As it is now: the changes after format 6 are made to a table of that format only.
     database.execute(schema.CHECK)
     database.execute(schema.FOUND)
-    for statement in schema.VIEWS:
-        database.execute(statement)
-    database.execute(f"PRAGMA user_version = {schema.VERSION}")
 
 
 def _to_5(database: Database, version: int) -> None:

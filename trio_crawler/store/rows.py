@@ -53,9 +53,9 @@ PAGE = (
     "content_type, charset, title, media, etag, last_modified, canonical, duplicate_of, robots, "
     "flaws, folded_into"
 )
-REDIRECT = "fetched, status, target, rejected, tries, seconds"
+REDIRECT = "fetched, status, target, rejected, tries, seconds, fragment"
 FAILURE = "fetched, reason, detail, target, phase, tries, seconds, about"
-CHECK = "fetched, status, reason, detail, phase, target, rejected, tries, seconds"
+CHECK = "fetched, status, reason, detail, phase, target, rejected, tries, seconds, fragment"
 
 
 # The types of rows: number, URL, depth and referrer; then the columns above. Of a page the links
@@ -70,11 +70,12 @@ PAGE_ROW = _row(
     *(Time, Count, Count, Count, float, Count, Count, int | None, Digest),
     *(str, str, _TEXT, _FIELD, _FIELD, _FIELD, _TEXT, _TEXT, _TEXT, _TEXT, _TEXT, _TEXT, _TEXT),
 )
-REDIRECT_ROW = _row(Time, Count, str, Reason | None, Count, float)
+REDIRECT_ROW = _row(Time, Count, str, Reason | None, Count, float, _TEXT)
 FAILURE_ROW = _row(Time, Reason, str, _TEXT, Phase | None, Count, float, Purpose | None)
 SKIP_ROW = _row(Reason)
 CHECK_ROW = _row(
-    *(Time, Count | None, Reason | None, str, Phase | None, _TEXT, Reason | None, Count, float)
+    *(Time, Count | None, Reason | None, str, Phase | None, _TEXT, Reason | None, Count, float),
+    _TEXT,
 )
 
 _HEADERS = (b"content-type", b"etag", b"last-modified")
@@ -187,6 +188,7 @@ def redirect_values(redirect: Redirect, fetched: float) -> Values:
         redirect.rejected,
         redirect.tries,
         redirect.seconds,
+        redirect.fragment or None,
     )
 
 
@@ -216,6 +218,7 @@ def check_values(checked: Checked, fetched: float) -> Values:
         checked.rejected,
         checked.tries,
         checked.seconds,
+        checked.fragment or None,
     )
 
 
@@ -347,8 +350,9 @@ def _anchors(pairs: Iterable[tuple[str, Anchor | None]]) -> dict[str, Anchor]:
 
 def redirect(url: str, depth: int, referrer: str | None, values: Values) -> Redirect:
     """Return the redirect from the values that `redirect_values` returned for it."""
-    _, status, target, rejected, tries, seconds = values
-    return Redirect(url, status, target, depth, referrer, tries, seconds, rejected)
+    _, status, target, rejected, tries, seconds, fragment = values
+    about = (depth, referrer, tries, seconds, rejected)
+    return Redirect(url, status, target, *about, fragment=fragment or "")
 
 
 def failure(url: str, depth: int, referrer: str | None, values: Values) -> Failure:
@@ -365,6 +369,7 @@ def skipped(url: str, depth: int, referrer: str | None, values: Values) -> Skipp
 
 def checked(url: str, depth: int, referrer: str | None, values: Values) -> Checked:
     """Return the outcome from the values that `check_values` returned for it."""
-    _, status, reason, detail, phase, target, rejected, tries, seconds = values
+    _, status, reason, detail, phase, target, rejected, tries, seconds, fragment = values
     why = (reason, detail, phase, target, rejected)
-    return Checked(url, status, *why, depth, referrer, tries, seconds)
+    about = (depth, referrer, tries, seconds)
+    return Checked(url, status, *why, *about, fragment=fragment or "")

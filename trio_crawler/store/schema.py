@@ -18,15 +18,15 @@ empty one.
                repeated (1: a refresh fetched the page twice; the row is of the first fetch)
     links      walk, newest, page, url, kind ("a", "area"), text,
                rejected (the reason; NULL for a link inside the scope)
-    redirects  walk, newest, number, url, status, target, rejected, fetched, seconds, tries, depth,
-               referrer, again
+    redirects  walk, newest, number, url, status, target, fragment (of the Location), rejected,
+               fetched, seconds, tries, depth, referrer, again
     failures   walk, newest, number, url, reason, detail, phase,
                about ("robots": robots.txt failed), target, fetched, seconds, tries, depth,
                referrer, again
     skipped    walk, newest, number, url, reason, depth, referrer, again
-    checked    walk, newest, number, url, status, reason, detail, phase, target, rejected, fetched,
-               seconds, tries, depth, referrer, again: URLs outside the crawl, only checked. With a
-               status and no tries, the status is what an earlier walk found
+    checked    walk, newest, number, url, status, reason, detail, phase, target, fragment,
+               rejected, fetched, seconds, tries, depth, referrer, again: URLs outside the crawl,
+               only checked. With a status and no tries, the status is what an earlier walk found
     waiting    walk, newest, number, url, tries, depth, referrer, again
 
     runs       run, walk, started, ended (NULL: killed, or still running), seconds,
@@ -83,7 +83,7 @@ from __future__ import annotations
 APPLICATION = 0x74726963
 """PRAGMA application_id: "tric"."""
 
-VERSION = 6
+VERSION = 7
 """PRAGMA user_version: the version of the format."""
 
 PAGE_SIZE = 8192
@@ -116,7 +116,7 @@ HOSTS = f"""CREATE TABLE hosts (
 
 CHECK = """CREATE TABLE check_ (
     number INTEGER PRIMARY KEY, fetched REAL, status INTEGER, reason TEXT, detail TEXT, phase TEXT,
-    target TEXT, rejected TEXT, tries INTEGER, seconds REAL, exact BLOB
+    target TEXT, rejected TEXT, tries INTEGER, seconds REAL, fragment TEXT, exact BLOB
 )"""
 """The URLs outside the crawl that were only checked."""
 
@@ -157,7 +157,7 @@ _TABLES = (
     "CREATE TABLE links_ (number INTEGER PRIMARY KEY, links TEXT, rejected TEXT)",
     """CREATE TABLE redirect_ (
         number INTEGER PRIMARY KEY, fetched REAL, status INTEGER, target TEXT, rejected TEXT,
-        tries INTEGER, seconds REAL, exact BLOB
+        tries INTEGER, seconds REAL, fragment TEXT, exact BLOB
     )""",
     """CREATE TABLE failure_ (
         number INTEGER PRIMARY KEY, fetched REAL, reason TEXT, detail TEXT, target TEXT,
@@ -215,8 +215,8 @@ VIEWS = (
         json_extract(each.value, '$[2][1]'), json_extract(each.value, '$[1]')
     FROM links_ JOIN urls USING (number), json_each(links_.rejected) AS each""",
     f"""CREATE VIEW redirects AS SELECT
-        {_OF_URL}, status, target, rejected, fetched, seconds, redirect_.tries, depth,
-        {_REFERRER}, {_AGAIN}
+        {_OF_URL}, status, target, fragment, rejected, fetched, seconds, redirect_.tries,
+        depth, {_REFERRER}, {_AGAIN}
     FROM redirect_ JOIN urls USING (number)""",
     f"""CREATE VIEW failures AS SELECT
         {_OF_URL}, reason, detail, phase, about, target, fetched, seconds, failure_.tries, depth,
@@ -225,8 +225,8 @@ VIEWS = (
     f"CREATE VIEW skipped AS SELECT {_OF_URL}, reason, depth, {_REFERRER}, {_AGAIN} FROM skip_ "
     "JOIN urls USING (number)",
     f"""CREATE VIEW checked AS SELECT
-        {_OF_URL}, status, reason, detail, phase, target, rejected, fetched, seconds, check_.tries,
-        depth, {_REFERRER}, {_AGAIN}
+        {_OF_URL}, status, reason, detail, phase, target, fragment, rejected, fetched, seconds,
+        check_.tries, depth, {_REFERRER}, {_AGAIN}
     FROM check_ JOIN urls USING (number)""",
     f"CREATE VIEW waiting AS SELECT {_OF_URL}, tries, depth, {_REFERRER}, {_AGAIN} FROM urls "
     "WHERE NOT ended AND purpose <> 'sitemap'",
