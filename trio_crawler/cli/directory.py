@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -19,15 +19,17 @@ from trio_crawler import (
     __version__,
     report,
 )
-from trio_crawler.cli.build import Plan
+from trio_crawler.cli.build import Plan, base_of
+from trio_crawler.cli.checking import Folder
 from trio_crawler.cli.declaration import declared, requested
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.shared_options import SharedOptions
 from trio_crawler.cli.sink import is_plain
-from trio_crawler.report import Report, to_jsonl
+from trio_crawler.report import to_jsonl
 from trio_crawler.store import Stream
 
+_TEXTS = tuple[str, str]
 _PORTION = 64
 """Stored outcomes between two checkpoints."""
 
@@ -62,12 +64,12 @@ class CrawlDirectory:
         # All at once: with only a part of them the file would count as continued, not as new.
         return b"".join(map(to_jsonl, self.frontier.outcomes()))
 
-    async def restore(self, result: Report) -> None:
-        """Add the outcomes of earlier runs to the report, and restore the state of the archive."""
+    async def restore(self, add: Callable[[Outcome], None]) -> None:
+        """Pass the outcomes of earlier runs to `add`, and restore the state of the archive."""
         for number, outcome in enumerate(self.frontier.outcomes()):
             if number % _PORTION == 0:
                 await trio.lowlevel.checkpoint()
-            result.add(outcome)
+            add(outcome)
         if self._archive is not None and not self._archive.is_new:
             await trio.to_thread.run_sync(self._restore_archive)
 
@@ -117,6 +119,9 @@ def _settings(options: CrawlOptions, plan: Plan, directory: str) -> dict[str, An
         "version": __version__,
         "workers_chosen": options.workers_chosen,
         "checks": plan.checks,
+        "owner": options.owner,
+        "folder": options.folder,
+        "base": None if options.folder is None else base_of(options),
         "seeds": list(plan.seeds),
         "insecure_hosts": list(plan.insecure_hosts),
         "credentials": plan.fetch.sends_credentials,
@@ -157,6 +162,14 @@ def texts_of(settings: Mapping[str, Any], name: str) -> tuple[str, ...]:
         return msgspec.convert(settings.get(name, ()), tuple[str, ...])
     except msgspec.ValidationError:
         return ()
+
+
+def folder_of(settings: Mapping[str, Any]) -> Folder | None:
+    """Return the folder that was checked; None for a crawl of servers."""
+    try:
+        return Folder(*msgspec.convert((settings.get("folder"), settings.get("base")), _TEXTS))
+    except msgspec.ValidationError:
+        return None
 
 
 def _relative(path: str | None, directory: str | os.PathLike[str]) -> str | None:
