@@ -14,6 +14,8 @@ from cli.asked import pages
 from cli.command import crawl, here
 from sites.raw import Request, Server, html, reply, threaded_raw_server
 
+from trio_crawler.cli.checking import Folder
+
 PAGE = "<!doctype html><title>{}</title>{}"
 
 
@@ -42,7 +44,7 @@ def test_the_faults_of_a_folder_are_told_by_page_with_their_places(
 ) -> None:
     assert here("check", *BASE, str(folder)) == 1
     told = capsys.readouterr().out
-    assert f"{folder}/ (2 faults)\n  2:26 404: /gone.html" in told
+    assert f"{folder}/index.html (2 faults)\n  2:26 404: /gone.html" in told
     assert '  3:1 404: /pictures/none.png "a picture"' in told
     assert f"{folder}/sub/page.html (1 fault)\n" in told
     assert "missing_fragment: /sub/page.html#nowhere" in told
@@ -124,6 +126,22 @@ def test_annotations_of_github_name_the_files(
     told = capsys.readouterr().out
     assert told.startswith("::error file=")
     assert told.count("::error ") == 3
+
+
+def test_a_page_is_named_by_its_file_as_the_disk_has_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "index.html").write_text(PAGE.format("Start", '<a href="a%20b.html">a</a>'))
+    (folder / "a b.html").write_text(PAGE.format("Gap", '<a href="gone">gone</a>'))
+    assert here("check", "--github", str(folder)) == 1
+    assert f"::error file={folder}/a b.html,line=1," in capsys.readouterr().out
+
+
+def test_no_url_names_a_file_outside_of_the_folder(folder: Path) -> None:
+    (folder.parent / "other.html").write_text("")
+    named = Folder(str(folder), "http://folder.invalid/").file_of
+    assert named("http://folder.invalid/sub%2fpage.html") == f"{folder}/sub/page.html"
+    assert named("http://folder.invalid/..%2fother.html") is None
 
 
 # A site.

@@ -87,7 +87,7 @@ def test_the_report_of_a_folder_names_its_files(tmp_path: Path) -> None:
     base = ("--base-url", "https://example.org/docs/")
     printed = crawl("check", "-o", kept, *base, str(folder))
     again = crawl("report", kept, "--github")
-    assert f"{folder}/ (1 fault)" in printed.stdout
+    assert f"{folder}/index.html (1 fault)" in printed.stdout
     assert again.stdout.startswith(f"::error file={folder}/index.html,")
     assert "".join(again.stdout.partition("Link check")[1:]).split("\n\n")[1:] == body(
         printed.stdout

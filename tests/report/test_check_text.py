@@ -52,7 +52,8 @@ def test_what_ten_pages_have_is_told_once_with_the_first_of_them() -> None:
     told = check_report([*menu, own], FACTS)
     assert (
         "On 10 pages or more, as from a template (1 target)\n"
-        "  404: /gone, 10 links on 10 pages - it is gone\n"
+        "  404: /gone, 10 links on 10 pages\n"
+        "    it is gone\n"
         '    first https://a.test/00:3:7 "gone"\n\n'
         "https://a.test/03 (1 fault)\n"
     ) in told

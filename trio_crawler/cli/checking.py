@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from datetime import datetime
 from io import BufferedWriter
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import click
 
@@ -49,16 +50,19 @@ class Folder(NamedTuple):
     base: str
 
     def shown(self, url: str) -> str:
-        """Return the path for a URL in the folder; any other URL stays as it is."""
+        """Return the file of a URL in the folder, or its path there; others stay as they are."""
         if not url.startswith(self.base):
             return url
-        return f"{self.path.rstrip('/')}/{url.removeprefix(self.base)}"
+        place = f"{self.path.rstrip('/')}/{url.removeprefix(self.base)}"
+        return (self.file_of(url) or place) if url.endswith("/") else place
 
     def file_of(self, url: str) -> str | None:
         """Return the file of a page; None if it is not in the folder."""
         if not url.startswith(self.base):
             return None
-        path = url.removeprefix(self.base).partition("?")[0]
+        path = unquote(url.removeprefix(self.base).partition("?")[0])
+        if os.pardir in path.split("/"):
+            return None
         for name in (path, f"{path}{_INDEX}", f"{path}.html"):
             if name and os.path.isfile(os.path.join(self.path, name)):
                 return os.path.join(self.path, name).removeprefix("./")

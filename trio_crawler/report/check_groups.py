@@ -86,7 +86,8 @@ class Row:
         told = f"{self.near(first, bad_url(first))}{_written(first, bad_url(first))}"
         on = f"{count(len(members), 'link')} on {count(pages, 'page')}"
         return [
-            f"  {self.why(first)}: {told}, {on}{_detail(first)}",
+            f"  {self.why(first)}: {told}, {on}",
+            *([f"    {shortened(first.detail)}"] if first.detail else []),
             f"    first {where}{_quoted(first.text)}",
         ]
 
