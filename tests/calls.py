@@ -39,6 +39,7 @@ from trio_crawler.report import (
     CheckFacts,
     CrawlFacts,
     Finding,
+    LinkCheck,
     Report,
     Verdict,
     Verdicts,
@@ -90,6 +91,7 @@ METHODS: dict[str, Callable[[], Callable[..., Any]]] = {
     "Hosts.end": lambda: Hosts(Plan(), end=lambda reason: None).end,
     "HttpFetch.__call__": lambda: CLASSES[0](),
     "Join.add": lambda: Join().add,
+    "LinkCheck.certain": lambda: LinkCheck().certain,
     "MemoryFrontier.end": lambda: MemoryFrontier().end,
     "MemoryFrontier.open": lambda: MemoryFrontier().open,
     "Report.add": lambda: Report().add,
@@ -150,6 +152,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "to_junit": FINDINGS,
     "to_markdown": FINDINGS,
     "to_sarif": FINDINGS,
+    "Report.text": {"facts": CrawlFacts(Statistics(), 1, seeds=[HOME])},
     "visible": {"text": ""},
     "write_baseline": {"findings": []},
 }

@@ -479,7 +479,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     "check_report": (result("check_report"), {
         "findings": [BAD], "facts": OTHER_FACTS, "by_target": (True, {"findings": [BAD]}),
         "full": (True, {"findings": FINDINGS}), "known": 3,
-        "shown": (lambda url: "x", {"findings": [BAD]}),
+        "shown": (lambda url: "x", {"findings": [BAD]}), "color": True,
     }),
     **{
         f"to_{form}": (pieces(f"to_{form}"), {

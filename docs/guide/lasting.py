@@ -31,7 +31,7 @@ async def main(url: str, directory: Path) -> None:
     print("the next run found nothing left to do")
     with History(directory) as history:
         totals = history.statistics()
-        print(f"{totals.admitted} URLs, of which {totals.waiting} are left")
+        print(f"{totals.admitted} URLs, and {totals.waiting} of them are left")
     records = (directory / "handbook.jsonl").read_bytes().splitlines()
     print(f"{len(records)} records, {len(set(records))} of them different")
 

@@ -40,7 +40,7 @@ MUTATIONS = (
         "self.hosts.jobs.end()",
         "pass",
         "small",
-        "The end of the channel does. Nobody is cancelled.",
+        "The end of the channel does. No task is cancelled.",
     ),
     Mutation(
         "Who tells the reader that it was the last outcome?",

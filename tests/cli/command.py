@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from trio_crawler.cli.main import check_command, command
+from trio_crawler.cli.main import check_command, command, report_command
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 20.0
@@ -42,6 +42,8 @@ def here(*words: str) -> int:
     """Run the command in this process; return its status."""
     if words[:1] == ("check",):
         return int(check_command.main(list(words[1:]), standalone_mode=False))
+    if words[:1] == ("report",):
+        return int(report_command.main(list(words[1:]), standalone_mode=False))
     return int(command.main(list(words), standalone_mode=False))
 
 

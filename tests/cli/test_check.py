@@ -17,6 +17,7 @@ from cli.command import crawl, here
 from sites.raw import Request, Server, html, reply, threaded_raw_server
 
 from trio_crawler import History
+from trio_crawler.cli.checking import Folder
 
 PAGE = "<!doctype html><title>{}</title>{}"
 
@@ -46,10 +47,10 @@ def test_the_faults_of_a_folder_are_told_by_page_with_their_places(
 ) -> None:
     assert here("check", *BASE, str(folder)) == 1
     told = capsys.readouterr().out
-    assert f"{folder}/\n  2:26 404: {folder}/gone.html" in told
-    assert f'  3:1 404: {folder}/pictures/none.png "a picture"' in told
-    assert f"{folder}/sub/page.html\n" in told
-    assert f"missing_fragment: {folder}/sub/page.html#nowhere" in told
+    assert f"{folder}/index.html (2 faults)\n  2:26 404: /gone.html" in told
+    assert '  3:1 404: /pictures/none.png "a picture"' in told
+    assert f"{folder}/sub/page.html (1 fault)\n" in told
+    assert "missing_fragment: /sub/page.html#nowhere" in told
     assert told.rstrip().endswith("3 faults, 0 notes")
 
 
@@ -70,7 +71,7 @@ def test_by_target_each_bad_url_is_named_once_with_the_pages_that_have_it(
     here("check", *BASE, "--by", "target", str(folder))
     told = capsys.readouterr().out
     assert told.count("gone.html") == 1
-    assert f"{folder}/gone.html: 404\n" in told
+    assert f"{folder}/gone.html: 404 (2 faults)\n" in told
 
 
 def test_clean_urls_lead_to_files_of_html_on_request(
@@ -130,6 +131,22 @@ def test_annotations_of_github_name_the_files(
     assert told.count("::error ") == 3
 
 
+def test_a_page_is_named_by_its_file_as_the_disk_has_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "index.html").write_text(PAGE.format("Start", '<a href="a%20b.html">a</a>'))
+    (folder / "a b.html").write_text(PAGE.format("Gap", '<a href="gone">gone</a>'))
+    assert here("check", "--github", str(folder)) == 1
+    assert f"::error file={folder}/a b.html,line=1," in capsys.readouterr().out
+
+
+def test_no_url_names_a_file_outside_of_the_folder(folder: Path) -> None:
+    (folder.parent / "other.html").write_text("")
+    named = Folder(str(folder), "http://folder.invalid/").file_of
+    assert named("http://folder.invalid/sub/page.html") == f"{folder}/sub/page.html"
+    assert named("http://folder.invalid/..%2fother.html") is None
+
+
 # A site.
 
 
@@ -167,7 +184,7 @@ def test_a_permanent_redirect_is_a_note_and_fails_only_on_request(
     server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert here("check", server.url) == 0
-    assert f"note 301 -> {server.url}a: {server.url}old" in capsys.readouterr().out
+    assert "note 301 -> /a: /old" in capsys.readouterr().out
     assert here("check", "--fail-on", "note", server.url) == 1
     assert here("check", "--redirects", "fault", server.url) == 1
     assert here("check", "--fail-on", "note", "--ignore", "/old$", server.url) == 0
@@ -270,7 +287,7 @@ def test_the_same_line_each_night_does_not_ask_again_for_what_was_fine(
     for each in told[1:]:
         assert "2 external URLs not asked again: fine in an earlier check" in each
     assert {each.rpartition("\n\n")[2].splitlines()[-1] for each in told} == {
-        "3 links checked: 1 fault, 0 notes"
+        "3 different links checked. 1 target on 1 page: 1 fault, 0 notes"
     }
 
 
@@ -347,15 +364,5 @@ def test_a_link_out_of_the_folder_and_a_pipe_are_told_and_never_opened(
     os.mkfifo(folder / "pipe.html")
     assert here("check", str(folder)) == 1
     told = capsys.readouterr().out
-    assert "note blocked_address (a symbolic link leads out of the folder" in told
-    assert "bad_reply (a pipe, a socket or a device, not a regular file" in told
-
-
-def test_annotations_name_a_file_whose_name_is_encoded_in_its_url(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (folder / "index.html").write_text(PAGE.format("Start", '<a href="a%20b%C3%A9">x</a>'))
-    (folder / "a bé.html").write_text(PAGE.format("Odd", '<a href="gone">gone</a>'))
-    monkeypatch.chdir(folder.parent)
-    here("check", "--clean-urls", "--github", "./public")
-    assert "::error file=public/a bé.html,line=1" in capsys.readouterr().out
+    assert "a symbolic link leads out of the folder" in told
+    assert "a pipe, a socket or a device, not a regular file" in told

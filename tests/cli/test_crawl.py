@@ -5,9 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import pty
 import re
-import select
 import signal
 import struct
 import subprocess
@@ -18,6 +16,7 @@ import trio
 from cli.asked import pages, requests
 from cli.command import crawl, ended, environment, start, wait_until
 from cli.gate import Gate
+from cli.terminal import Terminal, shown
 from sites.raw import Request, html, redirect, reply, silence, threaded_raw_server
 
 from trio_crawler.cli.main import command
@@ -425,35 +424,11 @@ def test_what_never_answers_is_cut_off_five_seconds_after_ctrl_c_and_after_max_t
 # The live line.
 
 
-class Terminal:
-    """A terminal of 100 columns; `text` is all that was written to it so far."""
-
-    def __init__(self) -> None:
-        self._mine, self.theirs = pty.openpty()
-        fcntl.ioctl(self.theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, 100, 0, 0))
-        self.text = ""
-
-    def read(self) -> str:
-        """Take in what there is by now, and give all of it so far."""
-        while select.select([self._mine], [], [], 0)[0]:
-            self.text += os.read(self._mine, 65536).decode()
-        return self.text
-
-    def close(self) -> None:
-        os.close(self._mine)
-        os.close(self.theirs)
-
-
 @pytest.fixture
 def terminal():
     made = Terminal()
     yield made
     made.close()
-
-
-def shown(text: str) -> str:
-    """Leave out what moves the cursor or erases; where a line is begun anew, begin another."""
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "\n")
 
 
 def test_on_a_terminal_a_line_of_numbers_is_shown_and_is_gone_at_the_end(terminal):

@@ -328,6 +328,10 @@ SETTINGS = {
     "workers_chosen": True,
     "insecure_hosts": [],
     "warc": None,
+    "owner": False,
+    "folder": None,
+    "base": None,
+    "clean_urls": False,
     "version": __version__,
 }
 

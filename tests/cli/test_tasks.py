@@ -29,8 +29,8 @@ def test_tasks_that_one_host_does_not_let_work_are_told_at_the_start_and_in_the_
         result = crawl("-o", str(tmp_path / "crawl"), *words, server.url)
     again = crawl("report", str(tmp_path / "crawl"))
     limit = "2" if "--per-host" in words else "4"
-    start = f"--max-tasks {told} is too much for 1 host, each of which gets at most {limit} "
-    start += "requests at once: --per-host sets that limit\n"
+    start = f"--max-tasks {told} is too much for 1 host: each gets at most {limit} "
+    start += "requests at once (--per-host)\n"
     assert result.stderr == (start if told else "")
     for text in (result.stdout, again.stdout):
         assert (f"\n--max-tasks {told} was too much for 1 host" in text) is bool(told)
@@ -42,8 +42,8 @@ def test_of_two_hosts_each_lets_its_number_of_tasks_work():
         fit = crawl("--max-tasks", "8", one.url, two.url)
         many = crawl("--max-tasks", "9", one.url, two.url)
     assert (fit.stderr, "too much" in fit.stdout) == ("", False)
-    assert many.stderr.startswith("--max-tasks 9 is too much for 2 hosts, each of which gets")
-    assert "\n--max-tasks 9 was too much for 2 hosts, each of which got at most 4 " in many.stdout
+    assert many.stderr.startswith("--max-tasks 9 is too much for 2 hosts: each gets")
+    assert "\n--max-tasks 9 was too much for 2 hosts: each got at most 4 " in many.stdout
 
 
 def test_where_other_hosts_may_come_only_the_report_tells_that_they_did_not():

@@ -5,21 +5,30 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
-from datetime import UTC, datetime
+from contextlib import ExitStack, suppress
+from datetime import datetime
 from io import BufferedWriter
 
 import click
 
 from trio_crawler import Outcome, report
-from trio_crawler.cli.build import base_of
-from trio_crawler.cli.declaration import requested, secret_flags
+from trio_crawler.cli.declaration import declared, requested, secret_flags
 from trio_crawler.cli.exports import Draft, naming
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.places import mode_in
+from trio_crawler.cli.shared_options import SharedOptions
+from trio_crawler.cli.verdict_options import VerdictOptions
 from trio_crawler.net import FolderFetch
-from trio_crawler.report import Baseline, Finding, LinkCheck, Verdict, Verdicts, check_report
+from trio_crawler.report import (
+    Baseline,
+    Finding,
+    LinkCheck,
+    Verdict,
+    Verdicts,
+    check_report,
+    visible,
+)
 
 FILES: dict[str, Callable[..., Iterator[bytes]]] = {
     "--junit": report.to_junit,
@@ -31,25 +40,57 @@ FILES: dict[str, Callable[..., Iterator[bytes]]] = {
 """The files about the whole check, by their options."""
 
 
+class Folder:
+    """The folder that is checked in place of a server, and the URL that stands for it."""
+
+    def __init__(self, path: str, base: str, clean_urls: bool = False) -> None:
+        self._path, self._base = path, base
+        self._files: FolderFetch | None = None
+        # A folder that was checked in an earlier run may not be there any more.
+        with suppress(ValueError):
+            self._files = FolderFetch(path, base_url=base, clean_urls=clean_urls)
+
+    def shown(self, url: str) -> str:
+        """Return the file of a URL in the folder, or its path there; others stay as they are."""
+        if not url.startswith(self._base):
+            return url
+        place = f"{self._path.rstrip('/')}/{url.removeprefix(self._base)}"
+        return (self.file_of(url) or place) if url.endswith("/") else place
+
+    def file_of(self, url: str) -> str | None:
+        """Return the file of a page, as CI names the files of a repository; None without one."""
+        path = None if self._files is None else self._files.path_of(url)
+        return None if path is None else path.removeprefix(f".{os.sep}").replace(os.sep, "/")
+
+
 class Check:
     """The link check of one crawl, from its options on; `stack` removes files that are unfinished.
 
-    Raises click.UsageError for options and files that cannot be used, and OSError, whose
-    `filename` is the option with the file, for one that cannot be written.
+    A file in `directory`, that of the crawl, is private. The report names the `date`. Raises
+    click.UsageError for options and files that cannot be used, and OSError, whose `filename` is
+    the option with the file, for one that cannot be written.
     """
 
-    def __init__(self, options: CrawlOptions, stack: ExitStack) -> None:
+    def __init__(
+        self,
+        options: VerdictOptions,
+        stack: ExitStack,
+        *,
+        directory: str | None,
+        folder: Folder | None,
+        full: bool,
+        date: datetime,
+    ) -> None:
         self._options = options
-        self._folder = None
-        if options.folder is not None:
-            self._folder = FolderFetch(
-                options.folder, base_url=base_of(options), clean_urls=options.clean_urls
-            )
+        self._directory = directory
+        self._folder = folder
+        self._full = full
+        self._date = date
         self._files = {flag: self._opened(flag, stack) for flag in FILES if self._path(flag)}
         self._verdicts = _verdicts(options)
         self._baseline = _baseline(options.baseline)
         self._links = LinkCheck(self._verdicts)
-        self._began = datetime.now(UTC)
+        self._told: set[str] = set()
         self.failed = False
         self.errors: dict[str, OSError] = {}
 
@@ -58,11 +99,11 @@ class Check:
 
     def _opened(self, flag: str, stack: ExitStack) -> Draft | None:
         """Open a file, which gets its name when it is complete; None for standard output."""
-        path, directory = self._path(flag) or "", self._options.directory
+        path = self._path(flag) or ""
         if path == STANDARD_OUTPUT:
             return None
         with naming(flag, path):
-            draft = Draft(path, mode_in(directory, path))
+            draft = Draft(path, mode_in(self._directory, path))
         stack.callback(draft.drop)
         return draft
 
@@ -70,7 +111,20 @@ class Check:
         """Record an outcome."""
         self._links.add(outcome)
 
-    def finish(self, ended: str) -> str:
+    def lines(self, outcome: Outcome) -> Iterator[str]:
+        """Yield a line for each URL that is a fault already, once, but for those of the baseline.
+
+        The outcome must have been added.
+        """
+        for fault in self._links.certain(outcome):
+            known = self._baseline is not None and fault in self._baseline
+            if not known and fault.url not in self._told:
+                self._told.add(fault.url)
+                page = "" if fault.page is None else f" from {self._shown(fault.page)}"
+                detail = f": {fault.detail}" if fault.detail else ""
+                yield visible(f"{fault.code} {self._shown(fault.url)}{page}{detail}")
+
+    def finish(self, ended: str, *, color: bool) -> str:
         """Write the files, and return the report; set `failed` and `errors`.
 
         `ended` says why the crawl ended early, "" if it did not.
@@ -89,7 +143,7 @@ class Check:
         wanted = Verdict.NOTE if fail_on == "note" else Verdict.FAULT
         self.failed = any(each.verdict >= wanted for each in counted)
         facts = report.CheckFacts(
-            date=self._began,
+            date=self._date,
             command=report.command_line(["trio-crawler", *sys.argv[1:]], _secret()),
             checked=self._links.checked,
             not_checked=self._links.not_checked,
@@ -103,9 +157,10 @@ class Check:
             found,
             facts,
             by_target=options.by == "target",
-            full=options.level > 1 and options.level != _NORMAL,
+            full=self._full,
             known=known,
             shown=self._shown,
+            color=color,
         )
         notes = ""
         if options.github:
@@ -125,27 +180,29 @@ class Check:
                 self.errors[self._path(flag) or flag] = error
 
     def _shown(self, url: str) -> str:
-        """Return a URL, or in a folder the path of the file."""
-        folder = self._options.folder
-        if folder is None or not url.startswith(base := base_of(self._options)):
-            return url
-        return f"{folder.rstrip('/')}/{url.removeprefix(base)}"
+        return url if self._folder is None else self._folder.shown(url)
 
     def _path_of(self, url: str) -> str | None:
-        """Return the file of a page in the folder that is checked; None without a folder."""
-        path = None if self._folder is None else self._folder.path_of(url)
-        # As CI names the files of a repository.
-        return None if path is None else path.removeprefix(f".{os.sep}").replace(os.sep, "/")
+        return None if self._folder is None else self._folder.file_of(url)
 
 
-_NORMAL = 2
+def refuse_without_check(options: VerdictOptions, why: str) -> None:
+    """Raise click.UsageError if an option is given that only a check obeys.
+
+    `why` says what is missing.
+    """
+    others = {name for name, _ in declared(SharedOptions)}
+    for name, each in declared(VerdictOptions):
+        usual = each.attributes.get("default")
+        if name not in others and getattr(options, name) not in (usual, None, (), False):
+            raise click.UsageError(f"{each.flag} is about a check, {why}")
 
 
 def _secret() -> Iterable[str]:
     return secret_flags(CrawlOptions)
 
 
-def _verdicts(options: CrawlOptions) -> Verdicts:
+def _verdicts(options: VerdictOptions) -> Verdicts:
     try:
         accept = report.parse_statuses(options.accept)
     except ValueError as error:

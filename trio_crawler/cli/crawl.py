@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import AsyncExitStack, ExitStack, suppress
+from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import trio
 
-from trio_crawler import Crawler, StoreError, report
-from trio_crawler.cli.build import Plan, planned
-from trio_crawler.cli.checking import FILES, Check
+from trio_crawler import Crawler, Outcome, StoreError, report
+from trio_crawler.cli.build import Plan, base_of, planned
+from trio_crawler.cli.checking import FILES, Check, Folder, refuse_without_check
+from trio_crawler.cli.color import colored
 from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.ending import Ending
 from trio_crawler.cli.exit import (
@@ -37,12 +41,14 @@ from trio_crawler.net import WireStatistics
 from trio_crawler.report import Report, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from trio_crawler.cli.directory import CrawlDirectory
     from trio_crawler.frontier import HostStatistics
 
 _FAILED = "its directory failed"
+_MOST_FAULTS = 200
+"""The most faults that are shown while a check runs."""
 
 
 def run(options: CrawlOptions) -> int:
@@ -55,12 +61,14 @@ def run(options: CrawlOptions) -> int:
 
 async def _main(options: CrawlOptions) -> int:
     plan = planned(options)
+    if not plan.checks:
+        refuse_without_check(options, "and this crawl checks no links: --check says which it does")
     # The files of a check are written at the very end, when all others are closed.
     with ExitStack() as last:
         with ExitStack() as stack:
             try:
                 files = _open_files(options, plan, stack)
-                check = Check(options, last) if plan.checks else None
+                check = _open_check(options, last) if plan.checks else None
             except OSError as error:
                 complain(f"cannot write {error.filename}: {error.strerror}")
                 return WRONG_USAGE
@@ -69,7 +77,8 @@ async def _main(options: CrawlOptions) -> int:
             except OSError as error:
                 complain(f"cannot read {error.filename}: {error.strerror}")
                 return WRONG_USAGE
-            screen = stack.enter_context(Screen(live=options.level >= NORMAL))
+            color = colored(options.color, sys.stderr)
+            screen = stack.enter_context(Screen(live=options.level >= NORMAL, color=color))
             if options.level and (line := _too_few_hosts(options, plan)):
                 screen.say(line)
             if urls is not None:
@@ -82,6 +91,21 @@ async def _main(options: CrawlOptions) -> int:
 def _open_list(options: CrawlOptions, stack: ExitStack) -> SeedList | None:
     """Open the list of URLs, if one is named. Raises OSError."""
     return stack.enter_context(opened(options.seed_stream)) if options.seed_stream else None
+
+
+def _open_check(options: CrawlOptions, stack: ExitStack) -> Check:
+    """Return the check of the crawl, with its files open. Raises OSError."""
+    folder = None
+    if options.folder is not None:
+        folder = Folder(options.folder, base_of(options), options.clean_urls)
+    return Check(
+        options,
+        stack,
+        directory=options.directory,
+        folder=folder,
+        full=options.level > NORMAL,
+        date=datetime.now(UTC),
+    )
 
 
 def _too_few_hosts(options: CrawlOptions, plan: Plan) -> str:
@@ -97,8 +121,8 @@ def _too_few_hosts(options: CrawlOptions, plan: Plan) -> str:
         return ""
     known = "1 host" if len(hosts) == 1 else f"{len(hosts)} hosts"
     return (
-        f"--max-tasks {options.workers} is too much for {known}, each of which gets at most "
-        f"{options.per_host} requests at once: --per-host sets that limit"
+        f"--max-tasks {options.workers} is too much for {known}: each gets at most "
+        f"{options.per_host} requests at once (--per-host)"
     )
 
 
@@ -157,6 +181,7 @@ class _Crawl:
         self._urls = urls
         self._report = Report(why=options.why, full=options.level > NORMAL)
         self._check = check
+        self._faults = 0
         self._ending = Ending(screen.say)
         self._crawler: Crawler | None = None
         self._wire: WireStatistics | None = None
@@ -202,8 +227,7 @@ class _Crawl:
                 lambda: crawler.hosts.values(),
             )
             if directory is not None:
-                check = [] if self._check is None else [self._check]
-                await directory.restore(self._report, *check)
+                await directory.restore(self._add)
             # Not before: the report now has the outcomes of all earlier runs.
             self._crawler = crawler
             await self._consume(crawler, directory)
@@ -227,17 +251,30 @@ class _Crawl:
         """Report and write the outcomes as they come."""
         async with crawler.outcomes() as outcomes:
             async for outcome in outcomes:
-                self._report.add(outcome)
-                if self._check is not None:
-                    self._check.add(outcome)
+                self._add(outcome)
                 if self._options.level > NORMAL:
                     self._screen.say(one_line(outcome))
+                elif self._check is not None and self._screen.live:
+                    self._show_faults(self._check.lines(outcome))
                 if directory is not None:
                     directory.add(outcome)
                 for export in self._files.live:
                     await export.sink.put(outcome)
                     if export.sink.error:
                         return
+
+    def _add(self, outcome: Outcome) -> None:
+        self._report.add(outcome)
+        if self._check is not None:
+            self._check.add(outcome)
+
+    def _show_faults(self, faults: Iterator[str]) -> None:
+        """Print the faults that are certain already, above the live line."""
+        for line in islice(faults, max(0, _MOST_FAULTS - self._faults)):
+            self._faults += 1
+            self._screen.say(line, fault=True)
+            if self._faults == _MOST_FAULTS:
+                self._screen.say(f"{_MOST_FAULTS} faults are shown: the report has the others")
 
     async def _finish_files(self) -> None:
         """Write what can be written only after the crawl."""
@@ -285,17 +322,18 @@ class _Crawl:
             checks=self._plan.checks,
             spent=options.max_pages is not None and _spent(crawler) >= options.max_pages,
         )
-        text = self._report.text(facts)
+        paths = requested(options).values()
+        piped = any(path == STANDARD_OUTPUT for path, _ in paths)
+        color = colored(options.color, sys.stderr if piped else sys.stdout)
+        text = self._report.text(facts, color=color)
         checked, problems = "", bool(self._report.problems)
         errors: Mapping[str, OSError] = {}
         if self._check is not None:
-            checked = self._check.finish(facts.ended)
+            checked = self._check.finish(facts.ended, color=color)
             problems, errors = self._check.failed, self._check.errors
             if options.owner:
                 text = ""
         whole = "\n\n".join(filter(None, (text, checked, self._changes, unwritten)))
-        paths = requested(options).values()
-        piped = any(path == STANDARD_OUTPUT for path, _ in paths)
         status = close(
             self._report, whole, self._files.all, failed=problems, errors=errors, piped=piped
         )

@@ -16,6 +16,7 @@ class Group(StrEnum):
     CRAWLED = "What to crawl"
     BOUNDS = "How far to go"
     CHECKED = "What to check"
+    JUDGED = "What counts as a fault of a check"
     SPEED = "How fast, and how often to retry"
     SENT = "What to send"
     CONNECTIONS = "How to connect"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -19,14 +19,14 @@ from trio_crawler import (
     __version__,
     report,
 )
-from trio_crawler.cli.build import Plan
-from trio_crawler.cli.checking import Check
+from trio_crawler.cli.build import Plan, base_of
+from trio_crawler.cli.checking import Folder
 from trio_crawler.cli.declaration import declared, requested
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.shared_options import SharedOptions
 from trio_crawler.cli.sink import is_plain
-from trio_crawler.report import Report, to_jsonl
+from trio_crawler.report import to_jsonl
 from trio_crawler.store import End, Stream
 
 _PORTION = 64
@@ -63,13 +63,12 @@ class CrawlDirectory:
         # All at once: with only a part of them the file would count as continued, not as new.
         return b"".join(map(to_jsonl, self.frontier.outcomes()))
 
-    async def restore(self, *results: Report | Check) -> None:
-        """Add the outcomes of earlier runs to results, and restore the state of the archive."""
+    async def restore(self, add: Callable[[Outcome], None]) -> None:
+        """Pass the outcomes of earlier runs to `add`, and restore the state of the archive."""
         for number, outcome in enumerate(self.frontier.outcomes()):
             if number % _PORTION == 0:
                 await trio.lowlevel.checkpoint()
-            for result in results:
-                result.add(outcome)
+            add(outcome)
         if self._archive is not None and not self._archive.is_new:
             await trio.to_thread.run_sync(self._restore_archive)
 
@@ -137,6 +136,10 @@ def _settings(options: CrawlOptions, plan: Plan, directory: str) -> dict[str, An
         "version": __version__,
         "workers_chosen": options.workers_chosen,
         "checks": plan.checks,
+        "owner": options.owner,
+        "folder": options.folder,
+        "base": None if options.folder is None else base_of(options),
+        "clean_urls": options.clean_urls,
         "seeds": list(plan.seeds),
         "insecure_hosts": list(plan.insecure_hosts),
         "credentials": plan.fetch.sends_credentials,
@@ -153,6 +156,14 @@ class _Guest(msgspec.Struct):
     patience: Annotated[float, Meta(ge=0, le=1e300)]
     ignore_robots: bool
     ignore_nofollow: bool
+
+
+class _Checked(msgspec.Struct):
+    """The settings of a run that say which folder was checked."""
+
+    folder: str
+    base: str
+    clean_urls: bool
 
 
 def politeness_of(settings: Mapping[str, Any]) -> Politeness | None:
@@ -177,6 +188,15 @@ def texts_of(settings: Mapping[str, Any], name: str) -> tuple[str, ...]:
         return msgspec.convert(settings.get(name, ()), tuple[str, ...])
     except msgspec.ValidationError:
         return ()
+
+
+def folder_of(settings: Mapping[str, Any]) -> Folder | None:
+    """Return the folder that was checked; None for a crawl of servers."""
+    try:
+        checked = msgspec.convert(settings, _Checked)
+    except msgspec.ValidationError:
+        return None
+    return Folder(checked.folder, checked.base, checked.clean_urls)
 
 
 def _relative(path: str | None, directory: str | os.PathLike[str]) -> str | None:

@@ -74,8 +74,9 @@ _REPORT_EPILOG = """\
 Example:
   python -m trio_crawler report docs --csv docs.csv --changes
 
-The exit status is that of the crawl: 0, 1 or 3. It is 1 if DIR cannot be read, 2 if the command
-line is wrong, and 130, 143 or 129 after a signal.
+The exit status is that of the crawl: 0, 1 or 3; that of a check follows from the options given
+here. It is 1 if DIR cannot be read, 2 if the command line is wrong, and 130, 143 or 129 after a
+signal.
 """
 CHECK_WORKERS = 100
 """The workers of a check unless the command line names a number.

@@ -13,7 +13,7 @@ import click
 from trio_crawler.cli import parsing
 from trio_crawler.cli.check_options import CheckOptions
 from trio_crawler.cli.declaration import Group, Output, declaration, declared, option
-from trio_crawler.cli.shared_options import SharedOptions
+from trio_crawler.cli.verdict_options import VerdictOptions
 
 _COUNT = click.IntRange(min=0)
 _POSITIVE = click.IntRange(min=1)
@@ -331,7 +331,7 @@ class CrawlOptions(CheckOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportOptions(SharedOptions):
+class ReportOptions(VerdictOptions):
     """The options of a report."""
 
     directory: str = option(Group.DIRECTORY, metavar="DIR")

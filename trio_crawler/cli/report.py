@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import trio
 
 from trio_crawler import History, report, store
+from trio_crawler.cli.checking import FILES, Check, refuse_without_check
+from trio_crawler.cli.color import colored
 from trio_crawler.cli.declaration import requested
-from trio_crawler.cli.directory import politeness_of, protect_crawl_files, texts_of
+from trio_crawler.cli.directory import folder_of, politeness_of, protect_crawl_files, texts_of
 from trio_crawler.cli.exit import WRONG_USAGE, close, complain, guarded
 from trio_crawler.cli.exports import Export, exports
 from trio_crawler.cli.options import ReportOptions
+from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.frontier import HostStatistics
 from trio_crawler.report import Report
@@ -34,9 +39,14 @@ def run(options: ReportOptions) -> int:
 def _run(options: ReportOptions) -> int:
     with History(options.directory) as history, ExitStack() as stack:
         protect_crawl_files(history, options)
-        paths = {flag: path for flag, (path, _) in requested(options).items()}
+        settings = _settings(history)
+        asked = requested(options)
+        paths = {flag: path for flag, (path, _) in asked.items() if flag not in FILES}
+        if not _flag(settings, "checks"):
+            refuse_without_check(options, f"and {options.directory} has a crawl without one")
         try:
             files = [stack.enter_context(export) for export in exports(paths, options.directory)]
+            check = _check(history, options, stack) if _flag(settings, "checks") else None
         except OSError as error:
             complain(f"cannot write {error.filename}: {error.strerror}")
             return WRONG_USAGE
@@ -44,6 +54,8 @@ def _run(options: ReportOptions) -> int:
         for outcome in history.outcomes():
             SIGNALS.check()
             result.add(outcome)
+            if check is not None:
+                check.add(outcome)
             for export in files:
                 export.sink.take(outcome)
         for url in history.waiting():
@@ -52,21 +64,58 @@ def _run(options: ReportOptions) -> int:
         for export in files:
             SIGNALS.check()
             export.finish()
-        text = _text(history, result, options)
+        piped = any(path == STANDARD_OUTPUT for path, _ in asked.values())
+        color = colored(options.color, sys.stderr if piped else sys.stdout)
+        parts = [] if _flag(settings, "owner") else [_text(history, result, options, color)]
+        if check is not None:
+            parts.append(check.finish(_ended(history), color=color))
     if options.changes:
         SIGNALS.check()
-        text += "\n\n" + (changes(options.directory, options.full) or _NO_CHANGES)
+        parts.append(changes(options.directory, options.full) or _NO_CHANGES)
     SIGNALS.check()
-    return close(result, text, files)
+    failed, errors = (None, None) if check is None else (check.failed, check.errors)
+    text = "\n\n".join(parts)
+    return close(result, text, files, failed=failed, errors=errors, piped=piped)
 
 
-def _text(history: History, result: Report, options: ReportOptions) -> str:
-    runs = [run for run in history.runs if run.walk == history.walks]
-    settings: dict[str, Any] = dict(runs[-1].settings) if runs else {}
-    how = runs[-1].how if runs else None
+def _last_run(history: History) -> store.Run | None:
+    """Return the last run of the last walk; None before its first one is stored."""
+    return next((run for run in reversed(history.runs) if run.walk == history.walks), None)
+
+
+def _settings(history: History) -> dict[str, Any]:
+    run = _last_run(history)
+    return {} if run is None else dict(run.settings)
+
+
+def _ended(history: History) -> str:
+    """Return why a check ended early; "" if it did not."""
+    run, statistics = _last_run(history), history.statistics()
+    if run is not None and run.how in _EARLY:
+        return run.how
+    return "URLs wait for its next run" if statistics.waiting + statistics.in_flight else ""
+
+
+def _check(history: History, options: ReportOptions, stack: ExitStack) -> Check:
+    """Return the check, with its files open. Raises OSError."""
+    run = _last_run(history)
+    began = 0.0 if run is None else run.started
+    return Check(
+        options,
+        stack,
+        directory=options.directory,
+        folder=folder_of(_settings(history)),
+        full=options.full,
+        date=datetime.fromtimestamp(began, UTC),
+    )
+
+
+def _text(history: History, result: Report, options: ReportOptions, color: bool) -> str:
+    run, settings = _last_run(history), _settings(history)
+    how = None if run is None else run.how
     facts = report.CrawlFacts(
         history.statistics(),
-        (runs[-1].workers if runs else None) or 0,
+        (None if run is None else run.workers) or 0,
         workers_chosen=settings.get("workers_chosen") is True,
         seeds=texts_of(settings, "seeds"),
         ended=how if how in _EARLY else "",
@@ -82,7 +131,7 @@ def _text(history: History, result: Report, options: ReportOptions) -> str:
         credentials=_flag(settings, "credentials"),
         checks=_flag(settings, "checks"),
     )
-    return result.text(facts)
+    return result.text(facts, color=color)
 
 
 def _flag(settings: dict[str, Any], name: str) -> bool | None:

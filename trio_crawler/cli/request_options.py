@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from trio_crawler.cli import parsing
 from trio_crawler.cli.declaration import Group, option
 from trio_crawler.cli.secrets import Login
-from trio_crawler.cli.shared_options import SharedOptions
+from trio_crawler.cli.verdict_options import VerdictOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestOptions(SharedOptions):
+class RequestOptions(VerdictOptions):
     """What a crawl sends, and how it connects; passwords are not in its repr."""
 
     logins: tuple[tuple[str, Login], ...] = field(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import click
+
 from trio_crawler.cli.declaration import Group, Output, option
 
 
@@ -41,6 +43,16 @@ class SharedOptions:
         output=Output.FILE,
         help="Write a sitemap of all pages without a problem. For more than 50,000 pages FILE is "
         "an index, and the sitemaps are beside it.",
+    )
+    color: str = option(
+        Group.SHOWN,
+        "--color",
+        metavar="WHEN",
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        show_default=True,
+        help="Show the report in colours: on a terminal (auto, unless NO_COLOR is set or TERM is "
+        "dumb), also in a file or a pipe (always), or never.",
     )
     why: bool = option(
         Group.SHOWN,

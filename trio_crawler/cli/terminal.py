@@ -27,8 +27,11 @@ class Screen:
     The live line is drawn only on a terminal, and removed at the end of the block.
     """
 
-    def __init__(self, *, live: bool) -> None:
-        self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    def __init__(self, *, live: bool, color: bool) -> None:
+        self._color = color
+        self._console = Console(
+            stderr=True, highlight=False, markup=False, emoji=False, no_color=not color
+        )
         # Checked here: Rich also takes a build server that sets FORCE_COLOR for a terminal.
         self._shown = live and sys.stderr.isatty() and not self._console.is_dumb_terminal
         self._live = Live(
@@ -52,13 +55,22 @@ class Screen:
             with self._written():
                 self._live.stop()
 
-    def say(self, line: str) -> None:
-        """Print one line, above the live line if there is one."""
+    @property
+    def live(self) -> bool:
+        """Whether there is a live line."""
+        return self._shown
+
+    def say(self, line: str, *, fault: bool = False) -> None:
+        """Print one line, above the live line if there is one; that of a fault says so."""
+        text = Text()
+        if fault:
+            text.append("fault ", "red" if self._color else "")
+        text.append(line)
         if self._shown:
             with self._written():
-                self._console.print(Text(line), soft_wrap=True)
+                self._console.print(text, soft_wrap=True)
         else:
-            tell(line)
+            tell(text.plain)
 
     async def draw(
         self,

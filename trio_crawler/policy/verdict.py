@@ -201,8 +201,9 @@ class Verdicts:
     - A host without a name or an address, a refused connection, TLS that fails, any other status
       of an error, a malformed link and redirects without an end are faults.
     - A timeout, 401, 403, 408, 429, 502, 503, 504, 999, a lost connection and a missing fragment
-      are faults on one's own site. Of an external URL they are notes ("could not be checked"), and
-      with `strict_status` faults.
+      are faults on one's own site. Of an external URL they are notes, and with `strict_status`
+      faults: the link could not be checked, or a script of the page may make what the fragment
+      names.
     - A limit of the crawl is never a fault: at most a note.
 
     Raises TypeError or ValueError, naming the argument, for an invalid value.

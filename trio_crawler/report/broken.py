@@ -9,6 +9,7 @@ from typing import NamedTuple
 from trio_crawler.model import Reason
 from trio_crawler.page.urls import is_web, origin
 from trio_crawler.report.links import Broken, Links, Referrer
+from trio_crawler.report.paint import Paint, Tone
 from trio_crawler.report.readable import readable
 from trio_crawler.report.visible import count, visible
 
@@ -29,6 +30,7 @@ def broken_links(
     total: int,
     full: bool,
     advice: Mapping[str, str],
+    paint: Paint,
     title: str = "Broken links",
     malformed: Mapping[str, Collection[str]] | None = None,
 ) -> list[str]:
@@ -42,15 +44,15 @@ def broken_links(
     counted = set().union(*(malformed or {}).values())
     lines = [f"{title} ({count(total)})"] if found or counted else []
     for broken in found:
-        lines += (f"  {line}" for line in _lines(broken, full, advised))
+        lines += (f"  {line}" for line in _lines(broken, full, advised, paint))
     if omitted := total - len(found) - len(counted):
         lines.append(f"  and {count(omitted)} more, use -v to list all")
     return lines + (_malformed(malformed, len(counted)) if malformed else [])
 
 
-def _lines(broken: Broken, full: bool, advised: dict[str, str]) -> Iterator[str]:
+def _lines(broken: Broken, full: bool, advised: dict[str, str], paint: Paint) -> Iterator[str]:
     """Yield the lines about one broken link; an advice is taken out of `advised`."""
-    yield f"{broken.why} {readable(broken.url)}"
+    yield f"{paint(broken.why, Tone.FAULT)} {readable(broken.url)}"
     if broken.loop:
         yield f"    {_chain((*broken.loop, broken.url), full)}"
     if broken.why == "401" and (told := advised.pop(origin(broken.url), "")):
@@ -121,6 +123,7 @@ def broken_by_host(
     hosts: Sequence[BrokenHost],
     source: Callable[[str], str | None],
     advice: Mapping[str, str],
+    paint: Paint,
 ) -> list[str]:
     """Count the broken links of each of the first 20 hosts by kind.
 
@@ -138,7 +141,8 @@ def broken_by_host(
         others = f", {count(rest)} other" if rest else ""
         lines.append(f"  {visible(host.name)}: {told}{others}")
         for why, _ in kinds[host.name]:
-            lines += (f"    {line}" for line in _lines(named[host.first[why]], False, advised))
+            about = _lines(named[host.first[why]], False, advised, paint)
+            lines += (f"    {line}" for line in about)
     if rest_of := hosts[MANY_HOSTS:]:
         number = sum(host.total for host in rest_of)
         lines.append(f"  and {count(number)} more of {count(len(rest_of), 'host')}")

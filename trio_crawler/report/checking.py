@@ -110,6 +110,8 @@ class LinkCheck:
         self._verdicts = Verdicts() if verdicts is None else verdicts
         self._numbers = UrlTable()
         self._pages, self._targets = _Spool(), _Spool()
+        # The URLs that a redirect leads to.
+        self._behind: set[int] = set()
         # By the number of a URL: one of the values above if it is fine, else its end.
         self._fine = bytearray()
         self._ends: dict[int, _End] = {}
@@ -149,6 +151,32 @@ class LinkCheck:
         if isinstance(outcome, Page):
             self._add_page(number, outcome)
 
+    def certain(self, outcome: Outcome) -> list[Finding]:
+        """Return the faults that an outcome is already, before the others are known.
+
+        These are the URL itself, if it is no redirect and none leads to it, and the links of a
+        page that are malformed. `findings` has them too, with their places. The outcome must have
+        been added.
+        """
+        check_kind("outcome", outcome, Outcome, "an outcome")
+        found: list[Finding] = []
+        number = self._number(outcome.url)
+        end = self._ends.get(number)
+        ends_here = end is not None and end.target is None and number not in self._behind
+        if end is not None and ends_here and self._verdict(outcome.url, end) is Verdict.FAULT:
+            code = str(end.status) if end.reason is None else end.reason.value
+            about: dict[str, Any] = {"detail": end.detail, "external": end.external}
+            link = Link(outcome.url)
+            found.append(_finding(outcome.referrer, link, Verdict.FAULT, code, **about))
+        if isinstance(outcome, Page):
+            rejected = {url for url, reason in outcome.rejected if reason is Reason.BAD_URL}
+            found += (
+                _finding(outcome.url, link, Verdict.FAULT, Reason.BAD_URL)
+                for link in outcome.found
+                if link.malformed or link.url in rejected
+            )
+        return found
+
     def findings(self) -> Iterator[Finding]:
         """Yield the notes and faults, page by page, those of seeds first; count the others."""
         self.checked.clear()
@@ -186,6 +214,7 @@ class LinkCheck:
             case Redirect(status=status):
                 # A target outside of the crawl may be checked.
                 target = self._number(outcome.target)
+                self._behind.add(target)
                 end = _End(status, None, "", target, False, True, referrer, outcome.fragment)
             case Failure(reason=reason, detail=detail, tries=tries):
                 end = _End(None, reason, detail, None, False, tries > 0, referrer)
@@ -194,6 +223,7 @@ class LinkCheck:
             case Checked():
                 if outcome.target is not None and not outcome.reason:
                     target = self._number(outcome.target)
+                    self._behind.add(target)
                 asked = outcome.tries > 0
                 about = (outcome.status, outcome.reason, outcome.detail)
                 end = _End(*about, target, True, asked, referrer, outcome.fragment)

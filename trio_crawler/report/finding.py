@@ -13,7 +13,7 @@ import msgspec
 from trio_crawler.arguments import ArgumentError, check_flag, check_kind, check_whole
 from trio_crawler.model import REDIRECTS
 from trio_crawler.page.urls import is_web
-from trio_crawler.policy.verdict import BY_REASON, BY_STATUS, DOUBTFUL, GIVEN_UP, Verdict
+from trio_crawler.policy.verdict import BY_REASON, BY_STATUS, DOUBTFUL, GIVEN_UP, Defect, Verdict
 from trio_crawler.report.codes import SENTENCES, is_code, is_status, sentence
 from trio_crawler.report.readable import readable
 from trio_crawler.report.visible import count
@@ -106,14 +106,16 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         told = _capital(self.detail) if self.detail and code in SENTENCES else sentence(code, last)
         if self.chain and not (is_status(code) and int(code) in REDIRECTS):
             told = f"{told}, after {count(len(self.chain), 'redirect')} to {last}"
-        if self.verdict is Verdict.NOTE and _RULES.get(code) in (DOUBTFUL, GIVEN_UP):
+        if self.verdict is Verdict.NOTE and code == Defect.MISSING_FRAGMENT:
+            told = f"{told}, unless a script of the page makes it"
+        elif self.verdict is Verdict.NOTE and _RULES.get(code) in (DOUBTFUL, GIVEN_UP):
             told = f"{told}, so the link could not be checked"
         return shortened(told)
 
     @property
     def identity(self) -> Identity:
         """What makes this finding the same in two runs."""
-        page, home = self.page or "", _origin(self.page or "")
+        page, home = self.page or "", origin_of(self.page or "")
         own = home and self.target.startswith(f"{home}/")
         target = self.target[len(home) :] if own else self.target
         return Identity(page[len(home) :], target, self.code)
@@ -152,7 +154,7 @@ def _capital(text: str) -> str:
     return text[0].upper() + text[1:] if text.startswith(("the ", "a ", "an ")) else text
 
 
-def _origin(url: str) -> str:
+def origin_of(url: str) -> str:
     """Return `scheme://host[:port]` of a web URL, "" for any other text."""
     end = url.find("/", _AFTER_SCHEME) if is_web(url) else -1
     return url[:end] if end > 0 else ""

@@ -386,8 +386,8 @@ def _worker_hints(facts: CrawlFacts) -> list[str]:
     if hosts * politeness.per_host >= facts.workers:
         return []
     return [
-        f"--max-tasks {facts.workers} was too much for {count(hosts, 'host')}, each of which got "
-        f"at most {politeness.per_host} requests at once (--per-host)"
+        f"--max-tasks {facts.workers} was too much for {count(hosts, 'host')}: each got at most "
+        f"{politeness.per_host} requests at once (--per-host)"
     ]
 
 

@@ -15,6 +15,7 @@ from trio_crawler.report.links import Links
 from trio_crawler.report.logged_out import LoggedOut
 from trio_crawler.report.logins import login_advice
 from trio_crawler.report.missing import MissingPages
+from trio_crawler.report.paint import Paint, headed, painting
 from trio_crawler.report.readable import readable
 from trio_crawler.report.summary import Summary
 from trio_crawler.report.visible import count, duration, size, visible
@@ -96,22 +97,30 @@ class Report:
         """
         return self._links.left_out.all
 
-    def text(self, facts: CrawlFacts) -> str:
+    def text(self, facts: CrawlFacts, *, color: bool = False) -> str:
         """Return the report, without a line end after its last line.
 
         With `full` it includes the slowest hosts and, if `facts` has them, the connections. Text
         from the web is escaped (see `visible`), URLs are never cut, and the order of the lines
-        does not depend on the order of the outcomes.
+        does not depend on the order of the outcomes. With `color` the text has the colours of a
+        terminal (ECMA-48, SGR).
         """
         check_kind("facts", facts, CrawlFacts, "a CrawlFacts")
+        check_flag("color", color)
+        paint = painting(color)
         # The hosts of a crawl are looked up one by one, and several sections read them.
         facts = replace(facts, hosts=dict(facts.hosts))
         ended = facts.ended or (_OUT_OF_TIME if self._summary.out_of_time else "")
-        parts = (
+        lists = (
             [*sections.heading(facts), *self._first_lines(facts)],
-            *self._problems(facts),
+            *self._problems(facts, paint),
             *self._coverage(facts, early=bool(ended)),
             *self._figures(facts, early=bool(ended)),
+        )
+        parts = (
+            *(headed(lines, paint) for lines in lists),
+            sections.totals(self._summary.counters),
+            sections.connections(facts.wire) if facts.wire and self._full else [],
             sections.finish(facts, ended, again=self._summary.counters["again"]),
             sections.hints(
                 self._summary,
@@ -128,12 +137,12 @@ class Report:
         logged_out = self._logged_out.lines() if facts.credentials else []
         return [*(sections.barred(self._summary) or left_out), *logged_out]
 
-    def _problems(self, facts: CrawlFacts) -> list[list[str]]:
+    def _problems(self, facts: CrawlFacts, paint: Paint) -> list[list[str]]:
         """Return the sections about broken links and other problems."""
         summary = self._summary
         return [
-            self._broken(facts),
-            self._tls_twins(facts),
+            self._broken(facts, paint),
+            self._tls_twins(facts, paint),
             hosts.given_up(summary, self._full, self._links.twins.origins),
             self._missing.lines(self._full),
             sections.redirects(summary.redirects),
@@ -142,18 +151,18 @@ class Report:
             sections.duplicates(summary.duplicates),
         ]
 
-    def _broken(self, facts: CrawlFacts) -> list[str]:
+    def _broken(self, facts: CrawlFacts, paint: Paint) -> list[str]:
         """Return the section about broken links, by host if they are on many hosts."""
         links, total = self._links, self._links.problems
         source, advice = _source(facts), login_advice(self._summary.logins, facts)
         if not self._full and total > broken.MANY_HOSTS:
             found = broken.hosts_of(links)
             if len(found) > broken.MANY_HOSTS:
-                return broken.broken_by_host(links, found, source, advice)
+                return broken.broken_by_host(links, found, source, advice, paint)
         most = None if self._full else _MAX_BROKEN
         grouped = self._malformed()
         listed = links.broken(self._max_referrers, source, most, malformed=not grouped)
-        return broken.broken_links(listed, total, self._full, advice, malformed=grouped)
+        return broken.broken_links(listed, total, self._full, advice, paint, malformed=grouped)
 
     def _malformed(self) -> Mapping[str, Collection[str]]:
         """Return the hrefs that are no URLs by page, if they are too many to be listed."""
@@ -162,12 +171,12 @@ class Report:
         found = self._links.malformed()
         return found if len(set().union(*found.values())) > broken.FEW_MALFORMED else {}
 
-    def _tls_twins(self, facts: CrawlFacts) -> list[str]:
+    def _tls_twins(self, facts: CrawlFacts, paint: Paint) -> list[str]:
         """Return the section about https links to ports that speak HTTP."""
         most = None if self._full else _MAX_BROKEN
         twins = self._links.broken(self._max_referrers, _source(facts), most, twins=True)
         total = len(self._links.twins.numbers)
-        return broken.broken_links(twins, total, self._full, {}, title=_TWINS)
+        return broken.broken_links(twins, total, self._full, {}, paint, title=_TWINS)
 
     def _coverage(self, facts: CrawlFacts, *, early: bool) -> list[list[str]]:
         """Return the sections about sitemaps, and pages that only sitemaps or only links have."""
@@ -190,7 +199,7 @@ class Report:
         )
 
     def _figures(self, facts: CrawlFacts, *, early: bool) -> list[list[str]]:
-        """Return the sections about hosts, shapes, rejected links, skipped URLs, and totals."""
+        """Return the sections about hosts, shapes, rejected links, and skipped URLs."""
         summary = self._summary
         return [
             self._hosts.lines(self._full),
@@ -201,8 +210,6 @@ class Report:
             summary.rejections.by_rule(self._full),
             sections.skipped(summary),
             sections.not_checked(summary, facts),
-            sections.totals(summary.counters),
-            sections.connections(facts.wire) if facts.wire and self._full else [],
         ]
 
 
