@@ -72,6 +72,7 @@ def _beside(names: str, also: str = "") -> str:
 
 # The usual link has no rel=nofollow, which contains a "w" or a reference.
 _IN_LINK = _beside("href id name rel style", '| rel="[^"wW&]*+"')
+_RAW_TEXT = either_case(RAW.removeprefix("script "))
 _RAW_NAME = rf"(?i: (?P=raw) ) {NAME_END}"
 
 
@@ -110,7 +111,7 @@ def _expression() -> re.Pattern[str]:
             |   [aA] {_beside("href id name style")} [{SPACE}]++ (?: id | name )
             )
             ="(?P<place> [^"]*+ )" {_beside("background cite href id name style")} [{SPACE}]*+ >
-        |   (?P<raw> (?P<script> {either_case("script")} ) | {either_case(RAW)} ) {NAME_END}
+        |   (?P<raw> (?P<script> {either_case("script")} ) | {_RAW_TEXT} ) {NAME_END}
             (?P<of_raw> {TAG_END} )
             (?P<content> [^<]*+ (?: < (?! / {_RAW_NAME} | (?(script) !-- | (?!) ) ) [^<]*+ )*+ )
             (?= </ {_RAW_NAME} )
