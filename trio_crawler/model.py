@@ -6,7 +6,7 @@ All records are frozen, and may be kept and shared.
 # No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
 # `__module__`, which is set to another module.
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeAlias
@@ -262,8 +262,9 @@ class Page:
 
     `anchors` has the first anchor of each distinct link, by its URL, if the crawl keeps anchors.
     If the crawl checks links, `found` has everything that the page points to, with kinds and
-    places. `targets` has the keys of the elements that a fragment may name, if it checks
-    fragments; None if they are unknown, because the page was not read whole.
+    places; they are read from the body when the first one is asked for. `targets` has the keys of
+    the elements that a fragment may name, if it checks fragments; None if they are unknown,
+    because the page was not read whole.
     The body of a page that was read from a crawl directory is empty; `size` is its original size.
     """
 
@@ -291,7 +292,7 @@ class Page:
     body_size: int | None = None
     folded_into: str | None = None
     again: bool = False
-    found: tuple[Link, ...] = field(default=(), repr=False)
+    found: Sequence[Link] = field(default=(), repr=False)
     targets: frozenset[int] | None = field(default=None, repr=False)
 
     @property

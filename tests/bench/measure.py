@@ -89,7 +89,7 @@ def client(
         stdout=subprocess.PIPE,
         bufsize=0,
         env={**os.environ, "PYTHONPATH": str(CHECKOUT), **found},
-        preexec_fn=_pin(CLIENT),
+        preexec_fn=pinned(CLIENT),
     )
 
 
@@ -162,7 +162,7 @@ def started(core: int, *command: object, **how: Any) -> Iterator[subprocess.Pope
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         bufsize=0,
-        preexec_fn=_pin(core),
+        preexec_fn=pinned(core),
         **how,
     )
     try:
@@ -187,7 +187,7 @@ def _nginx(root: Path) -> Iterator[str]:
             yield f"http://{address}/"
 
 
-def _pin(core: int) -> Callable[[], None] | None:
+def pinned(core: int) -> Callable[[], None] | None:
     """Return what binds a new process to a core, if there are cores to choose from."""
     if not hasattr(os, "sched_setaffinity"):
         return None

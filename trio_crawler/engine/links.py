@@ -20,7 +20,7 @@ from trio_crawler.model import Anchor, Job, Purpose, Reason, RejectedLink, Respo
 from trio_crawler.page import media
 from trio_crawler.page.fragments import names_place
 from trio_crawler.page.html.head import canonical_in_headers
-from trio_crawler.page.links import STYLE_SHEET
+from trio_crawler.page.links import STYLE_SHEET, pointed_of
 from trio_crawler.page.read import Facts
 from trio_crawler.page.urls import without_userinfo
 from trio_crawler.policy.checks import CHECKED
@@ -61,7 +61,7 @@ class Judged(msgspec.Struct, frozen=True):
     rejected: tuple[RejectedLink, ...]
     successors: list[Job]
     anchors: Mapping[str, Anchor] = {}
-    found: tuple[Link, ...] = ()
+    found: Sequence[Link] = ()
 
 
 class Links:
@@ -173,14 +173,16 @@ class Links:
     def _with_found(self, facts: Facts) -> Facts:
         """Return the facts with the links of all kinds that are asked for."""
         kinds = self._kinds
-        found = [each.url for each in facts.found if each.kind in kinds and not each.malformed]
+        others = pointed_of(facts.found).others
+        found = [url for kind, (url, _, malformed) in others if kind in kinds and not malformed]
         return replace_fields(facts, links=tuple(dict.fromkeys((*facts.links, *found))))
 
     def _parts(self, facts: Facts) -> frozenset[str]:
         """Return the URLs of the parts of a page; its robots directives are not about them."""
         if not self._assets:
             return frozenset()
-        return frozenset(each.url for each in facts.found if each.kind in ASSET_KINDS)
+        others = pointed_of(facts.found).others
+        return frozenset(url for kind, (url, _, _) in others if kind in ASSET_KINDS)
 
     async def _judge(
         self,
@@ -201,9 +203,7 @@ class Links:
         # The parts of a page have its depth, but those of a style sheet have one more.
         part_depth = job.depth + (facts.content_type not in media.MARKUP)
         if self._checks and self._fragments:
-            named = frozenset(
-                each.url for each in facts.found if each.fragment and names_place(each.fragment)
-            )
+            named = _named(facts)
         count = 0
         for url in facts.links:
             if url in known:
@@ -243,6 +243,13 @@ class Links:
                 if too_deep or (self._checks and rejection in CHECKED):
                     purpose = Purpose.FRAGMENTS if url in named else Purpose.CHECK
                     successors.append(replace(successor, purpose=purpose))
+
+
+def _named(facts: Facts) -> frozenset[str]:
+    """Return the URLs whose pages are to have the places that fragments name."""
+    links, others = pointed_of(facts.found)
+    targets = (*links, *(target for _, target in others))
+    return frozenset(url for url, fragment, _ in targets if fragment and names_place(fragment))
 
 
 def _original(traps: HostTraps, job: Job, response: Response, facts: Facts) -> str | None:

@@ -37,7 +37,12 @@ from trio_crawler.model import (
     Response,
     Skipped,
 )
-from trio_crawler.page.links import read_body_links, read_body_targets
+from trio_crawler.page.links import (
+    pointed_of,
+    read_body_links,
+    read_body_targets,
+    read_page_links,
+)
 from trio_crawler.page.read import Facts, read
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import LEAST_BAD
@@ -157,6 +162,7 @@ class PageHandler:
             agent=self._plan.agent,
             anchors=self._plan.anchors,
             cut=response.flaw is Reason.TOO_LARGE,
+            scanned=self._checks,
         )
         return self._with_found(facts, job, response) if self._checks else facts
 
@@ -167,10 +173,14 @@ class PageHandler:
             return facts
         if not body and "refresh" not in headers and "link" not in headers:
             return facts
-        links = read_body_links(body, headers, job.url, max_links=self._plan.limits.max_links)
+        most = self._plan.limits.max_links
         whole = self._plan.checks.fragments and body and response.flaw is None
+        if facts.pointed is not None:
+            page_links = read_page_links(body, headers, job.url, facts.pointed, most)
+            return replace(facts, found=page_links, targets=facts.targets if whole else None)
+        found = read_body_links(body, headers, job.url, max_links=most).links
         targets = read_body_targets(body, headers) if whole else None
-        return replace(facts, found=links.links, targets=targets)
+        return replace(facts, found=found, targets=targets)
 
     async def _unchanged(self, job: Job, response: Response) -> Facts:
         if job.validator and self._past is not None:
@@ -188,7 +198,9 @@ class PageHandler:
             links, rejected = outcome.links, outcome.rejected
             size = len(outcome.body) + _LINK * (len(links) + len(rejected))
             size += sum(map(len, links)) + sum(map(len, map(_URL, rejected)))
-            size += _LINK * len(outcome.found) + TARGET * len(outcome.targets or ())
+            if outcome.found:
+                size += _LINK * sum(map(len, pointed_of(outcome.found)))
+            size += TARGET * len(outcome.targets or ())
         return Settlement(job, outcome, successors or [], size=size)
 
     def _failure(self, attempt: Attempt, fault: Fault, target: str | None = None) -> Settlement:

@@ -5,6 +5,9 @@ The rules are those of the HTML Standard (7.4.6.4, "find a potential indicated e
 
 from __future__ import annotations
 
+import sys
+from array import array
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -59,14 +62,14 @@ def read_targets(text: str, *, xml: bool = False) -> Targets:
         if not name:
             found.add(text[begin:end])
         elif name == "/":
-            return Targets(_keys(found), whole=False)
+            return Targets(_decoded_keys(found), whole=False)
         else:
             values = attributes(text[begin:end])
             found.add(values.get("id", ""))
             if name == "a" and not foreign:
                 found.add(values.get("name", ""))
     found.discard("")
-    return Targets(_keys(found), whole=True)
+    return Targets(_decoded_keys(found), whole=True)
 
 
 def fragment_keys(fragment: str) -> tuple[int, ...]:
@@ -102,9 +105,20 @@ def names_place(fragment: str) -> bool:
 
 def key_of(name: str) -> int:
     """Return the 64-bit key of an id, the same in each run."""
-    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
+    return int.from_bytes(_digest(name), "little")
 
 
-def _keys(sources: set[str]) -> frozenset[int]:
-    return frozenset(key_of(entities.in_attribute(source)) for source in sources)
+def keys_of(names: Iterable[str]) -> frozenset[int]:
+    """Return the keys of ids."""
+    keys = array("Q", b"".join(map(_digest, names)))
+    if sys.byteorder == "big":
+        keys.byteswap()
+    return frozenset(keys)
+
+
+def _decoded_keys(sources: set[str]) -> frozenset[int]:
+    return keys_of(map(entities.in_attribute, sources))
+
+
+def _digest(name: str) -> bytes:
+    return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()

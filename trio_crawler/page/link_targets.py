@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeAlias
 
 import ada_url
 
@@ -19,6 +19,14 @@ Target: TypeAlias = tuple[str, str, bool]
 
 Row: TypeAlias = tuple[int, LinkKind, str, str, str, bool]
 """A link before it is resolved: offset, kind, value, spelling, text, nofollow."""
+
+
+class Pointed(NamedTuple):
+    """The distinct targets of a page: those of the links of kind `A`, and by their kind others."""
+
+    links: tuple[Target, ...]
+    others: tuple[tuple[LinkKind, Target], ...] = ()
+
 
 # A fragment that the URL Standard does not change.
 _SIMPLE = re.compile(r"[!#-;=?-_a-z{-~]*+").fullmatch
@@ -62,13 +70,28 @@ def resolve(values: Iterable[str], base: str, encoding: str = "utf-8") -> dict[s
     distinct = list(dict.fromkeys(values))
     hrefs = urls.without_fragments(map(_shortened, distinct), base)
     found, bad, _ = urls.resolve_within(list(dict.fromkeys(hrefs)), base, encoding, MAX_CHARACTERS)
-    malformed = frozenset(bad)
+    return with_fragments(dict(zip(distinct, hrefs, strict=True)), found, bad)
+
+
+def with_fragments(
+    hrefs: Mapping[str, str], found: Mapping[str, str], malformed: Iterable[str]
+) -> dict[str, Target]:
+    """Return the target of each value; those that were not resolved are left out.
+
+    `hrefs` are the values without their fragments, by the values; `found` are the URLs of these
+    hrefs, as far as they are not `malformed`.
+    """
+    malformed = frozenset(malformed)
     targets: dict[str, Target] = {}
-    for value, href in zip(distinct, hrefs, strict=True):
+    # Nearly always no fragment is changed: to see that for all of them is cheaper than for each.
+    simple = _SIMPLE("".join([value.partition("#")[2] for value in hrefs])) is not None
+    for value, href in hrefs.items():
         if (url := found.get(href)) is not None:
-            if url.startswith(_CUT):
+            if url[0] in "dj" and url.startswith(_CUT):
                 url = url[:_BEGINNING]
-            targets[value] = url, fragment_of(value) if "#" in value else "", False
+            at = value.find("#") + 1
+            fragment = "" if not at else value[at:] if simple else fragment_of(value)
+            targets[value] = url, fragment, False
         elif (text := href.partition("#")[0]) in malformed:
             targets[value] = text, "", True
     return targets

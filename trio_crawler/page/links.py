@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, overload
 
 import httpx
 
@@ -23,11 +23,14 @@ from trio_crawler.page import (
 from trio_crawler.page.html.doctype import blank_doctype
 from trio_crawler.page.html.links import read_links
 from trio_crawler.page.html.pointers import MAX_TEXT, MAX_WRITTEN, kind_of_rel
+from trio_crawler.page.link_targets import Pointed
 
 __all__ = [
     "Link",
     "LinkKind",
+    "PageLinks",
     "links_of",
+    "pointed_of",
     "read_body_links",
     "read_body_targets",
     "read_style_links",
@@ -41,11 +44,102 @@ READ = media.MARKUP | {STYLE_SHEET, MANIFEST}
 """The media types of bodies that are read for links."""
 
 
+_READ_HEADERS = ("content-type", "link", "refresh")
+
+
 class BodyLinks(NamedTuple):
     """The links of one response, those of its headers first, and how many were not read."""
 
     links: tuple[Link, ...]
     beyond: int = 0
+
+
+class PageLinks(Sequence[Link]):
+    """The links of a page, read from its body when the first one is asked for.
+
+    `pointed` has the targets without that. A fragment that names a place of its own page is left
+    out there.
+    """
+
+    __module__ = "trio_crawler.page"
+    __slots__ = ("_links", "pointed", "source")
+
+    def __init__(self, pointed: Pointed, source: Source) -> None:
+        self.pointed = pointed
+        self.source = source
+        self._links: tuple[Link, ...] | None = None
+
+    def _read(self) -> tuple[Link, ...]:
+        if self._links is None:
+            self._links = self.source.links()
+        return self._links
+
+    def __len__(self) -> int:
+        return len(self._read())
+
+    def __bool__(self) -> bool:
+        return bool(self.pointed.links or self.pointed.others)
+
+    @overload
+    def __getitem__(self, index: int) -> Link: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Link]: ...
+    def __getitem__(self, index: int | slice) -> Link | Sequence[Link]:
+        return self._read()[index]
+
+    def __iter__(self) -> Iterator[Link]:
+        return iter(self._read())
+
+    def __eq__(self, other: object) -> bool:
+        return self._read() == (other._read() if isinstance(other, PageLinks) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._read())
+
+    def __repr__(self) -> str:
+        return repr(self._read())
+
+
+class Source(NamedTuple):
+    """The response that links are read from; `headers` are those that matter."""
+
+    body: bytes
+    url: str
+    headers: Sequence[tuple[str, str]]
+    max_links: int = MAX_LINKS
+
+    def links(self) -> tuple[Link, ...]:
+        """Return the links, with their places and texts."""
+        headers = httpx.Headers(list(self.headers))
+        return read_body_links(self.body, headers, self.url, max_links=self.max_links).links
+
+
+def pointed_of(found: Sequence[Link]) -> Pointed:
+    """Return what a page points to, without reading the places and texts of links."""
+    if isinstance(found, PageLinks):
+        return found.pointed
+    links = [each for each in found if each.kind is LinkKind.A]
+    others = [each for each in found if each.kind is not LinkKind.A]
+    return Pointed(
+        tuple(dict.fromkeys((each.url, each.fragment, each.malformed) for each in links)),
+        tuple(
+            dict.fromkeys(
+                (each.kind, (each.url, each.fragment, each.malformed)) for each in others
+            )
+        ),
+    )
+
+
+def read_page_links(
+    body: bytes, headers: httpx.Headers, url: str, pointed: Pointed, max_links: int
+) -> PageLinks:
+    """Return the links of a page that was scanned, and those of its headers."""
+    kept = [(name, value) for name in _READ_HEADERS for value in headers.get_list(name)]
+    if len(kept) > 1 or (kept and kept[0][0] != "content-type"):
+        in_headers, _ = link_targets.links("", list(_in_headers(headers, url))[:max_links], url)
+        others = (*pointed_of(in_headers).others, *pointed.others)
+        pointed = pointed._replace(others=tuple(dict.fromkeys(others)))
+    return PageLinks(pointed, Source(body, url, kept, max_links))
 
 
 def links_of(page: Page) -> tuple[Link, ...]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from trio_crawler.link import Link
+from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Anchor, Reason
-from trio_crawler.page import charset, media, urls
+from trio_crawler.page import charset, link_targets, media, urls
+from trio_crawler.page.fragments import keys_of
 from trio_crawler.page.html.anchors import by_url
 from trio_crawler.page.html.doctype import without_doctype
 from trio_crawler.page.html.head import parse_head, single_canonical
 from trio_crawler.page.html.read import ParsedHtml, parse_html
+from trio_crawler.page.html.scan import Scan, scan
+from trio_crawler.page.link_targets import Pointed
 
 __all__ = ["MAX_CHARACTERS", "Facts", "read"]
 
@@ -37,6 +40,7 @@ class Facts:
     - `meta_robots`: the distinct contents of the head's meta elements for robots, as written.
     - `anchors`: if requested, one anchor for each URL of `links` and each href of `malformed`: the
       first with a text, else the first; links without rel=nofollow are preferred.
+    - `pointed`: if the page was `scanned`, what it points to; None if it is not simple.
     - `found`: everything that the page points to, and `targets`: the keys of the places that a
       fragment may name, if those were read; `targets` is None if they are unknown.
     - `digest`: the SHA-1 of the body, if the body itself is unavailable (after a 304).
@@ -54,7 +58,8 @@ class Facts:
     meta_robots: tuple[str, ...] = ()
     anchors: Mapping[str, Anchor] = field(default_factory=dict, repr=False)
     digest: bytes | None = None
-    found: tuple[Link, ...] = field(default=(), repr=False)
+    pointed: Pointed | None = field(default=None, repr=False)
+    found: Sequence[Link] = field(default=(), repr=False)
     targets: frozenset[int] | None = field(default=None, repr=False)
 
 
@@ -68,20 +73,31 @@ def read(
     agent: str = "",
     anchors: bool = False,
     cut: bool = False,
+    scanned: bool = False,
 ) -> Facts:
     """Return the facts of a response from `url` (normalised), with a raw Content-Type header.
 
     The title, the links and the head are read only from HTML and XHTML, and only with `follow`
     (which is false for error pages). The charset is detected for all text. A meta element is for
     robots if its name is "robots" or `agent`, a product token in any case. Anchors are read only
-    with `anchors`. A body that was `cut` may end within a character.
+    with `anchors`. A body that was `cut` may end within a character. With `scanned`, what the page
+    points to is read, too, and its places.
     """
     kind, encoding, text, clean = _markup(body, content_type, follow=follow, cut=cut)
     if text is None:
         return Facts(kind, encoding)
     xml = kind != media.HTML
     head = parse_head(text, agent=agent, xml=xml)
-    page = parse_html(text, url, encoding=encoding, xml=xml, max_links=max_links, anchors=anchors)
+    all_found = scan(text) if scanned and not (xml or anchors) else None
+    page = parse_html(
+        text,
+        url,
+        encoding=encoding,
+        xml=xml,
+        max_links=max_links,
+        anchors=anchors,
+        scanned=all_found,
+    )
     if len(page.hrefs) + len(page.nofollow_hrefs) > max_links:
         page = _limited(page, max_links)
     resolved, malformed, room = urls.resolve_within(
@@ -99,6 +115,10 @@ def read(
     if room < 0:
         named = set(page.hrefs).union(page.nofollow_hrefs)
         beyond += len(named.difference(resolved, malformed))
+    if all_found is not None and not beyond:
+        pointed = _pointed(all_found, page, resolved, malformed, url, encoding, max_links)
+    else:
+        pointed = None
     flaws = () if clean else (Reason.BAD_CHARSET,)
     return Facts(
         kind,
@@ -112,7 +132,41 @@ def read(
         single_canonical(head.canonicals, page.base, encoding) if head.canonicals else None,
         head.robots,
         {} if page.anchors is None else by_url(page.anchors, resolved, malformed),
+        pointed=pointed,
+        targets=keys_of(all_found.places) if pointed is not None and all_found else None,
     )
+
+
+def _pointed(
+    scanned: Scan,
+    page: ParsedHtml,
+    resolved: Mapping[str, str],
+    malformed: Sequence[str],
+    url: str,
+    encoding: str,
+    max_links: int,
+) -> Pointed | None:
+    """Return what a page points to, without its fragments that name a place of its own.
+
+    None if there are more links than are read.
+    """
+    values = scanned.values + scanned.nofollow_values
+    if len(values) + len(scanned.others) > max_links:
+        return None
+    hrefs = dict(zip(values, page.hrefs + page.nofollow_hrefs, strict=True))
+    targets = link_targets.with_fragments(hrefs, resolved, malformed)
+    places = scanned.places
+    links = [
+        (url, "", False) if target[0] == url and target[1] in places else target
+        for target in targets.values()
+    ]
+    others: list[tuple[LinkKind, link_targets.Target]] = []
+    if scanned.others:
+        targets = link_targets.resolve((each[1] for each in scanned.others), page.base, encoding)
+        if len(targets) < len({value for _, value in scanned.others}):
+            return None
+        others = [(kind, targets[value]) for kind, value in scanned.others]
+    return Pointed(tuple(dict.fromkeys(links)), tuple(dict.fromkeys(others)))
 
 
 def _markup(

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import marshal
-import zlib
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from tempfile import SpooledTemporaryFile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, starmap
 from typing import Any, NamedTuple
+
+import msgspec
 
 from trio_crawler.arguments import check_kind
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Checked, Failure, Outcome, Page, Reason, Redirect, Skipped
-from trio_crawler.page.fragments import fragment_keys, names_place
+from trio_crawler.page.fragments import fragment_keys, key_of, names_place
+from trio_crawler.page.link_targets import Target
+from trio_crawler.page.links import PageLinks, Source, pointed_of
 from trio_crawler.page.scheme_syntax import fault_of
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import is_web, seen_key
 from trio_crawler.policy.verdict import Defect, Verdict, Verdicts
 from trio_crawler.report.finding import Finding, Hop
+from trio_crawler.report.spool import Spool
 from trio_crawler.report.url_table import UrlTable
-
-MEMORY = 32 * 1024 * 1024
-"""Bytes of links that are kept in memory; more are in a temporary file without a name."""
 
 _MOST_HOPS = 100
 _NO_REQUEST = "no_request"
 _FINE, _FINE_OUTSIDE = 1, 2
+# The URLs that are remembered while all pages are looked through.
+_RECENT = 32_768
 
 
 class _End(NamedTuple):
@@ -59,35 +61,6 @@ class _Path(NamedTuple):
         return self.numbers[-1]
 
 
-class _Spool:
-    """Records that are written once and read several times, beyond some bytes in a file."""
-
-    def __init__(self) -> None:
-        self._file: SpooledTemporaryFile[bytes] | None = None
-        self._sizes = array("I")
-
-    def append(self, record: Any) -> None:
-        """Add a record of what `marshal` can write: an href may have lone surrogates."""
-        packed = zlib.compress(marshal.dumps(record), 1)
-        if self._file is None:
-            self._file = SpooledTemporaryFile(MEMORY)  # noqa: SIM115 - `close` closes it
-        self._file.write(packed)
-        self._sizes.append(len(packed))
-
-    def __iter__(self) -> Iterator[Any]:
-        if self._file is None:
-            return
-        self._file.seek(0)
-        for size in self._sizes:
-            yield marshal.loads(zlib.decompress(self._file.read(size)))  # noqa: S302 - our own
-        self._file.seek(0, 2)
-
-    def close(self) -> None:
-        """Free the memory or the file."""
-        if self._file is not None:
-            self._file.close()
-
-
 class LinkCheck:
     """Judge every link of a crawl when its outcomes are known, by a policy.
 
@@ -98,8 +71,9 @@ class LinkCheck:
     `not_checked` the others, by kind (or scheme) and reason. `recalled` counts the URLs that were
     not asked for, since an earlier walk had found them fine (see `Checks.max_age`).
 
-    A page of 100 links takes some 1.5 KB, beyond 32 MiB of them in a temporary file; a URL takes
-    some 20 bytes, and one that is not fine 200. The caller calls `close`.
+    The body of a page is kept, packed to a fifth, since only the links of a finding are read with
+    their places and texts; beyond 32 MiB the bodies and the links are in temporary files. A URL
+    takes some 20 bytes, and one that is not fine 200. The caller calls `close`.
     """
 
     __module__ = "trio_crawler.report"
@@ -109,7 +83,7 @@ class LinkCheck:
             check_kind("verdicts", verdicts, Verdicts, "a Verdicts")
         self._verdicts = Verdicts() if verdicts is None else verdicts
         self._numbers = UrlTable()
-        self._pages, self._targets = _Spool(), _Spool()
+        self._pages, self._sources, self._targets = Spool(), Spool(), Spool()
         # The URLs that a redirect leads to.
         self._behind: set[int] = set()
         # By the number of a URL: one of the values above if it is fine, else its end.
@@ -126,8 +100,8 @@ class LinkCheck:
 
     def close(self) -> None:
         """Free the memory or the files of the links."""
-        self._pages.close()
-        self._targets.close()
+        for spool in (self._pages, self._sources, self._targets):
+            spool.close()
 
     def add(self, outcome: Outcome) -> None:
         """Record an outcome."""
@@ -186,22 +160,29 @@ class LinkCheck:
         for number in self._seeds:
             yield from self._found(None, Link(self._numbers.urls[number]), number, told)
         counted = UrlSet()
-        for page, rows, rejected in self._pages:
-            url = self._numbers.urls[page]
-            # Most links of a page are fine, and many lead to the same few URLs: of these only the
-            # fragments are looked at.
-            fine: dict[tuple[str, str], Collection[str]] = {}
-            for row in rows:
-                target = row[:2]
-                lost = fine.get(target)
-                if lost is None:
-                    link = Link(*row)
-                    yield from self._judged(url, link, rejected, missing, told, counted)
-                    at_end = self._fine_number(link)
-                    if at_end is not None:
-                        fine[target] = missing.get(at_end, ())
-                elif row[2] in lost:
-                    yield from self._lost(url, Link(*row), self._number(row[0]))
+        # Most links lead to URLs about which earlier links had nothing to tell: of these only the
+        # fragments are looked at.
+        silent_by_kind: defaultdict[str, dict[str, tuple[int, Collection[str]]]]
+        silent_by_kind = defaultdict(dict)
+        for page, by_kind, rejected, source in self._pages:
+            url, found = self._numbers.urls[page], list[Finding]()
+            for kind, targets in by_kind.items():
+                silent = silent_by_kind[kind]
+                for target, fragment, malformed in targets:
+                    before = silent.get(target)
+                    if before is None:
+                        link = Link(target, LinkKind(kind), fragment, malformed=malformed)
+                        here = list(self._judged(url, link, rejected, missing, told, counted))
+                        found += here
+                        if not here:
+                            if len(silent) >= _RECENT:
+                                silent.clear()
+                            silent[target] = self._lost_at(link, missing)
+                    elif fragment in before[1]:
+                        link = Link(target, LinkKind(kind), fragment)
+                        found += self._lost(url, link, before[0])
+            if found:
+                yield from _placed(found, self._links(source))
         yield from self._unlinked(told)
 
     def _end(self, outcome: Outcome) -> _End | None:
@@ -240,26 +221,45 @@ class LinkCheck:
 
     def _add_page(self, number: int, page: Page) -> None:
         found: Sequence[Link] = page.found
+        rejected = {url: reason.value for url, reason in page.rejected}
         if not found:
             # The crawl has read the links without their places.
             found = [
                 Link(url, LinkKind.A, text=page.anchors[url].text if url in page.anchors else "")
                 for url in (*page.links, *(url for url, _ in page.rejected))
             ]
-        rejected = {url: reason.value for url, reason in page.rejected}
-        if found:
-            self._pages.append((number, [_plain(link) for link in found], rejected))
+        if not found:
+            return
+        pointed = pointed_of(found)
+        by_kind: defaultdict[str, list[Target]] = defaultdict(list)
+        by_kind[LinkKind.A.value] = list(pointed.links)
+        for kind, target in pointed.others:
+            by_kind[kind.value].append(target)
+        if isinstance(found, PageLinks):
+            source = self._sources.append((tuple(found.source), None))
+        else:
+            source = self._sources.append((None, [_plain(link) for link in found]))
+        self._pages.append((number, dict(by_kind), rejected, source))
+
+    def _links(self, source: int) -> Iterable[Link]:
+        """Return the links of a page with their places and texts."""
+        response, rows = self._sources[source]
+        return starmap(Link, rows) if response is None else Source(*response).links()
 
     def _missing(self) -> Mapping[int, set[str]]:
         """Return by the number of a URL the fragments that name no place there."""
         by_url: defaultdict[int, set[str]] = defaultdict(set)
-        for _, rows, _ in self._pages:
-            on_page: defaultdict[str, set[str]] = defaultdict(set)
-            for row in rows:
-                if row[2]:
-                    on_page[row[0]].add(row[2])
-            for url, fragments in on_page.items():
-                by_url[self._number(url)] |= fragments
+        recent: dict[str, set[str]] = {}
+        for _, by_kind, _, _ in self._pages:
+            for url, fragment, _ in chain.from_iterable(by_kind.values()):
+                if not fragment:
+                    continue
+                fragments = recent.get(url)
+                if fragments is None:
+                    if len(recent) >= _RECENT:
+                        recent.clear()
+                    fragments = recent[url] = by_url[self._number(url)]
+                fragments.add(fragment)
         wanted: defaultdict[int, set[str]] = defaultdict(set)
         for number, fragments in by_url.items():
             path = self._path(number)
@@ -273,7 +273,9 @@ class LinkCheck:
                 missing[number] = {
                     fragment
                     for fragment in wanted[number]
-                    if names_place(fragment) and keys.isdisjoint(fragment_keys(fragment))
+                    if key_of(fragment) not in keys
+                    and names_place(fragment)
+                    and keys.isdisjoint(fragment_keys(fragment))
                 }
         return missing
 
@@ -337,14 +339,17 @@ class LinkCheck:
         if verdict is not Verdict.FINE:
             yield _finding(page, link, verdict, code, external=external)
 
-    def _fine_number(self, link: Link) -> int | None:
-        """Return the number of the URL of a link that is fine, without a redirect; else None."""
+    def _lost_at(
+        self, link: Link, missing: Mapping[int, Collection[str]]
+    ) -> tuple[int, Collection[str]]:
+        """Return the number of the end of a link, and the fragments that name no place there."""
         if link.malformed or link.kind == LinkKind.FORM or not is_web(link.url):
-            return None
+            return 0, ()
         number = self._numbers.known(seen_key(link.url))
-        if number is None or number >= len(self._fine) or not self._fine[number]:
-            return None
-        return number
+        if number is None or not self._is_known(number):
+            return 0, ()
+        path = self._path(number)
+        return path.last, () if path.has_fragment else missing.get(path.last, ())
 
     def _is_known(self, number: int) -> bool:
         return number in self._ends or (number < len(self._fine) and self._fine[number] > 0)
@@ -412,6 +417,20 @@ class LinkCheck:
 
     def _is_fault(self, number: int, end: _End) -> bool:
         return self._verdict(self._numbers.urls[number], end) is Verdict.FAULT
+
+
+def _placed(found: Iterable[Finding], links: Iterable[Link]) -> list[Finding]:
+    """Return the findings at all places of their page, in the order of these places."""
+    by_target: defaultdict[tuple[str, str, str], list[Finding]] = defaultdict(list)
+    for finding in found:
+        by_target[finding.url, finding.kind, finding.fragment].append(finding)
+    placed: list[Finding] = []
+    for link in links:
+        for finding in by_target.get((link.url, str(link.kind), link.fragment), ()):
+            where = {"line": link.line, "column": link.column}
+            texts = {"text": link.text, "as_written": link.as_written}
+            placed.append(msgspec.structs.replace(finding, **where, **texts))
+    return placed
 
 
 def _plain(link: Link) -> tuple[Any, ...]:

@@ -36,7 +36,7 @@ def found_values(outcome: Outcome) -> Values | None:
     """Return the values of the columns; None if there is nothing to store."""
     if not isinstance(outcome, Page | Checked):
         return None
-    links = outcome.found if isinstance(outcome, Page) else ()
+    links = tuple(outcome.found) if isinstance(outcome, Page) else ()
     if not links and outcome.targets is None:
         return None
     targets = None if outcome.targets is None else _packed(outcome.targets)

@@ -18,7 +18,14 @@ from trio_crawler.page import css, entities, link_targets
 from trio_crawler.page.html import anchors
 from trio_crawler.page.html.pointers import MAX_TEXT, MAX_WRITTEN, Pointer, described, pointers
 from trio_crawler.page.html.read import resolve_base
-from trio_crawler.page.html.start_tags import VALUE, StartTag, attributes, next_tag, start_tags
+from trio_crawler.page.html.start_tags import (
+    VALUE,
+    StartTag,
+    attributes,
+    is_style_sheet,
+    next_tag,
+    start_tags,
+)
 from trio_crawler.page.html.tokenizer import RAW, SPACE, either_case
 
 _POINTING = "audio base button embed form frame iframe image img input link meta object source"
@@ -68,8 +75,6 @@ _SIMPLE_TEXT = re.compile(
     re.VERBOSE,
 ).match
 _MAX_FRAMES = 3  # documents in a srcdoc of a srcdoc are not read
-
-_CSS = ("", "text/css")  # the types of a style sheet
 
 
 class FoundLinks(NamedTuple):
@@ -146,7 +151,7 @@ class _Collector:
 
     def _read_style(self, text: str, tag: StartTag) -> None:
         _, _, begin, end, content, content_end, foreign = tag
-        if attributes(text[begin:end]).get("type", "").strip().lower() not in _CSS:
+        if not is_style_sheet(text[begin:end]):
             return
         if foreign:
             # In SVG the content of a style is no raw text: it ends at the next tag.

@@ -19,6 +19,7 @@ from trio_crawler.model import Anchor
 from trio_crawler.page import entities, urls
 from trio_crawler.page.html import fast_links, tokenizer
 from trio_crawler.page.html.anchors import AnchorCollector, prefer_text
+from trio_crawler.page.html.scan import Scan
 
 _SPACES = re.compile(r"[\t\n\f\r ]+")
 _MAX_TITLE_SOURCE = 16_384  # characters; the rest of a longer title is dropped
@@ -68,6 +69,7 @@ def parse_html(
     xml: bool = False,
     max_links: int = 100_000,
     anchors: bool = False,
+    scanned: Scan | None = None,
 ) -> ParsedHtml:
     """Return the title, the base URL, and the hrefs of `a` and `area`.
 
@@ -75,9 +77,12 @@ def parse_html(
     are ignored, since a browser does not show them. The base comes from the first `base` with a
     href (2.4.3). The title is the first one, with white space collapsed, from at most 16,384
     characters of source; None if it is empty. From a large page that is not tidy, at most
-    `max_links` distinct hrefs are read.
+    `max_links` distinct hrefs are read. If the page was `scanned`, it is not read again.
     """
-    found = None if xml else _read_fast(text, anchors=anchors)
+    if scanned is not None:
+        found: _Found | None = _of_scan(scanned)
+    else:
+        found = None if xml else _read_fast(text, anchors=anchors)
     if found is None:
         found = _read_untidy(text, max_links, xml=xml, anchors=anchors)
     base = url if found.base is None else resolve_base(found.base, url, encoding)
@@ -105,6 +110,11 @@ def _read_fast(text: str, *, anchors: bool) -> _Found | None:
     base = None if found.base is None else entities.in_attribute(found.base)
     title = _title_of(found.title) if found.title else None
     return _Found(hrefs, nofollow_hrefs, base, title, 0, found.reader)
+
+
+def _of_scan(scanned: Scan) -> _Found:
+    title = _title_of(scanned.title) if scanned.title else None
+    return _Found(scanned.values, scanned.nofollow_values, scanned.base, title, 0, None)
 
 
 def _read_untidy(text: str, max_links: int, *, xml: bool, anchors: bool) -> _Found:

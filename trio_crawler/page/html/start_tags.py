@@ -66,7 +66,7 @@ def without(names: str) -> str:
     return rf"""
         (?: [{SPACE}]++
             (?: class="[^"]*+"
-            |   (?! (?: {names} ) [{SPACE}/>=] ) [a-zA-Z_:-]++
+            |   (?! (?: {names} ) [{SPACE}/>=] ) [a-zA-Z0-9_:-]++
                 (?: = (?: "[^"]*+" | '[^']*+' | [^{SPACE}>"'][^{SPACE}>]*+ )
                 |   (?= [{SPACE}/]*+ > | [{SPACE}]++ [a-zA-Z_:-] )
                 )
@@ -74,6 +74,14 @@ def without(names: str) -> str:
             )
         )*+
     """
+
+
+def plain_svg(other: str) -> str:
+    """Return an expression for an SVG that has nothing but shapes.
+
+    `other` is an expression for the rest of a tag without relevant attributes.
+    """
+    return rf"svg {other} (?: [^<]*+ < (?: /?+ (?:{_SHAPES}) {other} ) )*+ [^<]*+ </svg>"
 
 
 def next_tag(irrelevant: str, names: str, usual: str) -> AttributeMatcher:
@@ -90,7 +98,7 @@ def next_tag(irrelevant: str, names: str, usual: str) -> AttributeMatcher:
         (?: <
             (?: / [^>=]*+ >
             |   {irrelevant} (?: [^=>]*+ > | {NAME} {other} )
-            |   svg {other} (?: [^<]*+ < (?: /?+ (?:{_SHAPES}) {other} ) )*+ [^<]*+ </svg>
+            |   {plain_svg(other)}
             |   / [a-zA-Z] {ANY_TAG}
             |   {STRAY}
             )
@@ -154,3 +162,8 @@ def attributes(source: str) -> dict[str, str]:
     found = _ATTRIBUTES(source)
     found.reverse()
     return {name.lower(): double or single or bare for name, double, single, bare in found}
+
+
+def is_style_sheet(source: str) -> bool:
+    """Whether a `style` contains CSS; `source` are its attributes."""
+    return attributes(source).get("type", "").strip().lower() in ("", "text/css")

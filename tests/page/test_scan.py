@@ -1,0 +1,122 @@
+"""The scan of a page finds what the exact readers of links and places find."""
+
+from __future__ import annotations
+
+import time
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trio_crawler.link import LinkKind
+from trio_crawler.page.fragments import keys_of, read_targets
+from trio_crawler.page.html.links import read_links
+from trio_crawler.page.html.scan import scan
+from trio_crawler.page.link_targets import resolve
+from trio_crawler.page.links import PageLinks, read_body_links, read_page_links
+from trio_crawler.page.read import read
+
+URL = "https://example.org/a/b"
+HTML = httpx.Headers({"content-type": "text/html; charset=utf-8"})
+# Separated by lines and by ¦; a blank counts.
+PIECES = (
+    r"""
+<¦>¦</¦/>¦"¦'¦=¦ ¦&amp;¦&#x41;¦x¦é¦-->¦<!--¦<!>¦<?x>¦</p>¦<![CDATA[¦]]>¦é=1¦#¦<p¦<a¦<A¦</a>
+ href="p"¦ href='#i'¦ href=q¦ HREF="r#é"¦ href=""¦ id="i"¦ id=j¦ ID='k'¦ name="n"
+ rel="nofollow"¦ rel="next"¦ class="c"¦ style="a:url(u)"¦ cite=c¦ style="a:b"¦ background=g
+ hidden¦ src="s"¦ srcset="m 1x, n 2x"¦ y2="1"¦<img¦<link rel=stylesheet¦<script>¦<script
+</script>¦</SCRIPT>¦<style>¦</style>¦@import 'o';¦a{b:url(v)}¦<title>¦</title>¦<textarea>
+</textarea>¦<base¦<area¦<td¦<q¦<form action=f>¦<input¦<iframe¦</iframe>¦ srcdoc=x¦<svg¦</svg>
+<path¦<circle¦<template>¦</template>¦<math>¦<plaintext>
+<meta http-equiv="refresh" content="1;url=w">¦<meta property="og:url" content="t">
+""".strip("\n")
+    .replace("\n", "¦")
+    .split("¦")
+)
+
+
+def differences(text):
+    """Return how the scan and the exact readers differ; None if the scan gave the page up."""
+    found = scan(text)
+    if found is None:
+        return None
+    exact = read_links(text, URL)
+    rows = [("a", value) for value in (*found.values, *found.nofollow_values)]
+    rows += [(str(kind), value) for kind, value in found.others]
+    targets = resolve((value for _, value in rows), exact.base)
+    ours = {(kind, *targets[value]) for kind, value in rows}
+    theirs = {(str(each.kind), each.url, each.fragment, each.malformed) for each in exact.links}
+    nofollow = {targets[value][:2] for value in found.nofollow_values}
+    exact_nofollow = {
+        (each.url, each.fragment)
+        for each in exact.links
+        if each.nofollow and each.kind is LinkKind.A
+    }
+    places = keys_of(found.places) ^ read_targets(text).keys
+    return ours ^ theirs, nofollow ^ exact_nofollow, places
+
+
+@settings(max_examples=1_500, deadline=None)
+@given(st.lists(st.sampled_from([*PIECES, "\n"]), max_size=40))
+def test_the_scan_finds_what_the_exact_readers_find(pieces):
+    assert differences("".join(pieces)) in (None, (set(), set(), frozenset()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<p id=a><a id='b' name=\"c\" href='x#y'>t</a><svg><path d=\"M1\"/></svg><img src=z>",
+        "<!DOCTYPE html><title>t</title><style><!-- a{b:url(c)} --></style><td background=d>",
+        "<base href=/c/><script src=s>if (a<b) '<a href=no>'</SCRIPT ><area href=e rel=nofollow>",
+    ],
+)
+def test_a_usual_page_is_not_given_up(text):
+    assert differences(text) == (set(), set(), frozenset())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<template><a href=x></a></template>",
+        "<svg><a href=x></a></svg>",
+        "<script><!-- <script></script><a href=x>",
+        "<textarea><a href=x>",
+        "<iframe srcdoc='<a href=x>'></iframe>",
+    ],
+)
+def test_a_page_that_is_not_simple_is_given_up(text):
+    assert scan(text) is None
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["<a ", "<svg ", "<script>", "<!--", '<p a="', '<a id="x" ', "</p a=", "<style>", "<title>x"],
+)
+def test_the_time_of_a_scan_is_linear(unit):
+    def seconds(size):
+        text = unit * (size // len(unit))
+        began = time.process_time()
+        scan(text)
+        return time.process_time() - began
+
+    scan("")
+    assert min(seconds(400_000) for _ in range(3)) < 0.5
+
+
+def test_links_are_read_from_the_body_when_the_first_one_is_asked_for():
+    body = b'<a href="x#y">text</a>\n<img src=i alt=A><p id=z><a href="#z">up</a>'
+    facts = read(body, HTML["content-type"], URL, scanned=True)
+    found = read_page_links(body, HTML, URL, facts.pointed, 100_000)
+    assert isinstance(found, PageLinks)
+    assert found.pointed.links == (("https://example.org/a/x", "y", False), (URL, "", False))
+    assert found == read_body_links(body, HTML, URL).links
+    assert [each.text for each in found] == ["text", "A", "up"]
+
+
+def test_the_links_of_headers_are_among_those_that_are_pointed_to():
+    headers = httpx.Headers({"content-type": "text/html", "link": "</s.css>; rel=stylesheet"})
+    facts = read(b"<p>", "text/html", URL, scanned=True)
+    found = read_page_links(b"<p>", headers, URL, facts.pointed, 100_000)
+    assert [url for _, (url, _, _) in found.pointed.others] == ["https://example.org/s.css"]
+    assert found == read_body_links(b"<p>", headers, URL).links
