@@ -75,7 +75,7 @@ def told(name: str, place: Place, patience: float, kept: Path | None) -> Told | 
     What it printed is stored in a file, if one is named.
     """
     with TemporaryDirectory() as home:
-        # linkchecker becomes "nobody" if root starts it.
+        # linkchecker reads it after it has given up the rights of root.
         Path(home).chmod(0o755)
         command = COMMANDS[name](place, Path(home))
         authority = str(place.authority)
