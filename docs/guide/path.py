@@ -70,8 +70,9 @@ STATIONS = {
     "engine/pages.py PageHandler.delay": (
         "Is it retried? Then it goes back, and no worker waits."
     ),
-    "net/decode.py Body.feed": "The body comes, each piece within the bounds.",
-    "net/decode.py Body.finish": "It is decoded, and whole, or it is a fault.",
+    "net/connection.py Connection.take_whole": (
+        "The body came with its head; or it is read in pieces, and decoded, within bounds."
+    ),
     "engine/pages.py PageHandler.settled": (
         "What does the answer mean? A page, a redirect, a failure."
     ),

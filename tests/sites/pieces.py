@@ -94,6 +94,11 @@ def _told(connection: Connection, limit: int) -> Told:
         connection.close()
         return error.fault
     try:
+        # As the fetch does it.
+        if not head.encoding and head.length is not None and head.length <= limit:
+            whole = connection.take_whole()
+            if whole is not None:
+                return head.status, head.fields, whole
         body = Body(limit, content_codings(head.encoding) if head.length != 0 else ())
         while piece := at_once(connection.read()):
             body.feed(piece)

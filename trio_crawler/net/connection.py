@@ -127,6 +127,15 @@ class Connection:
                 return b""
             self._buffer = data
 
+    def take_whole(self) -> bytes | None:
+        """Return the whole body if it has a length and was received with its head, else None."""
+        if self._left is None or len(self._buffer) < self._left:
+            return None
+        body = self._take()
+        self._count(body)
+        self._end()
+        return body
+
     def drain(self) -> None:
         """Read the rest of a body without waiting; at its end the connection may be reusable."""
         try:
@@ -153,9 +162,8 @@ class Connection:
         raise bad_reply(f"the answer begins with more than {MAX_INTERIM_HEADS} interim answers")
 
     async def _raw_head(self, max_bytes: int) -> bytes:
-        searched = 0
-        end = end_of_head(self._buffer) if self._buffer else None
-        if end is None:
+        searched, end = 0, None
+        if self._buffer and (end := end_of_head(self._buffer)) is None:
             check_start(self._buffer)
         while end is None:
             # An empty line that is split begins at most three bytes before the end.

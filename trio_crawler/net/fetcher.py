@@ -54,6 +54,12 @@ class Source(Protocol):
     async def read(self) -> bytes:
         """Return the next bytes, or none at the end of the body. Raises FetchError."""
 
+    def take_whole(self) -> bytes | None:
+        """Return the whole body if it is here, in place of `read`; None if `read` must be called.
+
+        It is asked for at most once, before the first `read`.
+        """
+
 
 class Network(Protocol):
     """A way to send requests: the wire of this package, or httpx."""
@@ -209,7 +215,9 @@ class Fetcher:
         progress: Progress,
         bounds: Bounds,
     ) -> Response:
-        headers, status = httpx.Headers(head.fields), head.status
+        # ▶ Else httpx decodes all fields, to find out that they are ASCII: a third of its time.
+        headers = httpx.Headers(head.fields, "ascii" if head.is_ascii else None)
+        status = head.status
         if self._cookies is not None and job.purpose is not Purpose.ROBOTS:
             # No robot needs a session to read the rules.
             self._cookies.store(job.url, headers)
@@ -246,6 +254,12 @@ class Fetcher:
         self, source: Source, head: Head, progress: Progress, bounds: Bounds
     ) -> tuple[bytes, bool]:
         """Return a body, and whether it was cut."""
+        if not head.encoding and head.length is not None and head.length <= bounds.max_bytes:
+            # ▶ Most bodies come with their heads; the steps below take 5 us more.
+            whole = source.take_whole()
+            if whole is not None:
+                self._bytes += len(whole)
+                return whole, False
         coded = content_codings(head.encoding) if head.encoding and head.length != 0 else []
         body = Body(bounds.max_bytes, coded if head.status < 400 else (), bounds.truncate)
         try:

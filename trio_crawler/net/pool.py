@@ -54,7 +54,7 @@ class Pool(Generic[_C]):
 
     def pop(self, origin: Origin) -> _C | None:
         """Return an idle connection that is not stale, or None."""
-        self._drop_expired()
+        self._drop_expired(trio.current_time())
         while stack := self._stacks.get(origin):
             connection = stack.pop()
             del self._ages[connection]
@@ -67,10 +67,10 @@ class Pool(Generic[_C]):
 
     def push(self, connection: _C) -> None:
         """Store a connection; expired connections are closed, and the oldest beyond `max_idle`."""
-        connection.since = trio.current_time()
+        now = connection.since = trio.current_time()
         self._ages[connection] = None
         self._stacks.setdefault(connection.origin, []).append(connection)
-        self._drop_expired()
+        self._drop_expired(now)
         while len(self._ages) > self._max_idle:
             self.drop_oldest()
 
@@ -88,7 +88,7 @@ class Pool(Generic[_C]):
         self._close(connection)
         return True
 
-    def _drop_expired(self) -> None:
-        oldest = trio.current_time() - self._keepalive
+    def _drop_expired(self, now: float) -> None:
+        oldest = now - self._keepalive
         while self._ages and next(iter(self._ages)).since < oldest:
             self.drop_oldest()
