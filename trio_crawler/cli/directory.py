@@ -58,9 +58,10 @@ class CrawlDirectory:
             # These two are streams of this run, and so files of the crawl.
             protect_crawl_files(history, options, streams=("--jsonl", "--warc"))
 
-    def _lines(self) -> bytes:
-        # All at once: with only a part of them the file would count as continued, not as new.
-        return b"".join(map(to_jsonl, self.frontier.outcomes()))
+    def _lines(self) -> Iterable[bytes]:
+        # In one transaction: with only a part of them the file would count as continued, not as
+        # new.
+        return map(to_jsonl, self.frontier.outcomes())
 
     async def restore(self, result: Report) -> None:
         """Add the outcomes of earlier runs to the report, and restore the state of the archive."""

@@ -41,7 +41,7 @@ def _run(options: ReportOptions) -> int:
             complain(f"cannot write {error.filename}: {error.strerror}")
             return WRONG_USAGE
         result = Report(why=options.why, full=options.full)
-        for outcome in history.outcomes():
+        for outcome in history.outcomes(brief="--links" not in paths):
             SIGNALS.check()
             result.add(outcome)
             for export in files:

@@ -6,7 +6,7 @@ transaction in one transaction.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -118,7 +118,7 @@ class SqliteFrontier:
         self,
         path: str | Path,
         encode: Callable[[Outcome], bytes],
-        head: Callable[[], bytes] = bytes,
+        head: Callable[[], bytes | Iterable[bytes]] = bytes,
         rest: Callable[[], bytes] = bytes,
         *,
         private: bool = False,
@@ -127,9 +127,10 @@ class SqliteFrontier:
 
         Pass each outcome to the stream's `add`. Its record, `encode(outcome)`, is made in a thread
         and written when the outcome is settled. A record that a killed run left half written is
-        removed. `head` returns the first bytes of a new file, `rest` more bytes to append with
-        each transaction. Only its owner may read a new file that is `private` or in the directory
-        of the crawl. Call this before the crawl begins; the frontier closes the stream.
+        removed. `head` returns the first bytes of a new file, at once or in pieces, `rest` more
+        bytes to append with each transaction. Only its owner may read a new file that is `private`
+        or in the directory of the crawl. Call this before the crawl begins; the frontier closes
+        the stream.
         """
         check_path("path", path)
         for name, function in (("encode", encode), ("head", head), ("rest", rest)):
