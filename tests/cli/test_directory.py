@@ -326,6 +326,7 @@ SETTINGS = {
     "workers": 7,
     "workers_chosen": True,
     "insecure_hosts": [],
+    "texts": False,
     "warc": None,
     "version": __version__,
 }

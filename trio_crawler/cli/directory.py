@@ -121,6 +121,7 @@ def _settings(options: CrawlOptions, plan: Plan, directory: str) -> dict[str, An
         "seeds": list(plan.seeds),
         "insecure_hosts": list(plan.insecure_hosts),
         "credentials": plan.fetch.sends_credentials,
+        "texts": options.links is not None,
         "warc": _relative(options.warc, directory),
     }
 

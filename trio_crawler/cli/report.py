@@ -9,7 +9,7 @@ from typing import Any
 
 import trio
 
-from trio_crawler import History, report, store
+from trio_crawler import History, Outcome, Page, report, store
 from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.directory import politeness_of, protect_crawl_files, texts_of
 from trio_crawler.cli.exit import WRONG_USAGE, close, complain, guarded
@@ -18,6 +18,7 @@ from trio_crawler.cli.options import ReportOptions
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.frontier import HostStatistics
 from trio_crawler.report import Report
+from trio_crawler.report.visible import count
 
 _PORTION = 64
 """Outcomes between two checks for a cancellation."""
@@ -41,9 +42,11 @@ def _run(options: ReportOptions) -> int:
             complain(f"cannot write {error.filename}: {error.strerror}")
             return WRONG_USAGE
         result = Report(why=options.why, full=options.full)
+        texts = _Texts(history)
         for outcome in history.outcomes(brief="--links" not in paths):
             SIGNALS.check()
             result.add(outcome)
+            texts.add(outcome)
             for export in files:
                 export.sink.take(outcome)
         for url in history.waiting():
@@ -57,6 +60,8 @@ def _run(options: ReportOptions) -> int:
         SIGNALS.check()
         text += "\n\n" + (changes(options.directory, options.full) or _NO_CHANGES)
     SIGNALS.check()
+    if options.links is not None and texts.missing:
+        complain(without_texts(options.links, texts.missing))
     return close(result, text, files)
 
 
@@ -91,16 +96,44 @@ def _flag(settings: dict[str, Any], name: str) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def write(directory: str, files: Sequence[Export]) -> None:
-    """Write the outcomes of the last walk to files, in a thread that Trio may cancel."""
+class _Texts:
+    """The count of the pages whose links have no texts, since a run did not keep them."""
+
+    def __init__(self, history: History) -> None:
+        # Only those of the command say it, and only since it has a choice.
+        self._lost = any(run.settings.get("texts") is False for run in history.runs)
+        self.missing = 0
+
+    def add(self, outcome: Outcome) -> None:
+        """Count an outcome."""
+        if self._lost and isinstance(outcome, Page):
+            self.missing += bool(outcome.links) and not outcome.anchors
+
+
+def without_texts(path: str, pages: int) -> str:
+    """Return a sentence about pages whose links are written to a file without their texts."""
+    return (
+        f"--links {path}: the links of {count(pages, 'page')} have no texts, which a directory "
+        "keeps only if it is crawled with --links from the beginning"
+    )
+
+
+def write(directory: str, files: Sequence[Export]) -> int:
+    """Write the outcomes of the last walk to files, in a thread that Trio may cancel.
+
+    Return the number of pages whose links have no texts.
+    """
     with History(directory) as history:
+        texts = _Texts(history)
         for number, outcome in enumerate(history.outcomes()):
             if number % _PORTION == 0:
                 trio.from_thread.check_cancelled()
+            texts.add(outcome)
             for export in files:
                 export.sink.take(outcome)
     for export in files:
         export.whole = True
+    return texts.missing
 
 
 def left(directory: str, result: Report) -> Mapping[str, HostStatistics]:
