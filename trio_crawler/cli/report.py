@@ -18,7 +18,6 @@ from trio_crawler.cli.options import ReportOptions
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.frontier import HostStatistics
 from trio_crawler.report import Report
-from trio_crawler.report.visible import count
 
 _PORTION = 64
 """Outcomes between two checks for a cancellation."""
@@ -112,8 +111,9 @@ class _Texts:
 
 def without_texts(path: str, pages: int) -> str:
     """Return a sentence about pages whose links are written to a file without their texts."""
+    noun = "1 page" if pages == 1 else f"{pages:,} pages"
     return (
-        f"--links {path}: the links of {count(pages, 'page')} have no texts, which a directory "
+        f"--links {path}: the links of {noun} have no texts, which a directory "
         "keeps only if it is crawled with --links from the beginning"
     )
 
