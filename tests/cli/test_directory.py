@@ -327,6 +327,7 @@ SETTINGS = {
     "workers": 7,
     "workers_chosen": True,
     "insecure_hosts": [],
+    "texts": False,
     "warc": None,
     "owner": False,
     "folder": None,

@@ -9,6 +9,7 @@ import re
 import signal
 import sqlite3
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -111,6 +112,23 @@ def test_every_export_can_be_written_from_it(site, tmp_path, capsys):
     found = ElementTree.parse(tmp_path / "sitemap-xml").getroot()
     assert sorted(each.text for each in found.iterfind("{*}url/{*}loc")) == [url, f"{url}a"]
     assert len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_links_without_texts_are_told_by_a_report_and_by_a_run_that_goes_on(
+    tmp_path, capsys, kept
+):
+    directory, links = str(tmp_path / "crawl"), tmp_path / "links"
+    words = ["-o", directory, *(["--links", str(links)] if kept else [])]
+    told = f"trio-crawler: --links {links}: the links of 1 page have no texts, which"
+    with threaded_raw_server({"/": html("/a"), "/a": html()}) as server:
+        assert here(*words, server.url) == 0
+        for command in (partial(tell, directory), partial(here, "-o", directory, server.url)):
+            assert "trio-crawler: " not in capsys.readouterr().err
+            assert command("--links", str(links)) == 0
+            assert capsys.readouterr().err.startswith(told) is not kept
+            ((_, url, kind, text, _),) = list(csv.reader(links.read_text().splitlines()))[1:]
+            assert (url, kind, text != "") == (f"{server.url}a", "a" if kept else "", kept)
 
 
 def test_an_export_to_standard_output_sends_the_report_to_standard_error(site):

@@ -84,7 +84,7 @@ class Watch:
     def recall_copies(self, bodies: Iterable[tuple[str, bytes]]) -> None:
         self._by_digest = True
         for url, digest in bodies:
-            self.host(url).restore_body(url, digest)
+            self.host(url).restore_bodies([(url, digest)])
 
 
 @dataclass
@@ -743,3 +743,17 @@ def test_traps_that_are_off_let_everything_through():
         url = f"http://h/{'a/' * 40}{number}?{'x' * 3000}"
         assert watch.rejection(Job(url, depth=number)) is None
         watch.led(url, b"<p>", [f"{url}{number}"])
+
+
+def test_the_last_urls_of_earlier_runs_are_recent_until_as_many_others_have_come():
+    recent, old = RecentUrls(), [f"https://a.test/{number}" for number in range(200_000)]
+    for start in range(0, len(old), 5_000):
+        recent.update(old[start : start + 5_000])
+    assert all(url in recent for url in old[-65_536:])
+    assert old[0] not in recent
+    for number in range(65_536):
+        assert old[-1] in recent
+        recent.add(f"https://b.test/{number}")
+    recent.add("https://c.test/")
+    assert old[-1] not in recent
+    assert "https://b.test/0" in recent

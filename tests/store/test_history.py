@@ -3,9 +3,11 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from store.batches import NOW, SITE, admitted, batch, page, walk
 
@@ -313,3 +315,20 @@ def test_the_urls_that_wait_are_read_in_the_order_of_admission(tmp_path):
     with History(tmp_path) as history:
         assert list(history.waiting()) == [SITE + "c", SITE + "b"]
         assert list(history.waiting(1)) == [SITE + "c", SITE + "b"]
+
+
+@pytest.mark.parametrize("odd", ["", "\ud800"])
+@pytest.mark.parametrize("kept", [True, False])
+def test_brief_outcomes_differ_only_in_headers_texts_and_what_was_found(tmp_path, kept, odd):
+    links = (SITE + "b", SITE + "c" + odd)
+    bad = (RejectedLink("https://b.test/", Reason.OTHER_SITE), RejectedLink("x:", Reason.BAD_URL))
+    texts = {link: Anchor("a", "A text" + odd) for link in (links[0], bad[0].url) if kept}
+    headers = httpx.Headers({"content-type": "text/html", "etag": '"1"'})
+    about = {"links": links, "rejected": bad, "anchors": texts, "headers": headers}
+    about["targets"] = frozenset({1})
+    walk(tmp_path, [page("a", **about), Redirect(SITE + "b", 301, SITE + "c")])
+    with History(tmp_path) as history:
+        whole, brief = list(history.outcomes()), list(history.outcomes(brief=True))
+    assert (whole[0].anchors, whole[0].targets) == (texts, {1})
+    less = {"headers": httpx.Headers(), "anchors": {}, "targets": None}
+    assert brief == [replace(whole[0], **less), whole[1]]

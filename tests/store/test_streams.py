@@ -50,6 +50,36 @@ def test_a_head_is_written_with_the_first_batch_of_anything(tmp_path):
     assert (tmp_path / "x.warc").read_bytes() == b"head\n"
 
 
+def test_a_head_in_pieces_is_written_piece_by_piece_and_counts_as_a_whole(tmp_path):
+    path, sizes = tmp_path / "x", list[int]()
+
+    def pieces():
+        for piece in (b"one\n", b"", b"two\n"):
+            sizes.append(path.stat().st_size)
+            yield piece
+
+    with Store.open(tmp_path / "crawl") as store:
+        write(store, store.stream(path, record, pieces), 1, "a")
+    assert sizes == [0, 4, 4]
+    with Store.open(tmp_path / "crawl") as store:
+        write(store, store.stream(path, record, pieces), 2, "b")
+    assert path.read_bytes() == b"one\ntwo\n" + lines("a", "b")
+
+
+def test_pieces_of_a_head_that_fails_halfway_are_cut_off(tmp_path):
+    path = tmp_path / "x"
+
+    def pieces():
+        yield b"one\n"
+        raise ZeroDivisionError
+
+    with Store.open(tmp_path / "crawl") as store:
+        stream = store.stream(path, record, pieces)
+        with pytest.raises(ZeroDivisionError):
+            store.write(Batch())
+        assert (path.read_bytes(), stream.committed) == (b"", 0)
+
+
 def test_what_was_never_committed_is_cut_off(tmp_path):
     path = tmp_path / "pages.jsonl"
     with Store.open(tmp_path) as store:

@@ -96,7 +96,9 @@ def planned(options: CrawlOptions) -> Plan:
             checks=_checks(options),
             order=_ORDERS[options.order],
             fold_canonical=options.fold_canonical,
-            anchors=bool(options.directory or options.links or options.warc),
+            # Not for `-o` and `--warc` alone: there they would cost more than all else that is
+            # kept. An archive has the pages themselves.
+            anchors=options.links is not None,
             workers=options.workers,
         )
     insecure = tuple(map(_host, options.insecure_hosts))

@@ -187,6 +187,8 @@ class _Crawl:
         self._wire: WireStatistics | None = None
         self._changes = ""
         self._hosts: Mapping[str, HostStatistics] | None = None
+        # The pages that an earlier run read without the texts of their links.
+        self._textless = 0
         self._failed: StoreError | None = None
 
     async def run(self) -> None:
@@ -285,7 +287,7 @@ class _Crawl:
             # Of all runs, not of this one alone.
             self._hosts = await trio.to_thread.run_sync(left, directory, self._report)
             if late:
-                await trio.to_thread.run_sync(write, directory, late)
+                self._textless = await trio.to_thread.run_sync(write, directory, late)
             if self._options.refresh:
                 full = self._options.level > NORMAL
                 self._changes = await trio.to_thread.run_sync(changes, directory, full)
@@ -337,6 +339,10 @@ class _Crawl:
         status = close(
             self._report, whole, self._files.all, failed=problems, errors=errors, piped=piped
         )
+        if self._textless and options.links is not None:
+            from trio_crawler.cli.report import without_texts
+
+            complain(without_texts(options.links, self._textless))
         if self._urls is not None and (problem := self._urls.problem):
             complain(problem)
             status = status or FAULT

@@ -59,9 +59,10 @@ class CrawlDirectory:
             # These two are streams of this run, and so files of the crawl.
             protect_crawl_files(history, options, streams=("--jsonl", "--warc"))
 
-    def _lines(self) -> bytes:
-        # All at once: with only a part of them the file would count as continued, not as new.
-        return b"".join(map(to_jsonl, self.frontier.outcomes()))
+    def _lines(self) -> Iterable[bytes]:
+        # In one transaction: with only a part of them the file would count as continued, not as
+        # new.
+        return map(to_jsonl, self.frontier.outcomes())
 
     async def restore(self, add: Callable[[Outcome], None]) -> None:
         """Pass the outcomes of earlier runs to `add`, and restore the state of the archive."""
@@ -143,6 +144,7 @@ def _settings(options: CrawlOptions, plan: Plan, directory: str) -> dict[str, An
         "seeds": list(plan.seeds),
         "insecure_hosts": list(plan.insecure_hosts),
         "credentials": plan.fetch.sends_credentials,
+        "texts": options.links is not None,
         "warc": _relative(options.warc, directory),
     }
 

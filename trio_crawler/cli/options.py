@@ -293,7 +293,8 @@ class CrawlOptions(CheckOptions):
         "-o",
         "--output",
         metavar="DIR",
-        help="Keep the crawl in DIR. The same command continues it where it stopped.",
+        help="Keep the crawl in DIR. The same command continues it where it stopped. The texts of "
+        "links are kept only with --links.",
     )
     refresh: bool = option(
         Group.DIRECTORY,

@@ -11,7 +11,7 @@ from typing import Any
 
 import trio
 
-from trio_crawler import History, report, store
+from trio_crawler import History, Outcome, Page, report, store
 from trio_crawler.cli.checking import FILES, Check, refuse_without_check
 from trio_crawler.cli.color import colored
 from trio_crawler.cli.declaration import requested
@@ -51,11 +51,15 @@ def _run(options: ReportOptions) -> int:
             complain(f"cannot write {error.filename}: {error.strerror}")
             return WRONG_USAGE
         result = Report(why=options.why, full=options.full)
-        for outcome in history.outcomes():
+        texts = _Texts(history)
+        # Only a check and the texts of links need more.
+        brief = check is None and "--links" not in paths
+        for outcome in history.outcomes(brief=brief):
             SIGNALS.check()
             result.add(outcome)
             if check is not None:
                 check.add(outcome)
+            texts.add(outcome)
             for export in files:
                 export.sink.take(outcome)
         for url in history.waiting():
@@ -73,6 +77,8 @@ def _run(options: ReportOptions) -> int:
         SIGNALS.check()
         parts.append(changes(options.directory, options.full) or _NO_CHANGES)
     SIGNALS.check()
+    if options.links is not None and texts.missing:
+        complain(without_texts(options.links, texts.missing))
     failed, errors = (None, None) if check is None else (check.failed, check.errors)
     text = "\n\n".join(parts)
     return close(result, text, files, failed=failed, errors=errors, piped=piped)
@@ -140,16 +146,45 @@ def _flag(settings: dict[str, Any], name: str) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def write(directory: str, files: Sequence[Export]) -> None:
-    """Write the outcomes of the last walk to files, in a thread that Trio may cancel."""
+class _Texts:
+    """The count of the pages whose links have no texts, since a run did not keep them."""
+
+    def __init__(self, history: History) -> None:
+        # Only those of the command say it, and only since it has a choice.
+        self._lost = any(run.settings.get("texts") is False for run in history.runs)
+        self.missing = 0
+
+    def add(self, outcome: Outcome) -> None:
+        """Count an outcome."""
+        if self._lost and isinstance(outcome, Page):
+            self.missing += bool(outcome.links) and not outcome.anchors
+
+
+def without_texts(path: str, pages: int) -> str:
+    """Return a sentence about pages whose links are written to a file without their texts."""
+    noun = "1 page" if pages == 1 else f"{pages:,} pages"
+    return (
+        f"--links {path}: the links of {noun} have no texts, which a directory "
+        "keeps only if it is crawled with --links from the beginning"
+    )
+
+
+def write(directory: str, files: Sequence[Export]) -> int:
+    """Write the outcomes of the last walk to files, in a thread that Trio may cancel.
+
+    Return the number of pages whose links have no texts.
+    """
     with History(directory) as history:
+        texts = _Texts(history)
         for number, outcome in enumerate(history.outcomes()):
             if number % _PORTION == 0:
                 trio.from_thread.check_cancelled()
+            texts.add(outcome)
             for export in files:
                 export.sink.take(outcome)
     for export in files:
         export.whole = True
+    return texts.missing
 
 
 def left(directory: str, result: Report) -> Mapping[str, HostStatistics]:

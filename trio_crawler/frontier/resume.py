@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -17,16 +17,17 @@ from trio_crawler.store.store import Store
 
 def past_of(
     store: Store,
+    urls: Iterable[Sequence[str]],
     facts: Callable[[str], Awaitable[Facts | None]],
     checked: Callable[[str], Awaitable[Checked]],
 ) -> Past:
-    """Return the state that earlier runs of this walk left, with these two functions."""
+    """Return the state that earlier runs of this walk left, with these URLs and functions."""
     walk = store.walk
     return Past(
         statistics=store.statistics(),
         sitemaps=walk.sitemaps(),
         listings=walk.listings(),
-        urls=([url for _, url, _ in rows] for rows in walk.urls()),
+        urls=urls,
         bodies=((url, digest) for rows in walk.bodies(originals=True) for url, digest, _ in rows),
         outcomes=walk.outcomes(found=False),
         facts=facts,

@@ -10,7 +10,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, groupby
 
 import httpx
 import trio
@@ -26,6 +26,7 @@ from trio_crawler.frontier.seeding import Seeding
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.frontier.turns import Turns
 from trio_crawler.model import ADMITTED, COUNTED, Attempt, Fault, Job, Purpose, Reason, Response
+from trio_crawler.page.urls import origin
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.policy.retry import LEAST_BAD, blames_host, retry_after
@@ -441,8 +442,8 @@ class Hosts:
         is recorded about a host.
         """
         self._scheduler.traps.by_digest = True
-        for url, digest in bodies:
-            self.traps(url).restore_body(url, digest)
+        for start, found in groupby(bodies, key=lambda body: origin(body[0])):
+            self.traps(f"{start}/").restore_bodies(found)
 
     def restore_urls(self, urls: Iterable[str]) -> None:
         """Count the URLs that earlier runs admitted, in order: their hosts are crawled."""

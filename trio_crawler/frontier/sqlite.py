@@ -6,7 +6,8 @@ transaction in one transaction.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -88,6 +89,7 @@ class SqliteFrontier:
         self._since = 0.0
         # The number of pages not restored yet, and of pages left for a later run.
         self._stored = self._left = 0
+        self._past_urls: Iterator[list[str]] | None = None
 
     async def __aenter__(self) -> Self:
         check_in_trio("SqliteFrontier")
@@ -118,7 +120,7 @@ class SqliteFrontier:
         self,
         path: str | Path,
         encode: Callable[[Outcome], bytes],
-        head: Callable[[], bytes] = bytes,
+        head: Callable[[], bytes | Iterable[bytes]] = bytes,
         rest: Callable[[], bytes] = bytes,
         *,
         private: bool = False,
@@ -127,9 +129,10 @@ class SqliteFrontier:
 
         Pass each outcome to the stream's `add`. Its record, `encode(outcome)`, is made in a thread
         and written when the outcome is settled. A record that a killed run left half written is
-        removed. `head` returns the first bytes of a new file, `rest` more bytes to append with
-        each transaction. Only its owner may read a new file that is `private` or in the directory
-        of the crawl. Call this before the crawl begins; the frontier closes the stream.
+        removed. `head` returns the first bytes of a new file, at once or in pieces, `rest` more
+        bytes to append with each transaction. Only its owner may read a new file that is `private`
+        or in the directory of the crawl. Call this before the crawl begins; the frontier closes
+        the stream.
         """
         check_path("path", path)
         for name, function in (("encode", encode), ("head", head), ("rest", rest)):
@@ -173,7 +176,9 @@ class SqliteFrontier:
         if not (store.resumed or store.walk.number > 1):
             await trio.lowlevel.checkpoint()
             return None
-        past = await self._journal.call(partial(past_of, store, self._facts, self._checked))
+        self._past_urls = self._index.restore_urls(store)
+        found = partial(past_of, store, self._past_urls, self._facts, self._checked)
+        past = await self._journal.call(found)
         # Until `run` has restored each of them.
         self._index.admitted = past.statistics.admitted
         self._stored = past.statistics.waiting
@@ -278,6 +283,9 @@ class SqliteFrontier:
     async def _restore(self, plan: Plan) -> None:
         """Restore the state that earlier runs left."""
         store = self._journal.store
+        if self._past_urls is not None:
+            # Those that the crawler has not asked for.
+            await self._journal.call(partial(deque, self._past_urls, 0))
         await self._journal.call(partial(self._index.restore, store, plan.checks))
         clocks = trio.current_time(), time.time()
         found = partial(known_rules, store, plan.agent, *clocks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from trio_crawler.page.urls import is_web
-from trio_crawler.policy.traps.patterns import url_shape
+from trio_crawler.policy.traps.patterns import may_have_long_number, url_shape
 
 OTHERS = ""
 """The shape of all URLs that are not counted apart."""
@@ -36,7 +36,7 @@ def shape_of(url: str) -> str:
 
 def has_long_number(url: str) -> bool:
     """Whether a URL has a UUID, or a hexadecimal number of 16 digits and more."""
-    return _found(url) is not None
+    return may_have_long_number(url) and _found(url) is not None
 
 
 def exclusion(shape: str, *, long_numbers: bool = False) -> str:

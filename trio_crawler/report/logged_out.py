@@ -18,6 +18,8 @@ _IS_LOGIN = re.compile(
     r"| /(?:auth|sso|session|sessions|cas)(?![a-z])",
     re.IGNORECASE | re.VERBOSE,
 ).search
+# Each of them has one of these.
+_LOGIN_WORDS = ("log", "sign", "auth", "sso", "session", "cas")
 
 
 class LoggedOut:
@@ -44,11 +46,7 @@ class LoggedOut:
             self._all[home] += 1
             self._all_redirects[home] += 1
             _count(self._redirects, (home, _without_query(outcome.target)), outcome.url)
-        elif (
-            isinstance(outcome, Page)
-            and is_good(outcome)
-            and not _IS_LOGIN(_without_query(outcome.url))
-        ):
+        elif isinstance(outcome, Page) and is_good(outcome) and not _is_login(outcome.url):
             home = origin(outcome.url)
             self._all[home] += 1
             if outcome.duplicate_of and not outcome.folded_into:
@@ -61,7 +59,7 @@ class LoggedOut:
         found = []
         for (home, target), (number, first) in self._redirects.items():
             alone = self._all_redirects[home] == number
-            if self._are_most(home, number, 1) and (alone or _IS_LOGIN(target)):
+            if self._are_most(home, number, 1) and (alone or _is_login(target)):
                 found.append((home, number, f"lead to {readable(target)}", first))
         for (home, original), (number, first) in self._copies.items():
             # The original itself is a good page.
@@ -76,6 +74,14 @@ class LoggedOut:
     def _are_most(self, home: str, number: int, others: int) -> bool:
         most = number >= _FEWEST and 2 * number > self._all[home]
         return most and self._good[home] >= others
+
+
+def _is_login(url: str) -> bool:
+    named = _without_query(url)
+    # ▶ The expression takes 6 us, the words together a fifth.
+    lower = named.lower()
+    words = [word for word in _LOGIN_WORDS if word in lower]
+    return bool(words) and _IS_LOGIN(named) is not None
 
 
 def _without_query(url: str) -> str:

@@ -203,11 +203,11 @@ class Shapes:
             found.texts += self._is_new(f"{shape}\n{_text(page)}")
 
     def _is_new(self, text: str) -> bool:
-        if text in self._texts:
-            return False
-        if len(self._texts) < MOST_TEXTS:
-            self._texts.add(text)
-        return True
+        known = len(self._texts)
+        if known >= MOST_TEXTS:
+            return text not in self._texts
+        self._texts.add(text)
+        return len(self._texts) > known
 
 
 def _text(page: Page) -> str:

@@ -49,7 +49,8 @@ def is_good(page: Page) -> bool:
 
 def is_html(page: Page) -> bool:
     """Whether the Content-Type of a page is that of HTML."""
-    return page.content_type.partition(";")[0].strip().lower() in _HTML
+    kind = page.content_type
+    return kind in _HTML or kind.partition(";")[0].strip().lower() in _HTML
 
 
 def has_other_canonical(page: Page) -> bool:

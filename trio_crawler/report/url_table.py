@@ -103,10 +103,12 @@ class UrlTable(UrlSet):
     def numbers(self, urls: Sequence[str]) -> array[int]:
         """Return the numbers of URLs, new ones where needed."""
         found = list(map(self._numbers.get, urls))
-        if None not in found:
-            return array("I", found)  # type: ignore[arg-type]
-        pairs = zip(urls, found, strict=True)
-        return array("I", [self._find(url) if known is None else known for url, known in pairs])
+        if None in found:
+            find = self._find
+            for at, known in enumerate(found):
+                if known is None:
+                    found[at] = find(urls[at])
+        return array("I", found)  # type: ignore[arg-type]
 
     def known(self, url: str) -> int | None:
         """Return the number of a URL; None if it has none."""
@@ -124,7 +126,7 @@ class UrlTable(UrlSet):
         bucket = self._buckets[index]
         number = self._search_bucket(bucket, key)
         if number is None:
-            number = len(self.urls)
+            number = self._count
             self.urls.append(url)
             self._buckets[index] = bucket + key + _number(number)
             self._grow()

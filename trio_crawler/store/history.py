@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import httpx
 
-from trio_crawler.arguments import check_kind, check_path, check_whole
+from trio_crawler.arguments import check_flag, check_kind, check_path, check_whole
 from trio_crawler.model import Listing, Outcome, Purpose, Sitemap, Statistics
 from trio_crawler.page.urls import normalise, seen_key
 from trio_crawler.policy.politeness import HostStatistics
@@ -71,9 +71,14 @@ class History:
         check_path("path", path)
         return is_own_file(self._directory, self._database, path)
 
-    def outcomes(self, walk: int | None = None) -> Iterator[Outcome]:
-        """Yield the outcomes of a walk, in the order of admission; the pages have no bodies."""
-        return self._walk(walk).outcomes()
+    def outcomes(self, walk: int | None = None, *, brief: bool = False) -> Iterator[Outcome]:
+        """Yield the outcomes of a walk, in the order of admission; the pages have no bodies.
+
+        With `brief` the pages have no headers, `anchors`, `found` and `targets` either: a report
+        needs none of them, and to read them takes longer than all the rest.
+        """
+        check_flag("brief", brief)
+        return self._walk(walk).outcomes(found=not brief, brief=brief)
 
     def statistics(self, walk: int | None = None) -> Statistics:
         """Return the statistics of a walk, over all its runs."""

@@ -16,7 +16,8 @@ empty one.
                none, and in the pages of older formats), text_size (bytes of that text),
                same_as (for a 304: the number of the page that is unchanged), again,
                repeated (1: a refresh fetched the page twice; the row is of the first fetch)
-    links      walk, newest, page, url, kind ("a", "area"), text,
+    links      walk, newest, page, url, kind ("a", "area"), text (both NULL if the crawl did not
+               keep the texts of links: the command does with --links),
                rejected (the reason; NULL for a link inside the scope)
     redirects  walk, newest, number, url, status, target, fragment (of the Location), rejected,
                fetched, seconds, tries, depth, referrer, again

@@ -19,7 +19,7 @@ from trio_crawler.store.earlier import Known, fine_checks, stored_check, stored_
 from trio_crawler.store.errors import StoreError, file_errors, printable
 from trio_crawler.store.files import PRIVATE_DIRECTORY, Lock
 from trio_crawler.store.opening import BUSY_TIMEOUT, open_to_write
-from trio_crawler.store.streams import Stream, StreamSet
+from trio_crawler.store.streams import Head, Stream, StreamSet
 from trio_crawler.store.walk import Walk, last_number, stored_robots
 from trio_crawler.store.writer import Batch, BatchWriter, record_progress
 
@@ -140,7 +140,7 @@ class Store:
         self,
         path: str | Path,
         encode: Callable[[Outcome], bytes],
-        head: Callable[[], bytes] = bytes,
+        head: Head = bytes,
         rest: Callable[[], bytes] = bytes,
         *,
         private: bool = False,

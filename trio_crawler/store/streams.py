@@ -4,10 +4,10 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from trio_crawler.arguments import check_callable, check_flag, check_kind, check_path, check_whole
 from trio_crawler.model import Outcome
@@ -35,6 +35,9 @@ from trio_crawler.store.files import (
 TAIL = 4_096
 """The digest of this many bytes at the end of the committed records detects a changed file."""
 
+Head: TypeAlias = Callable[[], bytes | Iterable[bytes]]
+"""A function that returns the beginning of a new file, as bytes or in pieces."""
+
 # The process's umask decides who may read it.
 _SHARED = 0o666
 
@@ -44,9 +47,9 @@ _OWN_FILES = frozenset({opening.NAME, f"{opening.NAME}-wal", f"{opening.NAME}-sh
 class Stream:
     """A file of records; the database has the number of its `committed` bytes.
 
-    `encode` returns the records of an outcome, `head` the beginning of a new file, and `rest` any
-    other records since its last call; the thread that writes calls them. `is_new` is whether the
-    file had no record when it was opened.
+    `encode` returns the records of an outcome, `head` the beginning of a new file, as bytes or in
+    pieces, and `rest` any other records since its last call; the thread that writes calls them.
+    `is_new` is whether the file had no record when it was opened.
 
     If `committed` is None the file is new to the crawl, and must be empty. Bytes beyond
     `committed` were written by a run that was killed before its transaction, and are cut off; if
@@ -64,7 +67,7 @@ class Stream:
         committed: int | None,
         tail: bytes | None,
         encode: Callable[[Outcome], bytes],
-        head: Callable[[], bytes] = bytes,
+        head: Head = bytes,
         rest: Callable[[], bytes] = bytes,
         *,
         closed: bool = False,
@@ -186,25 +189,39 @@ class Stream:
             "back: give another path"
         )
 
-    def records(self, outcomes: list[Outcome]) -> bytes:
-        """Return the records of outcomes, after the head if the file is empty."""
-        head = b"" if self._written else self._head()
-        return b"".join([head, *map(self._encode, outcomes), self._rest()])
+    def records(self, outcomes: list[Outcome]) -> Iterator[bytes]:
+        """Yield the records of outcomes, after the head if the file is empty."""
+        if not self._written:
+            head = self._head()
+            yield from (head,) if isinstance(head, bytes) else head
+        yield b"".join([*map(self._encode, outcomes), self._rest()])
 
-    def append(self, data: bytes) -> int:
-        """Append data to the file and flush it to the disk; return the new length."""
+    def append(self, pieces: Iterable[bytes]) -> int | None:
+        """Append data to the file and flush it to the disk; return the new length.
+
+        None if there are no data.
+        """
+        before = self._written
+        for data in filter(None, pieces):
+            with file_errors(self.path):
+                if self._written == before:
+                    self._check_here()
+                rest = memoryview(data)
+                while rest:
+                    count = write_at(self._file, rest, self._written)
+                    self._written += count
+                    rest = rest[count:]
+            self._tail = (self._tail + data[-TAIL:])[-TAIL:]
+        if self._written == before:
+            return None
         with file_errors(self.path):
-            about = os.fstat(self._file)
-            if not about.st_nlink or about.st_size < self._written:
-                raise self._changed("it was removed or cut during the crawl")
-            rest = memoryview(data)
-            while rest:
-                count = write_at(self._file, rest, self._written)
-                self._written += count
-                rest = rest[count:]
             os.fsync(self._file)
-        self._tail = (self._tail + data[-TAIL:])[-TAIL:]
         return self._written
+
+    def _check_here(self) -> None:
+        about = os.fstat(self._file)
+        if not about.st_nlink or about.st_size < self._written:
+            raise self._changed("it was removed or cut during the crawl")
 
     def commit(self) -> None:
         """Count all appended bytes as committed."""
@@ -246,7 +263,7 @@ class StreamSet:
         self,
         path: str | Path,
         encode: Callable[[Outcome], bytes],
-        head: Callable[[], bytes],
+        head: Head,
         rest: Callable[[], bytes],
         *,
         private: bool = False,
@@ -298,11 +315,11 @@ class StreamSet:
         outcomes_of: dict[int, list[Outcome]] = {}
         for stream, outcomes in writes:
             outcomes_of.setdefault(id(stream), []).extend(outcomes)
-        records = {
-            name: stream.records(outcomes_of.get(id(stream), []))
+        lengths = {
+            name: stream.append(stream.records(outcomes_of.get(id(stream), [])))
             for name, stream in self._streams.items()
         }
-        return {name: self._streams[name].append(data) for name, data in records.items() if data}
+        return {name: length for name, length in lengths.items() if length is not None}
 
     def record(self, lengths: Mapping[str, int], *, settled: bool) -> None:
         """Record new lengths, and whether this run has settled a URL; inside a transaction."""

@@ -241,16 +241,19 @@ class Walk:
         )
         return self._portions(_WAITING_ROW, columns, "NOT ended")
 
-    def outcomes(self, *, found: bool = True) -> Iterator[Outcome]:
+    def outcomes(self, *, found: bool = True, brief: bool = False) -> Iterator[Outcome]:
         """Yield the outcomes; the pages have no bodies.
 
-        Unless `found`, they are without all that a page points to, and without its places.
+        Unless `found`, they are without all that a page points to, and without its places. With
+        `brief` they are without headers and anchors.
         """
+        make_page = partial(rows.page, named=partial(named_url, self._database), brief=brief)
         after = self.first - 1
         while (last := self._last_of_portion(after)) is not None:
             outcomes: list[tuple[int, Outcome]] = []
-            for kind in _KINDS:
-                outcomes += self._read_outcomes(after, last, *kind)
+            for table, columns, kind, make in _KINDS:
+                how = (table, columns, kind, make or make_page)
+                outcomes += self._read_outcomes(after, last, *how)
             outcomes.sort(key=_number)
             again = self._again(after, last)
             packed = self._found(after, last) if found else {}
@@ -296,9 +299,8 @@ class Walk:
         table: str,
         columns: str,
         kind: Any,
-        make: MakeOutcome | None,
+        make: MakeOutcome,
     ) -> list[tuple[int, Outcome]]:
-        make = make or partial(rows.page, named=partial(named_url, self._database))
         links = "LEFT JOIN links_ USING (number)" if table == "page_" else ""
         columns = ", ".join(
             name if "." in name or name == "NULL" else f"{table}.{name}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import sha1
 
 from trio_crawler.page.urls import directory
@@ -37,6 +38,15 @@ class DuplicateBodies:
     def original_by_digest(self, url: str, digest: bytes) -> str | None:
         """Return the result of `original` for the body with this SHA-1."""
         return self._record(hash(digest), url)
+
+    def restore(self, bodies: Iterable[tuple[str, bytes]]) -> None:
+        """Record the URL and the SHA-1 of bodies, as `original_by_digest` does for each."""
+        first = self._first
+        for url, digest in bodies:
+            key = hash(digest)
+            # ▶ Nearly all bodies are new: a call for each takes three times as long.
+            if first.setdefault(key, url) is not url:
+                self._record(key, url)
 
     def _record(self, key: int, url: str) -> str | None:
         first = self._first.setdefault(key, url)

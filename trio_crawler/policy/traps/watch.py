@@ -254,12 +254,12 @@ class HostTraps:
         for key, count in keys_of_one_host(urls).items():
             self._patterns[key] = self._patterns.get(key, 0) + count
 
-    def restore_body(self, url: str, digest: bytes) -> None:
-        """Record the SHA-1 of an HTML page of an earlier run that was not a copy.
+    def restore_bodies(self, bodies: Iterable[tuple[str, bytes]]) -> None:
+        """Record the URLs and the SHA-1 of HTML pages of earlier runs that were not copies.
 
         Call it before any other body is recorded, and only with `by_digest`.
         """
-        self._known_bodies().original_by_digest(url, digest)
+        self._known_bodies().restore(bodies)
 
     def _unlikely(self, job: Job) -> Reason | None:
         traps, names = self._traps, path(job.url)
@@ -321,23 +321,35 @@ class RecentUrls:
     A URL may be judged again before it has entered the crawl; it must be counted once.
     """
 
-    __slots__ = ("_before", "_now")
+    __slots__ = ("_before", "_now", "_restored")
 
     def __init__(self) -> None:
         # Keys, since long URLs would take 250 MiB.
         self._now = UrlSet()
         self._before = UrlSet()
+        # The same of earlier runs, until they are no longer among the last.
+        self._restored = set[int](), set[int]()
 
     def __contains__(self, url: str) -> bool:
-        return url in self._now or url in self._before
+        if url in self._now or url in self._before:
+            return True
+        before, now = self._restored
+        return bool(now) and (hash(url) in now or hash(url) in before)
 
     def add(self, url: str) -> None:
         """Add a URL."""
         if len(self._now) >= _REMEMBERED:
             self._before, self._now = self._now, UrlSet()
+            self._restored = set(), set()
         self._now.add(url)
 
     def update(self, urls: Iterable[str]) -> None:
-        """Add many URLs."""
-        for url in urls:
-            self.add(url)
+        """Add many URLs of earlier runs, before any other.
+
+        ▶ A set of numbers takes a sixth of the time of a `UrlSet`, and more memory.
+        """
+        before, now = self._restored
+        if len(now) >= _REMEMBERED:
+            before, now = now, set()
+        now.update(map(hash, urls))
+        self._restored = before, now
