@@ -63,7 +63,12 @@ PIECES = re.split(
     <title>\0&notit;</title>""",
 )
 PIECES += [" ", "\t", "\n", "\f", "\r", "\r\n", "  ", "\v", "\xa0"]
-PIECES += ['<a href="\t#f">', '<a\nhref="x1">']
+PIECES += ['<a href="\t#f">', '<a\nhref="x1">', "<!--!>", "<!---!>"]
+# Characters that end in the byte of a mark.
+PIECES += ["\u013c", "\u013e", "<\u0141 href=no>", '<a href="x\u0123\u0122y">', "\U0001003cp>"]
+# In a script, and in comments: where these end depends on what is in them.
+SCRIPT = """<script> <script> </script> </script> <!-- <!-- --> --> <!--> - --!> > !> <script
+    </script/ x <a/href=s1> <SCRIPT/> </ScripT> </title> <title>""".split()
 WHOLE = "".join(PIECES)
 
 
@@ -71,7 +76,7 @@ def damaged(chance: Random) -> Iterator[str]:
     """Yield pages without end, made of whole pieces and of parts of them."""
     choose, number = chance.choices, chance.random
     while True:
-        pieces = choose(PIECES, k=1 + int(number() * LONGEST))
+        pieces = choose(SCRIPT if number() < 0.1 else PIECES, k=1 + int(number() * LONGEST))
         if number() < 0.3:
             at = int(number() * len(WHOLE))
             pieces[int(number() * len(pieces))] = WHOLE[at : at + int(number() * 12)]
