@@ -15,7 +15,6 @@ from page import scanner_fuzz
 
 from trio_crawler.page.html import accelerator, read
 
-URL = "http://e.test/d/"
 LARGE = " " * read.MAX_TREE_CHARACTERS
 
 pytestmark = pytest.mark.skipif(
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def scanned(text: str, max_links: int = 100_000) -> read.ParsedHtml | None:
-    return read.scan_html(text, URL, "utf-8", max_links)
+    return read.scan_html(text, scanner_fuzz.URL, "utf-8", max_links)
 
 
 def scan(text: str, decode: object = str) -> object:
@@ -68,7 +67,7 @@ def test_the_hrefs_are_distinct_decoded_and_without_fragments(text, hrefs):
 def test_a_large_page_need_not_be_tidy(text):
     page = scanned(LARGE + text)
     assert page is not None
-    assert page == read.parse_in_python(LARGE + text, URL)
+    assert page == scanner_fuzz.in_python(LARGE + text)
     assert page.hrefs == ["x"]
 
 

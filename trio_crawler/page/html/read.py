@@ -79,24 +79,10 @@ def parse_html(
     characters of source; None if it is empty. From a large page that is not tidy, at most
     `max_links` distinct hrefs are read.
     """
-    page = None if xml or anchors else scan_html(text, url, encoding, max_links)
-    if page is not None:
-        return page
-    return parse_in_python(
-        text, url, encoding=encoding, xml=xml, max_links=max_links, anchors=anchors
-    )
-
-
-def parse_in_python(
-    text: str,
-    url: str,
-    *,
-    encoding: str = "utf-8",
-    xml: bool = False,
-    max_links: int = 100_000,
-    anchors: bool = False,
-) -> ParsedHtml:
-    """Return the result of `parse_html`, without the compiled scanner."""
+    if accelerator.scan is not None and not (xml or anchors):
+        page = scan_html(text, url, encoding, max_links)
+        if page is not None:
+            return page
     found = None if xml else _read_fast(text, anchors=anchors)
     if found is None:
         found = _read_untidy(text, max_links, xml=xml, anchors=anchors)
