@@ -23,6 +23,7 @@ from trio_crawler import Crawler, HttpFetch, Limits, Politeness, __version__, no
 from trio_crawler.cli.declaration import Group
 from trio_crawler.cli.main import command, main
 from trio_crawler.cli.options import CrawlOptions
+from trio_crawler.page import has_accelerator
 
 URL = "http://127.0.0.1:9/"
 
@@ -407,6 +408,15 @@ def test_the_version_is_that_of_the_package():
     result = crawl("--version")
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.split() == ["trio_crawler", __version__]
+
+
+def test_the_version_says_on_request_whether_there_is_a_compiled_scanner(monkeypatch):
+    found = "yes" if has_accelerator() else "no"
+    for words in (["--version", "-v"], ["-v", "--version"]):
+        lines = crawl(*words).stdout.splitlines()
+        assert lines == [f"trio_crawler {__version__}", f"compiled scanner of links: {found}"]
+    monkeypatch.setenv("TRIO_CRAWLER_PURE", "1")
+    assert crawl("--version", "-v").stdout.splitlines()[1] == "compiled scanner of links: no"
 
 
 @pytest.mark.parametrize("option", ["-h", "--help"])

@@ -146,3 +146,13 @@ def test_a_user_and_a_fragment_are_dropped():
 
 def test_a_lone_surrogate_raises_nothing_but_value_errors():
     assert normalise("http://e.org/\ud800").startswith("http://e.org/")
+
+
+def test_a_repeated_href_takes_room_once():
+    base = "http://e.test/d/"
+    room = 3 * (len(base) + 16)
+    assert urls.resolve_within(["a", "b", "c"] * 1_000, base, "utf-8", room) == (
+        {name: base + name for name in "abc"},
+        [],
+        room,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from io import TextIOWrapper
 from typing import Any, NoReturn, TextIO
 
@@ -27,6 +28,7 @@ from trio_crawler.cli.parsing import site
 from trio_crawler.cli.prompts import asked
 from trio_crawler.cli.seed_list import check_list
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
+from trio_crawler.page import has_accelerator
 
 _CRAWL_EPILOG = """\
 \b
@@ -227,17 +229,36 @@ class _Command(GroupedCommand):
             context.exit(FAULT)
 
 
+class _Version(click.Option):
+    """The option --version, which with -v also says whether there is a compiled scanner."""
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        """Print the version and end the command, if that is asked for."""
+        if opts.get("version") and not ctx.resilient_parsing:
+            click.echo(f"trio_crawler {__version__}")
+            if "verbose" in opts.get("level", ()):
+                click.echo(f"compiled scanner of links: {'yes' if has_accelerator() else 'no'}")
+            ctx.exit()
+        return super().handle_parse_result(ctx, opts, args)
+
+
+_VERSION = _Version(
+    ["--version"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    help="Show the version and exit; with -v also whether there is a compiled scanner of links.",
+)
 command = _Command(
     "trio-crawler",
-    params=parameters(CrawlOptions),
+    params=[*parameters(CrawlOptions), _VERSION],
     callback=_crawl,
     help=_crawl.__doc__,
     epilog=_CRAWL_EPILOG,
     context_settings=_CONTEXT,
 )
-command = click.version_option(
-    __version__, prog_name="trio_crawler", message="%(prog)s %(version)s"
-)(command)
 check_command = _Command(
     "check",
     params=check_parameters(),

@@ -3,7 +3,8 @@
 All functions are pure and synchronous, and take time linear in the size of the body. No content
 of a page makes them raise.
 
-Public are `links_of`, which reads everything that a page points to, and its `Link` and `LinkKind`.
+Public are `links_of`, which reads everything that a page points to, its `Link` and `LinkKind`, and
+`has_accelerator`.
 """
 
 import lazy_loader

@@ -182,7 +182,12 @@ def resolve(
     links are joined by hand, and ada does the rest; a test proves that the results never differ.
     The links of one directory's pages are cached for its next pages: 0.25 us for a link.
     """
-    distinct = dict.fromkeys(hrefs)
+    return _resolve_distinct(dict.fromkeys(hrefs), base, encoding)
+
+
+def _resolve_distinct(
+    distinct: dict[str, None], base: str, encoding: str
+) -> tuple[dict[str, str], list[str]]:
     by_encoding = encoding not in encoders.AS_UTF_8 and not "".join(distinct).isascii()
     if not base.startswith(WEB):
         return _resolve_each(distinct, partial(normalise_in, encoding, base=base))
@@ -209,10 +214,13 @@ def resolve_within(
 ) -> tuple[dict[str, str], list[str], int]:
     """Return the result of `resolve`, and how many characters are left of `room` for URLs.
 
-    The hrefs that do not fit are left out; then the characters left are negative.
+    The hrefs that do not fit are left out; then the characters left are negative. Each distinct
+    href takes room once.
     """
-    if len(hrefs) * len(base) + _LONGEST * sum(map(len, hrefs)) <= room:
-        return *resolve(hrefs, base, encoding), room
+    distinct = dict.fromkeys(hrefs)
+    if len(distinct) * len(base) + _LONGEST * sum(map(len, distinct)) <= room:
+        return *_resolve_distinct(distinct, base, encoding), room
+    hrefs = list(distinct)
     resolved: dict[str, str] = {}
     malformed: list[str] = []
     # In portions: with a long base, 100,000 short hrefs would become URLs of 200 MB.

@@ -1,0 +1,97 @@
+"""Measure what the links of a page cost with the compiled scanner, and without it.
+
+    python tests/bench/scanner.py [ROOT ...] [--rounds 3]
+
+No network: the HTML files below each ROOT are read with both, in turns in one process. `links` is
+`parse_html`, from text to hrefs without fragments, and `page` is `page.read.read`, from bytes to
+absolute URLs. Figures are the least of the rounds, in us of CPU per page. Both must find the same
+facts on every page: exit status 1 if they do not. Needs a C compiler, and `pip install -e .`
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from trio_crawler.page import charset
+from trio_crawler.page.html import accelerator
+from trio_crawler.page.html.read import parse_html, scan_html
+from trio_crawler.page.read import read
+
+DOC = Path("/usr/share/doc")
+ROOTS = [
+    DOC / "postgresql-doc-15/html",
+    DOC / "python3-doc/html",
+    DOC / "apache2-doc/manual",
+    DOC / "sqlite3",
+]
+SCAN = accelerator.scan
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Return the CPU seconds that this takes."""
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+def report(root: Path, rounds: int) -> bool:
+    """Print a line about the pages below a directory; return whether both find the same."""
+    shown, root = str(root), root.resolve()
+    bodies = {
+        f"http://127.0.0.1:8000/{path.relative_to(root)}": path.read_bytes()
+        for path in sorted(root.rglob("*.html"))
+    }
+    texts = {
+        url: charset.decode(body, charset.detect(body, "text/html", markup=True))[0]
+        for url, body in bodies.items()
+    }
+    works: dict[str, Callable[[], object]] = {
+        "links": lambda: [parse_html(text, url) for url, text in texts.items()],
+        "page": lambda: [read(body, "text/html", url) for url, body in bodies.items()],
+    }
+    taken: dict[tuple[str, bool], list[float]] = {}
+    facts = {}
+    for _ in range(rounds):
+        for compiled in (True, False):
+            accelerator.scan = SCAN if compiled else None
+            for name, work in works.items():
+                taken.setdefault((name, compiled), []).append(seconds(work))
+    for compiled in (True, False):
+        accelerator.scan = SCAN if compiled else None
+        facts[compiled] = [read(body, "text/html", url) for url, body in bodies.items()]
+    accelerator.scan = SCAN
+    given_up = sum(scan_html(text, url, "utf-8", 100_000) is None for url, text in texts.items())
+    differing = sum(one != other for one, other in zip(facts[True], facts[False], strict=True))
+    us = {key: min(each) / len(bodies) * 1e6 for key, each in taken.items()}
+    kilobytes = sum(map(len, bodies.values())) / len(bodies) / 1000
+    print(
+        f"{shown.removeprefix(f'{DOC}/'):<28}"
+        f"{len(bodies):>6} pages of {kilobytes:>5.1f} KB"
+        f"  links {us['links', True]:>6.1f} / {us['links', False]:>6.1f}"
+        f"  page {us['page', True]:>6.1f} / {us['page', False]:>6.1f}"
+        f"  given up {given_up}, different {differing}",
+        flush=True,
+    )
+    return not differing
+
+
+def main() -> int:
+    """Run what is asked for; return 0 if all pages were read alike."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("roots", nargs="*", type=Path, metavar="ROOT")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    if SCAN is None:
+        print("there is no compiled scanner", file=sys.stderr)
+        return 2
+    roots = [root for root in options.roots or ROOTS if root.is_dir()]
+    alike = [report(root, options.rounds) for root in roots]
+    return 0 if all(alike) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,412 @@
+/* Find the links, the first base and the first title of a page of HTML: `tokenizer.tags`, compiled.
+ *
+ * `accelerator.py` says when this is used, and what it saves. Each rule is one of `tokenizer.py`,
+ * which names the sections of the HTML Standard. There is no stack of open elements: a page is given
+ * up if there is a relevant tag in `template`, SVG or MathML. All reading goes forward and no
+ * function calls itself, so the time is linear for every page.
+ *
+ * This is not of the limited API, which shows the characters of a str only by way of an encoder:
+ * that takes 56 us for 48 KiB with one curly quote, more than all that is done here. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <string.h>
+
+#define MAX_TAGS 500000   /* the tokenizer reads no more, and says so */
+#define SLICE 4096        /* links, after which other threads may run: some 1.5 ms */
+#define LARGE (64 * 1024) /* characters; for a larger page the lock of the interpreter is released */
+
+typedef unsigned char byte;
+
+typedef struct {
+    const byte *start, *end; /* start is NULL if there is none */
+} Span;
+
+typedef struct {
+    Span source;
+    byte nofollow, encoded; /* encoded: it contains "&" or NUL, and its fragment is not cut */
+} Link;
+
+/* The relevant elements: those of raw text, and then those in which a tag may mean another thing. */
+typedef enum {
+    OTHER, A, AREA, BASE,
+    TITLE, SCRIPT, STYLE, TEXTAREA, XMP, IFRAME, NOEMBED, NOFRAMES,
+    TEMPLATE, SVG, MATH, SELECT, FRAMESET, PLAINTEXT, NAMES
+} Name;
+static const char *const NAME[NAMES] = {
+    "", "a", "area", "base",
+    "title", "script", "style", "textarea", "xmp", "iframe", "noembed", "noframes",
+    "template", "svg", "math", "select", "frameset", "plaintext",
+};
+
+typedef struct {
+    Span name, href, rel;
+    int empty; /* it ends in "/>" */
+} Tag;
+
+typedef struct {
+    const byte *start, *end;
+    int tidy;       /* give up unless the page is tidy, as `fast_links` defines it */
+    int given_up;
+    Name context;   /* the element that must end before the next relevant tag */
+    Py_ssize_t tags, count, room, max_links;
+    Link *links;
+    Span base, title;
+} Page;
+
+enum { SPACE = 1, SLASH = 2, GREATER = 4, EQUALS = 8, NAME_END = SPACE | SLASH | GREATER };
+static const byte CLASS[256] = {
+    ['\t'] = SPACE, ['\n'] = SPACE, ['\f'] = SPACE, ['\r'] = SPACE, [' '] = SPACE,
+    ['/'] = SLASH, ['>'] = GREATER, ['='] = EQUALS,
+};
+#define IS(c, classes) (CLASS[c] & (classes))
+
+static byte lower(byte c) { return c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c; }
+
+static int is_letter(byte c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
+
+/* Whether a text begins with `word`, in any case. */
+static int begins(const byte *at, const byte *end, const char *word)
+{
+    for (; *word; word++, at++)
+        if (at >= end || lower(*at) != (byte)*word) return 0;
+    return 1;
+}
+
+/* Whether a text begins with `word` as the whole name of a tag. */
+static int begins_name(const byte *at, const byte *end, const char *word)
+{
+    Py_ssize_t length = strlen(word);
+    return end - at > length && IS(at[length], NAME_END) && begins(at, end, word);
+}
+
+static int is_word(Span name, const char *word)
+{
+    return name.end - name.start == (Py_ssize_t)strlen(word) && begins(name.start, name.end, word);
+}
+
+static const byte *find(const byte *at, const byte *end, char c)
+{
+    return memchr(at, c, end - at);
+}
+
+static Name identify(Span name)
+{
+    byte first = lower(*name.start);
+    for (Name each = A; each < NAMES; each++)
+        if ((byte)*NAME[each] == first && is_word(name, NAME[each])) return each;
+    return OTHER;
+}
+
+/* Return where a tag ends whose name begins at `at`, or NULL if it does not end. */
+static const byte *read_tag(const byte *at, const byte *end, Tag *tag)
+{
+    *tag = (Tag){.name = {at, at}};
+    while (at < end && !IS(*at, NAME_END)) at++;
+    tag->name.end = at;
+    for (;;) {
+        for (tag->empty = 0; at < end && IS(*at, SPACE | SLASH); at++) tag->empty = *at == '/';
+        if (at == end) return NULL;
+        if (*at == '>') return at + 1;
+        Span name = {at, at};
+        for (at++; at < end && !IS(*at, NAME_END | EQUALS); at++);
+        name.end = at;
+        Span value = {at, at};
+        const byte *next = at;
+        while (next < end && IS(*next, SPACE)) next++;
+        if (next < end && *next == '=') {
+            for (next++; next < end && IS(*next, SPACE); next++);
+            if (next == end) return NULL;
+            if (*next == '"' || *next == '\'') {
+                value = (Span){next + 1, find(next + 1, end, *next)};
+                if (value.end == NULL) return NULL;
+                at = value.end + 1;
+            } else {
+                for (at = next; at < end && !IS(*at, SPACE | GREATER); at++);
+                value = (Span){next, at};
+            }
+        }
+        if (tag->href.start == NULL && is_word(name, "href")) tag->href = value;
+        if (tag->rel.start == NULL && is_word(name, "rel")) tag->rel = value;
+    }
+}
+
+/* Return where a comment, a doctype or similar ends that begins at `at`; NULL if it does not end. */
+static const byte *markup_end(const byte *at, const byte *end)
+{
+    if (!begins(at, end, "<!--")) {
+        at = find(at + 2, end, '>');
+        return at == NULL ? NULL : at + 1;
+    }
+    const byte *from = at + 4;
+    if (begins(from, end, ">")) return from + 1;
+    if (begins(from, end, "->")) return from + 2;
+    for (at = from; (at = find(at, end, '>')) != NULL; at++) {
+        const byte *dashes = at - (at > from && at[-1] == '!' ? 3 : 2);
+        if (dashes >= from && dashes[0] == '-' && dashes[1] == '-') return at + 1;
+    }
+    return NULL;
+}
+
+/* Return where the end tag of a script begins that contains "<!--", or else the page's end. */
+static const byte *script_end(const byte *at, const byte *end)
+{
+    int escaped = 0, doubly = 0;
+    while (at < end) {
+        if (begins(at, end, "<!--")) {
+            const byte *dashes = at += 4;
+            while (dashes < end && *dashes == '-') dashes++;
+            escaped = !(dashes < end && *dashes == '>');
+            if (!escaped) {
+                doubly = 0;
+                at = dashes + 1;
+            }
+        } else if (begins(at, end, "-->")) {
+            escaped = doubly = 0;
+            at += 3;
+        } else if (begins_name(at, end, "<script")) {
+            doubly = escaped;
+            at += strlen("<script");
+        } else if (begins_name(at, end, "</script")) {
+            if (!doubly) return at;
+            doubly = 0;
+            at += strlen("</script");
+        } else
+            at++;
+    }
+    return end;
+}
+
+/* Return where the end tag of raw text begins, or else the page's end. */
+static const byte *raw_text_end(Page *page, Name name, const byte *content)
+{
+    const byte *at = content, *end = page->end;
+    int commented = 0;
+    for (; (at = find(at, end, '<')) != NULL; at++) {
+        if (begins(at, end, "</") && begins_name(at + 2, end, NAME[name])) break;
+        commented |= name == SCRIPT && begins(at, end, "<!--");
+    }
+    page->given_up |= page->tidy && (at == NULL || commented);
+    return at == NULL ? end : commented ? script_end(content, end) : at;
+}
+
+static int is_nofollow(Page *page, Span rel)
+{
+    const byte *token, *at = rel.start;
+    while (at < rel.end) {
+        for (token = at; at < rel.end && !IS(*at, SPACE); at++) page->given_up |= *at == '&';
+        if (is_word((Span){token, at}, "nofollow")) return 1;
+        for (; at < rel.end && IS(*at, SPACE); at++);
+    }
+    return 0;
+}
+
+static void add_link(Page *page, const Tag *tag)
+{
+    Link link = {.source = tag->href, .nofollow = is_nofollow(page, tag->rel)};
+    const byte *at = tag->href.start;
+    while (at < tag->href.end && *at != '#' && *at != '&' && *at) at++;
+    link.encoded = at < tag->href.end && *at != '#';
+    if (at < tag->href.end && *at == '#')
+        /* The "#" stays after white space, which would be stripped as the end of the URL. */
+        link.source.end = at > tag->href.start && at[-1] <= ' ' ? at + 1 : at;
+    if (page->count == page->room) {
+        page->room = page->room ? page->room * 2 : 256;
+        Link *links = PyMem_RawRealloc(page->links, page->room * sizeof(Link));
+        if (links == NULL) {
+            page->given_up = 1;
+            return;
+        }
+        page->links = links;
+    }
+    page->links[page->count++] = link;
+    page->given_up |= page->count >= page->max_links;
+}
+
+/* Whether a part of a page, which ends before "<" or ">", is tidy: `fast_links._is_tidy`. */
+static int is_tidy(const byte *at, const byte *end)
+{
+    for (; at < end && *at != '<'; at++) {
+        if (*at != '=') continue;
+        const byte *quote = at + 1;
+        while (quote < end && IS(*quote, SPACE)) quote++;
+        if (quote == end || (*quote != '"' && *quote != '\'')) continue;
+        const byte *close = quote + 1;
+        while (close < end && *close != *quote && *close != '<' && *close != '>') close++;
+        if (close == end || *close != *quote) return 0;
+    }
+    return at == end;
+}
+
+/* Use a tag that ends at `at`; return where the next text begins. */
+static const byte *use_tag(Page *page, const Tag *tag, int closing, const byte *at)
+{
+    Name name = identify(tag->name);
+    if (closing || name == OTHER) {
+        page->tags += page->context != OTHER;
+        if (name == page->context) page->context = OTHER;
+        return at;
+    }
+    page->tags++;
+    page->given_up |= page->context != OTHER;
+    if (name >= TEMPLATE) {
+        page->given_up |= name == PLAINTEXT || (page->tidy && name == FRAMESET);
+        if (page->tidy || name == TEMPLATE || (name <= MATH && !tag->empty)) page->context = name;
+    } else if (name >= TITLE) {
+        const byte *content = at;
+        at = raw_text_end(page, name, content);
+        if (name == TITLE && page->title.start == NULL) page->title = (Span){content, at};
+    } else if (tag->href.start != NULL) {
+        if (name != BASE) add_link(page, tag);
+        else if (page->base.start == NULL) page->base = tag->href;
+    }
+    return at;
+}
+
+/* Find the links of a page; this needs no lock. */
+static void read_page(Page *page)
+{
+    const byte *at = page->start, *end = page->end;
+    while (at != NULL && !page->given_up) {
+        const byte *text = at, *less = find(at, end, '<');
+        if (page->tidy && !is_tidy(text, less == NULL ? end : less)) page->given_up = 1;
+        if (less == NULL) break;
+        byte next = less + 1 < end ? less[1] : 0;
+        int closing = next == '/' && less + 2 < end && is_letter(less[2]);
+        if (closing || is_letter(next)) {
+            Tag tag;
+            at = read_tag(less + 1 + closing, end, &tag);
+            if (at != NULL) {
+                if (page->tidy && !is_tidy(less + 1, at - 1)) page->given_up = 1;
+                at = use_tag(page, &tag, closing, at);
+            } else
+                page->given_up |= page->tidy;
+        } else if (next == '!' || next == '?' || next == '/') {
+            page->tags++;
+            at = markup_end(less, end);
+            page->given_up |= page->tidy ? page->context != OTHER || at == NULL || next == '/'
+                                         : page->context != OTHER && !begins(less, end, "<!--");
+        } else {
+            page->given_up |= page->tidy;
+            at = less + 1;
+        }
+        page->given_up |= page->tags >= MAX_TAGS;
+    }
+    page->given_up |= page->context != OTHER;
+}
+
+/* Return one byte for each character, 80 for those beyond ASCII; NULL if there is no memory. */
+static byte *narrowed(const void *data, int kind, Py_ssize_t length)
+{
+    const Py_UCS2 *two = data;
+    const Py_UCS4 *four = data;
+    byte *bytes = PyMem_RawMalloc(length);
+    if (bytes != NULL && kind == PyUnicode_2BYTE_KIND)
+        for (Py_ssize_t each = 0; each < length; each++)
+            bytes[each] = two[each] < 0x80 ? two[each] : 0x80;
+    else if (bytes != NULL)
+        for (Py_ssize_t each = 0; each < length; each++)
+            bytes[each] = four[each] < 0x80 ? four[each] : 0x80;
+    return bytes;
+}
+
+/* From here on, Python's objects. */
+
+static PyObject *substring(PyObject *text, const Page *page, Span span)
+{
+    if (span.start == NULL) Py_RETURN_NONE;
+    return PyUnicode_Substring(text, span.start - page->start, span.end - page->start);
+}
+
+/* Return the distinct hrefs of the links of one kind, as a list. */
+static PyObject *list_hrefs(PyObject *text, const Page *page, int nofollow, PyObject *decode)
+{
+    PyObject *hrefs = PyDict_New();
+    for (Py_ssize_t each = 0; hrefs != NULL && each < page->count; each++) {
+        const Link *link = &page->links[each];
+        if (link->nofollow != nofollow) continue;
+        PyObject *href = substring(text, page, link->source);
+        if (href != NULL && link->encoded) Py_SETREF(href, PyObject_CallOneArg(decode, href));
+        if (href == NULL || PyDict_SetItem(hrefs, href, Py_None) < 0) Py_CLEAR(hrefs);
+        Py_XDECREF(href);
+        if (each % SLICE == SLICE - 1) {
+            Py_BEGIN_ALLOW_THREADS
+            Py_END_ALLOW_THREADS
+        }
+    }
+    PyObject *list = hrefs == NULL ? NULL : PyDict_Keys(hrefs);
+    Py_XDECREF(hrefs);
+    return list;
+}
+
+static PyObject *result_of(PyObject *text, const Page *page, PyObject *decode)
+{
+    PyObject *hrefs = list_hrefs(text, page, 0, decode);
+    PyObject *nofollow = hrefs == NULL ? NULL : list_hrefs(text, page, 1, decode);
+    PyObject *base = nofollow == NULL ? NULL : substring(text, page, page->base);
+    PyObject *title = base == NULL ? NULL : substring(text, page, page->title);
+    PyObject *result = title == NULL ? NULL : PyTuple_Pack(4, hrefs, nofollow, base, title);
+    Py_XDECREF(hrefs);
+    Py_XDECREF(nofollow);
+    Py_XDECREF(base);
+    Py_XDECREF(title);
+    return result;
+}
+
+static PyObject *scan(PyObject *module, PyObject *args)
+{
+    PyObject *text, *decode, *result = NULL;
+    Page page = {0};
+    if (!PyArg_ParseTuple(args, "UOpn:scan", &text, &decode, &page.tidy, &page.max_links))
+        return NULL;
+#if PY_VERSION_HEX < 0x030C0000
+    if (PyUnicode_READY(text) < 0) return NULL;
+#endif
+    Py_ssize_t length = PyUnicode_GET_LENGTH(text);
+    const void *data = PyUnicode_DATA(text);
+    int kind = PyUnicode_KIND(text);
+    byte *bytes = NULL;
+    PyThreadState *state = length > LARGE ? PyEval_SaveThread() : NULL;
+    page.start = kind == PyUnicode_1BYTE_KIND ? data : (bytes = narrowed(data, kind, length));
+    if (page.start != NULL) {
+        page.end = page.start + length;
+        read_page(&page);
+    }
+    if (state != NULL) PyEval_RestoreThread(state);
+    if (page.start == NULL) PyErr_NoMemory();
+    else result = page.given_up ? Py_NewRef(Py_None) : result_of(text, &page, decode);
+    PyMem_RawFree(page.links);
+    PyMem_RawFree(bytes);
+    return result;
+}
+
+PyDoc_STRVAR(scan_doc,
+"scan(text, decode, tidy, max_links, /)\n--\n\n"
+"Return the distinct hrefs of links, those of nofollow links, the first base, the first title.\n\n"
+"Fragments are cut. `decode` decodes a href with references and cuts its fragment. None for a page\n"
+"that another reader must read: one with a relevant tag in a template, SVG or MathML, with\n"
+"`max_links` links, or, if it must be `tidy`, one that is not.");
+
+static PyMethodDef methods[] = {
+    {"scan", scan, METH_VARARGS, scan_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot slots[] = {
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_scan",
+    .m_doc = "The compiled scanner of links.",
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__scan(void) { return PyModuleDef_Init(&definition); }
