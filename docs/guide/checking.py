@@ -15,7 +15,10 @@ async def main(url: str) -> None:
     async with crawler.outcomes() as outcomes:
         async for outcome in outcomes:
             check.add(outcome)
-    for finding in check.findings():
+    # The pages come in any order.
+    for finding in sorted(
+        check.findings(), key=lambda each: (each.target, each.page or "")
+    ):
         if finding.verdict is Verdict.FAULT:
             print(f"{finding.page}:{finding.line}: {finding.target}")
             print(f"    {finding.says}.")
