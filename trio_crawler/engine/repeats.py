@@ -27,7 +27,7 @@ ONE_IN = 20
 """Of so many pages of a shape that seem changed, one is asked for twice."""
 
 MOST_SHAPES = 10_000
-"""The most shapes of which pages are asked for twice."""
+"""The most shapes with pages that are asked for twice."""
 
 MOST_BYTES = 200_000
 """A page with more bytes is not asked for twice: it would be kept in memory meanwhile."""

@@ -8,7 +8,7 @@ formula. To get a text back from a cell:
    only quotes and blanks stand between it and one of `= + - @`, remove the single quote. Remove
    it also from the end of the last cell of a line, where only quotes and blanks stand between a
    comma or a semicolon and the end.
-2. Decode the escapes `\xHH`, `\uHHHH` and `\UHHHHHHHH`, each of which is one character: control
+2. Decode the escapes `\xHH`, `\uHHHH` and `\UHHHHHHHH`. Each is one character: control
    characters (tabs and line ends too), invisible ones, and a backslash that would look like the
    begin of an escape. Any other backslash is itself.
 """

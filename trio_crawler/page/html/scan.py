@@ -131,7 +131,7 @@ _Element: TypeAlias = tuple[list[tuple[LinkKind, str, bool]], list[str]]
 
 
 class Scan(NamedTuple):
-    """What a page points to, and its places.
+    """The targets of a page, and its places.
 
     `values` are those of `a` and `area`, with their fragments, `nofollow_values` those with
     rel=nofollow, and `others` those of all other elements. References are decoded, but not in the
@@ -198,7 +198,7 @@ def _add(found: Scan, name: str, source: str) -> None:
 
 
 def _of(name: str, source: str) -> _Element:
-    """Return what one element points to, and its places, one of which may be ""."""
+    """Return the targets of one element, and its places."""
     found = [(each.kind, each.value, each.nofollow) for each in _pointers(name, source)]
     given = attributes(source)
     places = [given.get("id", ""), given.get("name", "") if name == "a" else ""]
