@@ -225,8 +225,8 @@ if where == "reading":
     import trio_crawler.cli.signals
     from trio_crawler import History
     outcomes = History.outcomes
-    def struck(history, *more):
-        for outcome in outcomes(history, *more):
+    def struck(history, *more, **named):
+        for outcome in outcomes(history, *more, **named):
             yield outcome
             if trio_crawler.cli.signals.SIGNALS.received:
                 os._exit(98)
