@@ -90,6 +90,7 @@ class Check:
         self._verdicts = _verdicts(options)
         self._baseline = _baseline(options.baseline)
         self._links = LinkCheck(self._verdicts)
+        stack.callback(self._links.close)
         self._told: set[str] = set()
         self.failed = False
         self.errors: dict[str, OSError] = {}
@@ -151,7 +152,6 @@ class Check:
             mended=mended,
             ended=ended,
         )
-        self._links.close()
         self._write(found, all_found, facts)
         text = check_report(
             found,

@@ -33,17 +33,22 @@ class Spool:
         packer = zstd.ZstdCompressor(level=1)
         self._pack: Callable[[bytes], bytes] = partial(packer.compress, mode=packer.FLUSH_FRAME)
         self._unpack: Callable[[bytes], bytes] = zstd.decompress
-        self._file = SpooledTemporaryFile(MEMORY)  # noqa: SIM115 - `close` closes it
+        # None until there is a record: an empty check need not be closed.
+        self._file: SpooledTemporaryFile[bytes] | None = None
         self._places = array("Q", [0])
 
     def append(self, record: Any) -> int:
         """Add a record of what `marshal` can write, and return its index."""
+        if self._file is None:
+            self._file = SpooledTemporaryFile(MEMORY)  # noqa: SIM115 - `close` closes it
         # Not msgspec: an href may have lone surrogates.
         self._file.write(self._pack(marshal.dumps(record, _WITHOUT_REFERENCES)))
         self._places.append(self._file.tell())
         return len(self._places) - 2
 
     def __getitem__(self, index: int) -> Any:
+        if self._file is None:
+            raise IndexError(index)
         start, end = self._places[index : index + 2]
         self._file.seek(start)
         packed = self._file.read(end - start)
@@ -55,4 +60,5 @@ class Spool:
 
     def close(self) -> None:
         """Free the memory or the file."""
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
