@@ -1,7 +1,6 @@
 """The scheduler of one crawl: which job goes to a worker next, and when.
 
-All frontiers use it. They differ only in where they keep the seen URLs, the waiting jobs and the
-counts.
+All frontiers use it. They differ only in where they keep seen URLs, waiting jobs and counts.
 """
 
 import heapq
@@ -404,16 +403,17 @@ class Hosts:
         """Return the record of the origin of a normalised http(s) URL; None if there is none."""
         return self._scheduler.known(url)
 
-    def statistics(self) -> Mapping[str, HostStatistics]:
+    def statistics(self, now: float | None = None) -> Mapping[str, HostStatistics]:
         """Return the hosts by name, in the order found; each look-up returns current counts.
 
-        Nothing is computed before a look-up: of very many hosts a part may be read, then others
-        may run, and the same iterator goes on with the hosts that were known when it began.
+        Nothing is computed before a look-up, so others may run between two. An iterator has the
+        hosts that were known when it began. A thread has no clock, and so it needs `now`.
         """
-        return _HostsByName(self._scheduler, self._now)
+        return _HostsByName(self._scheduler, lambda: self._now(now))
 
-    def _now(self) -> float:
-        return trio.current_time() if self._stopped_at is None else self._stopped_at
+    def _now(self, now: float | None) -> float:
+        now = now if self._stopped_at is None else self._stopped_at
+        return trio.current_time() if now is None else now
 
     def spend(self, pages: int) -> None:
         """Subtract the `pages` that earlier runs used from the page budget.

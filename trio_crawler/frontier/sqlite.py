@@ -99,11 +99,11 @@ class SqliteFrontier:
 
     async def __aexit__(self, *error: object) -> None:
         self._file.close()
-        seconds = trio.current_time() - self._since
-        hosts = [] if self._plan is None else self.hosts.statistics().values()
+        now = trio.current_time()
+        hosts = [] if self._plan is None else self.hosts.statistics(now).values()
         how = self._how
         reason = None if how is End.FINISHED else self._ended
-        await self._journal.close(how, hosts, seconds, reason)  # noqa: ASYNC102 - it shields itself
+        await self._journal.close(how, hosts, now - self._since, reason)  # noqa: ASYNC102 - it shields itself
 
     @property
     def _how(self) -> End:
