@@ -68,6 +68,7 @@ def test_the_scan_finds_what_the_exact_readers_find(pieces):
     [
         "<p id=a><a id='b' name=\"c\" href='x#y'>t</a><svg><path d=\"M1\"/></svg><img src=z>",
         "<!DOCTYPE html><title>t</title><style><!-- a{b:url(c)} --></style><td background=d>",
+        '<base style="a:url(u)">',
         "<base href=/c/><script src=s>if (a<b) '<a href=no>'</SCRIPT ><area href=e rel=nofollow>",
     ],
 )

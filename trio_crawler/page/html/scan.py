@@ -199,7 +199,9 @@ def _add(found: Scan, name: str, source: str) -> None:
 
 def _of(name: str, source: str) -> _Element:
     """Return the targets of one element, and its places."""
-    found = [(each.kind, each.value, each.nofollow) for each in _pointers(name, source)]
+    # A base is never shown, and so its style leads nowhere.
+    pointed = () if name == "base" else _pointers(name, source)
+    found = [(each.kind, each.value, each.nofollow) for each in pointed]
     given = attributes(source)
     places = [given.get("id", ""), given.get("name", "") if name == "a" else ""]
     return found, [entities.in_attribute(place) for place in places if place]
