@@ -231,7 +231,7 @@ def rejected(summary: Summary, why: bool) -> list[str]:
 
 
 def not_checked(summary: Summary, facts: CrawlFacts) -> list[str]:
-    """Say which links a crawl of pages alone does not check."""
+    """Return the line about links that a crawl of pages alone does not check."""
     return [_NOT_CHECKED] if summary.pages and facts.checks is False else []
 
 

@@ -19,6 +19,7 @@ from trio_crawler.page.html import anchors
 from trio_crawler.page.html.pointers import MAX_TEXT, MAX_WRITTEN, Pointer, described, pointers
 from trio_crawler.page.html.read import resolve_base
 from trio_crawler.page.html.start_tags import (
+    IRRELEVANT,
     VALUE,
     StartTag,
     attributes,
@@ -26,31 +27,8 @@ from trio_crawler.page.html.start_tags import (
     next_tag,
     start_tags,
 )
-from trio_crawler.page.html.tokenizer import RAW, SPACE, either_case
+from trio_crawler.page.html.tokenizer import SPACE, either_case
 
-_POINTING = "audio base button embed form frame iframe image img input link meta object source"
-_RELEVANT = either_case(f"a area {_POINTING} track video template svg math plaintext {RAW}")
-# The first letter of the name of an element that points to something only with one of `_RARE`.
-# For nearly every name the first two or three letters decide.
-_IRRELEVANT = rf"""
-    (?: [^\W\d_abefilmnopstvxABEFILMNOPSTVX]
-    |   [aA] (?![{SPACE}/>rRuU])
-    |   [bB] (?![aAuU])
-    |   [eE] (?![mM][bB])
-    |   [fF] (?![oOrR])
-    |   [iI] (?![fFmMnN])
-    |   [lL] (?![iI][nN])
-    |   [mM] (?![aAeE])
-    |   [nN] (?![oO])
-    |   [oO] (?![bB])
-    |   [pP] (?![lL])
-    |   [sS] (?![cCoOtTvV])
-    |   [tT] (?![eEiI]|[rR][aA])
-    |   [vV] (?![iI])
-    |   [xX] (?![mM])
-    |   (?! (?:{_RELEVANT}) [{SPACE}/>] ) [a-zA-Z]
-    )
-"""
 _RARE = either_case("background cite style")
 # The usual link: neither rel=nofollow, which contains a "w" or a reference, nor with a style.
 _BESIDE = rf"""
@@ -62,7 +40,7 @@ _USUAL_LINK = rf"""
     (?P<open>) [aA] {_BESIDE}
     [{SPACE}]++ href=(?P<quote>["']) (?P<{VALUE}> [^"']*+ ) (?P=quote) {_BESIDE} [{SPACE}]*+ >
 """
-_NEXT = next_tag(_IRRELEVANT, _RARE, _USUAL_LINK)
+_NEXT = next_tag(IRRELEVANT, _RARE, _USUAL_LINK)
 # The content of an `a` with one text, at most in elements that are neither blocks nor hidden.
 _INLINE = "b|cite|code|em|i|kbd|samp|small|span|strong|tt|var"
 _SIMPLE_TEXT = re.compile(

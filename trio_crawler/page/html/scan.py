@@ -14,7 +14,15 @@ from typing import NamedTuple, TypeAlias
 from trio_crawler.link import LinkKind
 from trio_crawler.page import css, entities
 from trio_crawler.page.html.pointers import pointers
-from trio_crawler.page.html.start_tags import attributes, is_style_sheet, plain_svg, without
+from trio_crawler.page.html.start_tags import (
+    HARD,
+    IRRELEVANT,
+    RELEVANT,
+    attributes,
+    is_style_sheet,
+    plain_svg,
+    without,
+)
 from trio_crawler.page.html.tokenizer import (
     ANY_TAG,
     COMMENT,
@@ -29,30 +37,6 @@ from trio_crawler.page.html.tokenizer import (
 
 _MAX_CHARACTERS = 1 << 20
 
-_HARD = "template svg math plaintext"
-_POINTING = "audio base button embed form frame iframe image img input link meta object source"
-_RELEVANT = either_case(f"a area {_POINTING} track video {_HARD} {RAW}")
-# The first letter of the name of an element that matters only with one of `_RARE`. For nearly
-# every name the first two letters decide.
-_IRRELEVANT = rf"""
-    (?: [^\W\d_abefilmnopstvxABEFILMNOPSTVX]
-    |   [aA] (?![{SPACE}/>rRuU])
-    |   [bB] (?![aAuU])
-    |   [eE] (?![mM])
-    |   [fF] (?![oOrR])
-    |   [iI] (?![fFmMnN])
-    |   [lL] (?![iI][nN])
-    |   [mM] (?![aAeE])
-    |   [nN] (?![oO])
-    |   [oO] (?![bB])
-    |   [pP] (?![lL])
-    |   [sS] (?![cCoOtTvV])
-    |   [tT] (?![eEiI]|[rR][aA])
-    |   [vV] (?![iI])
-    |   [xX] (?![mM])
-    |   (?! (?:{_RELEVANT}) [{SPACE}/>] ) [a-zA-Z]
-    )
-"""
 _RARE = "background cite id style"
 _OTHER = rf"{without(either_case(_RARE))} [{SPACE}/]*+ >"
 
@@ -95,7 +79,7 @@ def _expression() -> re.Pattern[str]:
     [^<]*+
     (?: <
         (?: / [^>=]*+ >
-        |   {_IRRELEVANT} (?: [^=>]*+ > | {NAME} {_OTHER} )
+        |   {IRRELEVANT} (?: [^=>]*+ > | {NAME} {_OTHER} )
         |   {plain_svg(_OTHER)}
         |   / [a-zA-Z] {ANY_TAG}
         |   {STRAY}
@@ -107,7 +91,7 @@ def _expression() -> re.Pattern[str]:
     (?: <
         (?: [aA] {_IN_LINK} [{SPACE}]++ href=
             (?: "(?P<href> [^"]++ )" | '(?P<single> [^']++ )' ) {_IN_LINK} [{SPACE}]*+ >
-        |   (?: (?! (?:{_RELEVANT}) [{SPACE}/>] ) [a-z][a-z0-9]*+ {_beside(_RARE)} [{SPACE}]++ id
+        |   (?: (?! (?:{RELEVANT}) [{SPACE}/>] ) [a-z][a-z0-9]*+ {_beside(_RARE)} [{SPACE}]++ id
             |   [aA] {_beside("href id name style")} [{SPACE}]++ (?: id | name )
             )
             ="(?P<place> [^"]*+ )" {_beside("background cite href id name style")} [{SPACE}]*+ >
@@ -115,7 +99,7 @@ def _expression() -> re.Pattern[str]:
             (?P<of_raw> {TAG_END} )
             (?P<content> [^<]*+ (?: < (?! / {_RAW_NAME} | (?(script) !-- | (?!) ) ) [^<]*+ )*+ )
             (?= </ {_RAW_NAME} )
-        |   (?! (?:{either_case(f"{_HARD} {RAW}")}) {NAME_END} )
+        |   (?! (?:{either_case(f"{HARD} {RAW}")}) {NAME_END} )
             (?P<name> [a-zA-Z] {NAME} ) (?P<attributes> {TAG_END} )
         |   (?P<hard> (?s: .++ ) )
         )

@@ -17,12 +17,14 @@ from trio_crawler.page.html.tokenizer import (
     MAX_TAGS,
     NAME,
     NEXT_TAG,
+    RAW,
     RAW_END,
     SPACE,
     STRAY,
     TAG_END_WITH_SLASH,
     AttributeMatcher,
     OpenElements,
+    either_case,
     markup_end,
     raw_text_end,
 )
@@ -38,6 +40,35 @@ StartTag: TypeAlias = tuple[str, int, int, int, int, int, bool]
 
 VALUE = "value"
 """The group of a usual tag that contains what is asked for."""
+
+HARD = "template svg math plaintext"
+"""The elements in which tags mean something else, or that end the tags."""
+
+_POINTING = "audio base button embed form frame iframe image img input link meta object source"
+RELEVANT = either_case(f"a area {_POINTING} track video {HARD} {RAW}")
+"""The names of elements that may point to something, or whose content is read apart."""
+
+# For nearly every name the first two or three letters decide.
+IRRELEVANT = rf"""
+    (?: [^\W\d_abefilmnopstvxABEFILMNOPSTVX]
+    |   [aA] (?![{SPACE}/>rRuU])
+    |   [bB] (?![aAuU])
+    |   [eE] (?![mM][bB])
+    |   [fF] (?![oOrR])
+    |   [iI] (?![fFmMnN])
+    |   [lL] (?![iI][nN])
+    |   [mM] (?![aAeE])
+    |   [nN] (?![oO])
+    |   [oO] (?![bB])
+    |   [pP] (?![lL])
+    |   [sS] (?![cCoOtTvV])
+    |   [tT] (?![eEiI]|[rR][aA])
+    |   [vV] (?![iI])
+    |   [xX] (?![mM])
+    |   (?! (?:{RELEVANT}) [{SPACE}/>] ) [a-zA-Z]
+    )
+"""
+"""The first letter of the name of an element that is none of `RELEVANT`."""
 
 _ATTRIBUTES = re.compile(
     rf"""
