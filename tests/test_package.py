@@ -86,6 +86,19 @@ def test_help_needs_neither_trio_nor_httpx():
     assert run.stdout.splitlines()[-1] == "[]"
 
 
+def test_a_crawl_without_a_terminal_needs_neither_rich_nor_the_link_check():
+    needless = ("rich", "pygments", "trio_crawler.cli.checking", "trio_crawler.report.sarif")
+    code = (
+        "import sys\n"
+        "from trio_crawler.cli import main\n"
+        "sys.argv = ['trio-crawler', '--quiet', 'http://127.0.0.1:1/']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        f"print([name for name in {needless!r} if name in sys.modules])\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[-1] == "[]"
+
+
 @pytest.mark.parametrize("start", ["trio_crawler.Crawler", "trio_crawler.cli.crawl"])
 def test_a_crawl_that_is_not_kept_needs_neither_sqlite_nor_warcio(start):
     module = start.removesuffix(".Crawler")

@@ -12,12 +12,11 @@ from io import BufferedWriter
 import click
 
 from trio_crawler import Outcome, report
-from trio_crawler.cli.declaration import declared, requested, secret_flags
+from trio_crawler.cli.declaration import requested, secret_flags
 from trio_crawler.cli.exports import Draft, naming
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.places import mode_in
-from trio_crawler.cli.shared_options import SharedOptions
 from trio_crawler.cli.verdict_options import VerdictOptions
 from trio_crawler.net import FolderFetch
 from trio_crawler.report import (
@@ -30,14 +29,14 @@ from trio_crawler.report import (
     visible,
 )
 
-FILES: dict[str, Callable[..., Iterator[bytes]]] = {
+WRITERS: dict[str, Callable[..., Iterator[bytes]]] = {
     "--junit": report.to_junit,
     "--sarif": report.to_sarif,
     "--markdown": report.to_markdown,
     "--json": report.to_json,
     "--write-baseline": lambda found, *_, **__: report.write_baseline(found),
 }
-"""The files about the whole check, by their options."""
+"""The writers of the files about a whole check, by their options."""
 
 
 class Folder:
@@ -86,7 +85,7 @@ class Check:
         self._folder = folder
         self._full = full
         self._date = date
-        self._files = {flag: self._opened(flag, stack) for flag in FILES if self._path(flag)}
+        self._files = {flag: self._opened(flag, stack) for flag in WRITERS if self._path(flag)}
         self._verdicts = _verdicts(options)
         self._baseline = _baseline(options.baseline)
         self._links = LinkCheck(self._verdicts)
@@ -175,7 +174,7 @@ class Check:
                 if flag == "--write-baseline":
                     _write(draft, report.write_baseline(all_found))
                 else:
-                    _write(draft, FILES[flag](found, facts, path_of=self._path_of))
+                    _write(draft, WRITERS[flag](found, facts, path_of=self._path_of))
             except OSError as error:
                 self.errors[self._path(flag) or flag] = error
 
@@ -184,18 +183,6 @@ class Check:
 
     def _path_of(self, url: str) -> str | None:
         return None if self._folder is None else self._folder.file_of(url)
-
-
-def refuse_without_check(options: VerdictOptions, why: str) -> None:
-    """Raise click.UsageError if an option is given that only a check obeys.
-
-    `why` says what is missing.
-    """
-    others = {name for name, _ in declared(SharedOptions)}
-    for name, each in declared(VerdictOptions):
-        usual = each.attributes.get("default")
-        if name not in others and getattr(options, name) not in (usual, None, (), False):
-            raise click.UsageError(f"{each.flag} is about a check, {why}")
 
 
 def _secret() -> Iterable[str]:

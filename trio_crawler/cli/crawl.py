@@ -15,7 +15,6 @@ import trio
 
 from trio_crawler import Crawler, Outcome, StoreError, report
 from trio_crawler.cli.build import Plan, base_of, planned
-from trio_crawler.cli.checking import FILES, Check, Folder, refuse_without_check
 from trio_crawler.cli.color import colored
 from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.ending import Ending
@@ -37,12 +36,14 @@ from trio_crawler.cli.places import PRIVATE_DIRECTORY
 from trio_crawler.cli.seed_list import SeedList, opened
 from trio_crawler.cli.sink import is_plain
 from trio_crawler.cli.terminal import Screen
+from trio_crawler.cli.verdict_options import FILES, refuse_without_check
 from trio_crawler.net import WireStatistics
 from trio_crawler.report import Report, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from trio_crawler.cli.checking import Check
     from trio_crawler.cli.directory import CrawlDirectory
     from trio_crawler.frontier import HostStatistics
 
@@ -95,6 +96,9 @@ def _open_list(options: CrawlOptions, stack: ExitStack) -> SeedList | None:
 
 def _open_check(options: CrawlOptions, stack: ExitStack) -> Check:
     """Return the check of the crawl, with its files open. Raises OSError."""
+    # Imported only now: most crawls check no links.
+    from trio_crawler.cli.checking import Check, Folder
+
     folder = None
     if options.folder is not None:
         folder = Folder(options.folder, base_of(options), options.clean_urls)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import trio
@@ -20,7 +20,6 @@ from trio_crawler import (
     report,
 )
 from trio_crawler.cli.build import Plan, base_of
-from trio_crawler.cli.checking import Folder
 from trio_crawler.cli.declaration import declared, requested
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
@@ -28,6 +27,9 @@ from trio_crawler.cli.shared_options import SharedOptions
 from trio_crawler.cli.sink import is_plain
 from trio_crawler.report import to_jsonl
 from trio_crawler.store import End, Stream
+
+if TYPE_CHECKING:
+    from trio_crawler.cli.checking import Folder
 
 _PORTION = 64
 """Stored outcomes between two checkpoints."""
@@ -198,6 +200,8 @@ def folder_of(settings: Mapping[str, Any]) -> Folder | None:
         checked = msgspec.convert(settings, _Checked)
     except msgspec.ValidationError:
         return None
+    from trio_crawler.cli.checking import Folder
+
     return Folder(checked.folder, checked.base, checked.clean_urls)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import trio
 
 from trio_crawler import History, Outcome, Page, report, store
-from trio_crawler.cli.checking import FILES, Check, refuse_without_check
+from trio_crawler.cli.checking import Check
 from trio_crawler.cli.color import colored
 from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.directory import folder_of, politeness_of, protect_crawl_files, texts_of
@@ -21,6 +21,7 @@ from trio_crawler.cli.exports import Export, exports
 from trio_crawler.cli.options import ReportOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.signals import SIGNALS
+from trio_crawler.cli.verdict_options import FILES, refuse_without_check
 from trio_crawler.frontier import HostStatistics
 from trio_crawler.report import Report
 

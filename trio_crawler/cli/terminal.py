@@ -5,17 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import trio
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
 from trio_crawler import Statistics
 from trio_crawler.cli.exit import tell
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.frontier import HostStatistics
 from trio_crawler.report import progress_line
+
+if TYPE_CHECKING:
+    from trio_crawler.cli.live_line import LiveLine
 
 EVERY, IDLE = 0.125, 1.0
 """Seconds between two drawings of the live line, and while nothing is in flight."""
@@ -29,48 +30,33 @@ class Screen:
 
     def __init__(self, *, live: bool, color: bool) -> None:
         self._color = color
-        self._console = Console(
-            stderr=True, highlight=False, markup=False, emoji=False, no_color=not color
-        )
         # Checked here: Rich also takes a build server that sets FORCE_COLOR for a terminal.
-        self._shown = live and sys.stderr.isatty() and not self._console.is_dumb_terminal
-        self._live = Live(
-            console=self._console,
-            auto_refresh=False,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
+        self._line = _live_line(color=color) if live and sys.stderr.isatty() else None
 
     def __enter__(self) -> Screen:
-        if self._shown:
+        if self._line:
             with self._written():
-                self._live.start()
-                # Rich hides the cursor. Ctrl-Z and kill -9 would leave the shell without one.
-                self._console.show_cursor(True)
+                self._line.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._shown:
+        if self._line:
             with self._written():
-                self._live.stop()
+                self._line.stop()
 
     @property
     def live(self) -> bool:
         """Whether there is a live line."""
-        return self._shown
+        return self._line is not None
 
     def say(self, line: str, *, fault: bool = False) -> None:
         """Print one line, above the live line if there is one; that of a fault says so."""
-        text = Text()
-        if fault:
-            text.append("fault ", "red" if self._color else "")
-        text.append(line)
-        if self._shown:
+        mark = "fault " if fault else ""
+        if self._line:
             with self._written():
-                self._console.print(text, soft_wrap=True)
+                self._line.print(line, mark=mark, style="red" if self._color else "")
         else:
-            tell(text.plain)
+            tell(mark + line)
 
     async def draw(
         self,
@@ -79,11 +65,11 @@ class Screen:
         hosts: Callable[[], Iterable[HostStatistics]],
     ) -> None:
         """Draw the live line again and again, until cancelled."""
-        while self._shown:
+        while self._line:
             now = statistics()
             figures = progress_line(now, problems(), hosts())
             with self._written():
-                self._live.update(Text(figures, no_wrap=True, overflow="ellipsis"), refresh=True)
+                self._line.draw(figures)
             await trio.sleep(EVERY if now.in_flight else IDLE)
 
     @contextmanager
@@ -93,4 +79,12 @@ class Screen:
                 yield
             except OSError:
                 # The terminal was closed, which also sends SIGHUP: the crawl goes on until that.
-                self._shown = False
+                self._line = None
+
+
+def _live_line(*, color: bool) -> LiveLine | None:
+    # Rich is imported only for a terminal: it takes 20 ms.
+    from trio_crawler.cli.live_line import LiveLine
+
+    line = LiveLine(color=color)
+    return line if line.is_possible else None

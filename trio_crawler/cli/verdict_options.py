@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import click
 
-from trio_crawler.cli.declaration import Group, Output, option
+from trio_crawler.cli.declaration import Group, Output, declared, option
 from trio_crawler.cli.shared_options import SharedOptions
 
 
@@ -114,3 +114,22 @@ class VerdictOptions(SharedOptions):
         is_flag=True,
         help="Print notes and faults as annotations of GitHub Actions, before the report.",
     )
+
+
+_ALSO_OF_CRAWLS = {name for name, _ in declared(SharedOptions)}
+OF_CHECKS = {name: each for name, each in declared(VerdictOptions) if name not in _ALSO_OF_CRAWLS}
+"""The options that only a check obeys, by their names."""
+
+FILES = frozenset(each.flag for each in OF_CHECKS.values() if each.output is not Output.NONE)
+"""The options that name a file about a whole check."""
+
+
+def refuse_without_check(options: VerdictOptions, why: str) -> None:
+    """Raise click.UsageError if an option is given that only a check obeys.
+
+    `why` says what is missing.
+    """
+    for name, each in OF_CHECKS.items():
+        usual = each.attributes.get("default")
+        if getattr(options, name) not in (usual, None, (), False):
+            raise click.UsageError(f"{each.flag} is about a check, {why}")

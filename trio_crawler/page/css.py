@@ -8,7 +8,8 @@ place in the document itself (CSS Values Level 4, 4.5.1); they are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 from trio_crawler.page import entities
@@ -40,8 +41,9 @@ _OTHER_PARENTHESIS = rf"""
 """
 
 
-def _next(stops: str) -> re.Pattern[str]:
-    """Return an expression for everything up to the next place that matters, and that place.
+@cache
+def _next(stops: str) -> Callable[..., re.Match[str] | None]:
+    """Return a function that matches everything up to the next place that matters, and that place.
 
     `stops` are the characters that matter besides. The places are:
 
@@ -53,6 +55,7 @@ def _next(stops: str) -> re.Pattern[str]:
     """
     strings = "" if '"' in stops else rf"{_DOUBLE} \"?+ | {_SINGLE} '?+ |"
     other = "" if "(" in stops else rf"{_OTHER_PARENTHESIS} |"
+    # Compiled when first used: it takes as long as all other expressions of a crawl.
     return re.compile(
         rf"""
         (?: [^"'/@(\\{re.escape(stops)}]++
@@ -69,12 +72,12 @@ def _next(stops: str) -> re.Pattern[str]:
         )
         """,
         re.VERBOSE,
-    )
+    ).match
 
 
-_IN_PRELUDE, _IN_BODY, _IN_SET = (_next(stops).match for stops in ("{;", "", "\"'(){};"))
+_IN_PRELUDE, _IN_BODY, _IN_SET = "{;", "", "\"'(){};"
 # A name at the end of a text, and the mark before it, if that makes it no name of a function.
-_LAST_NAME = re.compile(f"(?P<mark>[#@]|(?<!\\\\)<!--)?(?P<name>[{_LETTER}]*)\\Z").search
+_LAST_NAME = f"(?P<mark>[#@]|(?<!\\\\)<!--)?(?P<name>[{_LETTER}]*)\\Z"
 _LONGEST_FUNCTION = len("-webkit-image-set")
 # The argument of url(), after the parenthesis:
 #
@@ -137,7 +140,7 @@ def style_urls(
     end = len(text) if end is None else end
     prelude, ignored, depth = not attribute, False, 0
     for _ in range(MAX_PLACES):
-        find = _IN_SET if depth else _IN_PRELUDE if prelude or ignored else _IN_BODY
+        find = _next(_IN_SET if depth else _IN_PRELUDE if prelude or ignored else _IN_BODY)
         if (match := find(text, at, end)) is None:
             return
         at, kind, imported = match.end(), match.lastgroup, False
@@ -184,7 +187,9 @@ def _function(text: str, match: re.Match[str]) -> str:
     """Return the name, in lower case, of the function that a match ends in; "" if it is none."""
     escaped = match["name"] or ""
     start = match.end() - len("(") - len(escaped)
-    before = _LAST_NAME(text, max(0, start - _LONGEST_FUNCTION - len("<!--")), start)
+    before = re.compile(_LAST_NAME).search(
+        text, max(0, start - _LONGEST_FUNCTION - len("<!--")), start
+    )
     if before is None or before["mark"] in ("#", "@"):
         return ""
     return (before["name"] + _unescape(escaped)).lower()

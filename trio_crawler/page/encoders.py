@@ -32,7 +32,6 @@ _FULL_WIDTH_KATAKANA = (
     "。「」、・ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテト"
     "ナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン゛゜"
 )
-_GB18030_CHANGED = re.compile(f"([\ud800-\udfff\ue5e5{''.join(charset.GB18030_CHANGES)}])")
 _LAST_IN_BIG5 = frozenset("\u2550\u255e\u2561\u256a\u5341\u5345")
 
 
@@ -46,7 +45,7 @@ def encode_query(text: str, encoding: str) -> str:
     forms = _encoder(encoding)
     if encoding == "gb18030" and len(text) > _MAX_CACHED:
         # It has all characters, which are too many for the cache.
-        parts = _GB18030_CHANGED.split(text)
+        parts = _gb18030_changed().split(text)
         parts[::2] = [_percent(part.encode("gb18030")) for part in parts[::2]]
         parts[1::2] = map(forms.__getitem__, parts[1::2])
         return "".join(parts)
@@ -212,3 +211,8 @@ def _iso_2022_jp(text: str) -> Iterator[str]:
         yield _unencodable("\ufffd") if character in "\x0e\x0f\x1b" else encoded
     if state is not ascii_:
         yield ascii_
+
+
+@cache
+def _gb18030_changed() -> re.Pattern[str]:
+    return re.compile(f"([\ud800-\udfff\ue5e5{''.join(charset.GB18030_CHANGES)}])")

@@ -8,13 +8,14 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Iterable
+from functools import cache
 from hashlib import blake2b
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from trio_crawler.page import entities
 from trio_crawler.page.html.start_tags import VALUE, attributes, next_tag, start_tags
-from trio_crawler.page.html.tokenizer import RAW, SPACE, either_case
+from trio_crawler.page.html.tokenizer import RAW, SPACE, AttributeMatcher, either_case
 
 MAX_TARGETS = 1_000_000
 """The most places of one page that are read."""
@@ -36,7 +37,6 @@ _USUAL = rf"""
     {_BESIDE} [{SPACE}]++ id="(?P<{VALUE}> [^"]*+ )" {_BESIDE} [{SPACE}]*+ >
 """
 _A_WITHOUT = rf"a {_BESIDE} [{SPACE}]*+ >"
-_NEXT = next_tag(rf"(?: (?={_A_WITHOUT}) a | {_IRRELEVANT} )", either_case("id"), _USUAL)
 _DIRECTIVE = ":~:"
 _CODE_HOST = "user-content-"
 
@@ -57,7 +57,7 @@ def read_targets(text: str, *, xml: bool = False) -> Targets:
     Those in a `template` do not count. At most 1,000,000 tags are read that may have one.
     """
     found: set[str] = set()
-    for tag in start_tags(text, _NEXT, xml=xml, most=MAX_TARGETS):
+    for tag in start_tags(text, _next_tag(), xml=xml, most=MAX_TARGETS):
         name, _, begin, end, _, _, foreign = tag
         if not name:
             found.add(text[begin:end])
@@ -122,3 +122,8 @@ def _decoded_keys(sources: set[str]) -> frozenset[int]:
 
 def _digest(name: str) -> bytes:
     return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+@cache
+def _next_tag() -> AttributeMatcher:
+    return next_tag(rf"(?: (?={_A_WITHOUT}) a | {_IRRELEVANT} )", either_case("id"), _USUAL)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
 from urllib.parse import unquote_to_bytes
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x80-\U0010ffff-]++"
 # An addr-spec (RFC 6068, 2), percent-decoded: a dot-atom or a quoted string, and a domain.
-_ADDRESS = re.compile(
-    rf"""
+_ADDRESS = rf"""
     (?: {_ATOM} (?: \. {_ATOM} )*+ | " (?: [^"\\\x00-\x1f\x7f]++ | \\ [\x20-\x7e] )*+ " )
     @
     (?: {_ATOM} (?: \. {_ATOM} )*+ | \[ [\x21-\x5a\x5e-\x7e]*+ \] )
-    """,
-    re.VERBOSE,
-).fullmatch
+"""
 _STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})").search
 # RFC 3986 allows "/" and "?" in every query, and every mail program reads them.
 _FIELD = re.compile(
@@ -62,9 +61,14 @@ def _mailto_fault(rest: str) -> str | None:
     return None
 
 
+@cache
+def _is_address() -> Callable[[str], object]:
+    return re.compile(_ADDRESS, re.VERBOSE).fullmatch
+
+
 def _addresses_fault(addresses: str) -> str | None:
     for address in addresses.split(",") if addresses else ():
-        if not _ADDRESS(_decoded(address)):
+        if not _is_address()(_decoded(address)):
             return f"{_shown(_decoded(address))} is not an address of e-mail (RFC 6068)"
     return None
 

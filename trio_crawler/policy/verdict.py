@@ -298,6 +298,9 @@ def parse_statuses(text: str) -> frozenset[int]:
     return frozenset(found)
 
 
+parse_statuses.__module__ = "trio_crawler.report"
+
+
 def _range(part: str) -> tuple[int, int]:
     numbers = _NUMBERS.fullmatch(part)
     if not numbers:
@@ -334,3 +337,6 @@ def parse_patterns(lines: Iterable[str], file: str) -> tuple[re.Pattern[str], ..
             wrong = f"not a regular expression: {text!r} ({error})"
             raise ValueError(f"{file}, line {number}: {wrong}") from None
     return tuple(found)
+
+
+parse_patterns.__module__ = "trio_crawler.report"

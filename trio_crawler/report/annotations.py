@@ -31,6 +31,9 @@ def to_annotations(
     return _annotations(findings, path_of)
 
 
+to_annotations.__module__ = "trio_crawler.report"
+
+
 def _annotations(
     findings: Iterable[Finding], path_of: Callable[[str], str | None]
 ) -> Iterator[bytes]:

@@ -83,6 +83,9 @@ def write_baseline(findings: Iterable[Finding]) -> Iterator[bytes]:
     return _written(findings)
 
 
+write_baseline.__module__ = "trio_crawler.report"
+
+
 def _written(findings: Iterable[Finding]) -> Iterator[bytes]:
     yield _line({_HEAD: VERSION})
     for known in sorted({finding.identity for finding in findings}):
@@ -118,6 +121,9 @@ def read_baseline(lines: Iterable[bytes], file: str, *, most: int = MOST) -> Bas
     if not begun:
         raise ValueError(f"{file}, line 1: no baseline: the file is empty")
     return Baseline(known)
+
+
+read_baseline.__module__ = "trio_crawler.report"
 
 
 def _line(record: dict[str, Any]) -> bytes:

@@ -98,6 +98,9 @@ def command_line(words: Iterable[str], secret: Iterable[str] = ()) -> str:
     return " ".join(word if word == HIDDEN else shlex.quote(word) for word in shown)
 
 
+command_line.__module__ = "trio_crawler.report"
+
+
 def _hidden(value: str) -> str:
     return value if value.startswith("@") else HIDDEN
 

@@ -19,10 +19,18 @@ from trio_crawler.page.links import PageLinks, Source, pointed_of
 from trio_crawler.page.scheme_syntax import fault_of
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import is_web, seen_key
-from trio_crawler.policy.verdict import Defect, Verdict, Verdicts
+from trio_crawler.policy.verdict import (
+    Defect,
+    Verdict,
+    Verdicts,
+    parse_patterns,
+    parse_statuses,
+)
 from trio_crawler.report.finding import Finding, Hop
 from trio_crawler.report.spool import Spool
 from trio_crawler.report.url_table import UrlTable
+
+__all__ = ["Defect", "LinkCheck", "Verdict", "Verdicts", "parse_patterns", "parse_statuses"]
 
 _MOST_HOPS = 100
 _NO_REQUEST = "no_request"

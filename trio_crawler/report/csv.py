@@ -113,6 +113,9 @@ def csv_row(outcome: Outcome) -> bytes:
     return encode_rows([map(cells.get, COLUMNS)])
 
 
+csv_row.__module__ = "trio_crawler.report"
+
+
 def _cells(outcome: Outcome) -> dict[str, Cell]:
     match outcome:
         case Page():
@@ -179,6 +182,9 @@ def link_rows(outcome: Outcome) -> bytes:
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
     return encode_rows(_links(outcome))
+
+
+link_rows.__module__ = "trio_crawler.report"
 
 
 def _links(outcome: Outcome) -> Iterator[tuple[Cell, ...]]:

@@ -55,6 +55,9 @@ def to_jsonl(outcome: Outcome) -> bytes:
     return json_visible(encoded) + b"\n"
 
 
+to_jsonl.__module__ = "trio_crawler.report"
+
+
 def _record(outcome: Outcome) -> dict[str, Any]:
     match outcome:
         case Page():

@@ -59,6 +59,9 @@ def to_junit(
     return _junit(findings, facts, path_of)
 
 
+to_junit.__module__ = "trio_crawler.report"
+
+
 def _junit(
     findings: Iterable[Finding], facts: CheckFacts, path_of: Callable[[str], str | None]
 ) -> Iterator[bytes]:

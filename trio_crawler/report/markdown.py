@@ -51,6 +51,9 @@ def to_markdown(
     return _markdown(findings, facts, path_of, max_bytes)
 
 
+to_markdown.__module__ = "trio_crawler.report"
+
+
 def _markdown(
     findings: Iterable[Finding],
     facts: CheckFacts,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
+from functools import cache
 from urllib.parse import unquote_to_bytes
 
 from trio_crawler.page.urls import WEB
@@ -43,22 +45,6 @@ _LIKE_ASCII = (
     "\u30ce\u30fc\u4e00\u4e28\u4e36\u4e3f"
     "0-9"
 )
-_is_of_one_script = re.compile(
-    "|".join(
-        [
-            f"[0-9{_LATIN}]+",
-            *(
-                f"(?![{_LIKE_ASCII}]+$)[0-9{letters}]+"
-                for letters in (_GREEK, _CYRILLIC, _GEORGIAN, _HANGUL, _HAN_AND_KANA)
-            ),
-            # Three marks on one letter could reach into other lines.
-            *(
-                f"(?:[0-9]|[{letters}][{marks}]{{0,3}})+"
-                for letters, marks in (_THAI, _DEVANAGARI)
-            ),
-        ]
-    )
-).fullmatch
 
 
 def readable(url: str) -> str:
@@ -80,5 +66,25 @@ def _decoded(match: re.Match[str]) -> str:
         word = unquote_to_bytes(match[0]).decode()
     except UnicodeDecodeError:
         return match[0]
-    shown = _is_of_one_script(word) and unicodedata.is_normalized("NFC", word)
+    shown = _is_of_one_script()(word) and unicodedata.is_normalized("NFC", word)
     return word if shown else match[0]
+
+
+@cache
+def _is_of_one_script() -> Callable[[str], object]:
+    return re.compile(
+        "|".join(
+            [
+                f"[0-9{_LATIN}]+",
+                *(
+                    f"(?![{_LIKE_ASCII}]+$)[0-9{letters}]+"
+                    for letters in (_GREEK, _CYRILLIC, _GEORGIAN, _HANGUL, _HAN_AND_KANA)
+                ),
+                # Three marks on one letter could reach into other lines.
+                *(
+                    f"(?:[0-9]|[{letters}][{marks}]{{0,3}})+"
+                    for letters, marks in (_THAI, _DEVANAGARI)
+                ),
+            ]
+        )
+    ).fullmatch

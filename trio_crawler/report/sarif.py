@@ -52,6 +52,9 @@ def to_sarif(
     return _sarif(findings, facts, path_of)
 
 
+to_sarif.__module__ = "trio_crawler.report"
+
+
 def _sarif(
     findings: Iterable[Finding], facts: CheckFacts, path_of: Callable[[str], str | None]
 ) -> Iterator[bytes]:

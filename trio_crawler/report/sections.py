@@ -442,5 +442,8 @@ def changes(
     return "\n".join(lines)
 
 
+changes.__module__ = "trio_crawler.report"
+
+
 def _date(since: float | None) -> str:
     return f"{datetime.fromtimestamp(since, UTC):%Y-%m-%d %H:%M} UTC" if since else "the last walk"

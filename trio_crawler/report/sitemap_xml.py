@@ -41,6 +41,9 @@ def sitemap_entry(outcome: Outcome) -> bytes:
     return f"<url><loc>{url}</loc>{when}</url>\n".encode()
 
 
+sitemap_entry.__module__ = "trio_crawler.report"
+
+
 def sitemap_parts(
     entries: Iterable[bytes], *, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES
 ) -> Iterator[Iterator[bytes]]:
@@ -55,6 +58,9 @@ def sitemap_parts(
     check_whole("max_bytes", max_bytes, least=1)
     room = max_bytes - len(_HEAD) - len(_TAIL)
     return _parts(filter(None, map(_checked_entry, entries)), max_urls, room)
+
+
+sitemap_parts.__module__ = "trio_crawler.report"
 
 
 def _checked_entry(entry: bytes) -> bytes:
@@ -76,11 +82,17 @@ def sitemap_home(line: bytes) -> str:
     return found[1].decode() if found else ""
 
 
+sitemap_home.__module__ = "trio_crawler.report"
+
+
 def sitemap_index(urls: Iterable[str | httpx.URL]) -> bytes:
     """Return the sitemap index that names the sitemaps at these URLs."""
     locations = url_texts("urls", urls)
     named = "".join(f"<sitemap><loc>{escape(url)}</loc></sitemap>\n" for url in locations)
     return f"{_XML}<sitemapindex {_NAMESPACE}>\n{named}</sitemapindex>\n".encode()
+
+
+sitemap_index.__module__ = "trio_crawler.report"
 
 
 def _part(ahead: list[bytes], rest: Iterator[bytes], max_urls: int, room: int) -> Iterator[bytes]:

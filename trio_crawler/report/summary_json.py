@@ -55,6 +55,9 @@ def to_json(
     return _json(findings, facts, path_of)
 
 
+to_json.__module__ = "trio_crawler.report"
+
+
 def _json(
     findings: Iterable[Finding], facts: CheckFacts, path_of: Callable[[str], str | None]
 ) -> Iterator[bytes]:

@@ -249,6 +249,9 @@ def one_line(outcome: Outcome) -> str:
             assert_never(outcome)
 
 
+one_line.__module__ = "trio_crawler.report"
+
+
 def progress_line(
     statistics: Statistics, problems: int, hosts: Iterable[HostStatistics] = ()
 ) -> str:
@@ -268,6 +271,9 @@ def progress_line(
         f"{statistics.in_flight} in flight  {count(problems, 'error')}  {minutes}:{seconds:02}"
         f"{_awaited(hosts) if statistics.waiting and not statistics.in_flight else ''}"
     )
+
+
+progress_line.__module__ = "trio_crawler.report"
 
 
 def _awaited(hosts: Iterable[HostStatistics]) -> str:

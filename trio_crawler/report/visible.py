@@ -28,6 +28,9 @@ def visible(text: str) -> str:
     return text if text.isprintable() else _HIDDEN.sub(_escape, text)
 
 
+visible.__module__ = "trio_crawler.report"
+
+
 def json_visible(encoded: bytes) -> bytes:
     r"""Escape the same characters in JSON text as `\uXXXX`, without a change of its meaning.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from typing import NamedTuple
 
 from trio_crawler.link import Link, LinkKind
@@ -27,7 +28,7 @@ from trio_crawler.page.html.start_tags import (
     next_tag,
     start_tags,
 )
-from trio_crawler.page.html.tokenizer import SPACE, either_case
+from trio_crawler.page.html.tokenizer import SPACE, AttributeMatcher, either_case
 
 _RARE = either_case("background cite style")
 # The usual link: neither rel=nofollow, which contains a "w" or a reference, nor with a style.
@@ -40,7 +41,6 @@ _USUAL_LINK = rf"""
     (?P<open>) [aA] {_BESIDE}
     [{SPACE}]++ href=(?P<quote>["']) (?P<{VALUE}> [^"']*+ ) (?P=quote) {_BESIDE} [{SPACE}]*+ >
 """
-_NEXT = next_tag(IRRELEVANT, _RARE, _USUAL_LINK)
 # The content of an `a` with one text, at most in elements that are neither blocks nor hidden.
 _INLINE = "b|cite|code|em|i|kbd|samp|small|span|strong|tt|var"
 _SIMPLE_TEXT = re.compile(
@@ -93,7 +93,7 @@ class _Collector:
     def read(self, text: str, *, xml: bool) -> None:
         """Add the links of a document."""
         rows = self.rows
-        for tag in start_tags(text, _NEXT, xml=xml):
+        for tag in start_tags(text, _next_tag(), xml=xml):
             name, start, begin, end, content, _, foreign = tag
             if not name:
                 href = text[begin:end]
@@ -157,3 +157,8 @@ def _text_of(text: str, at: int) -> str:
         end = text.find("</a>", at, at + anchors.WINDOW)
         shown = anchors.read_source(text[at : end if end >= 0 else at + anchors.WINDOW]).text
     return shown if len(shown) <= MAX_TEXT else shown[:MAX_TEXT].rstrip()
+
+
+@cache
+def _next_tag() -> AttributeMatcher:
+    return next_tag(IRRELEVANT, _RARE, _USUAL_LINK)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache
 from http import HTTPStatus
 
 from trio_crawler.model import Failure, Page, Purpose, Reason, Redirect
@@ -23,7 +24,6 @@ _PHRASES = {int(status): status.phrase.encode() for status in HTTPStatus}
 _LINE_ENDS = bytes.maketrans(b"\r\n\0", b"   ")
 _is_number = re.compile(rb"[0-9]{1,19}").fullmatch
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_has_control = re.compile("[^\r\n\x20-\x7e\xa0-\u2027\u202a-\U0010ffff]").search
 _has_space = re.compile("[\x00-\x20\x7f]").search
 
 
@@ -123,7 +123,7 @@ def _outlinks(page: Page) -> Iterator[tuple[str, str]]:
 def _warc_fields(fields: Iterable[tuple[str, str]]) -> bytes:
     lines = [f"{name}: {value}" for name, value in fields]
     text = "\r\n".join([*lines, ""])
-    if _has_control(text) or text.count("\n") > len(lines) or text.count("\r") > len(lines):
+    if _has_control()(text) or text.count("\n") > len(lines) or text.count("\r") > len(lines):
         text = "\r\n".join([*(_CONTROL.sub(" ", line) for line in lines), ""])
     # A malformed link, or its text, may contain lone surrogates.
     return text.encode(errors="replace")
@@ -148,3 +148,8 @@ def _renamed(name: bytes, value: bytes) -> tuple[bytes, bytes]:
 
 def _content_length(length: bytes) -> int | None:
     return int(length) if _is_number(length) else None
+
+
+@cache
+def _has_control() -> Callable[[str], object]:
+    return re.compile("[^\r\n\x20-\x7e\xa0-\u2027\u202a-\U0010ffff]").search
