@@ -1,18 +1,16 @@
 """TLS: the verification of certificates, and the hosts without it."""
 
-import errno
-import os
 import re
 import ssl
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import certifi
 import httpx
 
-from trio_crawler.arguments import ArgumentError, check_kind, check_path, several_strings
+from trio_crawler.arguments import ArgumentError, check_kind, several_strings
 from trio_crawler.model import Phase, Reason
+from trio_crawler.net.authorities import verifying_context
 from trio_crawler.net.client_cert import ClientCert, check_client_cert, load_client_cert
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.sessions import ResumableStream, Sessions
@@ -22,10 +20,7 @@ from trio_crawler.page.urls import host, normalise, web_urls, without_userinfo
 HTTP1 = ("http/1.1",)
 """The protocols that are offered to a server (ALPN) unless HTTP/2 may be used."""
 
-_FILE, _DIRECTORY = "SSL_CERT_FILE", "SSL_CERT_DIR"
 _NO_HOST = re.compile(r"[@?#/\\*\s]")
-# OpenSSL finds a certificate in a directory only by such a name.
-_is_hashed = re.compile(r"[0-9a-f]{8}\.[0-9]+").fullmatch
 
 
 class Security:
@@ -37,8 +32,10 @@ class Security:
     - `cacert`, a file of the certificates of authorities, in PEM;
     - the file that the environment variable SSL_CERT_FILE names, together with the directories of
       SSL_CERT_DIR, in which OpenSSL finds a certificate by its hash (`openssl rehash`);
-    - the list of the certifi package, which is the same on every machine. It is read when it is
-      first needed, which takes 30 ms; a file that is named is read at once.
+    - the list of the certifi package, which is the same on every machine.
+
+    A file that is named is looked through at once. OpenSSL reads the file of a variable, or the
+    list, only when a connection needs it, which takes 30 to 60 ms.
 
     `insecure_hosts` are names or addresses, without a port.
 
@@ -68,10 +65,8 @@ class Security:
     ) -> None:
         if tls is not None:
             _check_context(tls)
-        if cacert is not None:
-            check_path("cacert", cacert)
-            if tls is not None:
-                raise ValueError("cacert and tls exclude each other: give one of them")
+        if cacert is not None and tls is not None:
+            raise ValueError("cacert and tls exclude each other: give one of them")
         hosts = several_strings("insecure_hosts", insecure_hosts)
         if hosts and tls is not None and tls.verify_mode is ssl.CERT_NONE:
             raise ValueError(
@@ -84,12 +79,12 @@ class Security:
         # By whether a certificate is shown to a host, and whether any of the host is accepted.
         self._contexts: dict[tuple[bool, bool], ssl.SSLContext] = {}
         self._sessions = Sessions()
-        if (verifying := tls or _named_authorities(cacert)) is not None:
-            self._contexts[False, False] = verifying
+        given = tls
+        self._verifying = verifying_context(cacert) if given is None else lambda: given
         if client_cert is not None:
             for insecure in {each in self._insecure for each in self._certified}:
-                named = _trusting() if insecure else _named_authorities(cacert)
-                context = self._contexts[True, insecure] = named or _verifying()
+                context = _trusting() if insecure else self._verifying()
+                self._contexts[True, insecure] = context
                 load_client_cert(context, client_cert)
 
     async def secure(
@@ -125,8 +120,8 @@ class Security:
         which = host in self._certified, host in self._insecure
         context = self._contexts.get(which)
         if context is None:
-            # One that shows a certificate, or verifies others than certifi's, is there already.
-            context = self._contexts[which] = _trusting() if which[1] else _verifying()
+            # One that shows a certificate is there already.
+            context = self._contexts[which] = _trusting() if which[1] else self._verifying()
         return context
 
 
@@ -173,67 +168,6 @@ def _host(name: str) -> str:
         wrong = f" must be {wanted}, not {without_userinfo(name)!r}"
         raise ArgumentError("insecure_hosts", wrong, each=True)
     return found.strip("[]")
-
-
-def _verifying() -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=certifi.where())
-
-
-def _named_authorities(cacert: str | Path | None) -> ssl.SSLContext | None:
-    """Return a context for the authorities that the caller or the environment names, or None."""
-    if cacert is not None:
-        return _believing("cacert", os.fspath(cacert), None)
-    # A variable that is empty counts as unset.
-    file, directories = os.environ.get(_FILE) or None, os.environ.get(_DIRECTORY) or None
-    if directories is not None:
-        _check_directories(directories, alone=file is None)
-    elif file is None:
-        return None
-    return _believing(_FILE, file, directories)
-
-
-def _check_directories(directories: str, *, alone: bool) -> None:
-    """Raise ArgumentError unless there is a directory, and a certificate in it if it is alone."""
-    names: list[str] = []
-    there = False
-    for directory in directories.split(os.pathsep):
-        with suppress(OSError):
-            names += os.listdir(directory)
-            there = True
-    if not there:
-        wanted = "a directory of certificates that can be read"
-        raise ArgumentError(_DIRECTORY, f" must be {wanted}, not {directories!r}")
-    if alone and not any(map(_is_hashed, names)):
-        why = "has no certificate with a name such as 1a2b3c4d.0"
-        raise ArgumentError(_DIRECTORY, f": {directories!r} {why}: run openssl rehash on it")
-
-
-def _believing(name: str, file: str | None, directories: str | None) -> ssl.SSLContext:
-    """Return a context for the authorities of a file, of directories, or of both.
-
-    `name` is that of the argument or variable with the file. Raises ArgumentError.
-    """
-    try:
-        # An empty name would not count: the authorities of the system would be believed.
-        if file == "":
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        context = ssl.create_default_context(cafile=file, capath=directories)
-    except ssl.SSLError:
-        raise _no_certificates(name, file, "it has none, or one that is damaged") from None
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else None
-        raise _no_certificates(name, file, why or str(error)) from None
-    if file is not None and not context.cert_store_stats()["x509"]:
-        raise _no_certificates(name, file, "it has none")
-    # Since Python 3.13 the default is RFC 5280 to the letter, which the authorities that companies
-    # make themselves often are not. An authority may be one below a root. Both is so in curl.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    return context
-
-
-def _no_certificates(name: str, file: str | None, why: str) -> ArgumentError:
-    return ArgumentError(name, f" must be a file of certificates in PEM, not {file!r}: {why}")
 
 
 def _trusting() -> ssl.SSLContext:
