@@ -21,7 +21,7 @@ from trio_crawler import Crawler, Page, Politeness, Redirect
 
 
 def main(*arguments: str) -> None:
-    """Crawl, and print what `measure.py` reads."""
+    """Crawl, and print what `peers.py` reads."""
     *seeds, workers = arguments
     politeness = Politeness(per_host=int(workers), nofollow=False)
     anchors = os.environ.get("BENCH_ANCHORS") == "1"
