@@ -231,11 +231,12 @@ def _urls(figures: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
 
 def measurements(record: Record) -> list[str]:
     """Return when each row was measured, and on which machine."""
-    lines = ["| row | date | rounds | load before | raw |", "|---|---|---:|---:|---:|"]
+    lines = ["| row | date | commit | rounds | load before | raw |"]
+    lines.append("|---|---|---|---:|---:|---:|")
     machines: dict[str, list[str]] = {}
     for row, how in record.items():
-        cells = (row, how["date"], how["rounds"], f"{how['load']:.2f}", f"{how['raw']:.3f}")
-        lines.append(f"| {' | '.join(map(str, cells))} |")
+        when = f"{row} | {how['date']} | {how['commit']} | {how['rounds']}"
+        lines.append(f"| {when} | {how['load']:.2f} | {how['raw']:.3f} |")
         scanner = "with" if how["scanner"] else "without"
         machines.setdefault(f"{how['on']}, {scanner} the scanner", []).append(f"`{row}`")
     return [*lines, "", *(f"- {on}: {', '.join(rows)}" for on, rows in machines.items())]

@@ -71,7 +71,9 @@ def show(runs: dict[str, list[Run]]) -> None:
 def explain(peers: Sequence[str], url: str, workers: int) -> None:
     """Crawl once more without measuring, and print what some found and others did not."""
     print("Not all found the same URLs:")
-    found = {peer: measured(PEERS[peer], [url], workers, listed=True).found for peer in peers}
+    every = {peer: measured(PEERS[peer], [url], workers, listed=True).found for peer in peers}
+    # `lasting` keeps its URLs in a directory and lists none.
+    found = {peer: statuses for peer, statuses in every.items() if statuses}
     everywhere = set.intersection(*map(set, found.values()))
     for peer, statuses in found.items():
         beyond = sorted(set(statuses) - everywhere)

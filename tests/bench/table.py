@@ -15,11 +15,14 @@ import argparse
 import json
 import os
 import platform
+import shutil
+import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 
@@ -29,7 +32,7 @@ import slow
 import start
 from figures import ANCHOR, HOSTS, SITES, SIZES, SLOW
 from measure import Run, measured, serving, taken_in_turns
-from peers import PEERS, PURE, accelerated, present
+from peers import CHECKOUT, PEERS, PURE, accelerated, present
 from roots import ROOTS
 
 RECORD = Path(__file__).with_name("recorded.json")
@@ -125,18 +128,18 @@ def hosts(rounds: int) -> Figures:
 
 SITE_PEERS = ("command", "command-pure", *BESIDE)
 ROWS: Mapping[str, Row] = {
-    "linux10": Row(lambda n: crawls("linux10", (*OURS, *BESIDE), n, DEAR), 3, 150),
-    "linux100": Row(lambda n: crawls("linux100", (*OURS, *BESIDE), n), 3, 110),
+    "linux10": Row(lambda n: crawls("linux10", (*OURS, *BESIDE), n, DEAR), 3, 120),
+    "linux100": Row(lambda n: crawls("linux100", (*OURS, *BESIDE), n), 3, 80),
     **{
         name: Row(partial(crawls, name, SITE_PEERS), 3, seconds)
         for name, seconds in {"postgresql": 25, "apache": 50, "python": 40}.items()
     },
     **{name: Row(partial(crawls, name, SITE_PEERS), 3, 90, False) for name in ("jdk", "rust")},
     **{f"slow{n}": Row(partial(slowly, n), 1, {100: 80, 1000: 35}.get(n, 60)) for n in SLOW},
-    "kept": Row(partial(keeping, {}, ""), 3, 120),
+    "kept": Row(partial(keeping, {}, ""), 3, 110),
     "kept-pure": Row(partial(keeping, PURE, "-pure"), 3, 130, False),
     "start": Row(starting, 9, 25),
-    "urls": Row(partial(sizes, "urls", ("ours", "ours-pure", "raw")), 1, 110),
+    "urls": Row(partial(sizes, "urls", ("ours", "ours-pure", "raw")), 1, 60),
     "million": Row(partial(sizes, "million", ("ours", "raw")), 1, 600, False),
     "hosts": Row(hosts, 3, 60),
 }
@@ -178,15 +181,24 @@ def circumstances(rounds: int) -> dict[str, object]:
         "load": load,
         "raw": floor(rounds),
         "scanner": accelerated(),
+        "commit": commit(),
         "on": ", ".join(
             [
                 f"Python {platform.python_version()}",
-                *(f"{name} {version(name)}" for name in LIBRARIES),
+                *(f"{name} {version(name)}" for name in LIBRARIES if find_spec(name)),
+                "nginx" if shutil.which("nginx") else "a server in Python",
                 f"{platform.system()} on {platform.machine()}",
                 f"{os.cpu_count()} cores",
             ]
         ),
     }
+
+
+def commit() -> str:
+    """Return the commit that is measured, with a plus if files differ from it."""
+    command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+    said = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    return said.stdout.strip()
 
 
 def floor(rounds: int) -> float:
