@@ -94,11 +94,15 @@ class Goal:
             value = self.value(Figures(record, pure=pure))
         except KeyError:
             return wanted, UNKNOWN
-        # What is compared is what the reader sees.
-        shown, limit = (float(f"{each:.3g}") for each in (value, goal))
-        met = shown >= limit if self.at_least else shown <= limit
         told = self.form.format(value)
+        # The reader sees rounded figures: those are compared.
+        shown, limit = (_number(self.form.format(each)) for each in (value, goal))
+        met = shown >= limit if self.at_least else shown <= limit
         return wanted, told if met else f"**{told}**"
+
+
+def _number(told: str) -> float:
+    return float(told.replace(",", "").rstrip("%"))
 
 
 def _cpu(row: str) -> Value:

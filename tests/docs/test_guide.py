@@ -346,6 +346,8 @@ def test_a_url_may_become_dearer_with_the_crawl_by_what_raw_does() -> None:
     goal = next(each for each in figures.GOALS if "with 100,000 URLs" in each.what)
     sizes = {"10000 ours": 1.0, "100000 ours": 1.3, "10000 raw": 1.0, "100000 raw": 1.2}
     assert goal.told({"urls": measured(**sizes)}, pure=False) == ("≤ +15%", "+10%")
+    rounded = sizes | {"100000 ours": 1.354}
+    assert goal.told({"urls": measured(**rounded)}, pure=False) == ("≤ +15%", "+15%")
     flat = sizes | {"100000 raw": 0.5}
     assert goal.told({"urls": measured(**flat)}, pure=False) == ("≤ +15%", "**+30%**")
 
