@@ -33,7 +33,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from measure import CHECKOUT, HERE, SERVER, load, output, started
+from measure import SERVER, load, output, started
+from peers import CHECKOUT, HERE
 
 sys.path.insert(0, str(HERE.parent))
 

@@ -20,7 +20,8 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from measure import CHECKOUT, CLIENT, load, pinned, ratio, serving, taken_in_turns
+from measure import CLIENT, load, pinned, ratio, serving, taken_in_turns
+from peers import CHECKOUT
 
 DOC = Path("/usr/share/doc")
 ROOTS = {

@@ -12,17 +12,16 @@ for temporary files.
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
-import sys
-import tempfile
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 
-from measure import load, serving, taken_in_turns
+from measure import client, load, measured, output, serving, taken_in_turns
+from peers import BROKEN_TOO, PEERS, Peer, command, said_by_command
+from roots import ROOTS
 
-ROOT = "/usr/share/doc/linux-doc-6.1/html"
 CASES = {
     "plain": "",
     "jsonl": "--jsonl {0}/lines",
@@ -32,34 +31,40 @@ CASES = {
     "gz": "--warc {0}/archive.warc.gz",
     "all": "-o {0}/crawl --jsonl {0}/lines --warc {0}/archive.warc.gz",
 }
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-def taken(case: str, *, url: str, urls: int, workers: int) -> float:
+def keeping(case: str, environment: Mapping[str, str]) -> Peer:
+    """Return the command with the options of a case, its files in the directory of the run."""
+    return Peer(
+        case,
+        lambda urls, workers, home, _: command(urls, workers, *CASES[case].format(home).split()),
+        said_by_command,
+        environment,
+        BROKEN_TOO,
+    )
+
+
+def taken(
+    case: str, environment: Mapping[str, str] = NOTHING, *, url: str, urls: int, workers: int
+) -> float:
     """Return the seconds of CPU that 1,000 URLs take."""
-    with tempfile.TemporaryDirectory() as directory:
-        options = CASES[case].format(directory).split()
-        limits = ("--max-tasks", str(workers), "--per-host", str(workers), "--ignore-nofollow")
-        command = [sys.executable, "-m", "trio_crawler", "-q", *limits, *options, url]
-        child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    # Documentation may have broken links, which are reported with 1.
-    if child.returncode not in (0, 1):
-        sys.exit(f"{case} ended with {child.returncode}")
-    return 1_000 * (usage.ru_utime + usage.ru_stime) / urls
+    with (
+        client(keeping(case, environment), [url], workers) as child,
+        output(child.process) as pipe,
+    ):
+        return 1_000 * child.ended(pipe.read(), urls).per_url
 
 
 def admitted(url: str, workers: int) -> int:
     """Return how many URLs the crawl has."""
-    limits = ("--max-tasks", str(workers), "--per-host", str(workers), "--ignore-nofollow")
-    command = [sys.executable, "-m", "trio_crawler", "-q", *limits, "--jsonl", "-", url]
-    return subprocess.run(command, capture_output=True, check=False).stdout.count(b"\n")
+    return measured(PEERS["command"], [url], workers, listed=True).urls
 
 
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", type=Path, default=Path(ROOT))
+    parser.add_argument("--root", type=Path, default=ROOTS["linux-doc-6.1"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=10)
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))

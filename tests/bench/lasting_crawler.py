@@ -20,7 +20,7 @@ from trio_crawler import Crawler, Politeness, SqliteFrontier, Statistics
 
 
 def main(*arguments: str) -> None:
-    """Crawl, and print what `measure.py` reads."""
+    """Crawl, and print what `peers.py` reads."""
     *seeds, workers = arguments
     start_up, wall = time.process_time(), time.perf_counter()
     with TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as directory:

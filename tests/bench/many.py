@@ -18,11 +18,11 @@ fewest.
 from __future__ import annotations
 
 import argparse
-import resource
 from functools import partial
 
 from measure import load, ratio, taken_in_turns
-from steady import Steady, answering_slowly, steady_table, watched
+from peers import PEERS
+from steady import Steady, answering_slowly, raise_descriptors, steady_table, watched
 
 LATEST = 25
 """Seconds after which an answer might be too late for the crawler's time-out of 30."""
@@ -35,7 +35,7 @@ def main() -> None:
     """Measure and print one table."""
     options = _options()
     print(f"{options.hosts} hosts, {options.rate} pages/s are possible, {options.rounds} rounds")
-    print(f"{_raise_descriptors():,} file descriptors for each process, {load()}")
+    print(f"{raise_descriptors():,} file descriptors for each process, {load()}")
     once = partial(_once, hosts=options.hosts, pages=options.pages, rate=options.rate)
     runs = taken_in_turns(options.rounds, options.workers, once)
     print(steady_table({f"{workers} workers": runs[workers] for workers in runs}))
@@ -51,14 +51,7 @@ def _once(workers: int, *, hosts: int, pages: int, rate: int) -> Steady:
     addresses = [f"127.0.1.{number}" for number in range(1, hosts + 1)]
     with answering_slowly(pages, delay, begin, end, *addresses) as (port, server):
         urls = [f"http://{address}:{port}/0" for address in addresses]
-        return watched("ours", urls, workers, server)
-
-
-def _raise_descriptors() -> int:
-    """Allow this process and its children all that the hard limit does; return how many."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return hard
+        return watched(PEERS["ours"], urls, workers, server, total)
 
 
 def _options() -> argparse.Namespace:
@@ -75,8 +68,8 @@ def _options() -> argparse.Namespace:
         parser.error(f"answers would come after more than {LATEST} seconds: a higher --rate")
     if options.hosts * options.pages < 4 * max(options.workers):
         parser.error("all pages must be four times the workers or more, or nothing is ever steady")
-    if _raise_descriptors() < max(options.workers) + SPARE:
-        parser.error(f"only {_raise_descriptors()} file descriptors are allowed: fewer --workers")
+    if raise_descriptors() < max(options.workers) + SPARE:
+        parser.error(f"only {raise_descriptors()} file descriptors are allowed: fewer --workers")
     return options
 
 

@@ -1,32 +1,32 @@
 """What all benchmarks share: servers, processes bound to a core, and what a crawl cost.
 
-With two cores or more the client has the first one and the server the second. A client is a
-script `PEER_crawler.py URL... N` that says at its end what `tell` prints; nothing else in it is
-there for our sake.
+With two cores or more the client has the first one and the server the second. `peers.py` says
+which crawlers there are.
 """
 
 from __future__ import annotations
 
-import json
+import compileall
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import IO, Any, TypeVar
 
-HERE = Path(__file__).resolve().parent
-CHECKOUT = HERE.parent.parent
+from peers import CHECKOUT, HERE, Peer
+
 _Case = TypeVar("_Case", bound=Hashable)
 _Result = TypeVar("_Result")
 
-PEERS = ("ours", "raw", "aiohttp", "httpx", "lasting")
 CLIENT, SERVER = 0, 1
 NGINX = """
 daemon off;
@@ -51,11 +51,14 @@ http {{
 
 @dataclass(frozen=True)
 class Run:
-    """Say what one client took: seconds, KiB for `peak`; `start_up` is CPU before the crawl."""
+    """Say what one client took, start-up included: seconds, KiB for `peak`.
+
+    `start_up` is the CPU before the crawl, if the client says so.
+    """
 
     urls: int
     cpu: float
-    start_up: float
+    start_up: float | None
     wall: float
     peak: int
     found: Mapping[str, int] = field(default_factory=dict, repr=False)
@@ -66,51 +69,83 @@ class Run:
         return self.cpu / self.urls
 
     @property
-    def per_url_without_start_up(self) -> float:
-        """Return the CPU of one URL from the first request on."""
-        return (self.cpu - self.start_up) / self.urls
+    def per_url_without_start_up(self) -> float | None:
+        """Return the CPU of one URL from the first request on, if the client says when that is."""
+        return None if self.start_up is None else (self.cpu - self.start_up) / self.urls
 
 
-def measured(peer: str, urls: Sequence[str], workers: int, *, listed: bool = False) -> Run:
+@dataclass(frozen=True)
+class Client:
+    """A crawl that runs: its process, its own directory, and when it began."""
+
+    peer: Peer
+    process: subprocess.Popen[bytes]
+    home: Path
+    began: float
+
+    def ended(self, said: bytes, urls: int = 0) -> Run:
+        """Wait for its end; `urls` counts for a client that does not count them."""
+        # Not `wait`: only wait4 says what the process used.
+        _, status, usage = os.wait4(self.process.pid, 0)
+        wall = time.perf_counter() - self.began
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        if self.process.returncode not in self.peer.statuses:
+            sys.exit(f"{self.peer.name} ended with {self.process.returncode}")
+        facts = self.peer.said(said, self.home)
+        if facts.failed:
+            print(f"{self.peer.name}: {facts.failed} attempts got no answer", file=sys.stderr)
+        cpu = usage.ru_utime + usage.ru_stime
+        # KiB on Linux, bytes on macOS.
+        peak = usage.ru_maxrss // (1024 if sys.platform == "darwin" else 1)
+        count = urls if facts.urls is None else facts.urls
+        return Run(count, cpu, facts.start_up, wall, peak, facts.found)
+
+
+def measured(peer: Peer, urls: Sequence[str], workers: int, *, listed: bool = False) -> Run:
     """Run one crawl to its end; with `listed` it says what it found, and costs more."""
-    child = client(peer, urls, workers, listed=listed)
-    with output(child) as pipe:
-        said = pipe.read()
-    return ended(peer, child, said)
+    with client(peer, urls, workers, listed=listed) as child, output(child.process) as pipe:
+        run = child.ended(pipe.read())
+    if not run.urls:
+        return replace(run, urls=_counted(peer, tuple(urls), workers))
+    return run
 
 
+@cache
+def _counted(peer: Peer, urls: tuple[str, ...], workers: int) -> int:
+    return measured(peer, urls, workers, listed=True).urls
+
+
+@contextmanager
 def client(
-    peer: str, urls: Sequence[str], workers: int, *, listed: bool = False
-) -> subprocess.Popen[bytes]:
-    """Start one crawl on the core of the clients."""
+    peer: Peer, urls: Sequence[str], workers: int, *, listed: bool = False
+) -> Iterator[Client]:
+    """Start one crawl on the core of the clients, in a directory that is gone with the block."""
+    compile_modules()
     found = {"BENCH_FOUND": "1"} if listed else {}
-    return subprocess.Popen(
-        [sys.executable, str(HERE / f"{peer}_crawler.py"), *urls, str(workers)],
-        stdout=subprocess.PIPE,
-        bufsize=0,
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT), **found},
-        preexec_fn=pinned(CLIENT),
-    )
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), **peer.environment, **found}
+    with TemporaryDirectory() as home:
+        command = peer.start(urls, workers, Path(home), listed)
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL if listed else None,
+            bufsize=0,
+            env=environment,
+            preexec_fn=pinned(CLIENT),
+        )
+        yield Client(peer, process, Path(home), began)
 
 
-def ended(peer: str, child: subprocess.Popen[bytes], said: bytes) -> Run:
-    """Wait for a client that said what it had to say."""
-    # Not `child.wait`: only wait4 says what the process used.
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        sys.exit(f"{peer} ended with {child.returncode}")
-    facts = json.loads(said)
-    if facts["failed"]:
-        print(f"{peer}: {facts['failed']} attempts got no answer", file=sys.stderr)
-    cpu = usage.ru_utime + usage.ru_stime
-    # KiB on Linux, bytes on macOS.
-    peak = usage.ru_maxrss // (1024 if sys.platform == "darwin" else 1)
-    return Run(facts["urls"], cpu, facts["start_up"], facts["wall"], peak, facts["found"])
+@cache
+def compile_modules() -> None:
+    """Compile all modules, so that no run does it, not even where Python may not write them."""
+    for place in (HERE, CHECKOUT / "trio_crawler"):
+        compileall.compile_dir(place, quiet=2)
 
 
 def output(process: subprocess.Popen[bytes]) -> IO[bytes]:
-    """Give what a process writes."""
+    """Return what a process writes."""
     assert process.stdout is not None
     return process.stdout
 
@@ -132,7 +167,7 @@ def taken_in_turns(
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> str:
-    """Give the ratio of two medians, and between what the rounds had it."""
+    """Return the ratio of two medians, with the least and the most of the rounds."""
     each = [one / other for one, other in zip(ours, theirs, strict=True)]
     return f"{median(ours) / median(theirs):.2f} ({min(each):.2f} to {max(each):.2f})"
 
@@ -175,7 +210,7 @@ def started(core: int, *command: object, **how: Any) -> Iterator[subprocess.Pope
 @contextmanager
 def _nginx(root: Path) -> Iterator[str]:
     with TemporaryDirectory() as home, socket.create_server(("127.0.0.1", 0)) as listener:
-        # nginx takes over a listening socket named in NGINX, so nobody can steal the port.
+        # nginx takes over a listening socket named in NGINX: no other process gets the port.
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         config = Path(home, "nginx.conf")
         config.write_text(NGINX.format(home=home, address=address, root=root))

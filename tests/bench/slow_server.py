@@ -4,8 +4,8 @@ Started by `slow.py` and `many.py`; Linux only. One process, epoll and nothing e
 answers a second. Each ADDRESS is a host with PAGES pages of its own, all on one port, which is
 printed first. `/0` links to a tenth of them, 1,000 at most, every other page to ten: each page is
 within reach, and there is work for all soon. With several hosts each link of a page leads to
-another host, so that whoever takes them in turn goes from host to host. After BEGIN and after END
-answers a line of JSON says how things stand. It ends when its standard input does.
+another host, so that a client that takes them in turn goes from host to host. After BEGIN and
+after END answers a line of JSON says how things stand. It ends when its standard input does.
 """
 
 from __future__ import annotations

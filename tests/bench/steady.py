@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 import time
@@ -13,10 +14,11 @@ from pathlib import Path
 from select import select
 from statistics import median
 
-from measure import HERE, SERVER, Run, client, ended, output, port, started
+from measure import SERVER, Run, client, output, port, started
+from peers import HERE, Peer
 
 HEAD = (
-    f"{'':20}{'URLs':>7}{'pages/s':>9}{'CPU us/page':>13}{'client':>8}{'queued':>8}"
+    f"{'':20}{'URLs':>7}{'overall':>9}{'pages/s':>9}{'CPU us/page':>13}{'client':>8}{'queued':>8}"
     f"{'server':>8}{'open':>7}{'made':>8}{'then':>7}{'peak MiB':>10}   CPU us/page, each round"
 )
 
@@ -77,21 +79,19 @@ class Steady:
 
 
 def watched(
-    peer: str, urls: Sequence[str], workers: int, server: subprocess.Popen[bytes]
+    peer: Peer, urls: Sequence[str], workers: int, server: subprocess.Popen[bytes], pages: int
 ) -> Steady:
     """Run one crawl of a `slow_server.py`, which says when the steady part begins and ends."""
-    child = client(peer, urls, workers)
     marks = []
     news = output(server)
-    with output(child) as pipe:
+    with client(peer, urls, workers) as child, output(child.process) as pipe:
         while pipe not in select([pipe, news], [], [])[0]:
-            cpu, queued = _cpu(child), _queued(child)
+            cpu, queued = cpu_of(child.process.pid), _queued(child.process)
             news_of_server = json.loads(news.readline())
             marks.append(Mark(**news_of_server, client_cpu=cpu, client_queued=queued))
-        said = pipe.read()
-    run = ended(peer, child, said)
+        run = child.ended(pipe.read(), pages)
     if len(marks) != 2:
-        sys.exit(f"{peer} fetched {run.urls} URLs and never came to a steady state")
+        sys.exit(f"{peer.name} fetched {run.urls} URLs and never came to a steady state")
     return Steady(run, *marks)
 
 
@@ -102,6 +102,13 @@ def answering_slowly(*arguments: object) -> Iterator[tuple[int, subprocess.Popen
         yield port(server), server
 
 
+def raise_descriptors() -> int:
+    """Allow this process and its children all that the hard limit does; return how many."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
 def steady_table(rows: Mapping[str, Sequence[Steady]]) -> str:
     """Lay out the medians of what was watched, a row for each name."""
     lines = [HEAD]
@@ -109,6 +116,7 @@ def steady_table(rows: Mapping[str, Sequence[Steady]]) -> str:
         costs = [1e6 * one.cpu for one in each]
         lines.append(
             f"{name:20}{_median(each, lambda one: one.run.urls):7.0f}"
+            f"{_median(each, lambda one: one.run.urls / one.run.wall):9.0f}"
             f"{_median(each, lambda one: one.rate):9.0f}{median(costs):13.0f}"
             f"{_median(each, lambda one: one.client_busy):8.0%}"
             f"{_median(each, lambda one: one.client_queued):8.0%}"
@@ -126,9 +134,10 @@ def _median(each: Sequence[Steady], figure: Callable[[Steady], float]) -> float:
     return median(figure(one) for one in each)
 
 
-def _cpu(process: subprocess.Popen[bytes]) -> float:
-    # The number that clock_getcpuclockid(3) gives for a process on Linux; Python lacks the call.
-    return time.clock_gettime(~process.pid << 3 | 2)
+def cpu_of(process: int) -> float:
+    """Return the CPU seconds that a process had until now; Linux only."""
+    # The number that clock_getcpuclockid(3) gives for a process; Python lacks the call.
+    return time.clock_gettime(~process << 3 | 2)
 
 
 def _queued(process: subprocess.Popen[bytes]) -> float:

@@ -1,4 +1,4 @@
-"""What a crawl says at its end: one line of JSON, for `measure.py` to read."""
+"""What a crawl says at its end: one line of JSON, for `peers.py` to read."""
 
 from __future__ import annotations
 

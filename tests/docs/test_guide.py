@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
+from bench import figures
 
 import trio_crawler
 from trio_crawler import frontier, model, net, report, store, testing
@@ -305,7 +307,68 @@ def test_the_command_of_the_tutorial_prints_no_time_and_keeps_what_is_the_same()
 # Figures and commands that were recorded.
 
 
-def test_every_figure_of_the_page_on_cost_stands_where_it_was_recorded() -> None:
+@pytest.fixture
+def record() -> figures.Record:
+    return json.loads((ROOT / "tests/bench/recorded.json").read_text())
+
+
+@pytest.mark.parametrize("table", [figures.goals, figures.crawlers, figures.measurements])
+def test_the_page_on_cost_is_made_from_its_record(
+    table: Callable[[figures.Record], list[str]], record: figures.Record, recorded: Record
+) -> None:
+    name = f"cost-{table.__name__}.md"
+    assert f"{{include}} ../generated/{name}" in (GUIDE / "cost.md").read_text()
+    recorded(GENERATED / name, "\n".join(table(record)) + "\n")
+
+
+def measured(**cases: float) -> dict[str, object]:
+    """Return a row of a record, raw having taken twice what the figures are anchored to."""
+    cpu = {case.replace("_", "-"): {"cpu": [seconds]} for case, seconds in cases.items()}
+    return {"raw": 2 * figures.ANCHOR, "scanner": True, "figures": cpu}
+
+
+def test_a_goal_that_is_not_met_is_bold_and_figures_are_scaled_to_the_machine() -> None:
+    goal = next(each for each in figures.GOALS if each.what == "PostgreSQL, `command`")
+    row = {"postgresql": measured(command=1.06, command_pure=1.16)}
+    assert goal.told(row, pure=True) == ("≤ 0.58", "0.58")
+    assert goal.told(row, pure=False) == ("≤ 0.52", "**0.53**")
+
+
+def test_a_goal_for_a_rate_is_not_met_by_less() -> None:
+    goal = next(each for each in figures.GOALS if "1,000 workers, pages/s" in each.what)
+    row = measured(command=1, command_pure=1)
+    row["figures"] = {"command": {"rate": [1090]}, "command-pure": {"rate": [1010]}}
+    assert goal.told({"slow1000": row}, pure=True) == ("≥ 2,000", "2,020")
+    assert goal.told({"slow1000": row}, pure=False) == ("≥ 2,200", "**2,180**")
+
+
+def test_a_url_may_become_dearer_with_the_crawl_by_what_raw_does() -> None:
+    goal = next(each for each in figures.GOALS if "with 100,000 URLs" in each.what)
+    sizes = {"10000 ours": 1.0, "100000 ours": 1.3, "10000 raw": 1.0, "100000 raw": 1.2}
+    assert goal.told({"urls": measured(**sizes)}, pure=False) == ("≤ +15%", "+10%")
+    rounded = sizes | {"100000 ours": 1.354}
+    assert goal.told({"urls": measured(**rounded)}, pure=False) == ("≤ +15%", "+15%")
+    flat = sizes | {"100000 raw": 0.5}
+    assert goal.told({"urls": measured(**flat)}, pure=False) == ("≤ +15%", "**+30%**")
+
+
+def test_what_was_not_measured_is_said_so_and_so_is_the_scanner_that_was_not_there() -> None:
+    row = measured(command=0.4, command_pure=0.4) | {"scanner": False}
+    goal = next(each for each in figures.GOALS if each.what == "PostgreSQL, `command`")
+    assert goal.told({}, pure=True) == ("≤ 0.58", figures.UNKNOWN)
+    assert goal.told({"postgresql": row}, pure=False) == ("≤ 0.52", figures.UNKNOWN)
+    assert goal.told({"postgresql": row}, pure=True) == ("≤ 0.58", "0.20")
+
+
+def test_the_page_says_in_bold_that_crawlers_found_different_urls() -> None:
+    row = measured()
+    row["figures"] = {name: {"cpu": [1.0], "urls": [7]} for name in ("command", "raw")}
+    assert figures.crawlers({"linux10": row})[-1] == "| URLs | 7 |"
+    row["figures"]["raw"]["urls"] = [6]
+    assert figures.crawlers({"linux10": row})[-1] == "| URLs | **6 to 7** |"
+
+
+def test_every_other_figure_of_the_page_on_cost_stands_in_the_changelog() -> None:
     recorded_in = (ROOT / "CHANGELOG.md").read_text()
     for figure in re.findall(r"\d[\d,.]*\d", figures_of(GUIDE / "cost.md")):
         assert figure in recorded_in, figure

@@ -1,4 +1,4 @@
-"""The yardstick: the chapter's design in today's asyncio and aiohttp, `aiohttp_crawler.py URL N`.
+"""The chapter's design in today's asyncio and aiohttp, `chapter_crawler.py URL N`.
 
 A joinable queue, N workers, a seen set, a regular expression for the links, redirects by hand.
 It keeps to one host, may open a connection for each worker, and prints one line of JSON. None of
@@ -82,9 +82,8 @@ class Crawler:
             self.queue.put_nowait((url, redirects))
 
 
-def main(url: str, workers: str) -> None:
-    """Crawl, and print what `site.py` reads."""
-    crawler = Crawler(url)
+def run(crawler: Crawler, workers: str) -> None:
+    """Crawl, and print what `peers.py` reads."""
     start_up, wall = time.process_time(), time.perf_counter()
     asyncio.run(crawler.crawl(int(workers)))
     wall = time.perf_counter() - wall
@@ -93,4 +92,4 @@ def main(url: str, workers: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    run(Crawler(sys.argv[1]), sys.argv[2])
