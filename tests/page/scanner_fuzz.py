@@ -41,6 +41,8 @@ PIECES = re.split(
     r"\s{2,}",
     """<p>  </p>  <div class="c">  </div  text  <b  >  <br/>  <a href="x1">  <a class="c" href="x2"
     </a>  <a href="x3" title="t">  <li id="i">  <img src="?a=b">  <!-- c -->  <!doctype html x "y">
+    <img alt="<-"  <img alt="<b>">  <imgs a="<">
+    <meta a="b" content=">"  <META a=">">
     <area href=x4>  <area href='x5'/>  <script>"</a"</script>  <script async src="s"></script >
     <style>p{}</style>  <title>a&amp;b</title>  <base href="/d/">  <base href=mailto:x>  <BASE>
     <TITLE >T</TITLE>  <svg><path d="m"/></svg>  <select><option></select>  <svg/>  <math/>

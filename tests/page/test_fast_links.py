@@ -1,4 +1,4 @@
-"""Tidy pages: `find_links` finds what lexbor finds."""
+"""Tidy pages: `find_links` finds what lexbor and the tokenizer find."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import re
 import time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
+from trio_crawler.page.html import fast_links, tokenizer
 from trio_crawler.page.html.fast_links import find_links
 from trio_crawler.page.html.read import parse_html
 
@@ -34,8 +35,22 @@ ODD = re.split(
     <script><!--  </script x>
     <title>  </title>  <title a="x>y">  <textarea>  </textarea>  <style>  </style>  <iframe>  <xmp>
     </iframe>  </xmp>  <frameset>  <plaintext>  <?x  <!x "y  a < b  &amp;  <title/>  <desc>  <g>
+    -->  <!-- <script  </script  <img alt="<-"  <img alt="<b>">  <meta content="a > b" x>
     <a href="?a=1&copy=2&lt;">  <![CDATA[  ]]>  <noscript>  </noscript>  <a x="1"  <a x='2'""",
 )
+
+
+# Where a script ends depends on the comments and scripts in it.
+SCRIPT = ["<script>", "</script>", "<!--", "-->", "-", ">", "<", "--!>", "</script", " x=", "a"]
+
+
+def by_tokenizer(text: str) -> tuple[list[str], str | None, str | None, list[str]]:
+    tags = list(tokenizer.tags(text))
+    links = [(nofollow, source) for name, source, nofollow, _ in tags if name in ("a", "area")]
+    first = {name: source for name, source, *_ in reversed(tags)}
+    nofollow = [source for each, source in links if each]
+    hrefs = [source for each, source in links if not each]
+    return hrefs, first.get("base"), first.get("title"), nofollow
 
 
 def by_lexbor(text: str) -> tuple[set[str], str, str | None]:
@@ -68,6 +83,66 @@ def test_a_tidy_page_is_read_as_lexbor_reads_it(text):
         assert (set(page.hrefs), page.base, page.title) == by_lexbor(text)
 
 
+@settings(max_examples=1_500, deadline=None)
+@given(pages(SCRIPT, 12).map(lambda text: f"<script>{text}<a href=no></script><a href=x>"))
+@example("<script><!--<script></script>--></script><a href=x>")
+@example("<script><!-- <script></script><a href=no></script><a href=x>")
+@example("<script><!--></script><a href=x>")
+@example("<script><!--<script>--></script><a href=x>")
+@example("<script><!-- <scripts></script><a href=x>")
+@example("<script></script><script></script ")
+def test_a_script_ends_where_it_ends_for_the_tokenizer(text):
+    found = find_links(text)
+    if found is not None:
+        assert found[:4] == by_tokenizer(text)
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["<!--", "<!-- -->", "<!--//--><![CDATA[//><!--\n//--><!]]>", "<!-- <script></script> -->"],
+)
+def test_a_page_with_a_comment_in_a_script_is_tidy(script):
+    found = find_links(f"<script>{script}</script><a href='x'>")
+    assert found is not None
+    assert found.hrefs == ["x"]
+
+
+@pytest.mark.parametrize("text", ['<p>a = "<b>"</p>', "a = '<i>", '<img alt="<-">', "<p>a > b"])
+def test_signs_in_a_text_or_in_an_image_are_tidy(text):
+    assert find_links(text) is not None
+
+
+@pytest.fixture
+def short_slices(monkeypatch):
+    monkeypatch.setattr(fast_links, "_SLICE", 40)
+
+
+@pytest.mark.usefixtures("short_slices")
+@settings(
+    max_examples=1_500,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(pages(PLAIN, 20) | pages(PLAIN + ODD, 20))
+def test_a_page_in_slices_is_read_as_the_tokenizer_reads_it(text):
+    found = find_links(text)
+    if found is not None:
+        hrefs, base, title, nofollow = by_tokenizer(text)
+        # A longer page than one slice has each href once.
+        once = [list(dict.fromkeys(each)) for each in (hrefs, nofollow)]
+        assert list(dict.fromkeys(found.hrefs)) == once[0]
+        assert (found.base, found.title) == (base, title)
+        assert list(dict.fromkeys(found.nofollow_hrefs)) == once[1]
+
+
+@pytest.mark.usefixtures("short_slices")
+def test_a_slice_ends_before_a_link_and_in_no_script():
+    page = "<a href=1><script>a<b<c</script>"
+    found = find_links(page * 3 + "<title>t</title><base href=b>")
+    assert found is not None
+    assert found[:4] == (["1"], "b", "t", [])
+
+
 @given(pages(PLAIN, 20))
 def test_ordinary_markup_is_tidy(text):
     assert find_links(text) is not None
@@ -87,7 +162,7 @@ def test_ordinary_markup_is_tidy(text):
         "<svg>",
         "<select><a href=x></select>",
         "<template><a href=x></template>",
-        "<script><!--</script>",
+        "<script><!--<script></script>",
         "<script>",
         "<title>",
         "<!-- ",
@@ -124,6 +199,15 @@ def test_the_order_of_the_links_is_that_of_the_page():
         "<script></script ",
         '<a href="x" title=',
         '<p a="b=c">',
+        '<img a="',
+        '<img a=" b=" c="',
+        "<script><!--",
+        "<script><!--<script>",
+        "<script><!--<script></script>",
+        "<script><!---->",
+        "-->",
+        "-",
+        '<p>="',
     ],
 )
 def test_a_page_that_is_not_tidy_is_rejected_in_linear_time(piece):
@@ -135,5 +219,13 @@ def test_a_page_that_is_not_tidy_is_rejected_in_linear_time(piece):
     assert time.process_time() - started < 4
 
 
-def test_a_very_long_page_is_left_to_the_tokenizer():
-    assert find_links("<p>" * 1_000_000) is None
+def test_a_very_long_page_is_left_to_the_tokenizer_with_its_anchors_or_too_many_links():
+    text = "<p>" * 400_000 + "<a href=1><a href=2><a href=2>"
+    found = find_links(text)
+    assert found is not None
+    assert found.hrefs == ["1", "2"]
+    assert find_links(text, anchors=True) is None
+    assert find_links(text, max_links=2) is not None
+    assert find_links(text, max_links=1) is None
+    assert find_links("<a>" * 499_999) is not None
+    assert find_links("<a>" * 500_000) is None

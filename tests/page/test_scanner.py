@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from page import scanner_fuzz
 
-from trio_crawler.page.html import accelerator, read
+from trio_crawler.page.html import accelerator, fast_links, read
 
 LARGE = " " * read.MAX_TREE_CHARACTERS
 
@@ -92,12 +92,29 @@ def test_a_page_that_needs_another_reader_is_given_up(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["<p title='>'>", "a = '<b>'", "a < b", "<!--", "<script><!--</script>", "<frameset>", "</1>"],
+    ["<p title='>'>", "<p title='<b>'>", "a < b", "<!--", "<script><!--", "<frameset>", "</1>"],
 )
 def test_a_small_page_is_given_up_unless_it_is_tidy(text):
     assert scanned("<p>") is not None
     assert scanned("<p>" + text) is None
     assert scanned(LARGE + text) is not None
+
+
+@pytest.mark.parametrize(
+    "text", ["<script><!--</script>", "a = '<b>'", '<img alt="<-">', '<meta a="b" content=">" x>']
+)
+def test_a_small_page_with_signs_that_matter_nowhere_is_not_given_up(text):
+    page = scanned("<p>" + text)
+    assert page is not None
+    assert page == scanner_fuzz.in_python("<p>" + text)
+
+
+@pytest.mark.parametrize(
+    "text", ["<img title='<-'>", '<IMG alt="<-">', '<imgx a="<">', '<meta a=b c="<">']
+)
+def test_a_small_page_is_given_up_if_python_does_not_find_it_tidy(text):
+    assert fast_links.find_links(text) is None
+    assert scanned(text) is None
 
 
 def test_nofollow_base_and_title_are_found():

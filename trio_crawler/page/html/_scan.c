@@ -185,8 +185,10 @@ static const byte *raw_text_end(Page *page, Name name, const byte *content)
         if (begins(at, end, "</") && begins_name(at + 2, end, NAME[name])) break;
         commented |= name == SCRIPT && begins(at, end, "<!--");
     }
-    page->given_up |= page->tidy && (at == NULL || commented);
-    return at == NULL ? end : commented ? script_end(content, end) : at;
+    if (at == NULL) at = end;
+    else if (commented) at = script_end(content, end);
+    page->given_up |= page->tidy && at == end;
+    return at;
 }
 
 static int is_nofollow(Page *page, Span rel)
@@ -222,7 +224,7 @@ static void add_link(Page *page, const Tag *tag)
     page->given_up |= page->count >= page->max_links;
 }
 
-/* Whether a part of a page, which ends before "<" or ">", is tidy: `fast_links._is_tidy`. */
+/* Whether a tag, without its "<" and ">", is tidy: `fast_links._is_tidy`. */
 static int is_tidy(const byte *at, const byte *end)
 {
     for (; at < end && *at != '<'; at++) {
@@ -235,6 +237,26 @@ static int is_tidy(const byte *at, const byte *end)
         if (close == end || *close != *quote) return 0;
     }
     return at == end;
+}
+
+/* Return where the attributes of a tag begin that must be tidy: after the easy ones of an image. */
+static const byte *skip_easy(const byte *name, const byte *end)
+{
+    if (end - name < 4) return name;
+    int image = memcmp(name, "img", 3) == 0;
+    if (!image && memcmp(name, "meta", 4) != 0) return name;
+    const byte *at = name + (image ? 3 : 4);
+    for (;;) {
+        const byte *next = at;
+        while (next < end && IS(*next, SPACE)) next++;
+        const byte *word = next;
+        while (next < end && ((*next >= 'a' && *next <= 'z') || *next == '-')) next++;
+        if (word == at || next == word || !begins(next, end, "=\"")) break;
+        const byte *quote = find(next + 2, end, '"');
+        if (quote == NULL) break;
+        at = quote + 1;
+    }
+    return at == end || IS(*at, NAME_END) ? at : name;
 }
 
 /* Use a tag that ends at `at`; return where the next text begins. */
@@ -267,8 +289,7 @@ static void read_page(Page *page)
 {
     const byte *at = page->start, *end = page->end;
     while (at != NULL && !page->given_up) {
-        const byte *text = at, *less = find(at, end, '<');
-        if (page->tidy && !is_tidy(text, less == NULL ? end : less)) page->given_up = 1;
+        const byte *less = find(at, end, '<');
         if (less == NULL) break;
         byte next = less + 1 < end ? less[1] : 0;
         int closing = next == '/' && less + 2 < end && is_letter(less[2]);
@@ -276,7 +297,7 @@ static void read_page(Page *page)
             Tag tag;
             at = read_tag(less + 1 + closing, end, &tag);
             if (at != NULL) {
-                if (page->tidy && !is_tidy(less + 1, at - 1)) page->given_up = 1;
+                if (page->tidy && !is_tidy(skip_easy(less + 1, at - 1), at - 1)) page->given_up = 1;
                 at = use_tag(page, &tag, closing, at);
             } else
                 page->given_up |= page->tidy;

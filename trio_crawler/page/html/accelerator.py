@@ -1,9 +1,8 @@
 """The compiled scanner of links, `_scan.c`, if it was built and is not turned off.
 
-▶ `tests/bench/scanner.py`: for the links of a page of 14 KB it takes 25 us, and `fast_links` 84
-(PostgreSQL's documentation). For one of 25 KB it takes 86 us, and the tokenizer 501, since
-`fast_links` gives up scripts that contain "<!--" (Apache's). The readers in Python remain for
-what it gives up and for machines without a compiler, and are its oracle:
+▶ `tests/bench/scanner.py`: for the links of a page of 14 KB it takes 25 us, and `fast_links` 74
+(PostgreSQL's documentation); for those of a page of 25 KB 41 and 200 us (Apache's). The readers in
+Python remain for what it gives up and for machines without a compiler, and are its oracle:
 `tests/page/scanner_fuzz.py`.
 """
 

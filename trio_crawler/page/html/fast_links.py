@@ -19,6 +19,7 @@ from trio_crawler.page.html import anchors
 from trio_crawler.page.html.tokenizer import (
     COMMENT,
     HREF,
+    MAX_TAGS,
     NAME_END,
     SPACE,
     TAG_END,
@@ -26,10 +27,13 @@ from trio_crawler.page.html.tokenizer import (
     is_nofollow,
 )
 
-_MAX_CHARACTERS = 1 << 20  # the parts of a page take some ten times the memory of the page
+# A longer page is read in slices of this many characters, some 5 ms each: the lock of the
+# interpreter is kept meanwhile, and the parts of a slice take some ten times its memory.
+_SLICE = 1 << 20
 
 _VALUE = r'"[^"<>]*+"'
-_EASY = rf"(?: [{SPACE}]++ [a-z-]++ = {_VALUE} )*+"
+# Attributes that are left out of the proof, so that a value may contain "<" or ">".
+_EASY = rf'(?: [{SPACE}]++ [a-z-]++ = "[^"]*+" )*+'
 _RAW = "iframe|noembed|noframes|style|textarea|xmp"
 _CONTEXTS = "math|select|svg|template"
 _RELEVANT = rf"""
@@ -75,6 +79,26 @@ def _before(end: str, but: str = "") -> str:
     return rf"[^<]*+ (?: < (?! {end} {but} ) [^<]*+ )*+"
 
 
+# A script ends at its first end tag, unless it contains "<!--": then up to "-->" a nested script
+# has its own end tag (the script data escaped and double escaped states, 13.2.5.20 and 27). The
+# "--" of "<!--" may belong to the "-->", as in "<!-->".
+_SCRIPT_END = _end_tag("script")
+_NESTED_SCRIPT = rf"""
+    (?i: script ) {NAME_END} [^<-]*+ (?: (?: - (?! -> ) | < (?! {_SCRIPT_END} ) ) [^<-]*+ )*+
+    (?: < {_SCRIPT_END} | (?= --> ) )
+"""
+_SCRIPT_COMMENT = rf"""
+    ! (?= -- ) [^<-]*+
+    (?:
+        (?: - (?! -> ) | < (?: {_NESTED_SCRIPT} | (?! /?+ (?i: script ) {NAME_END} ) ) ) [^<-]*+
+    )*+
+    (?: --> | (?= < {_SCRIPT_END} ) )
+"""
+_SCRIPT_TEXT = rf"""
+    [^<]*+ (?: < (?: (?! {_SCRIPT_END} | !-- ) | {_SCRIPT_COMMENT} ) [^<]*+ )*+
+"""
+
+
 # The expression that splits a tidy page at all relevant tags. The matches are left out of the
 # proof that the page is tidy. So each alternative matches exactly like the tokenizer of the HTML
 # Standard, and stops before a ">", which remains for the "<" of the match. The alternatives, in
@@ -86,10 +110,11 @@ def _before(end: str, but: str = "") -> str:
 #   <a| …>  <area| …>  <base| …>   tag         any other; the text after the match begins with its
 #                                              attributes, which other expressions read
 #   <img src="?a=b"| …>            tag         with `texts`: its alt may be the text of a link
-#   <img src="?a=b"| …>                        img and meta: each "=" would cost the proof time
+#   <img src="?a=b"| …>                        img and meta: each "=" would cost the proof time,
+#                                              and an alt="<-" is nothing unusual
 #   <!--…--|>  <!…|>  <?…|>                    a comment or similar
 #   <title …>T</title| >           title       a title
-#   <script …>…</script| >                     a script that does not contain "<!--"
+#   <script …>…</script| >                     a script
 #   <style …>…</style| >           raw         raw text
 #   <svg| …>…</svg>                context     an element in which tags may have another meaning,
 #                                              but which contains nothing relevant
@@ -99,7 +124,7 @@ def _before(end: str, but: str = "") -> str:
 # other alternative can search the rest of the page again, which would make the time quadratic.
 def _compile(*, texts: bool) -> re.Pattern[str]:
     image = rf"| img {_EASY} {NAME_END}" if texts else ""
-    title, script = _end_tag("title"), _end_tag("script")
+    title = _end_tag("title")
     raw, context = _end_tag("(?P=raw)"), _end_tag("(?P=context)")
     return re.compile(
         rf"""
@@ -110,7 +135,7 @@ def _compile(*, texts: bool) -> re.Pattern[str]:
         |   {COMMENT}
         |   [!?] (?!--) [^>]*+
         |   (?i: title ) {NAME_END} {TAG_END} (?P<title> {_before(title)} ) < {title}
-        |   (?i: script ) {NAME_END} {TAG_END} {_before(script, "| !--")} < {script}
+        |   (?i: script ) {NAME_END} {TAG_END} {_SCRIPT_TEXT} < {_SCRIPT_END}
         |   (?P<raw> (?i: {_RAW} ) ) {NAME_END} {TAG_END} {_before(raw)} < {raw}
         |   (?P<context> (?i: {_CONTEXTS} ) ) {NAME_END}
             (?= {_before(context, f"| {_RELEVANT}")} < {context} )
@@ -140,10 +165,11 @@ _EASY_HREF = re.compile(
 ).match
 
 _NO_MARKS = bytes(set(range(256)) - set(b"<>=\"'"))
-# A quoted value with "<" or ">" in it: in the marks alone, and in the text.
+# A quoted value with "<" or ">" in it: in the marks alone, and in a tag.
 _MAY_CONTAIN_TAGS = re.compile(rb"""= (?: "[^"<>]*+[<>] | '[^'<>]*+[<>] )""", re.VERBOSE).search
+_LONG_VALUE = rf"""[{SPACE}]*+ (?: "[^"<>]*+[<>] | '[^'<>]*+[<>] )"""
 _CONTAINS_TAGS = re.compile(
-    rf"""= [{SPACE}]*+ (?: "[^"<>]*+[<>] | '[^'<>]*+[<>] )""", re.VERBOSE
+    rf"< [^<>=]*+ (?: = (?! {_LONG_VALUE} ) [^<>=]*+ )*+ = {_LONG_VALUE}", re.VERBOSE
 ).search
 
 
@@ -151,7 +177,7 @@ class FastLinks(NamedTuple):
     """The hrefs of `a` and `area`, the first href of `base` and the first title, as written.
 
     `nofollow_hrefs` are the hrefs of links with rel=nofollow, `hrefs` all others. `reader` is None
-    if no anchors were requested.
+    if no anchors were requested. `tags` is the number of relevant tags.
     """
 
     hrefs: list[str]
@@ -159,15 +185,56 @@ class FastLinks(NamedTuple):
     title: str | None
     nofollow_hrefs: list[str]
     reader: AnchorReader | None
+    tags: int
 
 
-def find_links(text: str, *, anchors: bool = False) -> FastLinks | None:
+def find_links(text: str, *, anchors: bool = False, max_links: int = 100_000) -> FastLinks | None:
     """Return the links that `tokenizer.tags` would find in HTML.
 
-    None if the page is not tidy, or has more than 1,048,576 characters.
+    None if the page is not tidy. For a page with more than 1,048,576 characters each href is
+    returned once; None if it has more than `max_links` of them or 500,000 relevant tags, or if its
+    anchors are requested.
     """
-    if len(text) > _MAX_CHARACTERS:
-        return None
+    if len(text) <= _SLICE:
+        return _find_links(text, anchors=anchors)
+    return None if anchors else _find_in_slices(text, max_links)
+
+
+def _find_in_slices(text: str, max_links: int) -> FastLinks | None:
+    """Return the links of a long page, in which nothing is open where a slice ends.
+
+    After a tidy slice that is so: each tag, comment and script of it ends in it.
+    """
+    hrefs: dict[str, None] = {}
+    nofollow_hrefs: dict[str, None] = {}
+    base = title = None
+    at = tags = 0
+    while at < len(text):
+        end = _slice_end(text, at)
+        found = _find_links(text[at:end], anchors=False)
+        if found is None:
+            return None
+        hrefs.update(dict.fromkeys(found.hrefs))
+        nofollow_hrefs.update(dict.fromkeys(found.nofollow_hrefs))
+        tags += found.tags
+        if len(hrefs) + len(nofollow_hrefs) > max_links or tags >= MAX_TAGS:
+            return None
+        base = found.base if base is None else base
+        title = found.title if title is None else title
+        at = end
+    return FastLinks(list(hrefs), base, title, list(nofollow_hrefs), None, tags)
+
+
+def _slice_end(text: str, at: int) -> int:
+    """Return where a slice ends: if possible before a link, as few are in a script or SVG."""
+    most = at + _SLICE
+    if most >= len(text):
+        return len(text)
+    ends = (text.rfind(start, at + 1, most) for start in ("<a ", "<"))
+    return next((end for end in ends if end > 0), most)
+
+
+def _find_links(text: str, *, anchors: bool) -> FastLinks | None:
     pattern = _links_with_texts() if anchors else _LINKS
     # A table in one list: each row is the text before a match, and the groups of the match.
     parts = pattern.split(text)
@@ -184,7 +251,8 @@ def find_links(text: str, *, anchors: bool = False) -> FastLinks | None:
             break
     reader = AnchorReader(parts, hrefs, list(nofollow_hrefs)) if anchors else None
     followed = [href for href in hrefs if href is not None]
-    return FastLinks(followed, base, title, list(nofollow_hrefs.values()), reader)
+    nofollow = list(nofollow_hrefs.values())
+    return FastLinks(followed, base, title, nofollow, reader, len(texts) - 1)
 
 
 def _read_other_tags(
@@ -273,8 +341,8 @@ def _is_tidy(text: str) -> bool:
     """Whether each "<" begins a tag that ends at the next ">", before any other "<".
 
     This is true if no quoted value contains "<" or ">", and if there is a ">" between any two "<".
-    A value can only begin after "=". Nearly always the marks (the characters <>="' alone) show
-    that no value contains a tag: almost every value becomes `=""` in them.
+    A value can only begin after "=", and in a tag. Nearly always the marks (the characters <>="'
+    alone) show that no value contains a tag: almost every value becomes `=""` in them.
     """
     # Only characters that are not marks are lost here.
     source = text.encode("latin-1", "ignore")

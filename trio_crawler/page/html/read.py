@@ -88,7 +88,7 @@ def parse_html(
     if scanned is not None:
         found: _Found | None = _of_scan(scanned)
     else:
-        found = None if xml else _read_fast(text, anchors=anchors)
+        found = None if xml else _read_fast(text, max_links, anchors=anchors)
     if found is None:
         found = _read_untidy(text, max_links, xml=xml, anchors=anchors)
     base = url if found.base is None else resolve_base(found.base, url, encoding)
@@ -126,8 +126,8 @@ def _without_fragment(source: str) -> str:
     return urls.without_fragments((entities.in_attribute(source),), urls.WEB[0])[0]
 
 
-def _read_fast(text: str, *, anchors: bool) -> _Found | None:
-    found = fast_links.find_links(text, anchors=anchors)
+def _read_fast(text: str, max_links: int, *, anchors: bool) -> _Found | None:
+    found = fast_links.find_links(text, anchors=anchors, max_links=max_links)
     if found is None:
         return None
     hrefs, nofollow_hrefs = found.hrefs, found.nofollow_hrefs
