@@ -227,8 +227,8 @@ static void add_link(Page *page, const Tag *tag)
 /* Whether a tag, without its "<" and ">", is tidy: `fast_links._is_tidy`. */
 static int is_tidy(const byte *at, const byte *end)
 {
-    for (; at < end && *at != '<'; at++) {
-        if (*at != '=') continue;
+    if (find(at, end, '<') != NULL) return 0;
+    for (; (at = find(at, end, '=')) != NULL; at++) {
         const byte *quote = at + 1;
         while (quote < end && IS(*quote, SPACE)) quote++;
         if (quote == end || (*quote != '"' && *quote != '\'')) continue;
@@ -236,7 +236,7 @@ static int is_tidy(const byte *at, const byte *end)
         while (close < end && *close != *quote && *close != '<' && *close != '>') close++;
         if (close == end || *close != *quote) return 0;
     }
-    return at == end;
+    return 1;
 }
 
 /* Return where the attributes of a tag begin that must be tidy: after the easy ones of an image. */
@@ -262,6 +262,7 @@ static const byte *skip_easy(const byte *name, const byte *end)
 /* Use a tag that ends at `at`; return where the next text begins. */
 static const byte *use_tag(Page *page, const Tag *tag, int closing, const byte *at)
 {
+    if (closing && page->context == OTHER) return at;
     Name name = identify(tag->name);
     if (closing || name == OTHER) {
         page->tags += page->context != OTHER;
