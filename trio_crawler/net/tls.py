@@ -107,7 +107,11 @@ class Security:
     def _wrapped(self, plain: Stream, host: str, protocols: Sequence[str], port: int) -> TlsStream:
         # RFC 6066, 3: the name is sent, and certified, without the dot at its end.
         name = host.removesuffix(".")
-        context = self.context(host)
+        try:
+            context = self.context(host)
+        except ArgumentError as error:
+            # The file of the environment looked well, but OpenSSL cannot read it.
+            raise FetchError(Reason.TLS, str(error), Phase.TLS) from error
         # Each time: a caller's context may be shared with other programs, and offer HTTP/2 there.
         context.set_alpn_protocols(list(protocols))
         try:
