@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import NoReturn, TypeVar
 
 import trio
+from msgspec.structs import replace
 
 from trio_crawler.engine.counters import Counters
 from trio_crawler.engine.exceptions import url_noted
@@ -20,6 +21,9 @@ from trio_crawler.model import Outcome
 
 MAX_BYTES = 16 * 1024 * 1024
 """Workers wait for the caller while pages with more bytes than this are in the outbox."""
+
+PORTION = 500
+"""Successors of one job that are admitted at once, before other tasks can run."""
 
 HOW_TO_ITERATE = (
     "open the crawl first: "
@@ -94,7 +98,7 @@ class Outbox(AsyncIterator[Outcome]):
             unsettled = self._unsettled
             if unsettled is not None:
                 with url_noted(unsettled.job):
-                    await self._frontier.settle(unsettled)
+                    await self._settle(unsettled)
                 # Not before `settle`: if that is cancelled, the next call repeats it.
                 self._unsettled = None
             self._unsettled = settlement = await self._receiver.receive()
@@ -115,6 +119,20 @@ class Outbox(AsyncIterator[Outcome]):
         assert outcome is not None, "only settlements with an outcome are put"  # noqa: S101
         self._counters.count(outcome)
         return outcome
+
+    async def _settle(self, settlement: Settlement) -> None:
+        """Settle a job; if it has many successors, the first of them are admitted before.
+
+        So the loop is not held for long. The job is counted out last: if this is cancelled, or the
+        process is killed, the job is not settled, and the links that were admitted are known.
+        """
+        successors = settlement.successors
+        last = max(0, len(successors) - 1) // PORTION * PORTION
+        for start in range(0, last, PORTION):
+            await self._frontier.add(successors[start : start + PORTION])
+        if last:
+            settlement = replace(settlement, successors=successors[last:])
+        await self._frontier.settle(settlement)
 
 
 class OutcomeBlock(AbstractAsyncContextManager[AsyncIterator[Outcome]]):

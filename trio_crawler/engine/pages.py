@@ -38,6 +38,7 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.page.links import (
+    PageLinks,
     pointed_of,
     read_body_links,
     read_body_targets,
@@ -177,10 +178,11 @@ class PageHandler:
         whole = self._plan.checks.fragments and body and response.flaw is None
         if facts.pointed is not None:
             page_links = read_page_links(body, headers, job.url, facts.pointed, most)
-            return replace(facts, found=page_links, targets=facts.targets if whole else None)
+            targets = facts.targets if whole else None
+            return replace(facts, found=page_links, pointed=page_links.pointed, targets=targets)
         found = read_body_links(body, headers, job.url, max_links=most).links
         targets = read_body_targets(body, headers) if whole else None
-        return replace(facts, found=found, targets=targets)
+        return replace(facts, found=found, pointed=pointed_of(found), targets=targets)
 
     async def _unchanged(self, job: Job, response: Response) -> Facts:
         if job.validator and self._past is not None:
@@ -198,8 +200,9 @@ class PageHandler:
             links, rejected = outcome.links, outcome.rejected
             size = len(outcome.body) + _LINK * (len(links) + len(rejected))
             size += sum(map(len, links)) + sum(map(len, map(_URL, rejected)))
-            if outcome.found:
-                size += _LINK * sum(map(len, pointed_of(outcome.found)))
+            found = outcome.found
+            read = found.pointed if isinstance(found, PageLinks) else (found,)
+            size += _LINK * sum(map(len, read))
             size += TARGET * len(outcome.targets or ())
         return Settlement(job, outcome, successors or [], size=size)
 

@@ -8,6 +8,7 @@ import trio
 from trio_crawler.arguments import ArgumentError, check_kind
 from trio_crawler.frontier.disk_heap import make_disk_queue
 from trio_crawler.frontier.disk_queue import MEMORY, DiskQueueFile
+from trio_crawler.frontier.first_jobs import admit_first
 from trio_crawler.frontier.join import Join
 from trio_crawler.frontier.protocol import FrontierStatistics, Past
 from trio_crawler.frontier.scheduler import Hosts, JobChannel
@@ -79,7 +80,7 @@ class MemoryFrontier:
         if self._plan is None:
             raise RuntimeError("open the frontier first: await frontier.open(plan)")
         try:
-            self._admit(self._plan.first_jobs())
+            await admit_first(self._plan, self.seen.admit_all, self._admit_fresh)
             self._join.done()
             async with trio.open_nursery() as nursery:
                 start_soon(nursery, self.hosts.keep_time)
@@ -150,7 +151,9 @@ class MemoryFrontier:
     def _admit(self, jobs: Iterable[Job]) -> int:
         if self._join.is_over:
             return 0
-        fresh = self.seen.admit_all(jobs)
+        return self._admit_fresh(self.seen.admit_all(jobs))
+
+    def _admit_fresh(self, fresh: Sequence[Job]) -> int:
         self._join.add(len(fresh))
         self.hosts.admit(fresh)
         return len(fresh)

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from trio_crawler.arguments import check_flag, check_function, check_json, check_kind, check_path
 from trio_crawler.frontier.disk_heap import make_disk_queue
 from trio_crawler.frontier.disk_queue import MEMORY, DiskQueueFile
+from trio_crawler.frontier.first_jobs import admit_first
 from trio_crawler.frontier.join import Join
 from trio_crawler.frontier.journal import Journal
 from trio_crawler.frontier.protocol import FrontierStatistics, Past
@@ -194,7 +195,7 @@ class SqliteFrontier:
             raise RuntimeError("open the frontier first: await frontier.open(plan)")
         try:
             await self._restore(self._plan)
-            self._admit(self._index.admit(self._plan.first_jobs()))
+            await admit_first(self._plan, self._index.admit, self._admit)
             self._join.done()
             async with trio.open_nursery() as nursery:
                 start_soon(nursery, self.hosts.keep_time)

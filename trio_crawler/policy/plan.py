@@ -5,7 +5,7 @@
 
 import math
 import random
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TypeVar
@@ -167,16 +167,18 @@ class Plan:
         for name, part in parts.items():
             object.__setattr__(self, name, part)
 
-    def first_jobs(self) -> list[Job]:
-        """Return the jobs that a crawl begins with: the seeds and the sitemaps in `also`.
+    def first_jobs(self) -> Iterator[Job]:
+        """Yield the jobs that a crawl begins with: the seeds and the sitemaps in `also`.
 
         The last one stands for the stream of seeds, if there is one.
         """
         redirects = self.limits.max_redirects
-        jobs = [Job(url, redirects=redirects) for url in self.seeds]
+        for url in self.seeds:
+            yield Job(url, redirects=redirects)
         for url in self.sitemaps.also:
-            jobs.append(Job(url, redirects=redirects, purpose=Purpose.SITEMAP))
-        return jobs if self.seed_stream is None else [*jobs, SEEDING]
+            yield Job(url, redirects=redirects, purpose=Purpose.SITEMAP)
+        if self.seed_stream is not None:
+            yield SEEDING
 
 
 def _kind(name: str, value: _T | None, kind: type[_T]) -> _T:
