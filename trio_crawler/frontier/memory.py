@@ -20,7 +20,7 @@ from trio_crawler.policy.plan import Plan
 
 # The most bytes of waiting jobs as objects, and in compressed blocks. ▶ A job takes 250 bytes as
 # an object and 6 to 25 in a block; to pack and to unpack it takes 0.7 us.
-_WAITING, _PACKED = 4 * 1024 * 1024, 16 * 1024 * 1024
+_WAITING, _PACKED = 4 * 1024 * 1024, 8 * 1024 * 1024
 
 
 class MemoryFrontier:
@@ -28,7 +28,7 @@ class MemoryFrontier:
 
     It has no bound of its own: the workers that consume URLs also produce them, so a bounded
     channel would deadlock. The scope, the limits and the traps of the plan bound it. Waiting URLs
-    beyond some 4 MiB are compressed. Those beyond 16 MiB more are in a file without a name, in the
+    beyond some 4 MiB are compressed. Those beyond 8 MiB more are in a file without a name, in the
     directory of temporary files. Raises StoreError, from the crawl, if that file cannot be
     written.
     """
