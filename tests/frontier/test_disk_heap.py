@@ -28,10 +28,13 @@ def job(number: int, depth: int = 0, priority: float | None = None) -> Job:
     st.integers(1, 6),
     st.sampled_from([depth_first, by_sitemap]),
     st.sampled_from([0, 1_000, 10**9]),
+    st.sampled_from([0, 500, 10**9]),
 )
-def test_a_disk_heap_behaves_as_a_queue_in_memory(tmp_path_factory, steps, block, order, memory):
+def test_a_disk_heap_behaves_as_a_queue_in_memory(
+    tmp_path_factory, steps, block, order, memory, packed
+):
     numbers = count()
-    file = DiskQueueFile(tmp_path_factory.getbasetemp(), memory=memory)
+    file = DiskQueueFile(tmp_path_factory.getbasetemp(), memory=memory, packed=packed)
     heaps = [DiskHeap(file, order) for _ in range(2)]
     models = [PriorityQueue(order) for _ in range(2)]
     file.block = block

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import random
+import tracemalloc
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,6 +38,20 @@ def test_links_to_dropped_targets_are_removed_as_new_links_are_added() -> None:
     for source in range(1_000):
         graph.add(source, range(1_000))
     assert len(graph) < 600_000
+
+
+def test_a_link_to_a_page_that_is_to_come_takes_less_than_5_bytes() -> None:
+    chance = random.Random(1)
+    targets = [chance.randrange(1_000_000) for _ in range(200_000)]
+    graph = LinkGraph(free_blocks=0)
+    graph.drop_links_to(1_000_000)
+    tracemalloc.start()
+    for source in range(10_000):
+        graph.add(source, targets[20 * source : 20 * source + 20])
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(graph) == 200_000
+    assert size < 5 * 200_000
 
 
 def test_an_empty_graph_has_no_links() -> None:

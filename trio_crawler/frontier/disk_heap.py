@@ -114,11 +114,12 @@ class DiskHeap:
             heapq.heappop(self._runs)
 
     def _load(self, run: _Run) -> None:
-        found = self._file.read(*run.places[-1])
+        place = run.places[-1]
+        found = self._file.read(*place)
         self._file.held += bytes_of(found)
         run.jobs[:0] = reversed(found)
         run.places.pop()
-        self._file.forget()
+        self._file.forget(*place)
 
     def _spill(self) -> None:
         """Write the half with the highest ranks, at least one job, as a run."""

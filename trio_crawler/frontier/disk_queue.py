@@ -1,4 +1,4 @@
-"""The disk queue: a queue of jobs with only its two ends in memory."""
+"""The disk queue: a queue of jobs with only its two ends as objects, and all others in blocks."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ _BYTES = 16 * 1024 * 1024
 OVERHEAD = 200
 """The bytes that a job in memory counts for besides those of its URL."""
 
+# The length of a block in memory; in the file no block is empty. Such a block takes `_BESIDE`
+# bytes besides its own.
+_PACKED, _BESIDE = 0, 150
+
 # ▶ Blocks of ordinary URLs take a sixth of their size, at 1 us a URL; the URLs of a flood, which
 # were compressed on the wire, a fortieth.
 _LEVEL = 1
@@ -46,12 +50,13 @@ def bytes_of(jobs: Sequence[Job]) -> int:
 
 
 class DiskQueueFile:
-    """A file for the blocks of many queues; the first block opens it, by a call to `opened`.
+    """A file for the blocks of many queues; the first block in it opens it, by calling `opened`.
 
     The jobs are of one `kind`. While those in memory have less than `memory` bytes together, no
-    queue uses the file. The file is in `directory`, by default that of temporary files. It does
-    not shrink until all blocks are read; then it is emptied. `close` closes it. Raises StoreError
-    for an OSError; nothing has changed then.
+    queue makes blocks. Blocks with at most `packed` bytes together, compressed, stay in memory,
+    and only the others are in the file. The file is in `directory`, by default that of temporary
+    files. It does not shrink until all its blocks are read; then it is emptied. `close` closes
+    it. Raises StoreError for an OSError; nothing has changed then.
     """
 
     def __init__(
@@ -60,6 +65,7 @@ class DiskQueueFile:
         *,
         kind: type[Job] = Job,
         memory: int = 0,
+        packed: int = 0,
         opened: Callable[[Path], RawIOBase] = nameless_file,
     ) -> None:
         self._directory = Path(gettempdir() if directory is None else directory)
@@ -68,6 +74,10 @@ class DiskQueueFile:
         self.memory = memory
         # The bytes of the jobs of all queues that are in memory.
         self.held = 0
+        # The blocks in memory, by number, and the bytes that are left for more of them.
+        self._packed: dict[int, bytes] = {}
+        self._room = packed
+        self._number = 0
         self._file: RawIOBase | None = None
         self._end = 0
         self._blocks = 0
@@ -86,9 +96,14 @@ class DiskQueueFile:
         self.block_bytes = min(_MAX_BLOCK_BYTES, _BYTES // self._queues)
 
     def write(self, jobs: Sequence[Job]) -> tuple[int, int]:
-        """Write a block; return its offset and its length in bytes."""
-        block = memoryview(zlib.compress(_encode(jobs), _LEVEL))
-        written = 0
+        """Store a block; return its place: its offset and length, or its number and `_PACKED`."""
+        packed = zlib.compress(_encode(jobs), _LEVEL)
+        if len(packed) + _BESIDE <= self._room:
+            self._room -= len(packed) + _BESIDE
+            self._number += 1
+            self._packed[self._number] = packed
+            return self._number, _PACKED
+        block, written = memoryview(packed), 0
         with file_errors(self._directory):
             file = self._open()
             file.seek(self._end)
@@ -99,7 +114,9 @@ class DiskQueueFile:
         return offset, written
 
     def read(self, offset: int, length: int) -> list[Job]:
-        """Return the jobs of a block."""
+        """Return the jobs of the block at a place."""
+        if length == _PACKED:
+            return self._decode(zlib.decompress(self._packed[offset]))
         block = b""
         with file_errors(self._directory):
             file = self._open()
@@ -111,8 +128,11 @@ class DiskQueueFile:
                 block += more
         return self._decode(zlib.decompress(block))
 
-    def forget(self) -> None:
-        """Count one block less; after the last the file is emptied."""
+    def forget(self, offset: int, length: int) -> None:
+        """Drop the block at a place; after the last in the file the file is emptied."""
+        if length == _PACKED:
+            self._room += len(self._packed.pop(offset)) + _BESIDE
+            return
         self._blocks -= 1
         if not self._blocks:
             self._end = 0
@@ -131,9 +151,9 @@ class DiskQueueFile:
 
 
 class DiskQueue:
-    """A first-in, first-out queue of jobs, with all but the first and the last in a file.
+    """A first-in, first-out queue of jobs, with all but the first and the last in blocks.
 
-    A job in the file takes a few bytes of memory; a short queue never uses the file. The jobs must
+    A job in the file takes a few bytes of memory; a short queue makes no blocks. The jobs must
     be of the kind of the file, and none may be blocked by a Fault. If a call raises StoreError, no
     job was added, removed or lost, and the call may be repeated.
     """
@@ -146,7 +166,7 @@ class DiskQueue:
         self._count = 0
         # The oldest job is the last of these.
         self._head: list[Job] = []
-        # The blocks after the head, from index `_next` on: offset, length, offset, ...
+        # The places of the blocks after the head, from index `_next` on.
         self._blocks: array[int] | None = None
         self._next = 0
         self._tail: list[Job] = []
@@ -213,7 +233,7 @@ class DiskQueue:
             # On average each entry is moved at most once.
             del self._blocks[: self._next]
             self._next = 0
-        self._file.forget()
+        self._file.forget(offset, length)
 
     def _swap(self) -> None:
         """Add the tail to the head; no block is between them."""

@@ -7,7 +7,7 @@ import trio
 
 from trio_crawler.arguments import ArgumentError, check_kind
 from trio_crawler.frontier.disk_heap import make_disk_queue
-from trio_crawler.frontier.disk_queue import MEMORY, DiskQueueFile
+from trio_crawler.frontier.disk_queue import DiskQueueFile
 from trio_crawler.frontier.first_jobs import admit_first
 from trio_crawler.frontier.join import Join
 from trio_crawler.frontier.protocol import FrontierStatistics, Past
@@ -19,14 +19,19 @@ from trio_crawler.model import Attempt, Job, Reason
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.policy.plan import Plan
 
+# The most bytes of waiting jobs as objects, and in compressed blocks. ▶ A job takes 250 bytes as
+# an object and 6 to 25 in a block; to pack and to unpack it takes 0.7 us.
+_WAITING, _PACKED = 4 * 1024 * 1024, 8 * 1024 * 1024
+
 
 class MemoryFrontier:
     """The frontier of one crawl, in memory.
 
     It has no bound of its own: the workers that consume URLs also produce them, so a bounded
     channel would deadlock. The scope, the limits and the traps of the plan bound it. Waiting URLs
-    beyond some 32 MiB are in a file without a name, in the directory of temporary files. Raises
-    StoreError, from the crawl, if that file cannot be written.
+    beyond some 4 MiB are compressed. Those beyond 8 MiB more are in a file without a name, in the
+    directory of temporary files. Raises StoreError, from the crawl, if that file cannot be
+    written.
     """
 
     __module__ = "trio_crawler"
@@ -36,7 +41,7 @@ class MemoryFrontier:
     def __init__(self) -> None:
         self.seen = Seen()
         self._join = Join()
-        self._file = DiskQueueFile(memory=MEMORY)
+        self._file = DiskQueueFile(memory=_WAITING, packed=_PACKED)
         self._plan: Plan | None = None
         self._ended: Reason | None = None
 
