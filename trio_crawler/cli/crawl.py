@@ -303,6 +303,8 @@ class _Crawl:
         """
         from trio_crawler.cli.report import left, read_back
 
+        if not self._resumed:
+            self._hosts = await trio.to_thread.run_sync(left, directory, self._report)
         takers: list[Callable[[Outcome], None]] = [export.sink.take for export in late]
         with ExitStack() as stack:
             result = self._report
@@ -311,7 +313,6 @@ class _Crawl:
                 takers.append(result.add)
                 if self._check is not None:
                     takers.append(stack.enter_context(self._check.anew()))
-            self._hosts = await trio.to_thread.run_sync(left, directory, result)
             if takers:
                 # Only a check and the texts of links need more.
                 checks = self._resumed and self._check is not None
@@ -321,6 +322,7 @@ class _Crawl:
         if self._resumed:
             result.keep_logins(self._report)
             self._report, self._resumed = result, False
+            self._hosts = await trio.to_thread.run_sync(left, directory, result)
         for export in late:
             export.whole = True
 
