@@ -19,6 +19,7 @@ from trio_crawler import (
     Limits,
     Outcome,
     Page,
+    Politeness,
     Reason,
     Redirect,
     Response,
@@ -27,6 +28,8 @@ from trio_crawler import (
 )
 from trio_crawler.report import to_jsonl
 from trio_crawler.store import DifferentCrawl, End, InUse
+from trio_crawler.store.store import Store
+from trio_crawler.store.writer import Batch
 from trio_crawler.testing import Web, fault, html, redirect, robots
 
 HOME = "http://site.test/"
@@ -390,3 +393,35 @@ async def test_a_refresh_knows_copies_also_of_what_has_not_changed(tmp_path):
     assert len(named) == 2
     assert set(named.values()) == copies - set(named)
     assert found[HOME + "one"].status == found[HOME + "two"].status == 304
+
+
+async def test_a_later_run_asks_before_it_knows_all_that_was_seen_and_doubles_nothing(tmp_path):
+    known = [f"{HOME}{number}" for number in range(6_000)]
+    headers = httpx.Headers({"content-type": "text/html"})
+    with Store.open(tmp_path) as store:
+        batch = Batch()
+        for number, url in enumerate(known, 1):
+            batch.admitted.append((number, url, "page", 1, 10, HOME, None))
+            if number > 2:
+                page = Page(url, 200, headers, b"%d" % number, 1, HOME, content_type="text/html")
+                batch.settled.append((number, 0.0, page))
+        store.write(batch)
+    asked: dict[str, bool] = {}
+
+    async with SqliteFrontier(tmp_path) as frontier:
+
+        async def ask(job):
+            asked[job.url] = known[-1] in frontier.known(known)
+            # A copy of a page of the earlier run, too.
+            return Response(200, headers, b"3") if job.url == known[0] else html(*known, "/new")
+
+        politeness = Politeness(robots=False)
+        crawler = Crawler([HOME], fetch=ask, frontier=frontier, politeness=politeness)
+        async with crawler.outcomes() as outcomes:
+            found = {outcome.url: outcome async for outcome in outcomes}
+    # The seed comes last: whether it is new can be told only then.
+    assert asked == {known[0]: False, known[1]: False, f"{HOME}new": True, HOME: True}
+    assert found[known[0]].duplicate_of == known[2]
+    totals = crawler.statistics()
+    assert totals.admitted == len(known) + 2 == totals.pages
+    assert totals.waiting == totals.in_flight == 0

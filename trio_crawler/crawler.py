@@ -113,7 +113,7 @@ class Crawler:
             async with engine.opened_fetch() as ask, trio.open_nursery() as nursery:
                 engine.start_lookups(nursery, ask)
                 engine.start_seeding(nursery)
-                nursery.start_soon(self.frontier.run)
+                nursery.start_soon(engine.run)
                 await Crew(nursery, self.plan.workers, self.work, ask, engine.outbox).start()
                 with bare.carried:
                     yield engine.outbox
@@ -134,12 +134,16 @@ class Crawler:
 
     async def fetch(self, ask: Fetch, job: Job) -> Settlement | None:
         """Fetch a URL once; return its settlement, or None if it will be fetched once more."""
-        handler, hosts = self._engine.handlers[job.purpose], self.frontier.hosts
+        engine, hosts = self._engine, self.frontier.hosts
+        handler = engine.handlers[job.purpose]
+        if job.blocked or job.recalled:
+            await engine.restored()
         if job.blocked:
             return handler.blocked(job, job.blocked, hosts.last(job))
         if job.recalled:
-            return await self._engine.checks.recalled(job)
+            return await engine.checks.recalled(job)
         attempt = await fetch_once(ask, job, hosts.turns.get((job.purpose, job.url)))
+        await engine.restored()
         attempt = hosts.answered(attempt)
         if (seconds := handler.delay(attempt)) is not None:
             await self.frontier.retry(attempt, seconds)

@@ -71,13 +71,14 @@ async def resumed(directory: str) -> None:
         raise AssertionError
 
     politeness = Politeness(robots=False)
-    async with trio.open_nursery() as nursery, SqliteFrontier(directory) as frontier:
+    async with SqliteFrontier(directory) as frontier, trio.open_nursery() as nursery:
         crawler = Crawler([url(0)], fetch=fetch, frontier=frontier, politeness=politeness)
         heartbeat = Heartbeat()
         nursery.start_soon(heartbeat.beat)
         nursery.start_soon(crawler.crawl)
         await asked.wait()
-        # All that waits is to be there, too.
+        # All that was seen, and all that waits, is to be there, too.
+        await crawler._engine.restored()
         before = -1
         while before < (before := frontier.statistics().unsettled):  # noqa: ASYNC110 - none tells
             await trio.sleep(0.3)

@@ -120,6 +120,38 @@ def test_two_signals_end_at_once_and_what_was_in_flight_is_asked_for_again(crawl
     assert "\nadmitted 2 = 2 pages " in again.stdout
 
 
+def test_a_later_run_that_is_ended_at_once_tells_that_its_report_is_not_of_all_runs(crawled):
+    site = {"/": html("/slow", "/gone"), "/slow": silence}
+    words = ["-o", str(crawled), "--max-tasks", "1"]
+    told = []
+    with threaded_raw_server(site) as server:
+        for run in (1, 2):
+            with start(*words, server.url) as process:
+                wait_until(lambda run=run: pages(server).count("/slow") == run)
+                process.terminate()
+                process.stderr.readline()
+                process.terminate()
+                out, err = ended(process, patience=3)
+            assert (process.returncode, err) == (143, "")
+            told.append(
+                f"\nThe report is of this run alone: 'report {crawled}' has all runs" in out
+            )
+    assert told == [False, True]
+
+
+def test_what_only_a_run_itself_knows_is_told_with_what_the_directory_knows(crawled):
+    gate = Gate("/in")
+    digest = reply(401, {"WWW-Authenticate": "Digest realm=x"}, b"who are you?")
+    site = {"/": html("/slow", "/gone"), "/slow": gate, "/in": digest}
+    words = ["-o", str(crawled), "--max-tasks", "1"]
+    with threaded_raw_server(site) as server:
+        stopped(gate, *words, server.url)
+        again = crawl(*words, server.url)
+    assert (again.returncode, again.stderr) == (1, "")
+    assert f"  404 {server.url}gone\n" in again.stdout
+    assert "the server wants a login by Digest" in again.stdout
+
+
 @pytest.mark.parametrize("kills", [1, 3])
 def test_a_crawl_that_is_killed_goes_on_and_loses_nothing(crawled, kills):
     lines, archive = crawled.with_suffix(".jsonl"), crawled.with_suffix(".warc.gz")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from io import BufferedWriter
 
@@ -89,7 +89,7 @@ class Check:
         self._verdicts = _verdicts(options)
         self._baseline = _baseline(options.baseline)
         self._links = LinkCheck(self._verdicts)
-        stack.callback(self._links.close)
+        stack.callback(lambda: self._links.close())
         self._told: set[str] = set()
         self.failed = False
         self.errors: dict[str, OSError] = {}
@@ -110,6 +110,17 @@ class Check:
     def add(self, outcome: Outcome) -> None:
         """Record an outcome."""
         self._links.add(outcome)
+
+    @contextmanager
+    def anew(self) -> Iterator[Callable[[Outcome], None]]:
+        """Record the outcomes anew; they replace all others at the end of the block."""
+        links = LinkCheck(self._verdicts)
+        with ExitStack() as on_error:
+            on_error.callback(links.close)
+            yield links.add
+            on_error.pop_all()
+        self._links.close()
+        self._links = links
 
     def lines(self, outcome: Outcome) -> Iterator[str]:
         """Yield a line for each URL that is a fault already, once, but for those of the baseline.

@@ -41,7 +41,7 @@ from trio_crawler.net import WireStatistics
 from trio_crawler.report import Report, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from trio_crawler.cli.checking import Check
     from trio_crawler.cli.directory import CrawlDirectory
@@ -183,7 +183,7 @@ class _Crawl:
         self._screen = screen
         self._files = files
         self._urls = urls
-        self._report = Report(why=options.why, full=options.level > NORMAL)
+        self._report = self._new_report()
         self._check = check
         self._faults = 0
         self._ending = Ending(screen.say)
@@ -194,6 +194,11 @@ class _Crawl:
         # The pages that an earlier run read without the texts of their links.
         self._textless = 0
         self._failed: StoreError | None = None
+        # Whether earlier runs have outcomes that are not in the report yet.
+        self._resumed = False
+
+    def _new_report(self) -> Report:
+        return Report(why=self._options.why, full=self._options.level > NORMAL)
 
     async def run(self) -> None:
         """Crawl, and write the files."""
@@ -233,8 +238,8 @@ class _Crawl:
                 lambda: crawler.hosts.values(),
             )
             if directory is not None:
-                await directory.restore(self._add)
-            # Not before: the report now has the outcomes of all earlier runs.
+                await directory.restore()
+                self._resumed = directory.resumed
             self._crawler = crawler
             await self._consume(crawler, directory)
         for export in self._files.live:
@@ -286,17 +291,44 @@ class _Crawl:
         """Write what can be written only after the crawl."""
         directory, late = self._options.directory, self._files.late
         if directory is not None and self._crawler is not None and self._failed is None:
-            from trio_crawler.cli.report import changes, left, write
+            from trio_crawler.cli.report import changes
 
-            # Of all runs, not of this one alone.
-            self._hosts = await trio.to_thread.run_sync(left, directory, self._report)
-            if late:
-                self._textless = await trio.to_thread.run_sync(write, directory, late)
+            await self._read_back(directory, late)
             if self._options.refresh:
                 full = self._options.level > NORMAL
                 self._changes = await trio.to_thread.run_sync(changes, directory, full)
         for export in self._files.all:
             await trio.to_thread.run_sync(export.finish)
+
+    async def _read_back(self, directory: str, late: list[Export]) -> None:
+        """Write the files that the directory has all outcomes for, and report on all runs.
+
+        Not before: to read the outcomes of a million URLs takes a minute.
+        """
+        from trio_crawler.cli.report import left, read_back
+
+        if not self._resumed:
+            self._hosts = await trio.to_thread.run_sync(left, directory, self._report)
+        takers: list[Callable[[Outcome], None]] = [export.sink.take for export in late]
+        with ExitStack() as stack:
+            result = self._report
+            if self._resumed:
+                result = self._new_report()
+                takers.append(result.add)
+                if self._check is not None:
+                    takers.append(stack.enter_context(self._check.anew()))
+            if takers:
+                # Only a check and the texts of links need more.
+                checks = self._resumed and self._check is not None
+                brief = not checks and self._options.links is None
+                read = partial(read_back, directory, takers, brief=brief)
+                self._textless = await trio.to_thread.run_sync(read)
+        if self._resumed:
+            result.keep_logins(self._report)
+            self._report, self._resumed = result, False
+            self._hosts = await trio.to_thread.run_sync(left, directory, result)
+        for export in late:
+            export.whole = True
 
     def close(self) -> int:
         """Print the report and return the exit status."""
@@ -339,6 +371,9 @@ class _Crawl:
             problems, errors = self._check.failed, self._check.errors
             if options.owner:
                 text = ""
+        if self._resumed:
+            alone = "The report is of this run alone: 'report {}' has all runs"
+            unwritten = f"{alone.format(options.directory)}\n{unwritten}".rstrip()
         whole = "\n\n".join(filter(None, (text, checked, self._changes, unwritten)))
         status = close(
             self._report, whole, self._files.all, failed=problems, errors=errors, piped=piped

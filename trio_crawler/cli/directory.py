@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -31,16 +31,13 @@ from trio_crawler.store import End, Stream
 if TYPE_CHECKING:
     from trio_crawler.cli.checking import Folder
 
-_PORTION = 64
-"""Stored outcomes between two checkpoints."""
-
 
 class CrawlDirectory:
     """The parts of a crawl that outlast this run: an open frontier, and the streams beside it.
 
-    A new JSON Lines file begins with the outcomes of the earlier runs of the walk. A new WARC
-    file does not, since the directory has no bodies. Raises StoreError for a stream that cannot
-    be written.
+    `resumed` is whether the walk had earlier runs. A new JSON Lines file begins with their
+    outcomes. A new WARC file does not, since the directory has no bodies. Raises StoreError for a
+    stream that cannot be written.
     """
 
     def __init__(
@@ -60,18 +57,16 @@ class CrawlDirectory:
         with History(frontier.directory) as history:
             # These two are streams of this run, and so files of the crawl.
             protect_crawl_files(history, options, streams=("--jsonl", "--warc"))
+            last = history.walks
+            self.resumed = sum(run.walk == last for run in history.runs) > 1
 
     def _lines(self) -> Iterable[bytes]:
         # In one transaction: with only a part of them the file would count as continued, not as
         # new.
-        return map(to_jsonl, self.frontier.outcomes())
+        return map(to_jsonl, self.frontier.outcomes(brief=True))
 
-    async def restore(self, add: Callable[[Outcome], None]) -> None:
-        """Pass the outcomes of earlier runs to `add`, and restore the state of the archive."""
-        for number, outcome in enumerate(self.frontier.outcomes()):
-            if number % _PORTION == 0:
-                await trio.lowlevel.checkpoint()
-            add(outcome)
+    async def restore(self) -> None:
+        """Restore the state of the archive."""
         if self._archive is not None and not self._archive.is_new:
             await trio.to_thread.run_sync(self._restore_archive)
 

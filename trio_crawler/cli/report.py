@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +17,7 @@ from trio_crawler.cli.color import colored
 from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.directory import folder_of, politeness_of, protect_crawl_files, texts_of
 from trio_crawler.cli.exit import WRONG_USAGE, close, complain, guarded
-from trio_crawler.cli.exports import Export, exports
+from trio_crawler.cli.exports import exports
 from trio_crawler.cli.options import ReportOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.signals import SIGNALS
@@ -170,21 +170,19 @@ def without_texts(path: str, pages: int) -> str:
     )
 
 
-def write(directory: str, files: Sequence[Export]) -> int:
-    """Write the outcomes of the last walk to files, in a thread that Trio may cancel.
+def read_back(directory: str, takers: Sequence[Callable[[Outcome], None]], *, brief: bool) -> int:
+    """Pass the outcomes of the last walk to each taker, in a thread that Trio may cancel.
 
-    Return the number of pages whose links have no texts.
+    Return the number of pages whose links have no texts, unless they are `brief`.
     """
     with History(directory) as history:
         texts = _Texts(history)
-        for number, outcome in enumerate(history.outcomes()):
+        for number, outcome in enumerate(history.outcomes(brief=brief)):
             if number % _PORTION == 0:
                 trio.from_thread.check_cancelled()
             texts.add(outcome)
-            for export in files:
-                export.sink.take(outcome)
-    for export in files:
-        export.whole = True
+            for take in takers:
+                take(outcome)
     return texts.missing
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
+from typing import Any, TypeVar
 
 import trio
 
@@ -33,6 +35,9 @@ from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.politeness import HostStatistics, Politeness
 from trio_crawler.policy.robots.parse import product_token
 
+# Rows of earlier runs that are read, and then used, before other tasks can run.
+_PORTION = 2_000
+_T = TypeVar("_T")
 _METHODS = ("open", "run", "known", "add", "settle", "retry", "end", "statistics")
 
 
@@ -53,6 +58,8 @@ class Engine:
     folding: CanonicalFolding
     is_open: bool = False
     ended: Reason | None = None
+    _past: Past | None = None
+    _restored: trio.Event = field(default_factory=trio.Event)
 
     def opened_fetch(self) -> AbstractAsyncContextManager[Fetch]:
         """Return a block with the fetch; it closes a fetch that the crawl itself made."""
@@ -68,14 +75,28 @@ class Engine:
             nursery.start_soon(Seeder(self.plan, self.frontier).run, self.plan.seed_stream)
 
     async def open(self) -> None:
-        """Open the frontier, and restore the state that earlier runs left in it."""
-        past = await self.frontier.open(self.plan)
+        """Open the frontier, and restore the counts of earlier runs."""
+        self._past = await self.frontier.open(self.plan)
         self.is_open = True
         if self.ended is not None:
             self.frontier.end(self.ended)
-        if past is not None:
-            # With a million URLs this takes some seconds.
-            await trio.to_thread.run_sync(self._restore, past)
+        if self._past is not None:
+            self.counters.restore(self._past.statistics)
+
+    async def run(self) -> None:
+        """Restore all else that earlier runs left, and run the frontier to its end.
+
+        With a million URLs this takes some seconds; the frontier may hand out jobs before.
+        """
+        if self._past is not None:
+            await self._restore(self._past)
+        self._restored.set()
+        await self.frontier.run()
+
+    async def restored(self) -> None:
+        """Wait until all is restored by which answers are judged; otherwise no checkpoint."""
+        if not self._restored.is_set():
+            await self._restored.wait()
 
     def end(self, reason: Reason) -> None:
         """End the crawl early; if the frontier is not open yet, as soon as it is."""
@@ -94,16 +115,32 @@ class Engine:
         """Return the hosts by name."""
         return self.frontier.hosts.statistics() if self.is_open else {}
 
-    def _restore(self, past: Past) -> None:
-        self.counters.restore(past.statistics)
-        self.sitemaps.restore(past.sitemaps, past.listings)
-        self.pages.restore(past)
+    async def _restore(self, past: Past) -> None:
+        hosts = self.frontier.hosts
+        hosts.restore_bodies(())
+        # What the first jobs may use meanwhile, the hosts, is changed in this thread alone.
+        await trio.to_thread.run_sync(self.sitemaps.restore, past.sitemaps, past.listings)
+        await trio.to_thread.run_sync(self.pages.restore, past)
         self.checks.restore(past)
-        self.frontier.hosts.restore_bodies(past.bodies)
-        for urls in past.urls:
-            self.frontier.hosts.restore_urls(urls)
+        async for bodies in _in_portions(past.bodies, _PORTION):
+            hosts.restore_bodies(bodies)
+        async for (urls,) in _in_portions(past.urls, 1):
+            hosts.restore_urls(urls)
             self.rules.restore(urls)
-        self.folding.restore(past.outcomes)
+        if self.folding.folds:
+            async for outcomes in _in_portions(past.outcomes, _PORTION):
+                self.folding.restore(outcomes)
+
+
+async def _in_portions(rows: Iterable[_T], size: int) -> AsyncIterator[list[_T]]:
+    """Yield the rows in portions, each read in a thread."""
+    rows = iter(rows)
+    while portion := await trio.to_thread.run_sync(partial(_first, rows, size)):
+        yield portion
+
+
+def _first(rows: Iterable[_T], count: int) -> list[_T]:
+    return list(islice(rows, count))
 
 
 def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any) -> Plan:

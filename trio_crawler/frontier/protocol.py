@@ -97,6 +97,9 @@ class Frontier(Protocol):
     async def open(self, plan: Plan) -> Past | None:
         """Begin a crawl of this plan; return the state that earlier runs left, None if none.
 
+        Jobs that earlier runs left may be received from now on. The crawler reads all of that
+        state before it judges an answer, admits or settles a job, or calls `run`.
+
         Raises RuntimeError when called again: a frontier serves one crawl.
         """
 

@@ -29,7 +29,7 @@ def past_of(
         listings=walk.listings(),
         urls=urls,
         bodies=((url, digest) for rows in walk.bodies(originals=True) for url, digest, _ in rows),
-        outcomes=walk.outcomes(found=False),
+        outcomes=walk.outcomes(found=False, brief=True),
         facts=facts,
         redirected=walk.redirected(),
         texts_before=walk.texts_before(),

@@ -27,12 +27,14 @@ from trio_crawler.frontier.scheduler import Hosts, JobChannel
 from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.frontier.url_index import StoredJob, UrlIndex
 from trio_crawler.in_trio import check_in_trio, start_soon
-from trio_crawler.model import Attempt, Checked, Job, Outcome, Purpose, Reason
+from trio_crawler.model import Attempt, Checked, Job, Outcome, Purpose, Reason, Statistics
 from trio_crawler.page.read import Facts
+from trio_crawler.policy.order import breadth_first
 from trio_crawler.policy.plan import Plan
 from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
 from trio_crawler.store.streams import Stream
+from trio_crawler.store.walk import WaitingRow
 
 # Stored jobs that are admitted at once, before other tasks can run.
 _TURN = 500
@@ -90,7 +92,8 @@ class SqliteFrontier:
         self._since = 0.0
         # The number of pages not restored yet, and of pages left for a later run.
         self._stored = self._left = 0
-        self._past_urls: Iterator[list[str]] | None = None
+        self._past_urls: Iterator[list[str]] = iter(())
+        self._waiting: Iterator[list[WaitingRow]] = iter(())
 
     async def __aenter__(self) -> Self:
         check_in_trio("SqliteFrontier")
@@ -144,12 +147,13 @@ class SqliteFrontier:
         self._journal.streams.append(stream)
         return stream
 
-    def outcomes(self) -> Iterator[Outcome]:
+    def outcomes(self, *, brief: bool = False) -> Iterator[Outcome]:
         """Yield the outcomes that this walk has settled so far; the pages have no bodies.
 
-        Do not call this while the crawl runs: it uses the database in another thread.
+        With `brief` they have less, as those of `History.outcomes`. Do not call this while the
+        crawl runs: it uses the database in another thread.
         """
-        return self._journal.store.walk.outcomes()
+        return self._journal.store.walk.outcomes(found=not brief, brief=brief)
 
     def bodies(self) -> Iterator[tuple[str, bytes, float]]:
         """Yield the URL, the SHA-1 and the Unix time of each body; call it as `outcomes`."""
@@ -162,6 +166,9 @@ class SqliteFrontier:
 
     async def open(self, plan: Plan) -> Past | None:
         """Begin a crawl of this plan; return the state that earlier runs left, None if none.
+
+        In the first walk, if it is breadth first, the first of the URLs that wait can be received
+        at once.
 
         Raises RuntimeError when called again, or if the frontier was not entered.
         """
@@ -177,14 +184,31 @@ class SqliteFrontier:
         if not (store.resumed or store.walk.number > 1):
             await trio.lowlevel.checkpoint()
             return None
-        self._past_urls = self._index.restore_urls(store)
+        self._past_urls = self._index.restore(store, plan.checks)
         found = partial(past_of, store, self._past_urls, self._facts, self._checked)
         past = await self._journal.call(found)
         # Until `run` has restored each of them.
         self._index.admitted = past.statistics.admitted
         self._stored = past.statistics.waiting
-        self.hosts.spend(past.statistics.pages + past.statistics.failures)
+        await self._restore_hosts(plan, past.statistics)
+        self._waiting = store.walk.waiting()
+        # A refresh asks with validators, which are restored with the URLs. Another order may begin
+        # with any of the URLs that wait.
+        if store.walk.number == 1 and plan.order is breadth_first:
+            await self._admit_waiting(await self._journal.call(partial(next, self._waiting, [])))
         return past
+
+    async def _restore_hosts(self, plan: Plan, past: Statistics) -> None:
+        """Restore the rules of the hosts, and what earlier runs used of the page budget."""
+        self.hosts.spend(past.pages + past.failures)
+        # Before any host has a record: bodies are compared by what is stored of earlier ones.
+        self.hosts.restore_bodies(())
+        clocks = trio.current_time(), time.time()
+        found = partial(known_rules, self._journal.store, plan.agent, *clocks)
+        for origin, rules in await self._journal.call(lambda: list(found())):
+            self.hosts.restore_rules(f"{origin}/", rules)
+        if self.hosts.is_spent:
+            self.end(Reason.PAGE_BUDGET)
 
     async def run(self) -> None:
         """Resume the crawl; return when every job is settled, or the crawl was ended early.
@@ -194,7 +218,7 @@ class SqliteFrontier:
         if self._plan is None:
             raise RuntimeError("open the frontier first: await frontier.open(plan)")
         try:
-            await self._restore(self._plan)
+            await self._restore()
             await admit_first(self._plan, self._index.admit, self._admit)
             self._join.done()
             async with trio.open_nursery() as nursery:
@@ -281,29 +305,20 @@ class SqliteFrontier:
         number = self._index.earlier_check(url)
         return await self._journal.call(partial(self._journal.store.check, number))
 
-    async def _restore(self, plan: Plan) -> None:
-        """Restore the state that earlier runs left."""
-        store = self._journal.store
-        if self._past_urls is not None:
-            # Those that the crawler has not asked for.
-            await self._journal.call(partial(deque, self._past_urls, 0))
-        await self._journal.call(partial(self._index.restore, store, plan.checks))
-        clocks = trio.current_time(), time.time()
-        found = partial(known_rules, store, plan.agent, *clocks)
-        for origin, rules in await self._journal.call(lambda: list(found())):
-            self.hosts.restore_rules(f"{origin}/", rules)
-        if self.hosts.is_spent:
-            self.end(Reason.PAGE_BUDGET)
-        portions = store.walk.waiting()
-        while rows := await self._journal.call(partial(next, portions, None)):
-            for start in range(0, len(rows), _TURN):
-                jobs = [
-                    self._index.recalled(_stored_job(*row)) for row in rows[start : start + _TURN]
-                ]
-                self._stored -= sum(job.purpose is not Purpose.SITEMAP for job in jobs)
-                self._admit(jobs)
-                await trio.lowlevel.checkpoint()
+    async def _restore(self) -> None:
+        """Restore all else that earlier runs left."""
+        # Those that the crawler has not asked for.
+        await self._journal.call(partial(deque, self._past_urls, 0))
+        while rows := await self._journal.call(partial(next, self._waiting, None)):
+            await self._admit_waiting(rows)
         self.hosts.restored()
+
+    async def _admit_waiting(self, rows: Sequence[WaitingRow]) -> None:
+        for start in range(0, len(rows), _TURN):
+            jobs = [self._index.recalled(_stored_job(*row)) for row in rows[start : start + _TURN]]
+            self._stored -= sum(job.purpose is not Purpose.SITEMAP for job in jobs)
+            self._admit(jobs)
+            await trio.lowlevel.checkpoint()
 
     def _admit(self, fresh: Sequence[StoredJob]) -> int:
         self._join.add(len(fresh))

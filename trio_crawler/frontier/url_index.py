@@ -65,8 +65,10 @@ class UrlIndex:
         """Return the URLs among `urls` that were admitted with all the redirects of the limit."""
         return self.seen.known(urls)
 
-    def restore_urls(self, store: Store) -> Iterator[list[str]]:
-        """Restore the pages that earlier runs left, and yield their URLs in portions.
+    def restore(self, store: Store, checks: Checks) -> Iterator[list[str]]:
+        """Restore what earlier runs left, and yield the URLs of the pages in portions.
+
+        With these `checks` the crawl goes on. All is restored at the end of the iterator.
 
         ▶ The traps want the URLs, too: to read a million of them twice takes two seconds more.
         """
@@ -76,12 +78,9 @@ class UrlIndex:
             self.seen.restore(rows)
             self._restored += len(rows)
             yield [url for _, url, _ in rows]
+        self._restore_others(store, checks)
 
-    def restore(self, store: Store, checks: Checks) -> None:
-        """Restore all else that earlier runs left, after the URLs of the pages.
-
-        With these `checks` the crawl goes on.
-        """
+    def _restore_others(self, store: Store, checks: Checks) -> None:
         self._number = store.last_number()
         outside = store.walk.checks()
         self.seen.restore_checks((url, Purpose(purpose)) for url, purpose in outside)

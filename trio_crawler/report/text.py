@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
-from typing import assert_never
+from typing import Self, assert_never
 
 from trio_crawler.arguments import check_flag, check_iterable, check_kind, check_whole
 from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skipped, Statistics
@@ -70,6 +70,13 @@ class Report:
         self._shapes.add(outcome)
         self._hosts.add(outcome)
         self._missing.add(outcome)
+
+    def keep_logins(self, live: Self) -> None:
+        """Record how servers ask for a login, by a report of the same crawl while it ran.
+
+        A directory does not have that.
+        """
+        self._summary.logins |= live._summary.logins
 
     def add_waiting(self, url: str) -> None:
         """Record a URL that has no outcome yet: it waits in the directory for a later run."""

@@ -43,6 +43,9 @@ PORTION = 5_000
 _OUTCOMES = 500
 _MAX_NUMBER = 2**63 - 1
 
+WaitingRow: TypeAlias = tuple[int, str, str, int, int, str | None, float | None, int, int]
+"""The values of `Batch.admitted`, then the tries, and 1 for a URL that was admitted again."""
+
 _O = TypeVar("_O", bound=Outcome)
 MakeOutcome: TypeAlias = Callable[[str, int, str | None, rows.Values], Outcome]
 _KINDS: tuple[tuple[str, str, Any, MakeOutcome | None], ...] = (
@@ -228,14 +231,8 @@ class Walk:
         found = self._database.read(tuple[Url], sql, self.first, self.last)
         return [url for (url,) in found]
 
-    def waiting(
-        self,
-    ) -> Iterator[list[tuple[int, str, str, int, int, str | None, float | None, int, int]]]:
-        """Yield the URLs without an outcome.
-
-        The values are those of `Batch.admitted`, then the tries, and 1 for a URL that was admitted
-        again, else 0.
-        """
+    def waiting(self) -> Iterator[list[WaitingRow]]:
+        """Yield the URLs without an outcome, in portions."""
         columns = (
             f"number, url, purpose, depth, redirects, {REFERRER}, priority, tries, again NOT NULL"
         )
