@@ -291,6 +291,8 @@ def main() -> None:
     parser.add_argument("--url", help=argparse.SUPPRESS)
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    if unknown := set(asked.cases) - {"root", *CASES}:
+        parser.error(f"there is no case {min(unknown)}")
     if asked.child:
         name = asked.cases[0]
         run = root(asked.url, asked.workers) if name == "root" else CASES[name]()

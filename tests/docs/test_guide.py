@@ -151,12 +151,16 @@ def is_plain(name: str) -> bool:
 
 def declaration(module: str, name: str) -> tuple[str, str]:
     """Find where a name is assigned; return what to, and the docstring behind it."""
-    tree = ast.parse(Path(inspect.getfile(import_module(module))).read_text()).body
+    path = Path(inspect.getfile(import_module(module)))
+    # A room whose names are imported late says in a stub where they are.
+    stub = path.with_suffix(".pyi")
+    tree = ast.parse((stub if stub.exists() else path).read_text()).body
     for node, following in zip(tree, [*tree[1:], None], strict=True):
         if isinstance(node, ast.ImportFrom):
             own = {each.asname or each.name: each.name for each in node.names}
             if name in own and node.module:
-                return declaration(node.module, own[name])
+                within = f"{module}." if node.level else ""
+                return declaration(within + node.module, own[name])
         if isinstance(node, ast.AnnAssign | ast.Assign):
             target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
             if isinstance(target, ast.Name) and target.id == name and node.value:

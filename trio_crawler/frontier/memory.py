@@ -156,7 +156,8 @@ class MemoryFrontier:
     def _admit(self, jobs: Iterable[Job]) -> int:
         if self._join.is_over:
             return 0
-        return self._admit_fresh(self.seen.admit_all(jobs))
+        fresh = self.seen.admit_all(jobs)
+        return self._admit_fresh(fresh)
 
     def _admit_fresh(self, fresh: Sequence[Job]) -> int:
         self._join.add(len(fresh))
