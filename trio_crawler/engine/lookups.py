@@ -26,7 +26,7 @@ def lookup_of(fetch: Fetch | None) -> Callable[[str], Awaitable[float]] | None:
 def start_lookups(nursery: trio.Nursery, fetch: Fetch, hosts: Hosts) -> None:
     """Let each host wait until its name is looked up, if the fetch can do that.
 
-    Call this before the first job is admitted. The task that it starts ends with the nursery.
+    Call this before the first job is received. The task that it starts ends with the nursery.
     """
     if (lookup := lookup_of(fetch)) is not None:
         nursery.start_soon(_run, nursery, lookup, hosts, hosts.await_names())

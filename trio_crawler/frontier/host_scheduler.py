@@ -104,6 +104,13 @@ class HostScheduler:
     def __repr__(self) -> str:
         return f"<HostScheduler: {self.waiting} jobs of {len(list(self.hosts()))} hosts>"
 
+    def await_names(self, names: Names, now: float) -> None:
+        """Let hosts wait for the lookup of their names, also those that have jobs already."""
+        self.names = names
+        for origin in self._origins.values():
+            if origin.ticket:
+                self._place(origin, now)
+
     def put(self, job: Job, now: float) -> None:
         """Add a job, which waits for the turn of its host."""
         self.waiting += 1

@@ -170,10 +170,10 @@ class Hosts:
     def await_names(self) -> trio.MemoryReceiveChannel[str]:
         """Let hosts wait for the lookup of their names; return a channel of URLs to look up.
 
-        Call `named` after each lookup. Call this before the first job is admitted: jobs that were
-        admitted before do not wait.
+        Call `named` after each lookup. Call this before the first job is received.
         """
-        self._names = self._scheduler.names = Names(self._moved)
+        self._names = Names(self._moved)
+        self._scheduler.await_names(self._names, trio.current_time())
         return self._names.urls
 
     def named(self, url: str, seconds: float) -> None:
