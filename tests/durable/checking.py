@@ -92,7 +92,7 @@ class Checking:
         """Compare with a crawl that was not stopped; this one was, so many times."""
         ours, theirs = self.outcomes(), whole.outcomes()
         counts = Counter((each.url, each.again) for each in ours)
-        # A web counts no requests of a robots.txt, and each crawl asks for it.
+        # A web does not count requests for a robots.txt that it lacks; each crawl makes one.
         once = {url: max(1, whole.web.hits[url]) for url in asked}
         extra = sum(max(many - once[url], 0) for url, many in asked.items())
         wrong = [f"{url} has {many} outcomes" for (url, _), many in counts.items() if many > 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Mapping
@@ -119,6 +120,8 @@ def main() -> NoReturn:
         status = INTERRUPTED
     except (click.Abort, KeyboardInterrupt):
         status = INTERRUPTED
+    # ▶ Or the collector would look through all objects at the exit, for 70 ms.
+    gc.freeze()
     sys.exit(SIGNALS.ignore(status))
 
 

@@ -195,9 +195,26 @@ def find_links(text: str, *, anchors: bool = False, max_links: int = 100_000) ->
     returned once; None if it has more than `max_links` of them or 500,000 relevant tags, or if its
     anchors are requested.
     """
-    if len(text) <= _SLICE:
-        return _find_links(text, anchors=anchors)
-    return None if anchors else _find_in_slices(text, max_links)
+    if len(text) > _SLICE:
+        return None if anchors else _find_in_slices(text, max_links)
+    pattern = _links_with_texts() if anchors else _LINKS
+    # A table in one list: each row is the text before a match, and the groups of the match.
+    parts = pattern.split(text)
+    column, width = pattern.groupindex, pattern.groups + 1
+    texts = parts[::width]
+    if not _is_tidy("<".join(texts)):
+        return None
+    hrefs, tags = parts[column["href"] :: width], parts[column["tag"] :: width]
+    nofollow_hrefs: dict[int, str] = {}
+    base = _read_other_tags(texts, tags, hrefs, nofollow_hrefs) if any(tags) else None
+    title = None
+    for title in parts[column["title"] :: width]:
+        if title is not None:
+            break
+    reader = AnchorReader(parts, hrefs, list(nofollow_hrefs)) if anchors else None
+    followed = [href for href in hrefs if href is not None]
+    nofollow = list(nofollow_hrefs.values())
+    return FastLinks(followed, base, title, nofollow, reader, len(texts) - 1)
 
 
 def _find_in_slices(text: str, max_links: int) -> FastLinks | None:
@@ -211,7 +228,7 @@ def _find_in_slices(text: str, max_links: int) -> FastLinks | None:
     at = tags = 0
     while at < len(text):
         end = _slice_end(text, at)
-        found = _find_links(text[at:end], anchors=False)
+        found = find_links(text[at:end])
         if found is None:
             return None
         hrefs.update(dict.fromkeys(found.hrefs))
@@ -232,27 +249,6 @@ def _slice_end(text: str, at: int) -> int:
         return len(text)
     ends = (text.rfind(start, at + 1, most) for start in ("<a ", "<"))
     return next((end for end in ends if end > 0), most)
-
-
-def _find_links(text: str, *, anchors: bool) -> FastLinks | None:
-    pattern = _links_with_texts() if anchors else _LINKS
-    # A table in one list: each row is the text before a match, and the groups of the match.
-    parts = pattern.split(text)
-    column, width = pattern.groupindex, pattern.groups + 1
-    texts = parts[::width]
-    if not _is_tidy("<".join(texts)):
-        return None
-    hrefs, tags = parts[column["href"] :: width], parts[column["tag"] :: width]
-    nofollow_hrefs: dict[int, str] = {}
-    base = _read_other_tags(texts, tags, hrefs, nofollow_hrefs) if any(tags) else None
-    title = None
-    for title in parts[column["title"] :: width]:
-        if title is not None:
-            break
-    reader = AnchorReader(parts, hrefs, list(nofollow_hrefs)) if anchors else None
-    followed = [href for href in hrefs if href is not None]
-    nofollow = list(nofollow_hrefs.values())
-    return FastLinks(followed, base, title, nofollow, reader, len(texts) - 1)
 
 
 def _read_other_tags(
