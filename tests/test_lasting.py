@@ -395,7 +395,10 @@ async def test_a_refresh_knows_copies_also_of_what_has_not_changed(tmp_path):
     assert found[HOME + "one"].status == found[HOME + "two"].status == 304
 
 
-async def test_a_later_run_asks_before_it_knows_all_that_was_seen_and_doubles_nothing(tmp_path):
+@pytest.mark.parametrize("named", [False, True])
+async def test_a_later_run_asks_before_it_knows_all_that_was_seen_and_doubles_nothing(
+    tmp_path, named
+):
     known = [f"{HOME}{number}" for number in range(6_000)]
     headers = httpx.Headers({"content-type": "text/html"})
     with Store.open(tmp_path) as store:
@@ -415,8 +418,17 @@ async def test_a_later_run_asks_before_it_knows_all_that_was_seen_and_doubles_no
             # A copy of a page of the earlier run, too.
             return Response(200, headers, b"3") if job.url == known[0] else html(*known, "/new")
 
+        class Named:
+            async def __call__(self, job):
+                return await ask(job)
+
+            async def lookup(self, url):
+                await trio.lowlevel.checkpoint()
+                return 60.0
+
+        fetch = Named() if named else ask
         politeness = Politeness(robots=False)
-        crawler = Crawler([HOME], fetch=ask, frontier=frontier, politeness=politeness)
+        crawler = Crawler([HOME], fetch=fetch, frontier=frontier, politeness=politeness)
         async with crawler.outcomes() as outcomes:
             found = {outcome.url: outcome async for outcome in outcomes}
     # The seed comes last: whether it is new can be told only then.

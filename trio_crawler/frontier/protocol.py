@@ -110,9 +110,10 @@ class Frontier(Protocol):
         """Return those of `urls` that were admitted, so need no judging; some may be missing."""
 
     async def add(self, jobs: Sequence[Job]) -> int:
-        """Admit the new pages and sitemaps among `jobs`; return how many were new.
+        """Admit the new jobs among `jobs`, as `settle` does; return how many were new.
 
-        When the crawl is over nothing is admitted.
+        The first successors of a page with many of them come here before its settlement. When the
+        crawl is over nothing is admitted.
         """
 
     async def settle(self, settlement: Settlement) -> None:

@@ -180,6 +180,8 @@ class Hosts:
         """Record that the host of a URL from that channel was looked up: this holds so long."""
         if self._names is not None:
             self._names.found(self._scheduler.origin(url), trio.current_time(), seconds)
+            # While a crawl is restored nothing keeps the time yet.
+            self.jobs.hand_out()
 
     @property
     def ready(self) -> int:
@@ -197,10 +199,7 @@ class Hosts:
         return len(self._delayed)
 
     async def keep_time(self) -> None:
-        """Release delayed jobs when they are due, and end the crawl at its deadline.
-
-        The time budget begins with this call. Never returns: cancel it when the crawl is over.
-        """
+        """Release jobs when they are due, and end the crawl at its deadline; never return."""
         self._begin(trio.current_time())
         try:
             while True:
@@ -311,8 +310,7 @@ class Hosts:
     def settled(self, settlement: Settlement) -> bool:
         """Record the settlement of a job; return whether it counts: whether it was admitted.
 
-        Robots.txt files and probes are never admitted: the scheduler itself makes these jobs. Call
-        this before the successors are admitted.
+        Robots.txt files and probes are never admitted: the scheduler itself makes these jobs.
         """
         job = settlement.job
         if self._last:
@@ -429,10 +427,12 @@ class Hosts:
         return self._gate is not None and self._gate.is_spent
 
     def restored(self) -> None:
-        """Record that all jobs that earlier runs left are admitted."""
+        """Record that all jobs that earlier runs left are admitted; the time budget begins."""
+        now = trio.current_time()
+        self.deadline = now + self._plan.limits.max_seconds
         if self._gate is not None:
             self._gate.restored()
-            self._release(trio.current_time())
+            self._release(now)
         self.jobs.hand_out()
 
     def restore_bodies(self, bodies: Iterable[tuple[str, bytes]]) -> None:
