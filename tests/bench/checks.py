@@ -22,14 +22,9 @@ from statistics import median
 
 from measure import CLIENT, load, pinned, ratio, serving, taken_in_turns
 from peers import CHECKOUT
+from roots import ROOTS
 
-DOC = Path("/usr/share/doc")
-ROOTS = {
-    "python3-doc": DOC / "python3/html",
-    "sqlite3-doc": DOC / "sqlite3",
-    "apache2-doc": DOC / "apache2-doc/manual",
-    "postgresql-doc-15": DOC / "postgresql-doc-15/html",
-}
+USUAL = ["python3-doc", "sqlite3-doc", "apache2-doc", "postgresql-doc-15"]
 KINDS = ("assets", "fragments", "assets,fragments")
 PLAIN = "plain"
 OPTIONS = ("--ignore-robots", "--per-host", "10")
@@ -69,7 +64,7 @@ def crawled(kinds: str, url: str) -> float:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure what the checks of links cost.")
-    parser.add_argument("--root", nargs="+", default=list(ROOTS), metavar="ROOT")
+    parser.add_argument("--root", nargs="+", default=USUAL, metavar="ROOT")
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), metavar="KINDS")
     parser.add_argument("--rounds", type=int, default=3)
     return parser.parse_args()

@@ -147,7 +147,7 @@ def commanded(count: int) -> Cost:
 
 
 def growth(smallest: Cost, cost: Cost) -> float:
-    """Return the bytes a URL by which a crawl is above a smaller one."""
+    """Return how many bytes each further URL takes in a larger crawl."""
     return (cost.peak - smallest.peak) / (cost.urls - smallest.urls)
 
 

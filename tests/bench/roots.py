@@ -11,6 +11,6 @@ ROOTS = {
     "python3-doc": DOC / "python3/html",
     "sqlite3-doc": DOC / "sqlite3",
     "apache2-doc": DOC / "apache2-doc/manual",
-    "openjdk-17-doc": DOC / "openjdk-17-jre-headless/api",
+    "openjdk-17-doc": DOC / "openjdk-17-doc/api",
     "rust-doc": DOC / "rust-doc/html",
 }

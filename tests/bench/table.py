@@ -39,7 +39,7 @@ RECORD = Path(__file__).with_name("recorded.json")
 OURS = ("command", "command-pure", "ours", "ours-pure")
 BESIDE = ("raw", "go", "fast", "chapter")
 DEAR = ("httpx", "wget", "scrapy")
-"""Crawlers of which one round says enough."""
+"""Crawlers that are measured in one round only."""
 
 LIBRARIES = ("trio", "httptools", "selectolax", "aiohttp", "scrapy")
 

@@ -18,8 +18,8 @@ def main() -> "NoReturn":
     SIGNALS.take()
     import sys
 
-    # httpx imports its own command line too, with Rich and Pygments: 35 ms. Without this entry it
-    # does as if they were not installed.
+    # httpx imports its own command line too, with Rich and Pygments: 35 ms. With this entry
+    # it runs as if they were not installed.
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
     from trio_crawler.cli.main import main as run
 

@@ -89,6 +89,7 @@ class Check:
         self._verdicts = _verdicts(options)
         self._baseline = _baseline(options.baseline)
         self._links = LinkCheck(self._verdicts)
+        # Not bound to these: `anew` replaces them.
         stack.callback(lambda: self._links.close())
         self._told: set[str] = set()
         self.failed = False

@@ -94,7 +94,7 @@ class Engine:
         await self.frontier.run()
 
     async def restored(self) -> None:
-        """Wait until all is restored by which answers are judged; otherwise no checkpoint."""
+        """Wait until the state of earlier runs is restored; a checkpoint only if it is not."""
         if not self._restored.is_set():
             await self._restored.wait()
 
@@ -118,7 +118,7 @@ class Engine:
     async def _restore(self, past: Past) -> None:
         hosts = self.frontier.hosts
         hosts.restore_bodies(())
-        # What the first jobs may use meanwhile, the hosts, is changed in this thread alone.
+        # The first jobs use the hosts meanwhile, so this thread alone changes the hosts.
         await trio.to_thread.run_sync(self.sitemaps.restore, past.sitemaps, past.listings)
         await trio.to_thread.run_sync(self.pages.restore, past)
         self.checks.restore(past)
