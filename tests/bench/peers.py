@@ -128,7 +128,7 @@ def _without(what: str, found: Callable[[str], object]) -> Callable[[], str]:
 @cache
 def accelerated() -> bool:
     """Whether our crawler has its compiled scanner of links here."""
-    code = "from trio_crawler.page.html import accelerator as a; print(a.scan is not None)"
+    code = "from trio_crawler.page import accelerator as a; print(a.scan is not None)"
     return subprocess.check_output([sys.executable, "-c", code], cwd=CHECKOUT).strip() == b"True"
 
 

@@ -414,9 +414,9 @@ def test_the_version_says_on_request_whether_there_is_a_compiled_scanner(monkeyp
     found = "yes" if has_accelerator() else "no"
     for words in (["--version", "-v"], ["-v", "--version"]):
         lines = crawl(*words).stdout.splitlines()
-        assert lines == [f"trio_crawler {__version__}", f"compiled scanner of links: {found}"]
+        assert lines == [f"trio_crawler {__version__}", f"compiled readers of pages: {found}"]
     monkeypatch.setenv("TRIO_CRAWLER_PURE", "1")
-    assert crawl("--version", "-v").stdout.splitlines()[1] == "compiled scanner of links: no"
+    assert crawl("--version", "-v").stdout.splitlines()[1] == "compiled readers of pages: no"
 
 
 @pytest.mark.parametrize("option", ["-h", "--help"])

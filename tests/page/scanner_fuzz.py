@@ -10,28 +10,22 @@ memory ends the program (needs gcc and its libasan). Exit status 1 if a page is 
 
 from __future__ import annotations
 
-import argparse
-import os
 import re
-import shutil
-import subprocess
 import sys
-import sysconfig
 import time
 from collections.abc import Iterator
-from importlib.machinery import ExtensionFileLoader
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
+from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT)]
+sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
-from trio_crawler.page.html import accelerator, read  # noqa: E402
+from page import fuzzing  # noqa: E402
 
-SOURCE = ROOT / "trio_crawler/page/html/_scan.c"
-NAME = "trio_crawler.page.html._scan"
+from trio_crawler.page import accelerator  # noqa: E402
+from trio_crawler.page.html import read  # noqa: E402
+
+SOURCE = fuzzing.PAGE / "html/_scan.c"
 URL = "http://e.test/d/"
 SMALL = read.MAX_TREE_CHARACTERS
 LONGEST = 14  # pieces of a page
@@ -131,87 +125,16 @@ def compare(pages: int, seed: int) -> int:
     return given_up
 
 
-def build(home: Path) -> Path:
-    """Compile the scanner with sanitizers."""
-    library = home / "_scan.so"
-    include = sysconfig.get_paths()["include"]
-    flags = [
-        "-shared",
-        "-fPIC",
-        "-O1",
-        "-g",
-        "-fno-omit-frame-pointer",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-    ]
-    flags += ["-Wno-unused-parameter", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    subprocess.run(["gcc", *flags, f"-I{include}", str(SOURCE), "-o", str(library)], check=True)
-    return library
-
-
-def environment() -> dict[str, str]:
-    """Return the environment of a process that may load such a scanner.
-
-    Python's own allocator would hide what is beyond the end of a page. Python keeps objects until
-    it exits, which are no leaks.
-    """
-    names = ("libasan.so", "libubsan.so")
-    paths = [
-        subprocess.run(
-            ["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        for name in names
-    ]
-    return os.environ | {
-        "LD_PRELOAD": " ".join(paths),
-        "PYTHONMALLOC": "malloc",
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
-        "UBSAN_OPTIONS": "print_stacktrace=1",
-    }
-
-
-def has_sanitizers() -> bool:
-    """Whether gcc is here, and the libraries of its sanitizers."""
-    if shutil.which("gcc") is None or sys.platform != "linux":
-        return False
-    return all(Path(path).is_absolute() for path in environment()["LD_PRELOAD"].split())
-
-
-def load(library: Path) -> None:
+def use(module: Any) -> None:
     """Let the readers use a scanner that was built elsewhere."""
-    spec = spec_from_file_location(NAME, library, loader=ExtensionFileLoader(NAME, str(library)))
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
     accelerator.scan = module.scan
 
 
-def main() -> int:
-    """Run what is asked for; return 0 if all pages were read alike."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pages", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--sanitize", action="store_true")
-    parser.add_argument("--library", type=Path, help="use a scanner that was built before")
-    options = parser.parse_args()
-    if options.sanitize:
-        with TemporaryDirectory() as home:
-            words = [__file__, "--pages", str(options.pages), "--seed", str(options.seed)]
-            words += ["--library", str(build(Path(home)))]
-            return subprocess.run(
-                [sys.executable, *words], env=environment(), check=False
-            ).returncode
-    if options.library is not None:
-        load(options.library)
-    if accelerator.scan is None:
-        print("there is no compiled scanner", file=sys.stderr)
-        return 2
-    given_up = compare(options.pages, options.seed)
-    print(f"{options.pages:,} pages are read alike; {given_up:,} others were given up")
-    return 0
+def said(pages: int, seed: int) -> str:
+    """Compare so many pages, and return what is printed."""
+    given_up = compare(pages, seed)
+    return f"{pages:,} pages are read alike; {given_up:,} others were given up"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fuzzing.run(__file__, SOURCE, use, lambda: accelerator.scan is not None, said))

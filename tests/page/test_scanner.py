@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from page import scanner_fuzz
+from page import fuzzing, scanner_fuzz
 
-from trio_crawler.page.html import accelerator, fast_links, read
+from trio_crawler.page import accelerator
+from trio_crawler.page.html import fast_links, read
 
 LARGE = " " * read.MAX_TREE_CHARACTERS
 
@@ -135,7 +136,7 @@ def test_damaged_pages_are_read_as_they_are_in_python(seed):
 
 @pytest.mark.slow
 @pytest.mark.process
-@pytest.mark.skipif(not scanner_fuzz.has_sanitizers(), reason="gcc has no sanitizers here")
+@pytest.mark.skipif(not fuzzing.has_sanitizers(), reason="gcc has no sanitizers here")
 def test_sanitizers_find_nothing_in_damaged_pages():
     command = [sys.executable, str(Path(scanner_fuzz.__file__)), "--pages", "20000", "--sanitize"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -233,7 +233,7 @@ class _Command(GroupedCommand):
 
 
 class _Version(click.Option):
-    """The option --version, which with -v also says whether there is a compiled scanner."""
+    """The option --version, which with -v also says whether there are compiled readers."""
 
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
@@ -242,7 +242,7 @@ class _Version(click.Option):
         if opts.get("version") and not ctx.resilient_parsing:
             click.echo(f"trio_crawler {__version__}")
             if "verbose" in opts.get("level", ()):
-                click.echo(f"compiled scanner of links: {'yes' if has_accelerator() else 'no'}")
+                click.echo(f"compiled readers of pages: {'yes' if has_accelerator() else 'no'}")
             ctx.exit()
         return super().handle_parse_result(ctx, opts, args)
 
@@ -252,7 +252,7 @@ _VERSION = _Version(
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    help="Show the version and exit; with -v also whether there is a compiled scanner of links.",
+    help="Show the version and exit; with -v also whether there are compiled readers of pages.",
 )
 command = _Command(
     "trio-crawler",

@@ -18,8 +18,8 @@ from typing import NamedTuple
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from trio_crawler.model import Anchor
-from trio_crawler.page import entities, urls
-from trio_crawler.page.html import accelerator, fast_links, tokenizer
+from trio_crawler.page import accelerator, entities, urls
+from trio_crawler.page.html import fast_links, tokenizer
 from trio_crawler.page.html.anchors import AnchorCollector, prefer_text
 from trio_crawler.page.html.scan import Scan
 

@@ -1,0 +1,555 @@
+/* Read the text that a page of HTML shows: the plain parts of `text_digest.py`, compiled.
+ *
+ * `accelerator.py` says when this is used, and what it saves. Each rule is one of `text_digest.py`,
+ * whose expressions are named here. All reading goes forward and no function calls itself, so the
+ * time is linear for every page. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+#define LARGE (64 * 1024) /* bytes; for more the lock of the interpreter is released */
+#define SLICE 4096        /* words, after which other threads may run */
+#define BREAK '\v'        /* stands for a tag */
+#define MAX_WORD 12       /* bytes of the longest signal */
+#define HINTS 2048        /* bytes of a set of bits */
+#define MAX_BLOCKS 128    /* of one page */
+
+typedef unsigned char byte;
+
+static byte lower(byte c) { return c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c; }
+
+static int is_space(byte c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+static int is_digit(byte c) { return c >= '0' && c <= '9'; }
+
+static int is_of_word(byte c)
+{
+    return (lower(c) >= 'a' && lower(c) <= 'z') || is_digit(c) || c == '_';
+}
+
+/* Return the first place of a byte; the end if there is none. */
+static const byte *find(const byte *at, const byte *end, byte sought)
+{
+    const byte *found = at < end ? memchr(at, sought, end - at) : NULL;
+    return found == NULL ? end : found;
+}
+
+static const byte *after(const byte *at, const byte *end) { return at < end ? at + 1 : end; }
+
+/* Whether a text begins with `word`, in any case. */
+static int begins(const byte *at, const byte *end, const char *word)
+{
+    for (; *word; word++, at++)
+        if (at >= end || lower(*at) != (byte)*word) return 0;
+    return 1;
+}
+
+/* Whether a text begins with `name`, in any case, as a whole word. */
+static int begins_name(const byte *at, const byte *end, const char *name)
+{
+    for (; *name; name++, at++)
+        if (at >= end || lower(*at) != (byte)*name) return 0;
+    return at >= end || !is_of_word(*at);
+}
+
+/* Return the end of the comment or of the element at a "<" that `_UNSEEN` matches; NULL if none. */
+static const byte *after_unseen(const byte *at, const byte *end)
+{
+    static const char *const NAMES[] = {"script", "style", "noscript", "template", "title"};
+    if (end - at >= 4 && memcmp(at, "<!--", 4) == 0) {
+        const byte *text = at + 4;
+        do at = after(find(at, end, '>'), end);
+        while (at < end && (at - text < 3 || at[-2] != '-' || at[-3] != '-'));
+        return at;
+    }
+    for (size_t each = 0; each < sizeof NAMES / sizeof *NAMES; each++) {
+        if (!begins_name(at + 1, end, NAMES[each])) continue;
+        for (at = find(at + 1, end, '<'); at < end; at = find(at + 1, end, '<'))
+            if (end - at > 2 && at[1] == '/' && begins_name(at + 2, end, NAMES[each])) break;
+        return after(find(at, end, '>'), end);
+    }
+    return NULL;
+}
+
+/* Return the end of a tag, what is unseen inside of it included: `_TAG`. */
+static const byte *after_tag(const byte *at, const byte *end)
+{
+    const byte *close = find(at, end, '>');
+    for (const byte *open; (open = find(at, close, '<')) < close; ) {
+        const byte *rest = after_unseen(open, end);
+        at = rest == NULL ? open + 1 : rest;
+        if (at > close) close = find(at, end, '>');
+    }
+    return after(close, end);
+}
+
+/* Write the text of a page with a space for what is unseen and a break for each tag. */
+static byte *write_visible(const byte *at, const byte *end, byte *out)
+{
+    while (at < end) {
+        const byte *open = find(at, end, '<');
+        memcpy(out, at, open - at);
+        out += open - at;
+        if (open == end) break;
+        const byte *next = open + 1, *rest = after_unseen(open, end);
+        if (rest != NULL) {
+            *out++ = ' ';
+            at = rest;
+        } else if (next == end || *next == ' ' || *next == '>'
+                   || (*next == '<' && after_unseen(next, end) != NULL)) {
+            *out++ = '<';
+            at = next;
+        } else {
+            *out++ = BREAK;
+            at = after_tag(next, end);
+        }
+    }
+    return out;
+}
+
+/* Numeric references. */
+
+static int digit_of(byte c, int base)
+{
+    if (is_digit(c)) return c - '0';
+    byte letter = lower(c);
+    return base == 16 && letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
+/* Write a code point in UTF-8. It is below 0xD800. */
+static byte *write_point(byte *out, uint32_t point)
+{
+    if (point < 0x80) {
+        *out++ = point;
+        return out;
+    }
+    if (point < 0x800) *out++ = 0xC0 | point >> 6;
+    else {
+        *out++ = 0xE0 | point >> 12;
+        *out++ = 0x80 | (point >> 6 & 0x3F);
+    }
+    *out++ = 0x80 | (point & 0x3F);
+    return out;
+}
+
+/* Whether a reference to this code point means just that, and not another one or none. */
+static int is_plain(uint32_t point)
+{
+    return (point >= 0x20 && point < 0x7F) || (point >= 0xA0 && point < 0xD800);
+}
+
+/* Write a text with the characters that its numeric references mean: `_NUMERIC`. Return NULL if a
+ * reference means another character than the one of that number. */
+static byte *write_decoded(const byte *at, const byte *end, byte *out)
+{
+    for (;;) {
+        const byte *reference = find(at, end, '&');
+        memcpy(out, at, reference - at);
+        out += reference - at;
+        if (reference == end) return out;
+        at = reference + 1;
+        const byte *digit = at + 1;
+        int base = 10;
+        if (end - at > 2 && *at == '#' && lower(at[1]) == 'x') {
+            base = 16;
+            digit++;
+        }
+        if (end - at < 2 || *at != '#' || digit >= end || digit_of(*digit, base) < 0) {
+            *out++ = '&';
+            continue;
+        }
+        uint32_t point = 0;
+        for (; digit < end && digit_of(*digit, base) >= 0; digit++)
+            if (point < 0x110000) point = base * point + digit_of(*digit, base);
+        if (!is_plain(point)) return NULL;
+        out = write_point(out, point);
+        at = digit < end && *digit == ';' ? digit + 1 : digit;
+    }
+}
+
+/* CRC-32 as zlib has it, of which 8 bytes are read at once. */
+
+static uint32_t CRC[8][256];
+
+static void make_crc(void)
+{
+    for (uint32_t each = 0; each < 256; each++) {
+        uint32_t sum = each;
+        for (int bit = 0; bit < 8; bit++) sum = sum & 1 ? sum >> 1 ^ 0xEDB88320u : sum >> 1;
+        CRC[0][each] = sum;
+    }
+    for (int row = 1; row < 8; row++)
+        for (int each = 0; each < 256; each++)
+            CRC[row][each] = CRC[row - 1][each] >> 8 ^ CRC[0][CRC[row - 1][each] & 0xFF];
+}
+
+static uint32_t four_bytes(const byte *at)
+{
+    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+static uint32_t crc_of(const byte *at, const byte *end)
+{
+    uint32_t sum = 0xFFFFFFFFu;
+    for (; end - at >= 8; at += 8) {
+        uint32_t low = four_bytes(at) ^ sum, high = four_bytes(at + 4);
+        sum = CRC[7][low & 0xFF] ^ CRC[6][low >> 8 & 0xFF] ^ CRC[5][low >> 16 & 0xFF]
+            ^ CRC[4][low >> 24] ^ CRC[3][high & 0xFF] ^ CRC[2][high >> 8 & 0xFF]
+            ^ CRC[1][high >> 16 & 0xFF] ^ CRC[0][high >> 24];
+    }
+    for (; at < end; at++) sum = sum >> 8 ^ CRC[0][(sum ^ *at) & 0xFF];
+    return ~sum;
+}
+
+/* An array that grows. */
+typedef struct {
+    void *items;
+    Py_ssize_t count, room;
+} Array;
+
+/* Return the place of a new item of `size` bytes; NULL if there is no memory. */
+static void *added(Array *array, size_t size)
+{
+    if (array->count == array->room) {
+        Py_ssize_t room = array->room ? 2 * array->room : 256;
+        void *items = PyMem_RawRealloc(array->items, room * size);
+        if (items == NULL) return NULL;
+        array->items = items;
+        array->room = room;
+    }
+    return (byte *)array->items + size * array->count++;
+}
+
+/* Collect the CRC-32 of each text between two breaks. Return whether there is memory. */
+static int collect_sums(const byte *at, const byte *end, Array *sums)
+{
+    while (at < end) {
+        const byte *close = find(at, end, BREAK), *last = close;
+        while (at < last && is_space(*at)) at++;
+        while (at < last && is_space(last[-1])) last--;
+        if (at < last) {
+            uint32_t *sum = added(sums, sizeof *sum);
+            if (sum == NULL) return 0;
+            *sum = crc_of(at, last);
+        }
+        at = after(close, end);
+    }
+    return 1;
+}
+
+static byte *write_block(byte *out, uint32_t sum)
+{
+    *out++ = sum & 0xFF;
+    *out++ = sum >> 8 & 0xFF;
+    return out;
+}
+
+static uint32_t crc_of_sums(const uint32_t *sums, Py_ssize_t begin, Py_ssize_t end)
+{
+    byte each[4];
+    uint32_t sum = 0xFFFFFFFFu;
+    for (; begin < end; begin++) {
+        for (int part = 0; part < 4; part++) {
+            each[part] = sums[begin] >> 8 * part & 0xFF;
+            sum = sum >> 8 ^ CRC[0][(sum ^ each[part]) & 0xFF];
+        }
+    }
+    return ~sum;
+}
+
+/* Write the blocks, at most MAX_BLOCKS, to 2 bytes each: `_grouped`. Return their end. */
+static byte *write_blocks(const uint32_t *sums, Py_ssize_t count, byte *out)
+{
+    if (count <= MAX_BLOCKS) {
+        for (Py_ssize_t each = 0; each < count; each++) out = write_block(out, sums[each]);
+        return out;
+    }
+    uint32_t every = 1;
+    for (Py_ssize_t starts = count - 1; starts >= MAX_BLOCKS && every <= 0xFFFF; ) {
+        every *= 2;
+        starts = 0;
+        for (Py_ssize_t each = 1; each < count; each++) starts += (sums[each] >> 16) % every == 0;
+    }
+    Py_ssize_t begin = 0, groups = 1;
+    for (Py_ssize_t each = 1; each < count && groups < MAX_BLOCKS; each++) {
+        if ((sums[each] >> 16) % every) continue;
+        out = write_block(out, crc_of_sums(sums, begin, each));
+        begin = each;
+        groups++;
+    }
+    return write_block(out, crc_of_sums(sums, begin, count));
+}
+
+/* Words. A set of bits says which may be signals, so that few are looked up in the set of those. */
+
+static uint32_t bit_of(const byte *word, Py_ssize_t length)
+{
+    uint32_t key = word[0] | (uint32_t)word[1] << 8 | (uint32_t)word[2] << 16
+                 | (uint32_t)length << 24;
+    return key * 0x9E3779B1u >> 18; /* 14 bits: HINTS has as many */
+}
+
+static int has_bit(const byte *hints, const byte *word, Py_ssize_t length)
+{
+    if (length < 3 || length > MAX_WORD) return 0;
+    uint32_t bit = bit_of(word, length);
+    return hints[bit >> 3] >> (bit & 7) & 1;
+}
+
+typedef struct {
+    Py_ssize_t begin, end; /* bytes */
+} Span;
+
+typedef struct {
+    Py_ssize_t around;       /* words that belong to a signal on both sides */
+    Span span;               /* the last one; begin is -1 if there is none */
+    Py_ssize_t end;          /* the number of the first word after it */
+    Array spans;
+} Around;
+
+/* Whether one of the words of `_OF_COUNTS`, `_OF_DURATIONS` and `_OF_MOMENTS`, or "ago", begins. */
+static int begins_signal(const byte *at, const byte *end)
+{
+#define HAS(word) begins(at, end, word)
+    switch (lower(*at)) {
+    case 'a': return HAS("ago") || HAS("accessed");
+    case 'c': return HAS("compiled");
+    case 'e': return HAS("executed") || HAS("exported");
+    case 'g': return HAS("generated");
+    case 'h': return HAS("hit");
+    case 'i': return HAS("it is now");
+    case 'l': return HAS("last ") || HAS("loaded");
+    case 'o': return HAS("online");
+    case 'p': return HAS("parsed") || HAS("printed") || HAS("processed");
+    case 'q': return HAS("quer");
+    case 'r': return HAS("rendered") || HAS("retrieved");
+    case 's': return HAS("served");
+    case 't': return HAS("took") || HAS("today is");
+    case 'v': return HAS("view") || HAS("visit");
+    case ' ': return HAS(" time");
+    default: return 0;
+    }
+#undef HAS
+}
+
+/* Whether an expression may change a text: it has a digit or " ago", and one of those words. */
+static int is_volatile(const byte *at, const byte *end)
+{
+    int has_number = 0, has_word = 0;
+    for (; at < end && !(has_number && has_word); at++) {
+        has_number |= is_digit(*at) || (*at == ' ' && end - at >= 4 && !memcmp(at, " ago", 4));
+        has_word = has_word || begins_signal(at, end);
+    }
+    return has_number && has_word;
+}
+
+/* Keep the last span if it matters. Return whether there is memory. */
+static int close_span(Around *around, const byte *text)
+{
+    Span span = around->span;
+    if (span.begin < 0 || !is_volatile(text + span.begin, text + span.end)) return 1;
+    Span *kept = added(&around->spans, sizeof *kept);
+    if (kept != NULL) *kept = span;
+    return kept != NULL;
+}
+
+#define RING 16 /* more than `around` */
+
+/* Write the words with one space between them; the spans around signals go to `around`.
+ *
+ * Return the end of the text; NULL with an exception. */
+static byte *write_words(
+    const byte *at, const byte *end, byte *text, Around *around, PyObject *signals,
+    const byte *hints)
+{
+    byte *out = text;
+    Py_ssize_t starts[RING], place = 0; /* the last words begin at these bytes of the text */
+    for (;; place++) {
+        while (at < end && is_space(*at)) at++;
+        if (at == end) break;
+        const byte *word = at;
+        while (at < end && !is_space(*at)) at++;
+        Py_ssize_t length = at - word;
+        if (place == around->end) around->span.end = out - text;
+        if (place) *out++ = ' ';
+        starts[place % RING] = out - text;
+        memcpy(out, word, length);
+        out += length;
+        if (place % SLICE == SLICE - 1) {
+            Py_BEGIN_ALLOW_THREADS
+            Py_END_ALLOW_THREADS
+        }
+        if (!has_bit(hints, word, length)) continue;
+        PyObject *key = PyBytes_FromStringAndSize((const char *)word, length);
+        int is_signal = key == NULL ? -1 : PySet_Contains(signals, key);
+        Py_XDECREF(key);
+        if (is_signal < 0) return NULL;
+        if (!is_signal) continue;
+        Py_ssize_t first = place - around->around;
+        if (around->span.begin < 0 || first > around->end) {
+            if (!close_span(around, text)) return (byte *)PyErr_NoMemory();
+            around->span.begin = first > 0 ? starts[first % RING] : 0;
+        }
+        around->end = place + around->around;
+    }
+    if (place <= around->end) around->span.end = out - text;
+    if (!close_span(around, text)) return (byte *)PyErr_NoMemory();
+    return out;
+}
+
+static PyObject *list_spans(const Array *spans)
+{
+    PyObject *list = PyList_New(spans->count);
+    const Span *span = spans->items;
+    for (Py_ssize_t each = 0; list != NULL && each < spans->count; each++) {
+        PyObject *pair = Py_BuildValue("nn", span[each].begin, span[each].end);
+        if (pair == NULL) Py_CLEAR(list);
+        else PyList_SET_ITEM(list, each, pair);
+    }
+    return list;
+}
+
+/* Return a text that is at most as long as its source; None if `write` returns NULL. */
+static PyObject *rewritten(
+    PyObject *source, byte *(*write)(const byte *at, const byte *end, byte *out))
+{
+    if (!PyBytes_Check(source)) return PyErr_Format(PyExc_TypeError, "bytes are needed");
+    Py_ssize_t length = PyBytes_GET_SIZE(source);
+    PyObject *result = PyBytes_FromStringAndSize(NULL, length);
+    if (result == NULL) return NULL;
+    const byte *at = (const byte *)PyBytes_AS_STRING(source);
+    byte *out = (byte *)PyBytes_AS_STRING(result);
+    PyThreadState *state = length > LARGE ? PyEval_SaveThread() : NULL;
+    byte *end = write(at, at + length, out);
+    if (state != NULL) PyEval_RestoreThread(state);
+    if (end == NULL) {
+        Py_DECREF(result);
+        Py_RETURN_NONE;
+    }
+    _PyBytes_Resize(&result, end - out);
+    return result;
+}
+
+static PyObject *visible(PyObject *module, PyObject *source)
+{
+    return rewritten(source, write_visible);
+}
+
+static PyObject *decoded(PyObject *module, PyObject *visible)
+{
+    return rewritten(visible, write_decoded);
+}
+
+static PyObject *words(PyObject *module, PyObject *args)
+{
+    PyObject *source, *signals, *hints;
+    Around around = {.span = {-1, 0}, .end = -1};
+    if (!PyArg_ParseTuple(args, "SO!Sn:words", &source, &PyFrozenSet_Type, &signals, &hints,
+                          &around.around))
+        return NULL;
+    if (PyBytes_GET_SIZE(hints) != HINTS || around.around < 0 || around.around >= RING)
+        return PyErr_Format(PyExc_ValueError, "hints are of `hints`, and `around` is below 16");
+    Py_ssize_t length = PyBytes_GET_SIZE(source);
+    /* A text ends in no space, so it has a byte for each byte of the source at most. */
+    PyObject *text = PyBytes_FromStringAndSize(NULL, length);
+    if (text == NULL) return NULL;
+    const byte *at = (const byte *)PyBytes_AS_STRING(source);
+    byte *out = (byte *)PyBytes_AS_STRING(text);
+    byte *end = write_words(at, at + length, out, &around, signals,
+                            (const byte *)PyBytes_AS_STRING(hints));
+    PyObject *spans = end == NULL ? NULL : list_spans(&around.spans);
+    PyMem_RawFree(around.spans.items);
+    if (spans == NULL) Py_CLEAR(text);
+    else _PyBytes_Resize(&text, end - out);
+    PyObject *result = text == NULL ? NULL : PyTuple_Pack(2, text, spans);
+    Py_XDECREF(text);
+    Py_XDECREF(spans);
+    return result;
+}
+
+static PyObject *blocks(PyObject *module, PyObject *source)
+{
+    if (!PyBytes_Check(source)) return PyErr_Format(PyExc_TypeError, "bytes are needed");
+    Py_ssize_t length = PyBytes_GET_SIZE(source);
+    const byte *at = (const byte *)PyBytes_AS_STRING(source);
+    byte result[2 * MAX_BLOCKS], *end = result;
+    Array sums = {0};
+    PyThreadState *state = length > LARGE ? PyEval_SaveThread() : NULL;
+    int done = collect_sums(at, at + length, &sums);
+    if (done) end = write_blocks(sums.items, sums.count, result);
+    PyMem_RawFree(sums.items);
+    if (state != NULL) PyEval_RestoreThread(state);
+    if (!done) return PyErr_NoMemory();
+    return PyBytes_FromStringAndSize((const char *)result, end - result);
+}
+
+static PyObject *hints(PyObject *module, PyObject *signals)
+{
+    byte bits[HINTS] = {0};
+    PyObject *each = PyObject_GetIter(signals), *word;
+    if (each == NULL) return NULL;
+    while ((word = PyIter_Next(each)) != NULL) {
+        Py_ssize_t length = PyBytes_Check(word) ? PyBytes_GET_SIZE(word) : 0;
+        if (length >= 3 && length <= MAX_WORD) {
+            uint32_t bit = bit_of((const byte *)PyBytes_AS_STRING(word), length);
+            bits[bit >> 3] |= 1 << (bit & 7);
+        } else {
+            PyErr_Format(PyExc_ValueError, "%R has not 3 to %d bytes", word, MAX_WORD);
+        }
+        Py_DECREF(word);
+        if (PyErr_Occurred()) break;
+    }
+    Py_DECREF(each);
+    if (PyErr_Occurred()) return NULL;
+    return PyBytes_FromStringAndSize((const char *)bits, HINTS);
+}
+
+static PyMethodDef methods[] = {
+    {"visible", visible, METH_O, PyDoc_STR(
+"visible(source, /)\n--\n\n"
+"Return the visible text of HTML, with a vertical tab for each tag; references are not decoded.")},
+    {"decoded", decoded, METH_O, PyDoc_STR(
+"decoded(visible, /)\n--\n\n"
+"Return a text with its numeric references decoded.\n\n"
+"None if one of them is for another character than the one of that number.")},
+    {"words", words, METH_VARARGS, PyDoc_STR(
+"words(visible, signals, hints, around, /)\n--\n\n"
+"Return the words with one space between them, and the parts around signals.\n\n"
+"Each part is its first byte and its end. Parts that no expression can change are left out.\n"
+"`hints` is what the function of this name returns for the signals.")},
+    {"blocks", blocks, METH_O, PyDoc_STR(
+"blocks(visible, /)\n--\n\n"
+"Return two bytes for each block of a visible text, which has a vertical tab for each tag.")},
+    {"hints", hints, METH_O, PyDoc_STR(
+"hints(signals, /)\n--\n\n"
+"Return a set of bits by which most words are found not to be signals.")},
+    {NULL, NULL, 0, NULL},
+};
+
+static int prepare(PyObject *module)
+{
+    make_crc();
+    return 0;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, prepare},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_text",
+    .m_doc = "The compiled reader of the text of pages.",
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__text(void) { return PyModuleDef_Init(&definition); }

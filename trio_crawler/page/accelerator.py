@@ -1,0 +1,55 @@
+"""The compiled readers of pages, if they were built and are not turned off.
+
+▶ `tests/bench/scanner.py`, for a page of 25 KB (Apache's documentation): `html/_scan.c` takes
+30 us for its links, and `fast_links` 177; `_text.c` takes 127 us for the digest of its text, and
+Python 480. The readers in Python remain for what the scanner gives up and for machines without a
+compiler, and are the oracles: `tests/page/scanner_fuzz.py` and `tests/page/text_fuzz.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+Scanned: TypeAlias = tuple[list[str], list[str], str | None, str | None]
+Scan: TypeAlias = Callable[[str, Callable[[str], str], bool, int], Scanned | None]
+
+
+class Text(Protocol):
+    """The functions of `_text.pyi`."""
+
+    def visible(self, source: bytes, /) -> bytes: ...
+    def decoded(self, visible: bytes, /) -> bytes | None: ...
+    def words(
+        self, visible: bytes, signals: frozenset[bytes], hints: bytes, around: int, /
+    ) -> tuple[bytes, list[tuple[int, int]]]: ...
+    def blocks(self, visible: bytes, /) -> bytes: ...
+    def hints(self, signals: frozenset[bytes], /) -> bytes: ...
+
+
+def _load() -> tuple[Scan, Text] | tuple[None, None]:
+    if os.environ.get("TRIO_CRAWLER_PURE"):
+        return None, None
+    try:
+        from trio_crawler.page import _text
+        from trio_crawler.page.html import _scan
+    except ImportError:
+        return None, None
+    return _scan.scan, _text
+
+
+scan, text = _load()
+"""The function `scan` of `_scan.pyi`, and `_text.pyi`; each None if pages are read in Python."""
+
+
+def has_accelerator() -> bool:
+    """Whether compiled readers find the links of pages and digest their text.
+
+    They do if a C compiler was there when the package was installed, unless the environment
+    variable TRIO_CRAWLER_PURE was set when they were imported.
+    """
+    return scan is not None
+
+
+has_accelerator.__module__ = "trio_crawler.page"
