@@ -302,7 +302,8 @@ class World:
         twin = ("http:" if scheme == "https" else "https:") + rest
         if twin in startable and in_turn:
             self.left_out[twin] += 1
-            most = RUN + 2 * self.most()
+            # A run may end, and another begin, in the turns that a host has while it needs long.
+            most = 2 * RUN + 2 * self.most()
             assert self.left_out[twin] <= most, "a host is asked by one scheme only"
 
     def check_start(self, job: Job) -> None:
