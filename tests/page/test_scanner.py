@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from page import fuzzing, scanner_fuzz
+from page.refused import refused
 
 from trio_crawler.page import accelerator
 from trio_crawler.page.html import fast_links, read
@@ -216,12 +217,10 @@ def test_memory_that_is_refused_is_an_error_or_a_page_that_is_given_up():
     ends = set()
     for allocation in range(1, 400):
         end: object = None
-        api.set_nomemory(allocation, allocation + 1)
         try:
-            end = scan(text)
+            with refused(api, allocation):
+                end = scan(text)
         except MemoryError:
             end = "error"
-        finally:
-            api.remove_mem_hooks()
         ends.add("page" if isinstance(end, tuple) else end)
     assert ends == {"page", "error", None}
