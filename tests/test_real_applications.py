@@ -79,10 +79,11 @@ async def test_a_refresh_of_dokuwiki_finds_the_page_that_was_edited_and_no_other
 
 async def test_mediawiki_is_found_whole_and_asked_for_few_of_its_forms(at: Path) -> None:
     with mediawiki(at, pages=61) as site:
-        crawl = await crawled(site.url, most=250)
+        crawl = await crawled(site.url, most=320)
     assert site.found(crawl.outcomes) == site.content
     assert len(site.content) == 62
-    # Each page has six forms and lists of its own.
+    # Each page has six forms and lists of its own, 434 pages in all. Some 190 to 210 are asked
+    # for, and more on a busy machine: how soon a form is left out depends on the order of answers.
     assert crawl.ended
 
 
