@@ -19,6 +19,7 @@ from trio_crawler import (
     Crawler,
     Job,
     Limits,
+    Outcome,
     Politeness,
     Reason,
     Response,
@@ -434,6 +435,44 @@ async def test_the_time_budget_ends_the_crawl(frontiers, clock):
 
 
 # In a crawl.
+
+
+@pytest.mark.parametrize("end", ["stopped", "out of time", "out of pages", "cancelled"])
+async def test_after_each_kind_of_end_no_host_owes_a_url_and_the_account_balances(
+    frontiers, clock, end
+):
+    site = {"/": html(*(f"/{number}" for number in range(8)))}
+    site |= {f"/{number}": html(status=503 if number % 2 else 200) for number in range(8)}
+    outcomes = list[Outcome]()
+    async with frontiers() as frontier:
+        crawler = Crawler(
+            ["http://site.test/"],
+            workers=3,
+            politeness=Politeness(delay=1, robots=False),
+            limits=Limits(
+                max_pages=4 if end == "out of pages" else math.inf,
+                max_seconds=4 if end == "out of time" else math.inf,
+            ),
+            fetch=Web(site),
+            frontier=frontier,
+        )
+        # By then retries are due, and wait for the turn of their host.
+        with trio.move_on_after(4 if end == "cancelled" else math.inf):
+            async with crawler.outcomes() as found, trio.open_nursery() as nursery:
+                if end == "stopped":
+                    nursery.start_soon(stop_at, crawler, 4)
+                outcomes.extend([outcome async for outcome in found])
+                nursery.cancel_scope.cancel("the crawl is over")
+        hosts, counts = crawler.hosts.values(), crawler.statistics()
+        assert min(each.waiting for each in hosts) >= 0
+        assert sum(each.waiting for each in hosts) <= counts.waiting
+        if end != "cancelled":
+            assert counts.admitted == len(outcomes) + counts.waiting
+
+
+async def stop_at(crawler: Crawler, moment: float) -> None:
+    await trio.sleep(moment)
+    crawler.stop()
 
 WEBS = st.lists(
     st.lists(st.integers(0, 11), max_size=6),

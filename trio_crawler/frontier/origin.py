@@ -268,7 +268,7 @@ class Origin:
         for queue in (self.sitemaps, self.retries, self.queue):
             while queue:
                 job = queue.pop()
-                self.pages -= job.purpose is not Purpose.SITEMAP
+                self.pages -= queue is self.queue
                 yield job
 
     def prerequisite(self, job: Job, now: float) -> Job | None:
