@@ -414,7 +414,7 @@ async def a_server_is_asked_by_http_2(authority: Any, client_tls: ssl.SSLContext
     for http2 in (False, True):
         async with two.two_server({"/": two.answer(b"two")}, served_by(authority)) as server:
             url = f"https://127.0.0.1:{server.port}/"
-            async with HttpFetch(seeds=[url], tls=client_tls, http2=http2) as fetch:
+            async with HttpFetch(seeds=[url], tls=client_tls, http2=http2, timeout=1) as fetch:
                 answer = await fetch(Job(url))
         assert isinstance(answer, Response) is http2
 

@@ -1,25 +1,52 @@
-"""Refuse memory to code in C, as a machine does that has none left."""
+"""Refuse memory to a compiled reader, as a machine does that has none left, and print how it ends.
+
+python tests/page/refused.py scan|text
+
+An allocation is refused to the whole process: only a process without other threads may be asked.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
+
+from trio_crawler.page import accelerator, text_digest
+
+PAGE = "<title>x</title>" + "".join(f'<a href="{number}中">' for number in range(300))
+SOURCE = b"<p>generated in 1 s&#64; word" * 300
 
 
-@contextmanager
-def refused(api: Any, allocation: int) -> Iterator[None]:
-    """Refuse the allocation with this number, counted from 1; `api` is `_testcapi`.
+def scanned() -> object:
+    """Find the links of a page: they are a tuple, None means that the page is given up."""
+    assert accelerator.scan is not None
+    return accelerator.scan(PAGE, str, False, 100_000)
 
-    No other thread runs in the block unless the block lets go of the lock of the interpreter: the
-    allocation may not be one of another thread.
-    """
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1_000)
-    api.set_nomemory(allocation, allocation + 1)
-    try:
-        yield
-    finally:
-        api.remove_mem_hooks()
-        sys.setswitchinterval(before)
+
+def read() -> object:
+    """Digest the text of a page."""
+    compiled, signals = accelerator.text, text_digest._SIGNALS
+    assert compiled is not None
+    text = compiled.decoded(compiled.visible(SOURCE))
+    return compiled.words(text, signals, compiled.hints(signals), 10), compiled.blocks(text)
+
+
+def main(reader: Callable[[], object]) -> None:
+    import _testcapi  # Absent from some builds of Python.
+
+    expected = reader()
+    ends = set()
+    # Counted from 1; the reader is done after fewer.
+    for allocation in range(1, 400):
+        _testcapi.set_nomemory(allocation, allocation + 1)
+        try:
+            end = reader()
+        except MemoryError:
+            end = "error"
+        finally:
+            _testcapi.remove_mem_hooks()
+        ends.add("whole" if end == expected else str(end))
+    print(*sorted(ends))
+
+
+if __name__ == "__main__":
+    main({"scan": scanned, "text": read}[sys.argv[1]])

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from page import fuzzing, text_fuzz
-from page.refused import refused
 
 from trio_crawler.page import accelerator, text_digest
 
@@ -154,30 +153,6 @@ def test_no_memory_is_lost_by_a_text(traced):
         read(body)
         read(body + b"&#0;")
     assert tracemalloc.get_traced_memory()[0] - before < 100_000
-
-
-def test_memory_that_is_refused_is_an_error_or_a_text(compiled):
-    api = pytest.importorskip("_testcapi", reason="this Python has no tests of its own")
-    source = b"<p>generated in 1 s&#64; word" * 300
-    signals = text_digest._SIGNALS
-    hints = compiled.hints(signals)
-
-    def parts() -> object:
-        # Not the digest: it lets other threads run.
-        text = compiled.decoded(compiled.visible(source))
-        return compiled.words(text, signals, hints, 10), compiled.blocks(text)
-
-    expected = parts()
-    ends = set()
-    for allocation in range(1, 400):
-        end: object = None
-        try:
-            with refused(api, allocation):
-                end = parts()
-        except MemoryError:
-            end = "error"
-        ends.add("text" if end == expected else end)
-    assert ends == {"text", "error"}
 
 
 def test_wrong_arguments_are_refused(compiled):

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from page import fuzzing, scanner_fuzz
-from page.refused import refused
 
 from trio_crawler.page import accelerator
 from trio_crawler.page.html import fast_links, read
@@ -209,18 +208,3 @@ def test_no_memory_is_lost_whatever_the_end(traced):
         with pytest.raises(TypeError, match="unhashable"):
             scan(links, lambda source: [source])
     assert tracemalloc.get_traced_memory()[0] - before < 100_000
-
-
-def test_memory_that_is_refused_is_an_error_or_a_page_that_is_given_up():
-    api = pytest.importorskip("_testcapi", reason="this Python has no tests of its own")
-    text = "<title>x</title>" + "".join(f'<a href="{number}中">' for number in range(300))
-    ends = set()
-    for allocation in range(1, 400):
-        end: object = None
-        try:
-            with refused(api, allocation):
-                end = scan(text)
-        except MemoryError:
-            end = "error"
-        ends.add("page" if isinstance(end, tuple) else end)
-    assert ends == {"page", "error", None}
