@@ -97,7 +97,6 @@ ALL = {HOME, *(f"{HOME}p{number}" for number in range(PAGES))}
 async def test_a_url_is_asked_again_when_its_login_leads_back_with_a_cookie(
     make: Callable[[Path], Any], tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    autojump_clock.autojump_threshold = 0.1
     web = LoginWeb(bouncing)
     async with make(tmp_path) as frontier:
         outcomes = await crawled(web, frontier=frontier)
@@ -360,7 +359,6 @@ async def run(
 async def test_a_run_that_ends_early_leaves_no_url_and_asks_none_a_third_time(
     left_after: int, tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    autojump_clock.autojump_threshold = 0.1
     web = LoginWeb(bouncing)
     await run(tmp_path, web, until=left_after)
     # The session lasts, as that of a caller's own store of cookies does.
@@ -378,7 +376,6 @@ async def test_a_run_that_ends_early_leaves_no_url_and_asks_none_a_third_time(
 async def test_a_second_asking_that_waited_is_marked_in_the_next_run(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    autojump_clock.autojump_threshold = 0.1
     web = LoginWeb(bouncing)
     # The third is the second asking, which is not settled then.
     await run(tmp_path, web, until=3)
@@ -393,7 +390,6 @@ async def test_a_second_asking_that_waited_is_marked_in_the_next_run(
 async def test_a_second_asking_that_waited_logs_in_anew_and_loses_no_page(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    autojump_clock.autojump_threshold = 0.1
     await run(tmp_path, LoginWeb(bouncing), until=3)
     # The cookies of the first run are gone.
     web = LoginWeb(bouncing)
@@ -414,7 +410,6 @@ async def test_a_second_asking_that_waited_logs_in_anew_and_loses_no_page(
 async def test_a_longer_path_raises_the_redirects_of_the_first_admission(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    autojump_clock.autojump_threshold = 0.1
     url = f"{HOME}a"
     async with SqliteFrontier(tmp_path) as frontier, trio.open_nursery() as nursery:
         await frontier.open(Plan([HOME], politeness=EAGER))
@@ -432,7 +427,6 @@ async def test_a_longer_path_raises_the_redirects_of_the_first_admission(
 async def test_a_later_run_without_the_session_logs_in_again(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    autojump_clock.autojump_threshold = 0.1
     await run(tmp_path, LoginWeb(bouncing), until=6, workers=1)
     web = LoginWeb(bouncing)
     await run(tmp_path, web, workers=1)
@@ -451,7 +445,6 @@ async def test_a_login_of_an_earlier_run_is_asked_again_when_the_session_is_gone
             return Said("/", cookie="s=1")
         return Said(links=LINKS) if cookie else Said("/login")
 
-    autojump_clock.autojump_threshold = 0.1
     await run(tmp_path, LoginWeb(site), until=5, workers=1)
     web = LoginWeb(site)
     await run(tmp_path, web, workers=1)
@@ -465,7 +458,6 @@ async def test_a_login_of_an_earlier_run_is_asked_again_when_the_session_is_gone
 async def test_a_refresh_logs_in_anew_and_finds_no_change(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    autojump_clock.autojump_threshold = 0.1
     await run(tmp_path, LoginWeb(bouncing))
     totals = await run(tmp_path, LoginWeb(bouncing), refresh=True)
     assert (totals.pages, totals.redirects) == (PAGES + 1, 2)
@@ -482,7 +474,6 @@ async def test_a_walk_that_found_no_login_is_compared_by_the_last_outcome(
     def opened(path: str, cookie: str) -> Said:
         return bouncing(path, "s=1")
 
-    autojump_clock.autojump_threshold = 0.1
     await run(tmp_path, LoginWeb(bouncing))
     await run(tmp_path, LoginWeb(opened), refresh=True)
     with History(tmp_path) as history:

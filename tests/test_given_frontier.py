@@ -34,14 +34,6 @@ def frontiers(request, tmp_path_factory) -> Opened:
     return lambda: request.param(tmp_path_factory.mktemp("frontier"))
 
 
-@pytest.fixture
-def clock(autojump_clock, request):
-    """Jump only when no thread of SQLite has anything to do."""
-    if "in_sqlite" in request.node.name:
-        autojump_clock.autojump_threshold = 0.05
-    return autojump_clock
-
-
 async def crawled(web: Web, **arguments: Any) -> tuple[Crawler, list[Outcome], float]:
     """Crawl; return the crawler, the outcomes and the seconds."""
     began = trio.current_time()
@@ -63,14 +55,18 @@ POLITE_AND_SHORT = {
 }
 
 
-async def test_a_crawl_with_the_frontier_of_its_own_is_as_polite_and_short_as_it_was_told(clock):
+async def test_a_crawl_with_the_frontier_of_its_own_is_as_polite_and_short_as_it_was_told(
+    autojump_clock,
+):
     web = Web(site_of(20), delay=0.1)
     crawler, _, seconds = await crawled(web, **POLITE_AND_SHORT)
     assert (web.peak, crawler.statistics().pages) == (1, 5)
     assert seconds == pytest.approx(5.1)
 
 
-async def test_a_crawl_with_a_given_frontier_is_exactly_as_polite_and_as_short(clock, frontiers):
+async def test_a_crawl_with_a_given_frontier_is_exactly_as_polite_and_as_short(
+    autojump_clock, frontiers
+):
     web = Web(site_of(20), delay=0.1)
     async with frontiers() as frontier:
         crawler, found, seconds = await crawled(web, frontier=frontier, **POLITE_AND_SHORT)
@@ -92,7 +88,9 @@ CRAWLS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("arguments", CRAWLS.values(), ids=CRAWLS)
-async def test_a_crawl_with_a_given_frontier_ends_as_one_without(clock, frontiers, arguments):
+async def test_a_crawl_with_a_given_frontier_ends_as_one_without(
+    autojump_clock, frontiers, arguments
+):
     chain = {f"/r{n}": redirect(f"/r{n + 1}") for n in range(5)} | {"/r5": html("/r0", "/r3")}
     tree = {"/": html("/a", "/r2", "/r0"), "/a": html("/b"), "/b": html("/c", "/down")}
     site = chain | tree | {"/c": html(), "/down": Response(503), "/d": html("/c")}
@@ -115,7 +113,7 @@ async def test_a_crawl_with_a_given_frontier_ends_as_one_without(clock, frontier
 
 @pytest.mark.parametrize("workers", [1, 20])
 @pytest.mark.parametrize("per_host", [1, 4])
-async def test_a_spent_page_budget_keeps_the_crawl_polite(clock, workers, per_host):
+async def test_a_spent_page_budget_keeps_the_crawl_polite(autojump_clock, workers, per_host):
     web = Web(site_of(50), delay=1)
     _, found, _ = await crawled(
         web,
@@ -130,14 +128,18 @@ async def test_a_spent_page_budget_keeps_the_crawl_polite(clock, workers, per_ho
 
 
 @pytest.mark.parametrize("limits", [Limits(max_pages=3), Limits(max_seconds=9)])
-async def test_a_host_that_rests_is_not_waited_for_when_the_limits_end_the_crawl(clock, limits):
+async def test_a_host_that_rests_is_not_waited_for_when_the_limits_end_the_crawl(
+    autojump_clock, limits
+):
     web = Web(site_of(40), delay=1)
     _, found, seconds = await crawled(web, limits=limits, politeness=Politeness(delay=2))
     assert len(found) == 41
     assert seconds <= 10
 
 
-async def test_when_the_page_budget_is_spent_the_sitemaps_that_wait_are_not_fetched(clock):
+async def test_when_the_page_budget_is_spent_the_sitemaps_that_wait_are_not_fetched(
+    autojump_clock,
+):
     maps = [f"{HOME}{n}.xml" for n in range(30)]
     rules = robots("User-agent: *", "Crawl-delay: 5", *(f"Sitemap: {url}" for url in maps))
     text = Response(200, httpx.Headers({"content-type": "text/plain"}), f"{HOME}a".encode())
@@ -150,7 +152,7 @@ async def test_when_the_page_budget_is_spent_the_sitemaps_that_wait_are_not_fetc
 
 
 @pytest.mark.parametrize("seconds", [1, 10])
-async def test_a_spent_page_budget_does_not_wait_for_retry_after(clock, seconds):
+async def test_a_spent_page_budget_does_not_wait_for_retry_after(autojump_clock, seconds):
     busy = Response(503, httpx.Headers({"retry-after": "300"}))
     theirs = "http://other.test/s.xml"
     web = Web(site_of(9) | {theirs: busy}, delay=lambda job: seconds if job.url == theirs else 1)

@@ -43,14 +43,6 @@ def frontier(request, tmp_path):
     return request.param(tmp_path)
 
 
-@pytest.fixture
-def clock(autojump_clock, request):
-    """Jump only when no thread of SQLite has anything to do."""
-    if "sqlite" in request.node.name:
-        autojump_clock.autojump_threshold = 0.03
-    return autojump_clock
-
-
 def mixed(hanging: Iterable[str], good: list[str], every: int) -> list[str]:
     """Put one URL that hangs before each few good ones."""
     groups = [good[start : start + every] for start in range(0, len(good), every)]
@@ -88,7 +80,9 @@ async def crawled(web: Web, frontier: Frontier, **plan: object) -> tuple[float, 
 
 
 @pytest.mark.parametrize("order", ORDERS)
-async def test_forty_urls_that_hang_do_not_hold_two_hundred_that_answer(clock, frontier, order):
+async def test_forty_urls_that_hang_do_not_hold_two_hundred_that_answer(
+    autojump_clock, frontier, order
+):
     web = Web(site(ORDERS[order]), delay=slowness)
     async with frontier as opened:
         last, outcomes = await crawled(web, opened)
@@ -170,7 +164,7 @@ async def taken(frontier: Frontier, count: int) -> list[str]:
 
 
 async def test_urls_never_tried_come_before_retries_but_every_eleventh_turn_is_a_retrys(
-    clock, frontier
+    autojump_clock, frontier
 ):
     async with frontier as opened, trio.open_nursery() as nursery:
         plan = Plan([HOME], politeness=EAGER, workers=100)
@@ -197,7 +191,7 @@ async def test_urls_never_tried_come_before_retries_but_every_eleventh_turn_is_a
 
 
 async def test_retries_that_a_run_of_sqlite_has_left_come_after_urls_never_tried_in_the_next_one(
-    tmp_path, clock
+    tmp_path, autojump_clock
 ):
     """A kill after the first round leaves both."""
     links = HANGING[:5] + GOOD[:60]

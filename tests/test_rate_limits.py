@@ -181,8 +181,6 @@ async def test_one_url_that_is_refused_is_tried_as_often_as_any(autojump_clock):
 async def test_a_crawl_that_is_stopped_within_a_limit_goes_on_and_loses_no_page(
     autojump_clock, tmp_path
 ):
-    # The clock jumps while a thread writes, if that takes longer.
-    autojump_clock.autojump_threshold = 0.02
     server = Limited(rate=50)
     totals = None
     for seconds in (2.0, math.inf):

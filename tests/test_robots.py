@@ -354,8 +354,6 @@ async def test_a_day_later_a_robots_txt_in_trouble_holds_as_it_was_and_is_asked_
 async def test_rules_that_were_forgotten_while_they_were_asked_for_are_asked_for_whole(
     autojump_clock,
 ):
-    # A large file is read in a thread, which real time passes for.
-    autojump_clock.autojump_threshold = 0.1
     # Nearly all that one file may have, and more of them than are kept.
     longest = (f"Disallow: /{number}{'x' * 16_000}" for number in range(30))
     long = robots("User-agent: *", "Disallow: /secret", *longest)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import trio
 from sites.frontiers import FRONTIERS, Opened
-from trio.testing import MockClock, wait_all_tasks_blocked
+from trio.testing import wait_all_tasks_blocked
 
 from trio_crawler import (
     Crawler,
@@ -38,13 +38,6 @@ def opened(request: Any, tmp_path: Any) -> Opened:
     return lambda: request.param(tmp_path)
 
 
-@pytest.fixture
-def clock(autojump_clock: MockClock) -> MockClock:
-    """Jump only when no thread of SQLite has anything to do."""
-    autojump_clock.autojump_threshold = 0.1
-    return autojump_clock
-
-
 async def stream(urls: Iterable[str]) -> AsyncIterator[str]:
     for url in urls:
         yield url
@@ -59,7 +52,7 @@ def pages(count: int, first: int = 0) -> list[str]:
     return [f"http://h{number % 10}.test/{number}" for number in range(first, first + count)]
 
 
-async def test_each_url_of_a_stream_is_fetched_once_in_every_frontier(clock, opened):
+async def test_each_url_of_a_stream_is_fetched_once_in_every_frontier(autojump_clock, opened):
     asked = Counter[str]()
 
     async def fetch(job: Job) -> Response:
@@ -80,7 +73,7 @@ async def test_each_url_of_a_stream_is_fetched_once_in_every_frontier(clock, ope
     assert (totals.admitted, totals.pages, totals.waiting) == (300, 300, 0)
 
 
-async def test_a_crawl_does_not_end_while_its_stream_may_yield_more(clock, opened):
+async def test_a_crawl_does_not_end_while_its_stream_may_yield_more(autojump_clock, opened):
     send, receive = trio.open_memory_channel[str](0)
     seen: list[str] = []
 
@@ -166,7 +159,7 @@ async def test_the_stream_waits_for_memory_too(autojump_clock):
     assert 50_000 < most < 110_000
 
 
-async def test_a_stream_that_is_stopped_in_the_middle_admits_no_more(clock, opened):
+async def test_a_stream_that_is_stopped_in_the_middle_admits_no_more(autojump_clock, opened):
     never = trio.Event()
     closed = False
 
@@ -352,7 +345,7 @@ async def test_the_sitemaps_of_listed_hosts_are_not_read_those_of_seeds_are(auto
     assert OTHER + "map.txt" not in web.hits
 
 
-async def test_a_resumed_crawl_goes_on_where_its_stream_was(tmp_path, clock):
+async def test_a_resumed_crawl_goes_on_where_its_stream_was(tmp_path, autojump_clock):
     urls, asked = pages(400), Counter[str]()
 
     async def fetch(job: Job) -> Response:

@@ -392,7 +392,6 @@ def test_of_some_gaps_in_a_busy_process_none_is_too_short():
 @pytest.mark.parametrize("given", [True, False])
 async def test_a_crawl_that_is_resumed_waits_for_the_delay_first(autojump_clock, tmp_path, given):
     """The run before may have asked just before it was killed."""
-    autojump_clock.autojump_threshold = 0.03
     rules = robots("User-agent: *", "" if given else "Crawl-delay: 5")
     log = Log(Web(site_of(6) | {"/robots.txt": rules}, delay=0.1))
     gently = Politeness(delay=5 if given else 0)

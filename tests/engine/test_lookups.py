@@ -197,7 +197,6 @@ async def test_http_and_https_of_a_host_share_a_lookup(autojump_clock):
 async def test_a_crawl_that_ends_early_waits_for_no_lookup(
     autojump_clock, make: Any, reason: Reason, tmp_path: Path
 ):
-    autojump_clock.autojump_threshold = 0.1
     fetch = Names(well(1, 1), silent)
     seeds = [home(number, "silent") for number in range(9)]
     async with make(tmp_path) as frontier:
@@ -221,7 +220,6 @@ async def test_a_crawl_that_ends_early_waits_for_no_lookup(
 async def test_names_that_a_run_was_looking_up_are_looked_up_by_the_next_one(
     autojump_clock, tmp_path
 ):
-    autojump_clock.autojump_threshold = 0.1
     seeds = [home(number) for number in range(5)]
     first = {f"well{number}.test" for number in range(4)}
     for fails in (first.__contains__, none):

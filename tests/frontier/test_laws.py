@@ -13,7 +13,7 @@ import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sites.frontiers import FRONTIERS, Opened
-from trio.testing import MockClock, wait_all_tasks_blocked
+from trio.testing import wait_all_tasks_blocked
 
 from trio_crawler import (
     Crawler,
@@ -49,13 +49,6 @@ EAGER = Politeness(per_host=100, robots=False)
 def frontiers(request, tmp_path_factory) -> Opened:
     """Open a new frontier at each call."""
     return lambda: request.param(tmp_path_factory.mktemp("frontier"))
-
-
-@pytest.fixture
-def clock(autojump_clock: MockClock) -> MockClock:
-    """Jump only when no thread of SQLite has anything to do."""
-    autojump_clock.autojump_threshold = 0.1
-    return autojump_clock
 
 
 @asynccontextmanager
@@ -271,7 +264,7 @@ async def test_the_sitemaps_that_a_robots_txt_names_are_admitted_although_it_doe
         assert set(taken) == {A.url, sitemap.url}
 
 
-async def test_a_crawl_that_is_stopped_before_it_begins_fetches_nothing(clock, frontiers):
+async def test_a_crawl_that_is_stopped_before_it_begins_fetches_nothing(autojump_clock, frontiers):
     web = Web({"/": html("/a")})
     async with frontiers() as frontier:
         crawler = Crawler([web.url], fetch=web, frontier=frontier)
@@ -323,7 +316,7 @@ async def test_a_frontier_serves_one_crawl(frontiers):
 # Retries.
 
 
-async def test_a_retry_comes_back_after_its_delay(frontiers, clock):
+async def test_a_retry_comes_back_after_its_delay(frontiers, autojump_clock):
     async with running(frontiers, A, B) as frontier:
         first, second = await take(frontier, 2)
         began = trio.current_time()
@@ -343,7 +336,7 @@ async def test_a_retry_comes_back_after_its_delay(frontiers, clock):
 # The plan.
 
 
-async def test_the_politeness_of_the_plan_is_kept(frontiers, clock):
+async def test_the_politeness_of_the_plan_is_kept(frontiers, autojump_clock):
     politeness = Politeness(per_host=1, delay=3, robots=False)
     async with running(frontiers, A, B, politeness=politeness) as frontier:
         began = trio.current_time()
@@ -420,7 +413,7 @@ async def test_a_retry_after_the_end_ends_by_its_last_attempt_or_waits(frontiers
         assert await is_over(frontier)
 
 
-async def test_the_time_budget_ends_the_crawl(frontiers, clock):
+async def test_the_time_budget_ends_the_crawl(frontiers, autojump_clock):
     began = trio.current_time()
     async with running(frontiers, A, B, limits=Limits(max_seconds=60)) as frontier:
         jobs = await take(frontier, 2)
@@ -439,7 +432,7 @@ async def test_the_time_budget_ends_the_crawl(frontiers, clock):
 
 @pytest.mark.parametrize("end", ["stopped", "out of time", "out of pages", "cancelled"])
 async def test_after_each_kind_of_end_no_host_owes_a_url_and_the_account_balances(
-    frontiers, clock, end
+    frontiers, autojump_clock, end
 ):
     site = {"/": html(*(f"/{number}" for number in range(8)))}
     site |= {f"/{number}": html(status=503 if number % 2 else 200) for number in range(8)}
@@ -473,6 +466,7 @@ async def test_after_each_kind_of_end_no_host_owes_a_url_and_the_account_balance
 async def stop_at(crawler: Crawler, moment: float) -> None:
     await trio.sleep(moment)
     crawler.stop()
+
 
 WEBS = st.lists(
     st.lists(st.integers(0, 11), max_size=6),

@@ -68,8 +68,6 @@ def checks_of(outcomes: list[Outcome]) -> dict[str, Checked]:
 
 @pytest.fixture
 def walks(autojump_clock: Any, tmp_path: Path) -> Walks:
-    # Jump only when no thread of SQLite has anything to do.
-    autojump_clock.autojump_threshold = 0.05
     site: Site = {
         "/": html(f"{OUT}fine", f"{OUT}gone", f"{OUT}moved", f"{OUT}lost", f"{OUT}read#place"),
         f"{OUT}fine": html(),
@@ -137,7 +135,6 @@ async def test_a_url_whose_places_are_unknown_is_asked_for_when_a_link_names_one
 
 
 async def test_a_recalled_check_waits_for_no_turn_of_its_host(autojump_clock, tmp_path):
-    autojump_clock.autojump_threshold = 0.05
     outside = [f"{OUT}{number}" for number in range(20)]
     walks = Walks(tmp_path, {"/": html(*outside), **dict.fromkeys(outside, html())})
     slow = Checks(delay=100, max_age=DAY)
