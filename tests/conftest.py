@@ -9,10 +9,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 import trio
+from _pytest.runner import runtestprotocol
 from trio.testing import MockClock
 
 # The authorities of the machine that the tests run on are not those that the tests are about.
@@ -28,12 +30,36 @@ MEMORY = "/dev/shm"
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 1 << 30:
     tempfile.tempdir = os.environ.setdefault("TMPDIR", MEMORY)
 
+TESTS = Path(__file__).parent
 TIERS = {
     "slow": "takes seconds: it measures, fuzzes, or tries very many cases",
     "process": "starts programs, and often kills them",
     "docs": "runs the programs of docs/ and builds its pages",
     "real": "needs documentation, servers or a browser that Debian packages installed",
 }
+# Nothing in these folders is quick. To leave them out is quicker than to collect and to deselect.
+SLOWER = {"docs", "durable"}
+
+MERGE = (
+    "cli/test_check_directory.py cli/test_crawl.py cli/test_directory.py cli/test_exports.py "
+    "cli/test_planted.py cli/test_secrets.py durable/test_faults.py durable/test_kill.py "
+    "durable/test_refresh.py net/test_decode_fuzz.py net/test_head_fuzz.py net/test_http2_fuzz.py "
+    "page/test_css.py page/test_compiled_text.py page/test_refused.py page/test_scanner.py "
+    "policy/test_robots_costs.py report/test_links.py report/test_text.py "
+    "report/test_warc_resumed.py store/test_files.py store/test_injected.py store/test_opening.py "
+    "frontier/test_runs_of_turns.py test_applications.py test_guest.py test_real_sites.py"
+).split()
+"""The files whose slower tests run before each merge, with those of docs/ that start no program.
+
+They are the most telling ones of each room, and take three minutes of one core.
+"""
+
+TOLD, MOST = 0.5, 1.0
+"""CPU seconds of a quick test, children included: it is told of above the first.
+
+With `--all` it fails above the second, if it takes so long twice.
+"""
+_BEGUN = pytest.StashKey[float]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -45,21 +71,86 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     for name, meaning in TIERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
+    config.addinivalue_line("markers", "merge: runs before each merge, although it is not quick")
     # Processes inherit what `nohup` and a shell's `&` ignore, and tests send these signals.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def _only_quick(config: pytest.Config) -> bool:
+    """Whether the command line names neither tiers nor tests."""
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    return not (named or config.getoption("--all") or config.getoption("markexpr"))
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    return not any(map(item.get_closest_marker, TIERS))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    slower = collection_path.parent == TESTS and collection_path.name in SLOWER
+    return True if slower and _only_quick(config) else None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the slower tiers out, unless the command line names them, or tests."""
-    named = config.args_source is pytest.Config.ArgsSource.ARGS
-    if named or config.getoption("--all") or config.getoption("markexpr"):
+    for item in items:
+        name = item.path.relative_to(TESTS).as_posix()
+        told = name in MERGE or (name.startswith("docs/") and name != "docs/test_runs.py")
+        if told and not _is_quick(item):
+            item.add_marker("merge")
+    if not _only_quick(config):
         return
-    quick = [item for item in items if not any(map(item.get_closest_marker, TIERS))]
+    quick = list(filter(_is_quick, items))
     if len(quick) < len(items):
         kept = set(quick)
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = quick
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, object, object]:
+    """Fail a quick test that is too dear twice: the second time its caches are warm."""
+    begun = item.stash[_BEGUN] = _cpu()
+    done = yield
+    if item.config.getoption("--all") and _is_quick(item) and _cpu() - begun > MOST:
+        begun = _cpu()
+        runtestprotocol(item, nextitem=nextitem, log=False)
+        if (seconds := _cpu() - begun) > MOST:
+            told = f"it took {seconds:.1f} CPU seconds again: mark it slow, or make it cheaper"
+            failure = pytest.TestReport(item.nodeid, item.location, {}, "failed", told, "call")
+            item.ihook.pytest_runtest_logreport(report=failure)
+    return done
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.when == "teardown" and _is_quick(item):
+        seconds = _cpu() - item.stash[_BEGUN]
+        if seconds > TOLD:
+            # An attribute of its own comes along when a worker of pytest-xdist sends the report.
+            report.cpu = seconds
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [each for some in terminalreporter.stats.values() for each in some]
+    dear = {each.nodeid: each.cpu for each in reports if hasattr(each, "cpu")}
+    if dear:
+        terminalreporter.section(f"quick tests that took more than {TOLD} CPU seconds")
+        for name, seconds in sorted(dear.items(), key=lambda each: -each[1]):
+            terminalreporter.write_line(f"{seconds:5.1f} {name}")
+
+
+def _cpu() -> float:
+    """Return the CPU seconds of this process, and of its children that have ended."""
+    return sum(os.times()[:4])
 
 
 @pytest.fixture

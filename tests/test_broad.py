@@ -213,6 +213,7 @@ def test_every_host_is_asked_soon_after_a_page_has_led_there(case):
     assert waits[-1] <= case.longest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", [1_000, *(pytest.param(n, marks=slow) for n in (100, 2_500))])
 def test_a_crawl_that_is_left_and_resumed_loses_nothing_and_repeats_only_what_was_in_flight(
     tmp_path, left
@@ -258,6 +259,7 @@ async def in_directory(directory: Path, fetch: BroadFetch, most: int | None) -> 
     return found
 
 
+@pytest.mark.slow
 def test_no_trap_refuses_a_page_of_a_host_whose_pages_differ_by_their_numbers_only():
     web = BroadWeb(seed=1, hosts=20, largest=4_000)
     run = trio.run(crawl, web, 20, Traps(), clock=MockClock(autojump_threshold=0))
@@ -267,6 +269,7 @@ def test_no_trap_refuses_a_page_of_a_host_whose_pages_differ_by_their_numbers_on
     assert len(missing) <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [6, 7])
 def test_no_page_of_a_host_that_is_busy_now_and_then_is_lost(seed):
     web = BroadWeb(seed=seed, hosts=20, largest=4_000)

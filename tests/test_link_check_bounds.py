@@ -274,7 +274,8 @@ async def test_a_redirect_of_the_site_to_an_external_error_is_a_fault_of_the_lin
     assert faults == []
 
 
-@pytest.mark.parametrize("pages", [20, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("pages", [20, 200])
 async def test_very_many_external_links_take_a_bounded_memory_each(
     autojump_clock: Any, pages: int
 ) -> None:

@@ -108,6 +108,7 @@ async def test_a_delay_that_was_asked_for_is_kept_beside_a_learned_one(autojump_
     assert 0.5 * 20 <= trio.current_time() <= 40
 
 
+@pytest.mark.slow
 async def test_when_the_limit_ends_the_crawl_is_as_fast_as_before(autojump_clock):
     server = Limited(rate=50, pages=3000, until=3)
     crawler = Crawler([SITE], fetch=server, random=random.Random(1))

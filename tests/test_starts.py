@@ -382,6 +382,7 @@ def test_of_ten_thousand_gaps_in_a_busy_process_none_is_too_short():
     raise AssertionError(f"at the server the least gap is {theirs[0]:.4f} s")
 
 
+@pytest.mark.slow
 def test_of_some_gaps_in_a_busy_process_none_is_too_short():
     ours, _, pages, again = measured(8, 20, 0.05, 0.03, 4)
     assert pages == 8 * 21

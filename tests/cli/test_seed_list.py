@@ -144,6 +144,7 @@ def test_ctrl_c_ends_a_crawl_whose_standard_input_is_silent(server, tmp_path):
     assert "\nadmitted 1 = 1 page" in out
 
 
+@pytest.mark.slow
 def test_the_memory_of_the_command_does_not_grow_with_the_list(server, tmp_path):
     script = "yes '# a comment of some length' | head -c 200000000"
     limit = 400 * 1024 * 1024

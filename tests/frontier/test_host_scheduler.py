@@ -933,6 +933,7 @@ def test_only_what_waits_is_counted():
     assert len(some) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [0, 0.001])
 def test_a_crawl_takes_no_more_memory_the_longer_it_goes_on(delay):
     some = turns(delay=delay)

@@ -139,6 +139,7 @@ def alike(hosts: int, pages: int, workers: int) -> Web:
     return Web([pages] * hosts, [0.1] * hosts, workers, IdlePool(1000), hosts, random.Random(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seeds", "pool", "least"), [(200, 512, 13), (200, 256, 12), (3000, 512, 11), (3000, 5000, 20)]
 )
@@ -151,6 +152,7 @@ def test_a_connection_serves_many_requests_although_the_hosts_outnumber_the_pool
     assert web.requests_per_connection >= least
 
 
+@pytest.mark.slow
 def test_no_host_waits_longer_for_its_first_request_because_others_have_runs():
     web = web_of(3000, 200, 200, 512).run()
     first = sorted(web.first.values())

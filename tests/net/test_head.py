@@ -120,6 +120,7 @@ def test_a_head_has_256_fields_at_most() -> None:
             parse(head)
 
 
+@pytest.mark.slow
 def test_what_a_server_says_is_not_kept_for_long() -> None:
     tracemalloc.start()
     try:

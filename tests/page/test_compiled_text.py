@@ -99,6 +99,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_no_text_of_10_mib_takes_long(piece):
     """Quadratic time would be hours; the bound leaves room for slow CI."""
@@ -145,6 +146,7 @@ def traced() -> Iterator[None]:
     tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_no_memory_is_lost_by_a_text(traced):
     body = b"<p>generated in 1 s&#64;&#8217;" * 1_000 + b" word" * 100
     read(body)

@@ -118,10 +118,12 @@ def test_urls_are_those_of_the_tokens_of_tinycss2(text):
     assert found(text) == expected
 
 
+@pytest.mark.slow
 def test_the_rest_of_a_sheet_of_a_million_urls_is_not_read():
     assert len(found("url(a)" * 1_000_000)) == MAX_PLACES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     "( url( \\a( image-set( image-set(url(\" @import\t a{b:'c'} @import/* \\:".split(" "),

@@ -66,6 +66,7 @@ def pages(pieces: list[str], longest: int) -> st.SearchStrategy[str]:
     return chosen.map(lambda several: "".join(several).replace("\t", " "))
 
 
+@pytest.mark.slow
 @settings(max_examples=1_500, deadline=None)
 @given(pages(PLAIN, 12) | pages(PLAIN + ODD, 5) | pages(ODD, 4))
 @example('<p ="b= ">x"><a href="no">">')
@@ -83,6 +84,7 @@ def test_a_tidy_page_is_read_as_lexbor_reads_it(text):
         assert (set(page.hrefs), page.base, page.title) == by_lexbor(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=1_500, deadline=None)
 @given(pages(SCRIPT, 12).map(lambda text: f"<script>{text}<a href=no></script><a href=x>"))
 @example("<script><!--<script></script>--></script><a href=x>")

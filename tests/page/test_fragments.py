@@ -106,6 +106,7 @@ def test_keys_are_the_same_in_each_run():
     assert int(run.stdout) == key_of("x\ud800")
 
 
+@pytest.mark.slow
 def test_the_places_of_a_page_of_a_million_ids_are_read():
     text = "".join(f'<p id="{number}">' for number in range(999_999))
     found = read_targets(text)

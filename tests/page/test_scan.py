@@ -57,6 +57,7 @@ def differences(text):
     return ours ^ theirs, nofollow ^ exact_nofollow, places
 
 
+@pytest.mark.slow
 @settings(max_examples=1_500, deadline=None)
 @given(st.lists(st.sampled_from([*PIECES, "\n"]), max_size=40))
 def test_the_scan_finds_what_the_exact_readers_find(pieces):

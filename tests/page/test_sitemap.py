@@ -511,6 +511,7 @@ def prefixed(source: str) -> str:
     return source
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(records(), st.booleans(), st.booleans(), st.integers(0, 3))
 def test_the_entries_of_a_written_file_are_read(

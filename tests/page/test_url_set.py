@@ -97,6 +97,7 @@ def test_asking_for_ever_more_urls_keeps_no_more_than_16_mib():
     assert peak < 16 * 2**20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [10_000, 40_000, 65_536])
 def test_a_url_takes_less_than_20_bytes(count):
     tracemalloc.start()

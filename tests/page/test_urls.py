@@ -65,6 +65,7 @@ def test_the_fast_path_equals_ada_for_any_text(hrefs, base):
     assert resolved(hrefs, base) == one_by_one(hrefs, base)
 
 
+@pytest.mark.slow
 def test_the_cache_of_links_has_a_bound():
     tracemalloc.start()
     for directory in range(100):

@@ -625,6 +625,7 @@ def test_a_crawl_that_goes_on_refuses_what_it_would_have_refused_without_a_break
         assert resumed.rejection(job) == whole.rejection(job)
 
 
+@pytest.mark.slow
 def test_what_is_recalled_in_parts_of_any_size_is_counted_once():
     budgets = {"http://h/1": Reason.PATTERN_BUDGET, "http://h/a": Reason.HOST_BUDGET}
     for part in (1, 4_096, 9_999, 10_000):

@@ -147,6 +147,7 @@ def test_only_letters_and_marks_that_are_read_from_left_to_right_are_decoded(pat
             assert unicodedata.bidirectional(character) in ("L", "NSM")
 
 
+@pytest.mark.slow
 def test_every_letter_that_may_be_shown_is_one_and_is_itself_in_every_composed_text() -> None:
     for code in range(0x80, 0x110000):
         if not 0xD800 <= code < 0xE000 and (text := shown(chr(code))) == chr(code):
@@ -155,6 +156,7 @@ def test_every_letter_that_may_be_shown_is_one_and_is_itself_in_every_composed_t
             assert unicodedata.category(text)[0] == "L", hex(code)
 
 
+@pytest.mark.slow
 def test_a_long_url_is_shown_in_time_in_proportion_to_its_length() -> None:
     for part in ("a", "%C3", "%C3%BC", "%20a", "%D0%B0", "%E0%B8%81"):
         url = "http://h.test/" + part * 300_000

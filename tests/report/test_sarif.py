@@ -125,6 +125,7 @@ def test_faults_are_errors_and_come_before_notes() -> None:
     assert [each["level"] for each in run(SEVERAL)["results"]] == ["error"] * 4 + ["note"]
 
 
+@pytest.mark.slow
 def test_a_run_has_at_most_as_many_results_as_github_takes() -> None:
     notes = [MOVED] * 10
     found = run([*notes, *(finding(line=line) for line in range(MOST_RESULTS - 5))])

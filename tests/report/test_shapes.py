@@ -150,6 +150,7 @@ def test_titles_beyond_a_million_count_as_distinct(monkeypatch: pytest.MonkeyPat
     assert counts(page("about", "About"), *pages)["p/0"][1] > 3
 
 
+@pytest.mark.slow
 def test_shapes_take_bounded_memory() -> None:
     found = Shapes()
     tracemalloc.start()

@@ -95,6 +95,7 @@ refusal(lambda: Store.open(directory))
 """
 
 
+@pytest.mark.slow
 def test_a_lock_that_a_killed_crawl_left_is_recognised_and_can_be_deleted(tmp_path):
     (process,) = run("without_locks", tmp_path, KILLED)
     lock = tmp_path / "lock.held"
