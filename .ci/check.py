@@ -97,9 +97,10 @@ def run(work: Path, step: Step, limit: float) -> bool:
         except subprocess.TimeoutExpired:
             end = f"not over after {limit} s"
             os.killpg(child.pid, signal.SIGKILL)
-    lines = log.read_text(errors="replace").splitlines()[-400 if end else -1 :]
-    told, seconds = f"FAILED ({end})" if end else "ok", time.monotonic() - begun
-    print(f"== {step.name}: {told}, {seconds:.0f} s", *lines, sep="\n", flush=True)
+    told = [line for line in log.read_text(errors="replace").splitlines() if line[-2:] != "%]"]
+    how, seconds = f"FAILED ({end})" if end else "ok", time.monotonic() - begun
+    shown = told[-400 if end else -1 :]
+    print(f"== {step.name}: {how}, {seconds:.0f} s", *shown, sep="\n", flush=True)
     return end == 0
 
 

@@ -134,8 +134,9 @@ LONG = robots("User-agent: *", *(f"Disallow: /{n:0>50}" for n in range(9_000)), 
 
 
 @pytest.mark.parametrize("ends", ["stop", "time", "pages"])
-async def test_a_crawl_that_ends_while_a_long_robots_txt_is_read_ends_well(autojump_clock, ends):
+async def test_a_crawl_that_ends_while_a_long_robots_txt_is_read_ends_well(mock_clock, ends):
     # The clock jumps to the end while the thread is at work.
+    mock_clock.autojump_threshold = 0
     site = site_of(3) | {ROBOTS: LONG, OTHER: html()}
     web = Web(site, delay=lambda job: 1.5 if job.url == OTHER else 1)
     limits = {"time": Limits(max_seconds=1.5), "pages": Limits(max_pages=1)}.get(ends)
