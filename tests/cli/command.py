@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+
+from cli.forks import Forks
 
 from trio_crawler.cli.main import check_command, command, report_command
 
@@ -23,6 +28,11 @@ def environment(**more: str) -> dict[str, str]:
     return kept | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"} | more
 
 
+FORKS = Forks(environment())
+# It would end by itself, but nobody would have waited for it.
+atexit.register(FORKS.end)
+
+
 def start(*words: str, env: dict[str, str] | None = None, **popen: Any) -> subprocess.Popen[bytes]:
     """Start the command; its standard output and error are pipes unless `popen` says else."""
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -31,11 +41,54 @@ def start(*words: str, env: dict[str, str] | None = None, **popen: Any) -> subpr
     return subprocess.Popen(line, env=env or environment(), **pipes | popen)
 
 
-def crawl(*words: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end."""
-    with start(*words, **more) as process:
+def crawl(
+    *words: str, env: dict[str, str] | None = None, **more: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end, in a fork of a process that has imported it if that can be.
+
+    A new interpreter runs it where the environment has another value of what is read at the start,
+    and with arguments of Popen that a fork does not know. Tests of the start itself use `start`.
+    """
+    env = env or environment()
+    if more.keys() <= {"cwd", "stdin", "stdout", "stderr"} and FORKS.serves(env):
+        return _forked(words, env, **more)
+    with start(*words, env=env, **more) as process:
         out, err = ended(process)
     return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+
+def _forked(
+    words: tuple[str, ...],
+    env: dict[str, str],
+    cwd: str | os.PathLike[str] = ".",
+    stdin: Any = None,
+    stdout: Any = None,
+    stderr: Any = None,
+) -> subprocess.CompletedProcess[str]:
+    with ExitStack() as stack, ThreadPoolExecutor() as pool:
+        directory = os.open(cwd, os.O_RDONLY)
+        stack.callback(os.close, directory)
+        files = [directory, _number(stdin or stack.enter_context(open(os.devnull)))]
+        said = []
+        with ExitStack() as writers:
+            for given in (stdout, stderr):
+                if given is None:
+                    read, write = map(os.fdopen, os.pipe(), ("rb", "wb"))
+                    said.append(pool.submit(stack.enter_context(read).read))
+                    given = writers.enter_context(write)
+                else:
+                    said.append(pool.submit(bytes))
+                files.append(_number(given))
+            try:
+                status = FORKS.run(words, env, files, PATIENCE)
+            except TimeoutError as error:
+                raise subprocess.TimeoutExpired(words, PATIENCE) from error
+        out, err = (each.result().decode() for each in said)
+    return subprocess.CompletedProcess(words, status, out, err)
+
+
+def _number(file: Any) -> int:
+    return file if isinstance(file, int) else int(file.fileno())
 
 
 def here(*words: str) -> int:
