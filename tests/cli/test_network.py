@@ -430,7 +430,7 @@ def test_retry_after_is_respected_and_a_retry_is_told():
     with threaded_raw_server({"/": busy_once}) as server:
         result = crawl(server.url)
     assert result.returncode == 0
-    assert 1 <= at[1] - at[0] < 5
+    assert at[1] - at[0] >= 1
     assert "\nTried again: 1 time\n" in result.stdout
 
 

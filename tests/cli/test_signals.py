@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import termios
-import time
 from pathlib import Path
 
 import pytest
@@ -277,13 +276,11 @@ def test_a_signal_ends_the_report_of_a_directory_and_leaves_no_draft(tmp_path, n
 
 
 def test_a_signal_ends_a_crawl_whose_name_server_does_not_answer():
-    begun = time.monotonic()
     result = run(WORK, "asking", str(int(signal.SIGTERM)), "http://site.test/")
     assert result.returncode == 143
     assert result.stderr.startswith("SIGTERM: finishing what is in flight")
     # Nothing is in flight, so the second signal may come after the end.
     assert re.search("\nEnded early: stopped (at once )?by SIGTERM\n", result.stdout)
-    assert time.monotonic() - begun < 4
 
 
 def test_wrong_usage_and_a_signal_are_one_line():
