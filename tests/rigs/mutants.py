@@ -44,78 +44,58 @@ COMPUTED = {
 }  # fmt: skip
 
 
-def changed(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """Yield each name of a change of this node, and the node that stands in its place."""
-
-    def made(name: str, text: str) -> tuple[str, ast.AST]:
-        body = ast.parse(text).body[0]
-        return name, body if isinstance(node, ast.stmt) or not isinstance(
-            body, ast.Expr
-        ) else body.value
-
+def changed(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield each name of a change of this node, and what stands in its place."""
     text = ast.unparse(node)
+
+    def other(kind: type[ast.AST], new: ast.AST) -> tuple[str, str]:
+        return f"{text} -> {kind.__name__}", f"({ast.unparse(new)})"
+
     match node:
-        case ast.Compare(left, [operator], [right]) if type(operator) in COMPARED:
-            other = COMPARED[type(operator)]()
-            yield made(
-                f"{text} -> {type(other).__name__}",
-                ast.unparse(ast.Compare(left, [other], [right])),
-            )
+        case ast.Compare(left, [operator], [right]) if kind := COMPARED.get(type(operator)):
+            yield other(kind, ast.Compare(left, [kind()], [right]))
+        case ast.BinOp(left, operator, right) if kind := COMPUTED.get(type(operator)):
+            yield other(kind, ast.BinOp(left, kind(), right))
         case ast.BoolOp(operator, values):
-            other = ast.Or() if isinstance(operator, ast.And) else ast.And()
-            yield made(f"{text} -> {type(other).__name__}", ast.unparse(ast.BoolOp(other, values)))
-            for at, value in enumerate(values):
-                rest = [each for each in values if each is not value]
-                short = ast.unparse(rest[0] if len(rest) == 1 else ast.BoolOp(operator, rest))
-                yield made(f"{text} without part {at + 1}", f"({short})")
+            kind = ast.Or if isinstance(operator, ast.And) else ast.And
+            yield other(kind, ast.BoolOp(kind(), values))
+            for at in range(len(values)):
+                rest = ast.BoolOp(operator, values[:at] + values[at + 1 :])
+                yield f"{text} without part {at + 1}", f"({ast.unparse(rest)})"
         case ast.UnaryOp(ast.Not(), operand):
-            yield made(f"{text} without not", f"({ast.unparse(operand)})")
-        case ast.BinOp(left, operator, right) if type(operator) in COMPUTED:
-            other = COMPUTED[type(operator)]()
-            yield made(
-                f"{text} -> {type(other).__name__}", ast.unparse(ast.BinOp(left, other, right))
-            )
+            yield f"{text} without not", f"({ast.unparse(operand)})"
         case ast.Constant(bool() as value):
-            yield made(f"{value} -> {not value}", repr(not value))
+            yield f"{value} -> {not value}", f"{not value}"
         case ast.Constant(int() | float() as value):
-            for other in (value + 1, value - 1):
-                yield made(f"{value} -> {other}", f"({other})")
+            yield from ((f"{value} -> {new}", f"({new})") for new in (value + 1, value - 1))
         case ast.IfExp(_, body, orelse):
-            yield made(f"{text} -> always", f"({ast.unparse(body)})")
-            yield made(f"{text} -> never", f"({ast.unparse(orelse)})")
-        case ast.Return(value) if value is not None and text != "return None":
-            yield made(f"{text} -> None", "return None")
+            yield f"{text} -> always", f"({ast.unparse(body)})"
+            yield f"{text} -> never", f"({ast.unparse(orelse)})"
+        case ast.Return(value) if value and text != "return None":
+            yield f"{text} -> None", "return None"
         case ast.Raise() | ast.Expr(ast.Call() | ast.Await()) | ast.AugAssign():
-            yield made(f"without {text}", "pass")
+            yield f"without {text}", "pass"
         case ast.Assign([ast.Attribute(attr=name)]) if name != "__module__":
-            yield made(f"without {text}", "pass")
+            yield f"without {text}", "pass"
 
 
 def mutants(text: str) -> Iterator[tuple[int, str, str]]:
     """Yield the line, the change and the text of each mutant of a module."""
-    tree = ast.parse(text)
-    places = [
-        (parent, field, at)
-        for parent in ast.walk(tree)
-        for field, value in ast.iter_fields(parent)
-        # What is written only for the type checker has no effect.
-        if field not in ("annotation", "returns", "slice")
-        and not isinstance(parent, ast.JoinedStr)
-        for at in (range(len(value)) if isinstance(value, list) else [None])
-    ]
-    for parent, field, at in places:
-        value = getattr(parent, field)
-        node = value if at is None else value[at]
-        if not isinstance(node, ast.expr | ast.stmt):
+    lines = text.splitlines(keepends=True)
+    places = [ast.parse(text)]
+    for node in places:
+        # Annotations have no effect, and the parts of an f-string no place of their own.
+        if isinstance(node, ast.JoinedStr):
             continue
-        for change, other in changed(node):
-            for there in (other, node):
-                if at is None:
-                    setattr(parent, field, there)
-                else:
-                    value[at] = there
-                if there is other:
-                    yield node.lineno, change, ast.unparse(tree)
+        for field, value in ast.iter_fields(node):
+            if field not in ("annotation", "returns"):
+                parts = value if isinstance(value, list) else [value]
+                places.extend(part for part in parts if isinstance(part, ast.AST))
+        for change, new in changed(node):
+            first, last = node.lineno - 1, node.end_lineno
+            before = lines[first].encode()[: node.col_offset].decode()
+            after = lines[last - 1].encode()[node.end_col_offset :].decode()
+            yield node.lineno, change, "".join((*lines[:first], before, new, after, *lines[last:]))
 
 
 def status(home: Path, module: str, seconds: int) -> int:
@@ -170,11 +150,12 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--compare", type=Path, metavar="FILE")
     given = parser.parse_args()
-    # Python caches the bytecode of what is not changed.
+    # Without bytecode each fork compiles all that is not changed.
     sys.dont_write_bytecode = False
     for name in PRELOADED.split():
         importlib.import_module(name)
-    all_found = {}
+    before = json.loads(given.compare.read_text()) if given.compare else {}
+    all_found, worse = {}, 0
     print(f"{'module':<24} mutants  killed  seconds")
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
@@ -184,22 +165,17 @@ def main() -> int:
         for module in given.modules or TESTS:
             began = time.monotonic()
             found = all_found[module] = tried(home, module, given.most, given.seed)
-            killed, survived = found["killed"], found["survived"]
-            took = time.monotonic() - began
-            print(f"{module:<24} {len(killed) + len(survived):7} {len(killed):7} {took:8.0f}")
-            for line, change, at in survived:
-                print(f"    {at}: {line}\n        {change}", flush=True)
+            killed, survived, took = *map(len, found.values()), time.monotonic() - began
+            print(f"{module:<24} {killed + survived:7} {killed:7} {took:8.0f}")
+            known = [one[:2] for one in before.get(module, {"killed": []})["killed"]]
+            for line, change, at in found["survived"]:
+                worse += (new := [line, change] in known)
+                told = "    KILLED BEFORE" if new else "   "
+                print(f"{told} {at}: {line}\n        {change}")
+            sys.stdout.flush()
     if given.json:
         given.json.write_text(json.dumps(all_found, indent=1))
-    before = json.loads(given.compare.read_text()) if given.compare else {}
-    worse = [
-        f"{module}: {line}: {change}"
-        for module, found in all_found.items()
-        for line, change, _ in found["survived"]
-        if [line, change] in [one[:2] for one in before.get(module, {"killed": []})["killed"]]
-    ]
-    print(*(f"was killed before: {one}" for one in worse), sep="\n", end="\n" if worse else "")
-    return int(bool(worse))
+    return int(worse > 0)
 
 
 if __name__ == "__main__":
