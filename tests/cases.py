@@ -1,0 +1,88 @@
+"""Tables of cases as one test: each case is tried, and those that fail are named."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, TypeVar
+
+import pytest
+
+Test = TypeVar("Test", bound=Callable[..., Any])
+FAILED = (Exception, pytest.fail.Exception)
+MOST_SHOWN = 100
+
+
+def for_each(
+    names: str, cases: Iterable[Any], *, ids: Callable[[Any], str] | Iterable[str] | None = None
+) -> Callable[[Test], Test]:
+    """Let a test try each case of a table; it fails with the name of each case that fails.
+
+    The arguments are those of `pytest.mark.parametrize`. A case is not an item, so it costs
+    nothing to collect, and it has no fixtures of its own: this is for cases that leave nothing
+    behind, and that together take less than half a second.
+    """
+    arguments = [name.strip() for name in names.split(",")]
+    table = list(cases)
+    given_ids = list(ids) if isinstance(ids, Iterable) else [None] * len(table)
+    known = []
+    for case, given in zip(table, given_ids, strict=True):
+        values, name = _values(case, len(arguments))
+        told = ", ".join(map(ids, values)) if callable(ids) else given or name
+        known.append((told or _shown(values), dict(zip(arguments, values, strict=True))))
+    assert known, "a table without a case proves nothing"
+
+    def decorate(test: Test) -> Test:
+        signature = inspect.signature(test)
+        others = [each for each in signature.parameters.values() if each.name not in arguments]
+
+        @wraps(test)
+        def one_by_one(**fixtures: Any) -> None:
+            failures = {}
+            for number, (name, values) in enumerate(known, 1):
+                try:
+                    test(**values, **fixtures)
+                except FAILED as error:
+                    failures[f"{number} [{name}]"] = error
+            _tell(failures, len(known))
+
+        @wraps(test)
+        async def one_after_the_other(**fixtures: Any) -> None:
+            failures = {}
+            for number, (name, values) in enumerate(known, 1):
+                try:
+                    await test(**values, **fixtures)
+                except FAILED as error:
+                    failures[f"{number} [{name}]"] = error
+            _tell(failures, len(known))
+
+        made: Any = one_after_the_other if inspect.iscoroutinefunction(test) else one_by_one
+        # What is left in the signature are the fixtures that pytest gives.
+        made.__signature__ = signature.replace(parameters=others)
+        return made  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def _values(case: Any, wanted: int) -> tuple[tuple[Any, ...], str | None]:
+    """Return the values of a case, and its name if it has one."""
+    # `pytest.param` makes a tuple of values, marks and name.
+    if hasattr(case, "marks"):
+        assert not case.marks, "a case has no marks of its own"
+        return case.values, case.id
+    return (case,) if wanted == 1 else tuple(case), None
+
+
+def _shown(values: tuple[Any, ...]) -> str:
+    return ", ".join(getattr(each, "__qualname__", None) or ascii(each)[:80] for each in values)
+
+
+def _tell(failures: dict[str, BaseException], cases: int) -> None:
+    if failures:
+        lines = [f"case {case}: {type(why).__name__}: {why}" for case, why in failures.items()]
+        if len(lines) > MOST_SHOWN:
+            lines[MOST_SHOWN:] = [f"and {len(lines) - MOST_SHOWN} more"]
+        told = "\n".join((f"{len(failures)} of {cases} cases:", *lines))
+        # The first failure is shown with its place and its values.
+        raise AssertionError(told) from next(iter(failures.values()))
