@@ -31,7 +31,8 @@ def for_each(
         values, name = _values(case, len(arguments))
         told = ", ".join(map(ids, values)) if callable(ids) else given or name
         known.append((told or _shown(values), dict(zip(arguments, values, strict=True))))
-    assert known, "a table without a case proves nothing"
+    if not known:
+        raise ValueError("a table without a case proves nothing")
 
     def decorate(test: Test) -> Test:
         signature = inspect.signature(test)
@@ -69,7 +70,8 @@ def _values(case: Any, wanted: int) -> tuple[tuple[Any, ...], str | None]:
     """Return the values of a case, and its name if it has one."""
     # `pytest.param` makes a tuple of values, marks and name.
     if hasattr(case, "marks"):
-        assert not case.marks, "a case has no marks of its own"
+        if case.marks:
+            raise ValueError("a case has no marks of its own")
         return case.values, case.id
     return (case,) if wanted == 1 else tuple(case), None
 

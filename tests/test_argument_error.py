@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 import pytest
+from cases import for_each
 
 from trio_crawler import ArgumentError, HttpFetch, Limits, Statistics
 from trio_crawler.frontier import HostStatistics, HostWait
@@ -60,8 +61,8 @@ def resting(name: str, rest: float, **more: object) -> HostStatistics:
     return HostStatistics(**{"name": name, "rest": rest, **about, **more})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("hosts", "told"),
+@for_each(
+    "hosts, told",
     [
         ([], ""),
         ([resting("a.test", 4.2)], "  waiting for a.test, up to 5 s"),

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from calls import ARGUMENTS, HOME, RECORDS, call, parameters
+from cases import for_each
 
 from trio_crawler import (
     Crawler,
@@ -58,7 +59,7 @@ async def made(name: str, make: Any, argument: inspect.Parameter, value: object)
     return await found if inspect.isawaitable(found) else found
 
 
-@pytest.mark.parametrize(("name", "make", "argument"), EACH)
+@for_each("name, make, argument", EACH)
 async def test_a_value_of_the_wrong_type_is_refused_by_the_name_of_the_argument(
     name: str, make: Callable[[], Any], argument: inspect.Parameter
 ) -> None:
@@ -70,7 +71,7 @@ async def test_a_value_of_the_wrong_type_is_refused_by_the_name_of_the_argument(
     assert sentence.isprintable()
 
 
-@pytest.mark.parametrize(("name", "make", "argument"), EACH)
+@for_each("name, make, argument", EACH)
 async def test_none_is_the_default_or_refused(
     name: str, make: Callable[[], Any], argument: inspect.Parameter
 ) -> None:
@@ -199,8 +200,8 @@ LOOP: dict[str, Any] = {}
 LOOP["again"] = LOOP
 
 
-@pytest.mark.parametrize(
-    ("wrong", "error", "begins"),
+@for_each(
+    "wrong, error, begins",
     [
         *((wrong, TypeError, begins) for wrong, begins in WRONG_TYPES),
         *((wrong, ValueError, begins) for wrong, begins in WRONG_VALUES),
@@ -228,7 +229,7 @@ IN_A_CRAWL: list[tuple[Callable[[], Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "parts"), IN_A_CRAWL)
+@for_each("wrong, parts", IN_A_CRAWL)
 async def test_what_a_function_of_the_caller_returns_is_refused_with_its_name_and_the_url(
     autojump_clock: Any, wrong: Callable[[], Any], parts: list[str]
 ) -> None:
@@ -258,7 +259,7 @@ async def test_a_url_may_be_an_httpx_url_wherever_one_is_taken(tmp_path: Any) ->
         assert history.listing(url) is None
 
 
-@pytest.mark.parametrize("name", sorted(RECORDS))
+@for_each("name", sorted(RECORDS))
 def test_a_record_has_each_value_as_it_was_given(name: str) -> None:
     fields = [each.name for each in parameters(RECORDS[name])]
     values = {field: object() for field in fields}

@@ -20,6 +20,7 @@ import anyio
 import httpx
 import pytest
 import trio
+from cases import for_each
 from sites.left import sockets
 from sites.webs import HOME, site_of
 from trio.testing import wait_all_tasks_blocked
@@ -564,9 +565,9 @@ async def by_sibling(
     assert [repr(each) for each in caught.value.exceptions] == ['KeyError("the sibling\'s")']
 
 
-@pytest.mark.parametrize("cancelled", [by_timeout, by_cancel, by_anyio_deadline, by_sibling])
-@pytest.mark.parametrize(
-    ("place", "log"),
+@for_each("cancelled", [by_timeout, by_cancel, by_anyio_deadline, by_sibling])
+@for_each(
+    "place, log",
     [
         ("open", ["Cancelled", "closed"]),
         ("fetch", ["Cancelled", "closed"]),
@@ -807,8 +808,8 @@ def test_a_block_that_swallows_its_cancellation_after_a_bug_is_cancelled_again()
     on_asyncio(main)
 
 
-@pytest.mark.parametrize("place", ["call", "enter", "exit"])
-@pytest.mark.parametrize("run", [on_asyncio, trio.run])
+@for_each("place", ["call", "enter", "exit"])
+@for_each("run", [on_asyncio, trio.run])
 def test_an_exception_of_the_opener_leaves_bare_under(run: Run, place: str) -> None:
     mine = KeyError("the opener's")
 
@@ -850,9 +851,9 @@ async def fetch_alone() -> AsyncIterator[HttpFetch]:
         yield fetch
 
 
-@pytest.mark.parametrize("run", [on_asyncio, trio.run])
-@pytest.mark.parametrize(
-    ("open_crawler", "said"),
+@for_each("run", [on_asyncio, trio.run])
+@for_each(
+    "open_crawler, said",
     [
         (lambda: None, "what open_crawler returns must be a Crawler, or an async context manager"),
         (coroutine, "what open_crawler returns must be .*contextlib.asynccontextmanager"),

@@ -7,6 +7,7 @@ from html import escape
 
 import httpx
 import pytest
+from cases import for_each
 from sites.webs import HOME, OTHER, collect
 
 from trio_crawler import (
@@ -47,8 +48,8 @@ def by_path(outcomes: list[Outcome]) -> dict[str, Page]:
 # Recorded.
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected"),
+@for_each(
+    "answer, expected",
     [
         (canonical("/a"), HOME + "a"),
         (canonical("HTTP://site.test:80/a/../b#part"), HOME + "b"),
@@ -205,8 +206,8 @@ async def test_a_home_page_that_is_redirected_to_its_alias_does_not_lose_its_lin
     assert "a" in await folded(site, seed)
 
 
-@pytest.mark.parametrize(
-    ("target", "options"),
+@for_each(
+    "target, options",
     [
         (OTHER, {}),
         ("ftp://site.test/", {}),

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import httpx
 import pytest
 import trio
+from cases import for_each
 from sites.webs import everything
 from trio.testing import wait_all_tasks_blocked
 
@@ -482,7 +483,7 @@ async def test_a_chain_cut_short_goes_on_when_a_fuller_path_comes(autojump_clock
     assert balanced(crawler.statistics())
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@for_each("status", [301, 302, 303, 307, 308])
 async def test_every_redirect_status_of_a_browser_is_followed(autojump_clock, status):
     site = {"/a": redirect("b", status), "/b": html()}
     first, second = await crawled(site, ["/a"], 10)
@@ -517,7 +518,7 @@ SECRETS = [
 ]
 
 
-@pytest.mark.parametrize("written", SECRETS)
+@for_each("written", SECRETS)
 async def test_a_location_that_is_no_url_is_told_without_its_user_and_password(
     autojump_clock, written
 ):
@@ -528,7 +529,7 @@ async def test_a_location_that_is_no_url_is_told_without_its_user_and_password(
     assert not re.search("u|s3c|ret|@", failure.detail.partition(": ")[2])
 
 
-@pytest.mark.parametrize("written", SECRETS)
+@for_each("written", SECRETS)
 async def test_a_link_that_is_no_url_is_told_without_its_user_and_password(
     autojump_clock, written
 ):
@@ -540,7 +541,7 @@ async def test_a_link_that_is_no_url_is_told_without_its_user_and_password(
     assert not re.search("u|s3c|ret|@", told)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "url",
     [
         "http://[::1/@me",
@@ -761,7 +762,7 @@ async def test_a_link_too_deep_is_refused_with_its_reason(autojump_clock):
 # Bad input.
 
 
-@pytest.mark.parametrize("seed", ["", "not a url", "ftp://site.test/", "mailto:a@b", "http://[x"])
+@for_each("seed", ["", "not a url", "ftp://site.test/", "mailto:a@b", "http://[x"])
 def test_a_seed_that_is_no_web_address_is_named(seed):
     with pytest.raises(ValueError, match="not a"):
         Crawler([seed])
@@ -790,8 +791,8 @@ def test_no_workers_is_a_value_error(workers):
         Crawler([HOME], workers=workers)
 
 
-@pytest.mark.parametrize(
-    ("name", "figure"),
+@for_each(
+    "name, figure",
     [
         ("max_depth", -1),
         ("max_pages", 0),

@@ -10,6 +10,7 @@ from itertools import pairwise, product
 
 import pytest
 import trio
+from cases import for_each
 from sites.webs import HOME, Site, collect, everything, site_of
 
 from trio_crawler import (
@@ -185,8 +186,8 @@ async def test_two_starts_at_a_host_are_never_closer_than_the_delay(autojump_clo
     assert max(figures.rest for figures in seen) <= 2.5
 
 
-@pytest.mark.parametrize(
-    ("asked", "given", "kept"),
+@for_each(
+    "asked, given, kept",
     [("3", 0, 3), ("0.5", 0, 0.5), ("3", 5, 5), ("5", 3, 5), ("100000", 0, 60), ("-1", 1, 1)],
 )
 async def test_the_longer_of_delay_and_crawl_delay_is_kept_and_the_latter_is_60_s_at_most(
@@ -581,8 +582,8 @@ async def test_a_hundred_broken_urls_in_a_row_do_not_make_a_host_given_up(autoju
     assert trio.current_time() <= 600
 
 
-@pytest.mark.parametrize("trouble", ["connection_refused", "connect_timeout", "tls"])
-@pytest.mark.parametrize("obeyed", [True, False])
+@for_each("trouble", ["connection_refused", "connect_timeout", "tls"])
+@for_each("obeyed", [True, False])
 async def test_a_site_without_https_loses_no_page_to_a_link_that_has_it(
     autojump_clock, trouble, obeyed
 ):

@@ -9,6 +9,7 @@ from itertools import pairwise
 import httpx
 import pytest
 import trio
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sites import webs
@@ -59,8 +60,8 @@ def flaws(crawler: Crawler) -> dict[str, tuple[Reason, ...]]:
 # How sitemaps are spelled.
 
 
-@pytest.mark.parametrize(
-    ("written", "url"),
+@for_each(
+    "written, url",
     [
         ("http://site.test", HOME),
         ("http://site.test?x", HOME + "?x"),
@@ -99,8 +100,8 @@ def test_whatever_a_robots_txt_calls_a_sitemap_or_a_page_links_to_the_crawl_goes
 # Links with sessions.
 
 
-@pytest.mark.parametrize("scope", [None, everything])
-@pytest.mark.parametrize(
+@for_each("scope", [None, everything])
+@for_each(
     "link", ["http://;jsessionid=x/", f"http://{SEGMENT}/x", f"http://{SEGMENT};jsessionid=x/"]
 )
 async def test_a_link_whose_host_looks_like_a_session_id_does_no_harm(autojump_clock, link, scope):

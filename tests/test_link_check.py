@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import trio
 import trio.testing
+from cases import for_each
 from msgspec.structs import replace
 from sites import faults
 from sites.fault_cases import CASES, HOME, Case
@@ -81,12 +82,12 @@ def case_id(case: Case) -> str:
     return case.name
 
 
-@pytest.mark.parametrize("case", CASES, ids=case_id)
+@for_each("case", CASES, ids=case_id)
 def test_each_fault_is_found_and_nothing_else(in_memory: Result, case: Case) -> None:
     assert rows(in_memory.findings, case) == set(case.found)
 
 
-@pytest.mark.parametrize("case", CASES, ids=case_id)
+@for_each("case", CASES, ids=case_id)
 def test_each_fault_of_real_servers_is_found(by_sockets: Result, case: Case) -> None:
     assert rows(by_sockets.findings, case) == set(case.found)
 

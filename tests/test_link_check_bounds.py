@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 import trio
+from cases import for_each
 from sites.webs import HOME, collect
 
 from trio_crawler import Checked, Checks, Crawler, Job, Limits, Outcome, Page, Reason, Response
@@ -248,8 +249,8 @@ BY_HEAD = [
 ]
 
 
-@pytest.mark.parametrize("tries", [1, 2, 4])
-@pytest.mark.parametrize("answer", BY_HEAD, ids=str)
+@for_each("tries", [1, 2, 4])
+@for_each("answer", BY_HEAD, ids=str)
 async def test_a_head_without_a_good_answer_is_followed_by_a_get(
     autojump_clock: Any, answer: Answer, tries: int
 ) -> None:

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 import trio
+from cases import for_each
 
 from trio_crawler import Crawler, HttpFetch, MemoryFrontier, SqliteFrontier, StoreError, same_site
 from trio_crawler.report import Warc
@@ -179,8 +180,8 @@ async def test_ctrl_c_of_the_block_beside_a_bug_hides_nothing(autojump_clock):
     assert caught.value.subgroup(KeyboardInterrupt)
 
 
-@pytest.mark.parametrize(
-    ("make", "named"),
+@for_each(
+    "make, named",
     [
         (lambda: Crawler([b"http://a/"]), "URL"),
         (lambda: same_site("http://a/"), "seeds"),

@@ -12,6 +12,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from cases import for_each
 
 import trio_crawler
 from trio_crawler import frontier, model, net, page, report, store, testing
@@ -53,7 +54,7 @@ def test_a_name_that_is_not_public_is_an_attribute_error():
         trio_crawler.Spider  # noqa: B018
 
 
-@pytest.mark.parametrize("name", sorted(PUBLIC))
+@for_each("name", sorted(PUBLIC))
 def test_a_public_class_or_function_says_where_to_import_it_from(name):
     found = PUBLIC[name]
     if inspect.isclass(found) or inspect.isfunction(found):
@@ -68,7 +69,7 @@ def test_a_class_says_so_before_anybody_has_asked_for_its_name():
     assert run.stdout == "trio_crawler\n"
 
 
-@pytest.mark.parametrize("name", sorted(PUBLIC))
+@for_each("name", sorted(PUBLIC))
 def test_the_annotations_of_a_public_class_can_be_read(name):
     if inspect.isclass(PUBLIC[name]):
         assert typing.get_type_hints(PUBLIC[name]) is not None

@@ -9,6 +9,7 @@ from itertools import pairwise
 import httpx
 import pytest
 import trio
+from cases import for_each
 from sites.webs import HOME, OTHER, ROBOTS, Answer, Log, collect, everything, site_of
 
 from trio_crawler import (
@@ -166,7 +167,7 @@ async def test_the_default_agent_is_trio_crawler(autojump_clock):
 # Where it is not there.
 
 
-@pytest.mark.parametrize("status", [204, 400, 401, 403, 404, 410, 451])
+@for_each("status", [204, 400, 401, 403, 404, 410, 451])
 async def test_a_status_of_4xx_allows_everything(autojump_clock, status):
     # What a page of an error says is not read.
     answer = Response(status, httpx.Headers(), b"User-agent: *\nDisallow: /\n" * (status > 299))
@@ -427,7 +428,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
+@for_each("body", HOSTILE.values(), ids=HOSTILE)
 async def test_whatever_robots_txt_holds_the_crawl_goes_on(body):
     web = Web(site_of(5) | {ROBOTS: Response(200, body=body)})
     assert (await Crawler([HOME], fetch=web).crawl()).pages == 6
@@ -509,7 +510,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize(("page", "reason"), FORMS.values(), ids=FORMS)
+@for_each("page, reason", FORMS.values(), ids=FORMS)
 async def test_each_form_of_nofollow_is_obeyed_with_a_reason_of_its_own(
     autojump_clock, page, reason
 ):
@@ -519,7 +520,7 @@ async def test_each_form_of_nofollow_is_obeyed_with_a_reason_of_its_own(
     assert web.hits[HOME + "a"] == 0
 
 
-@pytest.mark.parametrize(("page", "reason"), FORMS.values(), ids=FORMS)
+@for_each("page, reason", FORMS.values(), ids=FORMS)
 async def test_nofollow_may_be_ignored(autojump_clock, page, reason):
     web = Web({HOME: page, "/a": html()})
     outcomes = await collect(Crawler([HOME], fetch=web, politeness=Politeness(nofollow=False)))
@@ -533,8 +534,8 @@ async def test_nofollow_is_obeyed_though_robots_txt_is_not(autojump_clock):
     assert home.rejected == ((HOME + "a", Reason.REL_NOFOLLOW),)
 
 
-@pytest.mark.parametrize(
-    ("header", "followed"),
+@for_each(
+    "header, followed",
     [
         ("otherbot: nofollow", True),
         ("mybot: nofollow", False),

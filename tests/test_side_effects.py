@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 import trio
+from cases import for_each
 from cli.asked import pages
 from cli.command import here
 from sites.raw import Request, html, redirect, threaded_raw_server
@@ -147,8 +148,8 @@ async def refused(fetch: Fetch, seed: str = HOME, **politeness: Any) -> set[str]
 ALL = {"item/5/delete/", "logout", "b?action=edit"}
 
 
-@pytest.mark.parametrize(
-    ("kind", "asked", "expected"),
+@for_each(
+    "kind, asked, expected",
     [
         (Web, None, set()),
         (Web, False, ALL),
@@ -190,8 +191,8 @@ def test_side_effects_are_true_false_or_none(value: Any) -> None:
         Politeness(side_effects=value)
 
 
-@pytest.mark.parametrize(
-    ("given", "sends"),
+@for_each(
+    "given, sends",
     [
         ({}, False),
         ({"headers": {"X-Key": "1"}}, False),
@@ -275,7 +276,7 @@ def test_a_page_of_the_login_for_each_url_does_not_count() -> None:
     assert line.startswith(f"{SAID}9 of 10 URLs of http://site.test lead to {HOME}login, such as")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "outcomes",
     [
         [good(""), *login(4)],

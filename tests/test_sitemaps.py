@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import httpx
 import pytest
 import trio
+from cases import for_each
 from sites.webs import everything
 
 from trio_crawler import (
@@ -215,7 +216,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize(("answer", "kind", "flaws"), FORMS.values(), ids=FORMS)
+@for_each("answer, kind, flaws", FORMS.values(), ids=FORMS)
 async def test_every_form_of_sitemap_is_read(autojump_clock, answer, kind, flaws):
     crawler = Crawler(
         [], fetch=Web({MAP: answer} | pages("a")), sitemaps=Sitemaps(also=[MAP]), scope=everything
@@ -239,7 +240,7 @@ NO_SITEMAPS = {
 }
 
 
-@pytest.mark.parametrize(("answer", "reason"), NO_SITEMAPS.values(), ids=NO_SITEMAPS)
+@for_each("answer, reason", NO_SITEMAPS.values(), ids=NO_SITEMAPS)
 async def test_what_is_no_sitemap_has_its_reason_and_the_crawl_goes_on(
     autojump_clock, answer, reason
 ):

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import pytest
 import trio
+from cases import for_each
 from cli.asked import pages
 from cli.command import crawl, here
 from sites.raw import Request, Server, html, reply, threaded_raw_server
@@ -223,7 +224,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("words", "said"), WRONG.values(), ids=WRONG)
+@for_each("words, said", WRONG.values(), ids=WRONG)
 def test_what_cannot_be_checked_is_one_line(words: list[str], said: str) -> None:
     with pytest.raises(click.UsageError) as refused:
         here(*words)

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 import ada_url
 import click
 import pytest
+from cases import for_each
 from cli.asked import pages
 from cli.command import crawl, ended, environment, start
 from hypothesis import example, given
@@ -486,8 +487,8 @@ def test_the_later_of_strict_and_lenient_counts():
     assert said("--strict", "--lenient")["strict"] is False
 
 
-@pytest.mark.parametrize(
-    ("words", "level"),
+@for_each(
+    "words, level",
     [
         ([], 2),
         (["-v"], 3),
@@ -516,13 +517,13 @@ def test_cookies_are_taken_one_by_one_or_as_a_header_has_them():
     assert params["own_cookies"] == ("a=1", "b=2", "c=3=4", "d=")
 
 
-@pytest.mark.parametrize("host", ["a.test", "127.0.0.1", "::1", "[::1]", "fe80::1", "bücher.test"])
+@for_each("host", ["a.test", "127.0.0.1", "::1", "[::1]", "fe80::1", "bücher.test"])
 def test_a_host_may_be_a_name_or_an_address(host):
     assert said("--insecure-host", host)["insecure_hosts"] == (host,)
 
 
-@pytest.mark.parametrize(
-    ("word", "url"),
+@for_each(
+    "word, url",
     [
         ("http:/example.org/", "http:/example.org/"),
         ("example.org", "http://example.org"),
@@ -539,8 +540,8 @@ def test_a_url_without_a_scheme_gets_http(word, url):
     assert command.make_context("trio-crawler", [word]).params["seeds"] == (url,)
 
 
-@pytest.mark.parametrize(
-    ("word", "url", "login"),
+@for_each(
+    "word, url, login",
     [
         ("http://me:word@example.org/a", "http://example.org/a", ("me", "word")),
         ("me:word@example.org:80", "http://example.org:80", ("me", "word")),
@@ -600,8 +601,8 @@ def test_the_password_in_a_url_is_not_in_a_traceback_by_the_options():
     assert "s3cret" not in repr(CrawlOptions(**params))
 
 
-@pytest.mark.parametrize(
-    ("word", "found"),
+@for_each(
+    "word, found",
     [
         ("/sitemap.xml", "/sitemap.xml"),
         (" /a?b=http://c ", "/a?b=http://c"),

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 import trio
+from cases import for_each
 from cli.command import crawl, ended, start, wait_until
 from durable.server import Served, served
 from durable.site import Site
@@ -65,7 +66,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("line", WRONG, ids=lambda line: line[:20].decode("latin-1"))
+@for_each("line", WRONG, ids=lambda line: line[:20].decode("latin-1"))
 async def test_a_line_that_is_no_url_is_told_with_its_number_and_the_others_are_read(line):
     found, (told,), urls = await read(b"# first\n" + line + b"\nhttp://b.test/\n")
     assert found == ["http://b.test/"]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from cases import for_each
 
 from trio_crawler import Crawler, Fault, Job, Page, Politeness, Reason, Response
 from trio_crawler.page.read import read
@@ -87,7 +88,7 @@ async def test_an_error_with_a_huge_body_stays_a_broken_link(status: int) -> Non
     assert report.problems == 1
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "shift_jis", "gb18030", "utf-16le", "euc-kr"])
+@for_each("encoding", ["utf-8", "shift_jis", "gb18030", "utf-16le", "euc-kr"])
 def test_a_body_that_is_cut_within_a_character_has_no_other_flaw(encoding: str) -> None:
     body = ("<a href=/a>" + "本" * 9).encode(encoding)
     for end in range(len(body) - 8, len(body) + 1):

@@ -3,6 +3,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv6Address, ip_network
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,13 +78,13 @@ def refusal(
     return policy.block_reason(host, port, address)
 
 
-@pytest.mark.parametrize("address", PUBLIC)
+@for_each("address", PUBLIC)
 def test_a_public_address_may_be_connected(address: str) -> None:
     assert AddressPolicy().block_reason(address, 80, address) is None
     assert refusal(AddressPolicy(), address) is None
 
 
-@pytest.mark.parametrize(("address", "kind"), CASES)
+@for_each("address, kind", CASES)
 def test_any_other_address_is_refused_and_its_kind_is_named(address: str, kind: str) -> None:
     said = refusal(AddressPolicy(), address)
     assert said is not None
@@ -187,8 +188,8 @@ def test_an_address_that_nothing_can_open_is_refused_without_a_remedy() -> None:
 # What a seed opens.
 
 
-@pytest.mark.parametrize(
-    ("seed", "port", "address"),
+@for_each(
+    "seed, port, address",
     [
         ("http://127.0.0.1/", 80, "127.0.0.1"),
         ("http://127.0.0.1/", 443, "127.0.0.1"),
@@ -225,8 +226,8 @@ def test_a_seed_that_is_an_address_opens_it_at_its_port(
     assert refusal(policy, address, "localhost", port)
 
 
-@pytest.mark.parametrize(
-    ("seed", "address"),
+@for_each(
+    "seed, address",
     [
         ("http://127.0.0.1/", "127.0.0.2"),
         ("http://127.0.0.1/", "::1"),
@@ -249,7 +250,7 @@ def test_a_seed_opens_no_other_address(seed: str, address: str) -> None:
 METADATA = [address for address, kind in CASES if kind == "cloud metadata"]
 
 
-@pytest.mark.parametrize("address", METADATA)
+@for_each("address", METADATA)
 def test_no_seed_opens_a_metadata_address(address: str) -> None:
     host = f"[{address}]" if ":" in address else address
     policy = AddressPolicy([normalise(f"http://{host}/"), INTRA])
@@ -264,8 +265,8 @@ def test_no_seed_opens_a_metadata_address(address: str) -> None:
     assert refusal(allowed, address, "intra.example") is None
 
 
-@pytest.mark.parametrize(
-    ("network", "address"),
+@for_each(
+    "network, address",
     [
         ("169.254.169.254", "169.254.169.254"),
         ("169.254.0.0/16", "169.254.169.254"),
@@ -301,7 +302,7 @@ FIRST = {
 }
 
 
-@pytest.mark.parametrize(("answer", "opened"), FIRST.values(), ids=FIRST)
+@for_each("answer, opened", FIRST.values(), ids=FIRST)
 def test_the_first_lookup_of_a_seed_opens_all_of_its_addresses_or_none(
     answer: str, opened: str
 ) -> None:
@@ -320,8 +321,8 @@ def test_the_first_lookup_of_a_seed_opens_all_of_its_addresses_or_none(
             assert refusal(policy, address, address, 8080), address
 
 
-@pytest.mark.parametrize(
-    ("seeds", "ports"),
+@for_each(
+    "seeds, ports",
     [
         ("http://intra.example/", {80, 443}),
         ("https://intra.example/", {80, 443}),
@@ -375,7 +376,7 @@ def test_a_first_lookup_that_gave_nothing_does_not_count() -> None:
     assert refusal(policy, "10.0.0.5", "intra.example") is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "host", ["evil.example", "a.intra.example", "example", "intra.example.", "127.0.0.1", ""]
 )
 def test_the_lookup_of_another_host_opens_nothing(host: str) -> None:
@@ -420,8 +421,8 @@ def test_public_only_and_an_allowed_network_exclude_each_other() -> None:
 # What the caller opens.
 
 
-@pytest.mark.parametrize(
-    ("entry", "opened", "closed"),
+@for_each(
+    "entry, opened, closed",
     [
         ("10.0.0.0/8", "10.0.0.0 10.255.255.255 ::ffff:10.1.2.3", "11.0.0.0 127.0.0.1 ::1"),
         ("10.0.0.5", "10.0.0.5 ::ffff:a00:5", "10.0.0.4 10.0.0.6 64:ff9b::10.0.0.5 2002:a00:5::"),
@@ -446,7 +447,7 @@ def test_an_allowed_network_opens_its_addresses_and_no_other(
         assert (refusal(policy, address) is None) is (address == "11.0.0.0"), address
 
 
-@pytest.mark.parametrize(
+@for_each(
     "entry",
     ["", "example.org", "10", "10.0.0.0/33", "10.0.0.0/", "::/129", "fe80::1%eth0", "[::1]"],
 )

@@ -15,6 +15,7 @@ import httpx
 import pytest
 import requests
 import trio
+from cases import for_each
 from sites.raw import raw_server, reply, silence
 
 from trio_crawler.model import Fault, Job, Reason, Response
@@ -69,7 +70,7 @@ def test_each_argument_is_in_the_table_of_effects() -> None:
     assert {(made, argument.name) for made, argument in EVERY} == set(EFFECTS)
 
 
-@pytest.mark.parametrize(("made", "argument"), EACH)
+@for_each("made, argument", EACH)
 def test_a_value_of_the_wrong_type_is_refused_by_a_sentence_that_names_the_argument(
     made: type, argument: inspect.Parameter
 ) -> None:
@@ -80,7 +81,7 @@ def test_a_value_of_the_wrong_type_is_refused_by_a_sentence_that_names_the_argum
     assert sentence.isprintable()
 
 
-@pytest.mark.parametrize(("made", "argument"), EACH)
+@for_each("made, argument", EACH)
 def test_none_is_the_default_or_refused(made: type, argument: inspect.Parameter) -> None:
     if argument.default is None:
         made(**{**needed(made), argument.name: None})
@@ -151,8 +152,8 @@ WRONG: list[tuple[tuple[type, ...], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("made", "given", "named"),
+@for_each(
+    "made, given, named",
     [(made, given, named) for classes, given, named in WRONG for made in classes],
 )
 def test_a_value_that_cannot_be_used_is_refused_by_a_sentence_that_names_the_argument(
@@ -184,8 +185,8 @@ async def test_only_an_open_async_client_or_an_async_transport_is_taken() -> Non
             HttpxFetch(given)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("made", FETCHES)
-@pytest.mark.parametrize("argument", ["transport", "client", "verify", "limits"])
+@for_each("made", FETCHES)
+@for_each("argument", ["transport", "client", "verify", "limits"])
 def test_an_argument_that_only_httpx_has_is_refused_by_name(made: type, argument: str) -> None:
     with pytest.raises(TypeError, match=argument):
         made(**needed(made), **{argument: "x"})

@@ -7,6 +7,7 @@ from itertools import repeat
 
 import pytest
 import trio
+from cases import for_each
 from sites.exchange import KIB, MIB, meet, table
 from sites.raw import Handler, Request, chunked, redirect, reply, silence
 from trio.testing import MockClock
@@ -73,7 +74,7 @@ HEADS = {
 }
 
 
-@pytest.mark.parametrize("behaviour", table(HEADS))
+@for_each("behaviour", table(HEADS))
 async def test_a_head_is_refused_with(behaviour: bytes | Handler) -> None:
     met = await meet(behaviour)
     assert met.fault == (Reason.BAD_REPLY, Phase.WAIT)
@@ -120,7 +121,7 @@ TOO_LARGE = {
 }
 
 
-@pytest.mark.parametrize("behaviour", table(TOO_LARGE))
+@for_each("behaviour", table(TOO_LARGE))
 async def test_a_body_is_too_large(behaviour: bytes | Handler) -> None:
     met = await meet(behaviour, max_bytes=LIMIT, closes=True, deadline=30)
     assert met.flaw is Reason.TOO_LARGE
@@ -154,7 +155,7 @@ FRAMING_BYTES = {
 }
 
 
-@pytest.mark.parametrize("behaviour", table(FRAMING_BYTES))
+@for_each("behaviour", table(FRAMING_BYTES))
 async def test_chunks_are_refused_with(behaviour: Handler) -> None:
     met = await meet(behaviour, max_bytes=LIMIT)
     assert met.fault == (Reason.BAD_REPLY, Phase.READ)
@@ -185,7 +186,7 @@ REDIRECTS = {
 }
 
 
-@pytest.mark.parametrize("behaviour", table(REDIRECTS))
+@for_each("behaviour", table(REDIRECTS))
 async def test_the_body_of_a_redirect_is_not_read(behaviour: bytes | Handler) -> None:
     met = await meet(behaviour)
     assert 300 <= met.status < 400

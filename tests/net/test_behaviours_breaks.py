@@ -10,6 +10,7 @@ from itertools import repeat
 
 import pytest
 import trio
+from cases import for_each
 from sites.exchange import KIB, MIB, table
 from sites.raw import Handler, Request, hang_up, raw_server, reply, reset, silence
 from trio.testing import MockClock
@@ -81,8 +82,8 @@ BEGUN = {
 }
 
 
-@pytest.mark.parametrize("begun", table(BEGUN))
-@pytest.mark.parametrize("dies", table({"closed": hang_up, "reset": reset}))
+@for_each("begun", table(BEGUN))
+@for_each("dies", table({"closed": hang_up, "reset": reset}))
 async def test_a_request_does_not_go_out_again_that_was_answered_by(
     dies: Handler, begun: bytes
 ) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 import trio
+from cases import for_each
 from sites.exchange import KIB, MIB, meet, table
 from sites.raw import Request, chunked, reset
 
@@ -44,7 +44,7 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize("answer", table(GOOD))
+@for_each("answer", table(GOOD))
 async def test_chunks_are_joined_with(answer: bytes) -> None:
     met = await meet(answer)
     assert met.body == b"hello"
@@ -61,7 +61,7 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize(("size", "length"), table(SIZES))
+@for_each("size, length", table(SIZES))
 async def test_a_chunk_may_have_a_size(size: bytes, length: int) -> None:
     met = await meet(HEAD + size + b"\r\n" + bytes(length) + b"\r\n0\r\n\r\n")
     assert met.body == bytes(length)
@@ -100,7 +100,7 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("answer", table(DAMAGED))
+@for_each("answer", table(DAMAGED))
 async def test_a_chunked_body_is_damaged_by(answer: bytes) -> None:
     met = await meet(answer)
     assert met.fault == (Reason.BAD_REPLY, Phase.READ)
@@ -124,7 +124,7 @@ CUT = {
 }
 
 
-@pytest.mark.parametrize("answer", table(CUT))
+@for_each("answer", table(CUT))
 async def test_a_chunked_body_is_incomplete_that_ends(answer: bytes) -> None:
     met = await meet(answer, closes=True)
     assert met.fault == (Reason.INCOMPLETE, Phase.READ)
@@ -163,7 +163,7 @@ NOT_OFFERED = {
 }
 
 
-@pytest.mark.parametrize("answer", table(NOT_OFFERED))
+@for_each("answer", table(NOT_OFFERED))
 async def test_a_transfer_coding_is_refused_that_is(answer: bytes) -> None:
     met = await meet(answer)
     assert met.fault == (Reason.BAD_REPLY, Phase.WAIT)

@@ -7,7 +7,7 @@ import sys
 import zlib
 
 import brotli  # type: ignore[import-untyped]
-import pytest
+from cases import for_each
 from sites.exchange import KIB, MIB, meet, table
 from sites.raw import chunked, reply
 
@@ -59,7 +59,7 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize("answer", table(GOOD))
+@for_each("answer", table(GOOD))
 async def test_a_body_is_decoded_from(answer: bytes) -> None:
     met = await meet(answer)
     assert (met.status, met.body) == (200, PAGE)
@@ -104,7 +104,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("answer", table(BAD))
+@for_each("answer", table(BAD))
 async def test_a_body_is_a_bad_reply_whose_coding(answer: bytes) -> None:
     met = await meet(answer)
     assert met.fault == (Reason.BAD_REPLY, Phase.READ)
@@ -126,7 +126,7 @@ CUT = {
 }
 
 
-@pytest.mark.parametrize("answer", table(CUT))
+@for_each("answer", table(CUT))
 async def test_a_body_is_incomplete_that_lacks(answer: bytes) -> None:
     met = await meet(answer)
     assert met.fault == (Reason.INCOMPLETE, Phase.READ)
@@ -146,7 +146,7 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize("answer", table(BOMBS))
+@for_each("answer", table(BOMBS))
 async def test_a_bomb_is_too_large_of(answer: bytes) -> None:
     met = await meet(answer, max_bytes=10 * MIB)
     assert met.flaw is Reason.TOO_LARGE
@@ -170,7 +170,7 @@ ERRORS = {
 }
 
 
-@pytest.mark.parametrize("answer", table(ERRORS))
+@for_each("answer", table(ERRORS))
 async def test_the_body_of_an_error_is_left_out_in(answer: bytes) -> None:
     met = await meet(answer)
     assert (met.body, met.kept) == (b"", True)

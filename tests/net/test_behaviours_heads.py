@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import for_each
 from sites.exchange import meet, table
 
 from trio_crawler.model import Phase, Reason, Response
@@ -28,7 +29,7 @@ STATUS_LINES = {
 }
 
 
-@pytest.mark.parametrize(("line", "status"), table(STATUS_LINES))
+@for_each("line, status", table(STATUS_LINES))
 async def test_a_status_line_is_read(line: bytes, status: int) -> None:
     met = await meet(line + b"\r\n" + PAGE)
     assert (met.status, met.body) == (status, b"page")
@@ -82,7 +83,7 @@ NOT_HTTP = {
 }
 
 
-@pytest.mark.parametrize("answer", table(NOT_HTTP))
+@for_each("answer", table(NOT_HTTP))
 async def test_it_is_not_http_to_send(answer: bytes) -> None:
     met = await meet(answer)
     assert met.fault == (Reason.BAD_REPLY, Phase.WAIT)
@@ -127,7 +128,7 @@ FIELDS = {
 }
 
 
-@pytest.mark.parametrize(("line", "name", "value"), table(FIELDS))
+@for_each("line, name, value", table(FIELDS))
 async def test_a_field_is_read(line: bytes, name: str | None, value: str | None) -> None:
     met = await meet(OK + line + b"\r\n" + PAGE)
     assert met.body == b"page"
@@ -159,7 +160,7 @@ LOOSE = {
 }
 
 
-@pytest.mark.parametrize(("lines", "value"), table(LOOSE))
+@for_each("lines, value", table(LOOSE))
 async def test_a_field_is_read_as_browsers_do_and_the_connection_closed(
     lines: bytes, value: str | None
 ) -> None:
@@ -182,7 +183,7 @@ CONTROLS = {
 }
 
 
-@pytest.mark.parametrize("line", table(CONTROLS))
+@for_each("line", table(CONTROLS))
 async def test_a_head_is_refused_for(line: bytes) -> None:
     met = await meet(OK + line + b"\r\n" + PAGE)
     assert met.fault == (Reason.BAD_REPLY, Phase.WAIT)

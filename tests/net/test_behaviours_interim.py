@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import trio
+from cases import for_each
 from sites.exchange import KIB, meet, table
 from sites.raw import Request, chunked, redirect, reply, reset
 
@@ -36,7 +37,7 @@ PASSED_OVER = {
 }
 
 
-@pytest.mark.parametrize("interim", table(PASSED_OVER))
+@for_each("interim", table(PASSED_OVER))
 async def test_it_is_passed_over(interim: bytes) -> None:
     met = await meet(interim + PAGE)
     assert (met.status, met.body) == (200, b"page")
@@ -85,7 +86,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("answer", "why"), table(REFUSED))
+@for_each("answer, why", table(REFUSED))
 async def test_it_is_a_bad_reply_to_send(answer: bytes, why: str) -> None:
     met = await meet(answer)
     assert met.fault == (Reason.BAD_REPLY, Phase.WAIT)
@@ -126,7 +127,7 @@ CUT = {
 }
 
 
-@pytest.mark.parametrize("begun", table(CUT))
+@for_each("begun", table(CUT))
 async def test_an_answer_is_a_reset_that_is_closed(begun: bytes) -> None:
     met = await meet(begun, closes=True)
     assert met.fault == (Reason.RESET, Phase.WAIT)
@@ -135,7 +136,7 @@ async def test_an_answer_is_a_reset_that_is_closed(begun: bytes) -> None:
     assert met.bytes_in == len(begun)
 
 
-@pytest.mark.parametrize("begun", table(CUT))
+@for_each("begun", table(CUT))
 async def test_an_answer_is_a_reset_that_is_broken(begun: bytes) -> None:
     async def broken(request: Request, stream: trio.abc.Stream) -> None:
         await stream.send_all(begun)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import trio
+from cases import for_each
 from sites.exchange import meet, table
 from sites.raw import Handler, Request, chunked, raw_server, redirect, reply, reset
 from trio.testing import MockClock
@@ -72,7 +73,7 @@ CLOSED = {
 }
 
 
-@pytest.mark.parametrize("answer", table(KEPT))
+@for_each("answer", table(KEPT))
 async def test_a_connection_is_kept(answer: bytes) -> None:
     met = await meet(answer)
     assert met.body == b"page"
@@ -81,7 +82,7 @@ async def test_a_connection_is_kept(answer: bytes) -> None:
     assert met.bytes_in == len(answer)
 
 
-@pytest.mark.parametrize("answer", table(CLOSED))
+@for_each("answer", table(CLOSED))
 async def test_a_connection_is_not_kept_to_a_server(answer: bytes) -> None:
     met = await meet(answer)
     assert met.body == b"page"
@@ -134,7 +135,7 @@ BEHIND = {
 }
 
 
-@pytest.mark.parametrize(("answer", "status"), table(BEHIND))
+@for_each("answer, status", table(BEHIND))
 async def test_what_stands_behind_an_answer_ends_the_connection(
     answer: bytes, status: int
 ) -> None:
@@ -155,8 +156,8 @@ LATER = {
 }
 
 
-@pytest.mark.parametrize("more", table(LATER))
-@pytest.mark.parametrize("first", table({"": OK + PAGE, "to chunks": CHUNKED + b"\r\n" + CHUNKS}))
+@for_each("more", table(LATER))
+@for_each("first", table({"": OK + PAGE, "to chunks": CHUNKED + b"\r\n" + CHUNKS}))
 async def test_what_comes_while_nothing_is_asked_ends_the_connection(
     first: bytes, more: bytes
 ) -> None:
@@ -210,7 +211,7 @@ UNREAD = {
 }
 
 
-@pytest.mark.parametrize("answer", table(UNREAD))
+@for_each("answer", table(UNREAD))
 async def test_a_connection_that_was_kept_before_is_ended_by_a_body_that(
     answer: bytes, mock_clock: MockClock
 ) -> None:

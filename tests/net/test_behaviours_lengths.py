@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import trio
+from cases import for_each
 from sites.exchange import KIB, meet, table
 from sites.raw import Request, reset
 
@@ -38,7 +39,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize("answer", table(RIGHT))
+@for_each("answer", table(RIGHT))
 async def test_a_length_counts(answer: bytes) -> None:
     met = await meet(answer)
     assert (met.status, met.body) == (200, b"hello")
@@ -79,7 +80,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("answer", table(WRONG))
+@for_each("answer", table(WRONG))
 async def test_a_length_is_refused_that_is(answer: bytes) -> None:
     met = await meet(answer)
     assert met.fault == (Reason.BAD_REPLY, Phase.WAIT)
@@ -118,7 +119,7 @@ SHORT = {
 }
 
 
-@pytest.mark.parametrize(("answer", "came"), table(SHORT))
+@for_each("answer, came", table(SHORT))
 async def test_a_body_is_incomplete_that_lacks(answer: bytes, came: str) -> None:
     met = await meet(answer, closes=True)
     assert met.fault == (Reason.INCOMPLETE, Phase.READ)
@@ -144,7 +145,7 @@ UNTIL_CLOSE = {
 }
 
 
-@pytest.mark.parametrize(("answer", "body"), table(UNTIL_CLOSE))
+@for_each("answer, body", table(UNTIL_CLOSE))
 async def test_a_body_of_no_stated_length_ends_with_its_connection_with(
     answer: bytes, body: bytes
 ) -> None:
@@ -184,7 +185,7 @@ BODILESS = {
 }
 
 
-@pytest.mark.parametrize(("answer", "status"), table(BODILESS))
+@for_each("answer, status", table(BODILESS))
 async def test_no_body_is_waited_for_after(answer: bytes, status: int) -> None:
     met = await meet(answer)
     assert (met.status, met.body) == (status, b"")

@@ -3,6 +3,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from sites.exchange import table
@@ -66,7 +67,7 @@ def test_any_bytes_are_a_body_or_a_bad_reply(data: bytes, places: list[int]) -> 
     assert fault.detail.isprintable()
 
 
-@pytest.mark.parametrize("place", range(len(BODY)))
+@for_each("place", range(len(BODY)))
 def test_a_body_has_not_ended_before_its_last_byte(place: int) -> None:
     chunks, body = fed(BODY[:place])
     assert not chunks.ended
@@ -84,7 +85,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("data", table(BROKEN))
+@for_each("data", table(BROKEN))
 def test_chunks_are_damaged_with(data: bytes) -> None:
     with pytest.raises(FetchError, match="damaged"):
         fed(data)
@@ -99,8 +100,8 @@ def test_trailers_are_bounded() -> None:
         fed(most + b"X: y\r\n" * 2 + b"\r\n")
 
 
-@pytest.mark.parametrize("size", [1, 100, 64 * 1024])
-@pytest.mark.parametrize("begin", [b"5;", b"5 ", b"0\r\nX: ", b"0\r\n"])
+@for_each("size", [1, 100, 64 * 1024])
+@for_each("begin", [b"5;", b"5 ", b"0\r\nX: ", b"0\r\n"])
 def test_bytes_around_a_body_are_bounded(begin: bytes, size: int) -> None:
     piece = (b" " if begin == b"5 " else b"a") * size
     assert not fed(begin, *[piece] * ((MAX_HEAD_BYTES - 10) // size))[0].ended

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 import trio
+from cases import for_each
 from sites.raw import raw_server, redirect, reply
 
 from trio_crawler import ArgumentError, Crawler, Failure, Page, Redirect
@@ -176,7 +177,7 @@ def test_files_that_cannot_be_used_are_named_and_a_password_is_not(
     assert caught.value.argument == "client_cert"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "given",
     [(), ("a",), ("a", "b", "c", "d"), ("a", 1), 3, ("a", "b", b"secret-word"), ["a", "b"]],
 )
@@ -267,8 +268,8 @@ async def test_a_handshake_that_fails_before_a_certificate_is_wanted_says_that_i
     )
 
 
-@pytest.mark.parametrize(
-    ("heard", "expected"),
+@for_each(
+    "heard, expected",
     [
         (b"", False),
         (b"\x16\x03\x03\x00\x08\x02\x00\x00\x00\x0d\x00\x00\x00", True),

@@ -15,6 +15,7 @@ import pytest
 import respx
 import trio
 import trio.testing
+from cases import for_each
 from sites import two
 from sites.raw import Request, chunked, hang_up, html, raw_server, redirect, reply
 
@@ -528,8 +529,8 @@ async def guarded_site(request: Request, stream: trio.abc.Stream) -> None:
         await stream.send_all(reply(401, {"WWW-Authenticate": asks}, b"open sesame"))
 
 
-@pytest.mark.parametrize("hooks", [[], [reads], [reads_errors]], ids=names)
-@pytest.mark.parametrize("auth", [Reading(), TwoSteps(), httpx.DigestAuth("u", "p")])
+@for_each("hooks", [[], [reads], [reads_errors]], ids=names)
+@for_each("auth", [Reading(), TwoSteps(), httpx.DigestAuth("u", "p")])
 async def test_an_authentication_may_read_bodies(auth: httpx.Auth, hooks: list[Hook]) -> None:
     limits = httpx.Limits(max_connections=1)
     options = {"auth": auth, "limits": limits, "timeout": httpx.Timeout(5, pool=0.5)}
@@ -594,7 +595,7 @@ async def test_a_server_that_only_the_authentication_asks_is_named_in_its_fault(
 # Clients of other kinds.
 
 
-@pytest.mark.parametrize(
+@for_each(
     "options",
     [
         {"follow_redirects": True},
@@ -710,8 +711,8 @@ async def test_a_crawl_of_an_asgi_app_runs_on_trio() -> None:
         assert pages == {"http://app.test/": b"<a href=/b>b</a>", "http://app.test/b": b"leaf"}
 
 
-@pytest.mark.parametrize("hooks", [[], [reads], [reads_and_checks]], ids=names)
-@pytest.mark.parametrize("is_async", [False, True])
+@for_each("hooks", [[], [reads], [reads_and_checks]], ids=names)
+@for_each("is_async", [False, True])
 async def test_a_mock_transport_answers_a_client(is_async: bool, hooks: list[Hook]) -> None:
     def plain(request: httpx.Request) -> httpx.Response:
         match request.url.path:
@@ -990,7 +991,7 @@ async def test_a_client_without_a_free_connection_does_not_blame_its_server() ->
     assert "own pool timeout of 0.02 seconds was over" in answer.detail
 
 
-@pytest.mark.parametrize(
+@for_each(
     "error",
     [
         httpx.ConnectError,
@@ -1015,7 +1016,7 @@ async def test_an_error_without_a_text_leaves_no_empty_sentence(error: type[Exce
         assert "Error" not in answer.detail
 
 
-@pytest.mark.parametrize(
+@for_each(
     "head",
     [
         b"HTTP/9\r\n\r\n",

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 import trio
+from cases import for_each
 from sites.raw import Request, raw_server, reply, threaded_raw_server
 
 from trio_crawler.model import Job, Purpose, Response, Validator
@@ -30,8 +31,8 @@ def asking(head: bytes) -> list[bytes]:
     return [line for line in head.splitlines(keepends=True) if line.lower().startswith(b"if-")]
 
 
-@pytest.mark.parametrize(
-    ("validator", "lines"),
+@for_each(
+    "validator, lines",
     [
         (BOTH, [TAG_LINE, DATE_LINE]),
         (Validator(TAG), [TAG_LINE]),
@@ -56,7 +57,7 @@ async def test_what_is_known_of_a_page_is_sent_with_the_request(
     assert request.headers["accept-encoding"] == "gzip, deflate, br, zstd"
 
 
-@pytest.mark.parametrize("purpose", Purpose)
+@for_each("purpose", Purpose)
 async def test_a_condition_is_sent_for_one_request_only(asked: Any, purpose: Purpose) -> None:
     async with asked(unchanged) as (server, url, fetch):
         for validator in (None, BOTH, None, Validator(TAG), None):
@@ -100,8 +101,8 @@ NOT_MODIFIED = {
 }
 
 
-@pytest.mark.parametrize("purpose", Purpose)
-@pytest.mark.parametrize("name", NOT_MODIFIED)
+@for_each("purpose", Purpose)
+@for_each("name", NOT_MODIFIED)
 async def test_a_page_that_has_not_changed_comes_without_a_body_and_keeps_its_connection(
     asked: Any, name: str, purpose: Purpose
 ) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 import trio
+from cases import for_each
 from sites.raw import (
     Handler,
     Request,
@@ -193,8 +194,8 @@ async def test_a_body_is_sent_as_httpx_sends_it(body: dict[str, Any], method: st
     assert sent[0] == sent[1]
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-@pytest.mark.parametrize("method", ["GET", "POST", "HEAD"])
+@for_each("status", [301, 302, 303, 307, 308])
+@for_each("method", ["GET", "POST", "HEAD"])
 async def test_a_client_follows_redirects_as_over_httpx(status: int, method: str) -> None:
     async def handler(request: Request, stream: trio.abc.Stream) -> None:
         assert not int(request.headers.get("content-length", 0))
@@ -292,8 +293,8 @@ async def raised(one: httpx.AsyncClient, url: str) -> type[BaseException]:
     return caught.type
 
 
-@pytest.mark.parametrize(
-    ("site", "error"),
+@for_each(
+    "site, error",
     [
         (silence, httpx.ReadTimeout),
         (half, httpx.ReadTimeout),
@@ -433,7 +434,7 @@ INJECTED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", INJECTED)
+@for_each("name", INJECTED)
 async def test_a_request_that_would_be_read_as_another_is_not_sent(name: str) -> None:
     async with raw_server(lambda request, stream: stream.send_all(reply())) as server:
         for one in both(server.url):

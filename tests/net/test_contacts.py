@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
+from cases import for_each
 from sites.over import over
 from sites.raw import Server, html, raw_server, redirect, reply
 from sites.webs import everything
@@ -196,8 +197,8 @@ async def test_another_port_of_the_seeds_address_is_not_asked_unless_it_is_a_see
     assert reached(other) == [f"127.0.0.1:{other.port}"] * 2
 
 
-@pytest.mark.parametrize("answer", [[PUBLIC, "127.0.0.1"], ["127.0.0.1", "::1", PUBLIC]])
-@pytest.mark.parametrize("host", ["seed.test", "SEED.test", "seed.test.", "127.0.0.1", "0x7f.1"])
+@for_each("answer", [[PUBLIC, "127.0.0.1"], ["127.0.0.1", "::1", PUBLIC]])
+@for_each("host", ["seed.test", "SEED.test", "seed.test.", "127.0.0.1", "0x7f.1"])
 async def test_a_seed_with_a_public_address_too_leads_to_nothing_inside(
     answer: list[str], host: str
 ) -> None:
@@ -213,7 +214,7 @@ async def test_a_seed_with_a_public_address_too_leads_to_nothing_inside(
     assert inside.connections == 0
 
 
-@pytest.mark.parametrize("host", ["seed.test.", "127.0.0.1", "127.1", "[::1]", "other.test"])
+@for_each("host", ["seed.test.", "127.0.0.1", "127.1", "[::1]", "other.test"])
 async def test_what_a_seeds_name_opens_is_not_opened_for_another_host(host: str) -> None:
     names = {name: [["127.0.0.1"]] for name in ("seed.test", "seed.test.", "other.test")}
     site: dict[str, bytes] = {"/b": html()}
@@ -227,8 +228,8 @@ async def test_what_a_seeds_name_opens_is_not_opened_for_another_host(host: str)
     assert len(blocked(outcomes)) == 1
 
 
-@pytest.mark.parametrize(
-    ("seeds", "target", "contacted"),
+@for_each(
+    "seeds, target, contacted",
     [
         (["http://intranet/"], "https://intranet/", ["10.0.0.5 443"]),
         (["http://INTRANET/"], "https://Intranet/a", ["10.0.0.5 443"]),
@@ -260,8 +261,8 @@ async def test_a_seed_may_redirect_to_its_own_name_by_https_and_nowhere_else(
 INSIDE = ["127.0.0.1", "10.0.0.1", "inside.test", "seed.test", "169.254.169.254", "[::1]"]
 
 
-@pytest.mark.parametrize("host", INSIDE)
-@pytest.mark.parametrize("way", ["robots", "other robots", "sitemap", "its redirect", "index"])
+@for_each("host", INSIDE)
+@for_each("way", ["robots", "other robots", "sitemap", "its redirect", "index"])
 async def test_neither_robots_txt_nor_a_sitemap_leads_inside(way: str, host: str) -> None:
     names = {"seed.test": [[PUBLIC, "127.0.0.1"]], "inside.test": [["127.0.0.1"]]}
     async with raw_server({}) as inside:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 import trio
+from cases import for_each
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -56,8 +57,8 @@ def sent(url: str, field: str, to: str) -> str | None:
 # What is understood.
 
 
-@pytest.mark.parametrize(
-    ("field", "header"),
+@for_each(
+    "field, header",
     [
         ("a=1", "a=1"),
         ("a=", "a="),
@@ -81,12 +82,12 @@ def test_bytes_beyond_ascii_come_back_byte_for_byte():
     assert header.encode("latin-1") == value
 
 
-@pytest.mark.parametrize("field", ["", "=", "=1", " =1", "a", ";a=1", "; Path=/", "Secure"])
+@for_each("field", ["", "=", "=1", " =1", "a", ";a=1", "; Path=/", "Secure"])
 def test_what_has_no_name_and_value_is_no_cookie(field):
     assert sent(URL, field, URL) is None
 
 
-@pytest.mark.parametrize("code", [*range(9), *range(10, 32), 127])
+@for_each("code", [*range(9), *range(10, 32), 127])
 def test_a_control_character_anywhere_refuses_the_whole_cookie(code):
     for field in (b"a%c=1", b"a=1%c2", b"a=1; Path=/%c", b"a=1;%c"):
         assert Store().said(URL, field % code).cookies_for(URL) is None
@@ -108,11 +109,11 @@ def test_an_answer_without_cookies_leaves_nothing():
 # To whom.
 
 
-@pytest.mark.parametrize(
+@for_each(
     "domain",
     ["", "; Domain=a.test", "; Domain=.a.test", "; Domain=A.TEST", "; Domain=test", "; Domain="],
 )
-@pytest.mark.parametrize(
+@for_each(
     "other",
     [
         *("http://b.test/", "http://www.a.test/", "http://test/", "http://xa.test/"),
@@ -125,8 +126,8 @@ def test_a_cookie_goes_back_to_exactly_the_host_that_set_it(domain, other):
     assert store.cookies_for(other) is None
 
 
-@pytest.mark.parametrize(
-    ("url", "domain"),
+@for_each(
+    "url, domain",
     [
         (URL, "b.test"),
         (URL, "www.a.test"),
@@ -145,7 +146,7 @@ def test_a_domain_that_the_host_is_not_in_refuses_the_cookie(url, domain):
     assert sent(url, f"a=1; Domain={domain}", url) is None
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "xn--bcher-kva.test", "a.b2", "localhost"])
+@for_each("host", ["127.0.0.1", "[::1]", "xn--bcher-kva.test", "a.b2", "localhost"])
 def test_a_host_may_name_itself_as_the_domain_and_has_its_own_cookies_on_any_port(host):
     store = Store().said(f"http://{host}:8080/", f"a=1; Domain={host}")
     assert store.cookies_for(f"http://{host}/") == "a=1"
@@ -185,8 +186,8 @@ def test_a_cookie_in_the_clear_may_have_the_name_of_a_secure_one_on_another_path
     assert store.cookies_for("https://a.test/x") == "a=good; b=3"
 
 
-@pytest.mark.parametrize(
-    ("url", "field", "kept"),
+@for_each(
+    "url, field, kept",
     [
         (SAFE, "__Secure-a=1; Secure", True),
         (SAFE, "__secure-a=1; Secure; Domain=a.test", True),
@@ -209,8 +210,8 @@ def test_a_name_that_promises_something_keeps_it(url, field, kept):
 # Paths.
 
 
-@pytest.mark.parametrize(
-    ("set_by", "asked", "goes"),
+@for_each(
+    "set_by, asked, goes",
     [
         ("/", "/", True),
         ("/", "/x", True),
@@ -231,8 +232,8 @@ def test_without_a_path_a_cookie_is_for_the_directory_it_came_from(set_by, asked
     assert (answer is not None) is goes
 
 
-@pytest.mark.parametrize(
-    ("path", "asked", "goes"),
+@for_each(
+    "path, asked, goes",
     [
         ("/x", "/x", True),
         ("/x", "/x/", True),
@@ -279,7 +280,7 @@ def test_of_an_attribute_the_last_one_counts():
 # Its end.
 
 
-@pytest.mark.parametrize(
+@for_each(
     "field",
     [
         "Max-Age=60",
@@ -302,7 +303,7 @@ def test_a_cookie_ends_to_the_second_and_max_age_comes_before_expires(field):
     assert store.said(URL, "b=2").kept == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     "field", ["Expires=never", "Expires=", "Expires", "Max-Age=", "Max-Age=1.5", "Max-Age=+5"]
 )
 def test_a_bad_end_is_none_and_the_cookie_lives_as_long_as_the_store(field):
@@ -323,7 +324,7 @@ def test_no_end_is_further_than_400_days(field):
     assert store.cookies_for(URL) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "field",
     [
         "Max-Age=0",

@@ -17,6 +17,7 @@ import brotli
 import pytest
 import trio
 import trio.testing
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -157,8 +158,8 @@ def test_padding_behind_a_whole_stream_is_ignored() -> None:
     assert decode(zlib.compress(b"page") + b"junk" * 9, "deflate", size=7) == b"page"
 
 
-@pytest.mark.parametrize("junk", [b"\0", b"\n", bytes(SLICE), b"<p>", b"junk" * SLICE])
-@pytest.mark.parametrize("coding", ["br", "zstd"])
+@for_each("junk", [b"\0", b"\n", bytes(SLICE), b"<p>", b"junk" * SLICE])
+@for_each("coding", ["br", "zstd"])
 def test_what_goes_on_behind_the_end_of_br_and_zstd_is_a_bad_reply(
     coding: str, junk: bytes
 ) -> None:
@@ -187,8 +188,8 @@ def test_two_codings_are_undone_last_applied_first() -> None:
             assert reason(data[:-1], first, second) is Reason.INCOMPLETE
 
 
-@pytest.mark.parametrize("outer", CODINGS)
-@pytest.mark.parametrize("inner", CODINGS)
+@for_each("outer", CODINGS)
+@for_each("inner", CODINGS)
 def test_a_whole_stream_around_a_cut_one_is_incomplete(inner: str, outer: str) -> None:
     cut = ENCODERS[inner](b"page")[:-1]
     assert reason(ENCODERS[outer](cut), inner, outer) is Reason.INCOMPLETE
@@ -198,9 +199,7 @@ def test_three_codings_are_a_bad_reply() -> None:
     assert reason(b"", "gzip", "gzip", "gzip") is Reason.BAD_REPLY
 
 
-@pytest.mark.parametrize(
-    "coding", ["x-br", "x-zstd", "compress", "dcb", "\x1b[31m", "aws-chunked"]
-)
+@for_each("coding", ["x-br", "x-zstd", "compress", "dcb", "\x1b[31m", "aws-chunked"])
 def test_a_coding_that_was_not_offered_is_a_bad_reply(coding: str) -> None:
     with pytest.raises(FetchError) as caught:
         Body(LIMIT, [coding])
@@ -290,9 +289,7 @@ def bombs() -> Iterator[tuple[str, bytes, tuple[str, ...]]]:
     yield "gzip, then noise", first + gzip.compress(noise, mtime=0), ("gzip",)
 
 
-@pytest.mark.parametrize(
-    ("data", "names"), [pytest.param(*bomb[1:], id=bomb[0]) for bomb in bombs()]
-)
+@for_each("data, names", [pytest.param(*bomb[1:], id=bomb[0]) for bomb in bombs()])
 def test_a_bomb_stops_at_the_limit_without_being_unpacked(
     data: bytes, names: tuple[str, ...]
 ) -> None:
@@ -692,7 +689,7 @@ def test_a_plain_body_of_one_chunk_is_that_chunk() -> None:
     assert body.finish() is page
 
 
-@pytest.mark.parametrize("size", [1, 7, 1_000, 30_000, 70_000, 499_999, 600_000])
+@for_each("size", [1, 7, 1_000, 30_000, 70_000, 499_999, 600_000])
 def test_a_plain_body_of_many_chunks_is_their_sum(size: int) -> None:
     page = random.Random(1).randbytes(LIMIT)
     for length in (size, 2 * size, 17 * size, LIMIT):

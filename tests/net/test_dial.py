@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 import trio
+from cases import for_each
 from sites.steps import cancelled_at
 
 from trio_crawler.model import Phase, Reason
@@ -657,7 +658,7 @@ def failing(*numbers: int) -> Dialer:
     return Dialer(OPEN, leads_to(*addresses), connect=connect)
 
 
-@pytest.mark.parametrize(("number", "reason", "detail"), ERRORS)
+@for_each("number, reason, detail", ERRORS)
 async def test_the_number_of_an_error_tells_why_no_connection_came(
     number: int, reason: Reason, detail: str
 ) -> None:
@@ -729,7 +730,7 @@ BLOCKED = ["127.0.0.2", "[::1]", "::1", "[::ffff:7f00:1]", "169.254.169.254"]
 BLOCKED += ["127.2", "0x7f.2", "2130706434", "127.0.0.2.", "[0:0::1]", "[::ffff:127.0.0.1]"]
 
 
-@pytest.mark.parametrize(("host", "port"), [*((host, 80) for host in BLOCKED), ("127.0.0.1", 81)])
+@for_each("host, port", [*((host, 80) for host in BLOCKED), ("127.0.0.1", 81)])
 def test_a_host_that_is_a_refused_address_is_known_without_a_lookup(host: str, port: int) -> None:
     with pytest.raises(FetchError) as caught:
         Dialer(AddressPolicy(["http://127.0.0.1/", "http://169.254.169.254/"])).check_literal(
@@ -738,7 +739,7 @@ def test_a_host_that_is_a_refused_address_is_known_without_a_lookup(host: str, p
     assert caught.value.fault.reason is Reason.BLOCKED_ADDRESS
 
 
-@pytest.mark.parametrize(
+@for_each(
     "host", ["127.0.0.1", "127.1", "8.8.8.8", "[2606:4700::1]", "localhost", "1.2.3.999", "a b"]
 )
 def test_any_other_host_passes_without_a_lookup(host: str) -> None:

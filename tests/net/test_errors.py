@@ -6,6 +6,7 @@ import ssl
 
 import httpx
 import pytest
+from cases import for_each
 
 from trio_crawler.model import Fault, Phase, Reason
 from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError, socket_fault
@@ -29,8 +30,8 @@ def os_error(number: int) -> OSError:
     return OSError(number, "x")
 
 
-@pytest.mark.parametrize(
-    ("number", "reason"),
+@for_each(
+    "number, reason",
     [
         (errno.ECONNREFUSED, Reason.CONNECTION_REFUSED),
         (errno.ENETUNREACH, Reason.UNREACHABLE),
@@ -64,8 +65,8 @@ def test_a_name_that_cannot_be_looked_up_is_a_fault(number: int, reason: Reason)
     assert "the name of h:81" in fault.detail
 
 
-@pytest.mark.parametrize(
-    ("error", "reason"),
+@for_each(
+    "error, reason",
     [
         (httpx.ConnectTimeout(""), Reason.CONNECT_TIMEOUT),
         (httpx.ReadTimeout(""), Reason.TIMEOUT),
@@ -137,8 +138,8 @@ def progress(phase: Phase, received: int | None = None) -> Progress:
     return made
 
 
-@pytest.mark.parametrize("phase", Phase)
-@pytest.mark.parametrize("number", [errno.EIO, errno.ENOBUFS, errno.EPERM, errno.ENOENT, 0])
+@for_each("phase", Phase)
+@for_each("number", [errno.EIO, errno.ENOBUFS, errno.EPERM, errno.ENOENT, 0])
 def test_whatever_a_socket_raises_is_a_fault_in_its_phase(phase: Phase, number: int) -> None:
     fault = socket_fault(os_error(number), progress(phase))
     reaching = phase in (Phase.RESOLVE, Phase.CONNECT)

@@ -13,6 +13,7 @@ import httpx
 import pytest
 import trio
 import trio.testing
+from cases import for_each
 from sites.over import over
 from sites.raw import (
     Request,
@@ -111,7 +112,7 @@ async def test_interim_answers_are_passed_over() -> None:
     assert body_of(await ask(hints * 3 + reply(body=b"page"))) == b"page"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "answer",
     [
         reply(200, {"Content-Length": "10"}, b"short"),
@@ -142,7 +143,7 @@ async def test_a_reset_in_the_middle_of_a_body_is_a_reset() -> None:
 # What is not valid HTTP.
 
 
-@pytest.mark.parametrize(
+@for_each(
     "answer",
     [
         b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
@@ -181,8 +182,8 @@ async def test_a_connection_broken_before_the_answer_is_a_reset() -> None:
 # Content codings.
 
 
-@pytest.mark.parametrize(
-    ("coding", "encoded"),
+@for_each(
+    "coding, encoded",
     [
         ("gzip", gzip.compress(b"page", mtime=0)),
         ("X-GZIP", gzip.compress(b"page", mtime=0)),
@@ -362,8 +363,8 @@ async def test_a_page_that_waits_to_be_decoded_does_not_blame_the_server() -> No
 # What is passed in.
 
 
-@pytest.mark.parametrize("host", ["LOCALHOST", "127.1", "0x7f.0.0.1", "user:secret@127.0.0.1"])
-@pytest.mark.parametrize("wired", [False, True])
+@for_each("host", ["LOCALHOST", "127.1", "0x7f.0.0.1", "user:secret@127.0.0.1"])
+@for_each("wired", [False, True])
 async def test_a_seed_in_any_spelling_opens_its_address(host: str, wired: bool) -> None:
     async with raw_server({"/": reply(body=b"a")}) as server:
         seeds = [f"http://{host}:{server.port}"]
@@ -373,9 +374,9 @@ async def test_a_seed_in_any_spelling_opens_its_address(host: str, wired: bool) 
     assert body_of(answer) == b"a"
 
 
-@pytest.mark.parametrize("make", [HttpFetch, Wire])
-@pytest.mark.parametrize(
-    ("seed", "shown"),
+@for_each("make", [HttpFetch, Wire])
+@for_each(
+    "seed, shown",
     [
         ("example.com", "'example.com'"),
         ("ftp://example.com/", "'ftp://example.com/'"),
@@ -388,8 +389,8 @@ def test_a_seed_that_is_none_is_named(make: Callable[..., Any], seed: str, shown
         make(seeds=["http://example.com/", seed])
 
 
-@pytest.mark.parametrize(
-    ("make", "name"),
+@for_each(
+    "make, name",
     [
         (HttpFetch, "seeds"),
         (HttpFetch, "allow_private"),
@@ -461,7 +462,7 @@ async def test_an_ipv6_address_is_asked_with_its_brackets_in_host() -> None:
     assert server.requests[0].headers["host"] == f"[::1]:{server.port}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "url",
     [
         "ftp://h/",
@@ -490,7 +491,7 @@ async def test_a_url_that_cannot_be_asked_for_is_a_bad_url(url: str) -> None:
 # Redirects.
 
 
-@pytest.mark.parametrize("status", [300, 301, 302, 303, 307, 308])
+@for_each("status", [300, 301, 302, 303, 307, 308])
 async def test_a_redirect_comes_at_once_and_its_body_is_not_read(status: int) -> None:
     async def endless(request: Request, stream: trio.abc.Stream) -> None:
         await stream.send_all(
@@ -522,7 +523,7 @@ async def test_a_redirect_status_that_leads_nowhere_is_read() -> None:
 # What is sent.
 
 
-@pytest.mark.parametrize(
+@for_each(
     "target",
     ["/", "/?", "/a|b[c]{d}^e", "/%7e/%2F?q=a%20b&c='\"", "//double//slash", "/a?b?c", "/;p=1/@:"],
 )
@@ -588,8 +589,8 @@ async def test_no_headers_of_the_user_go_to_a_name_that_only_begins_like_the_ori
     assert ["x-secret" in request.headers for request in seen] == [False, False, False, True]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
+@for_each(
+    "name, value",
     [
         ("X-Token", "secret\r\nX-Evil: 1"),
         ("X-Token", "secret\n"),
@@ -726,9 +727,7 @@ async def test_a_plain_client_asks_in_our_name() -> None:
     assert agents == [DEFAULT_USER_AGENT, "us"]
 
 
-@pytest.mark.parametrize(
-    "target", ["javascript:alert(1)", "http://xn--a/", "/next", "http://[", ""]
-)
+@for_each("target", ["javascript:alert(1)", "http://xn--a/", "/next", "http://[", ""])
 async def test_a_client_gives_redirects_back_wherever_they_lead(target: str) -> None:
     client = CLIENT(follow_redirects=True)
     async with raw_server({"/": redirect(target)}) as server, client:

@@ -6,6 +6,7 @@ import tracemalloc
 from contextlib import suppress
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from sites.exchange import table
@@ -97,7 +98,7 @@ FRAMED = {
 }
 
 
-@pytest.mark.parametrize(("raw", "framing"), table(FRAMED))
+@for_each("raw, framing", table(FRAMED))
 def test_the_end_of_a_body_follows_from(
     raw: bytes, framing: tuple[int | None, bool, bool]
 ) -> None:
@@ -149,12 +150,12 @@ def test_a_head_ends_at_the_first_empty_line() -> None:
     assert end_of_head(b"\r\r\r\r") is None
 
 
-@pytest.mark.parametrize("begun", [b"", b"H", b"HTTP/", b"HTTP/1.", b"HTTP/1.1 200 OK"])
+@for_each("begun", [b"", b"H", b"HTTP/", b"HTTP/1.", b"HTTP/1.1 200 OK"])
 def test_what_may_become_an_answer_is_waited_for(begun: bytes) -> None:
     check_start(begun)
 
 
-@pytest.mark.parametrize("begun", [b"h", b"\r", b"HTTP/2", b"HTTPS/1.1", b"<html>", b"HTTP 1.1"])
+@for_each("begun", [b"h", b"\r", b"HTTP/2", b"HTTPS/1.1", b"<html>", b"HTTP 1.1"])
 def test_what_cannot_become_an_answer_is_not_waited_for(begun: bytes) -> None:
     with pytest.raises(FetchError, match=r"not HTTP/1\.1"):
         check_start(begun)
@@ -223,14 +224,14 @@ def judged(heard: Heard) -> tuple[object, bool]:
     return (told.reason, told.phase) if isinstance(told, Fault) else told, heard.kept
 
 
-@pytest.mark.parametrize("answer", table(ANSWERS))
+@for_each("answer", table(ANSWERS))
 def test_it_is_the_same_cut_in_two_anywhere(answer: bytes) -> None:
     whole = judged(hear([answer]))
     for place in range(1, len(answer)):
         assert judged(hear([answer[:place], answer[place:]])) == whole, answer[:place]
 
 
-@pytest.mark.parametrize("answer", table(ANSWERS))
+@for_each("answer", table(ANSWERS))
 def test_it_is_the_same_byte_by_byte(answer: bytes) -> None:
     whole = judged(hear([answer]))
     assert judged(hear([answer[place : place + 1] for place in range(len(answer))])) == whole

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 import trio
+from cases import for_each
 
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.progress import Progress
@@ -227,7 +228,7 @@ async def test_random_bytes_end_in_an_error() -> None:
         assert all(isinstance(result, FetchError) for result in results)
 
 
-@pytest.mark.parametrize("call", ["put", "flush", "take", "wait_readable", "wait_writable"])
+@for_each("call", ["put", "flush", "take", "wait_readable", "wait_writable"])
 async def test_each_call_on_the_socket_may_fail_once(call: str) -> None:
     good = b"".join(written())
     failures = 0

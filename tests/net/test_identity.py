@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 import trio
+from cases import for_each
 from sites.raw import Request, raw_server, reply
 
 from trio_crawler import __version__
@@ -33,7 +34,7 @@ async def test_the_name_the_version_and_where_to_read_on_are_said_unless_another
     assert "from" not in server.requests[0].headers
 
 
-@pytest.mark.parametrize("purpose", Purpose)
+@for_each("purpose", Purpose)
 async def test_the_address_to_write_to_is_told_with_every_request(
     asked: Any, purpose: Purpose
 ) -> None:
@@ -92,7 +93,7 @@ async def test_a_client_keeps_its_own_address_and_name_unless_others_are_given()
     assert server.requests[1].head.lower().count(b"\r\nfrom:") == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     "contact",
     [
         "",
@@ -121,7 +122,7 @@ def test_what_is_no_address_is_refused_by_name(contact: str) -> None:
     assert str(caught.value).isprintable()
 
 
-@pytest.mark.parametrize("user_agent", ["", " ", "\t", " \t ", "\xa0"])
+@for_each("user_agent", ["", " ", "\t", " \t ", "\xa0"])
 def test_a_crawler_without_a_name_is_refused(user_agent: str) -> None:
     with pytest.raises(ValueError, match=r"^user_agent must be one line of text"):
         HttpFetch(user_agent=user_agent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from cases import for_each
 
 from trio_crawler.arguments import ArgumentError
 from trio_crawler.net.fetch import HttpFetch
@@ -66,7 +67,7 @@ def hosts(listed: str) -> list[tuple[str, int]]:
     return [(host, int(port)) for host, _, port in found]
 
 
-@pytest.mark.parametrize(("no_proxy", "direct", "proxied"), TABLE)
+@for_each("no_proxy, direct, proxied", TABLE)
 def test_no_proxy_is_read_as_curl_and_go_read_it(no_proxy: str, direct: str, proxied: str) -> None:
     bypass = Bypass(no_proxy)
     assert {host: bypass(*host) for host in hosts(direct)} == dict.fromkeys(hosts(direct), True)
@@ -125,8 +126,8 @@ def test_the_variables_are_read_as_by_other_programs(
     assert ports == [http, https]
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
+@for_each(
+    "url, expected",
     [
         ("http://p.test", Proxy("http", "p.test", 80)),
         ("HTTP://P.Test:80", Proxy("http", "p.test", 80)),
@@ -166,8 +167,8 @@ UNFIT = [
 ]
 
 
-@pytest.mark.parametrize("url", UNFIT)
-@pytest.mark.parametrize("made", [HttpFetch, Wire])
+@for_each("url", UNFIT)
+@for_each("made", [HttpFetch, Wire])
 def test_a_proxy_that_cannot_be_meant_is_refused_without_its_password(
     url: str, made: type
 ) -> None:

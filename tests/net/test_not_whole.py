@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 import trio
+from cases import for_each
 from sites.raw import Handler, Request, chunked, raw_server, reply
 
 from trio_crawler.model import Fault, Job, Purpose, Reason, Response
@@ -60,8 +61,8 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize("head", ENDLESS.values(), ids=ENDLESS)
-@pytest.mark.parametrize("kind", ["wire", "client"])
+@for_each("head", ENDLESS.values(), ids=ENDLESS)
+@for_each("kind", ["wire", "client"])
 async def test_a_body_that_nothing_reads_is_left_after_the_head(kind: str, head: bytes) -> None:
     site = Sent(head)
     answer = await fetched(site, kind)
@@ -106,7 +107,7 @@ READ += ["image/svg+xml", "application/json", "application/xml; a=b", "", "unkno
 READ += ["TEXT/HTML", "no type", "text/html, image/png"]
 
 
-@pytest.mark.parametrize("kind", READ)
+@for_each("kind", READ)
 async def test_a_body_that_may_be_read_comes_whole(kind: str) -> None:
     body = b"<p>" + bytes(100_000)
     fields = {"Content-Type": kind} if kind else {}
@@ -114,8 +115,8 @@ async def test_a_body_that_may_be_read_comes_whole(kind: str) -> None:
     assert (answer.body, answer.flaw) == (body, None)
 
 
-@pytest.mark.parametrize(
-    ("kind", "disposition", "flaw"),
+@for_each(
+    "kind, disposition, flaw",
     [
         ("text/csv", "attachment", Reason.NOT_READ),
         ("text/csv", 'ATTACHMENT ; filename="a.csv"', Reason.NOT_READ),
@@ -136,8 +137,8 @@ async def test_a_download_that_is_not_html_is_left_after_the_head(
     assert (await fetched({"/x": answer}, bodies=True)).flaw is None
 
 
-@pytest.mark.parametrize("purpose", [Purpose.ROBOTS, Purpose.SITEMAP])
-@pytest.mark.parametrize("kind", ["application/octet-stream", "application/gzip", "image/png"])
+@for_each("purpose", [Purpose.ROBOTS, Purpose.SITEMAP])
+@for_each("kind", ["application/octet-stream", "application/gzip", "image/png"])
 async def test_a_robots_file_or_sitemap_of_any_type_comes_whole(
     purpose: Purpose, kind: str
 ) -> None:

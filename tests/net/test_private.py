@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpcore
 import pytest
+from cases import for_each
 
 import trio_crawler
 
@@ -78,8 +79,8 @@ def names_of(package: str) -> set[str]:
     return {name for tree in trees for name in {name for name, _ in attributes(tree)}}
 
 
-@pytest.mark.parametrize(
-    ("package", "version"),
+@for_each(
+    "package, version",
     [
         *(("httpx", "0.27.2"), ("httpx", "0.29.0"), ("httpx", "1.0.dev1")),
         *(("httpcore", "0.18.0"), ("httpcore", "1.1.0"), ("httpcore", "2.0")),

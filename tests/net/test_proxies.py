@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 import trio
+from cases import for_each
 from sites.left import sockets
 from sites.over import home, over
 from sites.raw import (
@@ -206,14 +207,14 @@ async def test_the_proxys_password_is_for_the_proxy_only(
     assert b"uthorization" not in origin.requests[0].head
 
 
-@pytest.mark.parametrize(
+@for_each(
     "host",
     [
         *("127.0.0.1", "127.0.0.2", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254"),
         *("10.0.0.1", "192.168.1.1", "[fd00::1]", "0.0.0.0", "[64:ff9b::7f00:1]"),
     ],
 )
-@pytest.mark.parametrize("scheme", ["http", "https"])
+@for_each("scheme", ["http", "https"])
 async def test_a_private_address_is_not_asked_of_a_proxy(host: str, scheme: str) -> None:
     proxy = Proxy()
     async with proxied(proxy) as (server, wire):
@@ -310,8 +311,8 @@ LOGIN = "{} wants a user and a password: give them in --proxy, as http://USER@HO
 SQUID = {"Via": "1.1 p (squid/5.7)"}
 
 
-@pytest.mark.parametrize(
-    ("status", "reason", "detail"),
+@for_each(
+    "status, reason, detail",
     [
         (407, Reason.PROXY, LOGIN),
         (302, Reason.PROXY, "{} refuses to ask h.test: 302 Found"),
@@ -370,9 +371,9 @@ async def test_a_proxy_of_the_environment_is_told_by_its_variable(
     assert found.detail == f"the proxy 127.0.0.1:{server.port} {advice[user]}"
 
 
-@pytest.mark.parametrize("url", [HTTP, HTTPS])
-@pytest.mark.parametrize(
-    ("status", "headers", "reason"),
+@for_each("url", [HTTP, HTTPS])
+@for_each(
+    "status, headers, reason",
     [
         (503, {**SQUID, "X-Squid-Error": "ERR_CONNECT_FAIL 111"}, Reason.CONNECTION_REFUSED),
         (503, {**SQUID, "X-Squid-Error": "ERR_CONNECT_FAIL 113"}, Reason.UNREACHABLE),
@@ -397,8 +398,8 @@ async def test_a_page_that_the_proxy_has_made_is_no_page_of_the_site(
     assert found.detail.startswith(f"{{}} {does} h.test: {status} ")
 
 
-@pytest.mark.parametrize(
-    ("status", "headers"),
+@for_each(
+    "status, headers",
     [
         (503, {}),
         (404, {"Server": "nginx", "Via": "1.1 p (squid/5.7)"}),
@@ -415,10 +416,8 @@ async def test_a_page_of_the_site_stays_one(status: int, headers: dict[str, str]
     assert told(answer) == (status, b"the site's")
 
 
-@pytest.mark.parametrize("url", [HTTP, HTTPS])
-@pytest.mark.parametrize(
-    "said", [b"SSH-2.0-x\r\n\r\n", b"\x05\xff", b"\x15\x03\x01\x00\x02", b"<"]
-)
+@for_each("url", [HTTP, HTTPS])
+@for_each("said", [b"SSH-2.0-x\r\n\r\n", b"\x05\xff", b"\x15\x03\x01\x00\x02", b"<"])
 async def test_what_is_no_http_on_the_proxys_port_is_told(url: str, said: bytes) -> None:
     found = await answered(said, url)
     assert told(found) == (Reason.PROXY, Phase.CONNECT, "{} does not speak HTTP on this port")
@@ -469,7 +468,7 @@ async def test_bytes_behind_the_answer_to_connect_are_not_taken_for_the_sites() 
     assert told(found) == (Reason.PROXY, Phase.CONNECT, detail)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "answer",
     [
         b"HTTP/1.1 200 Fine\r\nContent-Length: 100\r\n\r\n",

@@ -18,6 +18,7 @@ from typing import Any
 import brotli
 import pytest
 import trio
+from cases import for_each
 from sites.left import sockets
 from sites.raw import (
     Handler,
@@ -129,7 +130,7 @@ LONG: dict[str, tuple[bytes, Sequence[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("name", LONG)
+@for_each("name", LONG)
 async def test_a_robots_file_is_cut_at_500_kib(asked: Any, name: str) -> None:
     begin, pieces, whole = LONG[name]
     async with asked(bit_by_bit(begin, pieces, chunk(bytes(STEP)))) as (server, url, fetch):
@@ -163,7 +164,7 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@for_each("name", BOMBS)
 async def test_a_bomb_as_a_robots_file_is_cut(asked: Any, name: str) -> None:
     coding, bomb, whole = BOMBS[name]
     answer = reply(200, {"Content-Encoding": coding}, bomb)
@@ -219,8 +220,8 @@ async def test_nothing_is_waited_for_behind_500_kib(asked: Any) -> None:
     assert body == RULES[:ROBOTS_BYTES]
 
 
-@pytest.mark.parametrize("size", [ROBOTS_BYTES - 1, ROBOTS_BYTES])
-@pytest.mark.parametrize("coding", ["", "gzip", "br"])
+@for_each("size", [ROBOTS_BYTES - 1, ROBOTS_BYTES])
+@for_each("coding", ["", "gzip", "br"])
 async def test_a_robots_file_of_500_kib_comes_whole(asked: Any, size: int, coding: str) -> None:
     body = NOISE[:size]
     encoded = {
@@ -239,7 +240,7 @@ async def test_a_robots_file_of_500_kib_comes_whole(asked: Any, size: int, codin
     assert asked.way != "wire" or server.connections == 1
 
 
-@pytest.mark.parametrize("max_bytes", [1, 20 * MIB])
+@for_each("max_bytes", [1, 20 * MIB])
 async def test_the_limit_for_pages_is_not_that_of_robots_files(asked: Any, max_bytes: int) -> None:
     async def site(request: Request, stream: trio.abc.Stream) -> None:
         await stream.send_all(reply(body=RULES))
@@ -258,7 +259,7 @@ async def test_a_connection_whose_robots_file_was_cut_is_not_used_again() -> Non
     assert server.connections == 2
 
 
-@pytest.mark.parametrize(
+@for_each(
     "body",
     [
         "User-agent: *\nDisallow: /\n".encode("utf-16"),
@@ -289,13 +290,13 @@ SHORT = {
 }
 
 
-@pytest.mark.parametrize("name", SHORT)
+@for_each("name", SHORT)
 async def test_a_robots_file_that_ends_before_is_incomplete(asked: Any, name: str) -> None:
     async with asked(bit_by_bit(SHORT[name])) as (_, url, fetch):
         assert reason_of(await fetch(robots(url))) is Reason.INCOMPLETE
 
 
-@pytest.mark.parametrize("coding", ["gzip", "br", "zstd", "rot13", "gzip, gzip, gzip"])
+@for_each("coding", ["gzip", "br", "zstd", "rot13", "gzip, gzip, gzip"])
 async def test_a_robots_file_that_cannot_be_decoded_is_a_bad_reply(
     asked: Any, coding: str
 ) -> None:
@@ -342,8 +343,8 @@ async def test_a_cut_that_is_cancelled_at_any_checkpoint_leaves_nothing_behind(a
 # What is no robots file or sitemap.
 
 
-@pytest.mark.parametrize("make", [robots, sitemap])
-@pytest.mark.parametrize(
+@for_each("make", [robots, sitemap])
+@for_each(
     "begin",
     [
         b"HTTP/1.1 404 N\r\n\r\n",
@@ -380,7 +381,7 @@ async def test_the_body_of_an_error_that_is_a_page_is_read(asked: Any) -> None:
         assert body_of(await fetch(Job(url + "robots.txt"))) == b"not here"
 
 
-@pytest.mark.parametrize("make", [robots, sitemap])
+@for_each("make", [robots, sitemap])
 async def test_a_redirect_is_given_back(asked: Any, make: Any) -> None:
     async def site(request: Request, stream: trio.abc.Stream) -> None:
         await stream.send_all(redirect("/elsewhere", 301))
@@ -395,8 +396,8 @@ async def test_a_redirect_is_given_back(asked: Any, make: Any) -> None:
 # Sitemaps.
 
 
-@pytest.mark.parametrize(
-    ("options", "most"),
+@for_each(
+    "options, most",
     [
         ({}, SITEMAP_BYTES),
         ({"max_bytes": 20 * MIB}, SITEMAP_BYTES),

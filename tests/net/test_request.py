@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from cases import for_each
 from sites.over import over
 from sites.raw import Request, Server, html, raw_server, redirect, reply
 from sites.webs import everything
@@ -93,8 +94,8 @@ ELSEWHERE = [
 ]
 
 
-@pytest.mark.parametrize("way", ["link", "redirect"])
-@pytest.mark.parametrize("target", ELSEWHERE)
+@for_each("way", ["link", "redirect"])
+@for_each("target", ELSEWHERE)
 async def test_another_origin_learns_no_secret(
     server_tls: ssl.SSLContext, target: str, way: str
 ) -> None:
@@ -290,8 +291,8 @@ def test_a_user_that_cannot_be_sent_is_refused(user: str) -> None:
     assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("auth", "wrong"),
+@for_each(
+    "auth, wrong",
     [
         ({"http://other.test/": ("us", SECRET)}, "auth: http://other.test/ is not the origin"),
         ({"https://h.test/": ("us", SECRET)}, "auth: https://h.test/ is not the origin"),

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import pytest
 import trio
+from cases import for_each
 from sites.steps import cancelled_at, until
 
 from trio_crawler.model import Phase, Reason
@@ -68,8 +69,8 @@ def test_addresses_come_once_each_and_in_the_order_of_the_system(
     assert list(look_up(b"h.example")) == ["::2", "10.0.0.2", "::1", "10.0.0.1"]
 
 
-@pytest.mark.parametrize(
-    ("host", "address"),
+@for_each(
+    "host, address",
     [
         ("127.0.0.1", "127.0.0.1"),
         ("[::1]", "::1"),
@@ -84,7 +85,7 @@ async def test_an_address_is_its_own_and_takes_no_thread(host: str, address: str
     assert names.asked == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "host", ["", ".", "a..b", ".a", "a." + "b" * 64, "b\xfccher.example", "a\0.b", "a b\n", "a.."]
 )
 async def test_what_cannot_be_a_name_is_no_host_and_not_asked_for(host: str) -> None:
@@ -95,7 +96,7 @@ async def test_what_cannot_be_a_name_is_no_host_and_not_asked_for(host: str) -> 
     assert names.asked == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "host", ["a", "a.", "xn--bcher-kva.example", "_dmarc.example", "b" * 63 + ".example", "a-.-b"]
 )
 async def test_a_name_is_asked_for_as_it_is(host: str) -> None:
@@ -114,8 +115,8 @@ async def test_a_name_that_is_too_long_for_the_system_is_not_known() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("error", "reason", "detail"),
+@for_each(
+    "error, reason, detail",
     [
         (
             socket.gaierror(socket.EAI_NONAME, "x"),
@@ -165,8 +166,8 @@ async def test_a_name_without_addresses_is_not_known() -> None:
     assert (fault.reason, fault.detail) == (Reason.NO_SUCH_HOST, "the name of h is not known")
 
 
-@pytest.mark.parametrize(
-    ("host", "port", "peer"),
+@for_each(
+    "host, port, peer",
     [
         ("h", 80, "h"),
         ("h", 443, "h"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import httpx
-import pytest
+from cases import for_each
 from sites.raw import raw_server, redirect, reply
 
 from trio_crawler.model import Job, Purpose, Response, Validator
@@ -27,7 +27,7 @@ async def sent(fetch: HttpFetch, url: str, **about: object) -> bytes:
     return answer.request
 
 
-@pytest.mark.parametrize("path", ["/", "/away", "/gone", "/unchanged", "/missing?a=b&c"])
+@for_each("path", ["/", "/away", "/gone", "/unchanged", "/missing?a=b&c"])
 async def test_the_head_of_the_request_is_the_one_the_server_got(asked, path: str) -> None:
     async with asked(SITE) as (server, url, fetch):
         head = await sent(fetch, url.rstrip("/") + path)

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 import trio
+from cases import for_each
 from sites.over import over
 from sites.raw import Request, Server, chunked, raw_server, reply, reset
 from sites.steps import until
@@ -162,8 +163,8 @@ async def test_a_certificate_out_of_its_time_is_refused(
     assert server.requests == []
 
 
-@pytest.mark.parametrize(
-    ("certified", "host"),
+@for_each(
+    "certified, host",
     [
         ("other.test", "127.0.0.1"),
         ("127.0.0.2", "127.0.0.1"),
@@ -230,8 +231,8 @@ async def test_an_insecure_host_must_still_speak_tls() -> None:
 # What the server is told.
 
 
-@pytest.mark.parametrize(
-    ("host", "name"),
+@for_each(
+    "host, name",
     [
         ("h.test", "h.test"),
         ("h.test.", "h.test"),
@@ -307,8 +308,8 @@ async def test_a_server_that_speaks_no_tls_is_a_tls_fault(client_tls: ssl.SSLCon
         assert (await fault(url, client_tls)).reason is Reason.TLS
 
 
-@pytest.mark.parametrize(
-    ("alert", "told"),
+@for_each(
+    "alert, told",
     [
         (112, "{} has no site of this name"),
         (70, "{} and the crawler have no version of TLS in common; "
@@ -395,8 +396,8 @@ async def take_leave(request: Request, stream: Any) -> None:
     await stream.aclose()
 
 
-@pytest.mark.parametrize(
-    ("answer", "well"),
+@for_each(
+    "answer, well",
     [
         (b"HTTP/1.1 200 OK\r\n\r\nsecret", False),
         (reply(200, {"Content-Length": "9"}, b"secret"), False),
@@ -406,7 +407,7 @@ async def take_leave(request: Request, stream: Any) -> None:
     ],
     ids=["no length", "short", "no last chunk", "length", "chunked"],
 )
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@for_each("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 async def test_a_body_may_end_with_a_connection_that_is_cut_only_if_all_of_it_had_come(
     server_tls: ssl.SSLContext,
     client_tls: ssl.SSLContext,
@@ -465,8 +466,8 @@ async def test_an_answer_cut_in_its_head_is_a_reset(
     assert (answer.reason, answer.phase) == (Reason.RESET, Phase.WAIT)
 
 
-@pytest.mark.parametrize("then", [cut, take_leave, reset])
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@for_each("then", [cut, take_leave, reset])
+@for_each("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 async def test_a_kept_connection_that_dies_under_the_request_is_retried_once_on_a_new_one(
     server_tls: ssl.SSLContext,
     client_tls: ssl.SSLContext,

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from itertools import product
 
 import pytest
+from cases import for_each
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.errors import FetchError
@@ -174,7 +175,7 @@ async def test_each_method_and_version_that_was_not_asked_for_is_no_socks5() -> 
         assert error.fault.detail == detail
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 async def test_random_bytes_make_no_connection_and_no_exception(seed: int) -> None:
     chance = random.Random(seed)
     for connect, proxy in product([tunnel.connect, socks.connect], [HTTP, SOCKS]):
@@ -185,7 +186,7 @@ async def test_random_bytes_make_no_connection_and_no_exception(seed: int) -> No
             assert await tried(connect, proxy, pieces) is not None
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 async def test_a_damaged_answer_is_a_connection_or_a_fault(seed: int) -> None:
     chance = random.Random(seed)
     cases = [

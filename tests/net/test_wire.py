@@ -18,6 +18,7 @@ import httpx
 import pytest
 import trio
 import trio.testing
+from cases import for_each
 from sites.docs import serve_directory
 from sites.raw import (
     Handler,
@@ -92,7 +93,7 @@ async def test_a_connection_the_server_ends_is_not_kept(answer: bytes) -> None:
     assert server.connections == 2
 
 
-@pytest.mark.parametrize(
+@for_each(
     "answer",
     [
         reply(body=b"a") + reply(body=b"evil"),

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 
 import pytest
+from cases import for_each
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -78,16 +79,16 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize(("markup", "text"), TEXTS)
+@for_each("reader", READERS)
+@for_each("markup, text", TEXTS)
 def test_the_text_of_a_link_is_what_a_reader_sees(markup, text, reader):
     assert (find_links(READERS[reader] + markup) is not None) == (reader == "fast_links")
     assert anchors(markup, reader)[X] == Anchor("a", text)
 
 
-@pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize(
-    ("markup", "text"),
+@for_each("reader", READERS)
+@for_each(
+    "markup, text",
     [
         ('<area href="/x" alt="a &amp; b">text', "a & b"),
         ("<AREA ALT=a HREF=/x>", "a"),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 import tinycss2
+from cases import for_each
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -18,8 +19,8 @@ def found(text: str) -> list[str]:
     return [url.url for url in style_urls(text)]
 
 
-@pytest.mark.parametrize(
-    ("sheet", "urls"),
+@for_each(
+    "sheet, urls",
     [
         ("a{b:url(x)}", ["x"]),
         ("a{b:URL( 'x' ) , url(\"y\")}", ["x", "y"]),
@@ -48,8 +49,8 @@ def test_the_urls_of_a_sheet_are_found(sheet, urls):
     assert found(sheet) == urls
 
 
-@pytest.mark.parametrize(
-    ("sheet", "imported"),
+@for_each(
+    "sheet, imported",
     [
         ("@import 'x';", ["x"]),
         ('@charset "utf-8"; @layer a, b; @import url(x) layer(a) screen;', ["x"]),
@@ -138,8 +139,8 @@ def test_no_text_raises(text):
         assert text[url.at :].startswith(url.written)
 
 
-@pytest.mark.parametrize(
-    ("body", "header", "environment", "encoding"),
+@for_each(
+    "body, header, environment, encoding",
     [
         (b"", "text/css", "", "utf-8"),
         (b"", "text/css", "gbk", "gbk"),

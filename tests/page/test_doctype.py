@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,10 +47,8 @@ def facts(text: str, media: str = XHTML) -> Facts:
     return read(text.encode(), media, URL)
 
 
-@pytest.mark.parametrize(
-    "media", [XHTML, "application/xml", "text/xml", f"{XHTML}; charset=utf-8"]
-)
-@pytest.mark.parametrize("doctype", DOCTYPES.values(), ids=DOCTYPES)
+@for_each("media", [XHTML, "application/xml", "text/xml", f"{XHTML}; charset=utf-8"])
+@for_each("doctype", DOCTYPES.values(), ids=DOCTYPES)
 def test_the_head_of_xhtml_is_read_behind_a_document_type_with(doctype, media):
     page = facts(doctype + "\n" + REST, media)
     assert page.meta_robots == ("index, nofollow",)
@@ -70,7 +69,7 @@ def test_in_html_a_document_type_ends_at_the_first_bracket_as_in_a_browser(docty
     assert page.links == ("http://e.test/y",)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "doctype",
     [
         '<!DOCTYPE html [<!ENTITY a "b>]>',
@@ -107,10 +106,8 @@ def test_a_document_type_is_removed_to_the_letter(names, subset, before):
     assert without_doctype(f"{before}<!DOCTYPE{names}{subset}>{REST}") == before + REST
 
 
-@pytest.mark.parametrize("piece", ["<!--", "<?", "<!x ", "<!x '", '"', "[", "]", "<", " ", "%a;"])
-@pytest.mark.parametrize(
-    "start", ["", "<!DOCTYPE html ", "<!DOCTYPE html [", "<!DOCTYPE a 'b' [<!E"]
-)
+@for_each("piece", ["<!--", "<?", "<!x ", "<!x '", '"', "[", "]", "<", " ", "%a;"])
+@for_each("start", ["", "<!DOCTYPE html ", "<!DOCTYPE html [", "<!DOCTYPE a 'b' [<!E"])
 def test_the_time_grows_with_the_length_and_no_faster(start, piece):
     text = start + piece * (200_000 // len(piece))
     started = time.process_time()

@@ -7,6 +7,7 @@ from hashlib import sha256
 from time import process_time
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,8 +70,8 @@ EVERY = [*range(0xD800), *range(0xE000, 0x10000), *range(0x20000, 0x2A700)]
 PAGE = "http://e.org/a/b?q"
 
 
-@pytest.mark.parametrize(
-    ("text", "encoding", "query"),
+@for_each(
+    "text, encoding, query",
     [(text, name, query) for text, found in PERCENT_ENCODING for name, query in found.items()],
 )
 def test_the_web_platform_tests_of_percent_encoding_pass(text, encoding, query):
@@ -107,8 +108,8 @@ def test_ten_mib_of_bytes_that_a_codec_does_not_know_take_at_most_two_seconds(en
     assert process_time() - began < 2
 
 
-@pytest.mark.parametrize(
-    ("encoding", "raw"),
+@for_each(
+    "encoding, raw",
     [
         ("euc-jp", bytes.fromhex("ada1a1c1a1ddcbdc")),
         ("shift_jis", bytes.fromhex("874081608140b1")),
@@ -139,8 +140,8 @@ def page(body: bytes, encoding: str) -> Facts:
     return read(body, f"text/html; charset={encoding}", PAGE)
 
 
-@pytest.mark.parametrize(
-    ("href", "url"),
+@for_each(
+    "href, url",
     [
         ("?x=€", "http://e.org/a/b?x=%80"),
         ("?x=☃", "http://e.org/a/b?x=%26%239731%3B"),
@@ -227,7 +228,7 @@ def test_an_encoded_url_is_normalised(text, encoding):
 TWICE = "\xa5\u203e\u2212\u2215\ufe68"
 
 
-@pytest.mark.parametrize("encoding", sorted({*LEGACY} - {"iso-2022-jp", "x-user-defined"}))
+@for_each("encoding", sorted({*LEGACY} - {"iso-2022-jp", "x-user-defined"}))
 def test_what_an_encoder_writes_its_decoder_reads(encoding):
     chance = random.Random(f"round {encoding}")
     for number in chance.sample(range(0x80, 0x9FFF), 2_000):

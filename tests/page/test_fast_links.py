@@ -6,6 +6,7 @@ import re
 import time
 
 import pytest
+from cases import for_each
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
@@ -150,7 +151,7 @@ def test_ordinary_markup_is_tidy(text):
     assert find_links(text) is not None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "<p title='a > b'>",

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sites import by_lexbor
@@ -21,7 +22,7 @@ def names(text: str, fragment: str) -> bool:
     return not keys or not read_targets(text).keys.isdisjoint(keys)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "markup",
     [
         "<p id=x>",
@@ -47,7 +48,7 @@ def test_an_id_or_the_name_of_an_a_is_a_place(markup):
     assert names(f"<p>{markup}", "x")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "markup",
     [
         "<p id=X>",
@@ -70,8 +71,8 @@ def test_nothing_else_is(markup):
     assert not names(f"<p>{markup}", "x")
 
 
-@pytest.mark.parametrize(
-    ("name", "fragment", "found"),
+@for_each(
+    "name, fragment, found",
     [
         ("é", "%C3%A9", True),
         ("é", "%e9", False),

@@ -6,6 +6,7 @@ import re
 import time
 
 import pytest
+from cases import for_each
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
@@ -28,8 +29,8 @@ def facts(markup: str, media: str = "text/html", agent: str = "") -> Facts:
     return read(markup.encode("utf-8", "surrogatepass"), media, URL, agent=agent)
 
 
-@pytest.mark.parametrize(
-    ("head", "expected"),
+@for_each(
+    "head, expected",
     [
         ('<link rel="canonical" href="/x#f">', "http://e.test/x"),
         ("<LINK HREF='HTTPS://E.org' REL='Canonical'>", "https://e.org/"),
@@ -63,8 +64,8 @@ def test_a_canonical_url_is_read_however_it_is_written(head, expected):
         assert facts(page).canonical == expected
 
 
-@pytest.mark.parametrize(
-    ("head", "expected"),
+@for_each(
+    "head, expected",
     [
         ("<meta name='robots' content='noindex, nofollow'>", ("noindex, nofollow",)),
         ("<META CONTENT=NoIndex NAME=ROBOTS>", ("NoIndex",)),
@@ -90,7 +91,7 @@ def test_without_an_agent_only_meta_robots_for_all_count():
 CANONICAL = "<link rel=canonical href=/x>"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "before",
     [
         "<!-- {} -->",
@@ -121,7 +122,7 @@ def test_other_elements_of_a_head_neither_contain_metadata_nor_end_it(before):
         assert (page.canonical, page.meta_robots) == ("http://e.test/x", ())
 
 
-@pytest.mark.parametrize(
+@for_each(
     "before",
     "<body> </head><body> text <p> </body> <br> </br> <svg> <img> < <!-- <script> <title> "
     "<template> <meta/a=' <noscript> </head>x".split(),
@@ -169,8 +170,8 @@ def test_elements_of_xhtml_without_content_hide_nothing(media):
     assert page.canonical == ("http://e.test/x" if media != "text/html" else None)
 
 
-@pytest.mark.parametrize(
-    ("link", "expected"),
+@for_each(
+    "link, expected",
     [
         ('<a href="/x" rel="nofollow">', True),
         ('<a class="c" rel="nofollow" href="/x">', True),
@@ -195,7 +196,7 @@ def test_elements_of_xhtml_without_content_hide_nothing(media):
         ("<a href=/x><a rel=nofollow href=/x>", False),
     ],
 )
-@pytest.mark.parametrize("reader", READERS)
+@for_each("reader", READERS)
 def test_a_link_is_nofollow_if_all_that_lead_to_it_are(link, expected, reader):
     text = READERS[reader] + link
     assert (find_links(text) is not None) == (reader == "fast_links")
@@ -248,8 +249,8 @@ def test_every_reader_finds_the_same_links_to_be_nofollow(tags):
         assert (set(page.hrefs), set(page.nofollow_hrefs)) == expected
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"),
+@for_each(
+    "fields, expected",
     [
         (['<http://e.test/x>; rel="canonical"'], "http://e.test/x"),
         (["</x#f>;rel=canonical"], "http://e.test/x"),
@@ -342,7 +343,7 @@ def test_the_time_for_a_head_grows_with_its_length_and_no_faster(piece):
         assert four < 10 * one + 0.01
 
 
-@pytest.mark.parametrize(
+@for_each(
     "piece",
     ["<", "<x>", '"', "\\", '\\"', ";", "; ", ";=", "rel=", 'a="', "a ", ",", "<x>;a=b,", "\t="],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,8 +13,8 @@ from trio_crawler.page.scheme_syntax import fault_of
 from trio_crawler.page.srcset import candidates
 
 
-@pytest.mark.parametrize(
-    ("value", "urls"),
+@for_each(
+    "value, urls",
     [
         ("a", ["a"]),
         ("a 1x, b 2x", ["a", "b"]),
@@ -40,8 +40,8 @@ def test_the_candidates_of_a_srcset_are_those_of_the_standard(value, urls):
     assert list(candidates(value)) == urls
 
 
-@pytest.mark.parametrize(
-    ("value", "target"),
+@for_each(
+    "value, target",
     [
         ("5", ""),
         ("5; url=x", "x"),
@@ -66,8 +66,8 @@ def test_a_refresh_is_read_as_the_standard_says(value, target):
     assert refresh.target(value) == target
 
 
-@pytest.mark.parametrize(
-    ("field", "found"),
+@for_each(
+    "field, found",
     [
         ("<x>; rel=next", [("x", "next")]),
         ('<x,y>; rel="a b"; title="c, d", <z>', [("x,y", "a b"), ("z", "")]),
@@ -82,8 +82,8 @@ def test_the_links_of_a_link_field_are_read(field, found):
     assert [(link.target, link.rel) for link in link_field.links(field)] == found
 
 
-@pytest.mark.parametrize(
-    ("body", "found"),
+@for_each(
+    "body, found",
     [
         ({"start_url": "/s", "icons": [{"src": "i"}, {"src": 5}, {}, 5]}, ["link /s", "icon i"]),
         ({"screenshots": [{"src": "p"}]}, ["image p"]),
@@ -97,14 +97,14 @@ def test_what_a_manifest_points_to_is_read(body, found):
     assert [f"{kind} {value}" for kind, value in manifest.members(source)] == found
 
 
-@pytest.mark.parametrize(
+@for_each(
     "body", [b"", b"{", b"\xff", b"[" * 500_000, b'{"icons":' * 100_000, b'"' + b"x" * (1 << 21)]
 )
 def test_a_manifest_that_cannot_be_read_has_no_links(body):
     assert list(manifest.members(body)) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "url",
     [
         "mailto:a@b.test",
@@ -131,8 +131,8 @@ def test_a_link_of_good_syntax_has_no_fault(url):
     assert fault_of(url) is None
 
 
-@pytest.mark.parametrize(
-    ("url", "shown"),
+@for_each(
+    "url, shown",
     [
         ("mailto:a", "'a'"),
         ("mailto:a@b@c", "'a@b@c'"),

@@ -10,6 +10,7 @@ from types import FrameType
 
 import httpx
 import pytest
+from cases import for_each
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from sites import by_lexbor
@@ -34,8 +35,8 @@ def named(found: list[Link]) -> list[str]:
     return [f"{link.kind} {link.url.removeprefix('http://e.test/')}" for link in found]
 
 
-@pytest.mark.parametrize(
-    ("markup", "expected"),
+@for_each(
+    "markup, expected",
     [
         ("<a href=x>", ["a a/x"]),
         ("<area href=/x>", ["a x"]),
@@ -120,8 +121,8 @@ def test_each_kind_is_of_a_page_or_of_an_asset_or_never_asked():
     assert not PAGE_KINDS & ASSET_KINDS
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
+@for_each(
+    "url, expected",
     [
         ("mailto:a@b.test", "mailto:a@b.test"),
         ("JavaScript:void(0)", "javascript:void(0)"),
@@ -149,8 +150,8 @@ def test_a_value_that_is_no_url_is_malformed_and_told_as_it_is():
     assert links("<img src='http://[x#f'>")[0].malformed
 
 
-@pytest.mark.parametrize(
-    ("href", "url", "fragment"),
+@for_each(
+    "href, url, fragment",
     [
         ("x#y", "a/x", "y"),
         ("#y", "a/b.html", "y"),
@@ -173,8 +174,8 @@ def test_a_query_is_encoded_as_the_document_is():
     assert (link.url, link.fragment) == (URL + "?%E9", "%C3%A9")
 
 
-@pytest.mark.parametrize(
-    ("markup", "text"),
+@for_each(
+    "markup, text",
     [
         ("<a href=x> A\n <b>bold</b> link </a>", "A bold link"),
         ('<a href="x"><code class="c">f()</code></a>', "f()"),

@@ -7,6 +7,7 @@ import time
 from types import FrameType
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,8 +22,8 @@ def links(markup: str, content_type: str = "text/html") -> list[str]:
     return [link.removeprefix("http://e.test/") for link in facts.links]
 
 
-@pytest.mark.parametrize(
-    ("markup", "expected"),
+@for_each(
+    "markup, expected",
     [
         ("<a href=x>", ["a/x"]),
         ("<A HREF='X'>", ["a/X"]),
@@ -71,8 +72,8 @@ def test_a_title_is_the_first_of_html_with_white_space_folded():
     assert read(body, "text/html", URL).title == "A & B"
 
 
-@pytest.mark.parametrize(
-    ("body", "header", "charset"),
+@for_each(
+    "body, header, charset",
     [
         (b"\xef\xbb\xbfx", "text/html; charset=latin-1", "utf-8"),
         (b"\xff\xfex\x00", "text/html", "utf-16le"),
@@ -198,8 +199,8 @@ def test_the_title_of_an_svg_is_not_the_title_of_the_page(padding):
     assert (facts.title, facts.links) == ("yes", ("http://e.test/a/x",))
 
 
-@pytest.mark.parametrize("padding", [0, 40_000])
-@pytest.mark.parametrize("end", [b"</svg>", b"<p>", b"</p>", b"</br>"])
+@for_each("padding", [0, 40_000])
+@for_each("end", [b"</svg>", b"<p>", b"</p>", b"</br>"])
 def test_an_open_title_in_an_svg_hides_no_link(end, padding):
     body = b"<svg><title><g>" + end + b"<a href=x>" + b" " * padding
     assert read(body, "text/html", URL).links == ("http://e.test/a/x",)

@@ -6,6 +6,7 @@ import time
 
 import httpx
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -77,7 +78,7 @@ def test_a_usual_page_is_not_given_up(text):
     assert differences(text) == (set(), set(), frozenset())
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "<template><a href=x></a></template>",
@@ -91,7 +92,7 @@ def test_a_page_that_is_not_simple_is_given_up(text):
     assert scan(text) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "unit",
     ["<a ", "<svg ", "<script>", "<!--", '<p a="', '<a id="x" ', "</p a=", "<style>", "<title>x"],
 )

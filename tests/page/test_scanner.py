@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from page import fuzzing, scanner_fuzz
 
 from trio_crawler.page import accelerator
@@ -32,8 +33,8 @@ def scan(text: str, decode: object = str) -> object:
     return accelerator.scan(text, decode, False, 100_000)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("text", "hrefs"),
+@for_each(
+    "text, hrefs",
     [
         ("<a href=\"x\"><A HREF='y'><area href=z><a href><a name=n>", ["x", "y", "z", ""]),
         ('<a href="x#1"><a href="x#2"><a href="#3"><a href="x #4">', ["x", "", "x #"]),
@@ -51,7 +52,7 @@ def test_the_hrefs_are_distinct_decoded_and_without_fragments(text, hrefs):
     assert page.hrefs == list(hrefs)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "<script><!-- <script> </script> --></script><a href=x>",
@@ -72,7 +73,7 @@ def test_a_large_page_need_not_be_tidy(text):
     assert page.hrefs == ["x"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "<svg><title>x</title></svg>",
@@ -91,7 +92,7 @@ def test_a_page_that_needs_another_reader_is_given_up(text):
     assert scanned(LARGE + text, 10) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["<p title='>'>", "<p title='<b>'>", "a < b", "<!--", "<script><!--", "<frameset>", "</1>"],
 )

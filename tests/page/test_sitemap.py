@@ -8,6 +8,7 @@ from collections.abc import Callable
 from html import escape
 
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -167,8 +168,8 @@ WHOLE = {
 }
 
 
-@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
-@pytest.mark.parametrize(("body", "kind", "entries"), WHOLE.values(), ids=WHOLE)
+@for_each("packed", [False, True], ids=["plain", "gzip"])
+@for_each("body, kind, entries", WHOLE.values(), ids=WHOLE)
 def test_a_complete_file_is_read_with(
     body: str, kind: str, entries: list[SitemapEntry], packed: bool
 ) -> None:
@@ -223,7 +224,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize(("body", "paths", "flaw"), BROKEN.values(), ids=BROKEN)
+@for_each("body, paths, flaw", BROKEN.values(), ids=BROKEN)
 def test_a_broken_file_is_read_as_far_as_possible_with(
     body: str, paths: list[str], flaw: str
 ) -> None:
@@ -253,7 +254,7 @@ NO_SITEMAPS = {
 }
 
 
-@pytest.mark.parametrize("body", NO_SITEMAPS.values(), ids=NO_SITEMAPS)
+@for_each("body", NO_SITEMAPS.values(), ids=NO_SITEMAPS)
 def test_a_file_is_no_sitemap_if_it_is(body: bytes) -> None:
     other = read(body, "application/xml")
     assert (other.kind, other.entries, other.sitemaps) == ("", (), ())
@@ -267,7 +268,7 @@ LAUGHS = "<!ENTITY a 'ha'>" + "".join(
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "declarations",
     [
         LAUGHS,
@@ -284,8 +285,8 @@ def test_a_file_with_declarations_of_its_own_is_not_read(declarations: str) -> N
     assert "DTD" in whole.detail
 
 
-@pytest.mark.parametrize(
-    ("text", "priority"),
+@for_each(
+    "text, priority",
     [("0.5", 0.5), (" 1.0 ", 1.0), ("0", 0.0), (".7", 0.7), ("1.1", None), ("-0.1", None)]
     + [(text, None) for text in ("nan", "inf", "0,5", "1_0", "", "½", "1e-1", "0." + "1" * 99)],
 )
@@ -322,19 +323,19 @@ ENCODED = {
 }
 
 
-@pytest.mark.parametrize(("body", "content_type"), ENCODED.values(), ids=ENCODED)
+@for_each("body, content_type", ENCODED.values(), ids=ENCODED)
 def test_the_encoding_is_detected_by(body: bytes, content_type: str) -> None:
     right = read(body, content_type)
     assert [entry.url for entry in right.entries] == ["http://e.test/%C3%A9"]
     assert right.flaws == ()
 
 
-@pytest.mark.parametrize("label", ["zlib", "rot13", "utf-7", "punycode", "unicode_escape", "x"])
+@for_each("label", ["zlib", "rot13", "utf-7", "punycode", "unicode_escape", "x"])
 def test_an_unknown_label_is_ignored(label: str) -> None:
     assert found(urlset(loc("/é")).replace("UTF-8", label)) == ["http://e.test/%C3%A9"]
 
 
-@pytest.mark.parametrize("encoding", ["shift_jis", "iso-2022-jp", "gb18030", "euc-kr", "utf-8"])
+@for_each("encoding", ["shift_jis", "iso-2022-jp", "gb18030", "euc-kr", "utf-8"])
 def test_a_character_divided_between_two_chunks_is_decoded(encoding: str) -> None:
     start = f"<?xml version='1.0' encoding='{encoding}'?><urlset><!--"
     for more in range(8):
@@ -547,10 +548,8 @@ def test_a_chunk_may_end_anywhere() -> None:
         assert read(body) == whole, back
 
 
-@pytest.mark.parametrize(
-    ("start", "end"), [("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>"), ("<p>", "<p/>")]
-)
-@pytest.mark.parametrize("size", [2, 3, 4])
+@for_each("start, end", [("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>"), ("<p>", "<p/>")])
+@for_each("size", [2, 3, 4])
 def test_a_chunk_may_end_within_the_mark_that_ends_a_long_comment(
     start: str, end: str, size: int
 ) -> None:
@@ -564,7 +563,7 @@ CUT = [urlset("<url><loc>/a?&amp;b</loc><lastmod>1</lastmod></url>" + loc("<![CD
 ]
 
 
-@pytest.mark.parametrize("body", CUT)
+@for_each("body", CUT)
 def test_a_file_cut_anywhere_is_read_up_to_the_cut(body: str) -> None:
     whole, raw = found(body), body.encode()
     for end in range(len(raw)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from cases import for_each
 
 from trio_crawler.page.text_digest import page_text, stable_text
 
@@ -13,8 +14,8 @@ def text(source: str, *, xml: bool = False) -> str:
     return stable_text(source.encode(), xml=xml).decode()
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"),
+@for_each(
+    "source, expected",
     [
         ("<p>One <b>two</b>\n\n three", "One two three"),
         ("<title>Title</title><body>text", "text"),
@@ -64,7 +65,7 @@ VOLATILE = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), VOLATILE)
+@for_each("one, other", VOLATILE)
 def test_counters_and_times_of_the_request_are_no_text(one: str, other: str) -> None:
     assert text(f"a {one} b") == text(f"a {other} b")
 
@@ -76,8 +77,8 @@ def test_all_of_them_may_be_on_one_page() -> None:
     assert one.count("word") == 50 * len(VOLATILE)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
+@for_each(
+    "one, other",
     [
         ("The tower was built in 1889", "The tower was built in 1890"),
         ("12 EUR", "13 EUR"),
@@ -109,8 +110,8 @@ def test_only_html_has_a_text() -> None:
     assert page_text(b"\x00\x01", "application/pdf", "") is None
 
 
-@pytest.mark.parametrize("kind", ["application/xhtml+xml", "application/xml", "text/xml"])
-@pytest.mark.parametrize(
+@for_each("kind", ["application/xhtml+xml", "application/xml", "text/xml"])
+@for_each(
     "doctype",
     [
         '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "xhtml1-strict.dtd">',

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import httpx
-import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +22,7 @@ def test_an_entity_tag_and_a_date_are_kept_as_they_came() -> None:
     assert validator(("ETag", '"a-1"'), ("Last-Modified", DATE)) == Validator('"a-1"', DATE)
 
 
-@pytest.mark.parametrize("tag", ['W/"a"', '"a"', '""', "unquoted", '"a b,c*"', '"\xe9\xff"'])
+@for_each("tag", ['W/"a"', '"a"', '""', "unquoted", '"a b,c*"', '"\xe9\xff"'])
 def test_any_entity_tag_is_sent_back_byte_for_byte(tag: str) -> None:
     found = validator((b"etag", tag.encode("latin-1")))
     assert found == Validator(tag, None)
@@ -42,8 +42,8 @@ def test_both_are_sent_when_both_are_known() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("tag", "tags"),
+@for_each(
+    "tag, tags",
     [
         ('"a-gzip"', '"a-gzip", "a"'),
         ('"a-br"', '"a-br", "a"'),
@@ -78,7 +78,7 @@ def test_an_answer_that_says_nothing_of_its_version_has_no_validator() -> None:
     assert validator(("Content-Type", "text/html"), ("Date", DATE)) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "tag",
     [b"", b"  ", b"*", b" * ", b'"' + b"a" * LONGEST, b'"a\x01"', b'"a\x7f"', b'"\x1b[31m"'],
 )
@@ -104,7 +104,7 @@ def test_spaces_around_a_value_are_no_part_of_it() -> None:
     assert conditions_of(Validator(' "a"\t')) == [(b"If-None-Match", b'"a"')]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     ["", " ", "*", "a" * 1025, '"a\r\nX-Evil: 1"', '"a\n"', '"a\0"', '"\u20ac"', '"\ud800"'],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import httpx
-import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,23 +35,23 @@ BOTH = {
 }
 
 
-@pytest.mark.parametrize(("text", "directives"), BOTH.items())
+@for_each("text, directives", BOTH.items())
 def test_directives_are_lower_case_distinct_and_in_order_and_none_means_two(text, directives):
     assert header(text) == tuple(directives.split())
     assert meta_directives([text]) == tuple(directives.split())
 
 
-@pytest.mark.parametrize(
+@for_each(
     "date", ["Wed, 25 Jun 2036 15:00:00 PST", "25 Jun 2036 15:00:00 PST", "2036-06-25T15:00:00Z"]
 )
-@pytest.mark.parametrize("read", [header, lambda text: meta_directives([text])])
+@for_each("read", [header, lambda text: meta_directives([text])])
 def test_a_date_is_one_value_with_its_commas_and_colons(read, date):
     text = f"noarchive, unavailable_after: {date}, nofollow"
     assert read(text) == ("noarchive", f"unavailable_after:{date.lower()}", "nofollow")
 
 
-@pytest.mark.parametrize(
-    ("values", "directives"),
+@for_each(
+    "values, directives",
     [
         (["trio_crawler: noindex, nofollow"], "noindex nofollow"),
         (["TRIO_Crawler : nofollow"], "nofollow"),
@@ -102,7 +102,7 @@ def test_no_more_than_fifty_directives_are_kept_and_none_that_is_longer_than_any
     assert header("x" * 101 + ", nofollow", "y" * 100) == ("nofollow", "y" * 100)
 
 
-@pytest.mark.parametrize("part", [",", " ", ", ", "a:", "a,", " :", "a ", "," + " " * 999, "1,"])
+@for_each("part", [",", " ", ", ", "a:", "a,", " :", "a ", "," + " " * 999, "1,"])
 def test_ten_megabytes_cost_no_more_than_a_few_kilobytes(part):
     text = part * (10_000_000 // len(part))
     start = time.process_time()

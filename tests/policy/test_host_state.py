@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -95,8 +96,8 @@ def test_fewer_than_one_request_at_once_is_refused_by_name(figure):
         Politeness(per_host=figure)
 
 
-@pytest.mark.parametrize("name", ["delay", "patience"])
-@pytest.mark.parametrize("figure", [-1, -0.001, math.inf, math.nan])
+@for_each("name", ["delay", "patience"])
+@for_each("figure", [-1, -0.001, math.inf, math.nan])
 def test_seconds_that_nobody_can_mean_are_refused_by_name(name, figure):
     with pytest.raises(ValueError, match=f"{name} must be 0 or more, and finite, not {figure}"):
         Politeness(**{name: figure})
@@ -173,8 +174,8 @@ def test_each_rest_is_twice_the_one_before_up_to_thirty_seconds():
     assert rests == [0.25, 0.5, 1, 2, 4, 8, 15, 15, 15]
 
 
-@pytest.mark.parametrize("failures", [1, 5, 10, 10**6])
-@pytest.mark.parametrize("jitter", [0.0, 0.3, 0.999])
+@for_each("failures", [1, 5, 10, 10**6])
+@for_each("jitter", [0.0, 0.3, 0.999])
 def test_chance_takes_away_up_to_half_of_a_rest(failures, jitter):
     whole = min(0.5 * 2 ** min(failures - 1, 99), MAX_REST)
     assert backoff(failures, MAX_REST, jitter) == pytest.approx(whole * (0.5 + jitter / 2))
@@ -654,18 +655,18 @@ def test_an_origin_that_fails_is_tried_by_one_while_the_other_goes_on():
 # What is a trouble of the host.
 
 
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 504, 599])
+@for_each("status", [429, 500, 502, 503, 504, 599])
 def test_a_status_that_speaks_of_the_server_is_a_trouble(status):
     assert blames_host(Response(status))
 
 
-@pytest.mark.parametrize("status", [200, 204, 301, 304, 400, 403, 404, 410, 451, 499, 501, 505])
+@for_each("status", [200, 204, 301, 304, 400, 403, 404, 410, 451, 499, 501, 505])
 def test_a_status_that_speaks_of_the_url_is_none(status):
     assert not blames_host(Response(status))
 
 
-@pytest.mark.parametrize(
-    ("reason", "phase"),
+@for_each(
+    "reason, phase",
     [
         (Reason.DNS, Phase.RESOLVE),
         (Reason.NO_SUCH_HOST, Phase.RESOLVE),
@@ -681,8 +682,8 @@ def test_a_host_that_cannot_be_reached_or_says_nothing_is_in_trouble(reason, pha
     assert blames_host(Fault(reason, phase=phase))
 
 
-@pytest.mark.parametrize(
-    ("reason", "phase"),
+@for_each(
+    "reason, phase",
     [
         (Reason.TOO_LARGE, Phase.READ),
         (Reason.TIMEOUT, Phase.READ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +13,7 @@ from trio_crawler.policy.http_dates import parse_http_date
 WHEN = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "Sun, 06 Nov 1994 08:49:37 GMT",
@@ -31,7 +31,7 @@ def test_the_forms_of_http_and_those_that_servers_made_up_are_read(text):
     assert parse_http_date(text) == WHEN
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",
@@ -61,9 +61,7 @@ def test_what_lacks_a_part_or_is_on_no_calendar_is_no_date(text):
     assert parse_http_date(text) is None
 
 
-@pytest.mark.parametrize(
-    ("year", "full"), [("00", 2000), ("69", 2069), ("70", 1970), ("99", 1999), ("1601", 1601)]
-)
+@for_each("year, full", [("00", 2000), ("69", 2069), ("70", 1970), ("99", 1999), ("1601", 1601)])
 def test_two_digits_of_a_year_lie_between_1970_and_2069(year, full):
     assert parse_http_date(f"06 Nov {year} 08:49:37") == WHEN.replace(year=full)
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import fields
 
 import pytest
+from cases import for_each
 
 from trio_crawler.policy.limits import Limits
 
@@ -13,15 +14,15 @@ NAMES = [field.name for field in fields(Limits)]
 WHOLE = ["max_redirects", "max_tries", "max_links"]
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("figure", ["1", None, True, [1]])
+@for_each("name", NAMES)
+@for_each("figure", ["1", None, True, [1]])
 def test_a_limit_that_is_no_number_is_refused_by_name(name, figure):
     with pytest.raises(TypeError, match=f"^{name} must be a (whole )?number, not "):
         Limits(**{name: figure})
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("figure", [-1, -math.inf, math.nan])
+@for_each("name", NAMES)
+@for_each("figure", [-1, -math.inf, math.nan])
 def test_a_limit_below_its_least_is_refused_by_name(name, figure):
     with pytest.raises((ValueError, TypeError), match=f"^{name} must be"):
         Limits(**{name: figure})
@@ -33,12 +34,12 @@ def test_a_limit_of_nothing_is_refused_where_it_would_end_every_crawl(name):
         Limits(**{name: 0})
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_limit_may_be_one(name):
     assert getattr(Limits(**{name: 1}), name) == 1
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - set(WHOLE)))
+@for_each("name", sorted(set(NAMES) - set(WHOLE)))
 def test_some_limits_may_be_infinite(name):
     assert getattr(Limits(**{name: math.inf}), name) == math.inf
 

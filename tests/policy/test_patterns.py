@@ -6,6 +6,7 @@ import secrets
 from time import process_time
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,8 +23,8 @@ TOLD_APART = re.compile(
 )
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
+@for_each(
+    "url, expected",
     [
         ("http://h/", None),
         ("http://127.0.0.1:8000/a/b.html", None),
@@ -222,8 +223,8 @@ def test_pages_that_lead_as_far_as_those_before_are_counted_as_a_tenth():
     assert pages.steady == 0
 
 
-@pytest.mark.parametrize(
-    ("url", "links", "expected"),
+@for_each(
+    "url, links, expected",
     [
         ("/h?d=5", ["/h?d=4", "/h?d=6", "/h?d=35"], {(-1,), (1,), (30,)}),
         ("/h?d=-1", ["/h?d=-2", "/h?d=0", "/h?d=29"], {(-1,), (1,), (30,)}),

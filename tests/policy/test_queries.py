@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import for_each
 
 from trio_crawler.model import Job, Reason
 from trio_crawler.policy.traps.families import Families
@@ -48,8 +49,8 @@ def test_another_host_has_shown_nothing_yet():
     assert novelty.add(2, page("a b", "c d", "e f")).new == 4
 
 
-@pytest.mark.parametrize(
-    ("texts", "is_news"),
+@for_each(
+    "texts, is_news",
     [
         (["One", "Two", "Three", "Four"], False),
         (["Four", "Three", "One"], False),
@@ -200,8 +201,8 @@ def test_two_numbers_are_left_out_after_eight_times_as_many_pages():
     assert standing(queries, f"{H}/list?category=1&tag=2") is Standing.LEFT_OUT
 
 
-@pytest.mark.parametrize(
-    ("new", "pages_until_left_out"),
+@for_each(
+    "new, pages_until_left_out",
     [
         ([], 16),
         ([f"{H}/list?after=zz"], 128),

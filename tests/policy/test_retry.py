@@ -9,6 +9,7 @@ from functools import partial
 import httpx
 import pytest
 import trio
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from sites.webs import HOME, collect
@@ -70,8 +71,8 @@ def test_no_delay_is_longer_than_five_minutes(tries):
 # What passes.
 
 
-@pytest.mark.parametrize(
-    ("status", "passes"),
+@for_each(
+    "status, passes",
     [
         *((status, False) for status in (200, 301, 400, 403, 404, 408, 410, 428, 430)),
         *((status, True) for status in (429, 502, 503, 504)),
@@ -122,8 +123,8 @@ def test_what_broke_on_the_way_may_pass_and_what_the_server_is_will_not():
 # Retry-After.
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"),
+@for_each(
+    "value, seconds",
     [
         ("0", 0),
         ("7", 7),
@@ -141,7 +142,7 @@ def test_seconds_are_honoured_up_to_five_minutes(value, seconds):
     assert retry_after(asking(value).headers, NOW) == seconds
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     [
         *("-1", "-0", "+5", "5.5", "5,5", "1e2", "nan", "inf", "0x10", "5s", "5 6", "5;", '"5"'),
@@ -157,8 +158,8 @@ def test_no_field_asks_for_nothing():
     assert retry_after(httpx.Headers(), NOW) is None
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"),
+@for_each(
+    "value, seconds",
     [
         ("Sat, 21 Nov 2026 12:01:30 GMT", 90),
         ("Saturday, 21-Nov-26 12:01:30 GMT", 90),
@@ -174,7 +175,7 @@ def test_a_date_in_each_form_of_http_is_a_wait_until_then(value, seconds):
     assert retry_after(asking(value).headers, NOW) == seconds
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     [
         "Fri, 31 Dec 9999 23:59:59 GMT",
@@ -321,7 +322,7 @@ async def test_the_last_of_max_tries_answers_becomes_the_page(autojump_clock, tr
     assert (len(web.at), crawler.statistics().retries) == (tries, tries - 1)
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 410, 418, 451, 501])
+@for_each("status", [400, 401, 403, 404, 408, 410, 418, 451, 501])
 async def test_other_error_statuses_are_final_whatever_they_ask_for(autojump_clock, status):
     web = Times(asking("1", status=status))
     (page,) = await collect(Crawler([HOME], fetch=web))

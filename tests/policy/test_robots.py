@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import for_each
 
 from trio_crawler.model import Fault, Job, Purpose, Reason, Response, Validator
 from trio_crawler.policy.robots.parse import parse_rules
@@ -100,8 +101,8 @@ def test_a_sitemap_that_was_given_or_that_robots_txt_names_needs_no_rule_that_al
     assert not is_self_named(Job(job.url, referrer=f"{ORIGIN}/index.xml"))
 
 
-@pytest.mark.parametrize(
-    ("answer", "lasting"),
+@for_each(
+    "answer, lasting",
     [
         (Response(200), True),
         (Response(404), True),
@@ -126,17 +127,17 @@ def test_a_robots_txt_that_came_is_read_for_the_agent(status):
     assert rules.allows(OPEN)
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 418, 451, 499])
+@for_each("status", [400, 401, 403, 404, 410, 418, 451, 499])
 def test_a_robots_txt_that_is_not_there_allows_everything(status):
     assert interpret(Response(status, body=b"User-agent: *\nDisallow: /"), "bot") is ALLOW_ALL
 
 
-@pytest.mark.parametrize("status", [300, 301, 302, 303, 307, 308])
+@for_each("status", [300, 301, 302, 303, 307, 308])
 def test_one_redirect_too_many_allows_everything(status):
     assert interpret(Response(status), "bot") is ALLOW_ALL
 
 
-@pytest.mark.parametrize(
+@for_each(
     "answer",
     [
         *map(Response, (429, 500, 502, 503, 504, 599)),

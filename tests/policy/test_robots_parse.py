@@ -7,6 +7,7 @@ import threading
 from itertools import product
 
 import pytest
+from cases import for_each
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -20,8 +21,8 @@ def free(text: str | bytes, token: str = "bot", paths: str = "abcd") -> str:
     return "".join(path for path in paths if rules.allows(f"http://h.example/{path}"))
 
 
-@pytest.mark.parametrize(
-    ("user_agent", "token"),
+@for_each(
+    "user_agent, token",
     [
         ("trio_crawler/0.1 (+https://example.org/)", "trio_crawler"),
         ("My-Bot", "My-Bot"),
@@ -45,8 +46,8 @@ def test_the_product_token_is_the_name_in_front_or_the_one_a_browsers_comment_hi
     assert product_token(user_agent) == token
 
 
-@pytest.mark.parametrize(
-    ("text", "allowed"),
+@for_each(
+    "text, allowed",
     [
         ("", "abcd"),
         ("Disallow: /a", "abcd"),
@@ -103,7 +104,7 @@ def test_an_agent_is_found_whatever_the_case_on_either_side():
         assert free(f"User-agent: {theirs}\nDisallow: /a", ours) == "bcd"
 
 
-@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\n\n", "\n\r"])
+@for_each("end", ["\n", "\r", "\r\n", "\n\n", "\n\r"])
 def test_lines_end_as_they_like(end):
     assert free(end.join(["User-agent: *", "Disallow: /a", "Disallow: /b"])) == "cd"
 
@@ -113,7 +114,7 @@ def test_no_other_character_ends_a_line():
         assert free(f"User-agent: *\nDisallow: /x{character}Disallow: /a") == "abcd"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "encode",
     [
         lambda text: b"\xef\xbb\xbf" + text.encode(),
@@ -140,8 +141,8 @@ RUBBISH = [
 ]
 
 
-@pytest.mark.parametrize("rubbish", RUBBISH)
-@pytest.mark.parametrize("text", ["User-agent: *\nDisallow: /a", "User-agent: *\nDisallow: /a "])
+@for_each("rubbish", RUBBISH)
+@for_each("text", ["User-agent: *\nDisallow: /a", "User-agent: *\nDisallow: /a "])
 def test_rubbish_in_the_first_line_costs_no_rules_of_the_others(rubbish, text):
     assert free(rubbish + b"\n" + text.encode()) == "bcd"
     assert free(rubbish + b" \r\n" + text.encode()) == "bcd"
@@ -189,15 +190,15 @@ def test_a_page_served_in_place_of_a_robots_txt_allows_everything():
     assert parse_rules(page.encode(), "bot") is ALLOW_ALL
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text", [b"", b"\n" * 99, b"# nothing", b"User-agent: *\nDisallow:\nAllow: /", b"\0" * 9_999]
 )
 def test_files_that_forbid_nothing_and_say_nothing_else_share_one_object(text):
     assert parse_rules(text, "bot") is ALLOW_ALL
 
 
-@pytest.mark.parametrize(
-    ("value", "delay"),
+@for_each(
+    "value, delay",
     [
         ("5", 5.0),
         ("0.5", 0.5),
@@ -223,8 +224,8 @@ def test_a_crawl_delay_is_a_number_of_seconds_up_to_60_or_nonsense(value, delay)
     assert parse_rules(f"User-agent: *\nCrawl-delay: {value}".encode(), "bot").delay == delay
 
 
-@pytest.mark.parametrize(
-    ("text", "delay"),
+@for_each(
+    "text, delay",
     [
         ("Crawl-delay: 5", 0),
         ("User-agent: *\nCrawl-delay: 5\nUser-agent: bot\nDisallow: /a", 0),

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,8 +26,8 @@ def allows(pattern: str, path: str, *, among: str = "") -> bool:
     return parse_rules(text.encode(), "bot").allows(normalise(f"http://h.example{path}"))
 
 
-@pytest.mark.parametrize(
-    ("pattern", "path"),
+@for_each(
+    "pattern, path",
     [
         ("/", "/"),
         ("/a", "/a"),
@@ -64,8 +65,8 @@ def test_a_pattern_matches_as_prefix_with_stars_and_an_end_whatever_is_escaped(p
     assert not allows(pattern, path)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "path"),
+@for_each(
+    "pattern, path",
     [
         ("/a", "/"),
         ("/a", "/A"),
@@ -94,8 +95,8 @@ def test_nothing_else_matches(pattern, path):
     assert allows(pattern, path)
 
 
-@pytest.mark.parametrize(
-    ("rules", "allowed"),
+@for_each(
+    "rules, allowed",
     [
         ({"/": False, "/a": True}, True),
         ({"/a/b": False, "/a": True}, False),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from cases import for_each
 
 from trio_crawler import (
     ArgumentError,
@@ -27,8 +28,8 @@ def admits(scope, url: str) -> bool:
     return scope(Job(url)) is True
 
 
-@pytest.mark.parametrize(
-    ("seed", "url", "admitted"),
+@for_each(
+    "seed, url, admitted",
     [
         ("http://example.com/", "http://example.com/a", True),
         ("http://example.com/", "http://www.example.com/a", True),
@@ -49,8 +50,8 @@ def test_the_strict_rule_is_the_same_host_with_or_without_www(seed, url, admitte
     assert admits(same_site([seed]), url) is admitted
 
 
-@pytest.mark.parametrize(
-    ("seed", "url", "admitted"),
+@for_each(
+    "seed, url, admitted",
     [
         ("http://example.com/", "http://docs.example.com/", True),
         ("http://a.b.example.com/", "http://example.com/", True),
@@ -110,7 +111,7 @@ def test_a_prefix_that_is_not_a_url_is_named():
         with_prefix("http://[x")
 
 
-@pytest.mark.parametrize("verdict", [None, 1, "excluded", Reason, object()])
+@for_each("verdict", [None, 1, "excluded", Reason, object()])
 def test_any_other_verdict_than_true_false_and_a_reason_is_named_with_its_scope_and_url(verdict):
     def odd(job):
         return verdict
@@ -138,8 +139,8 @@ def test_a_pattern_of_another_type_is_named_at_the_call():
         excluding(5)
 
 
-@pytest.mark.parametrize("make", [including, excluding])
-@pytest.mark.parametrize("pattern", ["", re.compile(""), re.compile("", re.IGNORECASE)])
+@for_each("make", [including, excluding])
+@for_each("pattern", ["", re.compile(""), re.compile("", re.IGNORECASE)])
 def test_an_empty_pattern_is_refused(make: Any, pattern: Any) -> None:
     wrong = "^patterns: an empty regular expression is found in every URL$"
     with pytest.raises(ArgumentError, match=wrong):

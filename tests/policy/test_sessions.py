@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,8 +39,8 @@ urls = st.builds(
 )
 
 
-@pytest.mark.parametrize(
-    ("url", "plain"),
+@for_each(
+    "url, plain",
     [
         (f"http://h/a;jsessionid={ID}", "http://h/a"),
         (f"http://h/a;JSESSIONID={ID}.node1?b=1", "http://h/a?b=1"),
@@ -67,7 +68,7 @@ def test_a_session_id_is_cut_out_and_the_rest_stays(url, plain):
     assert without_session(url) == plain
 
 
-@pytest.mark.parametrize(
+@for_each(
     "url",
     [
         "http://h/",

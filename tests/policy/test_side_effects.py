@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from test_real_traps import SITES
@@ -48,12 +49,12 @@ HONEST = """
 """.split()
 
 
-@pytest.mark.parametrize("url", CHANGING)
+@for_each("url", CHANGING)
 def test_a_url_changes_something(url: str) -> None:
     assert changes_something(normalise(HOST + url))
 
 
-@pytest.mark.parametrize("url", HONEST)
+@for_each("url", HONEST)
 def test_a_url_changes_nothing(url: str) -> None:
     assert not changes_something(normalise(HOST + url))
 
@@ -68,7 +69,7 @@ def test_no_url_raises(rest: str) -> None:
     assert changes_something(f"{HOST}/{rest}") in (True, False)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "piece", ["/delete-", "-log", "log-", "?action=", "&action=edi", "%64", "/a:", "user", "; "]
 )
 def test_a_long_url_is_judged_in_no_time(piece: str) -> None:

@@ -15,6 +15,7 @@ from time import process_time
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from cases import for_each
 from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import structs
@@ -245,8 +246,8 @@ def same_everywhere(target: str) -> str:
     return "There is nothing, and everything is here." + link("a/", "b/", "c/", "/top/")
 
 
-@pytest.mark.parametrize(
-    ("trap", "entry", "traps", "most", "reason"),
+@for_each(
+    "trap, entry, traps, most, reason",
     [
         (months, "/2031/3/", DEFAULTS, 4_000, Reason.NOTHING_NEW),
         (months, "/2031/3/", NO_HOPS, 4_000, Reason.NOTHING_NEW),
@@ -290,8 +291,8 @@ def test_a_trap_ends_and_the_good_pages_beside_it_are_all_found(trap, entry, tra
     assert reason is None or found.refused[reason]
 
 
-@pytest.mark.parametrize(
-    ("trap", "entry"),
+@for_each(
+    "trap, entry",
     [
         (months, "/2031/3/"),
         (french_months, "/cal?year=2031&amp;month=3"),
@@ -377,8 +378,8 @@ def test_the_last_65_536_urls_are_known_again():
     assert watch.rejection(Job(urls[0])) is None
 
 
-@pytest.mark.parametrize(
-    ("url", "reason"),
+@for_each(
+    "url, reason",
     [
         ("http://h/" + "a" * 2_074, None),
         ("http://h/" + "a" * 2_075, Reason.LONG_URL),
@@ -497,8 +498,8 @@ def test_pages_that_lead_to_none_of_their_own_kind_are_no_trap(leads_to):
     assert barren_watch(300, leads_to=leads_to).rejection(Job(NEXT)) is None
 
 
-@pytest.mark.parametrize(
-    ("url", "trap"),
+@for_each(
+    "url, trap",
     [
         ("http://h/{}", False),
         ("http://h/p?n={}", False),
@@ -704,7 +705,7 @@ def test_a_million_urls_are_recalled_in_a_few_seconds(capsys):
 FLAGS = {"session_ids", "permuted_queries", "duplicates"}
 
 
-@pytest.mark.parametrize("figure", sorted({each.name for each in fields(Traps)} - FLAGS))
+@for_each("figure", sorted({each.name for each in fields(Traps)} - FLAGS))
 def test_a_figure_that_cannot_be_meant_is_named(figure):
     for nonsense in (-1, math.nan, -math.inf):
         with pytest.raises(ValueError, match=f"^{figure} must be [01] or more, not {nonsense}$"):

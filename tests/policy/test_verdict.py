@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,7 +64,7 @@ DECIDED = {
 }
 
 
-@pytest.mark.parametrize("reason", [*Reason, *Defect])
+@for_each("reason", [*Reason, *Defect])
 def test_every_reason_is_decided_here_as_well_as_in_the_table(reason: Reason | Defect) -> None:
     (rule,) = [rule for rule, names in DECIDED.items() if reason.value in names.split()]
     assert three(reason) == rule
@@ -139,8 +140,8 @@ class Checked:
     detail: str = ""
 
 
-@pytest.mark.parametrize(
-    ("outcome", "verdicts"),
+@for_each(
+    "outcome, verdicts",
     [
         (Page(URL, 200, httpx.Headers(), b""), CHOSEN),
         (Page(URL, 404, httpx.Headers(), b""), BROKEN),
@@ -205,8 +206,8 @@ def test_a_policy_is_a_value_that_cannot_be_changed() -> None:
         policy.accept = frozenset()  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "kind", "sentence"),
+@for_each(
+    "arguments, kind, sentence",
     [
         ({"accept": "200"}, TypeError, "accept must be several statuses: write ['200']"),
         ({"accept": 200}, TypeError, "accept must be several statuses, not 200"),
@@ -232,8 +233,8 @@ def test_a_wrong_argument_is_refused_by_its_name(
 # The texts of options and files.
 
 
-@pytest.mark.parametrize(
-    ("text", "statuses"),
+@for_each(
+    "text, statuses",
     [
         ("200", {200}),
         ("200..203,403", {200, 201, 202, 203, 403}),
@@ -246,8 +247,8 @@ def test_statuses_are_read_from_a_list_with_ranges(text: str, statuses: set[int]
     assert parse_statuses(text) == statuses
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
+@for_each(
+    "text, sentence",
     [
         ("", "--accept must be a list such as 200..299,403, not nothing between two commas"),
         ("200,,403", "--accept must be a list such as 200..299,403, not nothing between two"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from cases import for_each
 
 from trio_crawler.model import Page, Statistics
 from trio_crawler.net.statistics import WireStatistics
@@ -34,7 +35,7 @@ def facts(**changed: Any) -> CrawlFacts:
     return CrawlFacts(**{"statistics": Statistics(), "workers": 1, "seeds": [], **changed})
 
 
-@pytest.mark.parametrize(
+@for_each(
     "take",
     [
         csv_row,
@@ -47,7 +48,7 @@ def facts(**changed: Any) -> CrawlFacts:
         Warc().drop,
     ],
 )
-@pytest.mark.parametrize("value", [None, "https://a.test/", Page])
+@for_each("value", [None, "https://a.test/", Page])
 def test_what_takes_an_outcome_refuses_anything_else(
     take: Callable[[Any], object], value: object
 ) -> None:
@@ -57,8 +58,8 @@ def test_what_takes_an_outcome_refuses_anything_else(
     take(PAGE)
 
 
-@pytest.mark.parametrize(
-    ("call", "sentence"),
+@for_each(
+    "call, sentence",
     [
         (lambda: Report(why=1), "why must be True or False, not 1"),
         (lambda: Report(full="no"), "full must be True or False, not 'no'"),
@@ -88,8 +89,8 @@ def test_an_argument_of_a_wrong_kind_is_refused_by_its_name(
     assert str(refused.value).startswith(sentence)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "sentence"),
+@for_each(
+    "name, value, sentence",
     [
         ("statistics", None, "statistics must be a Statistics, not None"),
         ("workers", "many", "workers must be a whole number, not 'many'"),

@@ -5,6 +5,7 @@ import random
 import re
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from report.findings import MOVED, NAMELESS, SEED, SEVERAL, finding, several
 
@@ -55,8 +56,8 @@ def test_order_blank_lines_line_ends_and_a_byte_order_mark_do_not_matter() -> No
     assert read_baseline(lines, "b").known == {Identity("/docs/", "/gone", "404")}
 
 
-@pytest.mark.parametrize(
-    ("lines", "sentence"),
+@for_each(
+    "lines, sentence",
     [
         ([], "b.jsonl, line 1: no baseline: the file is empty"),
         ([b"\n"], "b.jsonl, line 1: no baseline: the file is empty"),

@@ -4,6 +4,7 @@ import random
 from typing import Any
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from report.findings import MOVED, PAGE, SEED, SEVERAL, finding, several
 
@@ -24,8 +25,8 @@ def test_every_reason_has_a_sentence_and_no_other_code_has_one() -> None:
         assert said.isascii()
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
+@for_each(
+    "code, said",
     [
         ("404", "The server answers 404 (Not Found)"),
         ("999", "The server answers 999"),
@@ -42,8 +43,8 @@ HOPS = (Hop(301, "https://b.test/1"), Hop(302, "https://b.test/%C3%BC"))
 DETAIL = "the name of x.test is not known"
 
 
-@pytest.mark.parametrize(
-    ("fields", "said"),
+@for_each(
+    "fields, said",
     [
         ({}, "The server answers 404 (Not Found)"),
         ({"detail": "ignored"}, "The server answers 404 (Not Found)"),
@@ -76,8 +77,8 @@ def test_what_it_says_is_one_short_line_that_steers_no_terminal() -> None:
     assert said.endswith("c…")
 
 
-@pytest.mark.parametrize(
-    ("fields", "identity"),
+@for_each(
+    "fields, identity",
     [
         ({}, ("/docs/", "/gone", "404")),
         ({"line": 9, "column": 1, "text": "x", "as_written": "y", "kind": "image"}, None),
@@ -127,8 +128,8 @@ def test_a_finding_is_a_value() -> None:
         SEED.url = "x"  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(
-    ("fields", "kind", "sentence"),
+@for_each(
+    "fields, kind, sentence",
     [
         ({"verdict": "fault"}, TypeError, "verdict must be a Verdict, not 'fault'"),
         ({"verdict": Verdict.FINE}, ValueError, "verdict must be a note or a fault: a fine link"),

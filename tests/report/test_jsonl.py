@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import httpx
-import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -142,7 +142,7 @@ def test_redirects_failures_and_skipped_urls_have_their_reasons() -> None:
     }
 
 
-@pytest.mark.parametrize("phase", Phase)
+@for_each("phase", Phase)
 def test_the_phase_of_a_failure_is_there_where_it_is_known(phase: Phase) -> None:
     told = read(Failure(URL, Reason.RESET, "d", phase=phase))
     assert told["phase"] == phase.value

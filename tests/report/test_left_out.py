@@ -6,6 +6,7 @@ import random
 
 import httpx
 import pytest
+from cases import for_each
 from cli.command import here
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,7 +111,7 @@ def test_a_link_counts_once_and_not_if_another_link_to_it_was_followed() -> None
     assert len(first_lines(report_of(*pages, page("c", left={"x9": REL, "x10": REL})))) == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     "outcomes",
     [
         [page("")],

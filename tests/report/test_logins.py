@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from cases import for_each
 
 from trio_crawler.model import Outcome, Page, Redirect, Statistics
 from trio_crawler.report import CrawlFacts, Report
@@ -84,7 +85,7 @@ def test_a_login_that_the_command_cannot_do_is_named(challenges: list[str], sche
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "challenges",
     [
         [],

@@ -6,6 +6,7 @@ import random
 
 import httpx
 import pytest
+from cases import for_each
 
 from trio_crawler.model import Outcome, Page, Reason, RejectedLink, Statistics
 from trio_crawler.report import CrawlFacts, Report, missing
@@ -32,8 +33,8 @@ def nofollow(url: str, reason: Reason = Reason.REL_NOFOLLOW) -> tuple[RejectedLi
     return (RejectedLink(url, reason),)
 
 
-@pytest.mark.parametrize(
-    ("url", "red"),
+@for_each(
+    "url, red",
     [
         (RED, True),
         (f"{WIKI}w?redlink=1", True),
@@ -48,8 +49,8 @@ def test_a_red_link_of_mediawiki_is_known_by_its_url(url: str, red: bool) -> Non
     assert is_red_link(url) == is_red_link(url, nofollow=True) == red
 
 
-@pytest.mark.parametrize(
-    ("url", "red"),
+@for_each(
+    "url, red",
     [
         (f"{WIKI}doku.php?id=new", True),
         (f"{WIKI}wiki/doku.php?id=a:new", True),

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import httpx
-import pytest
+from cases import for_each
 
 from trio_crawler.model import Failure, Outcome, Page, Phase, Reason, Redirect, Skipped
 from trio_crawler.report import one_line
@@ -15,8 +15,8 @@ def page(title: str | None = None, url: str = URL) -> Page:
     return Page(url, 200, httpx.Headers(), b"x" * 12_595, title=title, seconds=0.034)
 
 
-@pytest.mark.parametrize(
-    ("outcome", "told"),
+@for_each(
+    "outcome, told",
     [
         (page("Home"), '200    12.3 KiB    34 ms  https://a.test/  "Home"'),
         (page(), "200    12.3 KiB    34 ms  https://a.test/"),
@@ -53,7 +53,7 @@ def test_a_title_is_cut_and_a_url_is_not() -> None:
     assert told.endswith('"' + "t" * 79 + '…"')
 
 
-@pytest.mark.parametrize(
+@for_each(
     "outcome",
     [
         page("\x1b[2J"),

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 import httpx
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ def shown(path: str) -> str:
     return readable(normalise(home + path)).removeprefix(home)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     [
         "ünï/ß",
@@ -43,7 +44,7 @@ def test_letters_of_one_script_are_shown(path: str) -> None:
     assert shown(path) == path
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     [
         # Another script in a Latin word, and whole words that look Latin, or like a number.
@@ -99,7 +100,7 @@ def test_all_else_stays_as_it_is(path: str) -> None:
     assert readable("http://h.test/" + path) == "http://h.test/" + path
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "http://xn--bcher-kva.test/",

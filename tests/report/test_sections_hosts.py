@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import httpx
 import pytest
+from cases import for_each
 
 from trio_crawler.model import (
     Failure,
@@ -94,8 +95,8 @@ Hosts given up (28)
     assert full.count("  http://h") == 22
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "problems"),
+@for_each(
+    "outcomes, problems",
     [
         (
             [

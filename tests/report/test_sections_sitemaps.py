@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -132,7 +133,7 @@ def test_a_page_that_links_to_nothing_but_itself_stays_an_orphan() -> None:
     assert orphans([page("/"), page("/lone", "/lone", "/")], "/lone") == ["/lone"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "reason",
     [
         Reason.REL_NOFOLLOW,
@@ -224,7 +225,7 @@ def test_a_listed_page_may_be_spelled_in_another_way() -> None:
 PLAIN = page("/b")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "other",
     [
         page("/b", status=404),

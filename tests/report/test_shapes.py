@@ -9,6 +9,7 @@ import tracemalloc
 
 import httpx
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -173,8 +174,8 @@ def test_a_shape_that_is_no_text_is_refused() -> None:
 # Expressions.
 
 
-@pytest.mark.parametrize(
-    ("url", "shape", "exclude"),
+@for_each(
+    "url, shape, exclude",
     [
         ("p/17", "p/0", r"^https://h\.test/p/[0-9]+$"),
         ("2024/05/a-7", "0/0/a-0", r"^https://h\.test/[0-9]+/[0-9]+/a-[0-9]+$"),

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import httpx
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,7 +47,7 @@ def test_a_page_that_was_not_modified_is_an_entry() -> None:
     assert sitemap_entry(replace(PAGE, status=304))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "outcome",
     [
         replace(PAGE, status=404),

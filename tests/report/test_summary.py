@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import httpx
-import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,8 +26,8 @@ def counted(*outcomes: Outcome) -> Summary:
     return summary
 
 
-@pytest.mark.parametrize(
-    ("outcome", "counters"),
+@for_each(
+    "outcome, counters",
     [
         (page(), {"html": 1, "html_bytes": 5}),
         (page(content_type="Text/HTML; charset=x"), {"html": 1, "html_bytes": 5}),
@@ -51,8 +51,8 @@ def test_each_outcome_is_counted_under_the_keys_of_the_chapter(
     assert counted(outcome).counters == counters
 
 
-@pytest.mark.parametrize(
-    ("canonical", "robots", "duplicate_of", "keys"),
+@for_each(
+    "canonical, robots, duplicate_of, keys",
     [
         ("http://a/%7e", (), None, []),
         ("http://a/", (), None, ["canonical"]),

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from cases import for_each
 from hypothesis import given
 from report.findings import FACTS, MOVED, SEVERAL, finding, path_of, several
 
@@ -104,8 +105,8 @@ def test_the_same_findings_are_the_same_bytes(found: list[Finding]) -> None:
     assert b"".join(to_json(shuffled, FACTS)) == b"".join(to_json(found, FACTS))
 
 
-@pytest.mark.parametrize(
-    ("words", "shown"),
+@for_each(
+    "words, shown",
     [
         (["check", "./public"], "check ./public"),
         (["--auth", "u:p", "x"], "--auth *** x"),
@@ -130,8 +131,8 @@ def test_the_date_is_in_utc() -> None:
     assert CheckFacts(there).when == "2026-11-23T12:30:00Z"
 
 
-@pytest.mark.parametrize(
-    ("fields", "kind", "sentence"),
+@for_each(
+    "fields, kind, sentence",
     [
         ({"date": 0}, TypeError, "date must be a datetime, not 0"),
         ({"date": datetime(2026, 1, 1)}, ValueError, "date must have a time zone"),

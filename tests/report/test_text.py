@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from cases import for_each
 
 from trio_crawler.model import (
     Failure,
@@ -326,8 +327,8 @@ def test_the_heading_counts_the_other_seeds_and_has_no_password() -> None:
     assert text.startswith("Crawl of https://a.test/@x and 2 more seeds\n")
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "problems"),
+@for_each(
+    "outcomes, problems",
     [
         ([page("/")], 0),
         ([page("/", status=404)], 1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import httpx
-import pytest
+from cases import for_each
 from cli.command import here
 from sites.raw import html, threaded_raw_server
 
@@ -36,9 +36,7 @@ def told(report: Report) -> str:
     return report.text(CrawlFacts(Statistics(), 1, seeds=[SITE]))
 
 
-@pytest.mark.parametrize(
-    "outcomes", list(permutations([page(SITE, SETUP, TWIN), failed(SETUP), failed(TWIN)]))
-)
+@for_each("outcomes", list(permutations([page(SITE, SETUP, TWIN), failed(SETUP), failed(TWIN)])))
 def test_an_https_link_to_a_port_that_speaks_http_is_told_and_no_problem(outcomes) -> None:
     report = report_of(*outcomes)
     section = f"""
@@ -69,7 +67,7 @@ def test_a_redirect_to_it_is_named() -> None:
     assert report.problems == 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     "outcomes",
     [
         [page("http://h.test/", SETUP), failed(SETUP)],

@@ -5,7 +5,7 @@ import sys
 import unicodedata
 
 import msgspec
-import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,8 +30,8 @@ encodable = st.text(st.characters(codec="utf-8") | encodable_dangers)
 texts = st.text(st.one_of(st.characters(), dangerous, st.characters(categories=["Cs"])))
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
+@for_each(
+    "text, shown",
     [
         ("\x1b[2J", r"\x1b[2J"),
         ("a\tb\r\nc\x00\x7f", r"a\x09b\x0d\x0ac\x00\x7f"),
@@ -49,7 +49,7 @@ def test_characters_that_steer_a_terminal_or_mislead_a_reader_are_escaped(
     assert visible(text) == shown
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["", "plain", "café", "cafe\u0301", "日本語", "عربى", "👍🏽", "a\\x1b", "\xa0", "❤\ufe0f"],
 )
@@ -94,8 +94,8 @@ def test_in_json_an_astral_character_is_written_as_its_two_surrogates() -> None:
 # Numbers.
 
 
-@pytest.mark.parametrize(
-    ("octets", "written"),
+@for_each(
+    "octets, written",
     [
         (0, "0 B"),
         (1023, "1023 B"),
@@ -111,8 +111,8 @@ def test_sizes_are_written_in_binary_units(octets: int, written: str) -> None:
     assert size(octets) == written
 
 
-@pytest.mark.parametrize(
-    ("seconds", "written"),
+@for_each(
+    "seconds, written",
     [
         (0.0, "0 ms"),
         (0.0344, "34 ms"),

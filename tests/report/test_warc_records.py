@@ -7,6 +7,7 @@ from hashlib import sha1
 from typing import Any
 
 import pytest
+from cases import for_each
 from report.archives import (
     URL,
     answer,
@@ -90,7 +91,7 @@ async def test_fields_that_do_not_fit_the_decoded_body_are_renamed(tmp_path: Any
     assert checks(data, tmp_path)
 
 
-@pytest.mark.parametrize("length", [b"5", b"4, 4", b"-4", b"four", b"4" * 30])
+@for_each("length", [b"5", b"4, 4", b"-4", b"four", b"4" * 30])
 async def test_a_length_that_is_not_that_of_the_body_is_renamed(length: bytes) -> None:
     data = block("response", await archived(answer(200, [(b"Content-Length", length)], b"body")))
     assert b"\r\nX-Crawl-Content-Length: %s\r\nContent-Length: 4\r\n" % length in data
@@ -253,7 +254,7 @@ async def test_metadata_of_a_page_has_its_referrer_depth_and_links() -> None:
     ]
 
 
-@pytest.mark.parametrize("odd", ["\n", "\r", "\r\n", "\0", "\t", "\x85", "\u2028", "\x7f"])
+@for_each("odd", ["\n", "\r", "\r\n", "\0", "\t", "\x85", "\u2028", "\x7f"])
 async def test_no_text_of_a_link_makes_a_line_of_its_own(odd: str) -> None:
     anchors = {URL: Anchor("a", f"a{odd}via: b")}
     data = block("metadata", await archived(answer(), links=(URL,), anchors=anchors))
