@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import pytest
 
 Test = TypeVar("Test", bound=Callable[..., Any])
-FAILED = (Exception, pytest.fail.Exception)
 MOST_SHOWN = 100
 
 
@@ -20,8 +20,9 @@ def for_each(
     """Let a test try each case of a table; it fails with the name of each case that fails.
 
     The arguments are those of `pytest.mark.parametrize`. A case is not an item, so it costs
-    nothing to collect, and it has no fixtures of its own: this is for cases that leave nothing
-    behind, and that together take less than half a second.
+    nothing to collect. It has a `tmp_path` of its own, but shares all other fixtures, and the time
+    of a clock: this is for cases that leave nothing behind, and that together take less than half
+    a second.
     """
     arguments = [name.strip() for name in names.split(",")]
     table = list(cases)
@@ -40,23 +41,17 @@ def for_each(
 
         @wraps(test)
         def one_by_one(**fixtures: Any) -> None:
-            failures = {}
-            for number, (name, values) in enumerate(known, 1):
-                try:
-                    test(**values, **fixtures)
-                except FAILED as error:
-                    failures[f"{number} [{name}]"] = error
-            _tell(failures, len(known))
+            with _Failures(len(known)) as failures:
+                for number, (name, values) in enumerate(known, 1):
+                    with failures.told(number, name):
+                        test(**values, **_own(fixtures, number))
 
         @wraps(test)
         async def one_after_the_other(**fixtures: Any) -> None:
-            failures = {}
-            for number, (name, values) in enumerate(known, 1):
-                try:
-                    await test(**values, **fixtures)
-                except FAILED as error:
-                    failures[f"{number} [{name}]"] = error
-            _tell(failures, len(known))
+            with _Failures(len(known)) as failures:
+                for number, (name, values) in enumerate(known, 1):
+                    with failures.told(number, name):
+                        await test(**values, **_own(fixtures, number))
 
         made: Any = one_after_the_other if inspect.iscoroutinefunction(test) else one_by_one
         # What is left in the signature are the fixtures that pytest gives.
@@ -64,6 +59,42 @@ def for_each(
         return made  # type: ignore[no-any-return]
 
     return decorate
+
+
+class _Failures:
+    """What failed; `with` it, an error that names all of that."""
+
+    def __init__(self, cases: int) -> None:
+        self._cases = cases
+        self._found: dict[str, BaseException] = {}
+
+    @contextmanager
+    def told(self, number: int, name: str) -> Iterator[None]:
+        try:
+            yield
+        except (Exception, pytest.fail.Exception) as error:
+            self._found[f"case {number} [{name}]: {type(error).__name__}: {error}"] = error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        if not self._found or ended[0]:
+            return
+        lines = list(self._found)
+        if len(lines) > MOST_SHOWN:
+            lines[MOST_SHOWN:] = [f"and {len(lines) - MOST_SHOWN} more"]
+        told = "\n".join((f"{len(self._found)} of {self._cases} cases:", *lines))
+        # The first failure is shown with its place and its values.
+        raise AssertionError(told) from next(iter(self._found.values()))
+
+
+def _own(fixtures: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return the fixtures of a case: it has a directory of its own."""
+    if "tmp_path" not in fixtures:
+        return fixtures
+    (own := fixtures["tmp_path"] / str(number)).mkdir()
+    return {**fixtures, "tmp_path": own}
 
 
 def _values(case: Any, wanted: int) -> tuple[tuple[Any, ...], str | None]:
@@ -78,13 +109,3 @@ def _values(case: Any, wanted: int) -> tuple[tuple[Any, ...], str | None]:
 
 def _shown(values: tuple[Any, ...]) -> str:
     return ", ".join(getattr(each, "__qualname__", None) or ascii(each)[:80] for each in values)
-
-
-def _tell(failures: dict[str, BaseException], cases: int) -> None:
-    if failures:
-        lines = [f"case {case}: {type(why).__name__}: {why}" for case, why in failures.items()]
-        if len(lines) > MOST_SHOWN:
-            lines[MOST_SHOWN:] = [f"and {len(lines) - MOST_SHOWN} more"]
-        told = "\n".join((f"{len(failures)} of {cases} cases:", *lines))
-        # The first failure is shown with its place and its values.
-        raise AssertionError(told) from next(iter(failures.values()))

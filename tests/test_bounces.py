@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import trio
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sites.frontiers import FRONTIERS
@@ -355,7 +356,7 @@ async def run(
     return crawler.statistics()
 
 
-@pytest.mark.parametrize("left_after", range(1, PAGES + 3))
+@for_each("left_after", range(1, PAGES + 3))
 async def test_a_run_that_ends_early_leaves_no_url_and_asks_none_a_third_time(
     left_after: int, tmp_path: Path, autojump_clock: MockClock
 ) -> None:

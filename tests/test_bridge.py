@@ -878,7 +878,7 @@ def test_what_is_no_function_is_refused_at_the_call() -> None:
         bridged(Stage.open(None))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "use",
     [
         lambda path: Crawler([HOME]).crawl(),
@@ -901,7 +901,7 @@ def test_what_is_no_function_is_refused_at_the_call() -> None:
         *("HttpFetch() by a proxy", "HttpxFetch()", "Warc", "Wire", "Web", "MemoryFrontier"),
     ],
 )
-@pytest.mark.parametrize("run", HOSTS[:2], ids=HOST_NAMES[:2])
+@for_each("run", HOSTS[:2], ids=HOST_NAMES[:2])
 def test_what_needs_trio_names_the_bridge_under_asyncio(
     run: Run, use: Any, tmp_path: Path
 ) -> None:

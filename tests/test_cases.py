@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,11 +52,18 @@ def test_a_case_may_be_named_by_a_function_or_a_list() -> None:
 
 
 def test_what_is_no_argument_of_the_table_is_left_to_pytest() -> None:
-    def test(number: int, odd: bool, tmp_path: object) -> None:
+    def test(number: int, odd: bool, request: object) -> None:
         """Take a fixture, too."""
 
     made: Any = for_each("number, odd", ODD)(test)
-    assert list(inspect.signature(made).parameters) == ["tmp_path"]
+    assert list(inspect.signature(made).parameters) == ["request"]
+
+
+@for_each("name", ["a", "b"])
+@for_each("text", ["1", "2"])
+def test_each_case_has_an_empty_directory(tmp_path: Path, name: str, text: str) -> None:
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / name).write_text(text)
 
 
 def test_a_table_without_a_case_or_with_marks_is_refused() -> None:

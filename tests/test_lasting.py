@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 import trio
+from cases import for_each
 
 from trio_crawler import (
     Crawler,
@@ -135,8 +136,8 @@ def stop_at_the_end(crawler: Crawler) -> None:
         crawler.stop()
 
 
-@pytest.mark.parametrize(
-    ("leave", "limits", "how", "reason"),
+@for_each(
+    "leave, limits, how, reason",
     [
         (lambda crawler: True, {}, End.CUT_SHORT, None),
         (stop_and_leave, {}, End.CUT_SHORT, Reason.STOPPED),

@@ -269,7 +269,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
+@for_each("case", WRONG)
 def test_wrong_usage_is_status_2_and_one_line_that_names_the_cause(case, monkeypatch, capsys):
     words, cause = WRONG[case]
     monkeypatch.setattr("sys.argv", ["trio-crawler", *words])
@@ -281,7 +281,7 @@ def test_wrong_usage_is_status_2_and_one_line_that_names_the_cause(case, monkeyp
     assert cause in err
 
 
-@pytest.mark.parametrize("case", WRONG)
+@for_each("case", WRONG)
 def test_what_is_wrong_is_told_with_the_option_as_it_was_typed(case, monkeypatch, capsys):
     words, _ = WRONG[case]
     monkeypatch.setattr("sys.argv", ["trio-crawler", *words])
@@ -357,7 +357,7 @@ SECRETS = [
 ]
 
 
-@pytest.mark.parametrize("words", SECRETS, ids=" ".join)
+@for_each("words", SECRETS, ids=" ".join)
 def test_what_may_be_a_password_is_not_told_again_when_it_is_wrong(words, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["trio-crawler", *words])
     with pytest.raises(SystemExit) as left:

@@ -19,6 +19,7 @@ from typing import Any
 import click
 import pytest
 import trio
+from cases import for_each
 from cli.asked import pages
 from cli.command import crawl, ended, environment, start
 from sites.raw import Request, html, redirect, reply, threaded_raw_server
@@ -57,8 +58,8 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n"])
-@pytest.mark.parametrize("option", FORMS)
+@for_each("end", ["", "\n", "\r\n", "\n\n"])
+@for_each("option", FORMS)
 def test_a_secret_is_read_from_a_file_without_its_line_end(option, end, tmp_path):
     name, text, value = FORMS[option]
     (tmp_path / "it").write_bytes((text + end).encode())

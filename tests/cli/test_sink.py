@@ -9,6 +9,7 @@ import httpx
 import pytest
 import trio
 import trio.testing
+from cases import for_each
 
 from trio_crawler import Outcome, Page, Reason, Skipped
 from trio_crawler.cli.sink import BATCH, FULL, Sink
@@ -87,7 +88,7 @@ async def test_a_bug_in_the_encoding_is_raised_and_the_file_is_closed(tmp_path):
     assert file.closed
 
 
-@pytest.mark.parametrize("steps", range(6))
+@for_each("steps", range(6))
 async def test_a_flush_to_a_plain_file_that_is_cancelled_loses_nothing(tmp_path, steps):
     sink = Sink(FileIO(tmp_path / "x", "w"), encoded)
     for outcome in OUTCOMES:

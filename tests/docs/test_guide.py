@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 
 import pytest
 from bench import figures
+from cases import for_each
 
 import trio_crawler
 from trio_crawler import frontier, model, net, report, store, testing
@@ -209,7 +210,7 @@ def test_what_has_no_docstring_of_its_own_is_told_from_the_source(
     recorded(GENERATED / f"{name.removeprefix('trio_crawler.')}.md", f"{head}\n\n{said}\n```\n")
 
 
-@pytest.mark.parametrize("name", sorted(set(public()) - set(PLAIN)))
+@for_each("name", sorted(set(public()) - set(PLAIN)))
 def test_every_public_name_says_what_it_is(name: str) -> None:
     found = value(name)
     assert inspect.getdoc(found)
@@ -280,7 +281,7 @@ def test_no_option_is_missing_from_the_page() -> None:
 EXAMPLES = sorted(path for path in GUIDE.glob("*.py"))
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+@for_each("example", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_is_shown_and_run_by_a_page(example: Path) -> None:
     pages = "".join(page.read_text() for page in GUIDE.rglob("*.md"))
     assert f"guide/{example.name}" in pages
@@ -288,7 +289,7 @@ def test_every_example_is_shown_and_run_by_a_page(example: Path) -> None:
     assert max(map(len, lines)) <= 99
 
 
-@pytest.mark.parametrize(
+@for_each(
     "example",
     [path for path in EXAMPLES if path.stem not in ("command", "path", "states")],
 )

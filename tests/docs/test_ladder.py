@@ -14,6 +14,7 @@ import pytest
 import run
 import trio
 import web
+from cases import for_each
 from comparative import recording
 from sites import liar, plain
 from sites.serving import Answer, Answerer, page, serving
@@ -75,7 +76,7 @@ def test_a_program_finds_every_page_of_the_plain_site_and_asks_for_each_once(
     assert not [line for line in said if "Warning" in line or "Traceback" in line]
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.name)
+@for_each("program", PROGRAMS, ids=lambda each: each.name)
 def test_a_program_fits_on_a_screen_beside_another(program: Path) -> None:
     lines = program.read_text().splitlines()
     assert len(lines) <= 90
@@ -85,7 +86,7 @@ def test_a_program_fits_on_a_screen_beside_another(program: Path) -> None:
     assert 'if __name__ == "__main__":' in lines
 
 
-@pytest.mark.parametrize(("number", "name"), list(enumerate(ROWS, 1)))
+@for_each("number, name", list(enumerate(ROWS, 1)))
 def test_a_page_has_its_number_its_programs_and_the_rhythm_of_all(number: int, name: str) -> None:
     text = (READING / f"{name}.md").read_text()
     assert re.match(rf"# {number}\. \w|# {number}\. `", text)
@@ -109,7 +110,7 @@ def test_the_ladder_has_twenty_two_rows_in_the_order_of_its_pages() -> None:
     assert all(len(each.split()) <= 6 for each in taught)
 
 
-@pytest.mark.parametrize("name", [f"{n}{twin}" for n in AT_ONCE for twin in ("", "_trio")])
+@for_each("name", [f"{n}{twin}" for n in AT_ONCE for twin in ("", "_trio")])
 def test_from_the_threads_on_two_pages_are_under_way_at_once(name: str) -> None:
     meeting = threading.Barrier(2)
 

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from ledger import behaviours
 from ledger.behaviours import AHEAD, BEHAVIOURS, Behaviour
 from ledger.differences import GENERATED, cells, differences
@@ -73,7 +74,7 @@ def test_a_behaviour_is_sorted_by_what_was_seen(said: tuple[str, str, str], kind
     assert behaviours.kind(said) == kind
 
 
-@pytest.mark.parametrize("row", AHEAD, ids=lambda row: row.question)
+@for_each("row", AHEAD, ids=lambda row: row.question)
 def test_trio_is_behind_or_costs_more(row: Behaviour) -> None:
     chapter, _, trio = tried(row.question)
     assert trio != chapter

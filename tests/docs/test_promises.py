@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from cases import for_each
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs/guide"
@@ -37,7 +38,7 @@ NAMES = sorted(
 )
 
 
-@pytest.mark.parametrize("promise", [*PROMISES, *LAWS])
+@for_each("promise", [*PROMISES, *LAWS])
 def test_every_promise_and_every_law_names_a_test(promise: str) -> None:
     assert NAMED.search({**PROMISES, **LAWS}[promise])
 
@@ -47,7 +48,7 @@ def test_there_are_seven_laws_and_all_promises_are_read() -> None:
     assert len(PROMISES) == (GUIDE / "promises.md").read_text().count("\n### ")
 
 
-@pytest.mark.parametrize(("path", "name", "target"), NAMES)
+@for_each("path, name, target", NAMES)
 def test_every_test_that_is_named_is_there(path: str, name: str, target: str) -> None:
     assert path == target
     assert name in named_in(path)

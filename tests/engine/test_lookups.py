@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import trio
+from cases import for_each
 from sites.frontiers import FRONTIERS
 
 from trio_crawler import (
@@ -192,8 +193,8 @@ async def test_http_and_https_of_a_host_share_a_lookup(autojump_clock):
     assert fetch.late == []
 
 
-@pytest.mark.parametrize("make", FRONTIERS)
-@pytest.mark.parametrize("reason", [Reason.STOPPED, Reason.TIME_BUDGET])
+@for_each("make", FRONTIERS)
+@for_each("reason", [Reason.STOPPED, Reason.TIME_BUDGET])
 async def test_a_crawl_that_ends_early_waits_for_no_lookup(
     autojump_clock, make: Any, reason: Reason, tmp_path: Path
 ):

@@ -15,6 +15,7 @@ from time import process_time
 from typing import Any
 
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -308,8 +309,8 @@ class Hostile:
         return getattr(self._file, name)
 
 
-@pytest.mark.parametrize("name", ["write", "read", "seek", "truncate"])
-@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
+@for_each("name", ["write", "read", "seek", "truncate"])
+@for_each("error", [errno.ENOSPC, errno.EIO])
 def test_after_an_error_of_any_call_no_job_is_lost_or_doubled(tmp_path, name, error):
     raised = 0
     for nth in range(1, 12):

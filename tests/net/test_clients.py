@@ -154,8 +154,8 @@ LEFT = pytest.mark.filterwarnings(
 
 
 @LEFT
-@pytest.mark.parametrize("target", ODD)
 @pytest.mark.parametrize("hook", READERS)
+@for_each("target", ODD)
 async def test_a_hook_that_reads_changes_no_answer(hook: Hook, target: str) -> None:
     bounds = {"max_bytes": 100_000}
     plain = await asked(odd_site, target=target[1:], fetch=bounds)
@@ -898,7 +898,7 @@ async def test_a_connection_that_is_ended_says_the_code_by_its_name(
     assert answer.detail.endswith(f" closed the connection before it had answered{name}")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "frame",
     [
         b"\x00\x00\x04\x00\x00\x00\x00\x00\x00page",

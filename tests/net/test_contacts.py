@@ -86,7 +86,7 @@ HOSTS = [
 
 
 @pytest.mark.parametrize("way", ["link", "redirect", "base", "second redirect"])
-@pytest.mark.parametrize("host", HOSTS)
+@for_each("host", HOSTS)
 async def test_a_private_address_is_not_contacted(host: str, way: str) -> None:
     internet = Internet({name: [addresses] for name, addresses in NAMES.items()})
     async with raw_server({}) as server:

@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 import trio
+from cases import for_each
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
@@ -108,8 +109,8 @@ async def test_empty_segments_are_ignored_and_never_become_a_host(folder: Path) 
     assert found[0].headers["location"] == "https://example.org//evil.test/"
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
+@for_each(
+    "path, expected",
     [
         ("a", "a.html"),
         ("a.html", "a.html"),
@@ -135,8 +136,8 @@ async def test_a_clean_url_is_answered_by_the_html_file(
     assert await told(folder, path, clean_urls=True) == expected
 
 
-@pytest.mark.parametrize(
-    ("path", "name"),
+@for_each(
+    "path, name",
     [
         ("%C3%A9.html", "é.html"),
         ("é.html", "é.html"),
@@ -190,7 +191,7 @@ ESCAPES = [
 ]
 
 
-@pytest.mark.parametrize("path", ESCAPES)
+@for_each("path", ESCAPES)
 async def test_a_path_that_would_lead_out_is_not_found(folder: Path, path: str) -> None:
     write(folder, "a.html", "sub/index.html")
     assert await told(folder, path) == 404
@@ -533,8 +534,8 @@ async def test_no_answer_leaves_a_descriptor(folder: Path) -> None:
 # Bodies.
 
 
-@pytest.mark.parametrize(
-    ("name", "size", "given", "expected"),
+@for_each(
+    "name, size, given, expected",
     [
         ("a.html", 10, {"max_bytes": 10}, (10, None)),
         ("a.html", 11, {"max_bytes": 10}, (10, Reason.TOO_LARGE)),
@@ -573,8 +574,8 @@ async def test_a_robots_txt_is_cut_and_a_long_sitemap_is_a_fault(folder: Path) -
     assert found == Fault(Reason.TOO_LARGE, detail, Phase.READ)
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
+@for_each(
+    "name, kind",
     [
         ("a.html", "text/html"),
         ("A.HTM", "text/html"),

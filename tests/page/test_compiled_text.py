@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from page import fuzzing, text_fuzz
 
 from trio_crawler.page import accelerator, text_digest
@@ -30,8 +31,8 @@ def compiled() -> accelerator.Text:
     return accelerator.text
 
 
-@pytest.mark.parametrize(
-    ("source", "visible"),
+@for_each(
+    "source, visible",
     [
         ("a<!-- x -->b<!-->c-->d", b"a b d"),
         ("a<!-->b", b"a "),
@@ -55,7 +56,7 @@ def test_numeric_references_are_decoded_once(compiled):
     )
 
 
-@pytest.mark.parametrize("other", ["0", "31", "127", "x80", "55296", "xFFFE", "x110000", "9" * 99])
+@for_each("other", ["0", "31", "127", "x80", "55296", "xFFFE", "x110000", "9" * 99])
 def test_a_reference_that_means_another_character_is_left_to_python(compiled, other):
     assert compiled.decoded(f"a&#64;&#{other};".encode()) is None
 
@@ -69,8 +70,8 @@ def test_only_parts_that_an_expression_can_change_are_returned(compiled):
     assert [words[begin:end].split()[9] for begin, end in parts] == [b"5", b"7"]
 
 
-@pytest.mark.parametrize("count", [1, 127, 128, 129, 1_000, 50_000])
-@pytest.mark.parametrize("distinct", [1, 7, 100_000])
+@for_each("count", [1, 127, 128, 129, 1_000, 50_000])
+@for_each("distinct", [1, 7, 100_000])
 def test_blocks_are_grouped_as_in_python(compiled, count, distinct):
     visible = b"\x0b".join(b"text %d" % (number % distinct) for number in range(count))
     blocks = compiled.blocks(visible)

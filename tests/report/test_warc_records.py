@@ -29,7 +29,7 @@ from trio_crawler.report.warc.archive import Warc
 # The block of a response.
 
 
-@pytest.mark.parametrize(
+@for_each(
     "body",
     [
         b"hello",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import for_each
 from store.batches import page, walk
 
 from trio_crawler import History
@@ -16,8 +17,8 @@ def test_a_history_refuses_anything_but_a_path(directory):
     assert str(refused.value) == f"directory must be a path as a str or Path, not {directory!r}"
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "sentence"),
+@for_each(
+    "call, error, sentence",
     [
         (lambda h: h.outcomes("1"), TypeError, "walk must be a whole number, not '1'"),
         (lambda h: h.statistics(True), TypeError, "walk must be a whole number, not True"),
@@ -38,7 +39,7 @@ def test_a_history_refuses_arguments_by_their_name(tmp_path, call, error, senten
     assert str(refused.value) == sentence
 
 
-@pytest.mark.parametrize(
+@for_each(
     "call",
     [
         lambda history: history.runs,

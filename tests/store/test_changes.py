@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from cases import for_each
 
 from trio_crawler import Crawler, History, Job, Page, Reason, Response, SqliteFrontier, StoreError
 from trio_crawler.store import Change
@@ -58,7 +59,7 @@ NOISE: dict[str, Callable[[int], str]] = {
 }
 
 
-@pytest.mark.parametrize("noise", NOISE.values(), ids=NOISE)
+@for_each("noise", NOISE.values(), ids=NOISE)
 async def test_a_page_that_is_another_at_each_request_has_not_changed(
     noise: Callable[[int], str], tmp_path: Path
 ) -> None:
@@ -91,7 +92,7 @@ EDITS: dict[str, tuple[Response, str]] = {
 }
 
 
-@pytest.mark.parametrize(("edited", "detail"), EDITS.values(), ids=EDITS)
+@for_each("edited, detail", EDITS.values(), ids=EDITS)
 async def test_an_edited_page_is_the_only_one_that_has_changed_and_what_has_is_told(
     edited: Response, detail: str, tmp_path: Path
 ) -> None:

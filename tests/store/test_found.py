@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from store.batches import NOW, SITE, page, stored, texts, walk
@@ -100,8 +101,8 @@ def test_a_page_that_has_not_changed_has_the_links_and_places_of_its_content(tmp
         assert connection.execute("SELECT number FROM found_").fetchall() == [(1,)]
 
 
-@pytest.mark.parametrize(
-    ("made", "checks", "asked_by_validator"),
+@for_each(
+    "made, checks, asked_by_validator",
     [
         ({}, Checks.off(), True),
         ({}, EVERY, False),
@@ -133,8 +134,8 @@ def bomb(size: int) -> bytes:
     return zlib.compress(b"[" + b" " * size + b"]", 9)
 
 
-@pytest.mark.parametrize(
-    ("size", "packed"),
+@for_each(
+    "size, packed",
     [
         (None, b"[]"),
         (-1, b"[]"),

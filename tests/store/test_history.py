@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from cases import for_each
 from store.batches import NOW, SITE, admitted, batch, page, walk
 
 from trio_crawler.model import (
@@ -45,8 +46,8 @@ def one(directory, before: Outcome, now: Outcome) -> tuple[str, str]:
 URL = SITE + "a"
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "kind", "detail"),
+@for_each(
+    "before, now, kind, detail",
     [
         (page("a"), page("a"), "unchanged", ""),
         (page("a"), page("a", status=304, body=b""), "unchanged", ""),

@@ -11,6 +11,7 @@ from random import Random
 import httpx
 import pytest
 import trio
+from cases import for_each
 
 from trio_crawler import Crawler, Fault, History, Job, Politeness, Reason, Response, SqliteFrontier
 from trio_crawler.model import Page
@@ -183,7 +184,7 @@ BAD: dict[str, Callable[[], Response | Fault]] = {
 }
 
 
-@pytest.mark.parametrize("second", BAD.values(), ids=BAD)
+@for_each("second", BAD.values(), ids=BAD)
 async def test_the_first_answer_is_the_outcome_whatever_the_second_is(
     second: Callable[[], Response | Fault],
     tmp_path: Path,

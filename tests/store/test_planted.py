@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from store.batches import batch, page, walk
 
 from trio_crawler.store.errors import StoreError
@@ -59,9 +60,9 @@ def line(directory: Path) -> str:
     return text.removeprefix(f"{directory}/")
 
 
-@pytest.mark.parametrize("begun", [False, True], ids=["new", "begun"])
-@pytest.mark.parametrize("kind", [*LINKS, *OTHERS])
-@pytest.mark.parametrize("name", FILES)
+@for_each("begun", [False, True], ids=["new", "begun"])
+@for_each("kind", [*LINKS, *OTHERS])
+@for_each("name", FILES)
 def test_what_is_planted_for_a_file_is_refused_by_its_name_and_left_alone(
     tmp_path, name, kind, begun
 ):
@@ -78,8 +79,8 @@ def test_what_is_planted_for_a_file_is_refused_by_its_name_and_left_alone(
     assert kind != "dangling link" or not target.exists()
 
 
-@pytest.mark.parametrize("kind", [*LINKS[:2], *OTHERS])
-@pytest.mark.parametrize("name", FILES[1:4])
+@for_each("kind", [*LINKS[:2], *OTHERS])
+@for_each("name", FILES[1:4])
 def test_a_reader_refuses_it_too(tmp_path, name, kind):
     walk(tmp_path, [page("a")])
     (tmp_path / name).unlink(missing_ok=True)
@@ -121,7 +122,7 @@ def test_a_database_that_is_replaced_while_it_is_opened_is_not_written(
     assert (target if kind == "link" else tmp_path / DATABASE).read_bytes() == b""
 
 
-@pytest.mark.parametrize("kind", [*LINKS, *OTHERS[:3]])
+@for_each("kind", [*LINKS, *OTHERS[:3]])
 def test_a_stream_follows_no_link(tmp_path, kind):
     path, target = tmp_path / "lines", tmp_path / "target"
     plant(kind, path, target)
