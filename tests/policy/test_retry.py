@@ -31,7 +31,10 @@ from trio_crawler.model import Purpose
 from trio_crawler.policy.retry import (
     MAX_DELAY,
     backoff,
+    blames_host,
     delay_after,
+    is_doubtful_by_head,
+    is_silent,
     is_transient,
     retry_after,
     tries_of_host,
@@ -85,6 +88,7 @@ def test_only_the_statuses_of_a_busy_or_absent_server_may_pass(status, passes):
 
 @pytest.mark.parametrize("answer", [Response(500), Response(599), SILENCE], ids=repr)
 def test_what_may_be_the_url_or_its_host_is_asked_for_once_more(answer):
+    assert is_transient(answer)
     assert is_transient(answer, 1)
     assert not is_transient(answer, 2)
 
@@ -118,6 +122,30 @@ def test_what_broke_on_the_way_may_pass_and_what_the_server_is_will_not():
         Reason.CONNECT_TIMEOUT,
     }
     assert passed == connection | {Reason.NO_SOCKETS, Reason.RESET, Reason.INCOMPLETE}
+    waited = {reason for reason in Reason if is_transient(Fault(reason, phase=Phase.WAIT))}
+    assert waited == passed | {Reason.TIMEOUT}
+
+
+def test_an_answer_blames_the_host_unless_it_is_about_the_url() -> None:
+    statuses = {status for status in range(100, 600) if blames_host(Response(status))}
+    assert statuses == {429, *range(500, 600)} - {501, 505}
+    late = Fault(Reason.TIMEOUT, phase=Phase.READ)
+    assert [blames_host(answer) for answer in (SILENCE, late)] == [True, False]
+
+
+def test_an_error_by_head_is_doubtful_unless_get_would_have_it_too() -> None:
+    statuses = {status for status in range(100, 600) if is_doubtful_by_head(Response(status))}
+    assert statuses == set(range(400, 600)) - {401, 429, 502, 503, 504}
+    faults = {reason for reason in Reason if is_doubtful_by_head(Fault(reason))}
+    assert faults == {Reason.RESET, Reason.INCOMPLETE, Reason.BAD_REPLY, Reason.TIMEOUT}
+
+
+def test_silence_is_an_answer_that_has_not_begun_in_time() -> None:
+    for reason in Reason:
+        silent = {phase for phase in Phase if is_silent(Fault(reason, phase=phase))}
+        late = reason in (Reason.TIMEOUT, Reason.CONNECT_TIMEOUT)
+        assert silent == (set(Phase) - {Phase.READ} if late else set())
+    assert {status for status in range(100, 600) if is_silent(Response(status))} == {504}
 
 
 # Retry-After.

@@ -60,12 +60,27 @@ def test_the_strict_rule_is_the_same_host_with_or_without_www(seed, url, admitte
         ("http://www.bbc.co.uk/", "http://www.other.co.uk/", False),
         ("http://exam.plecom/", "http://example.com/", False),
         ("http://me.github.io/", "http://you.github.io/", False),
+        ("http://example.com/", "http://a.example.com./", True),
+        ("http://example.com./", "http://a.example.com/", True),
         ("http://localhost/", "http://localhost:81/", True),
         ("http://127.0.0.1/", "http://9.0.0.1/", False),
     ],
 )
 def test_the_lenient_rule_is_the_same_registrable_domain(seed, url, admitted):
     assert admits(same_site([seed], lenient=True), url) is admitted
+
+
+@for_each("lenient", ["yes", 1, None])
+def test_lenient_is_true_or_false(lenient: Any) -> None:
+    with pytest.raises(TypeError, match="lenient must be True or False"):
+        same_site([SEED], lenient=lenient)
+
+
+def test_of_a_list_only_the_seeds_are_admitted() -> None:
+    verdicts = [seeds_only(Job(SEED, depth)) for depth in (0, 1, 2)]
+    assert verdicts == [True, Reason.OTHER_SITE, Reason.OTHER_SITE]
+    with pytest.raises(TypeError, match=f"job must be a Job, not '{SEED}'"):
+        seeds_only(SEED)  # type: ignore[arg-type]
 
 
 def test_a_refusal_has_a_reason():
@@ -111,14 +126,23 @@ def test_a_prefix_that_is_not_a_url_is_named():
         with_prefix("http://[x")
 
 
+def alone(scope: Any) -> Any:
+    return scope
+
+
+@pytest.mark.parametrize("by", [alone, all_of, any_of])
 @for_each("verdict", [None, 1, "excluded", Reason, object()])
-def test_any_other_verdict_than_true_false_and_a_reason_is_named_with_its_scope_and_url(verdict):
+def test_any_other_verdict_than_true_false_and_a_reason_is_named_with_its_scope_and_url(
+    verdict, by
+):
     def odd(job):
         return verdict
 
     message = r"the scope .*odd returned .* for http://e.test/a: return True"
     with pytest.raises(TypeError, match=message):
-        rejection(odd, Job("http://e.test/a"))
+        rejection(by(odd), Job("http://e.test/a"))
+    with pytest.raises(TypeError, match=r"the scope functools\.partial"):
+        rejection(by(functools.partial(odd)), Job("http://e.test/a"))
 
 
 def test_true_admits_false_excludes_and_a_reason_rejects():

@@ -199,7 +199,7 @@ def _without_www(host: str) -> str:
 
 
 def _registrable(host: str) -> str:
-    return _suffixes()(host.rstrip(".")).top_domain_under_public_suffix or host
+    return _suffixes()(host).top_domain_under_public_suffix or host
 
 
 @cache
