@@ -59,7 +59,9 @@ TOLD, MOST = 0.5, 1.0
 
 With `--all` it fails above the second, if it takes so long twice.
 """
-_BEGUN = pytest.StashKey[float]()
+WAITED = 2.0
+"""Seconds that a quick test may wait in real time before it is told of."""
+_BEGUN = pytest.StashKey[tuple[float, float]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -114,7 +116,8 @@ def pytest_runtest_protocol(
     item: pytest.Item, nextitem: pytest.Item | None
 ) -> Generator[None, object, object]:
     """Fail a quick test that is too dear twice: the second time its caches are warm."""
-    begun = item.stash[_BEGUN] = _cpu()
+    begun = _cpu()
+    item.stash[_BEGUN] = begun, time.monotonic()
     done = yield
     if item.config.getoption("--all") and _is_quick(item) and _cpu() - begun > MOST:
         begun = _cpu()
@@ -132,20 +135,23 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.when == "teardown" and _is_quick(item):
-        seconds = _cpu() - item.stash[_BEGUN]
-        if seconds > TOLD:
+        cpu, begun = item.stash[_BEGUN]
+        seconds = _cpu() - cpu
+        waited = time.monotonic() - begun - seconds
+        if seconds > TOLD or waited > WAITED:
             # An attribute of its own comes along when a worker of pytest-xdist sends the report.
-            report.cpu = seconds
+            report.dear = seconds, waited
     return report
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [each for some in terminalreporter.stats.values() for each in some]
-    dear = {each.nodeid: each.cpu for each in reports if hasattr(each, "cpu")}
+    dear = {each.nodeid: each.dear for each in reports if hasattr(each, "dear")}
     if dear:
-        terminalreporter.section(f"quick tests that took more than {TOLD} CPU seconds")
-        for name, seconds in sorted(dear.items(), key=lambda each: -each[1]):
-            terminalreporter.write_line(f"{seconds:5.1f} {name}")
+        title = f"quick tests that took {TOLD} CPU seconds or waited {WAITED:.0f} s, both shown"
+        terminalreporter.section(title)
+        for (seconds, waited), name in sorted(((both, name) for name, both in dear.items())):
+            terminalreporter.write_line(f"{seconds:5.1f} {waited:5.1f} {name}")
 
 
 def _cpu() -> float:

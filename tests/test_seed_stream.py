@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -353,9 +354,9 @@ async def test_a_resumed_crawl_goes_on_where_its_stream_was(tmp_path, autojump_c
         return await ok(job)
 
     async def run(stops_after: int) -> None:
-        async with SqliteFrontier(tmp_path) as frontier:
+        async with aclosing(stream(urls)) as seeds, SqliteFrontier(tmp_path) as frontier:
             crawler = Crawler(
-                [], seed_stream=stream(urls), fetch=fetch, frontier=frontier, politeness=EAGER
+                [], seed_stream=seeds, fetch=fetch, frontier=frontier, politeness=EAGER
             )
             async with crawler.outcomes() as outcomes:
                 number = 0

@@ -330,10 +330,10 @@ def test_a_signal_and_a_reader_that_has_left_is_the_status_of_the_signal():
 
 def test_a_terminal_that_is_closed_ends_the_crawl_as_sighup_does(tmp_path):
     mine, theirs = pty.openpty()
-    path, site = tmp_path / "out.csv", {"/": html("/slow"), "/slow": silence}
+    path, gate = tmp_path / "out.csv", Gate()
     code = "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
     code += "sys.argv[0] = 'trio-crawler'; from trio_crawler.cli import main; main()"
-    with threaded_raw_server(site) as server:
+    with threaded_raw_server({"/": gate}) as server:
         line = [sys.executable, "-c", code, "--csv", str(path), server.url]
         process = subprocess.Popen(
             line,
@@ -344,9 +344,10 @@ def test_a_terminal_that_is_closed_ends_the_crawl_as_sighup_does(tmp_path):
             start_new_session=True,
         )
         os.close(theirs)
-        wait_until(lambda: pages(server) == ["/", "/slow"])
+        assert gate.came.wait(20)
         os.close(mine)
-        assert process.wait(8) == 129
+        gate.open()
+        assert process.wait(PATIENCE) == 129
     assert [each.name for each in tmp_path.iterdir()] == ["out.csv"]
 
 

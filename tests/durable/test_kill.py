@@ -1,4 +1,4 @@
-"""The command is killed with -9 at random instants: the short form of what driver.py proves."""
+"""The command is killed with -9 at random instants: the short form of rigs/kills.py."""
 
 from __future__ import annotations
 

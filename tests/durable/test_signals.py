@@ -1,10 +1,10 @@
-"""Signals at random moments of the command's life: the short form of what signals.py proves."""
+"""Signals at random moments of the command's life: the short form of rigs/signals.py."""
 
 from __future__ import annotations
 
 from random import Random
 
-from durable import signals
+from rigs import signals
 
 
 def test_signals_at_random_moments_end_the_command_with_its_report_and_without_a_traceback(

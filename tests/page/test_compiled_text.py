@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from cases import for_each
-from page import fuzzing, text_fuzz
+from rigs import fuzzing, text_fuzz
 
 from trio_crawler.page import accelerator, text_digest
 

@@ -122,7 +122,7 @@ def short_slices(monkeypatch):
 
 @pytest.mark.usefixtures("short_slices")
 @settings(
-    max_examples=1_500,
+    max_examples=700,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from cases import for_each
-from page import fuzzing, scanner_fuzz
+from rigs import fuzzing, scanner_fuzz
 
 from trio_crawler.page import accelerator
 from trio_crawler.page.html import fast_links, read

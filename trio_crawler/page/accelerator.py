@@ -3,7 +3,7 @@
 ▶ `tests/bench/scanner.py`, for a page of 25 KB (Apache's documentation): `html/_scan.c` takes
 30 us for its links, and `fast_links` 177; `_text.c` takes 127 us for the digest of its text, and
 Python 480. The readers in Python remain for what the scanner gives up and for machines without a
-compiler, and are the oracles: `tests/page/scanner_fuzz.py` and `tests/page/text_fuzz.py`.
+compiler, and are the oracles: `tests/rigs/scanner_fuzz.py` and `tests/rigs/text_fuzz.py`.
 """
 
 from __future__ import annotations

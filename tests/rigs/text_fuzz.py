@@ -1,7 +1,7 @@
 """Compare the compiled reader of the text of pages with the one in Python on damaged pages.
 
-    python tests/page/text_fuzz.py --pages 10000000
-    python tests/page/text_fuzz.py --pages 10000000 --sanitize
+    python tests/rigs/text_fuzz.py --pages 10000000
+    python tests/rigs/text_fuzz.py --pages 10000000 --sanitize
 
 With --sanitize it is compiled again, into a temporary directory, with AddressSanitizer and
 UndefinedBehaviorSanitizer, and any fault of memory ends the program (needs gcc and its libasan).
@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
-from page import fuzzing  # noqa: E402
+from rigs import fuzzing  # noqa: E402
 
 from trio_crawler.page import accelerator, text_digest  # noqa: E402
 from trio_crawler.page.text_digest import PageText  # noqa: E402

@@ -1,6 +1,6 @@
 """Prove that signals end the command well: thousands, at random moments of its whole life.
 
-    python tests/durable/signals.py --signals 2000 --seed 1
+    python tests/rigs/signals.py --signals 2000 --seed 1
 
 Each run of the command gets one, two or three of SIGINT, SIGTERM and SIGHUP, from the start of the
 process to its last moment. Then its exit status must be 128 and the number of a signal, standard

@@ -1,7 +1,7 @@
 """Prove that a crawl survives: kill it with -9 again and again, resume, compare with a whole one.
 
-    python tests/durable/driver.py --kills 50 --pages 1500 --seed 1
-    python tests/durable/driver.py --every-call --pages 40 [--resumed]
+    python tests/rigs/kills.py --kills 50 --pages 1500 --seed 1
+    python tests/rigs/kills.py --every-call --pages 40 [--resumed]
 
 The first kills at random instants; when a crawl is over before there were enough kills, another
 one begins. The second kills before every single call by which the process touches its files,

@@ -1,7 +1,7 @@
 """Compare the compiled scanner of links with the readers in Python on damaged pages.
 
-    python tests/page/scanner_fuzz.py --pages 10000000
-    python tests/page/scanner_fuzz.py --pages 10000000 --sanitize
+    python tests/rigs/scanner_fuzz.py --pages 10000000
+    python tests/rigs/scanner_fuzz.py --pages 10000000 --sanitize
 
 Counted are the pages that the scanner does not give up. With --sanitize it is compiled again, into
 a temporary directory, with AddressSanitizer and UndefinedBehaviorSanitizer, and any fault of
@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
-from page import fuzzing  # noqa: E402
+from rigs import fuzzing  # noqa: E402
 
 from trio_crawler.page import accelerator  # noqa: E402
 from trio_crawler.page.html import read  # noqa: E402
