@@ -59,6 +59,7 @@ def test_a_folder_without_a_fault_is_checked_with_status_0(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "index.html").write_text(PAGE.format("Start", "<p>nothing</p>"))
+    (folder / "sub" / "page.html").write_text("<h1 id=nowhere></h1><a href=#nowhere>here</a>")
     assert here("check", str(folder)) == 0
     assert "0 faults, 0 notes" in capsys.readouterr().out
 
@@ -80,8 +81,14 @@ def test_clean_urls_lead_to_files_of_html_on_request(
 ) -> None:
     (folder / "index.html").write_text(PAGE.format("Start", '<a href="/about">about</a>'))
     (folder / "about.html").write_text(PAGE.format("About", ""))
+    (folder / "sub" / "page.html").unlink()
+    (folder / "sub" / "index.html").write_text("")
     assert here("check", str(folder)) == 1
+    assert "/about.html\n" in capsys.readouterr().out
     assert here("check", "--clean-urls", str(folder)) == 0
+    told = capsys.readouterr().out
+    assert "that no link leads to (1)" in told
+    assert "about" not in told.replace(str(folder), "")
 
 
 FORMS = ("--junit", "--sarif", "--json", "--markdown", "--write-baseline")
@@ -143,7 +150,7 @@ def test_a_page_is_named_by_its_file_as_the_disk_has_it(
 
 def test_no_url_names_a_file_outside_of_the_folder(folder: Path) -> None:
     (folder.parent / "other.html").write_text("")
-    named = Folder(str(folder), "http://folder.invalid/").file_of
+    named = Folder(str(folder), "http://folder.invalid/", clean_urls=False, whole=True).file_of
     assert named("http://folder.invalid/sub/page.html") == f"{folder}/sub/page.html"
     assert named("http://folder.invalid/..%2fother.html") is None
 
@@ -231,9 +238,10 @@ def test_what_cannot_be_checked_is_one_line(words: list[str], said: str) -> None
     assert said in refused.value.format_message()
 
 
-def test_a_folder_is_checked_alone(folder: Path) -> None:
-    with pytest.raises(click.UsageError, match="alone"):
-        here("check", str(folder), "h.test")
+def test_a_folder_or_a_file_is_checked_alone(folder: Path) -> None:
+    for place in (folder, folder / "index.html"):
+        with pytest.raises(click.UsageError, match="alone"):
+            here("check", str(place), "h.test")
 
 
 def test_a_file_that_cannot_be_written_is_said_before_the_check(
@@ -242,6 +250,106 @@ def test_a_file_that_cannot_be_written_is_said_before_the_check(
     assert here("check", "--junit", "/no/such/file", server.url) == 2
     assert "--junit /no/such/file" in capsys.readouterr().err
     assert server.requests == []
+
+
+# All pages of a folder.
+
+
+@pytest.fixture
+def lonely(folder: Path) -> Path:
+    """Return a folder with pages that no link leads to, and other files."""
+    files = {
+        "index.html": '<a href=sub/>below</a> <img src=a.png><a href="lone.htm#lone">here</a>',
+        "lone.htm": "<p id=lone>",
+        "404.html": "<a href=/index.html>home</a>",
+        "old%20 ö/far.XHTML": "<a href=gone.html>gone</a><a href=far.XHTML>itself</a>",
+        ".git/x.html": "<a href=gone2.html>gone</a>",
+        "a.png": "",
+        "b.png": "",
+        "sitemap.xml": "<urlset><url><loc>https://example.org/listed.html</loc></url></urlset>",
+        "drafts/index.html": "<a href=gone3.html>gone</a>",
+    }
+    for path, body in files.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(body)
+    (folder / "sub" / "page.html").write_text("")
+    (folder / "out.html").symlink_to(Path(__file__))
+    (folder / "loop").symlink_to(folder)
+    return folder
+
+
+def faults(*words: str) -> dict[str, object]:
+    """Return the bad paths of a check, and what it says about pages without a link to them."""
+    told = json.loads(crawl("check", *words, "--json", "-", "-q").stdout)
+    base = "https://example.org/"
+    bad = sorted(each["url"].removeprefix(base) for each in told["findings"])
+    unlinked = told["unlinked"]
+    alone = unlinked and [url.removeprefix(base) for url in unlinked]
+    return {"bad": bad, "alone": alone, "unread": told["unread"]}
+
+
+FAR = "old%2520%20%C3%B6/"
+
+
+def test_every_page_of_a_folder_is_checked_and_what_no_link_leads_to_is_told(lonely: Path) -> None:
+    bad = ["drafts/gone3.html", "listed.html", f"{FAR}gone.html"]
+    alone = ["drafts/", f"{FAR}far.XHTML"]
+    assert faults(*BASE, str(lonely)) == {"bad": bad, "alone": alone, "unread": 1}
+    # Without a first page, too: then no link leads to it and below.
+    (lonely / "index.html").unlink()
+    found = faults(*BASE, str(lonely))
+    assert found["bad"] == sorted([*bad, "index.html"])
+    assert found["unread"] == 2
+
+
+def test_the_report_on_a_directory_has_the_pages_that_no_link_leads_to(
+    lonely: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = str(tmp_path / "kept")
+    assert here("check", *BASE, "-o", directory, str(lonely)) == 1
+    told = capsys.readouterr().out
+    assert "Pages that no link leads to (2)\n" in told
+    assert "1 file of other kinds, that no link leads to, was not read" in told
+    assert here("report", directory) == 1
+    assert capsys.readouterr().out.splitlines()[3:] == told.splitlines()[3:]
+
+
+@for_each(
+    "words",
+    {
+        "links alone": (["--linked-only"], [], None),
+        "no drafts": (["--exclude", "drafts|old"], ["listed.html"], []),
+        "one part": (["--under", "/drafts/"], ["drafts/gone3.html"], ["drafts/"]),
+        "no sitemap": (["--no-sitemaps", "--exclude", "old"], ["drafts/gone3.html"], ["drafts/"]),
+        "another sitemap": (["--sitemap", "/a.xml", "--sitemap-only"], ["a.html"], None),
+    }.values(),
+)
+def test_the_options_of_a_crawl_hold_for_a_folder(lonely: Path, words) -> None:
+    listed = "<urlset><url><loc>https://example.org/a.html</loc></url></urlset>"
+    (lonely / "a.xml").write_text(listed)
+    given, bad, alone = words
+    found = faults(*BASE, *given, str(lonely))
+    assert (found["bad"], found["alone"]) == (bad, alone)
+
+
+def test_a_depth_needs_a_check_of_links_alone(lonely: Path) -> None:
+    with pytest.raises(click.UsageError, match="--depth needs --linked-only"):
+        here("check", "--depth", "1", str(lonely))
+    assert here("check", *BASE, "--depth", "1", "--linked-only", str(lonely)) == 0
+
+
+def test_of_a_file_the_links_within_its_folder_are_followed(lonely: Path) -> None:
+    far = lonely / "old%20 ö" / "far.XHTML"
+    # Its folder is the root.
+    assert faults(*BASE, str(far))["bad"] == ["gone.html"]
+    several = faults(*BASE, str(far), str(lonely / "drafts" / "index.html"))
+    assert several["bad"] == ["drafts/gone3.html", f"{FAR}gone.html"]
+    assert faults(*BASE, str(lonely / "lone.htm")) == {"bad": [], "alone": None, "unread": 0}
+
+
+def test_a_place_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(click.UsageError, match=r"there is no file or folder .*/none"):
+        here("check", str(tmp_path / "none"))
 
 
 # A memory of checks.

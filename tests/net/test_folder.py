@@ -779,3 +779,42 @@ def test_the_path_of_a_url_is_that_of_the_file_that_answers(
     assert fetch.path_of("http://other.test/" + path) is None
     with pytest.raises(TypeError, match="url must be a URL as a str"):
         fetch.path_of(1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("clean_urls", [False, True])
+def test_each_page_has_the_url_that_it_is_answered_for(folder: Path, clean_urls: bool) -> None:
+    names = [
+        "index.html",
+        "a b.html",
+        "sub/index.html",
+        "c%20#?.HTM",
+        "both",
+        "both.html",
+        "ö.xht",
+    ]
+    write(folder, *names, "pic.png", ".hidden/x.html", ".y.html", "sub/.z.html")
+    (folder / "link.html").symlink_to("both.html")
+    (folder / "again").symlink_to("sub")
+    fetch = FolderFetch(folder, base_url=BASE, clean_urls=clean_urls)
+    pages = list(fetch.pages())
+    wanted = {*names} - {"both"}
+    assert {fetch.path_of(url) for url in pages} == {str(folder / name) for name in wanted}
+    assert len(pages) == len(wanted)
+    assert set(fetch.others()) == {BASE + "both", BASE + "pic.png"}
+    # A file without a suffix comes before the page.
+    assert {BASE, BASE + "sub/", BASE + "both.html"} <= set(pages)
+    assert (BASE + "a%20b" in pages) == clean_urls
+    assert fetch.url_of(Path("sub/none.css")) == BASE + "sub/none.css"
+
+
+def test_a_folder_that_may_not_be_listed_is_among_its_pages(folder: Path, monkeypatch) -> None:
+    write(folder, "a/x.html", "b.html")
+    scan = os.scandir
+
+    def refuse(path: str) -> Any:
+        if path.rstrip("/").endswith("/a"):
+            raise PermissionError
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert set(FolderFetch(folder, base_url=BASE).pages()) == {BASE + "a/", BASE + "b.html"}

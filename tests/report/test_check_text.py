@@ -152,3 +152,14 @@ def test_the_verdict_of_a_template_is_not_mixed_with_another() -> None:
     told = check_report([*faults, *notes], FACTS)
     assert "(2 targets)" in told
     assert told.index("  404: /gone") < told.index("  note 404: /gone")
+
+
+def test_pages_that_no_link_leads_to_are_listed_up_to_a_bound_and_other_files_counted() -> None:
+    urls = [f"https://a.test/{number:02}" for number in range(22)]
+    told = check_report([], replace(FACTS, unlinked=urls, unread=1))
+    assert "Pages that no link leads to (22)\n  https://a.test/00\n" in told
+    assert "  https://a.test/19\n  and 2 more, use -v to list all\n" in told
+    assert "  1 file of other kinds, that no link leads to, was not read\n" in told
+    assert "  https://a.test/21\n" in check_report([], replace(FACTS, unlinked=urls), full=True)
+    told = check_report([], replace(FACTS, unlinked=[], unread=3))
+    assert "Not read\n  3 files of other kinds, that no link leads to, were not read\n" in told

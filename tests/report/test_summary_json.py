@@ -35,6 +35,8 @@ def test_a_summary_has_a_head_counts_and_what_was_not_checked() -> None:
             {"kind": "mailto", "reason": "other_scheme", "number": 3},
         ],
         "recalled": 0,
+        "unlinked": None,
+        "unread": 0,
         "counts": {
             "verdict": {"fault": 4, "note": 1},
             "code": {"301": 1, "404": 2, "500": 1, "no_such_host": 1},
@@ -90,7 +92,7 @@ def test_any_text_can_be_read_back_and_every_finding_is_one_line(found: list[Fin
     assert sorted((each["fingerprint"], each["text"], each["url"]) for each in told) == sorted(
         (each.fingerprint, paired(each.text), paired(each.url)) for each in found
     )
-    assert len(encoded.splitlines()) == 11 + len(found) + 1
+    assert len(encoded.splitlines()) == 13 + len(found) + 1
     assert encoded.isascii()
     assert not any(letter in encoded for letter in "\x00\x1b\x7f\r")
 
@@ -143,6 +145,8 @@ def test_the_date_is_in_utc() -> None:
         ({"checked": {"a": -1}}, ValueError, "each number of checked must be 0 or more, not -1"),
         ({"not_checked": {("a", "x"): "1"}}, TypeError, "each number of not_checked must be a wh"),
         ({"recalled": -1}, ValueError, "recalled must be 0 or more, not -1"),
+        ({"unlinked": "x"}, TypeError, "unlinked must be several strings"),
+        ({"unread": -1}, ValueError, "unread must be 0 or more, not -1"),
         ({"mended": ["x"]}, TypeError, "each of mended must be a Identity, not 'x'"),
     ],
 )

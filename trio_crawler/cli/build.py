@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlsplit
 
 import click
+import trio
 
 from trio_crawler import (
     ArgumentError,
@@ -17,6 +18,7 @@ from trio_crawler import (
     Crawler,
     Fetch,
     HttpFetch,
+    Job,
     Limits,
     Politeness,
     Scope,
@@ -67,6 +69,8 @@ class Plan:
     warc: report.Warc | None
     crawler: Callable[..., Crawler]
     checks: bool = False
+    pages: Callable[[], AsyncGenerator[str]] | None = None
+    """Makes the stream of all pages of a folder, if those are the seeds."""
 
 
 def planned(options: CrawlOptions) -> Plan:
@@ -80,7 +84,8 @@ def planned(options: CrawlOptions) -> Plan:
         _refuse_without_url(options)
     with _errors_of():
         scope = _scope(options)
-        urls = options.seeds if options.folder is None else (base_of(options),)
+        place = None if options.folder is None else _folder(options, None)
+        urls = options.seeds if place is None else _seeds_in(options, place)
         seeds = tuple(dict.fromkeys(map(normalise, urls)))
         auth = logins(options, seeds)
         with _errors_of(auth="auth" if options.auth else "netrc_file"):
@@ -92,7 +97,7 @@ def planned(options: CrawlOptions) -> Plan:
             limits=_limits(options),
             politeness=_politeness(options),
             traps=Traps.off() if options.no_traps else None,
-            sitemaps=_sitemaps(options, seeds),
+            sitemaps=_sitemaps(options, seeds, place),
             checks=_checks(options),
             order=_ORDERS[options.order],
             fold_canonical=options.fold_canonical,
@@ -103,22 +108,55 @@ def planned(options: CrawlOptions) -> Plan:
         )
     insecure = tuple(map(_host, options.insecure_hosts))
     warc = _warc(options.warc, seeds)
-    source = fetch if options.folder is None else _folder(options, fetch)
+    folder = None if options.folder is None else _folder(options, fetch)
+    source = fetch if folder is None else folder
     crawl_fetch: Fetch = warc.recording(source) if warc else source
     authorized = tuple(auth or ())
     if any(name.lower() == "authorization" for name, _ in options.headers):
         authorized = tuple(_origins(seeds))
     checks = _checks(options).any
-    return Plan(seeds, insecure, authorized, fetch, crawl_fetch, warc, make, checks)
+    pages = None
+    if folder is not None and walks(options):
+        pages = partial(_pages, folder, scope)
+    return Plan(seeds, insecure, authorized, fetch, crawl_fetch, warc, make, checks, pages)
+
+
+async def _pages(folder: FolderFetch, scope: Scope) -> AsyncGenerator[str]:
+    """Yield the URLs of the pages in a folder that the scope admits."""
+    for url in folder.pages():
+        if scope(Job(url)) is True:
+            yield url
+        await trio.lowlevel.checkpoint()
+
+
+def walks(options: CrawlOptions) -> bool:
+    """Whether all pages of a folder are seeds, not only its first one or those that are named."""
+    named = options.files or options.sitemap_only or options.linked_only
+    return options.folder is not None and not named
+
+
+def _seeds_in(options: CrawlOptions, folder: FolderFetch) -> tuple[str, ...]:
+    """Return the URLs in a folder that are asked for first: its index.html, or what is named."""
+    if options.files:
+        return tuple(map(folder.url_of, options.files))
+    # Without an index.html the pages alone are the seeds.
+    missing = walks(options) and folder.path_of(folder.base_url) is None
+    return () if missing else (folder.base_url,)
 
 
 def _refuse_without_url(options: CrawlOptions) -> None:
-    """Refuse what has no effect on a list alone: its URLs are treated as those of strangers."""
-    given = {
-        "--lenient": not options.strict,
+    """Refuse what has no effect on a list alone: its URLs are treated as those of strangers.
+
+    Nothing of it has an effect on a folder but what is about its paths.
+    """
+    of_list = {
         "--under with a path": any("://" not in prefix for prefix in options.under),
         "--sitemap": options.sitemaps,
         "--sitemap-only": options.sitemap_only,
+    }
+    given = {
+        "--lenient": not options.strict,
+        **({} if options.folder is not None else of_list),
         "--header": options.headers,
         "--cookie": options.own_cookies,
         "--auth": options.auth,
@@ -126,8 +164,11 @@ def _refuse_without_url(options: CrawlOptions) -> None:
         "--netrc-file": options.netrc_file,
         "--client-cert": options.client_cert,
     }
+    beside = "beside --urls" if options.folder is None else "not a folder"
     if option := next((option for option, value in given.items() if value), None):
-        raise click.UsageError(f"{option} needs a URL on the command line, beside --urls")
+        raise click.UsageError(f"{option} needs a URL on the command line, {beside}")
+    if options.max_depth is not None and walks(options):
+        raise click.UsageError("--depth needs --linked-only: all pages of a folder are checked")
 
 
 @contextmanager
@@ -180,6 +221,8 @@ def _narrowed(options: CrawlOptions) -> list[Scope]:
 def _prefixes(options: CrawlOptions) -> list[str]:
     absolute = [prefix for prefix in options.under if "://" in prefix]
     paths = [prefix for prefix in options.under if "://" not in prefix]
+    if options.folder is not None:
+        return absolute + [f"{base_of(options)}{path.lstrip('/')}" for path in paths]
     origins = _origins(map(normalise, options.seeds))
     return absolute + [f"{origin}/{path.lstrip('/')}" for origin in origins for path in paths]
 
@@ -197,7 +240,7 @@ def base_of(options: CrawlOptions) -> str:
     return base if base.endswith("/") else f"{base}/"
 
 
-def _folder(options: CrawlOptions, other: Fetch) -> FolderFetch:
+def _folder(options: CrawlOptions, other: Fetch | None) -> FolderFetch:
     """Return the fetch of a folder; links that leave it are asked for by the `other` one."""
     with _errors_of():
         return FolderFetch(
@@ -251,7 +294,7 @@ def _checks(options: CrawlOptions) -> Checks:
         )
 
 
-def _sitemaps(options: CrawlOptions, seeds: Iterable[str]) -> Sitemaps:
+def _sitemaps(options: CrawlOptions, seeds: Iterable[str], folder: FolderFetch | None) -> Sitemaps:
     if options.no_sitemaps and options.sitemaps:
         raise click.UsageError("use --sitemap or --no-sitemaps, not both")
     if options.no_sitemaps and options.sitemap_only:
@@ -259,6 +302,11 @@ def _sitemaps(options: CrawlOptions, seeds: Iterable[str]) -> Sitemaps:
     urls = [word for word in options.sitemaps if not word.startswith("/")]
     paths = [word for word in options.sitemaps if word.startswith("/")]
     found = [*urls, *(f"{origin}{path}" for origin in _origins(seeds) for path in paths)]
+    if folder is not None:
+        own = folder.url_of("sitemap.xml")
+        found = [*urls, *(folder.url_of(path.lstrip("/")) for path in paths)]
+        if walks(options) and not options.no_sitemaps and folder.path_of(own) is not None:
+            found.append(own)
     with _errors_of(also="sitemaps"):
         return Sitemaps(not options.no_sitemaps, found, only=options.sitemap_only)
 

@@ -17,6 +17,8 @@ class CheckOptions(RequestOptions):
     """Whether the site's owner asks: nofollow is not obeyed, and the report is about links."""
     folder: str | None = field(default=None, metadata={"declared": ()})
     """The folder that is checked in place of a server."""
+    files: tuple[str, ...] = field(default=(), metadata={"declared": ()})
+    """The files in it that the check begins with, in place of all its pages."""
     checks: tuple[str, ...] = option(
         Group.CHECKED,
         "--check",
@@ -68,6 +70,13 @@ class CheckOptions(RequestOptions):
         is_flag=True,
         same_crawl=True,
         help="In a folder, let the link /a lead to a.html, as some servers do.",
+    )
+    linked_only: bool = option(
+        Group.CHECKED,
+        "--linked-only",
+        is_flag=True,
+        same_crawl=True,
+        help="Of a folder, check the pages that links from its index.html lead to, not all.",
     )
 
     @property

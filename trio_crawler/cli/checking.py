@@ -40,10 +40,13 @@ WRITERS: dict[str, Callable[..., Iterator[bytes]]] = {
 
 
 class Folder:
-    """The folder that is checked in place of a server, and the URL that stands for it."""
+    """The folder that is checked in place of a server, and the URL that stands for it.
 
-    def __init__(self, path: str, base: str, clean_urls: bool = False) -> None:
-        self._path, self._base = path, base
+    `whole` is whether all its pages are checked, not only those that links lead to.
+    """
+
+    def __init__(self, path: str, base: str, *, clean_urls: bool, whole: bool) -> None:
+        self._path, self._base, self._whole = path, base, whole
         self._files: FolderFetch | None = None
         # A folder that was checked in an earlier run may not be there any more.
         with suppress(ValueError):
@@ -55,6 +58,21 @@ class Folder:
             return url
         place = f"{self._path.rstrip('/')}/{url.removeprefix(self._base)}"
         return (self.file_of(url) or place) if url.endswith("/") else place
+
+    def unlinked(self, links: LinkCheck) -> list[str] | None:
+        """Return the pages that no link leads to; None if not all pages are checked.
+
+        No link has to lead to the first page, nor to the one that servers answer 404 with.
+        """
+        known = {self._base, f"{self._base}404.html", f"{self._base}404"}
+        return sorted(set(links.unlinked()) - known) if self._whole else None
+
+    def unread(self, links: LinkCheck) -> int:
+        """Return how many files that are no pages were not asked for."""
+        if self._files is None or not self._whole:
+            return 0
+        read = f"{self._base}sitemap.xml"
+        return sum(url != read and not links.knows(url) for url in self._files.others())
 
     def file_of(self, url: str) -> str | None:
         """Return the file of a page, as CI names the files of a repository; None without one."""
@@ -141,7 +159,7 @@ class Check:
 
         `ended` says why the crawl ended early, "" if it did not.
         """
-        options = self._options
+        options, folder = self._options, self._folder
         found = list(self._links.findings())
         known, mended = 0, None
         all_found = found
@@ -160,6 +178,8 @@ class Check:
             checked=self._links.checked,
             not_checked=self._links.not_checked,
             recalled=self._links.recalled,
+            unlinked=None if ended or folder is None else folder.unlinked(self._links),
+            unread=0 if ended or folder is None else folder.unread(self._links),
             mended=mended,
             ended=ended,
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AsyncExitStack, ExitStack, suppress
+from collections.abc import AsyncIterable
+from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -14,7 +15,7 @@ from urllib.parse import urlsplit
 import trio
 
 from trio_crawler import Crawler, Outcome, StoreError, report
-from trio_crawler.cli.build import Plan, base_of, planned
+from trio_crawler.cli.build import Plan, base_of, planned, walks
 from trio_crawler.cli.color import colored
 from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.ending import Ending
@@ -101,7 +102,8 @@ def _open_check(options: CrawlOptions, stack: ExitStack) -> Check:
 
     folder = None
     if options.folder is not None:
-        folder = Folder(options.folder, base_of(options), options.clean_urls)
+        how = {"clean_urls": options.clean_urls, "whole": walks(options)}
+        folder = Folder(options.folder, base_of(options), **how)
     return Check(
         options,
         stack,
@@ -118,7 +120,9 @@ def _too_few_hosts(options: CrawlOptions, plan: Plan) -> str:
     A lenient crawl may find more hosts, a list may have more, and an adaptive crawl may raise the
     limit of a host.
     """
-    if not options.workers_chosen or options.adaptive or not options.strict or options.seed_stream:
+    if not options.workers_chosen or options.adaptive or not options.strict:
+        return ""
+    if options.seed_stream or options.folder is not None:
         return ""
     hosts = {urlsplit(seed).netloc.removeprefix("www.") for seed in plan.seeds}
     if len(hosts) * options.per_host >= options.workers:
@@ -229,7 +233,10 @@ class _Crawl:
             directory = await self._directory(stack)
             frontier = directory.frontier if directory else None
             places = {"fetch": plan.crawl_fetch, "frontier": frontier}
-            crawler = plan.crawler(seed_stream=self._urls, **places)
+            stream: AsyncIterable[str] | None = self._urls
+            if plan.pages is not None:
+                stream = await stack.enter_async_context(aclosing(plan.pages()))
+            crawler = plan.crawler(seed_stream=stream, **places)
             self._ending.begin(crawler, self._options.max_seconds)
             nursery.start_soon(
                 self._screen.draw,

@@ -117,7 +117,8 @@ def _meaning(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, Any]:
         if each.same_crawl
     }
     # Two spellings of a URL are one crawl. Two folders may have the same URL.
-    values["urls"] = tuple(seeds) if options.folder is None else (options.folder,)
+    folder = options.folder
+    values["urls"] = tuple(seeds) if folder is None else (folder, *options.files)
     # An owner's check is a crawl with these options.
     values["check"] = options.checked_kinds
     values["ignore_nofollow"] = options.ignore_nofollow or options.owner
@@ -138,6 +139,7 @@ def _settings(options: CrawlOptions, plan: Plan, directory: str) -> dict[str, An
         "folder": options.folder,
         "base": None if options.folder is None else base_of(options),
         "clean_urls": options.clean_urls,
+        "whole": plan.pages is not None,
         "seeds": list(plan.seeds),
         "insecure_hosts": list(plan.insecure_hosts),
         "credentials": plan.fetch.sends_credentials,
@@ -163,6 +165,7 @@ class _Checked(msgspec.Struct):
     folder: str
     base: str
     clean_urls: bool
+    whole: bool = False
 
 
 def politeness_of(settings: Mapping[str, Any]) -> Politeness | None:
@@ -197,7 +200,8 @@ def folder_of(settings: Mapping[str, Any]) -> Folder | None:
         return None
     from trio_crawler.cli.checking import Folder
 
-    return Folder(checked.folder, checked.base, checked.clean_urls)
+    how = {"clean_urls": checked.clean_urls, "whole": checked.whole}
+    return Folder(checked.folder, checked.base, **how)
 
 
 def _relative(path: str | None, directory: str | os.PathLike[str]) -> str | None:

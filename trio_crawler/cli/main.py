@@ -87,6 +87,11 @@ CHECK_WORKERS = 100
 ▶ 2,000 hosts that never answer hold a worker for two timeouts each: with 10 workers they take
 more than three hours, with 100 twenty minutes. No host gets more requests at once for it.
 """
+_OF_FOLDERS = (
+    ("base_url", "--base-url"),
+    ("clean_urls", "--clean-urls"),
+    ("linked_only", "--linked-only"),
+)
 _CONTEXT: dict[str, Any] = {
     "help_option_names": ["-h", "--help"],
     "max_content_width": 96,
@@ -156,26 +161,29 @@ def _crawl(**given: Any) -> int:
     options = CrawlOptions(**given)
     if not options.seeds and options.seed_stream is None:
         raise click.UsageError("name at least one URL to crawl, or ask for --help")
-    for name, flag in (("base_url", "--base-url"), ("clean_urls", "--clean-urls")):
+    for name, flag in _OF_FOLDERS:
         if getattr(options, name):
             raise click.UsageError(f"{flag} is for a folder: see 'trio-crawler check --help'")
     return _run_crawl(options)
 
 
 def _check(**given: Any) -> int:
-    """Check every link of a site, or of a FOLDER with the files of one, for its owner.
+    """Check every link of a site, or of a FOLDER or FILE of one, for its owner.
 
     All that its pages point to is asked for, also where nofollow asks crawlers not to go: pages,
-    images, styles, scripts, other sites, and the #fragments.
+    images, styles, scripts, other sites, and the #fragments. Of a FOLDER all pages are read, also
+    those that no link leads to; of a FILE those that its links lead to, in the folder of FILE.
     """
     options = CrawlOptions(**given, owner=True)
     if not (options.seeds or options.folder or options.seed_stream):
         raise click.UsageError("name a URL or a folder to check, or ask for --help")
     if options.folder is not None and options.seed_stream is not None:
         raise click.UsageError("check the folder alone, or the URLs of --urls")
-    for name, flag in (("base_url", "--base-url"), ("clean_urls", "--clean-urls")):
+    for name, flag in _OF_FOLDERS:
         if options.folder is None and getattr(options, name):
             raise click.UsageError(f"{flag} is for a folder: name one in place of a URL")
+    if options.files and options.linked_only:
+        raise click.UsageError("--linked-only is for a folder: of a file, the links are followed")
     return _run_crawl(options)
 
 
@@ -209,7 +217,7 @@ def check_parameters() -> list[click.Parameter]:
     for parameter in found:
         if parameter.name == "seeds":
             parameter.callback = site
-            parameter.metavar = "URL...|FOLDER"
+            parameter.metavar = "URL...|FOLDER|FILE..."
         elif parameter.name == "workers" and isinstance(parameter, click.Option):
             parameter.default = CHECK_WORKERS
             parameter.help = f"{parameter.help} Most wait for other sites, a few of them for long."

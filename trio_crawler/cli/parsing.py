@@ -31,6 +31,7 @@ _OTHER_SCHEMES = frozenset(
     "tel urn view-source ws wss".split()
 )
 _MAILBOX = re.compile(r"[^@:/?#\\]+@[^@:/?#\\]+")
+_PAGE = re.compile(r"\.(?:s?html?|xht(?:ml)?)$", re.IGNORECASE)
 _PATH = re.compile(r"\.{0,2}/(?!/)|\.{1,2}\\|\.{1,2}$|~|[a-zA-Z]:[/\\]")
 # Endings of files that are no top-level domains.
 _FILE = re.compile(
@@ -103,20 +104,43 @@ def duration(context: click.Context, parameter: click.Parameter, given: Any) -> 
 
 
 def site(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
-    """Return the URLs to check; one folder in place of them is stored as `folder`."""
-    folders = [word for word in given if _is_folder(word)]
-    if not folders:
+    """Return the URLs to check; one folder, or files, in place of them are stored apart."""
+    folders = [word for word in given if not _SCHEME.match(word) and os.path.isdir(word)]
+    files = [word for word in given if _is_page(word)]
+    if not folders and not files:
+        for word in given:
+            if _PATH.match(word) and not os.path.exists(word):
+                raise click.BadParameter(f"there is no file or folder {word}")
         return urls(context, parameter, given)
-    if len(given) > 1:
-        raise click.BadParameter(
-            f"check the folder {folders[0]} alone, without another folder or URL"
-        )
-    context.params["logins"], context.params["folder"] = (), folders[0]
+    if len(given) > max(len(folders), len(files)) or len(folders) > 1:
+        what = f"the folder {folders[0]}" if folders else f"the file {files[0]}"
+        raise click.BadParameter(f"check {what} alone, without another folder or URL")
+    folder = folders[0] if folders else _folder_of(files)
+    context.params["logins"], context.params["folder"] = (), folder
+    context.params["files"] = tuple(
+        os.path.relpath(os.path.abspath(file), os.path.abspath(folder)) for file in files
+    )
     return ()
 
 
-def _is_folder(word: str) -> bool:
-    return not _SCHEME.match(word) and os.path.isdir(word)
+def _is_page(word: str) -> bool:
+    """Whether a word is the path of an HTML file, and not a URL without a scheme."""
+    return bool(_PAGE.search(word)) and _is_file(word) and not _SCHEME.match(word)
+
+
+def _is_file(word: str) -> bool:
+    # What is below a folder named like a host is a copy of that host.
+    first, slash, _ = word.partition("/")
+    is_host = slash and "." in first and not _PATH.match(word)
+    return not is_host and os.path.isfile(word)
+
+
+def _folder_of(files: list[str]) -> str:
+    """Return the folder that all files are in."""
+    folders = {os.path.dirname(file) or "." for file in files}
+    if len(folders) == 1:
+        return folders.pop()
+    return os.path.relpath(os.path.commonpath(list(map(os.path.abspath, folders))))
 
 
 def prefixes(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
@@ -218,10 +242,7 @@ def _refuse_file(word: str) -> None:
     if _PATH.match(word):
         hint = "serve the folder, as with python -m http.server, and name its URL"
         raise click.BadParameter(f"{word} is a path, not a URL: {hint}")
-    first, slash, _ = word.partition("/")
-    # What is below a folder named like a host is a copy of that host.
-    exists = not (slash and "." in first) and os.path.isfile(word)
-    if exists or _FILE.fullmatch(word):
+    if _is_file(word) or _FILE.fullmatch(word):
         hint = f"if there is such a host, write http://{word}"
         raise click.BadParameter(f"{word} is a file, not a URL; {hint}")
 

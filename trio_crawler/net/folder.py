@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from email.utils import formatdate
 from math import inf
 from types import TracebackType
 from typing import Self
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 import httpx
 import trio
@@ -32,7 +32,7 @@ from trio_crawler.net.request import DEFAULT_USER_AGENT
 from trio_crawler.net.statistics import FetchStatistics
 from trio_crawler.net.suffixes import type_of
 from trio_crawler.page.media import is_read
-from trio_crawler.page.urls import web_url
+from trio_crawler.page.urls import normalise, web_url
 
 __all__ = ["BASE_URL", "STEP", "FolderFetch"]
 
@@ -43,6 +43,10 @@ STEP = 1024 * 1024
 """The most bytes that are read at once, and the largest file that is read without a thread."""
 
 _INDEX = "index.html"
+_PAGES = (b"text/html", b"application/xhtml+xml")
+
+# What a path may have beside letters, digits and "-._~" (URL Standard, "path percent-encode set").
+_PLAIN = "/!$&'()*+,;=:@[]|"
 _SEPARATORS = {os.sep, os.altsep or os.sep, "\0"}
 
 _MISSING = frozenset(
@@ -178,6 +182,64 @@ class FolderFetch:
         if found is None or not stat.S_ISREG(found[2].st_mode):
             return None
         return os.path.join(self._folder, *(names if of_folder else names[:-1]), found[0])
+
+    def url_of(self, path: str | os.PathLike[str]) -> str:
+        """Return the URL of a file by its path below `folder`, whether it is there or not.
+
+        An index.html has the URL of its folder, and with `clean_urls` a.html has that of a, if
+        that leads to it.
+        """
+        check_path("path", path)
+        below = os.fspath(path).replace(os.sep, "/")
+        folder, slash, name = below.rpartition("/")
+        if name == _INDEX:
+            return self._url(folder + slash)
+        whole, clean = self._url(below), self._url(os.path.splitext(below)[0])
+        if self._clean_urls and name.endswith(".html"):
+            leads_to = self.path_of(clean)
+            if leads_to is not None and leads_to == self.path_of(whole):
+                return clean
+        return whole
+
+    def _url(self, path: str) -> str:
+        return normalise(self.base_url + quote(os.fsencode(path), _PLAIN))
+
+    def pages(self) -> Iterator[str]:
+        """Yield the URL of each page in the folder, as seeds of a crawl.
+
+        They come in the order of the file system, and pages are the files that are HTML or XHTML
+        by their suffixes. Hidden files and folders are left out, and so is what only a symbolic
+        link leads to: it is read if a page links to it. A folder that the process may not list is
+        yielded itself: the answer for it is 403.
+        """
+        return (self.url_of(path) for path, is_page in self._walk() if is_page)
+
+    def others(self) -> Iterator[str]:
+        """Yield the URL of each other file in the folder, in the order of the file system."""
+        return (self.url_of(path) for path, is_page in self._walk() if not is_page)
+
+    def _walk(self) -> Iterator[tuple[str, bool]]:
+        """Yield the path of each regular file below the folder, and whether it is a page."""
+        waiting = [""]
+        while waiting:
+            below = waiting.pop()
+            try:
+                entries = os.scandir(os.path.join(self._files.root, below))
+            except PermissionError:
+                yield below, True
+                continue
+            except OSError:
+                # It was removed just now.
+                continue
+            with entries:
+                for entry in entries:
+                    if entry.name.startswith("."):
+                        continue
+                    path = below + entry.name
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(path + os.sep)
+                    elif entry.is_file(follow_symlinks=False):
+                        yield path, type_of(entry.name) in _PAGES
 
     async def lookup(self, url: str) -> float:
         """Look up the name of a URL's host, unless it is that of `base_url`; see `Fetch`."""

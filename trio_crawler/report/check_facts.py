@@ -37,6 +37,8 @@ class CheckFacts:
     - `not_checked` counts those that were not, by kind and by reason; the kind of a link that is
       no web link may be its scheme;
     - `recalled` is how many URLs were not asked for, since an earlier check found them fine;
+    - `unlinked` are the pages of a folder that no link leads to, None where all pages are found
+      by links, and `unread` is the number of its other files that were not asked for;
     - `mended` are the entries of the baseline that were not found again, None without a baseline;
     - `ended` says why the check ended early, "" if it did not;
     - `version` is that of the program.
@@ -51,6 +53,8 @@ class CheckFacts:
     checked: Mapping[str, int] = field(default_factory=dict)
     not_checked: Mapping[tuple[str, str], int] = field(default_factory=dict)
     recalled: int = 0
+    unlinked: Sequence[str] | None = None
+    unread: int = 0
     mended: Sequence[Identity] | None = None
     ended: str = ""
     version: str = __version__
@@ -68,6 +72,9 @@ class CheckFacts:
                 check_whole(f"each number of {name}", number)
             object.__setattr__(self, name, dict(counts))
         check_whole("recalled", self.recalled)
+        if self.unlinked is not None:
+            object.__setattr__(self, "unlinked", several_strings("unlinked", self.unlinked))
+        check_whole("unread", self.unread)
         if self.mended is not None:
             object.__setattr__(self, "mended", several_of("mended", self.mended, Identity))
 

@@ -23,7 +23,7 @@ from trio_crawler.report.paint import Paint, Tone, headed, painting
 from trio_crawler.report.readable import readable
 from trio_crawler.report.visible import count, visible
 
-_MOST_MENDED = 20
+_MOST_LISTED = 20
 
 _Shown = Callable[[str], str]
 
@@ -63,6 +63,7 @@ def check_report(
         *listing(found, Row(shown, paint), by_target=by_target, full=full),
         headed(_codes(found), paint),
         headed(_not_checked(facts.not_checked), paint),
+        headed(_unlinked(facts, full, shown), paint),
         _mended(facts.mended, full, shown, paint),
         [_totals(found, facts, known, paint)],
     ]
@@ -167,13 +168,27 @@ def _told(kind: str, reason: str) -> tuple[str, str]:
     return _REASONS[reason] if reason in _REASONS else (visible(reason), "")
 
 
+def _unlinked(facts: CheckFacts, full: bool, shown: _Shown) -> list[str]:
+    """List the pages of a folder that no link leads to, and count its other files."""
+    urls, unread = facts.unlinked or (), facts.unread
+    lines = [f"Pages that no link leads to ({len(urls)})"] if urls else []
+    lines += [f"  {visible(shown(url))}" for url in (urls if full else urls[:_MOST_LISTED])]
+    if len(urls) > _MOST_LISTED and not full:
+        lines.append(f"  and {count(len(urls) - _MOST_LISTED)} more, use -v to list all")
+    if unread:
+        lines += [] if lines else ["Not read"]
+        leads = "that no link leads to, was" if unread == 1 else "that no link leads to, were"
+        lines.append(f"  {count(unread, 'file')} of other kinds, {leads} not read")
+    return lines
+
+
 def _mended(
     mended: Sequence[Identity] | None, full: bool, shown: _Shown, paint: Paint
 ) -> list[str]:
     """List the entries of the baseline that were not found again."""
     if not mended:
         return []
-    listed = mended if full else mended[:_MOST_MENDED]
+    listed = mended if full else mended[:_MOST_LISTED]
     lines = [paint(f"Mended since the baseline ({count(len(mended))})", Tone.GOOD)]
     lines += [f"  {each.code} {shown(each.target)} on {shown(each.page)}" for each in listed]
     if rest := len(mended) - len(listed):

@@ -133,6 +133,29 @@ class LinkCheck:
         if isinstance(outcome, Page):
             self._add_page(number, outcome)
 
+    def knows(self, url: str) -> bool:
+        """Whether an outcome of this URL was added."""
+        check_kind("url", url, str, "a URL as a str")
+        number = self._numbers.known(seen_key(url))
+        return number is not None and self._is_known(number)
+
+    def unlinked(self) -> Iterator[str]:
+        """Yield the seeds that no other page leads to, by a link or by way of redirects."""
+        alone, looked_at = dict.fromkeys(self._seeds), set[str]()
+        for page, by_kind, _, _ in self._pages:
+            for url, _, _ in chain.from_iterable(by_kind.values()):
+                if url in looked_at:
+                    continue
+                number = self._numbers.known(seen_key(url))
+                if number == page:
+                    continue
+                if len(looked_at) >= _RECENT:
+                    looked_at.clear()
+                looked_at.add(url)
+                for each in () if number is None else self._path(number).numbers:
+                    alone.pop(each, None)
+        return (self._numbers.urls[number] for number in alone)
+
     def certain(self, outcome: Outcome) -> list[Finding]:
         """Return the faults that an outcome is already, before the others are known.
 

@@ -74,6 +74,8 @@ def _json(
             for (kind, reason), number in sorted(facts.not_checked.items())
         ],
         "recalled": facts.recalled,
+        "unlinked": facts.unlinked,
+        "unread": facts.unread,
         "counts": _counts(found),
         "mended": (
             None if facts.mended is None else [known._asdict() for known in sorted(facts.mended)]
