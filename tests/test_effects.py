@@ -384,6 +384,11 @@ def result(name: str) -> Callable[..., Any]:
     return observe
 
 
+def refuse(*given: object) -> Any:
+    """Raise what a bug would."""
+    raise ValueError("a bug")
+
+
 FUNCTIONS = {short(name): found for name, found in CALLED.items()}
 OLD = {"path": "old", "committed": 3}
 LENIENT = (True, {"seeds": ["http://example.org/"]})
@@ -480,6 +485,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "findings": [BAD], "facts": OTHER_FACTS, "by_target": (True, {"findings": [BAD]}),
         "full": (True, {"findings": FINDINGS}), "known": 3,
         "shown": (lambda url: "x", {"findings": [BAD]}), "color": True,
+        "errors": ([], {"findings": [BAD], "shown": refuse}),
     }),
     **{
         f"to_{form}": (pieces(f"to_{form}"), {
@@ -532,6 +538,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "entries": [b"1"], "max_urls": (1, {"entries": [b"1", b"2"]}),
         "max_bytes": (111, {"entries": [b"1", b"2"]}),
     }),
+    "attempted": (result("attempted"), {"section": lambda: ["x"], "errors": ([], {"section": refuse})}),
     "visible": (result("visible"), {"text": "\x1b"}),
     "progress_line": (result("progress_line"), {
         "statistics": Statistics(pages=3), "problems": 2,

@@ -15,10 +15,11 @@ import trio
 from cases import for_each
 from cli.asked import pages
 from cli.command import crawl, here
-from sites.raw import Request, Server, html, reply, threaded_raw_server
+from sites.raw import Request, Server, html, redirect, reply, threaded_raw_server
 
 from trio_crawler import History
-from trio_crawler.cli.checking import Folder
+from trio_crawler.cli.checking import WRITERS, Folder
+from trio_crawler.report import check_text, sections
 
 PAGE = "<!doctype html><title>{}</title>{}"
 
@@ -475,3 +476,33 @@ def test_a_link_out_of_the_folder_and_a_pipe_are_told_and_never_opened(
     told = capsys.readouterr().out
     assert "a symbolic link leads out of the folder" in told
     assert "a pipe, a socket or a device, not a regular file" in told
+
+
+# A bug of ours in one part of a report.
+
+
+def test_a_section_that_fails_is_told_in_its_place_and_all_else_is_written(
+    tmp_path, monkeypatch, capsys
+):
+    def fail(*given: object, **named: object) -> list[str]:
+        raise KeyError("a bug")
+
+    kept = str(tmp_path / "kept")
+    names = ("csv", "junit", "sarif", "markdown", "json")
+    words = [f"--{name}={tmp_path / name}" for name in names]
+    with threaded_raw_server({"/": html("/old"), "/old": redirect("/new"), "/new": html()}) as web:
+        monkeypatch.setattr(sections, "redirects", fail)
+        monkeypatch.setattr(check_text, "_codes", fail)
+        monkeypatch.setitem(WRITERS, "--sarif", fail)
+        assert here(web.url, "--check", "all", "-o", kept, *words) == 1
+        out, err = capsys.readouterr()
+        assert here("report", kept) == 1
+    lost = "A part of the report is missing, by a fault of trio_crawler: KeyError: 'a bug'"
+    for told in (out, capsys.readouterr().out):
+        assert told.count(f"\n\n{lost}\n\n") == 2
+        assert "admitted" in told
+        assert "0 faults" in told
+    assert f"--sarif {tmp_path}/sarif is not written. {lost}" in out
+    assert err.count("in fail\n") == 3
+    written = {each.name for each in tmp_path.iterdir()}
+    assert written == {"kept", "csv", "junit", "markdown", "json"}

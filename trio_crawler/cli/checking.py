@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from io import BufferedWriter
 
 import click
@@ -25,6 +26,7 @@ from trio_crawler.report import (
     LinkCheck,
     Verdict,
     Verdicts,
+    attempted,
     check_report,
     visible,
 )
@@ -112,6 +114,7 @@ class Check:
         self._told: set[str] = set()
         self.failed = False
         self.errors: dict[str, OSError] = {}
+        self.faults: list[Exception] = []
 
     def _path(self, flag: str) -> str | None:
         return requested(self._options).get(flag, (None, None))[0]
@@ -157,8 +160,13 @@ class Check:
     def finish(self, ended: str, *, color: bool) -> str:
         """Write the files, and return the report; set `failed` and `errors`.
 
-        `ended` says why the crawl ended early, "" if it did not.
+        `ended` says why the crawl ended early, "" if it did not. An exception in one part of the
+        report, or in one file, is added to `faults`, and takes the others not away.
         """
+        parts = attempted(lambda: [self._finish(ended, color)], self.faults)
+        return "\n".join(parts)
+
+    def _finish(self, ended: str, color: bool) -> str:
         options, folder = self._options, self._folder
         found = list(self._links.findings())
         known, mended = 0, None
@@ -183,7 +191,7 @@ class Check:
             mended=mended,
             ended=ended,
         )
-        self._write(found, all_found, facts)
+        lines = self._write(found, all_found, facts)
         text = check_report(
             found,
             facts,
@@ -192,16 +200,23 @@ class Check:
             known=known,
             shown=self._shown,
             color=color,
+            errors=self.faults,
         )
-        notes = ""
         if options.github:
-            notes = b"".join(report.to_annotations(found, path_of=self._path_of)).decode()
-        return f"{notes}{text}" if notes else text
+            lines[:0] = attempted(lambda: self._annotations(found), self.faults)
+        return "\n".join([*lines, text])
+
+    def _annotations(self, found: list[Finding]) -> list[str]:
+        written = b"".join(report.to_annotations(found, path_of=self._path_of)).decode()
+        return [written.removesuffix("\n")] if written else []
 
     def _write(
         self, found: list[Finding], all_found: list[Finding], facts: report.CheckFacts
-    ) -> None:
-        for flag, draft in self._files.items():
+    ) -> list[str]:
+        """Write the files; return a line for each that a fault of ours has kept from it."""
+        lines: list[str] = []
+
+        def write(flag: str, draft: Draft | None) -> list[str]:
             try:
                 if flag == "--write-baseline":
                     _write(draft, report.write_baseline(all_found))
@@ -209,6 +224,12 @@ class Check:
                     _write(draft, WRITERS[flag](found, facts, path_of=self._path_of))
             except OSError as error:
                 self.errors[self._path(flag) or flag] = error
+            return []
+
+        for flag, draft in self._files.items():
+            lost = attempted(partial(write, flag, draft), self.faults)
+            lines += [f"{flag} {self._path(flag)} is not written. {line}" for line in lost]
+        return lines
 
     def _shown(self, url: str) -> str:
         return url if self._folder is None else self._folder.shown(url)

@@ -39,7 +39,7 @@ from trio_crawler.cli.sink import is_plain
 from trio_crawler.cli.terminal import Screen
 from trio_crawler.cli.verdict_options import FILES, refuse_without_check
 from trio_crawler.net import WireStatistics
-from trio_crawler.report import Report, one_line
+from trio_crawler.report import Report, attempted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -348,42 +348,29 @@ class _Crawl:
             for export in self._files.late
             if not export.whole and not export.error
         )
-        facts = report.CrawlFacts(
-            crawler.statistics(),
-            options.workers,
-            workers_chosen=options.workers_chosen,
-            seeds=crawler.plan.seeds,
-            ended=self._ending.phrase or (_FAILED if self._failed else ""),
-            insecure=self._plan.insecure_hosts,
-            authorized=self._plan.authorized,
-            wire=self._wire,
-            politeness=crawler.plan.politeness,
-            hosts=crawler.hosts if self._hosts is None else self._hosts,
-            sitemaps=crawler.sitemaps(),
-            listing=crawler.listing,
-            directory=options.directory or "",
-            cookies=options.cookies,
-            credentials=self._plan.fetch.sends_credentials,
-            checks=self._plan.checks,
-            spent=options.max_pages is not None and _spent(crawler) >= options.max_pages,
-        )
         paths = requested(options).values()
         piped = any(path == STANDARD_OUTPUT for path, _ in paths)
         color = colored(options.color, sys.stderr if piped else sys.stdout)
-        text = self._report.text(facts, color=color)
-        checked, problems = "", bool(self._report.problems)
-        errors: Mapping[str, OSError] = {}
-        if self._check is not None:
-            checked = self._check.finish(facts.ended, color=color)
-            problems, errors = self._check.failed, self._check.errors
-            if options.owner:
-                text = ""
+        faults: list[Exception] = []
+        parts = []
+        if self._check is None or not options.owner:
+            parts += attempted(lambda: [self._text(crawler, color, faults)], faults)
+        failed, errors = None, dict[str, OSError]()
+        if (check := self._check) is not None:
+            parts.append(check.finish(self._ended, color=color))
+            failed, errors, faults = check.failed, check.errors, [*faults, *check.faults]
         if self._resumed:
             alone = "The report is of this run alone: 'report {}' has all runs"
             unwritten = f"{alone.format(options.directory)}\n{unwritten}".rstrip()
-        whole = "\n\n".join(filter(None, (text, checked, self._changes, unwritten)))
+        whole = "\n\n".join(filter(None, (*parts, self._changes, unwritten)))
         status = close(
-            self._report, whole, self._files.all, failed=problems, errors=errors, piped=piped
+            self._report,
+            whole,
+            self._files.all,
+            failed=failed,
+            errors=errors,
+            faults=faults,
+            piped=piped,
         )
         if self._textless and options.links is not None:
             from trio_crawler.cli.report import without_texts
@@ -397,6 +384,37 @@ class _Crawl:
         # Not the status of a directory that is refused: this crawl has begun.
         refused(self._failed)
         return FAULT
+
+    @property
+    def _ended(self) -> str:
+        """Why the crawl ended early; "" if it did not."""
+        return self._ending.phrase or (_FAILED if self._failed else "")
+
+    def _text(self, crawler: Crawler, color: bool, errors: list[Exception]) -> str:
+        """Return the report of the crawl."""
+        return self._report.text(self._facts(crawler), color=color, errors=errors)
+
+    def _facts(self, crawler: Crawler) -> report.CrawlFacts:
+        options = self._options
+        return report.CrawlFacts(
+            crawler.statistics(),
+            options.workers,
+            workers_chosen=options.workers_chosen,
+            seeds=crawler.plan.seeds,
+            ended=self._ended,
+            insecure=self._plan.insecure_hosts,
+            authorized=self._plan.authorized,
+            wire=self._wire,
+            politeness=crawler.plan.politeness,
+            hosts=crawler.hosts if self._hosts is None else self._hosts,
+            sitemaps=crawler.sitemaps(),
+            listing=crawler.listing,
+            directory=options.directory or "",
+            cookies=options.cookies,
+            credentials=self._plan.fetch.sends_credentials,
+            checks=self._plan.checks,
+            spent=options.max_pages is not None and _spent(crawler) >= options.max_pages,
+        )
 
 
 def _spent(crawler: Crawler) -> int:

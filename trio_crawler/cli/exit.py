@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
@@ -71,13 +72,16 @@ def close(
     *,
     failed: bool | None = None,
     errors: Mapping[str, OSError] | None = None,
+    faults: Sequence[Exception] = (),
     piped: bool = False,
 ) -> int:
     """Print the report, complain of files, and return the exit status.
 
     `failed` says whether the crawl has found a problem; None stands for those of the report.
-    `errors` are those of other files. If standard output is that of a file, or `piped`, the report
-    goes to standard error. Raises BrokenPipeError when a reader has left.
+    `errors` are those of other files. `faults` are bugs of this program, which the report tells in
+    place of some of its parts: their tracebacks go to standard error. If standard output is that
+    of a file, or `piped`, the report goes to standard error. Raises BrokenPipeError when a reader
+    has left.
     """
     unwritten = {export.path: export.error for export in exports if export.error}
     unwritten |= errors or {}
@@ -89,6 +93,10 @@ def close(
     piped = piped or any(export.path == STANDARD_OUTPUT for export in exports)
     with SIGNALS.writing(2 if piped else 1):
         printed = _printed(text, sys.stderr if piped else sys.stdout)
+    for fault in faults:
+        tell("".join(traceback.format_exception(fault)).rstrip())
+    if faults:
+        return FAULT
     if report.no_pages or report.turned_away:
         return NOTHING
     whole = printed and all(export.whole for export in exports)

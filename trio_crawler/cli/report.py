@@ -23,7 +23,7 @@ from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.cli.verdict_options import FILES, refuse_without_check
 from trio_crawler.frontier import HostStatistics
-from trio_crawler.report import Report
+from trio_crawler.report import Report, attempted
 
 _PORTION = 64
 """Outcomes between two checks for a cancellation."""
@@ -71,9 +71,13 @@ def _run(options: ReportOptions) -> int:
             export.finish()
         piped = any(path == STANDARD_OUTPUT for path, _ in asked.values())
         color = colored(options.color, sys.stderr if piped else sys.stdout)
-        parts = [] if _flag(settings, "owner") else [_text(history, result, options, color)]
+        parts, faults = [], list[Exception]()
+        if not _flag(settings, "owner"):
+            made = partial(_text, history, result, options, color, faults)
+            parts += attempted(lambda: [made()], faults)
         if check is not None:
             parts.append(check.finish(_ended(history), color=color))
+            faults += check.faults
     if options.changes:
         SIGNALS.check()
         parts.append(changes(options.directory, options.full) or _NO_CHANGES)
@@ -82,7 +86,7 @@ def _run(options: ReportOptions) -> int:
         complain(without_texts(options.links, texts.missing))
     failed, errors = (None, None) if check is None else (check.failed, check.errors)
     text = "\n\n".join(parts)
-    return close(result, text, files, failed=failed, errors=errors, piped=piped)
+    return close(result, text, files, failed=failed, errors=errors, faults=faults, piped=piped)
 
 
 def _last_run(history: History) -> store.Run | None:
@@ -117,7 +121,13 @@ def _check(history: History, options: ReportOptions, stack: ExitStack) -> Check:
     )
 
 
-def _text(history: History, result: Report, options: ReportOptions, color: bool) -> str:
+def _text(
+    history: History,
+    result: Report,
+    options: ReportOptions,
+    color: bool,
+    errors: list[Exception],
+) -> str:
     run, settings = _last_run(history), _settings(history)
     how = None if run is None else run.how
     facts = report.CrawlFacts(
@@ -138,7 +148,7 @@ def _text(history: History, result: Report, options: ReportOptions, color: bool)
         credentials=_flag(settings, "credentials"),
         checks=_flag(settings, "checks"),
     )
-    return result.text(facts, color=color)
+    return result.text(facts, color=color, errors=errors)
 
 
 def _flag(settings: dict[str, Any], name: str) -> bool | None:

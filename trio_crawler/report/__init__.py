@@ -3,7 +3,7 @@
 Public are `Report` with `CrawlFacts`; `Shapes` with its rows, each a `Shape`; `one_line` for a
 single outcome, `progress_line` for a crawl that is running; `to_jsonl`; `csv_row` with `CSV_HEAD`,
 and `link_rows` with `LINKS_HEAD`; `Warc`; `sitemap_entry`, `sitemap_parts`, `sitemap_home` and
-`sitemap_index`; `changes`; `visible`. None of them opens a file.
+`sitemap_index`; `changes`; `attempted`; `visible`. None of them opens a file.
 
 Of a link check: `LinkCheck` and `check_report`; `Verdicts` with `Verdict` and `Defect`, and
 `parse_statuses` and `parse_patterns` for the texts of its options; `Finding` with `Hop` and
@@ -18,4 +18,5 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 # At once: its module has the same name, and would stand for it.
+from trio_crawler.report.visible import attempted as attempted  # noqa: E402
 from trio_crawler.report.visible import visible as visible  # noqa: E402

@@ -35,5 +35,6 @@ from .summary_json import to_json as to_json
 from .text import Report as Report
 from .text import one_line as one_line
 from .text import progress_line as progress_line
+from .visible import attempted as attempted
 from .visible import visible as visible
 from .warc.archive import Warc as Warc

@@ -21,7 +21,7 @@ from trio_crawler.report.codes import is_status, sentence
 from trio_crawler.report.finding import Finding, Identity, in_order
 from trio_crawler.report.paint import Paint, Tone, headed, painting
 from trio_crawler.report.readable import readable
-from trio_crawler.report.visible import count, visible
+from trio_crawler.report.visible import attempted, count, visible
 
 _MOST_LISTED = 20
 
@@ -37,6 +37,7 @@ def check_report(
     known: int = 0,
     shown: _Shown = lambda url: url,
     color: bool = False,
+    errors: list[Exception] | None = None,
 ) -> str:
     """Return a link check as text, without a line end after its last line.
 
@@ -48,6 +49,7 @@ def check_report(
     `known` counts the findings of the baseline, which are left out. `shown` returns the text to
     show for a URL; a target on the site of its page is shown as a path. Text from the web is
     escaped (see `visible`). With `color` the text has the colours of a terminal (ECMA-48, SGR).
+    With `errors`, a section that raises an exception is told in its place, and that is added.
     """
     check_iterable("findings", findings, "findings")
     check_kind("facts", facts, CheckFacts, "a CheckFacts")
@@ -56,17 +58,25 @@ def check_report(
     check_flag("full", full)
     check_whole("known", known)
     check_flag("color", color)
+    if errors is not None:
+        check_kind("errors", errors, list, "a list")
     found, paint = in_order(findings), painting(color)
     named, shown = shown, lambda url: readable(named(url))
-    parts = [
-        _head(facts, paint),
-        *listing(found, Row(shown, paint), by_target=by_target, full=full),
-        headed(_codes(found), paint),
-        headed(_not_checked(facts.not_checked), paint),
-        headed(_unlinked(facts, full, shown), paint),
-        _mended(facts.mended, full, shown, paint),
-        [_totals(found, facts, known, paint)],
-    ]
+
+    def listed() -> list[str]:
+        parts = listing(found, Row(shown, paint), by_target=by_target, full=full)
+        return ["\n\n".join("\n".join(part) for part in parts if part)] if parts else []
+
+    sections: tuple[Callable[[], list[str]], ...] = (
+        lambda: _head(facts, paint),
+        listed,
+        lambda: headed(_codes(found), paint),
+        lambda: headed(_not_checked(facts.not_checked), paint),
+        lambda: headed(_unlinked(facts, full, shown), paint),
+        lambda: _mended(facts.mended, full, shown, paint),
+        lambda: [_totals(found, facts, known, paint)],
+    )
+    parts = [attempted(make, errors) for make in sections]
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
-from typing import Self, assert_never
+from typing import Self, TypeAlias, assert_never
 
 from trio_crawler.arguments import check_flag, check_iterable, check_kind, check_whole
 from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skipped, Statistics
@@ -18,7 +18,10 @@ from trio_crawler.report.missing import MissingPages
 from trio_crawler.report.paint import Paint, headed, painting
 from trio_crawler.report.readable import readable
 from trio_crawler.report.summary import Summary
-from trio_crawler.report.visible import count, duration, size, visible
+from trio_crawler.report.visible import attempted, count, duration, size, visible
+
+_Section: TypeAlias = Callable[[], list[str]]
+"""Makes the lines of a section, or none."""
 
 _MAX_REFERRERS = 10
 _MAX_LISTED = 20
@@ -104,39 +107,47 @@ class Report:
         """
         return self._links.left_out.all
 
-    def text(self, facts: CrawlFacts, *, color: bool = False) -> str:
+    def text(
+        self,
+        facts: CrawlFacts,
+        *,
+        color: bool = False,
+        errors: list[Exception] | None = None,
+    ) -> str:
         """Return the report, without a line end after its last line.
 
         With `full` it includes the slowest hosts and, if `facts` has them, the connections. Text
         from the web is escaped (see `visible`), URLs are never cut, and the order of the lines
         does not depend on the order of the outcomes. With `color` the text has the colours of a
-        terminal (ECMA-48, SGR).
+        terminal (ECMA-48, SGR). With `errors`, a section that raises an exception is told in its
+        place, and the exception is added.
         """
         check_kind("facts", facts, CrawlFacts, "a CrawlFacts")
         check_flag("color", color)
+        if errors is not None:
+            check_kind("errors", errors, list, "a list")
         paint = painting(color)
         # The hosts of a crawl are looked up one by one, and several sections read them.
         facts = replace(facts, hosts=dict(facts.hosts))
-        ended = facts.ended or (_OUT_OF_TIME if self._summary.out_of_time else "")
-        lists = (
-            [*sections.heading(facts), *self._first_lines(facts)],
+        summary = self._summary
+        ended = facts.ended or (_OUT_OF_TIME if summary.out_of_time else "")
+        with_heading: list[_Section] = [
+            lambda: [*sections.heading(facts), *self._first_lines(facts)],
             *self._problems(facts, paint),
             *self._coverage(facts, early=bool(ended)),
             *self._figures(facts, early=bool(ended)),
-        )
-        parts = (
-            *(headed(lines, paint) for lines in lists),
-            sections.totals(self._summary.counters),
-            sections.connections(facts.wire) if facts.wire and self._full else [],
-            sections.finish(facts, ended, again=self._summary.counters["again"]),
-            sections.hints(
-                self._summary,
-                facts,
-                loops=self._links.loops,
-                twins=self._links.twins.origins,
+        ]
+        without: list[_Section] = [
+            lambda: sections.totals(summary.counters),
+            lambda: sections.connections(facts.wire) if facts.wire and self._full else [],
+            lambda: sections.finish(facts, ended, again=summary.counters["again"]),
+            lambda: sections.hints(
+                summary, facts, loops=self._links.loops, twins=self._links.twins.origins
             ),
-        )
-        return "\n\n".join("\n".join(lines) for lines in parts if lines)
+        ]
+        lists = [headed(attempted(make, errors), paint) for make in with_heading]
+        lists += [attempted(make, errors) for make in without]
+        return "\n\n".join("\n".join(lines) for lines in lists if lines)
 
     def _first_lines(self, facts: CrawlFacts) -> list[str]:
         """Return the lines that say if the crawl left out, or could not see, most of the site."""
@@ -144,18 +155,18 @@ class Report:
         logged_out = self._logged_out.lines() if facts.credentials else []
         return [*(sections.barred(self._summary) or left_out), *logged_out]
 
-    def _problems(self, facts: CrawlFacts, paint: Paint) -> list[list[str]]:
+    def _problems(self, facts: CrawlFacts, paint: Paint) -> list[_Section]:
         """Return the sections about broken links and other problems."""
         summary = self._summary
         return [
-            self._broken(facts, paint),
-            self._tls_twins(facts, paint),
-            hosts.given_up(summary, self._full, self._links.twins.origins),
-            self._missing.lines(self._full),
-            sections.redirects(summary.redirects),
-            sections.flaws(summary.flaws),
-            sections.not_read_whole(summary.cut),
-            sections.duplicates(summary.duplicates),
+            lambda: self._broken(facts, paint),
+            lambda: self._tls_twins(facts, paint),
+            lambda: hosts.given_up(summary, self._full, self._links.twins.origins),
+            lambda: self._missing.lines(self._full),
+            lambda: sections.redirects(summary.redirects),
+            lambda: sections.flaws(summary.flaws),
+            lambda: sections.not_read_whole(summary.cut),
+            lambda: sections.duplicates(summary.duplicates),
         ]
 
     def _broken(self, facts: CrawlFacts, paint: Paint) -> list[str]:
@@ -185,15 +196,16 @@ class Report:
         total = len(self._links.twins.numbers)
         return broken.broken_links(twins, total, self._full, {}, paint, title=_TWINS)
 
-    def _coverage(self, facts: CrawlFacts, *, early: bool) -> list[list[str]]:
+    def _coverage(self, facts: CrawlFacts, *, early: bool) -> list[_Section]:
         """Return the sections about sitemaps, and pages that only sitemaps or only links have."""
-        limit, sitemaps, listing = self._max_listed, facts.sitemaps, facts.listing
-        parts = [sections.sitemaps(sitemaps, limit, self._why)]
-        if sitemaps and listing:
-            early = early or self._summary.incomplete
-            unlinked, pages = self._links.unlinked(facts.seeds), self._summary.indexable
-            parts.append(sections.orphans(unlinked, listing, limit, early))
-            parts.append(sections.unlisted(pages, sitemaps, listing, limit, early))
+        limit, listed, listing = self._max_listed, facts.sitemaps, facts.listing
+        parts: list[_Section] = [lambda: sections.sitemaps(listed, limit, self._why)]
+        if listed and listing:
+            early, pages = early or self._summary.incomplete, self._summary.indexable
+            parts += [
+                lambda: sections.orphans(self._links.unlinked(facts.seeds), listing, limit, early),
+                lambda: sections.unlisted(pages, listed, listing, limit, early),
+            ]
         return parts
 
     def _expensive(self, *, early: bool) -> list[str]:
@@ -205,18 +217,18 @@ class Report:
             else []
         )
 
-    def _figures(self, facts: CrawlFacts, *, early: bool) -> list[list[str]]:
+    def _figures(self, facts: CrawlFacts, *, early: bool) -> list[_Section]:
         """Return the sections about hosts, shapes, rejected links, and skipped URLs."""
         summary = self._summary
         return [
-            self._hosts.lines(self._full),
-            self._expensive(early=early),
-            sections.slowest(summary.slowest),
-            sections.host_speeds(facts) if self._full else [],
-            sections.rejected(summary, self._why),
-            summary.rejections.by_rule(self._full),
-            sections.skipped(summary),
-            sections.not_checked(summary, facts),
+            lambda: self._hosts.lines(self._full),
+            lambda: self._expensive(early=early),
+            lambda: sections.slowest(summary.slowest),
+            lambda: sections.host_speeds(facts) if self._full else [],
+            lambda: sections.rejected(summary, self._why),
+            lambda: summary.rejections.by_rule(self._full),
+            lambda: sections.skipped(summary),
+            lambda: sections.not_checked(summary, facts),
         ]
 
 
@@ -250,8 +262,8 @@ def one_line(outcome: Outcome) -> str:
             return f"skip {reason} {readable(url)}"
         case Checked(url=url, status=status, reason=reason, detail=detail, target=target):
             onward = f" -> {readable(target)}" if target else ""
-            told = f": {visible(detail)}" if detail else ""
-            return f"check {status or reason} {readable(url)}{onward}{told}"
+            why = f": {visible(detail)}" if detail else ""
+            return f"check {status or reason} {readable(url)}{onward}{why}"
         case _:
             assert_never(outcome)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from trio_crawler.arguments import check_kind
 
@@ -29,6 +30,25 @@ def visible(text: str) -> str:
 
 
 visible.__module__ = "trio_crawler.report"
+
+
+def attempted(section: Callable[[], list[str]], errors: list[Exception] | None) -> list[str]:
+    """Return the lines of a part of a report, or with `errors` a line that they cannot be made.
+
+    The exception is added to `errors`: a bug in one part must not take the others away. Without
+    `errors` it is raised.
+    """
+    try:
+        return section()
+    except Exception as error:
+        if errors is None:
+            raise
+        errors.append(error)
+        what = f"{type(error).__name__}: {error}"
+        return [f"A part of the report is missing, by a fault of trio_crawler: {visible(what)}"]
+
+
+attempted.__module__ = "trio_crawler.report"
 
 
 def json_visible(encoded: bytes) -> bytes:
