@@ -538,7 +538,9 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "entries": [b"1"], "max_urls": (1, {"entries": [b"1", b"2"]}),
         "max_bytes": (111, {"entries": [b"1", b"2"]}),
     }),
-    "attempted": (result("attempted"), {"section": lambda: ["x"], "errors": ([], {"section": refuse})}),
+    "attempted": (result("attempted"), {
+        "section": lambda: ["x"], "errors": ([], {"section": refuse}),
+    }),
     "visible": (result("visible"), {"text": "\x1b"}),
     "progress_line": (result("progress_line"), {
         "statistics": Statistics(pages=3), "problems": 2,

@@ -18,7 +18,8 @@ from cli.command import crawl, here
 from sites.raw import Request, Server, html, redirect, reply, threaded_raw_server
 
 from trio_crawler import History
-from trio_crawler.cli.checking import WRITERS, Folder
+from trio_crawler.cli.checking import WRITERS
+from trio_crawler.cli.folder import Folder
 from trio_crawler.report import check_text, sections
 
 PAGE = "<!doctype html><title>{}</title>{}"
@@ -39,6 +40,29 @@ def folder(tmp_path: Path) -> Path:
     page = '<h1 id=here>x</h1><a href="#nowhere">nowhere</a><a href="#top">top</a>'
     (site / "sub" / "page.html").write_text(PAGE.format("Page", page))
     return site
+
+
+@pytest.fixture
+def lonely(folder: Path) -> Path:
+    """Return a folder with pages that no link leads to, and other files."""
+    files = {
+        "index.html": '<a href=sub/>below</a> <img src=a.png><a href="lone.htm#lone">here</a>',
+        "lone.htm": "<p id=lone>",
+        "404.html": "<a href=/index.html>home</a>",
+        "old%20 ö/far.XHTML": "<a href=gone.html>gone</a><a href=far.XHTML>itself</a>",
+        ".git/x.html": "<a href=gone2.html>gone</a>",
+        "a.png": "",
+        "b.png": "",
+        "sitemap.xml": "<urlset><url><loc>https://example.org/listed.html</loc></url></urlset>",
+        "drafts/index.html": "<a href=gone3.html>gone</a>",
+    }
+    for path, body in files.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(body)
+    (folder / "sub" / "page.html").write_text("")
+    (folder / "out.html").symlink_to(Path(__file__))
+    (folder / "loop").symlink_to(folder)
+    return folder
 
 
 BASE = ("--base-url", "https://example.org/")
@@ -149,11 +173,40 @@ def test_a_page_is_named_by_its_file_as_the_disk_has_it(
     assert f"::error file={folder}/a b.html,line=1," in capsys.readouterr().out
 
 
-def test_no_url_names_a_file_outside_of_the_folder(folder: Path) -> None:
+def test_a_url_in_a_folder_has_the_name_of_its_file_and_none_outside(folder: Path) -> None:
     (folder.parent / "other.html").write_text("")
-    named = Folder(str(folder), "http://folder.invalid/", clean_urls=False, whole=True).file_of
-    assert named("http://folder.invalid/sub/page.html") == f"{folder}/sub/page.html"
-    assert named("http://folder.invalid/..%2fother.html") is None
+    home = "http://folder.invalid/"
+    name = Folder(str(folder), home, clean_urls=False, whole=True).path_of
+    assert name(f"{home}sub/page.html?x#y") == f"{folder}/sub/page.html#y"
+    assert name(f"{home}sub/") == f"{folder}/sub/index.html"
+    assert name(f"{home}n%20%C3%B6.html?x") == f"{folder}/n ö.html?x"
+    assert name(f"{home}..%2fother.html") == f"{folder}/..%2fother.html"
+    assert name("http://other.test/sub/page.html") is None
+    assert Folder("./a", home, clean_urls=False, whole=True).path_of(f"{home}b") == "a/b"
+
+
+def test_no_file_and_no_line_names_a_host_for_a_folder_without_a_url(
+    lonely: Path, tmp_path: Path
+) -> None:
+    (lonely / "moved.html").write_text('<a href="/sub">below</a><a href="/nö#x" rel=next>no</a>')
+    kinds = ("csv", "links", "jsonl", "junit", "sarif", "markdown", "json", "write-baseline")
+    words = [f"--{kind}={tmp_path / kind}" for kind in kinds]
+    kept = str(tmp_path / "kept")
+    found = crawl("check", "-v", "--github", *words, "-o", kept, str(lonely))
+    again = crawl("report", "-v", kept, f"--csv={tmp_path / 'again'}")
+    told = {kind: (tmp_path / kind).read_text() for kind in (*kinds, "again")}
+    told |= {"out": found.stdout, "err": found.stderr, "report": again.stdout}
+    assert [kind for kind, text in told.items() if "folder.invalid" in text] == []
+    for kind in ("jsonl", "csv", "links", "junit", "markdown", "json", "out", "again"):
+        assert f"{lonely}/drafts/gone3.html" in told[kind].replace("\\", ""), kind
+    for kind in ("out", "junit", "sarif", "json"):
+        assert "There is no such file" in told[kind]
+        assert kind == "sarif" or "The server answers" not in told[kind]
+
+
+def test_a_sitemap_of_a_folder_needs_its_url(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(click.UsageError, match="--sitemap-xml of a folder needs --base-url"):
+        here("check", "--sitemap-xml", str(tmp_path / "x.xml"), str(folder))
 
 
 # A site.
@@ -254,29 +307,6 @@ def test_a_file_that_cannot_be_written_is_said_before_the_check(
 
 
 # All pages of a folder.
-
-
-@pytest.fixture
-def lonely(folder: Path) -> Path:
-    """Return a folder with pages that no link leads to, and other files."""
-    files = {
-        "index.html": '<a href=sub/>below</a> <img src=a.png><a href="lone.htm#lone">here</a>',
-        "lone.htm": "<p id=lone>",
-        "404.html": "<a href=/index.html>home</a>",
-        "old%20 ö/far.XHTML": "<a href=gone.html>gone</a><a href=far.XHTML>itself</a>",
-        ".git/x.html": "<a href=gone2.html>gone</a>",
-        "a.png": "",
-        "b.png": "",
-        "sitemap.xml": "<urlset><url><loc>https://example.org/listed.html</loc></url></urlset>",
-        "drafts/index.html": "<a href=gone3.html>gone</a>",
-    }
-    for path, body in files.items():
-        (folder / path).parent.mkdir(exist_ok=True)
-        (folder / path).write_text(body)
-    (folder / "sub" / "page.html").write_text("")
-    (folder / "out.html").symlink_to(Path(__file__))
-    (folder / "loop").symlink_to(folder)
-    return folder
 
 
 def faults(*words: str) -> dict[str, object]:

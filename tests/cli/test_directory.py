@@ -336,6 +336,7 @@ MEANING = {
     "check_robots": False,
     "base_url": None,
     "clean_urls": False,
+    "linked_only": False,
 }
 SETTINGS = {
     "cookies": False,
@@ -365,6 +366,7 @@ SETTINGS = {
     "folder": None,
     "base": None,
     "clean_urls": False,
+    "whole": False,
     "version": __version__,
 }
 

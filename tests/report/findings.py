@@ -78,6 +78,7 @@ several = st.lists(hostile, max_size=8)
 
 
 def path_of(url: str) -> str | None:
-    """Return the file of a page of a.test."""
+    """Return the file of a page of a.test; what is no folder there is at a server."""
     home = "https://a.test/"
-    return f"public/{url.removeprefix(home)}index.html" if url.startswith(home) else None
+    is_page = url.startswith(home) and url.endswith("/")
+    return f"public/{url.removeprefix(home)}index.html" if is_page else None

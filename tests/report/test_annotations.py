@@ -56,9 +56,8 @@ def test_ten_of_each_kind_are_shown_and_the_others_counted() -> None:
 
 
 def test_a_path_and_a_message_are_escaped_as_the_runner_decodes_them() -> None:
-    (line,) = lines(
-        [finding(detail="100%0A\n", code="tls")], path_of=lambda url: "a:b,c%3A\r\n.html"
-    )
+    files = {PAGE: "a:b,c%3A\r\n.html"}
+    (line,) = lines([finding(detail="100%0A\n", code="tls")], path_of=files.get)
     assert line.startswith("::error file=a%3Ab%2Cc%253A%0D%0A.html,line=3,")
     assert line.endswith("::https://a.test/gone: 100%250A\\x0a")
 
@@ -85,7 +84,7 @@ def test_no_text_ends_a_command_or_begins_another_and_each_can_be_read_back(
         assert set(fields) <= {"file", "line", "col", "title"}
         page = (each.page or "").encode(errors="replace").decode()
         assert decoded(fields.get("file", "")) == page
-        assert decoded(message).endswith(f": {each.says}")
+        assert decoded(message).endswith(f": {each.told(lambda url: url)}")
 
 
 @given(several)

@@ -4,7 +4,7 @@ import random
 from xml.etree import ElementTree
 
 from hypothesis import given
-from report.findings import FACTS, MOVED, PAGE, SEVERAL, finding, path_of, several
+from report.findings import FACTS, MOVED, SEVERAL, finding, path_of, several
 
 from trio_crawler.policy.verdict import Verdict
 from trio_crawler.report.finding import Finding
@@ -25,8 +25,8 @@ def test_a_page_is_a_suite_and_each_of_its_bad_links_is_a_case() -> None:
     assert told == {
         "check": [("links", None)],
         "(seeds)": [("https://seed.test/", None)],
-        "https://a.test/": [("https://x.test/", "public/index.html")],
-        PAGE: [
+        "public/index.html": [("https://x.test/", "public/index.html")],
+        "public/docs/index.html": [
             ("https://a.test/gone", "public/docs/index.html"),
             ("https://b.test/old", "public/docs/index.html"),
         ],
@@ -74,8 +74,8 @@ def test_a_check_without_findings_has_a_case_that_passes() -> None:
     assert str(out.text).splitlines() == [
         "127 links checked by trio-crawler 0.1.0",
         "trio-crawler check ./public",
-        "not checked: 1 a (robots)",
-        "not checked: 3 mailto (other_scheme)",
+        "not checked: 3 mailto: links, only the syntax of the address is checked",
+        "not checked: 1 link, disallowed by robots.txt (--ignore-robots checks such links)",
     ]
 
 

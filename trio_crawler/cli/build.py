@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from urllib.parse import urlsplit
 
 import click
-import trio
 
 from trio_crawler import (
-    ArgumentError,
     Checks,
     Crawler,
     Fetch,
     HttpFetch,
-    Job,
     Limits,
+    Outcome,
     Politeness,
     Scope,
     Sitemaps,
@@ -37,8 +35,9 @@ from trio_crawler import (
     seeds_only,
     with_prefix,
 )
+from trio_crawler.cli.folder import Folder, base_of, folder_fetch, pages_in, seeds_in, walks
 from trio_crawler.cli.logins import login_option, logins
-from trio_crawler.cli.options import CrawlOptions, flag
+from trio_crawler.cli.options import CrawlOptions, errors_of
 from trio_crawler.net import CookieStore, FolderFetch
 
 _ORDERS = {"breadth": breadth_first, "depth": depth_first, "sitemap": by_sitemap}
@@ -71,6 +70,11 @@ class Plan:
     checks: bool = False
     pages: Callable[[], AsyncGenerator[str]] | None = None
     """Makes the stream of all pages of a folder, if those are the seeds."""
+    folder: Folder | None = None
+
+    def named(self, outcome: Outcome) -> Outcome:
+        """Return an outcome as it is written for people and programs."""
+        return outcome if self.folder is None else self.folder.named(outcome)
 
 
 def planned(options: CrawlOptions) -> Plan:
@@ -82,13 +86,13 @@ def planned(options: CrawlOptions) -> Plan:
     _raise_file_limit(options.workers)
     if not options.seeds:
         _refuse_without_url(options)
-    with _errors_of():
+    with errors_of():
         scope = _scope(options)
-        place = None if options.folder is None else _folder(options, None)
-        urls = options.seeds if place is None else _seeds_in(options, place)
+        place = None if options.folder is None else folder_fetch(options)
+        urls = options.seeds if place is None else seeds_in(options, place)
         seeds = tuple(dict.fromkeys(map(normalise, urls)))
         auth = logins(options, seeds)
-        with _errors_of(auth="auth" if options.auth else "netrc_file"):
+        with errors_of(auth="auth" if options.auth else "netrc_file"):
             fetch = _fetch(options, auth)
         make = partial(
             Crawler,
@@ -108,40 +112,21 @@ def planned(options: CrawlOptions) -> Plan:
         )
     insecure = tuple(map(_host, options.insecure_hosts))
     warc = _warc(options.warc, seeds)
-    folder = None if options.folder is None else _folder(options, fetch)
+    checks = _checks(options)
+    other = fetch if checks.external else None
+    folder = None if options.folder is None else folder_fetch(options, other)
     source = fetch if folder is None else folder
     crawl_fetch: Fetch = warc.recording(source) if warc else source
     authorized = tuple(auth or ())
     if any(name.lower() == "authorization" for name, _ in options.headers):
         authorized = tuple(_origins(seeds))
-    checks = _checks(options).any
-    pages = None
-    if folder is not None and walks(options):
-        pages = partial(_pages, folder, scope)
-    return Plan(seeds, insecure, authorized, fetch, crawl_fetch, warc, make, checks, pages)
-
-
-async def _pages(folder: FolderFetch, scope: Scope) -> AsyncGenerator[str]:
-    """Yield the URLs of the pages in a folder that the scope admits."""
-    for url in folder.pages():
-        if scope(Job(url)) is True:
-            yield url
-        await trio.lowlevel.checkpoint()
-
-
-def walks(options: CrawlOptions) -> bool:
-    """Whether all pages of a folder are seeds, not only its first one or those that are named."""
-    named = options.files or options.sitemap_only or options.linked_only
-    return options.folder is not None and not named
-
-
-def _seeds_in(options: CrawlOptions, folder: FolderFetch) -> tuple[str, ...]:
-    """Return the URLs in a folder that are asked for first: its index.html, or what is named."""
-    if options.files:
-        return tuple(map(folder.url_of, options.files))
-    # Without an index.html the pages alone are the seeds.
-    missing = walks(options) and folder.path_of(folder.base_url) is None
-    return () if missing else (folder.base_url,)
+    made = Plan(seeds, insecure, authorized, fetch, crawl_fetch, warc, make, checks.any)
+    if folder is None or options.folder is None:
+        return made
+    how = {"clean_urls": options.clean_urls, "whole": walks(options)}
+    names = Folder(options.folder, base_of(options), **how)
+    pages = partial(pages_in, folder, scope) if walks(options) else None
+    return replace(made, folder=names, pages=pages)
 
 
 def _refuse_without_url(options: CrawlOptions) -> None:
@@ -171,19 +156,6 @@ def _refuse_without_url(options: CrawlOptions) -> None:
         raise click.UsageError("--depth needs --linked-only: all pages of a folder are checked")
 
 
-@contextmanager
-def _errors_of(**fields: str) -> Iterator[None]:
-    """Raise click.UsageError, which names the option, for the ArgumentError of a block.
-
-    An option has the name of the argument that it becomes, except those in `fields`.
-    """
-    try:
-        yield
-    except ArgumentError as error:
-        option = flag(fields.get(error.argument, error.argument))
-        raise click.UsageError(error.named(option) if option else str(error)) from None
-
-
 def _scope(options: CrawlOptions) -> Scope:
     if options.folder is not None:
         return all_of(with_prefix(base_of(options)), *_narrowed(options))
@@ -209,12 +181,12 @@ def _narrowed(options: CrawlOptions) -> list[Scope]:
     """Return the scopes of the options that leave out URLs."""
     scopes = list[Scope]()
     if options.under:
-        with _errors_of(prefixes="under"):
+        with errors_of(prefixes="under"):
             scopes.append(with_prefix(*_prefixes(options)))
     if options.include:
-        with _errors_of(patterns="include"):
+        with errors_of(patterns="include"):
             scopes.append(including(*options.include))
-    with _errors_of(patterns="exclude"):
+    with errors_of(patterns="exclude"):
         return [*scopes, excluding(*options.exclude)]
 
 
@@ -231,26 +203,6 @@ def _origins(urls: Iterable[str]) -> list[str]:
     """Return the origins of normalised URLs, each once."""
     parts = map(urlsplit, urls)
     return list(dict.fromkeys(f"{part.scheme}://{part.netloc}" for part in parts))
-
-
-def base_of(options: CrawlOptions) -> str:
-    """Return the URL of the folder that is checked; it ends in a slash."""
-    with _errors_of(url="base_url"):
-        base = normalise(options.base_url or "http://folder.invalid/")
-    return base if base.endswith("/") else f"{base}/"
-
-
-def _folder(options: CrawlOptions, other: Fetch | None) -> FolderFetch:
-    """Return the fetch of a folder; links that leave it are asked for by the `other` one."""
-    with _errors_of():
-        return FolderFetch(
-            options.folder or "",
-            base_url=base_of(options),
-            clean_urls=options.clean_urls,
-            max_bytes=options.max_bytes,
-            bodies=options.warc is not None,
-            other=other if _checks(options).external else None,
-        )
 
 
 def _limits(options: CrawlOptions) -> Limits:
@@ -283,7 +235,7 @@ def _checks(options: CrawlOptions) -> Checks:
     kinds = options.checked_kinds
     if options.max_age and "external" not in kinds:
         raise click.UsageError("--max-age is about URLs outside the site: --check external")
-    with _errors_of(delay="check_delay"):
+    with errors_of(delay="check_delay"):
         return Checks(
             external="external" in kinds,
             assets="assets" in kinds,
@@ -307,7 +259,7 @@ def _sitemaps(options: CrawlOptions, seeds: Iterable[str], folder: FolderFetch |
         found = [*urls, *(folder.url_of(path.lstrip("/")) for path in paths)]
         if walks(options) and not options.no_sitemaps and folder.path_of(own) is not None:
             found.append(own)
-    with _errors_of(also="sitemaps"):
+    with errors_of(also="sitemaps"):
         return Sitemaps(not options.no_sitemaps, found, only=options.sitemap_only)
 
 

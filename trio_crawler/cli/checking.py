@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
 from io import BufferedWriter
@@ -15,11 +14,11 @@ import click
 from trio_crawler import Outcome, report
 from trio_crawler.cli.declaration import requested, secret_flags
 from trio_crawler.cli.exports import Draft, naming
+from trio_crawler.cli.folder import Folder
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.places import mode_in
 from trio_crawler.cli.verdict_options import VerdictOptions
-from trio_crawler.net import FolderFetch
 from trio_crawler.report import (
     Baseline,
     Finding,
@@ -39,47 +38,6 @@ WRITERS: dict[str, Callable[..., Iterator[bytes]]] = {
     "--write-baseline": lambda found, *_, **__: report.write_baseline(found),
 }
 """The writers of the files about a whole check, by their options."""
-
-
-class Folder:
-    """The folder that is checked in place of a server, and the URL that stands for it.
-
-    `whole` is whether all its pages are checked, not only those that links lead to.
-    """
-
-    def __init__(self, path: str, base: str, *, clean_urls: bool, whole: bool) -> None:
-        self._path, self._base, self._whole = path, base, whole
-        self._files: FolderFetch | None = None
-        # A folder that was checked in an earlier run may not be there any more.
-        with suppress(ValueError):
-            self._files = FolderFetch(path, base_url=base, clean_urls=clean_urls)
-
-    def shown(self, url: str) -> str:
-        """Return the file of a URL in the folder, or its path there; others stay as they are."""
-        if not url.startswith(self._base):
-            return url
-        place = f"{self._path.rstrip('/')}/{url.removeprefix(self._base)}"
-        return (self.file_of(url) or place) if url.endswith("/") else place
-
-    def unlinked(self, links: LinkCheck) -> list[str] | None:
-        """Return the pages that no link leads to; None if not all pages are checked.
-
-        No link has to lead to the first page, nor to the one that servers answer 404 with.
-        """
-        known = {self._base, f"{self._base}404.html", f"{self._base}404"}
-        return sorted(set(links.unlinked()) - known) if self._whole else None
-
-    def unread(self, links: LinkCheck) -> int:
-        """Return how many files that are no pages were not asked for."""
-        if self._files is None or not self._whole:
-            return 0
-        read = f"{self._base}sitemap.xml"
-        return sum(url != read and not links.knows(url) for url in self._files.others())
-
-    def file_of(self, url: str) -> str | None:
-        """Return the file of a page, as CI names the files of a repository; None without one."""
-        path = None if self._files is None else self._files.path_of(url)
-        return None if path is None else path.removeprefix(f".{os.sep}").replace(os.sep, "/")
 
 
 class Check:
@@ -232,10 +190,10 @@ class Check:
         return lines
 
     def _shown(self, url: str) -> str:
-        return url if self._folder is None else self._folder.shown(url)
+        return self._path_of(url) or url
 
     def _path_of(self, url: str) -> str | None:
-        return None if self._folder is None else self._folder.file_of(url)
+        return None if self._folder is None else self._folder.path_of(url)
 
 
 def _secret() -> Iterable[str]:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import trio
 
 from trio_crawler import Crawler, Outcome, StoreError, report
-from trio_crawler.cli.build import Plan, base_of, planned, walks
+from trio_crawler.cli.build import Plan, planned
 from trio_crawler.cli.color import colored
 from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.ending import Ending
@@ -29,7 +29,7 @@ from trio_crawler.cli.exit import (
     guarded,
     refused,
 )
-from trio_crawler.cli.exports import Export, exports, in_place
+from trio_crawler.cli.exports import Export, as_it_is, exports, in_place
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.parsing import NORMAL
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from trio_crawler.cli.checking import Check
     from trio_crawler.cli.directory import CrawlDirectory
+    from trio_crawler.cli.folder import Folder
     from trio_crawler.frontier import HostStatistics
 
 _FAILED = "its directory failed"
@@ -70,7 +71,7 @@ async def _main(options: CrawlOptions) -> int:
         with ExitStack() as stack:
             try:
                 files = _open_files(options, plan, stack)
-                check = _open_check(options, last) if plan.checks else None
+                check = _open_check(options, plan.folder, last) if plan.checks else None
             except OSError as error:
                 complain(f"cannot write {error.filename}: {error.strerror}")
                 return WRONG_USAGE
@@ -95,15 +96,11 @@ def _open_list(options: CrawlOptions, stack: ExitStack) -> SeedList | None:
     return stack.enter_context(opened(options.seed_stream)) if options.seed_stream else None
 
 
-def _open_check(options: CrawlOptions, stack: ExitStack) -> Check:
+def _open_check(options: CrawlOptions, folder: Folder | None, stack: ExitStack) -> Check:
     """Return the check of the crawl, with its files open. Raises OSError."""
     # Imported only now: most crawls check no links.
-    from trio_crawler.cli.checking import Check, Folder
+    from trio_crawler.cli.checking import Check
 
-    folder = None
-    if options.folder is not None:
-        how = {"clean_urls": options.clean_urls, "whole": walks(options)}
-        folder = Folder(options.folder, base_of(options), **how)
     return Check(
         options,
         stack,
@@ -152,9 +149,10 @@ def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> _Files:
     paths = {flag: path for flag, (path, _) in named if flag not in FILES}
     lines, archive = paths.pop("--jsonl", None), paths.pop("--warc", None)
     lasting = options.directory is not None
+    written = as_it_is if plan.folder is None else plan.folder.named
     live: list[Export] = []
     if lines is not None and not (lasting and is_plain(lines)):
-        live.append(stack.enter_context(in_place("--jsonl", lines)))
+        live.append(stack.enter_context(in_place("--jsonl", lines, named=written)))
     if archive is not None and plan.warc is not None and not lasting:
         warc = plan.warc
         parts = (warc.records, warc.head())
@@ -165,7 +163,7 @@ def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> _Files:
         # An export may be in the directory itself. If that cannot be made, the store says why.
         with suppress(OSError):
             Path(options.directory).mkdir(PRIVATE_DIRECTORY, parents=True, exist_ok=True)
-    files = exports(paths, options.directory, whole=not lasting)
+    files = exports(paths, options.directory, whole=not lasting, named=written)
     drafts = [stack.enter_context(draft) for draft in files]
     return _Files(live, drafts) if lasting else _Files(live + drafts, [])
 
@@ -263,7 +261,7 @@ class _Crawl:
 
         frontier = frontier_of(options, plan, options.directory)
         await stack.enter_async_context(frontier)
-        return CrawlDirectory(frontier, options, plan.warc)
+        return CrawlDirectory(frontier, options, plan)
 
     async def _consume(self, crawler: Crawler, directory: CrawlDirectory | None) -> None:
         """Report and write the outcomes as they come."""
@@ -271,7 +269,7 @@ class _Crawl:
             async for outcome in outcomes:
                 self._add(outcome)
                 if self._options.level > NORMAL:
-                    self._screen.say(one_line(outcome))
+                    self._screen.say(one_line(self._plan.named(outcome)))
                 elif self._check is not None and self._screen.live:
                     self._show_faults(self._check.lines(outcome))
                 if directory is not None:

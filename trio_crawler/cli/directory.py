@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 import trio
@@ -17,19 +17,16 @@ from trio_crawler import (
     SqliteFrontier,
     StoreError,
     __version__,
-    report,
 )
-from trio_crawler.cli.build import Plan, base_of
+from trio_crawler.cli.build import Plan
 from trio_crawler.cli.declaration import declared, requested
+from trio_crawler.cli.folder import Folder, base_of
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.shared_options import SharedOptions
 from trio_crawler.cli.sink import is_plain
 from trio_crawler.report import to_jsonl
 from trio_crawler.store import End, Stream
-
-if TYPE_CHECKING:
-    from trio_crawler.cli.checking import Folder
 
 
 class CrawlDirectory:
@@ -40,15 +37,14 @@ class CrawlDirectory:
     stream that cannot be written.
     """
 
-    def __init__(
-        self, frontier: SqliteFrontier, options: CrawlOptions, warc: report.Warc | None
-    ) -> None:
+    def __init__(self, frontier: SqliteFrontier, options: CrawlOptions, plan: Plan) -> None:
         self.frontier = frontier
         self._options = options
+        self._named = plan.named
         self._streams: list[Stream] = []
         if options.jsonl is not None and is_plain(options.jsonl):
-            self._streams.append(frontier.stream(options.jsonl, to_jsonl, self._lines))
-        self._warc = warc
+            self._streams.append(frontier.stream(options.jsonl, self._line, self._lines))
+        self._warc = warc = plan.warc
         self._archive: Stream | None = None
         if options.warc is not None and warc is not None:
             parts = (warc.records, warc.head, warc.rest)
@@ -60,10 +56,13 @@ class CrawlDirectory:
             last = history.walks
             self.resumed = sum(run.walk == last for run in history.runs) > 1
 
+    def _line(self, outcome: Outcome) -> bytes:
+        return to_jsonl(self._named(outcome))
+
     def _lines(self) -> Iterable[bytes]:
         # In one transaction: with only a part of them the file would count as continued, not as
         # new.
-        return map(to_jsonl, self.frontier.outcomes(brief=True))
+        return map(self._line, self.frontier.outcomes(brief=True))
 
     async def restore(self) -> None:
         """Restore the state of the archive."""
@@ -198,8 +197,6 @@ def folder_of(settings: Mapping[str, Any]) -> Folder | None:
         checked = msgspec.convert(settings, _Checked)
     except msgspec.ValidationError:
         return None
-    from trio_crawler.cli.checking import Folder
-
     how = {"clean_urls": checked.clean_urls, "whole": checked.whole}
     return Folder(checked.folder, checked.base, **how)
 

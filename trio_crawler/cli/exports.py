@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from io import BufferedWriter, FileIO
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote
 
 from trio_crawler import Outcome, report
@@ -19,6 +19,18 @@ from trio_crawler.cli.places import PRIVATE, SHARED, mode_in, opened, opened_dra
 from trio_crawler.cli.sink import Sink, is_plain
 from trio_crawler.report import to_jsonl
 from trio_crawler.store import FileLock
+
+Named: TypeAlias = Callable[[Outcome], Outcome]
+"""Returns an outcome with the names of files as its URLs, for those in a folder."""
+
+
+def as_it_is(outcome: Outcome) -> Outcome:
+    """Return an outcome as it is: its URLs are those of servers."""
+    return outcome
+
+
+def _of_named(encode: Callable[[Outcome], bytes], named: Named) -> Callable[[Outcome], bytes]:
+    return encode if named is as_it_is else lambda outcome: encode(named(outcome))
 
 
 class Target(Protocol):
@@ -86,8 +98,11 @@ def exports(
     directory: str | os.PathLike[str] | None = None,
     *,
     whole: bool = True,
+    named: Named = as_it_is,
 ) -> Iterator[Export]:
     """Open files, by the options that name them; those in a crawl directory are private.
+
+    `named` returns what is written of an outcome.
 
     Raises OSError, whose `filename` is the option with the file, as they were typed.
     """
@@ -99,7 +114,7 @@ def exports(
                 if path == STANDARD_OUTPUT
                 else target(path, mode_in(directory, path))
             )
-            yield Export(path, at, encode, head, whole=whole)
+            yield Export(path, at, _of_named(encode, named), head, whole=whole)
 
 
 def in_place(
@@ -109,6 +124,7 @@ def in_place(
     head: bytes = b"",
     *,
     private: bool = False,
+    named: Named = as_it_is,
     **more: Any,
 ) -> Export:
     """Open a file that a reader may follow while it is written.
@@ -116,7 +132,8 @@ def in_place(
     Only its owner may read a new file that is `private`. Raises OSError as `exports` does.
     """
     with naming(flag, path):
-        return Export(path, InPlace(path, PRIVATE if private else SHARED), encode, head, **more)
+        file = InPlace(path, PRIVATE if private else SHARED)
+        return Export(path, file, _of_named(encode, named), head, **more)
 
 
 @contextmanager

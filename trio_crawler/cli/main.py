@@ -182,6 +182,8 @@ def _check(**given: Any) -> int:
     for name, flag in _OF_FOLDERS:
         if options.folder is None and getattr(options, name):
             raise click.UsageError(f"{flag} is for a folder: name one in place of a URL")
+    if options.folder is not None and options.sitemap_xml and not options.base_url:
+        raise click.UsageError("--sitemap-xml of a folder needs --base-url: a sitemap has URLs")
     if options.files and options.linked_only:
         raise click.UsageError("--linked-only is for a folder: of a file, the links are followed")
     return _run_crawl(options)

@@ -6,6 +6,8 @@ module imports nothing of the library: `--help` needs none of it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import click
@@ -350,3 +352,19 @@ class ReportOptions(VerdictOptions):
 def flag(name: str) -> str | None:
     """Return the option of a crawl that sets a field; None if none has this name."""
     return next((each.flag for field, each in declared(CrawlOptions) if field == name), None)
+
+
+@contextmanager
+def errors_of(**fields: str) -> Iterator[None]:
+    """Raise click.UsageError, which names the option, for the ArgumentError of a block.
+
+    An option has the name of the argument that it becomes, except those in `fields`.
+    """
+    # The command imports the library only when it has read its options.
+    from trio_crawler import ArgumentError
+
+    try:
+        yield
+    except ArgumentError as error:
+        option = flag(fields.get(error.argument, error.argument))
+        raise click.UsageError(error.named(option) if option else str(error)) from None

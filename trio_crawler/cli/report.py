@@ -17,7 +17,7 @@ from trio_crawler.cli.color import colored
 from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.directory import folder_of, politeness_of, protect_crawl_files, texts_of
 from trio_crawler.cli.exit import WRONG_USAGE, close, complain, guarded
-from trio_crawler.cli.exports import exports
+from trio_crawler.cli.exports import as_it_is, exports
 from trio_crawler.cli.options import ReportOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.signals import SIGNALS
@@ -46,7 +46,10 @@ def _run(options: ReportOptions) -> int:
         if not _flag(settings, "checks"):
             refuse_without_check(options, f"and {options.directory} has a crawl without one")
         try:
-            files = [stack.enter_context(export) for export in exports(paths, options.directory)]
+            folder = folder_of(settings)
+            named = as_it_is if folder is None else folder.named
+            made = exports(paths, options.directory, named=named)
+            files = [stack.enter_context(export) for export in made]
             check = _check(history, options, stack) if _flag(settings, "checks") else None
         except OSError as error:
             complain(f"cannot write {error.filename}: {error.strerror}")
@@ -73,8 +76,8 @@ def _run(options: ReportOptions) -> int:
         color = colored(options.color, sys.stderr if piped else sys.stdout)
         parts, faults = [], list[Exception]()
         if not _flag(settings, "owner"):
-            made = partial(_text, history, result, options, color, faults)
-            parts += attempted(lambda: [made()], faults)
+            text_of = partial(_text, history, result, options, color, faults)
+            parts += attempted(lambda: [text_of()], faults)
         if check is not None:
             parts.append(check.finish(_ended(history), color=color))
             faults += check.faults

@@ -1,7 +1,8 @@
 """The network: fetch URLs over connections that are reused while that is safe.
 
-Public are `CookieStore`, for the cookies of an `HttpFetch`; `Wire`, the HTTP/1.1 client that an
-`HttpFetch` uses; `Security`, the certificates that both accept; and three kinds of statistics.
+Public are `CookieStore`, for the cookies of an `HttpFetch`; `FolderFetch`, for a folder of files;
+`Wire`, the HTTP/1.1 client that an `HttpFetch` uses; `Security`, the
+certificates that both accept; and three kinds of statistics.
 """
 
 import lazy_loader

@@ -32,11 +32,11 @@ from trio_crawler.net.request import DEFAULT_USER_AGENT
 from trio_crawler.net.statistics import FetchStatistics
 from trio_crawler.net.suffixes import type_of
 from trio_crawler.page.media import is_read
-from trio_crawler.page.urls import normalise, web_url
+from trio_crawler.page.urls import NOWHERE, normalise, web_url
 
 __all__ = ["BASE_URL", "STEP", "FolderFetch"]
 
-BASE_URL = "http://folder.invalid/"
+BASE_URL = NOWHERE
 """The default URL of a folder: no host has this name (RFC 6761, 6.4)."""
 
 STEP = 1024 * 1024

@@ -19,6 +19,9 @@ from trio_crawler.page import encoders
 WEB = ("http://", "https://")
 """The beginnings of http and https URLs."""
 
+NOWHERE = "http://folder.invalid/"
+"""Where the files of a folder are that has no URL: no host has this name (RFC 6761, 6.4)."""
+
 _SPECIAL = ("http:", "https:", "ftp:", "file:")
 # What the standard removes from the ends of a URL, and from everywhere in it.
 _STRIPPED = "".join(map(chr, range(0x21)))

@@ -7,7 +7,7 @@ from heapq import nsmallest
 
 from trio_crawler.arguments import check_function, check_iterable
 from trio_crawler.policy.verdict import Verdict
-from trio_crawler.report.finding import Finding, place, shortened
+from trio_crawler.report.finding import Finding, name_of, place, shortened
 from trio_crawler.report.visible import count
 
 SHOWN = 10
@@ -64,7 +64,7 @@ def _annotation(finding: Finding, path_of: Callable[[str], str | None]) -> bytes
         "title": f"{finding.verdict} {finding.code}",
     }
     properties = ",".join(f"{key}={_property(text)}" for key, text in values.items() if text)
-    message = f"{shortened(finding.target)}: {finding.says}"
+    message = f"{shortened(name_of(finding.target, path_of))}: {finding.told(path_of)}"
     if page is not None and path is None:
         where = f":{finding.line}:{finding.column}" if finding.line else ""
         message = f"{shortened(page)}{where}: {message}"

@@ -71,7 +71,7 @@ def check_report(
         lambda: _head(facts, paint),
         listed,
         lambda: headed(_codes(found), paint),
-        lambda: headed(_not_checked(facts.not_checked), paint),
+        lambda: headed(not_checked(facts.not_checked), paint),
         lambda: headed(_unlinked(facts, full, shown), paint),
         lambda: _mended(facts.mended, full, shown, paint),
         lambda: [_totals(found, facts, known, paint)],
@@ -153,7 +153,7 @@ _MAILTO = ("only the syntax of the address is checked", "")
 _ENDED = ("not reached before the check ended", "")
 
 
-def _not_checked(counts: Mapping[tuple[str, str], int]) -> list[str]:
+def not_checked(counts: Mapping[tuple[str, str], int]) -> list[str]:
     """List what was not checked, by kind and reason, with the option that would."""
     rows: Counter[tuple[str, str, str]] = Counter()
     for (kind, reason), number in counts.items():

@@ -5,14 +5,14 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from trio_crawler.arguments import ArgumentError, check_flag, check_kind, check_whole
 from trio_crawler.model import REDIRECTS
-from trio_crawler.page.urls import is_web
+from trio_crawler.page.urls import NOWHERE, is_web
 from trio_crawler.policy.verdict import BY_REASON, BY_STATUS, DOUBTFUL, GIVEN_UP, Defect, Verdict
 from trio_crawler.report.codes import SENTENCES, is_code, is_status, sentence
 from trio_crawler.report.readable import readable
@@ -20,7 +20,26 @@ from trio_crawler.report.visible import count
 
 _AFTER_SCHEME = len("https://")
 _SHOWN = 500
+_OF_FILES = {"404": "There is no such file", "403": "The file may not be read"}
 _RULES = {str(key): rule for key, rule in (*BY_REASON.items(), *BY_STATUS.items())}
+
+
+PathOf: TypeAlias = Callable[[str], str | None]
+"""Returns the path of what a URL names in a folder that is checked, None for all other URLs."""
+
+
+def no_path(url: str) -> None:
+    """Return None: the URLs are those of servers."""
+
+
+def name_of(url: str, path_of: PathOf) -> str:
+    """Return a URL as people see it: in a folder that is checked, the path of its file."""
+    return path_of(url) or url
+
+
+def data_name_of(url: str, path_of: PathOf) -> str:
+    """Return a URL as programs see it: the path of its file, if the folder has no URL."""
+    return name_of(url, path_of) if url.startswith(NOWHERE) else url
 
 
 class Hop(NamedTuple):
@@ -101,8 +120,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def says(self) -> str:
         """What is wrong, as a sentence for people without its full stop; the URL is not in it."""
-        code = self.code
-        last = readable(self.chain[-1].url) if self.chain else ""
+        return self.told(no_path)
+
+    def told(self, path_of: PathOf) -> str:
+        """Return what is wrong, where `path_of` names the files of a folder that is checked."""
+        code, end = self.code, self.chain[-1].url if self.chain else self.url
+        last = readable(name_of(end, path_of)) if self.chain else ""
+        if code in _OF_FILES and path_of(end) is not None:
+            return _OF_FILES[code]
         told = _capital(self.detail) if self.detail and code in SENTENCES else sentence(code, last)
         if self.chain and not (is_status(code) and int(code) in REDIRECTS):
             told = f"{told}, after {count(len(self.chain), 'redirect')} to {last}"

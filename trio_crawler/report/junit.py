@@ -11,7 +11,8 @@ from xml.sax.saxutils import escape, quoteattr  # they write XML; nothing is par
 from trio_crawler.arguments import check_function, check_iterable, check_kind
 from trio_crawler.policy.verdict import Verdict
 from trio_crawler.report.check_facts import CheckFacts
-from trio_crawler.report.finding import Finding, in_order, shortened
+from trio_crawler.report.check_text import not_checked
+from trio_crawler.report.finding import Finding, PathOf, in_order, shortened
 from trio_crawler.report.visible import count, visible
 
 MOST_CASES = 25_000
@@ -47,8 +48,9 @@ def to_junit(
     The first test case is the check itself, and passes, so that no file is without one. A case
     with a fault fails; one with nothing but notes is skipped, and its message is the note. The
     same target at several places of a page is one case, since GitLab reads only the first of
-    several cases with one name. The name of a case is the target, its class the page: neither has
-    a line, so that a server knows the case again. `file` is what `path_of` returns for the page.
+    several cases with one name. The name of a case is the target, its class the page, both as
+    `path_of` names them: neither has a line, so that a server knows the case again. `file` is the
+    path of the page.
 
     At most 25,000 such cases are written, those that fail first; the case of the check says how
     many are left out. All findings are in memory at once.
@@ -76,7 +78,7 @@ def _junit(
         yield f"<system-err>{more}</system-err>\n".encode()
     yield b"</testcase>\n</testsuite>\n"
     for page, suite in groupby(kept, key=lambda case: case.page):
-        yield from _suite(page, list(suite), path_of(page) if page is not None else None)
+        yield from _suite(page, list(suite), path_of)
     yield b"</testsuites>\n"
 
 
@@ -90,37 +92,44 @@ def _cases(findings: Iterable[Finding]) -> list[_Case]:
     return [_Case(*key, by_target[key]) for key in keys]
 
 
-def _suite(page: str | None, cases: list[_Case], path: str | None) -> Iterator[bytes]:
-    name = _quoted(_SEEDS if page is None else page)
+def _suite(page: str | None, cases: list[_Case], path_of: PathOf) -> Iterator[bytes]:
+    path = None if page is None else path_of(page)
+    name = _quoted(path or page or _SEEDS)
     yield _tag(f"<testsuite name={name}", cases)
     file = "" if path is None else f" file={_quoted(path)}"
     for case in cases:
-        what = f"classname={name} name={quoteattr(case.target)}{file} time='0'"
+        what = f"classname={name} name={quoteattr(_named(case, path_of))}{file} time='0'"
         yield f"<testcase {what}>\n".encode()
-        yield from _result(case)
+        yield from _result(case, path_of)
         yield b"</testcase>\n"
     yield b"</testsuite>\n"
 
 
-def _result(case: _Case) -> Iterator[bytes]:
+def _named(case: _Case, path_of: PathOf) -> str:
+    """Return the target of a case as people see it."""
+    path = path_of(case.target)
+    return case.target if path is None else _text(path[:_LONGEST_NAME])
+
+
+def _result(case: _Case, path_of: PathOf) -> Iterator[bytes]:
     worst = max(case.findings, key=lambda finding: finding.verdict)
-    message = quoteattr(_text(worst.says))
+    message = quoteattr(_text(worst.told(path_of)))
     if not case.fails:
         yield f"<skipped message={message}/>\n<system-out>".encode()
     else:
         yield f"<failure type={quoteattr(worst.code)} message={message}>".encode()
-    lines = [_place(finding) for finding in case.findings[:_MOST_PLACES]]
+    lines = [_place(finding, path_of) for finding in case.findings[:_MOST_PLACES]]
     if more := len(case.findings) - _MOST_PLACES:
         lines += [f"and {count(more, 'more place')}"] if more > 0 else []
     yield "\n".join(map(escape, lines)).encode()
     yield b"</failure>\n" if case.fails else b"</system-out>\n"
 
 
-def _place(finding: Finding) -> str:
+def _place(finding: Finding, path_of: PathOf) -> str:
     where = f"line {finding.line}, column {finding.column}: " if finding.line else ""
     what = f" ({finding.kind})" if finding.kind else ""
     written = f" {_text(finding.as_written)!r}" if finding.as_written else ""
-    return f"{where}{_text(finding.says)}{what}{written}"
+    return f"{where}{_text(finding.told(path_of))}{what}{written}"
 
 
 def _tag(start: str, cases: list[_Case], passed: int = 0) -> bytes:
@@ -132,10 +141,7 @@ def _tag(start: str, cases: list[_Case], passed: int = 0) -> bytes:
 def _about(facts: CheckFacts) -> str:
     lines = [f"{count(facts.total, 'link')} checked by trio-crawler {facts.version}"]
     lines += [facts.command, facts.ended]
-    lines += [
-        f"not checked: {count(number)} {kind} ({reason})"
-        for (kind, reason), number in sorted(facts.not_checked.items())
-    ]
+    lines += [f"not checked: {line.strip()}" for line in not_checked(facts.not_checked)[1:]]
     told = "\n".join(shortened(_text(line)) for line in lines if line)
     return f"<system-out>{escape(told)}</system-out>\n"
 

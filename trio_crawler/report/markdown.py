@@ -12,7 +12,9 @@ from trio_crawler.model import Reason
 from trio_crawler.page.urls import is_web
 from trio_crawler.policy.verdict import Verdict
 from trio_crawler.report.check_facts import CheckFacts
-from trio_crawler.report.finding import Finding, in_order, shortened
+from trio_crawler.report.check_text import not_checked
+from trio_crawler.report.codes import is_status
+from trio_crawler.report.finding import Finding, in_order, name_of, shortened
 from trio_crawler.report.visible import count
 
 MAX_BYTES = 1024 * 1024
@@ -98,10 +100,10 @@ def _head(pages: list[list[Finding]], facts: CheckFacts) -> Iterator[bytes]:
         lines.append(f"{count(facts.recalled, 'external URL')} fine in an earlier check")
     if facts.mended:
         lines.append(f"{count(len(facts.mended), 'finding')} of the baseline mended")
-    ranked = sorted(facts.not_checked.items(), key=lambda item: (-item[1], item[0]))
-    lines += [f"not checked: {count(n)} {kind} ({why})" for (kind, why), n in ranked[:_REASONS]]
-    if more := sum(number for _, number in ranked[_REASONS:]):
-        lines.append(f"not checked: {count(more)} more")
+    told = not_checked(facts.not_checked)
+    lines += [f"not checked: {line.strip()}" for line in told[1 : _REASONS + 1]]
+    if more := len(told) - 1 - _REASONS:
+        lines += [f"not checked: {count(more, 'kind')} more"] if more > 0 else []
     yield "".join(f"- {escaped(shortened(line))}\n" for line in lines if line).encode()
 
 
@@ -114,15 +116,20 @@ def _table(
     for finding in sorted(findings, key=lambda finding: finding.verdict is Verdict.NOTE):
         line = str(finding.line) if finding.line else ""
         text = f" “{escaped(shortened(finding.text))}”" if finding.text.strip() else ""
-        what = f"{finding.verdict} {escaped(finding.code)}"
-        says = escaped(finding.says)
-        yield f"| {line} | {what} | {_link(finding)}{text} | {says} |\n".encode()
+        what = f"{finding.verdict} {finding.code if is_status(finding.code) else ''}".rstrip()
+        says = escaped(finding.told(path_of))
+        yield f"| {line} | {what} | {_link(finding, path_of)}{text} | {says} |\n".encode()
 
 
-def _link(finding: Finding) -> str:
+def _link(finding: Finding, path_of: Callable[[str], str | None]) -> str:
     target = finding.target
-    shown = escaped(shortened(target))
-    if not is_web(target) or len(target) > _MAX_URL or finding.code == Reason.BAD_URL:
+    shown = escaped(shortened(name_of(target, path_of)))
+    if (
+        path_of(target) is not None
+        or not is_web(target)
+        or len(target) > _MAX_URL
+        or finding.code == Reason.BAD_URL
+    ):
         return shown
     quoted = quote(target, safe=_IN_TARGET, errors="replace").replace("&", "&amp;")
     return f"[{shown}](<{quoted}>)"

@@ -13,7 +13,7 @@ from trio_crawler.arguments import check_function, check_iterable, check_kind
 from trio_crawler.policy.verdict import Verdict
 from trio_crawler.report.check_facts import CheckFacts
 from trio_crawler.report.codes import sentence
-from trio_crawler.report.finding import Finding, place, shortened
+from trio_crawler.report.finding import Finding, name_of, place, shortened
 
 MOST_RESULTS = 25_000
 """The most results of a run; GitHub refuses a file with more, and shows the first 5,000."""
@@ -116,7 +116,7 @@ def _rule(code: str) -> dict[str, Any]:
 def _result(
     finding: Finding, rule: int, number: int, path_of: Callable[[str], str | None]
 ) -> dict[str, Any]:
-    shown = f"{shortened(finding.target)}: {finding.says}."
+    shown = f"{shortened(name_of(finding.target, path_of))}: {finding.told(path_of)}."
     return {
         "ruleId": finding.code,
         "ruleIndex": rule,

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from trio_crawler.arguments import check_function, check_iterable, check_kind
-from trio_crawler.page.urls import authority, is_web
+from trio_crawler.page.urls import NOWHERE, authority, is_web
 from trio_crawler.policy.verdict import Verdict
 from trio_crawler.report.check_facts import CheckFacts
-from trio_crawler.report.finding import Finding, in_order
+from trio_crawler.report.finding import Finding, data_name_of, in_order
 
 VERSION = 1
 """The version of the document's format."""
@@ -74,7 +74,7 @@ def _json(
             for (kind, reason), number in sorted(facts.not_checked.items())
         ],
         "recalled": facts.recalled,
-        "unlinked": facts.unlinked,
+        "unlinked": facts.unlinked and [data_name_of(url, path_of) for url in facts.unlinked],
         "unread": facts.unread,
         "counts": _counts(found),
         "mended": (
@@ -107,6 +107,8 @@ _LISTED = (Verdict.FAULT, Verdict.NOTE)
 
 
 def _host(url: str) -> str:
+    if url.startswith(NOWHERE):
+        return ""
     return authority(url) if is_web(url) and url.find("/", len("https://")) > 0 else ""
 
 
@@ -114,19 +116,21 @@ def _finding(finding: Finding, path_of: Callable[[str], str | None]) -> dict[str
     return {
         "verdict": finding.verdict,
         "code": finding.code,
-        "says": finding.says,
-        "url": finding.url,
+        "says": finding.told(path_of),
+        "url": data_name_of(finding.url, path_of),
         "fragment": finding.fragment,
         "kind": finding.kind,
         "external": finding.external,
-        "page": finding.page,
+        "page": finding.page and data_name_of(finding.page, path_of),
         "path": None if finding.page is None else path_of(finding.page),
         "line": finding.line,
         "column": finding.column,
         "text": finding.text,
         "as_written": finding.as_written,
         "detail": finding.detail,
-        "chain": [{"status": hop.status, "url": hop.url} for hop in finding.chain],
+        "chain": [
+            {"status": hop.status, "url": data_name_of(hop.url, path_of)} for hop in finding.chain
+        ],
         "fingerprint": finding.fingerprint,
     }
 

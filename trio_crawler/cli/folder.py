@@ -1,0 +1,142 @@
+"""A folder that is checked in place of a server: its seeds, its URL, the names of its files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from dataclasses import fields, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_to_bytes
+
+import trio
+
+from trio_crawler import ArgumentError, Fetch, Job, Outcome, Scope
+from trio_crawler.cli.options import CrawlOptions, errors_of
+from trio_crawler.net import FolderFetch
+
+if TYPE_CHECKING:
+    from trio_crawler.report import LinkCheck
+
+_NAMES = 100_000
+"""The URLs whose files are remembered: a page's links are those of many others."""
+
+
+def walks(options: CrawlOptions) -> bool:
+    """Whether all pages of a folder are seeds, not only its first one or those that are named."""
+    named = options.files or options.sitemap_only or options.linked_only
+    return options.folder is not None and not named
+
+
+def base_of(options: CrawlOptions) -> str:
+    """Return the URL of the folder that is checked; it ends in a slash."""
+    return folder_fetch(options).base_url
+
+
+def folder_fetch(options: CrawlOptions, other: Fetch | None = None) -> FolderFetch:
+    """Return the fetch of a folder; links that leave it are asked for by the `other` one."""
+    base = {} if options.base_url is None else {"base_url": options.base_url}
+    with errors_of():
+        return FolderFetch(
+            options.folder or "",
+            **base,
+            clean_urls=options.clean_urls,
+            max_bytes=options.max_bytes,
+            bodies=options.warc is not None,
+            other=other,
+        )
+
+
+def seeds_in(options: CrawlOptions, folder: FolderFetch) -> tuple[str, ...]:
+    """Return the URLs in a folder that are asked for first: its index.html, or what is named."""
+    if options.files:
+        return tuple(map(folder.url_of, options.files))
+    # Without an index.html the pages alone are the seeds.
+    missing = walks(options) and folder.path_of(folder.base_url) is None
+    return () if missing else (folder.base_url,)
+
+
+async def pages_in(folder: FolderFetch, scope: Scope) -> AsyncGenerator[str]:
+    """Yield the URLs of the pages in a folder that the scope admits."""
+    for url in folder.pages():
+        if scope(Job(url)) is True:
+            yield url
+        await trio.lowlevel.checkpoint()
+
+
+class Folder:
+    """The folder that is checked, and the URL that stands for it.
+
+    `whole` is whether all its pages are checked, not only those that links lead to. `path_of`
+    returns the path of what a URL names there, as CI names the files of a repository, whether
+    there is such a file or not; None for a URL of another place.
+    """
+
+    def __init__(self, path: str, base: str, *, clean_urls: bool, whole: bool) -> None:
+        self._path, self._base, self._whole = path, base, whole
+        self._files: FolderFetch | None = None
+        # A folder that was checked in an earlier run may not be there any more.
+        with suppress(ArgumentError):
+            self._files = FolderFetch(path, base_url=base, clean_urls=clean_urls)
+        self.path_of = lru_cache(_NAMES)(self._path_of)
+
+    def _path_of(self, url: str) -> str | None:
+        before, mark, fragment = url.partition("#")
+        if not before.startswith(self._base):
+            return None
+        path = None if self._files is None else self._files.path_of(before)
+        if path is None:
+            below, question, query = before.removeprefix(self._base).partition("?")
+            names = "/".join(map(_name, below.split("/")))
+            path = os.path.join(self._path, names) + question + query
+        return path.removeprefix(f".{os.sep}").replace(os.sep, "/") + mark + fragment
+
+    def named(self, outcome: Outcome) -> Outcome:
+        """Return an outcome with the paths of files as its URLs, if the folder has no URL."""
+        if not _NOWHERE(self._base):
+            return outcome
+        changed: dict[str, Any] = {}
+        for field in fields(outcome):
+            match getattr(outcome, field.name):
+                case str(url) if field.name in _URLS:
+                    changed[field.name] = self._named(url)
+                case tuple(links) if field.name == "links":
+                    changed["links"] = tuple(map(self._named, links))
+                case tuple(links) if field.name == "rejected":
+                    changed["rejected"] = tuple(
+                        each._replace(url=self._named(each.url)) for each in links
+                    )
+                case dict(anchors) if field.name == "anchors":
+                    changed["anchors"] = {self._named(url): at for url, at in anchors.items()}
+        return replace(outcome, **changed)
+
+    def _named(self, url: str) -> str:
+        return self.path_of(url) or url
+
+    def unlinked(self, links: LinkCheck) -> list[str] | None:
+        """Return the pages that no link leads to; None if not all pages are checked.
+
+        No link has to lead to the first page, nor to the one that servers answer 404 with.
+        """
+        known = {self._base, f"{self._base}404.html", f"{self._base}404"}
+        return sorted(set(links.unlinked()) - known) if self._whole else None
+
+    def unread(self, links: LinkCheck) -> int:
+        """Return how many files that are no pages were not asked for."""
+        if self._files is None or not self._whole:
+            return 0
+        read = f"{self._base}sitemap.xml"
+        return sum(url != read and not links.knows(url) for url in self._files.others())
+
+
+# The URL of a folder that has none is at a host that cannot exist (RFC 6761, 6.4).
+_NOWHERE = re.compile("https?://[^/]*[.]invalid[:/]").match
+_URLS = frozenset("url referrer target canonical duplicate_of folded_into".split())
+
+
+def _name(segment: str) -> str:
+    """Return the name in a segment of a path; one that no file can have stays encoded."""
+    name = os.fsdecode(unquote_to_bytes(segment))
+    return segment if os.sep in name or "\0" in name or name in (".", "..") else name
