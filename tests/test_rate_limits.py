@@ -66,6 +66,20 @@ async def test_no_page_is_lost_to_a_limit_of_the_rate(autojump_clock, server, se
     assert server.refused.total() <= server.pages // 6 + 40
 
 
+@pytest.mark.parametrize("latency", [0.001, 0.05, 0.2])
+@pytest.mark.parametrize("window", ["fixed", "sliding"])
+async def test_a_host_that_allows_ten_requests_a_second_gets_at_least_six(
+    autojump_clock, window, latency
+):
+    server = Limited(rate=10, window=window, latency=latency, status=429)
+    crawler = Crawler([SITE], fetch=server, random=random.Random(1))
+    assert (await crawler.crawl()).pages == 300
+    assert trio.current_time() <= 300 / 6
+    host = crawler.hosts["limited.test"]
+    assert host.asked == 0
+    assert 0 < host.refused <= server.refused.total()
+
+
 @pytest.mark.parametrize("at_once", [1, 2, 3])
 async def test_no_page_is_lost_to_a_limit_of_the_requests_at_once(autojump_clock, at_once):
     server = Limited(at_once=at_once, latency=0.1)

@@ -817,6 +817,7 @@ def test_a_host_tells_of_itself():
         given_up={},
         pages=1,
         waits_for=HostWait.REST,
+        asked=4,
     )
 
 

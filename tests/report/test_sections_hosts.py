@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import httpx
 import pytest
 from cases import for_each
@@ -48,6 +50,7 @@ def host(name: str, latency: float, limit: int = 4, delay: float = 0.0) -> HostS
         in_flight=0,
         limit=limit,
         delay=delay,
+        asked=delay,
         rest=0.0,
         latency=latency,
         failures=0,
@@ -443,3 +446,14 @@ def test_a_crawl_delay_that_makes_a_crawl_slow_is_a_hint() -> None:
     text = told(PAGE, hosts=hosts, politeness=Politeness(delay=1))
     wants = "robots.txt of slow.test wants 10 s from request to request"
     assert text.endswith(f"\n{wants} (--ignore-robots crawls anyway)")
+
+
+def test_a_delay_that_was_learned_is_told_with_its_reason_and_robots_txt_is_not_blamed() -> None:
+    limited = replace(host("quick.test", 0.1, delay=0.5), asked=0, pages=62, failed=13, refused=13)
+    text = told(PAGE, hosts=[limited], politeness=Politeness())
+    why = "13 of 75 answers were 429 or 503"
+    assert text.endswith(f"\nquick.test refused faster requests ({why}): one each 500 ms")
+    assert "robots.txt" not in text
+    # As fast as before, or as slow as robots.txt wants.
+    for known in (replace(limited, delay=0), replace(limited, asked=0.5)):
+        assert "refused" not in told(PAGE, hosts=[known], politeness=Politeness())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 
 import httpx
@@ -18,13 +18,16 @@ SITE = "http://limited.test/"
 class Limited:
     """A fetch of a site with so many `pages`, which the first page links to.
 
-    At most `rate` requests a second are answered, and `burst` more at once; at most `at_once` are
-    in flight. The others are refused with `status`. Nothing is limited after the time `until`.
+    At most `rate` requests a second are answered, and `burst` more at once. With a `window` so
+    many are answered in each second, by the clock ("fixed") or in any ("sliding"). At most
+    `at_once` are in flight. The others are refused with `status`. Nothing is limited after the
+    time `until`.
     """
 
     pages: int = 300
     rate: float = float("inf")
     burst: int = 0
+    window: str = ""
     at_once: int = 1_000
     status: int = 503
     headers: dict[str, str] = field(default_factory=dict)
@@ -35,6 +38,7 @@ class Limited:
 
     def __post_init__(self) -> None:
         self._excess, self._last, self._in_flight = 0.0, -1e9, 0
+        self._answered = deque[float]()
 
     async def __call__(self, job: Job) -> Response:
         """Answer, or refuse, one request."""
@@ -55,6 +59,14 @@ class Limited:
 
     def _allows(self, now: float) -> bool:
         if now >= self.until:
+            return True
+        if self.window:
+            since = int(now) if self.window == "fixed" else now - 1
+            while self._answered and self._answered[0] < since:
+                self._answered.popleft()
+            if len(self._answered) >= self.rate:
+                return False
+            self._answered.append(now)
             return True
         excess = max(0.0, self._excess - (now - self._last) * self.rate + 1)
         if excess > self.burst + 1e-9 or self._in_flight > self.at_once:

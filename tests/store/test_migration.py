@@ -242,6 +242,8 @@ def test_a_directory_of_format_6_keeps_its_redirects_and_checks_and_goes_on(
             packed = json.dumps(values, ensure_ascii=False).encode("utf-8", "surrogatepass")
             connection.execute(f"UPDATE {table} SET exact = ?", (packed,))
             connection.execute(f"ALTER TABLE {table} DROP COLUMN fragment")
+        for name in ("asked", "refused"):
+            connection.execute(f"ALTER TABLE hosts DROP COLUMN {name}")
         connection.execute("PRAGMA user_version = 6")
     connection.close()
     wanted = [replace(each, fragment="") for each in outcomes]
@@ -252,6 +254,23 @@ def test_a_directory_of_format_6_keeps_its_redirects_and_checks_and_goes_on(
     new = tmp_path_factory.mktemp("new")
     Store.open(new).close()
     assert columns(tmp_path / "crawl.sqlite") == columns(new / "crawl.sqlite")
+
+
+def test_a_directory_of_format_7_keeps_its_hosts(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        store.end(End.STOPPED, [replace(LAST, asked=0.5, refused=3)], 1.0)
+    with History(tmp_path) as history:
+        assert history.hosts() == {"site.test": replace(LAST, asked=0.5, refused=3)}
+    with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
+        for name in ("asked", "refused"):
+            connection.execute(f"ALTER TABLE hosts DROP COLUMN {name}")
+        connection.execute("PRAGMA user_version = 7")
+    connection.close()
+    with History(tmp_path) as history:
+        assert history.hosts() == {"site.test": LAST}
+    with Store.open(tmp_path) as store:
+        store.end(End.STOPPED, [replace(LAST, refused=2)], 1.0)
+        assert runs.read_hosts(store.walk._database)["site.test"].refused == 2
 
 
 def test_a_migration_that_fails_changes_nothing(directory: Path) -> None:

@@ -320,6 +320,8 @@ class Origin:
             failed=host.failed,
             bytes=host.bytes,
             waits_for=_waits_for(both, rest) if waiting else HostWait.NOTHING,
+            asked=load.delay if load.learned is None else load.learned.asked,
+            refused=0 if load.learned is None else load.learned.refused,
         )
 
 

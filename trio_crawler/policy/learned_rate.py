@@ -26,6 +26,8 @@ _LEAST_DELAY = 0.001
 _LESS, _MORE, _ROW, _MOST_STEPS = 0.8, 0.01, 32, 10
 # A good answer adds this, divided by the limit, to the limit; it doubles likewise.
 _MORE_AT_ONCE = 1 / 16
+# Below four fifths of what the host last refused, a good answer adds so much.
+_MUCH_MORE, _MUCH_MORE_AT_ONCE = 0.1, 1 / 4
 _MAX_URLS = 10_000
 _MOMENT = 1e-6
 
@@ -48,14 +50,15 @@ class LearnedRate:
     """The requests in flight that a host allows, and the seconds between the starts of two.
 
     `delay` and `limit` are what was learned, `asked` is the delay that the host asks for, `told`
-    the time at which the last Retry-After was over. A limit is only `suspected` until two URLs
-    were refused, and another one was answered that was requested no earlier: one URL alone may be
-    the cause, and a host that is down answers none. The second is refused at the same time as the
-    first, or when the Retry-After is over.
+    the time at which the last Retry-After was over, `refused` the number of requests that were
+    refused. A limit is only `suspected` until two URLs were refused, and another one was answered
+    that was requested no earlier: one URL alone may be the cause, and a host that is down answers
+    none. The second is refused at the same time as the first, or when the Retry-After is over.
 
     First the limit shrinks, to one. If the host still refuses, each refusal in a row doubles the
-    time since the last good answer. From then on the rate follows the limit of the host: it grows
-    with each good answer, and shrinks by a fifth with each refusal.
+    time since the last good answer. From then on the rate follows the limit of the host: it
+    shrinks by a fifth with each refusal, and grows with each good answer, by a tenth up to four
+    fifths of what the host refused last, and little above.
     """
 
     __slots__ = (
@@ -64,6 +67,8 @@ class LearnedRate:
         "_good",
         "_last",
         "_other",
+        "_peak",
+        "_peak_at_once",
         "_proven",
         "_rate",
         "_refusals",
@@ -74,6 +79,7 @@ class LearnedRate:
         "asked",
         "delay",
         "limit",
+        "refused",
         "suspected",
         "told",
     )
@@ -94,15 +100,19 @@ class LearnedRate:
         self._taught, self._accepted = -math.inf, good
         # The rate that the last lesson left, in requests a second.
         self._rate = 0.0
+        # The rate and the limit at which the host refused last.
+        self._peak = self._peak_at_once = math.inf
         # The delay with which a request was last answered.
         self._proven = 0.0
         self._refusals: dict[str, int] = {}
+        self.refused = 1
 
     def refuse(self, load: Load, url: str, started: float, now: float, good: float) -> bool:
         """Record a refused request, which has ended; return whether the host limits the rate.
 
         `good` is the time of the last good answer.
         """
+        self.refused += 1
         if self.suspected and not self._proves(url, started, now):
             return False
         if started - good > max(AT_ONCE, 4 * self._proven):
@@ -132,11 +142,13 @@ class LearnedRate:
         self._taught = now
         self._row += 1
         self._good = 0
-        if used > 1:
-            self.limit = max(1.0, _LESS * min(self.limit, used))
+        if used > 1 and not self.delay:
+            self._peak_at_once = min(self.limit, used)
+            self.limit = max(1.0, _LESS * self._peak_at_once)
             load.shrink(now)
             return
         if self.delay and self._row == 1:
+            self._peak = 1 / self.delay
             delay = self.delay / _LESS
         else:
             least = max(load.latency, self.asked, _LEAST_DELAY)
@@ -160,8 +172,13 @@ class LearnedRate:
         self._good += 1
         faster = 1 << min(self._good // _ROW, _MOST_STEPS)
         if self.delay:
-            self.delay = 1 / (1 / self.delay + _MORE * faster * self._rate)
-        self.limit += _MORE_AT_ONCE * faster / self.limit
+            rate = 1 / self.delay
+            more = _MORE * faster * self._rate
+            if rate < _LESS * self._peak:
+                more = max(more, min(_MUCH_MORE * rate, _LESS * self._peak - rate))
+            self.delay = 1 / (rate + more)
+        few = self.limit < _LESS * self._peak_at_once
+        self.limit += (_MUCH_MORE_AT_ONCE if few else _MORE_AT_ONCE * faster) / self.limit
         self._follow(load, now)
 
     def forget(self, url: str) -> None:

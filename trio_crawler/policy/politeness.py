@@ -86,7 +86,9 @@ class HostStatistics:
     without an answer yet, `limit` the most that may be in flight, `failures` the number of
     failures in a row. In seconds: `delay` is the least time between the starts of two requests,
     `rest` the time until the next one may start, `latency` the smoothed time that an answer takes.
-    `given_up` has the reason for each scheme ("http", "https") that was given up.
+    The politeness or robots.txt asks for the delay `asked`; a longer one was learned from answers
+    with 429 and 503, and `refused` counts these answers since it is. `given_up` has the reason for
+    each scheme ("http", "https") that was given up.
 
     Since the crawl began: `pages` counts the answers to pages with any status but a redirect, 429
     and those of a server in trouble (5xx), and `bytes` the bytes of their bodies. `failed` counts
@@ -108,3 +110,5 @@ class HostStatistics:
     failed: int = 0
     bytes: int = 0
     waits_for: HostWait = HostWait.NOTHING
+    asked: float = 0.0
+    refused: int = 0

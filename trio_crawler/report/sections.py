@@ -330,6 +330,7 @@ def hints(
         *_redirect_hints(summary),
         *([_LOOPS] if loops and facts.cookies is False else []),
         *_robots_hints(summary, facts, twins),
+        *_limit_hints(facts),
         *(advice for reason, advice in _BUDGETS.items() if summary.rejected[reason]),
         *_side_effect_hints(summary.rejected[Reason.SIDE_EFFECT], facts),
         *_worker_hints(facts),
@@ -351,13 +352,27 @@ def _robots_hints(summary: Summary, facts: CrawlFacts, twins: Collection[str]) -
     lines = _robots_lines(lost, "could not be had")
     least = facts.politeness.delay if facts.politeness else math.inf
     delays = {
-        host.name: f"{host.delay:g} s" for host in facts.hosts.values() if host.delay > least
+        host.name: f"{host.asked:g} s" for host in facts.hosts.values() if host.asked > least
     }
     lines += [
         f"robots.txt of {who} wants {delay} from request to request"
         for who, delay in robots_files(delays, "", "another delay")
     ]
     return [f"{line} {_IGNORE_ROBOTS}" for line in lines]
+
+
+def _limit_hints(facts: CrawlFacts) -> list[str]:
+    """Return a line for each host whose answers taught a delay."""
+    refused = {
+        host.name: f"{count(host.refused)} of {count(host.pages + host.failed, 'answer')} "
+        f"{'was' if host.refused == 1 else 'were'} 429 or 503): one each {duration(host.delay)}"
+        for host in facts.hosts.values()
+        if host.refused and host.delay > host.asked
+    }
+    return [
+        f"{who} refused faster requests ({why}"
+        for who, why in robots_files(refused, "", "some answers were 429 or 503): slower ones")
+    ]
 
 
 def _robots_lines(found: Mapping[str, str], how: str) -> list[str]:

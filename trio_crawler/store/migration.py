@@ -35,6 +35,7 @@ _HOST_COLUMNS = "name, waiting, in_flight, max_in_flight, delay, rest, latency, 
 # The place of the value that was added to the list in `exact`: in formats 2 and 7.
 _REASONS = {"refused": "connection_refused"}
 _ADDED = {"page_": 19, "failure_": 7, "sitemaps": 8}
+_OF_8 = ("asked", "refused")
 _FRAGMENT = {"redirect_": 6, "check_": 9}
 
 
@@ -51,10 +52,13 @@ def migrate(database: Database, version: int) -> None:
         _to_6(database)
     else:
         database.execute("DROP VIEW checked")
-        database.execute("ALTER TABLE check_ ADD COLUMN fragment TEXT")
-        _insert_value(database, "check_", _FRAGMENT["check_"])
-    database.execute("ALTER TABLE redirect_ ADD COLUMN fragment TEXT")
-    _insert_value(database, "redirect_", _FRAGMENT["redirect_"])
+    # Up to format 6 redirects had no fragment; a table for checks without one had format 6 alone.
+    for table in ("redirect_",) * (version < 7) + ("check_",) * (version == 6):
+        database.execute(f"ALTER TABLE {table} ADD COLUMN fragment TEXT")
+        _insert_value(database, table, _FRAGMENT[table])
+    if version >= 5:
+        for name in _OF_8:
+            database.execute(f"ALTER TABLE hosts ADD COLUMN {name} {schema.HOST_COUNTS[name]}")
     for statement in schema.VIEWS:
         database.execute(statement)
     database.execute(f"PRAGMA user_version = {schema.VERSION}")

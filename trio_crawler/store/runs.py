@@ -178,15 +178,14 @@ class _Why(msgspec.Struct):
     about: Purpose | None = None
 
 
-_HOST_ROW: Any = tuple[
-    str, int, int, int, float, float, float, int, str | None, int, int, int, HostWait
-]
+_HOST_STATE: Any = (str, int, int, int, float, float, float, int, str | None)
+_HOST_ROW: Any = tuple.__class_getitem__((*_HOST_STATE, int, int, int, HostWait, float, int))
 _HOST_NAMES = (
     "name, waiting, in_flight, max_in_flight, delay, rest, latency, failures, given_up, pages, "
-    "failed, bytes, waits_for"
+    "failed, bytes, waits_for, asked, refused"
 )
 # With the walk.
-_HOST_COLUMNS = 14
+_HOST_COLUMNS = 16
 _RUN_ROW: Any = tuple[int, int, Time, Time | None, float, str, str, Reason | None]
 
 
@@ -194,7 +193,7 @@ def _host_row(host: HostStatistics, walk: int) -> Row:
     given_up = {scheme: _fault_fields(why) for scheme, why in host.given_up.items()}
     about = (host.name, host.waiting, host.in_flight, host.limit, host.delay, host.rest)
     why = json.dumps(given_up) if given_up else None
-    counts = (host.pages, host.failed, host.bytes, host.waits_for)
+    counts = (host.pages, host.failed, host.bytes, host.waits_for, host.asked, host.refused)
     return (*about, host.latency, host.failures, why, walk, *counts)
 
 

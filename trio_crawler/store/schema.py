@@ -37,8 +37,8 @@ empty one.
     walks      walk, first (the lowest number of its URLs), started
     hosts      name, waiting, in_flight, max_in_flight, delay, rest, latency, failures,
                given_up (JSON: a fault by scheme), walk, pages, failed, bytes (these three: sums
-               of all runs of the walk), waits_for: the hosts of the last walk, each at the end
-               of the last run that asked it; a run that was killed is left out
+               of all runs of the walk), waits_for, asked, refused: the hosts of the last walk,
+               each at the end of the last run that asked it; a run that was killed is left out
     robots     origin, fetched, status, headers, body: the last response for a robots.txt
     sitemaps   walk, url, kind, entries, admitted, flaws, detail, referrer, rejected,
                fetched (0: not requested)
@@ -84,7 +84,7 @@ from __future__ import annotations
 APPLICATION = 0x74726963
 """PRAGMA application_id: "tric"."""
 
-VERSION = 7
+VERSION = 8
 """PRAGMA user_version: the version of the format."""
 
 PAGE_SIZE = 8192
@@ -105,8 +105,10 @@ HOST_COUNTS = {
     "failed": "INTEGER NOT NULL DEFAULT 0",
     "bytes": "INTEGER NOT NULL DEFAULT 0",
     "waits_for": "TEXT NOT NULL DEFAULT ''",
+    "asked": "REAL NOT NULL DEFAULT 0",
+    "refused": "INTEGER NOT NULL DEFAULT 0",
 }
-"""The columns of the table hosts that format 5 added, last in the table, each with its type."""
+"""The columns of the table hosts that format 5 added, and the last two format 8, in this order."""
 
 HOSTS = f"""CREATE TABLE hosts (
     name TEXT, waiting INTEGER, in_flight INTEGER, max_in_flight INTEGER, delay REAL, rest REAL,
