@@ -91,9 +91,8 @@ async def test_a_304_to_a_conditional_request_is_a_revisit(tmp_path: Any) -> Non
     assert revisit.fields["WARC-Profile"] == PROFILES + "server-not-modified"
     assert revisit.fields["WARC-Refers-To-Target-URI"] == URL
     assert "WARC-Payload-Digest" not in revisit.fields
-    assert block("revisit", data) == (
-        b'HTTP/1.1 304 Not Modified\r\nETag: "a"\r\nContent-Length: 9\r\n\r\n'
-    )
+    # With the head of a 304, archives would replay that and not the page.
+    assert block("revisit", data) == b""
     assert checks(data, tmp_path)
 
 

@@ -59,7 +59,8 @@ class Warc:
 
     A payload that is identical to an earlier one becomes a `revisit` of that one; at least the
     last `max_remembered` payloads are compared, at most twice as many. A 304 response to a
-    conditional request becomes a `revisit` too.
+    conditional request becomes a `revisit` too, without the head of that response: so archives
+    replay the page that was found unchanged.
     """
 
     __module__ = "trio_crawler.report"
@@ -186,9 +187,12 @@ class Warc:
             )
         kind = "revisit" if "WARC-Profile" in fields else "response"
         fields = {"WARC-Record-ID": response_id} | with_request | fields
-        if not fields.get("WARC-Profile", "").endswith("not-modified"):
+        if fields.get("WARC-Profile", "").endswith("not-modified"):
+            # ▶ With the head of the 304 in it, pywb replays a 304 without a body, not the page.
+            head = b""
+        else:
             fields["WARC-Payload-Digest"] = self._tools.format_digest(digest)
-        head = response_head(exchange, len(body))
+            head = response_head(exchange, len(body))
         pieces.append(self._record(kind, fields, head, body))
         if metadata is not None:
             named = {"WARC-Record-ID": self._tools.new_id()} | with_response
