@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterator
@@ -506,6 +507,33 @@ def test_a_link_out_of_the_folder_and_a_pipe_are_told_and_never_opened(
     told = capsys.readouterr().out
     assert "a symbolic link leads out of the folder" in told
     assert "a pipe, a socket or a device, not a regular file" in told
+
+
+# Commands of strangers.
+
+COMMAND = re.compile(r"##\w*\[")
+
+
+@for_each("words", [["-v", "--why"], ["check", "-v", "--github"]])
+def test_no_line_and_no_file_has_a_command_for_the_runner_of_a_ci(tmp_path: Path, words) -> None:
+    bad = "##[stop-commands]x ##vso[task.setvariable variable=a]b"
+    links = "".join(
+        f'<a href="{href}">{bad}</a>'
+        for href in ("/gone?##[a]", "/p###vso[task.x]", "htp:##[x]", "mailto:##[y]", "/to")
+    )
+    body = f"<title>{bad}</title>{links}<img src='/i##[g].png' alt='{bad}'>".encode()
+    site = {"/": reply(200, {"Content-Type": "text/html"}, body), "/to": redirect("/?q=##[z]")}
+    kinds = ["csv", "links", "jsonl"]
+    kinds += ["junit", "sarif", "markdown", "json", "write-baseline"] * (words[0] == "check")
+    with threaded_raw_server(site) as server:
+        files = [f"--{kind}={tmp_path / kind}" for kind in kinds]
+        found = crawl(*words, *files, server.url)
+    told = {kind: (tmp_path / kind).read_text() for kind in kinds}
+    told |= {"out": found.stdout, "err": found.stderr}
+    assert {
+        kind: COMMAND.findall(text) for kind, text in told.items() if COMMAND.search(text)
+    } == {}
+    assert r"#\x23[stop-commands]" in told["csv"]
 
 
 # A bug of ours in one part of a report.

@@ -41,6 +41,8 @@ texts = st.text(st.one_of(st.characters(), dangerous, st.characters(categories=[
         ("zero\u200bwidth\ufeff", r"zero\u200bwidth\ufeff"),
         ("\U000e0041", r"\U000e0041"),
         ("\ud83d", r"\ud83d"),
+        ("a ##[stop-commands]x", r"a #\x23[stop-commands]x"),
+        ("###vso[task.setvariable variable=a]b", r"##\x23vso[task.setvariable variable=a]b"),
     ],
 )
 def test_characters_that_steer_a_terminal_or_mislead_a_reader_are_escaped(
@@ -51,7 +53,20 @@ def test_characters_that_steer_a_terminal_or_mislead_a_reader_are_escaped(
 
 @for_each(
     "text",
-    ["", "plain", "café", "cafe\u0301", "日本語", "عربى", "👍🏽", "a\\x1b", "\xa0", "❤\ufe0f"],
+    [
+        "## title",
+        "#[1]",
+        "",
+        "plain",
+        "café",
+        "cafe\u0301",
+        "日本語",
+        "عربى",
+        "👍🏽",
+        "a\\x1b",
+        "\xa0",
+        "❤\ufe0f",
+    ],
 )
 def test_letters_of_every_script_and_emoji_stay(text: str) -> None:
     assert visible(text) == text

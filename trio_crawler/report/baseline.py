@@ -10,6 +10,7 @@ from typing import Any
 
 from trio_crawler.arguments import check_iterable, check_kind, check_whole, several_of
 from trio_crawler.report.finding import Finding, Identity, in_order
+from trio_crawler.report.visible import ascii_json
 
 VERSION = 1
 """The version of the file's format."""
@@ -127,7 +128,7 @@ read_baseline.__module__ = "trio_crawler.report"
 
 
 def _line(record: dict[str, Any]) -> bytes:
-    return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+    return ascii_json(record) + b"\n"
 
 
 def _object(line: bytes) -> dict[str, Any]:

@@ -58,8 +58,7 @@ def check_report(
     check_flag("full", full)
     check_whole("known", known)
     check_flag("color", color)
-    if errors is not None:
-        check_kind("errors", errors, list, "a list")
+    check_kind("errors", errors, list | None, "a list or None")
     found, paint = in_order(findings), painting(color)
     named, shown = shown, lambda url: readable(named(url))
 

@@ -131,7 +131,8 @@ def _link(finding: Finding, path_of: Callable[[str], str | None]) -> str:
         or finding.code == Reason.BAD_URL
     ):
         return shown
-    quoted = quote(target, safe=_IN_TARGET, errors="replace").replace("&", "&amp;")
+    quoted = quote(target, safe=_IN_TARGET, errors="replace").replace("##", "#%23")
+    quoted = quoted.replace("&", "&amp;")
     return f"[{shown}](<{quoted}>)"
 
 

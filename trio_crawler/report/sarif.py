@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from heapq import nsmallest
@@ -14,6 +13,7 @@ from trio_crawler.policy.verdict import Verdict
 from trio_crawler.report.check_facts import CheckFacts
 from trio_crawler.report.codes import sentence
 from trio_crawler.report.finding import Finding, name_of, place, shortened
+from trio_crawler.report.visible import ascii_json
 
 MOST_RESULTS = 25_000
 """The most results of a run; GitHub refuses a file with more, and shows the first 5,000."""
@@ -63,15 +63,15 @@ def _sarif(
     index = {code: number for number, code in enumerate(codes)}
     # The keys of a file are in order, so that two can be compared.
     yield f'{{"$schema":"{SCHEMA}","version":"2.1.0","runs":[\n{{"tool":'.encode()
-    yield _encoded({"driver": _driver(codes, facts.version)})
+    yield ascii_json({"driver": _driver(codes, facts.version)})
     yield b',"columnKind":"unicodeCodePoints","properties":'
-    yield _encoded({"date": facts.when, "omitted": total - len(found)})
+    yield ascii_json({"date": facts.when, "omitted": total - len(found)})
     yield b',\n"results":['
     seen: Counter[str] = Counter()
     for number, finding in enumerate(found):
         seen[finding.fingerprint] += 1
         result = _result(finding, index[finding.code], seen[finding.fingerprint], path_of)
-        yield (b",\n" if number else b"\n") + _encoded(result)
+        yield (b",\n" if number else b"\n") + ascii_json(result)
     yield b"\n]}\n]}\n"
 
 
@@ -152,7 +152,3 @@ def _reference(url: str) -> str:
 def _message(text: str) -> str:
     """Return a text as a message without placeholders (3.11.5) and embedded links (3.11.6)."""
     return text.replace("{", "{{").replace("}", "}}").replace("](", "\\](")
-
-
-def _encoded(record: dict[str, Any]) -> bytes:
-    return json.dumps(record, separators=(",", ":")).encode()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -12,6 +11,7 @@ from trio_crawler.page.urls import NOWHERE, authority, is_web
 from trio_crawler.policy.verdict import Verdict
 from trio_crawler.report.check_facts import CheckFacts
 from trio_crawler.report.finding import Finding, data_name_of, in_order
+from trio_crawler.report.visible import ascii_json
 
 VERSION = 1
 """The version of the document's format."""
@@ -137,4 +137,4 @@ def _finding(finding: Finding, path_of: Callable[[str], str | None]) -> dict[str
 
 def _encoded(value: object) -> str:
     # In ASCII, so that no character can mislead the reader of a terminal.
-    return json.dumps(value, separators=(",", ":"))
+    return ascii_json(value).decode()

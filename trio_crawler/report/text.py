@@ -124,8 +124,7 @@ class Report:
         """
         check_kind("facts", facts, CrawlFacts, "a CrawlFacts")
         check_flag("color", color)
-        if errors is not None:
-            check_kind("errors", errors, list, "a list")
+        check_kind("errors", errors, list | None, "a list or None")
         paint = painting(color)
         # The hosts of a crawl are looked up one by one, and several sections read them.
         facts = replace(facts, hosts=dict(facts.hosts))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 
-from trio_crawler.arguments import check_kind
+from trio_crawler.arguments import check_function, check_kind
 
 # In this order: C0; DEL and C1; the soft hyphen; the Arabic letter mark; the Mongolian vowel
 # separator; zero-width characters and direction marks; line and paragraph separators with the
@@ -14,30 +15,39 @@ from trio_crawler.arguments import check_kind
 _HIDDEN = re.compile(
     r"[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f"
     r"\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+    # `##[error]` and `##vso[task...]` are commands to the runners of GitHub and Azure, anywhere in
+    # a line of a log.
+    r"|(?<=#)#(?=\w{0,99}\[)"
 )
 
 
 def visible(text: str) -> str:
     r"""Escape characters that control a terminal or mislead a reader: ``\x1b``, ``\u202e``.
 
-    Tabs and line ends are escaped too: the result is one line, and UTF-8 can encode it. Letters
-    of every script and emoji stay. A backslash in `text` stays as it is, so the original text
-    cannot always be recovered from the result.
+    Tabs and line ends are escaped too: the result is one line, and UTF-8 can encode it. So is the
+    second ``#`` of what a CI runner takes for a command: ``##[error]`` becomes ``#\x23[error]``.
+    Letters of every script and emoji stay. A backslash in `text` stays as it is, so the original
+    text cannot always be recovered from the result.
     """
     check_kind("text", text, str, "a string")
     # `isprintable` is False for every hidden character: a test checks all of them.
-    return text if text.isprintable() else _HIDDEN.sub(_escape, text)
+    plain = text.isprintable() and "##" not in text
+    return text if plain else _HIDDEN.sub(_escape, text)
 
 
 visible.__module__ = "trio_crawler.report"
 
 
-def attempted(section: Callable[[], list[str]], errors: list[Exception] | None) -> list[str]:
+def attempted(
+    section: Callable[[], list[str]], errors: list[Exception] | None = None
+) -> list[str]:
     """Return the lines of a part of a report, or with `errors` a line that they cannot be made.
 
     The exception is added to `errors`: a bug in one part must not take the others away. Without
     `errors` it is raised.
     """
+    check_function("section", section, "a function that returns lines")
+    check_kind("errors", errors, list | None, "a list or None")
     try:
         return section()
     except Exception as error:
@@ -56,9 +66,16 @@ def json_visible(encoded: bytes) -> bytes:
 
     The text is UTF-8 and compact: white space between its tokens would be escaped as well.
     """
-    if encoded.isascii() and b"\x7f" not in encoded:
+    if encoded.isascii() and b"\x7f" not in encoded and b"##" not in encoded:
         return encoded
     return _HIDDEN.sub(_escape_json, encoded.decode()).encode()
+
+
+def ascii_json(record: object) -> bytes:
+    r"""Return a record as JSON in ASCII, in which `##` is no command for the runner of a CI."""
+    encoded = json.dumps(record, separators=(",", ":"))
+    # Only in strings is there a number sign.
+    return encoded.replace("##", r"#\u0023").encode()
 
 
 def _escape(match: re.Match[str]) -> str:
