@@ -153,7 +153,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "to_markdown": FINDINGS,
     "to_sarif": FINDINGS,
     "Report.text": {"facts": CrawlFacts(Statistics(), 1, seeds=[HOME])},
-    "attempted": {"section": list},
+    "attempted": {"section": lambda: []},
     "visible": {"text": ""},
     "write_baseline": {"findings": []},
 }

@@ -100,7 +100,7 @@ async def test_a_certificate_is_shown_to_a_server_that_wants_one(
     assert answer.body == b"secret"
 
 
-async def test_it_is_shown_only_to_the_hosts_of_the_seeds(
+async def test_it_is_shown_only_at_the_origins_of_the_seeds(
     authority: Any, files: dict[str, Path]
 ) -> None:
     shown: dict[str, bool] = {}
@@ -119,13 +119,18 @@ async def test_it_is_shown_only_to_the_hosts_of_the_seeds(
             cacert=files["authority"],
             client_cert=files["both"],
             # A seed without TLS may lead to one with it.
-            seeds=["http://h.test/", "https://127.0.0.1:1/"],
+            seeds=[
+                f"http://h.test:{server.port}/",
+                f"https://127.0.0.1:{server.port}/",
+                "https://other.test/",
+            ],
         )
         wire = Wire(allow_private=["127.0.0.1"], security=security, resolve=resolve)
 
         async with httpx.AsyncClient(transport=wire) as client:
             for host in ("h.test", "other.test", "127.0.0.1"):
                 await client.get(f"https://{host}:{server.port}/")
+    # At another port may be another owner.
     assert shown == {"h.test": True, "other.test": False, "127.0.0.1": True}
 
 

@@ -90,7 +90,8 @@ class RequestOptions(VerdictOptions):
         Group.CONNECTIONS,
         "--client-cert",
         metavar="FILE",
-        help="Show the certificate in FILE (PEM) to the hosts of the given URLs that want one.",
+        help="Show the certificate in FILE (PEM) at the origins of the given URLs, where a server "
+        "wants one.",
     )
     client_key: str | None = option(
         Group.CONNECTIONS,

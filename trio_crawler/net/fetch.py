@@ -89,9 +89,10 @@ class HttpFetch(Fetcher):
     certifi package. Certificates of `insecure_hosts` (names or addresses, without a port) are not
     verified. The protocols that `tls` offers (ALPN) are set anew before each handshake.
 
-    `client_cert` is shown to the servers that want a certificate of the client, but only on the
-    hosts of `seeds`: a file in PEM with a certificate and its key, or (file, file of the key), or
-    these with the password of the key.
+    `client_cert` is shown to the servers that want a certificate of the client, but only at the
+    origins of `seeds`, where an origin by http also stands for that by https: a file in PEM with a
+    certificate and its key, or (file, file of the key), or these with the
+    password of the key.
 
     With `http2` an https server is requested by HTTP/2 if it supports that.
 

@@ -5,6 +5,7 @@ import ssl
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -20,6 +21,7 @@ from trio_crawler.page.urls import host, normalise, web_urls, without_userinfo
 HTTP1 = ("http/1.1",)
 """The protocols that are offered to a server (ALPN) unless HTTP/2 may be used."""
 
+HTTPS = 443
 _NO_HOST = re.compile(r"[@?#/\\*\s]")
 
 
@@ -42,9 +44,10 @@ class Security:
     The protocols that `tls` offers to servers (ALPN) are set anew before each handshake; nothing
     else of it is changed.
 
-    `client_cert` is shown to the servers that want a certificate of the client, but only on the
-    hosts of `seeds`: a file in PEM with a certificate and its key, or (file, file of the key), or
-    these with the password of the key. It is read at once. With `tls`, load it there.
+    `client_cert` is shown to the servers that want a certificate of the client, but only at the
+    origins of `seeds`, where an origin by http also stands for that by https: a file in PEM with a
+    certificate and its key, or (file, file of the key), or these with the
+    password of the key. It is read at once. With `tls`, load it there.
 
     A session of TLS is resumed where a server closes many connections, within an hour after the
     certificate of the server was verified. So one that expires is noticed at most an hour later.
@@ -73,7 +76,7 @@ class Security:
                 "insecure_hosts would have no effect: tls verifies the certificate of no host"
             )
         self._insecure = frozenset(map(_host, hosts))
-        self._certified = frozenset[str]()
+        self._certified = frozenset[tuple[str, int]]()
         if client_cert is not None or seeds != ():
             self._certified = _certified(client_cert, seeds, tls)
         # By whether a certificate is shown to a host, and whether any of the host is accepted.
@@ -82,13 +85,13 @@ class Security:
         given = tls
         self._verifying = verifying_context(cacert) if given is None else lambda: given
         if client_cert is not None:
-            for insecure in {each in self._insecure for each in self._certified}:
+            for insecure in {host in self._insecure for host, _ in self._certified}:
                 context = _trusting() if insecure else self._verifying()
                 self._contexts[True, insecure] = context
                 load_client_cert(context, client_cert)
 
     async def secure(
-        self, plain: Stream, host: str, protocols: Sequence[str] = HTTP1, port: int = 443
+        self, plain: Stream, host: str, protocols: Sequence[str] = HTTP1, port: int = HTTPS
     ) -> TlsStream:
         """Return a TLS stream to `host` after the handshake; `plain` is closed if that fails.
 
@@ -108,7 +111,7 @@ class Security:
         # RFC 6066, 3: the name is sent, and certified, without the dot at its end.
         name = host.removesuffix(".")
         try:
-            context = self.context(host)
+            context = self.context(host, port)
         except ArgumentError as error:
             # The file of the environment looked well, but OpenSSL cannot read it.
             raise FetchError(Reason.TLS, str(error), Phase.TLS) from error
@@ -119,9 +122,9 @@ class Security:
         except ValueError:
             raise uncertifiable(host) from None
 
-    def context(self, host: str) -> ssl.SSLContext:
+    def context(self, host: str, port: int = HTTPS) -> ssl.SSLContext:
         """Return the context that verifies the certificate of `host`, or accepts any."""
-        which = host in self._certified, host in self._insecure
+        which = (host, port) in self._certified, host in self._insecure
         context = self._contexts.get(which)
         if context is None:
             # One that shows a certificate is there already.
@@ -145,19 +148,20 @@ def _check_context(tls: ssl.SSLContext) -> None:
 
 def _certified(
     client_cert: ClientCert | None, seeds: Iterable[str | httpx.URL], tls: ssl.SSLContext | None
-) -> frozenset[str]:
-    """Return the hosts that the certificate of the client is shown to."""
-    hosts = frozenset(host(url).strip("[]") for url in web_urls("seeds", seeds))
+) -> frozenset[tuple[str, int]]:
+    """Return the hosts and ports that the certificate of the client is shown to."""
+    parts = map(urlsplit, web_urls("seeds", seeds))
+    origins = frozenset((part.hostname or "", part.port or HTTPS) for part in parts)
     if client_cert is None:
-        if hosts:
+        if origins:
             raise ValueError("seeds would have no effect without client_cert")
-        return hosts
+        return origins
     check_client_cert(client_cert)
     if tls is not None:
         raise ValueError("client_cert and tls exclude each other: load the certificate into tls")
-    if not hosts:
-        raise ValueError("client_cert is shown only to the hosts of the seeds: name the seeds")
-    return hosts
+    if not origins:
+        raise ValueError("client_cert is shown only at the origins of the seeds: name the seeds")
+    return origins
 
 
 def _host(name: str) -> str:
