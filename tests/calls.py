@@ -153,6 +153,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "to_markdown": FINDINGS,
     "to_sarif": FINDINGS,
     "Report.text": {"facts": CrawlFacts(Statistics(), 1, seeds=[HOME])},
+    "wrapping": {"fetch": lambda job: None},
     "attempted": {"section": lambda: []},
     "visible": {"text": ""},
     "write_baseline": {"findings": []},

@@ -384,6 +384,12 @@ def result(name: str) -> Callable[..., Any]:
     return observe
 
 
+def wrapped(**given: Any) -> Any:
+    """Return what a function is said to send that calls a fetch."""
+    function = call("wrapping", lambda: FUNCTIONS["wrapping"], **given)(lambda job: None)
+    return getattr(function, "sends_credentials", None)
+
+
 def refuse(*given: object) -> Any:
     """Raise what a bug would."""
     raise ValueError("a bug")
@@ -514,6 +520,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "words": ["x"], "secret": (["--auth"], {"words": ["--auth", "a:b"]}),
     }),
     "links_of": (result("links_of"), {"page": LINKED}),
+    "wrapping": (wrapped, {"fetch": Web({})}),
     "seeds_only": (result("seeds_only"), {"job": Job(HOME, 3)}),
     "Report": (report, {"why": True, "full": True}),
     "Warc": (warc, {"software": "me/1", "seeds": [HOME], "gzip": False, "max_remembered": 1}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from trio_crawler import (
 )
 from trio_crawler.cli.main import report_command
 from trio_crawler.model import Answer, Outcome, RejectedLink
-from trio_crawler.net import CookieStore
+from trio_crawler.net import CookieStore, wrapping
 from trio_crawler.report import CrawlFacts, Report, Warc
 from trio_crawler.testing import Web
 from trio_crawler.testing import html as page
@@ -89,7 +90,7 @@ def test_the_report_speaks_of_credentials_only_if_they_were_sent() -> None:
     report = Report()
     left = RejectedLink(f"{HOME}logout", Reason.SIDE_EFFECT)
     report.add(Page(HOME, 200, httpx.Headers(), b"", rejected=(left,)))
-    for credentials, why in ((True, ", as credentials are sent"), (False, ""), (None, "")):
+    for credentials, why in ((True, ", as credentials are sent"), (False, "")):
         facts = CrawlFacts(Statistics(), 1, seeds=[HOME], credentials=credentials)
         assert f" was not followed{why} (--follow-side-effects " in report.text(facts)
 
@@ -165,6 +166,38 @@ async def test_links_with_side_effects_are_refused_by_default_only_with_credenti
     web = kind(SITE, delay=1)
     assert await refused(web, side_effects=asked) == expected
     assert {url.removeprefix(HOME) for url in web.hits}.isdisjoint(expected)
+
+
+async def test_a_fetch_that_does_not_say_whether_it_sends_credentials_follows_none(
+    autojump_clock,
+) -> None:
+    for inner, known in ((Web(SITE), set()), (LoginWeb(SITE), ALL)):
+
+        async def silent(job: Job, inner: Web = inner) -> Answer:
+            return await inner(job)
+
+        assert await refused(silent) == ALL
+        assert set(inner.hits).isdisjoint(HOME + path for path in ALL)
+        assert await refused(wrapping(inner)(silent)) == known
+    report = Report()
+    report.add(good("", rejected=(RejectedLink(HOME + "logout", Reason.SIDE_EFFECT),)))
+    hint = report.text(CrawlFacts(Statistics(), 1, seeds=[HOME], credentials=None))
+    assert "not followed, as the fetch does not say that it sends no credentials" in hint
+    assert "(Politeness(side_effects=True) follows such links)" in hint
+
+
+async def test_a_wrapper_has_what_its_fetch_has() -> None:
+    async with HttpFetch(seeds=[HOME], user_agent="me/1", auth=("a", "b")) as inner:
+
+        @wrapping(inner)
+        async def fetch(job: Job) -> Answer:
+            return await inner(job)
+
+        about: Any = fetch
+        assert (about.user_agent, about.sends_credentials) == ("me/1", True)
+        assert about.lookup == inner.lookup
+        assert await about.lookup("http://127.0.0.1/") == math.inf
+        assert not hasattr(fetch, "random")
 
 
 async def test_a_seed_with_side_effects_is_fetched(autojump_clock) -> None:
@@ -291,10 +324,3 @@ def test_a_page_of_the_login_for_each_url_does_not_count() -> None:
 )
 def test_other_crawls_are_not_called_logged_out(outcomes) -> None:
     assert told(*outcomes) == ""
-
-
-async def test_a_fetch_that_says_nothing_of_credentials_sends_none(autojump_clock) -> None:
-    async def fetch(job: Job) -> Answer:
-        return page("/logout") if job.url == HOME else page()
-
-    assert await refused(fetch) == set()

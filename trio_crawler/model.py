@@ -199,7 +199,9 @@ class Fetch(Protocol):
     URL, returns the value of the Cookie header that a request would have now, or None. With
     `cookies_for`, and `Response.request` for what was sent, a login that leads back to its first
     URL is followed: see `Job.again`. `sends_credentials` (a bool) says whether requests have
-    cookies, a login or a certificate of the client: see `Politeness.side_effects`.
+    cookies, a login or a certificate of the client: links with side effects are followed only if
+    it is False (see `Politeness.side_effects`). `trio_crawler.net.wrapping` passes the attributes
+    of a fetch on to one that calls it.
 
     The last is `lookup`, an async function of a URL that looks up the name of its host and
     returns for how many seconds a fetch of this host will wait for no lookup, math.inf for ever.

@@ -61,6 +61,8 @@ class Web:
     takes exactly the same virtual time.
     """
 
+    sends_credentials = False
+
     def __init__(
         self,
         site: Site,

@@ -101,6 +101,7 @@ WRONG: list[tuple[tuple[type, ...], dict[str, Any], str]] = [
     ((HttpFetch, HttpxFetch), {"user_agent": "\ud800"}, "user_agent"),
     ((HttpFetch, HttpxFetch), {"contact": "me"}, "contact"),
     ((HttpFetch, HttpxFetch), {"headers": {"X-A": "1"}}, "name the seeds"),
+    ((HttpFetch,), {"request": lambda job: {}}, "name the seeds"),
     ((HttpFetch, HttpxFetch), {"auth": ("me", "secret")}, "name the seeds"),
     ((HttpFetch, HttpxFetch), {**OWN, "headers": {"a b": "1"}}, "headers"),
     ((HttpFetch, HttpxFetch), {**OWN, "headers": {"Host": "h"}}, "headers"),
@@ -292,6 +293,50 @@ async def headers_are_sent(made: type) -> None:
 @effect("auth", *FETCHES)
 async def credentials_are_sent(made: type) -> None:
     assert b"Authorization: Basic YTpi\r\n" in await head(made, auth=("a", "b"))
+
+
+@effect("request", HttpFetch)
+async def headers_are_made_for_each_request() -> None:
+    def signed(job: Job) -> dict[str, str]:
+        return {"Authorization": f"of {job.url}", "Accept": "text/html"}
+
+    async def token(job: Job) -> list[tuple[str, str]]:
+        await trio.lowlevel.checkpoint()
+        return [("X-Token", f"{job.tries}")]
+
+    sent = await head(HttpFetch, request=signed)
+    assert re.search(rb"\r\nAuthorization: of http://127.0.0.1:\d+/b\r\n", sent)
+    assert sent.count(b"\r\nAccept: ") == sent.count(b"\r\nAccept: text/html\r\n") == 1
+    assert b"\r\nX-Token: 0\r\n" in await head(HttpFetch, request=token)
+    # Not at the origins of others.
+    asked: list[str] = []
+    async with raw_server({"/": reply()}) as server:
+        how = {"allow_private": ["127.0.0.1"], "request": lambda job: asked.append(job.url) or {}}
+        async with HttpFetch(seeds=["http://other.test/"], **how) as fetch:
+            await fetch(Job(server.url))
+            assert fetch.sends_credentials
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (None, "the result of request must be several pairs"),
+        ({"a b": "x"}, "the result of request: a header needs a name"),
+        ({"Host": "x"}, "the result of request: the header Host is set by the crawler"),
+        (
+            {"X-A": "secret\r\nX-B: 1"},
+            "the value of the header X-A must be one line",
+        ),
+    ],
+)
+async def test_headers_that_cannot_be_sent_are_a_bug_of_the_function_that_makes_them(
+    made: Any, why: str
+) -> None:
+    async with HttpFetch(seeds=[HOME], request=lambda job: made) as fetch:
+        with pytest.raises((TypeError, ValueError), match=why) as caught:
+            await fetch(Job(HOME))
+    assert "secret" not in str(caught.value)
 
 
 @effect("cookies", HttpFetch)

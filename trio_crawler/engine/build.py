@@ -147,8 +147,8 @@ def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any)
     """Return the plan of a crawl.
 
     The user agent comes from the politeness, else from the fetch; the random generator from the
-    arguments, else from the fetch. Without a word in the politeness, whether the fetch sends
-    credentials decides on links with side effects.
+    arguments, else from the fetch. Without a word in the politeness, links with side effects are
+    followed if the fetch says that it sends no credentials.
 
     Raises TypeError or ValueError, naming the argument, for an invalid value.
     """
@@ -159,7 +159,8 @@ def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any)
     if isinstance(politeness, Politeness) and politeness.agent is not None:
         agent = politeness.agent
     check_kind("the user_agent of fetch", agent, str, "a str")
-    sends = getattr(fetch, "sends_credentials", False)
+    # One that does not say may send some: a wrapper that has forgotten to pass that on.
+    sends = fetch is not None and getattr(fetch, "sends_credentials", True)
     check_flag("the sends_credentials of fetch", sends)
     politeness = Politeness() if politeness is None else politeness
     if isinstance(politeness, Politeness) and politeness.side_effects is None:

@@ -2,7 +2,8 @@
 
 Public are `CookieStore`, for the cookies of an `HttpFetch`; `FolderFetch`, for a folder of files;
 `Wire`, the HTTP/1.1 client that an `HttpFetch` uses; `Security`, the
-certificates that both accept; and three kinds of statistics.
+certificates that both accept; three kinds of statistics; and
+`wrapping`, for a fetch that calls another one.
 """
 
 import lazy_loader

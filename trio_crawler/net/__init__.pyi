@@ -5,3 +5,4 @@ from .statistics import FetchStatistics as FetchStatistics
 from .statistics import WireStatistics as WireStatistics
 from .tls import Security as Security
 from .wire import Wire as Wire
+from .wrapping import wrapping as wrapping

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import httpx
 import trio
 
-from trio_crawler.arguments import ArgumentError, check_flag
+from trio_crawler.arguments import ArgumentError, check_flag, check_function
 from trio_crawler.in_trio import check_in_trio
 from trio_crawler.net.client_cert import ClientCert
 from trio_crawler.net.connection import DEFAULT_PORTS, Connection, Origin
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.fetcher import TIMEOUT, Fetcher
+from trio_crawler.net.fetcher import TIMEOUT, Fetcher, Request
 from trio_crawler.net.head import Fields, Head
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import (
@@ -33,6 +33,7 @@ from trio_crawler.net.request import (
 from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.net.tls import Security
 from trio_crawler.net.wire import MAX_BYTES, Wire
+from trio_crawler.page.urls import origin as url_origin
 from trio_crawler.page.urls import web_urls
 
 if TYPE_CHECKING:
@@ -106,6 +107,10 @@ class HttpFetch(Fetcher):
     address: then only an address that is written in a URL is checked, with `public_only` too. A
     `PROXY` fault is one of the proxy, which refuses a request or cannot be used.
 
+    `request`, for a token that must be renewed or a signature, is a function of a `Job`, or an
+    async one, that returns headers for this request. It is called for each request to the origins
+    of `seeds` (each try, and robots.txt too), and its headers replace others of the same names.
+
     The caller closes the fetch, by `async with` or `aclose`.
 
     Raises TypeError or ValueError, naming the argument, if it is invalid or would have no effect.
@@ -122,6 +127,7 @@ class HttpFetch(Fetcher):
         headers: Headers = (),
         auth: Auth | None = None,
         cookies: CookieStore | None = None,
+        request: Request | None = None,
         timeout: float = TIMEOUT,
         max_bytes: int = MAX_BYTES,
         bodies: bool = True,
@@ -150,6 +156,10 @@ class HttpFetch(Fetcher):
             proxy=proxy,
             trust_env=trust_env,
         )
+        if request is not None:
+            check_function("request", request, "a function of a job that returns headers")
+            if not seeds:
+                raise ValueError("request is called only at the origins of seeds: name the seeds")
         check_flag("http2", http2)
         self._adapter = _network(requests, wire, max_idle, http2=http2)
         super().__init__(
@@ -157,7 +167,11 @@ class HttpFetch(Fetcher):
             user_agent=DEFAULT_USER_AGENT if user_agent is None else user_agent,
             cookies=cookies,
             cookies_for=requests.cookies_for,
-            sends_credentials=requests.has_credentials or client_cert is not None,
+            sends_credentials=(
+                requests.has_credentials or client_cert is not None or request is not None
+            ),
+            request=request,
+            own=frozenset(map(url_origin, seeds)),
             timeout=timeout,
             max_bytes=max_bytes,
             bodies=bodies,

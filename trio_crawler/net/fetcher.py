@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 import httpx
 import trio
@@ -18,9 +19,11 @@ from trio_crawler.net.decode import Body, DecodeSlots
 from trio_crawler.net.errors import AskAgain, FetchError
 from trio_crawler.net.head import Fields, Head, content_codings
 from trio_crawler.net.progress import Progress
+from trio_crawler.net.request import Headers, fields_of
 from trio_crawler.net.statistics import FetchStatistics, WireStatistics
 from trio_crawler.net.turn import TURN
 from trio_crawler.page.media import HTML, XHTML, declared_type, is_attachment, is_read
+from trio_crawler.page.urls import origin
 from trio_crawler.policy.conditional import conditions_of
 
 if TYPE_CHECKING:
@@ -92,13 +95,18 @@ class Network(Protocol):
         """Close the connections, unless the caller owns them."""
 
 
+Request: TypeAlias = Callable[[Job], Headers | Awaitable[Headers]]
+"""Returns headers for the request of a job."""
+
+
 class Fetcher:
     """Fetch one URL in each call, over a network: the base of `HttpFetch` and `HttpxFetch`.
 
     `user_agent` is the User-Agent that is sent to every server. `cookies_for` returns the value of
     the Cookie header that a request for a URL would have now; it is None without a CookieStore.
     `sends_credentials` is whether requests have cookies, a login or a certificate of the client.
-    `slots` may be shared by several fetches, to bound their memory together.
+    `request` returns more fields for a job, at the origins in `own`. `slots` may be shared by
+    several fetches, to bound their memory together.
     """
 
     def __init__(
@@ -113,6 +121,8 @@ class Fetcher:
         slots: DecodeSlots | None = None,
         cookies_for: Callable[[str], str | None] | None = None,
         sends_credentials: bool = False,
+        request: Request | None = None,
+        own: frozenset[str] = frozenset(),
     ) -> None:
         check_number("timeout", timeout, above=True)
         check_whole("max_bytes", max_bytes, least=1)
@@ -122,6 +132,7 @@ class Fetcher:
         self.cookies_for = None if cookies is None else cookies_for
         self.sends_credentials = sends_credentials
         self._cookies = cookies
+        self._request, self._own = request, own
         self._timeout = timeout
         self._bounds = bounds_within(max_bytes)
         self._bodies = bodies
@@ -188,13 +199,17 @@ class Fetcher:
     async def _fetch(self, job: Job, progress: Progress) -> Response | Fault:
         self._requests += 1
         network, bounds = self._network, self._bounds[job.purpose]
-        conditions = conditions_of(job.validator) if job.validator else None
+        added = conditions_of(job.validator) if job.validator else None
+        if self._request is not None and origin(job.url) in self._own:
+            made = self._request(job)
+            fields = fields_of(await made if isawaitable(made) else made, "the result of request")
+            added = [*(added or []), *fields]
         # A server that answers HEAD wrongly is asked by GET at the next try.
         head_only = job.purpose is Purpose.CHECK and job.tries <= 1
         while True:
             try:
                 source, head, sent = await network.ask(
-                    job.url, progress, bounds.max_bytes, conditions, head_only=head_only
+                    job.url, progress, bounds.max_bytes, added, head_only=head_only
                 )
                 if progress.turn is not None:
                     progress.turn.answer()

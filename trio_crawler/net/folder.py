@@ -135,7 +135,8 @@ class FolderFetch:
         self.user_agent: str = getattr(other, "user_agent", DEFAULT_USER_AGENT)
         self.random = getattr(other, "random", None)
         self.cookies_for = getattr(other, "cookies_for", None)
-        self.sends_credentials = getattr(other, "sends_credentials", False)
+        if other is None or hasattr(other, "sends_credentials"):
+            self.sends_credentials: bool = getattr(other, "sends_credentials", False)
 
     async def __aenter__(self) -> Self:
         check_in_trio("FolderFetch")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
-from random import Random
+from collections.abc import Callable
 from typing import NamedTuple
 
 import httpx
 import trio
 
 from trio_crawler.model import REDIRECTS, Fault, Fetch, Job, Purpose, Response
+from trio_crawler.net.wrapping import carry
 
 LARGE = 64 * 1024
 """A robots.txt or sitemap with a body of at least this many bytes is encoded in a thread."""
@@ -97,39 +97,10 @@ class RecordingFetch:
     def __init__(self, fetch: Fetch, recorder: Recorder) -> None:
         self._fetch = fetch
         self._recorder = recorder
+        carry(fetch, self)
 
     def __repr__(self) -> str:
         return f"<RecordingFetch of {self._fetch!r}>"
-
-    @property
-    def user_agent(self) -> str:
-        """The User-Agent of the other fetch. Raises AttributeError if it has none."""
-        agent: str = self._fetch.user_agent  # type: ignore[attr-defined]
-        return agent
-
-    @property
-    def random(self) -> Random:
-        """The random numbers of the other fetch. Raises AttributeError if it has none."""
-        source: Random = self._fetch.random  # type: ignore[attr-defined]
-        return source
-
-    @property
-    def cookies_for(self) -> Callable[[str], str | None] | None:
-        """The function of the other fetch. Raises AttributeError if it has none."""
-        function: Callable[[str], str | None] | None = self._fetch.cookies_for  # type: ignore[attr-defined]
-        return function
-
-    @property
-    def sends_credentials(self) -> bool:
-        """Whether the other fetch sends credentials. Raises AttributeError if it does not say."""
-        sends: bool = self._fetch.sends_credentials  # type: ignore[attr-defined]
-        return sends
-
-    @property
-    def lookup(self) -> Callable[[str], Awaitable[float]]:
-        """The function of the other fetch. Raises AttributeError if it has none."""
-        function: Callable[[str], Awaitable[float]] = self._fetch.lookup  # type: ignore[attr-defined]
-        return function
 
     async def __call__(self, job: Job) -> Response | Fault:
         """Fetch one URL, and record the answer."""

@@ -208,17 +208,17 @@ def _has_cookie(fields: Fields) -> bool:
     return any(name.lower() == b"cookie" for name, _ in fields)
 
 
-def fields_of(headers: Headers) -> Fields:
+def fields_of(headers: Headers, argument: str = "headers") -> Fields:
     """Return encoded headers. Raises TypeError or ValueError, which never shows a value."""
-    wanted = "headers must be a mapping or pairs of strings"
+    wanted = f"{argument} must be a mapping or pairs of strings"
     if isinstance(headers, str | bytes):
         raise TypeError(f"{wanted}, not a {type(headers).__name__}")
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     fields = []
-    for pair in several("headers", pairs, "pairs of strings"):
+    for pair in several(argument, pairs, "pairs of strings"):
         if not _is_pair(pair):
             raise TypeError(f"{wanted}, and one of them is not a pair of strings")
-        fields.append(_field(*pair))
+        fields.append(_field(*pair, argument))
     return fields
 
 
@@ -230,15 +230,15 @@ def _is_pair(value: object) -> bool:
     )
 
 
-def _field(name: str, value: str) -> tuple[bytes, bytes]:
+def _field(name: str, value: str, argument: str) -> tuple[bytes, bytes]:
     # A value may be a credential, so the messages show names only.
     if not is_token(name):
-        raise ArgumentError("headers", f": a header needs a name such as X-Token, not {name!a}")
+        raise ArgumentError(argument, f": a header needs a name such as X-Token, not {name!a}")
     if name.lower() in _OURS:
-        raise ArgumentError("headers", f": the header {name} is set by the crawler itself")
+        raise ArgumentError(argument, f": the header {name} is set by the crawler itself")
     if not _is_text(value):
         wrong = f": the value of the header {name} must be one line of text"
-        raise ArgumentError("headers", wrong)
+        raise ArgumentError(argument, wrong)
     return name.encode(), value.strip(" \t").encode()
 
 

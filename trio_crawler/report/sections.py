@@ -387,10 +387,14 @@ def _side_effect_hints(number: int, facts: CrawlFacts) -> list[str]:
         return []
     verb = "was" if number == 1 else "were"
     # A program may reject them without credentials, too.
+    how = "--follow-side-effects follows such links"
     why = ", as credentials are sent" if facts.credentials else ""
+    if facts.credentials is None:
+        why = ", as the fetch does not say that it sends no credentials"
+        how = "Politeness(side_effects=True) follows such links"
     return [
         f"{count(number, 'link')} that may change something (log out, delete, edit) {verb} not "
-        f"followed{why} (--follow-side-effects follows such links)"
+        f"followed{why} ({how})"
     ]
 
 
