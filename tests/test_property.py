@@ -6,6 +6,7 @@ import math
 import random
 from dataclasses import dataclass
 
+import httpx
 import pytest
 import trio
 from hypothesis import given, settings
@@ -212,6 +213,28 @@ def test_a_crawl_cancelled_at_each_of_its_checkpoints_keeps_its_accounts():
     assert steps > 15
     for at in range(1, steps + 1):
         trio.run(Canceller(at).crawl, site, clock=MockClock(autojump_threshold=0))
+
+
+LARGE = Response(200, httpx.Headers({"Content-Type": "text/html"}), b"<p>" + b"x" * 9_000_000)
+
+
+@pytest.mark.parametrize("fetched", [1, 2, 5])
+def test_leaving_while_large_pages_are_read_leaves_without_an_error(fetched):
+    web = Web({"/": html(*(f"/{n}" for n in range(8))), **{f"/{n}": LARGE for n in range(8)}})
+
+    async def main() -> None:
+        crawler = Crawler([HOME], fetch=web, workers=3)
+        outcomes = []
+        async with crawler.outcomes() as stream:
+            async for outcome in stream:
+                outcomes.append(outcome)
+                if len(outcomes) == fetched:
+                    break
+        check(crawler, outcomes)
+
+    # By chance: a worker reads a page, another one waits for it.
+    for _ in range(5):
+        trio.run(main)
 
 
 @pytest.mark.parametrize("fetched", [1, 5, 20])

@@ -287,7 +287,8 @@ class Hosts:
             yield
         finally:
             self._unread -= size
-            self.jobs.hand_out()
+        # Not in the `finally`: in a crawl that is cancelled no worker takes a job any more.
+        self.jobs.hand_out()
 
     def answered(self, attempt: Attempt) -> Attempt:
         """Record the answer to a job that was not blocked, so that its host may start another.
