@@ -529,7 +529,9 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     "excluding": (result("excluding"), {"patterns": ["a"]}),
     "including": (result("including"), {"patterns": ["a"]}),
     "with_prefix": (result("with_prefix"), {"prefixes": [HOME]}),
-    "same_site": (result("same_site"), {"seeds": ["http://b.test/"], "lenient": LENIENT}),
+    "same_site": (result("same_site"), {
+        "seeds": ["http://b.test/"], "scopes": [lambda job: False], "lenient": LENIENT,
+    }),
     "normalise": (result("normalise"), {"url": "http://b.test/", "base": (HOME, {"url": "/a"})}),
     "fault": (result("fault"), {"reason": Reason.TLS, "detail": "expired"}),
     "html": (result("html"), {"links": ["/a"], "title": "T", "status": 404}),

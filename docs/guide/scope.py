@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import trio
-from trio_crawler import Crawler, Job, Page, Reason, all_of, excluding, same_site
+from trio_crawler import Crawler, Job, Page, Reason, excluding, same_site
 
 
 def near(job: Job) -> bool | Reason:
@@ -14,7 +14,7 @@ def near(job: Job) -> bool | Reason:
 
 
 async def main(url: str) -> None:
-    scope = all_of(same_site([url]), excluding(r"/changelog$"), near)
+    scope = same_site([url], excluding(r"/changelog$"), near)
     crawler = Crawler([url], scope=scope)
     rejected: set[str] = set()
     async with crawler.outcomes() as outcomes:

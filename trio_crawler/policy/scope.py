@@ -32,9 +32,10 @@ _OF_URLS: "WeakSet[Scope]" = WeakSet()
 
 
 class Scope(Protocol):
-    """Decide whether a URL belongs to a crawl: any `(job) -> bool | Reason`.
+    """Decide which URLs belong to a crawl, in place of `same_site(seeds)`.
 
-    True admits the job, False rejects it as `Reason.EXCLUDED`, a `Reason` rejects it for that
+    A scope of your own leaves the site, unless you pass it to that: `same_site(seeds, scope)`. It
+    is any function `(job) -> bool | Reason`. True admits the job, False rejects it as `Reason.EXCLUDED`, a `Reason` rejects it for that
     reason. Any other value raises TypeError with the name of the scope and the URL. The crawl
     calls it for each new link, redirect and sitemap entry, but not for seeds. A scope must be
     quick and must not block.
@@ -46,8 +47,10 @@ class Scope(Protocol):
 Scope.__module__ = "trio_crawler"
 
 
-def same_site(seeds: Iterable[str | httpx.URL], *, lenient: bool = False) -> Scope:
+def same_site(seeds: Iterable[str | httpx.URL], *scopes: Scope, lenient: bool = False) -> Scope:
     """Return a scope that admits the hosts of the seeds, on any port, by http or https.
+
+    With `scopes` it admits the URLs there that all of these admit.
 
     By default the host must be the same, with or without one leading `www.`. With `lenient` the
     registrable domain must be the same by the public suffix list (https://publicsuffix.org/):
@@ -64,7 +67,8 @@ def same_site(seeds: Iterable[str | httpx.URL], *, lenient: bool = False) -> Sco
     def same_site(job: Job) -> bool | Reason:
         return site(host(job.url)) in sites or Reason.OTHER_SITE
 
-    return _of_urls(same_site)
+    of_site = _of_urls(same_site)
+    return all_of(of_site, *scopes) if scopes else of_site
 
 
 def seeds_only(job: Job) -> bool | Reason:
