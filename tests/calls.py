@@ -188,8 +188,10 @@ ARGUMENTS = list(
 def call(name: str, make: Callable[[], Callable[..., Any]], **given: Any) -> Any:
     """Call something with what it needs, and with `given`."""
     function, named = make(), {**NEEDED.get(name, {}), **given}
-    several = [
-        each.name for each in parameters(function) if each.kind is inspect.Parameter.VAR_POSITIONAL
-    ]
-    values = [value for each in several for value in named.pop(each, ())]
-    return function(*values, **named)
+    names = list(inspect.signature(function).parameters.items())
+    var = inspect.Parameter.VAR_POSITIONAL
+    at = next((at for at, (_, each) in enumerate(names) if each.kind is var), None)
+    if at is None:
+        return function(**named)
+    before = [named.pop(each) for each, _ in names[:at] if each in named]
+    return function(*before, *named.pop(names[at][0], ()), **named)

@@ -299,7 +299,7 @@ def test_an_option_has_the_name_of_the_argument_that_it_becomes():
     made = {"scope", "limits", "politeness", "traps", "fetch", "frontier", "agent", "anchors"}
     made |= {"bodies"}
     negated = {"robots", "nofollow"}
-    absent = {"max_links", "max_idle", "tls", "random"}
+    absent = {"max_links", "max_idle", "tls", "random", "request"}
     names = {field.name for field in fields(CrawlOptions)}
     assert arguments - made - negated - absent <= names
     assert names.isdisjoint(made | negated | absent)

@@ -35,10 +35,10 @@ class Scope(Protocol):
     """Decide which URLs belong to a crawl, in place of `same_site(seeds)`.
 
     A scope of your own leaves the site, unless you pass it to that: `same_site(seeds, scope)`. It
-    is any function `(job) -> bool | Reason`. True admits the job, False rejects it as `Reason.EXCLUDED`, a `Reason` rejects it for that
-    reason. Any other value raises TypeError with the name of the scope and the URL. The crawl
-    calls it for each new link, redirect and sitemap entry, but not for seeds. A scope must be
-    quick and must not block.
+    is any function `(job) -> bool | Reason`. True admits the job, False rejects it as
+    `Reason.EXCLUDED`, a `Reason` rejects it for that reason. Any other value raises TypeError with
+    the name of the scope and the URL. The crawl calls it for each new link, redirect and sitemap
+    entry, but not for seeds. A scope must be quick and must not block.
     """
 
     def __call__(self, job: Job, /) -> bool | Reason: ...
