@@ -384,6 +384,22 @@ def test_a_place_that_is_not_there_is_named(tmp_path: Path) -> None:
         here("check", str(tmp_path / "none"))
 
 
+def test_links_in_the_document_of_a_frame_are_checked(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = "<iframe srcdoc=\"<a href='{}'>x</a><img src={}>\"></iframe>"
+    page = frame.format("/gone.html", "/gone.png") + frame.format("/sub/#x", "/sub/")
+    (folder / "index.html").write_text(page)
+    (folder / "sub" / "page.html").unlink()
+    (folder / "sub" / "index.html").write_text("<p id=x>")
+    assert here("check", str(folder)) == 1
+    told = capsys.readouterr().out
+    assert "404: /gone.html" in told
+    assert "404: /gone.png" in told
+    assert "2 faults, 0 notes" in told
+    assert "Not checked" not in told
+
+
 # A memory of checks.
 
 

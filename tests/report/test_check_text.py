@@ -111,6 +111,9 @@ def test_assets_that_were_not_asked_for_are_told_with_the_option_that_does() -> 
     facts = replace(FACTS, not_checked={("image", ""): 2, ("a", ""): 1, ("a", "not_included"): 3})
     told = check_report([], facts)
     assert "  2 images, only pages were asked for (--check assets checks such links)\n" in told
+    # A check that came to its end has reached all.
+    assert "  1 link, which the crawl did not follow\n" in told
+    told = check_report([], replace(facts, ended="stopped"))
     assert "  1 link, not reached before the check ended\n" in told
     assert "  3 links, outside of the crawl (--check external checks such links)\n" in told
 

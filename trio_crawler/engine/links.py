@@ -24,7 +24,7 @@ from trio_crawler.page.html.head import canonical_in_headers
 from trio_crawler.page.link_targets import Pointed
 from trio_crawler.page.links import STYLE_SHEET, pointed_of
 from trio_crawler.page.read import Facts
-from trio_crawler.page.urls import without_userinfo
+from trio_crawler.page.urls import is_web, without_userinfo
 from trio_crawler.policy.checks import CHECKED
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots.directives import header_directives, meta_directives
@@ -187,10 +187,13 @@ class Links:
         return known
 
     def _with_found(self, facts: Facts) -> Facts:
-        """Return the facts with the links of all kinds that are asked for."""
-        kinds = self._kinds
-        others = _pointed(facts).others
-        found = [url for kind, (url, _, malformed) in others if kind in kinds and not malformed]
+        """Return the facts with the links of all kinds that are asked for.
+
+        Links of the kind `A` that are not among them yet stand in a frame's `srcdoc`.
+        """
+        kinds, (links, others) = self._kinds, _pointed(facts)
+        found = [url for url, _, malformed in links if not malformed and is_web(url)]
+        found += [url for kind, (url, _, malformed) in others if kind in kinds and not malformed]
         return replace_fields(facts, links=tuple(dict.fromkeys((*facts.links, *found))))
 
     def _parts(self, facts: Facts) -> frozenset[str]:

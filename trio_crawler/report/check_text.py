@@ -70,7 +70,7 @@ def check_report(
         lambda: _head(facts, paint),
         listed,
         lambda: headed(_codes(found), paint),
-        lambda: headed(not_checked(facts.not_checked), paint),
+        lambda: headed(not_checked(facts), paint),
         lambda: headed(_unlinked(facts, full, shown), paint),
         lambda: _mended(facts.mended, full, shown, paint),
         lambda: [_totals(found, facts, known, paint)],
@@ -150,16 +150,17 @@ _REASONS: Mapping[str, tuple[str, str]] = {
 _ASSETS = ("only pages were asked for", "--check assets checks such links")
 _MAILTO = ("only the syntax of the address is checked", "")
 _ENDED = ("not reached before the check ended", "")
+_LEFT_OUT = ("which the crawl did not follow", "")
 
 
-def not_checked(counts: Mapping[tuple[str, str], int]) -> list[str]:
+def not_checked(facts: CheckFacts) -> list[str]:
     """List what was not checked, by kind and reason, with the option that would."""
     rows: Counter[tuple[str, str, str]] = Counter()
-    for (kind, reason), number in counts.items():
+    for (kind, reason), number in facts.not_checked.items():
         if number:
             # Several reasons may have one remedy.
             name = _KINDS.get(kind) or f"{visible(kind)}: link"
-            rows[name, *_told(kind, reason)] += number
+            rows[name, *_told(kind, reason, facts.ended)] += number
     if not rows:
         return []
     lines = [f"Not checked ({count(rows.total(), 'link')})"]
@@ -168,12 +169,14 @@ def not_checked(counts: Mapping[tuple[str, str], int]) -> list[str]:
     return lines
 
 
-def _told(kind: str, reason: str) -> tuple[str, str]:
+def _told(kind: str, reason: str, ended: str) -> tuple[str, str]:
     """Return why links of a kind were not checked, and the option that would."""
     if kind == "mailto":
         return _MAILTO
     if not reason:
-        return _ASSETS if kind in ASSET_KINDS else _ENDED
+        if kind in ASSET_KINDS:
+            return _ASSETS
+        return _ENDED if ended else _LEFT_OUT
     return _REASONS[reason] if reason in _REASONS else (visible(reason), "")
 
 

@@ -141,7 +141,7 @@ def _tag(start: str, cases: list[_Case], passed: int = 0) -> bytes:
 def _about(facts: CheckFacts) -> str:
     lines = [f"{count(facts.total, 'link')} checked by trio-crawler {facts.version}"]
     lines += [facts.command, facts.ended]
-    lines += [f"not checked: {line.strip()}" for line in not_checked(facts.not_checked)[1:]]
+    lines += [f"not checked: {line.strip()}" for line in not_checked(facts)[1:]]
     told = "\n".join(shortened(_text(line)) for line in lines if line)
     return f"<system-out>{escape(told)}</system-out>\n"
 

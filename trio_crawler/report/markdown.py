@@ -100,7 +100,7 @@ def _head(pages: list[list[Finding]], facts: CheckFacts) -> Iterator[bytes]:
         lines.append(f"{count(facts.recalled, 'external URL')} fine in an earlier check")
     if facts.mended:
         lines.append(f"{count(len(facts.mended), 'finding')} of the baseline mended")
-    told = not_checked(facts.not_checked)
+    told = not_checked(facts)
     lines += [f"not checked: {line.strip()}" for line in told[1 : _REASONS + 1]]
     if more := len(told) - 1 - _REASONS:
         lines += [f"not checked: {count(more, 'kind')} more"] if more > 0 else []
