@@ -400,6 +400,49 @@ def test_links_in_the_document_of_a_frame_are_checked(
     assert "Not checked" not in told
 
 
+def test_a_scheme_that_leads_nowhere_is_a_note_with_its_place(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    links = ("htp://x.test/", "file:///etc/passwd", "slack://open", "sms:1", "javascript:x()")
+    page = "".join(f'\n<a href="{href}">x</a>' for href in links)
+    (folder / "index.html").write_text(page)
+    (folder / "sub" / "page.html").write_text("<p id=nowhere>")
+    assert here("check", str(folder)) == 0
+    told = capsys.readouterr().out
+    assert '\n  2:1 note bad_scheme: htp://x.test/ "x" - htp: may be meant as http:\n' in told
+    assert '\n  3:1 note bad_scheme: file:///etc/passwd "x" - a file: link leads' in told
+    assert "0 faults, 2 notes" in told
+    assert here("check", "--fail-on", "note", str(folder)) == 1
+
+
+def test_what_robots_txt_hides_or_names_and_where_redirects_lead_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    robots = b"User-agent: *\nDisallow: /x/\nSitemap: {}none.xml\n"
+    head = "<link rel=stylesheet href=/x/a.css><img src=/x/a.png><script src=/x/a.js></script>"
+    body = f"{head}<a href=/f>f</a><a href=/j>j</a><a href=/m>m</a>".encode()
+    site: dict[str, object] = {
+        "/": reply(200, {"Content-Type": "text/html"}, body),
+        "/f": redirect("file:///etc/passwd", 301),
+        "/j": redirect("javascript:alert(1)"),
+        "/m": redirect("mailto:a@b.test"),
+    }
+    with threaded_raw_server(site) as server:
+        text = robots.replace(b"{}", server.url.encode())
+        site["/robots.txt"] = reply(200, {"Content-Type": "text/plain"}, text)
+        assert here("check", server.url) == 1
+    told = capsys.readouterr().out
+    assert "bad_status: /none.xml - status 404" in told
+    assert f"{server.url}robots.txt (1 fault)" in told
+    assert "note robots: /x/a.css" in told
+    assert "note robots: /x/a.js" in told
+    assert "note robots: /x/a.png" not in told
+    for path, scheme in (("f", "file"), ("j", "javascript")):
+        assert re.search(f"bad_location -> {scheme}:.*: /{path} .*leads to a {scheme}: URL", told)
+    assert "update the link" not in told
+    assert "3 faults, 2 notes" in told
+
+
 # A memory of checks.
 
 

@@ -56,7 +56,7 @@ DECIDED = {
     NOTED: "robots long_url deep_path repeated_path permuted_query too_many_hops nothing_new "
     "barren_query pattern_budget host_budget too_many_hosts waiting_budget duplicate page_budget "
     "time_budget stopped blocked_address proxy no_sockets too_large too_many_links bad_charset "
-    "too_many_entries too_many_levels",
+    "too_many_entries too_many_levels bad_scheme",
     GIVEN_UP: "host_given_up robots_unavailable",
     DOUBTFUL: "timeout connect_timeout reset incomplete missing_fragment",
     BROKEN: "bad_url dns no_such_host connection_refused unreachable tls bad_reply "

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
 from io import BufferedWriter
+from typing import Any
 
 import click
 
@@ -115,18 +116,19 @@ class Check:
                 detail = f": {fault.detail}" if fault.detail else ""
                 yield visible(f"{fault.code} {self._shown(fault.url)}{page}{detail}")
 
-    def finish(self, ended: str, *, color: bool) -> str:
+    def finish(self, ended: str, sitemaps: Iterable[Any], *, color: bool) -> str:
         """Write the files, and return the report; set `failed` and `errors`.
 
-        `ended` says why the crawl ended early, "" if it did not. An exception in one part of the
+        `ended` says why the crawl ended early, "" if it did not, and a sitemap that could not be
+        read is a finding. An exception in one part of the
         report, or in one file, is added to `faults`, and takes the others not away.
         """
-        parts = attempted(lambda: [self._finish(ended, color)], self.faults)
+        parts = attempted(lambda: [self._finish(ended, sitemaps, color)], self.faults)
         return "\n".join(parts)
 
-    def _finish(self, ended: str, color: bool) -> str:
+    def _finish(self, ended: str, sitemaps: Iterable[Any], color: bool) -> str:
         options, folder = self._options, self._folder
-        found = list(self._links.findings())
+        found = [*self._links.findings(), *self._unread(sitemaps)]
         known, mended = 0, None
         all_found = found
         if self._baseline is not None:
@@ -163,6 +165,15 @@ class Check:
         if options.github:
             lines[:0] = attempted(lambda: self._annotations(found), self.faults)
         return "\n".join([*lines, text])
+
+    def _unread(self, sitemaps: Iterable[Any]) -> Iterator[Finding]:
+        """Yield the findings of sitemaps that were named and could not be read whole."""
+        for each in sitemaps:
+            for flaw in each.flaws if each.fetched else ():
+                verdict = self._verdicts.of(each.url, reason=flaw)
+                if verdict is not Verdict.FINE:
+                    about = {"code": flaw.value, "page": each.referrer, "detail": each.detail}
+                    yield Finding(verdict=verdict, url=each.url, **about)
 
     def _annotations(self, found: list[Finding]) -> list[str]:
         written = b"".join(report.to_annotations(found, path_of=self._path_of)).decode()

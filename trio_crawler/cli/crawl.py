@@ -355,7 +355,7 @@ class _Crawl:
             parts += attempted(lambda: [self._text(crawler, color, faults)], faults)
         failed, errors = None, dict[str, OSError]()
         if (check := self._check) is not None:
-            parts.append(check.finish(self._ended, color=color))
+            parts.append(check.finish(self._ended, crawler.sitemaps(), color=color))
             failed, errors, faults = check.failed, check.errors, [*faults, *check.faults]
         if self._resumed:
             alone = "The report is of this run alone: 'report {}' has all runs"

@@ -79,7 +79,7 @@ def _run(options: ReportOptions) -> int:
             text_of = partial(_text, history, result, options, color, faults)
             parts += attempted(lambda: [text_of()], faults)
         if check is not None:
-            parts.append(check.finish(_ended(history), color=color))
+            parts.append(check.finish(_ended(history), history.sitemaps(), color=color))
             faults += check.faults
     if options.changes:
         SIGNALS.check()

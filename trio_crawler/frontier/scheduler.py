@@ -287,8 +287,7 @@ class Hosts:
             yield
         finally:
             self._unread -= size
-        # Not in the `finally`: in a crawl that is cancelled no worker takes a job any more.
-        self.jobs.hand_out()
+        self.jobs.hand_out()  # Not above: when it is cancelled no worker takes a job any more.
 
     def answered(self, attempt: Attempt) -> Attempt:
         """Record the answer to a job that was not blocked, so that its host may start another.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import cache
 from urllib.parse import unquote_to_bytes
 
@@ -42,6 +43,17 @@ def fault_of(url: str) -> str | None:
     if scheme == "mailto":
         return _mailto_fault(rest)
     return _tel_fault(rest) if scheme == "tel" else None
+
+
+_MEANT = ("http", "https", "mailto")
+
+
+def note_of(scheme: str) -> str | None:
+    """Return what is odd about the scheme of a link as a sentence, None if it is not."""
+    if scheme == "file":
+        return "a file: link leads to the disk of the reader"
+    meant = get_close_matches(scheme, _MEANT, n=1, cutoff=0.75)
+    return f"{scheme}: may be meant as {meant[0]}:" if meant and scheme not in _MEANT else None
 
 
 def _mailto_fault(rest: str) -> str | None:

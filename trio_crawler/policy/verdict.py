@@ -75,6 +75,8 @@ class Defect(StrEnum):
     """The page has no element with the id or name after the `#`."""
     BAD_MAILTO = "bad_mailto"
     """No mail address, or not the syntax of RFC 6068."""
+    BAD_SCHEME = "bad_scheme"
+    """Nearly http, https or mailto; or file, which leads to the disk of the reader."""
 
 
 class Rule(NamedTuple):
@@ -139,6 +141,8 @@ BY_REASON: Mapping[Reason | Defect, Rule] = {
     # The link itself.
     Reason.BAD_URL: BROKEN,
     Defect.BAD_MAILTO: BROKEN,
+    # A browser may know it all the same, from a program of the reader.
+    Defect.BAD_SCHEME: NOTED,
     # A program of the page may make the element; on one's own site its author knows.
     Defect.MISSING_FRAGMENT: DOUBTFUL,
     # The host.

@@ -16,7 +16,7 @@ from trio_crawler.model import Checked, Failure, Outcome, Page, Reason, Redirect
 from trio_crawler.page.fragments import fragment_keys, key_of, names_place
 from trio_crawler.page.link_targets import Target
 from trio_crawler.page.links import PageLinks, Source, pointed_of
-from trio_crawler.page.scheme_syntax import fault_of
+from trio_crawler.page.scheme_syntax import fault_of, note_of
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import is_web, seen_key
 from trio_crawler.policy.verdict import (
@@ -269,7 +269,9 @@ class LinkCheck:
         if isinstance(found, PageLinks):
             source = self._sources.append((tuple(found.source), None))
         else:
-            source = self._sources.append((None, [_plain(link) for link in found]))
+            # Plain values, which `marshal` can write.
+            rows = [(link.url, str(link.kind), *link[2:]) for link in found]
+            source = self._sources.append((None, rows))
         self._pages.append((number, dict(by_kind), rejected, source))
 
     def _links(self, source: int) -> Iterable[Link]:
@@ -349,18 +351,32 @@ class LinkCheck:
         elif number is None or not self._is_known(number):
             reason = rejected.get(link.url, "")
             self.not_checked[link.kind, reason] += first
+            yield from self._hidden(page, link, reason)
         else:
             end = self._ends.get(number)
             if end is not None and not end.asked and end.reason is not None:
                 verdict = self._verdict(link.url, end)
                 if verdict is not Verdict.FAULT:
                     self.not_checked[link.kind, end.reason] += first
+                    yield from self._hidden(page, link, end.reason)
                     return
             self.checked[link.kind] += first
             yield from self._found(page, link, number, told)
             path = self._path(number) if link.fragment else None
             if path and not path.has_fragment and link.fragment in missing.get(path.last, ()):
                 yield from self._lost(page, link, path.last)
+
+    def _hidden(self, page: str, link: Link, reason: str) -> Iterator[Finding]:
+        # Without it a search engine sees another page than its readers.
+        if reason == Reason.ROBOTS and link.kind in (LinkKind.STYLE, LinkKind.SCRIPT):
+            yield from self._coded(page, link, Reason.ROBOTS)
+
+    def _coded(
+        self, page: str, link: Link, code: Reason | Defect, detail: str = ""
+    ) -> Iterator[Finding]:
+        verdict = self._verdicts.of(link.url, reason=code)
+        if verdict is not Verdict.FINE:
+            yield _finding(page, link, verdict, code, detail=detail)
 
     def _lost(self, page: str, link: Link, number: int) -> Iterator[Finding]:
         """Yield the finding of a fragment that names no place of its page."""
@@ -391,14 +407,14 @@ class LinkCheck:
 
     def _by_scheme(self, page: str, link: Link, first: bool) -> Iterator[Finding]:
         scheme = link.url.partition(":")[0].lower()
-        fault = fault_of(link.url) if scheme == "mailto" else None
-        if fault is None:
+        code, detail = Defect.BAD_MAILTO, fault_of(link.url)
+        if scheme != "mailto":
+            code, detail = Defect.BAD_SCHEME, note_of(scheme)
+        if detail is None:
             self.not_checked[scheme, Reason.OTHER_SCHEME] += first
             return
         self.checked[link.kind] += first
-        verdict = self._verdicts.of(link.url, reason=Defect.BAD_MAILTO)
-        if verdict is not Verdict.FINE:
-            yield _finding(page, link, verdict, Defect.BAD_MAILTO, detail=fault)
+        yield from self._coded(page, link, code, detail)
 
     def _found(
         self, page: str | None, link: Link, number: int, told: set[int]
@@ -435,19 +451,23 @@ class LinkCheck:
             if verdict > worst:
                 worst, code = verdict, str(hop.status)
             url = hop.url
+        about: dict[str, Any] = {"external": external, "chain": tuple(hops[:20])}
+        scheme = url.partition(":")[0]
+        if scheme in ("file", "javascript", "data"):
+            code = Reason.BAD_LOCATION
+            worst = self._verdicts.of(link.url, reason=code, external=external)
+            about["detail"] = f"the redirect leads to a {scheme}: URL, which browsers refuse"
         if worst is not Verdict.FINE:
-            yield _finding(page, link, worst, code, external=external, chain=tuple(hops[:20]))
+            yield _finding(page, link, worst, code, **about)
 
     def _unlinked(self, told: set[int]) -> Iterator[Finding]:
         """Yield the findings of URLs that no page links to, such as those of a sitemap."""
         for number, end in self._ends.items():
-            if number not in told and (end.asked or self._is_fault(number, end)):
-                link = Link(self._numbers.urls[number])
-                if end.referrer is not None:
-                    yield from self._found(end.referrer, link, number, told)
-
-    def _is_fault(self, number: int, end: _End) -> bool:
-        return self._verdict(self._numbers.urls[number], end) is Verdict.FAULT
+            url = self._numbers.urls[number]
+            if number in told or end.referrer is None:
+                continue
+            if end.asked or self._verdict(url, end) is Verdict.FAULT:
+                yield from self._found(end.referrer, Link(url), number, told)
 
 
 def _placed(found: Iterable[Finding], links: Iterable[Link]) -> list[Finding]:
@@ -462,11 +482,6 @@ def _placed(found: Iterable[Finding], links: Iterable[Link]) -> list[Finding]:
             texts = {"text": link.text, "as_written": link.as_written}
             placed.append(msgspec.structs.replace(finding, **where, **texts))
     return placed
-
-
-def _plain(link: Link) -> tuple[Any, ...]:
-    """Return a link as plain values, which `marshal` can write."""
-    return (link.url, str(link.kind), *link[2:])
 
 
 def _finding(page: str | None, link: Link, verdict: Verdict, code: str, **about: Any) -> Finding:

@@ -66,6 +66,7 @@ SENTENCES: Mapping[str, str] = {
     Reason.TOO_MANY_LEVELS: "The sitemap is too many sitemaps away from the first",
     Defect.MISSING_FRAGMENT: "The page has no element with the id or the name after the #",
     Defect.BAD_MAILTO: "The mailto: link has no valid mail address",
+    Defect.BAD_SCHEME: "The scheme of the link is none for a page of the web",
 }
 """A sentence for each code but the statuses, without its full stop."""
 

@@ -94,7 +94,7 @@ def _cases(findings: Iterable[Finding]) -> list[_Case]:
 
 def _suite(page: str | None, cases: list[_Case], path_of: PathOf) -> Iterator[bytes]:
     path = None if page is None else path_of(page)
-    name = _quoted(path or page or _SEEDS)
+    name = _quoted(_SEEDS if page is None else page if path is None else path)
     yield _tag(f"<testsuite name={name}", cases)
     file = "" if path is None else f" file={_quoted(path)}"
     for case in cases:
