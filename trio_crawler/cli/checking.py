@@ -119,9 +119,9 @@ class Check:
     def finish(self, ended: str, sitemaps: Iterable[Any], *, color: bool) -> str:
         """Write the files, and return the report; set `failed` and `errors`.
 
-        `ended` says why the crawl ended early, "" if it did not, and a sitemap that could not be
-        read is a finding. An exception in one part of the
-        report, or in one file, is added to `faults`, and takes the others not away.
+        `ended` says why the crawl ended early, "" if it did not. A sitemap that could not be read
+        is a finding. An exception in one part of the report, or in one file, is added to `faults`:
+        the other parts and files are made all the same.
         """
         parts = attempted(lambda: [self._finish(ended, sitemaps, color)], self.faults)
         return "\n".join(parts)
