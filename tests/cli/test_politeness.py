@@ -6,6 +6,7 @@ import json
 import re
 import time
 
+import click
 import pytest
 import trio
 from cli.asked import pages
@@ -213,7 +214,8 @@ class Crowd:
 
 
 @pytest.mark.parametrize(
-    ("words", "most"), [([], 4), (["--per-host", "1"], 1), (["--per-host", "7"], 7)]
+    ("words", "most"),
+    [([], 4), (["--per-host", "1"], 1), (["--per-host", "7"], 7), (["--mine"], 10)],
 )
 def test_so_many_urls_of_a_host_are_fetched_at_once_and_no_more(words, most, crawl):
     crowd, leaves = Crowd(most), [f"/{number}" for number in range(15)]
@@ -322,3 +324,28 @@ def test_from_is_said_to_everybody(crawl):
         crawl(other.url)
     told = [request.headers.get("from") for request in (*server.requests, *other.requests)]
     assert told == ["me@example.org"] * 4 + [None] * 2
+
+
+# One's own site.
+
+
+def test_for_its_owner_a_crawl_leaves_nothing_out_that_robots_txt_and_nofollow_rule_out(crawl):
+    hidden = b"<a href=/no rel=nofollow>hidden</a>"
+    site = {
+        **PRIVATE,
+        "/": reply(200, {"Content-Type": "text/html"}, hidden),
+        "/robots.txt": robots("Crawl-delay: 10", "Disallow: /no"),
+    }
+    with threaded_raw_server(site) as server:
+        status, out, _ = crawl("--mine", server.url)
+    assert server.targets == ["/", "/no"]
+    assert out.startswith(f"Crawl of {server.url}\nrobots.txt ignored\n")
+    assert status == 0
+
+
+@pytest.mark.parametrize(
+    "words", [["--per-host", "4"], ["--delay", "1"], ["--adaptive"], ["--lenient"]]
+)
+def test_what_an_owner_sets_is_set_once(words):
+    with pytest.raises(click.UsageError, match=f"use --mine or {words[0]}, not both"):
+        command.main(["--mine", *words, "http://127.0.0.1:1/"], standalone_mode=False)

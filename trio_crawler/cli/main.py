@@ -6,10 +6,12 @@ import gc
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from io import TextIOWrapper
 from typing import Any, NoReturn, TextIO
 
 import click
+from click.core import ParameterSource
 
 from trio_crawler import __version__
 from trio_crawler.cli.declaration import GroupedCommand, parameters, secret_flags
@@ -189,7 +191,25 @@ def _check(**given: Any) -> int:
     return _run_crawl(options)
 
 
+def _of_owner(options: CrawlOptions) -> CrawlOptions:
+    """Return the options that --mine stands for."""
+    named = click.get_current_context().get_parameter_source
+    given = {
+        "--per-host": named("per_host") is ParameterSource.COMMANDLINE,
+        "--delay": options.delay,
+        "--adaptive": options.adaptive,
+        "--lenient": not options.strict,
+        "--urls": options.seed_stream is not None,
+        "a folder": options.folder is not None,
+    }
+    if other := next((other for other, value in given.items() if value), None):
+        why = "it is about the hosts of the given URLs, and sets how they are asked"
+        raise click.UsageError(f"use --mine or {other}, not both: {why}")
+    return replace(options, per_host=options.workers, ignore_robots=True, ignore_nofollow=True)
+
+
 def _run_crawl(options: CrawlOptions) -> int:
+    options = _of_owner(options) if options.mine else options
     check_list(options)
     check_crawl(options)
     options = asked(options)

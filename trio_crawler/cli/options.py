@@ -250,6 +250,14 @@ class CrawlOptions(CheckOptions):
         recorded=True,
         help="Fetch at most N URLs of one host at the same time.",
     )
+    mine: bool = option(
+        Group.SPEED,
+        "--mine",
+        is_flag=True,
+        help="The site is yours: have as many requests in flight there as there are tasks, with "
+        "no delay, and follow what robots.txt and nofollow rule out. Other sites are checked as "
+        "before, and a server that answers with 429 or 503 is asked less often.",
+    )
     delay: float = option(
         Group.SPEED,
         "--delay",
