@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -85,3 +86,13 @@ def of_node(node: LexborNode) -> Iterator[tuple[str, str]]:
         kind = URLS.get((tag, name))
         if kind is not None and (value.strip() or kind == "a"):
             yield kind, value
+
+
+is_left_open = re.compile(
+    r"<svg\b(?:(?!</svg).)*?</(?:a|b|div|form|noscript|object|video)\b", re.IGNORECASE | re.DOTALL
+).search
+"""Find an <svg> without its end that the end of an element around it may end.
+
+To see that needs a stack of all open elements, which our readers do without: until the next tag
+that ends SVG in any case, such as <p> or <div>, they take what follows for SVG.
+"""
