@@ -27,7 +27,7 @@ _LESS, _MORE, _ROW, _MOST_STEPS = 0.8, 0.01, 32, 10
 # A good answer adds this, divided by the limit, to the limit; it doubles likewise.
 _MORE_AT_ONCE = 1 / 16
 # Below four fifths of what the host last refused, a good answer adds so much.
-_MUCH_MORE, _MUCH_MORE_AT_ONCE = 0.1, 1 / 4
+_MUCH_MORE = 0.1
 _MAX_URLS = 10_000
 _MOMENT = 1e-6
 
@@ -68,7 +68,6 @@ class LearnedRate:
         "_last",
         "_other",
         "_peak",
-        "_peak_at_once",
         "_proven",
         "_rate",
         "_refusals",
@@ -100,8 +99,8 @@ class LearnedRate:
         self._taught, self._accepted = -math.inf, good
         # The rate that the last lesson left, in requests a second.
         self._rate = 0.0
-        # The rate and the limit at which the host refused last.
-        self._peak = self._peak_at_once = math.inf
+        # The rate at which the host refused last.
+        self._peak = math.inf
         # The delay with which a request was last answered.
         self._proven = 0.0
         self._refusals: dict[str, int] = {}
@@ -142,9 +141,8 @@ class LearnedRate:
         self._taught = now
         self._row += 1
         self._good = 0
-        if used > 1 and not self.delay:
-            self._peak_at_once = min(self.limit, used)
-            self.limit = max(1.0, _LESS * self._peak_at_once)
+        if used > 1:
+            self.limit = max(1.0, _LESS * min(self.limit, used))
             load.shrink(now)
             return
         if self.delay and self._row == 1:
@@ -177,8 +175,7 @@ class LearnedRate:
             if rate < _LESS * self._peak:
                 more = max(more, min(_MUCH_MORE * rate, _LESS * self._peak - rate))
             self.delay = 1 / (rate + more)
-        few = self.limit < _LESS * self._peak_at_once
-        self.limit += (_MUCH_MORE_AT_ONCE if few else _MORE_AT_ONCE * faster) / self.limit
+        self.limit += _MORE_AT_ONCE * faster / self.limit
         self._follow(load, now)
 
     def forget(self, url: str) -> None:
