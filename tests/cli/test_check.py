@@ -320,6 +320,20 @@ def faults(*words: str) -> dict[str, object]:
     return {"bad": bad, "alone": alone, "unread": told["unread"]}
 
 
+def test_a_page_with_two_urls_is_one_page(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "index.html").write_text('<a href="sub/index.html">a</a><a href=about.html>b</a>')
+    (folder / "about.html").write_text("")
+    (folder / "sub" / "index.html").write_text('<a href="gone.html">c</a><a href="page.html">d')
+    (folder / "sub" / "page.html").write_text("")
+    for words in ([], ["--clean-urls"]):
+        assert here("check", *BASE, *words, str(folder)) == 1
+        told = capsys.readouterr().out
+        assert "1 target on 1 page: 1 fault, 0 notes" in told
+        assert "no link leads to" not in told
+
+
 FAR = "old%2520%20%C3%B6/"
 
 

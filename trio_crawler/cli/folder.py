@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import lru_cache
@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 
 import trio
 
-from trio_crawler import ArgumentError, Fetch, Job, Outcome, Scope
+from trio_crawler import ArgumentError, Fetch, Job, Outcome, Page, Scope
 from trio_crawler.cli.options import CrawlOptions, errors_of
 from trio_crawler.net import FolderFetch
 
@@ -115,13 +115,39 @@ class Folder:
     def _named(self, url: str) -> str:
         return self.path_of(url) or url
 
+    def once(self) -> Callable[[Outcome], Outcome]:
+        """Return a function that leaves out the links of a page whose file has come before.
+
+        Two URLs may lead to one file: that of a folder and that of its index.html.
+        """
+        read = set[str | None]()
+
+        def without_copies(outcome: Outcome) -> Outcome:
+            if not isinstance(outcome, Page) or not outcome.ok:
+                return outcome
+            path = self.path_of(outcome.url)
+            if path in read:
+                return replace(outcome, links=(), rejected=(), found=())
+            read.update({path} - {None})
+            return outcome
+
+        return without_copies
+
     def unlinked(self, links: LinkCheck) -> list[str] | None:
         """Return the pages that no link leads to; None if not all pages are checked.
 
         No link has to lead to the first page, nor to the one that servers answer 404 with.
         """
         known = {self._base, f"{self._base}404.html", f"{self._base}404"}
-        return sorted(set(links.unlinked()) - known) if self._whole else None
+        if not self._whole:
+            return None
+        alone = set(links.unlinked()) - known
+        # A link may spell the URL of the same file in another way.
+        return sorted(
+            url
+            for url in alone
+            if not links.knows(f"{url}index.html" if url.endswith("/") else f"{url}.html")
+        )
 
     def unread(self, links: LinkCheck) -> int:
         """Return how many files that are no pages were not asked for."""
