@@ -12,6 +12,7 @@ import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 import trio
 from _pytest.runner import runtestprotocol
@@ -74,6 +75,9 @@ def pytest_configure(config: pytest.Config) -> None:
     for name, meaning in TIERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
     config.addinivalue_line("markers", "merge: runs before each merge, although it is not quick")
+    # A merge must not fail for what nothing in it has changed: with `--all` each run tries others.
+    hypothesis.settings.register_profile("same", derandomize=not config.getoption("--all"))
+    hypothesis.settings.load_profile("same")
     # Processes inherit what `nohup` and a shell's `&` ignore, and tests send these signals.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)

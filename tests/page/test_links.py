@@ -456,6 +456,7 @@ def test_links_are_those_of_the_tree_of_lexbor(text):
 def test_the_links_of_a_crawl_are_among_them(text):
     # For a crawl, the tree of a small page counts an `area` in SVG, which is none of HTML.
     assume("<svg" not in text or "<area" not in text)
+    assume(not by_lexbor.is_left_open(text))
     facts = read(text.encode(), "text/html", URL)
     found = [link.url for link in links(text) if link.kind is LinkKind.A]
     assert set(facts.links) == set(found)

@@ -89,10 +89,15 @@ def of_node(node: LexborNode) -> Iterator[tuple[str, str]]:
 
 
 is_left_open = re.compile(
-    r"<svg\b(?:(?!</svg).)*?</(?:a|b|div|form|noscript|object|video)\b", re.IGNORECASE | re.DOTALL
+    r"<svg\b(?:(?!</svg).)*?</(?:a|b|div|form|noscript|object|video)\b"
+    r"|<template\b(?:(?!</template).)*<object\b(?:(?!</object).)*</template",
+    re.IGNORECASE | re.DOTALL,
 ).search
-"""Find an <svg> without its end that the end of an element around it may end.
+"""Find an <svg> without its end that the end of an element around it may end, and an <object> in
+a <template> without its end.
 
-To see that needs a stack of all open elements, which our readers do without: until the next tag
-that ends SVG in any case, such as <p> or <div>, they take what follows for SVG.
+To see the first needs a stack of all open elements, which our readers do without: until the next
+tag that ends SVG in any case, such as <p> or <div>, they take what follows for SVG. Behind the
+second a tree has the <a> of the template again (13.2.4.3, reconstruct the active formatting
+elements), since the marker of the object is cleared in place of the template's.
 """
