@@ -218,37 +218,27 @@ def test_a_crawl_cancelled_at_each_of_its_checkpoints_keeps_its_accounts():
 LARGE = Response(200, httpx.Headers({"Content-Type": "text/html"}), b"<p>" + b"x" * 9_000_000)
 
 
+async def leave(web: Web, fetched: int) -> None:
+    """Leave a crawl after so many outcomes."""
+    crawler = Crawler([HOME], fetch=web, workers=3)
+    outcomes = []
+    async with crawler.outcomes() as stream:
+        async for outcome in stream:
+            outcomes.append(outcome)
+            if len(outcomes) == fetched:
+                break
+    check(crawler, outcomes)
+
+
 @pytest.mark.parametrize("fetched", [1, 2, 5])
 def test_leaving_while_large_pages_are_read_leaves_without_an_error(fetched):
     web = Web({"/": html(*(f"/{n}" for n in range(8))), **{f"/{n}": LARGE for n in range(8)}})
-
-    async def main() -> None:
-        crawler = Crawler([HOME], fetch=web, workers=3)
-        outcomes = []
-        async with crawler.outcomes() as stream:
-            async for outcome in stream:
-                outcomes.append(outcome)
-                if len(outcomes) == fetched:
-                    break
-        check(crawler, outcomes)
-
     # By chance: a worker reads a page, another one waits for it.
     for _ in range(5):
-        trio.run(main)
+        trio.run(leave, web, fetched)
 
 
 @pytest.mark.parametrize("fetched", [1, 5, 20])
 def test_leaving_after_any_number_of_outcomes_keeps_the_accounts(fetched):
     web = Web({"/": html(*(f"/{n}" for n in range(50)))}, delay=1)
-
-    async def main() -> None:
-        crawler = Crawler([HOME], fetch=web)
-        outcomes = []
-        async with crawler.outcomes() as stream:
-            async for outcome in stream:
-                outcomes.append(outcome)
-                if len(outcomes) == fetched:
-                    break
-        check(crawler, outcomes)
-
-    trio.run(main, clock=MockClock(autojump_threshold=0))
+    trio.run(leave, web, fetched, clock=MockClock(autojump_threshold=0))

@@ -17,7 +17,6 @@ from trio_crawler import (
     Fetch,
     HttpFetch,
     Limits,
-    Outcome,
     Politeness,
     Scope,
     Sitemaps,
@@ -35,6 +34,7 @@ from trio_crawler import (
     seeds_only,
     with_prefix,
 )
+from trio_crawler.cli.exports import Named, as_it_is
 from trio_crawler.cli.folder import Folder, base_of, folder_fetch, pages_in, seeds_in, walks
 from trio_crawler.cli.logins import login_option, logins
 from trio_crawler.cli.options import CrawlOptions, errors_of
@@ -72,9 +72,10 @@ class Plan:
     """Makes the stream of all pages of a folder, if those are the seeds."""
     folder: Folder | None = None
 
-    def named(self, outcome: Outcome) -> Outcome:
-        """Return an outcome as it is written for people and programs."""
-        return outcome if self.folder is None else self.folder.named(outcome)
+    @property
+    def named(self) -> Named:
+        """The function that returns what is written of an outcome."""
+        return as_it_is if self.folder is None else self.folder.named
 
 
 def planned(options: CrawlOptions) -> Plan:

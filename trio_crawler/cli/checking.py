@@ -14,7 +14,7 @@ import click
 
 from trio_crawler import Outcome, report
 from trio_crawler.cli.declaration import requested, secret_flags
-from trio_crawler.cli.exports import Draft, as_it_is, naming
+from trio_crawler.cli.exports import Draft, naming
 from trio_crawler.cli.folder import Folder
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
@@ -68,7 +68,6 @@ class Check:
         self._verdicts = _verdicts(options)
         self._baseline = _baseline(options.baseline)
         self._links = LinkCheck(self._verdicts)
-        self._once = as_it_is if folder is None else folder.once()
         # Not bound to these: `anew` replaces them.
         stack.callback(lambda: self._links.close())
         self._told: set[str] = set()
@@ -91,7 +90,10 @@ class Check:
 
     def add(self, outcome: Outcome) -> None:
         """Record an outcome."""
-        self._links.add(self._once(outcome))
+        self._add(self._links, outcome)
+
+    def _add(self, links: LinkCheck, outcome: Outcome) -> None:
+        links.add(outcome if self._folder is None else self._folder.once(outcome, links))
 
     @contextmanager
     def anew(self) -> Iterator[Callable[[Outcome], None]]:
@@ -99,8 +101,7 @@ class Check:
         links = LinkCheck(self._verdicts)
         with ExitStack() as on_error:
             on_error.callback(links.close)
-            once = as_it_is if self._folder is None else self._folder.once()
-            yield lambda outcome: links.add(once(outcome))
+            yield partial(self._add, links)
             on_error.pop_all()
         self._links.close()
         self._links = links

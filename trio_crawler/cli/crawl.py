@@ -29,7 +29,7 @@ from trio_crawler.cli.exit import (
     guarded,
     refused,
 )
-from trio_crawler.cli.exports import Export, as_it_is, exports, in_place
+from trio_crawler.cli.exports import Export, exports, in_place
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.parsing import NORMAL
@@ -149,10 +149,9 @@ def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> _Files:
     paths = {flag: path for flag, (path, _) in named if flag not in FILES}
     lines, archive = paths.pop("--jsonl", None), paths.pop("--warc", None)
     lasting = options.directory is not None
-    written = as_it_is if plan.folder is None else plan.folder.named
     live: list[Export] = []
     if lines is not None and not (lasting and is_plain(lines)):
-        live.append(stack.enter_context(in_place("--jsonl", lines, named=written)))
+        live.append(stack.enter_context(in_place("--jsonl", lines, named=plan.named)))
     if archive is not None and plan.warc is not None and not lasting:
         warc = plan.warc
         parts = (warc.records, warc.head())
@@ -163,7 +162,7 @@ def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> _Files:
         # An export may be in the directory itself. If that cannot be made, the store says why.
         with suppress(OSError):
             Path(options.directory).mkdir(PRIVATE_DIRECTORY, parents=True, exist_ok=True)
-    files = exports(paths, options.directory, whole=not lasting, named=written)
+    files = exports(paths, options.directory, whole=not lasting, named=plan.named)
     drafts = [stack.enter_context(draft) for draft in files]
     return _Files(live, drafts) if lasting else _Files(live + drafts, [])
 

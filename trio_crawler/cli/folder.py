@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import lru_cache
@@ -115,23 +115,20 @@ class Folder:
     def _named(self, url: str) -> str:
         return self.path_of(url) or url
 
-    def once(self) -> Callable[[Outcome], Outcome]:
-        """Return a function that leaves out the links of a page whose file has come before.
+    def once(self, outcome: Outcome, links: LinkCheck) -> Outcome:
+        """Return an outcome without its links, if `links` has the page by another URL."""
+        if isinstance(outcome, Page) and outcome.ok and self._has_twin(outcome.url, links):
+            return replace(outcome, links=(), rejected=(), found=())
+        return outcome
 
-        Two URLs may lead to one file: that of a folder and that of its index.html.
-        """
-        read = set[str | None]()
-
-        def without_copies(outcome: Outcome) -> Outcome:
-            if not isinstance(outcome, Page) or not outcome.ok:
-                return outcome
-            path = self.path_of(outcome.url)
-            if path in read:
-                return replace(outcome, links=(), rejected=(), found=())
-            read.update({path} - {None})
-            return outcome
-
-        return without_copies
+    def _has_twin(self, url: str, links: LinkCheck) -> bool:
+        """Whether there is an outcome of another URL that the same file answers for."""
+        if url.endswith("/"):
+            twin = f"{url}index.html"
+        else:
+            twin = url.removesuffix("index.html" if url.endswith("/index.html") else ".html")
+            twin = f"{url}.html" if twin == url else twin
+        return links.knows(twin) and self.path_of(twin) == self.path_of(url)
 
     def unlinked(self, links: LinkCheck) -> list[str] | None:
         """Return the pages that no link leads to; None if not all pages are checked.
@@ -142,12 +139,8 @@ class Folder:
         if not self._whole:
             return None
         alone = set(links.unlinked()) - known
-        # A link may spell the URL of the same file in another way.
-        return sorted(
-            url
-            for url in alone
-            if not links.knows(f"{url}index.html" if url.endswith("/") else f"{url}.html")
-        )
+        # A link may have the other URL of a page.
+        return sorted(url for url in alone if not self._has_twin(url, links))
 
     def unread(self, links: LinkCheck) -> int:
         """Return how many files that are no pages were not asked for."""

@@ -43,7 +43,7 @@ wrapping.__module__ = "trio_crawler.net"
 
 
 def carry(fetch: Fetch, other: object) -> None:
-    """Give another fetch the optional attributes of this one."""
+    """Copy the optional attributes of a fetch to another one."""
     for name in OPTIONAL:
         if hasattr(fetch, name):
             setattr(other, name, getattr(fetch, name))
