@@ -47,9 +47,10 @@ def in_memory() -> Result:
     return trio.run(check, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
-@pytest.fixture(scope="module")
-def by_sockets() -> Result:
+@pytest.fixture
+def by_sockets(autojump_clock: trio.testing.MockClock) -> Result:
     """Return the result for the site on real servers, under the names of the site in memory."""
+    autojump_clock.autojump_threshold = 0.05
 
     async def check() -> Result:
         async with served() as site:
@@ -69,7 +70,7 @@ def by_sockets() -> Result:
             result.findings = [named(site, finding) for finding in result.findings]
             return result
 
-    return trio.run(check)
+    return trio.run(check, clock=autojump_clock)
 
 
 def named(site: faults.Served, finding: Finding) -> Finding:

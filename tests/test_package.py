@@ -92,7 +92,7 @@ def test_a_crawl_without_a_terminal_needs_neither_rich_nor_the_link_check():
     code = (
         "import sys\n"
         "from trio_crawler.cli import main\n"
-        "sys.argv = ['trio-crawler', '--quiet', 'http://127.0.0.1:1/']\n"
+        "sys.argv = ['trio-crawler', '--quiet', '--max-tries', '1', 'http://127.0.0.1:1/']\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         f"print([name for name in {needless!r} if name in sys.modules])\n"
     )
