@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +33,7 @@ from trio_crawler import (
 )
 from trio_crawler.frontier import Join, Seen
 from trio_crawler.net import Wire
-from trio_crawler.report import Warc, changes, sitemap_index, sitemap_parts
+from trio_crawler.report import Baseline, Warc, changes, sitemap_index, sitemap_parts
 from trio_crawler.testing import Web, html, redirect
 
 VARIABLE = inspect.Parameter.VAR_POSITIONAL
@@ -144,6 +145,8 @@ WRONG_TYPES: list[tuple[Callable[[], Any], str]] = [
         lambda: Warc().restore([(HOME, b"", "now")]),
         "each time in bodies must be a number, not 'no",
     ),
+    (lambda: Baseline("x"), "known must be several Identity: write ['x']"),
+    (lambda: Baseline([5]), "each of known must be a"),
     (lambda: changes(["/a is new"], None), "each of found must be a Change, not '/a is new'"),
     (
         lambda: Web({"/": "<p>"}),
@@ -171,6 +174,7 @@ WRONG_VALUES: list[tuple[Callable[[], Any], str]] = [
         "url: not a URL of the WHATWG URL Standard: 'http://\\u",
     ),
     (lambda: excluding("("), "patterns: not a regular expression: '('"),
+    (lambda: excluding(re.compile("")), "patterns: an empty regular expression is found in every"),
     (lambda: with_prefix("/docs"), "prefixes: not an http or https URL: '/docs'"),
     (lambda: Limits(max_pages=0), "max_pages must be 1 or more, not 0"),
     (lambda: Limits(max_waiting=0), "max_waiting must be 1 or more, not 0"),

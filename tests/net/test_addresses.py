@@ -7,7 +7,7 @@ from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.net.addresses import AddressPolicy
+from trio_crawler.net.addresses import AddressPolicy, as_in_url
 from trio_crawler.page.urls import normalise
 
 PUBLIC = """
@@ -64,7 +64,7 @@ REFUSED = {
     "NAT64 address for local use": "64:ff9b:1:: 64:ff9b:1::808:808 64:ff9b:1:ffff::1",
     "Teredo": "2001:: 2001:0:1234::1 2001:0:ffff:ffff:ffff:ffff:ffff:ffff",
     "discard": "100:: 100::ffff:ffff:ffff:ffff",
-    "unique local": "fc00:: fc00::1 fd12:3456::1 fdff:ffff::1",
+    "unique local": "fc00:: fc00::1 fd12:3456::1 fdff:ffff::1 fd00::a9fe:a9fe:0",
     "site-local": "fec0:: fec0::1 feff:ffff::1",
     "with a scope": "fe80::1%eth0 fe80::1%1 ::1%lo 2606:4700::1%eth0",
     "not an address": "localhost 127.1 0x7f.0.0.1 010.0.0.1 2130706433 1.2.3.4.5 ::g %eth0 [ :",
@@ -76,6 +76,14 @@ def refusal(
     policy: AddressPolicy, address: str, host: str = "host.example", port: int = 80
 ) -> str | None:
     return policy.block_reason(host, port, address)
+
+
+@for_each(
+    "host, normal",
+    [("0x7f.1", "127.0.0.1"), ("A.example", "a.example"), ("[::1]", "::1"), ("0::1", "::1")],
+)
+def test_a_host_is_written_as_in_a_normalised_url(host: str, normal: str) -> None:
+    assert as_in_url(host) == normal
 
 
 @for_each("address", PUBLIC)
@@ -161,6 +169,8 @@ def test_the_sentence_says_why_a_seed_does_not_open_its_address() -> None:
         "intra.example leads to 10.0.0.5, a private address, and its first lookup had a public "
         "one too; name it with --allow-private"
     )
+    untried = "its private addresses were not tried: name them with --allow-private"
+    assert (mixed.withheld("intra.example"), policy.withheld("intra.example")) == (untried, "")
     assert policy.block_reason("a.example", 80, "169.254.169.254") == (
         "a.example leads to 169.254.169.254, a cloud metadata address; "
         "only --allow-private opens it"

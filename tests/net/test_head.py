@@ -34,9 +34,10 @@ FRAMING = {b"content-length", b"transfer-encoding", b"connection", b"content-enc
 
 @given(st.lists(st.tuples(NAMES.filter(lambda name: name.lower() not in FRAMING), VALUES)))
 def test_fields_come_as_they_were_written(fields: list[tuple[bytes, bytes]]) -> None:
-    written = b"".join(b"%s: %s\r\n" % field for field in fields)
-    head = parse(OK + written + b"\r\n")
-    assert head.fields == fields
+    for blank in (b"\t", b" ", b""):
+        written = b"".join(b"%s: %s%s\r\n" % (*field, blank) for field in fields)
+        head = parse(OK + written + b"\r\n")
+        assert head.fields == fields
     assert (head.status, head.phrase, head.minor) == (200, b"OK", 1)
     assert (head.length, head.chunked, head.keep_alive, head.encoding) == (None, False, False, b"")
 
@@ -90,6 +91,14 @@ FRAMED = {
     "a 304 with a length": (b"HTTP/1.1 304 N\r\nContent-Length: 7\r\n\r\n", (0, False, True)),
     "a 100 with a length": (b"HTTP/1.1 100 C\r\nContent-Length: 7\r\n\r\n", (0, False, True)),
     "HTTP 1.0": (b"HTTP/1.0 200 OK\r\nContent-Length: 7\r\n\r\n", (7, False, False)),
+    "chunks of HTTP 1.0": (
+        b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n",
+        (None, True, False),
+    ),
+    "an option in a second field": (
+        OK + b"Connection: x\r\nConnection: close\r\nContent-Length: 7\r\n\r\n",
+        (7, False, False),
+    ),
     "a status line that ends with a bare LF": (
         b"HTTP/1.1 200 OK\nContent-Length: 7\r\n\r\n",
         (7, False, False),

@@ -37,7 +37,7 @@ HONEST = """
 /blog/logout-problems /page/login-and-logout-explained /docs/delete-file /reference/delete-user
 /?q=delete /?s=logout /search?q=how+to+delete+a+file /tag/removed/ /login/ /accounts/login/
 /accounts/login/?next=/accounts/logout/ /lang/de/?next=/item/5/delete/ /print?url=/logout
-/print?page=http://h.test/logout
+/print?page=http://h.test/logout /?page=docs/delete-file
 /print?url=http://h.test/logout /index.php?title=A&action=history /a?action=view
 /doku.php?do=recent /doku.php?id=x&do=diff /a?sort=edit /edit /edition/5 /editorial?page=2
 /logs/out /signals/off
