@@ -179,12 +179,12 @@ async def checking(**given: Any) -> Any:
 
 
 def judged(**given: Any) -> Any:
-    """Return the findings of a page that is missing."""
+    """Return the findings of a page that is missing, and the links listed that are not checked."""
     check = LinkCheck(**given)
-    check.add(replace(LINKED, status=404))
+    check.add(replace(LINKED, status=404, links=(f"{HOME}x",)))
     found = list(check.findings())
     check.close()
-    return found
+    return found, check.listed
 
 
 async def dying(**given: Any) -> float:
@@ -411,7 +411,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "external": False, "assets": False, "fragments": False, "robots": True, "delay": 5,
         "max_age": 60.0,
     }),
-    "LinkCheck": (judged, {"verdicts": Verdicts(accept=[200, 404])}),
+    "LinkCheck": (judged, {"verdicts": Verdicts(accept=[200, 404]), "why": 1}),
     "Limits": (lambda **given: crawl(limits=Limits(**given)), {
         "max_depth": 1, "max_pages": 3, "max_seconds": 2, "max_redirects": 1, "max_tries": 1,
         "max_links": 2, "max_waiting": 1, "max_hosts": 1,
@@ -477,7 +477,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     "CheckFacts": (result("CheckFacts"), {
         "date": datetime(2026, 2, 2, tzinfo=UTC), "command": "x", "checked": {"a": 1},
         "not_checked": {("a", "robots"): 1}, "mended": [BAD.identity], "ended": "stopped",
-        "recalled": 3, "unlinked": [HOME], "unread": 2, "version": "9",
+        "listed": [], "recalled": 3, "unlinked": [HOME], "unread": 2, "version": "9",
     }),
     "Finding": (result("Finding"), {
         "verdict": Verdict.NOTE, "url": HOME + "b", "code": "410", "page": HOME, "kind": "image",

@@ -329,3 +329,21 @@ async def test_a_check_counts_the_places_of_a_page_as_memory(autojump_clock: Any
     assert [len(each.targets or ()) for each in found if isinstance(each, Checked)] == [1_000]
     _, notes = judged(found)
     assert notes == [("missing_fragment", f"{OUT}#i1000")]
+
+
+@for_each("turned", [False, True])
+async def test_a_link_that_is_not_checked_is_listed_on_the_first_page_by_url(
+    autojump_clock: Any, turned: bool
+) -> None:
+    mail = "".join(f"<a href=mailto:{name}@b.test>x</a>" for name in "abc")
+    pages = {"/": document("<a href=/b>b</a><a href=/a>a</a>"), "/b": document(mail)}
+    web = Web(pages | {"/a": document(f"<p>\n{mail}")})
+    found = await collect(Crawler([HOME], fetch=web, checks=Checks()))
+    check = LinkCheck(why=2)
+    for outcome in reversed(found) if turned else found:
+        check.add(outcome)
+    assert list(check.findings()) == list(check.findings())
+    assert check.not_checked == {("mailto", Reason.OTHER_SCHEME): 3}
+    places = [(each.page, each.link.line, each.link.url) for each in check.listed]
+    assert places == [(f"{HOME}a", 2, "mailto:a@b.test"), (f"{HOME}a", 2, "mailto:b@b.test")]
+    check.close()

@@ -88,10 +88,16 @@ ADMITTED = frozenset({*COUNTED, Purpose.SITEMAP, Purpose.SEEDS})
 
 
 class Validator(NamedTuple):
-    """The ETag and Last-Modified of a response, for conditional requests (RFC 9110, 13.1)."""
+    """The ETag and Last-Modified of a response, for conditional requests (RFC 9110, 13.1).
+
+    `digest` is the SHA-1 of its body, and `began` the Unix time at which it was asked for, if they
+    are known: an archive names it by these.
+    """
 
     etag: str | None = None
     last_modified: str | None = None
+    digest: bytes | None = None
+    began: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -587,7 +587,7 @@ def test_a_link_out_of_the_folder_and_a_pipe_are_told_and_never_opened(
 COMMAND = re.compile(r"##\w*\[")
 
 
-@for_each("words", [["-v", "--why"], ["check", "-v", "--github"]])
+@for_each("words", [["-v", "--why"], ["check", "-v", "--github", "--why"]])
 def test_no_line_and_no_file_has_a_command_for_the_runner_of_a_ci(tmp_path: Path, words) -> None:
     bad = "##[stop-commands]x ##vso[task.setvariable variable=a]b"
     links = "".join(

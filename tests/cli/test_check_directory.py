@@ -42,6 +42,7 @@ VIEWS = {
     "with ignored URLs": ("--ignore", "gone"),
     "with redirects as notes": ("--redirects", "note", "--fail-on", "note"),
     "whole": ("-v",),
+    "with the links that are not checked": ("--why",),
 }
 
 

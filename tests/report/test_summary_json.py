@@ -34,6 +34,7 @@ def test_a_summary_has_a_head_counts_and_what_was_not_checked() -> None:
             {"kind": "a", "reason": "robots", "number": 1},
             {"kind": "mailto", "reason": "other_scheme", "number": 3},
         ],
+        "listed": None,
         "recalled": 0,
         "unlinked": None,
         "unread": 0,
@@ -92,7 +93,7 @@ def test_any_text_can_be_read_back_and_every_finding_is_one_line(found: list[Fin
     assert sorted((each["fingerprint"], each["text"], each["url"]) for each in told) == sorted(
         (each.fingerprint, paired(each.text), paired(each.url)) for each in found
     )
-    assert len(encoded.splitlines()) == 13 + len(found) + 1
+    assert len(encoded.splitlines()) == 14 + len(found) + 1
     assert encoded.isascii()
     assert not any(letter in encoded for letter in "\x00\x1b\x7f\r")
 

@@ -7,7 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
+from report.archives import records as archived
 
 from trio_crawler import SqliteFrontier
 from trio_crawler.crawler import Crawler
@@ -20,6 +22,7 @@ pytestmark = pytest.mark.process
 pytest.importorskip("warcio")
 fastwarc = pytest.importorskip("fastwarc.warc")
 
+ANSWERS = ("response", "revisit")
 PAGES = 24
 SITE: dict[str, Any] = {
     "/robots.txt": robots("User-agent: *", "Disallow: /closed"),
@@ -72,7 +75,7 @@ async def test_runs_that_are_left_make_one_archive_together(
         checked(path)
     found = checked(path)
     assert [kind for kind, _, _ in found].count("warcinfo") == 1
-    answers = Counter(url for kind, url, _ in found if kind in ("response", "revisit"))
+    answers = Counter(url for kind, url, _ in found if kind in ANSWERS)
     expected = {web.url.rstrip("/") + target for target in SITE}
     assert {url for url in answers if url} == expected
     robots_url = web.url + "robots.txt"
@@ -82,3 +85,28 @@ async def test_runs_that_are_left_make_one_archive_together(
             answer = SITE["/" + url.removeprefix(web.url)]
             assert isinstance(answer, Response)
             assert body == answer.body
+
+
+async def test_the_304s_of_refreshes_have_the_digest_and_the_date_of_the_body_of_the_first_walk(
+    tmp_path: Path, autojump_clock: Any
+) -> None:
+    tag = httpx.Headers({"content-type": "text/html", "etag": '"1"'})
+    body = Response(200, tag, b"same")
+    web, warc, data = (
+        Web({"/": lambda job: Response(304, tag) if job.validator else body}),
+        Warc(),
+        b"",
+    )
+    for _ in range(3):
+        async with SqliteFrontier(tmp_path, refresh=True) as frontier:
+            crawler = Crawler([web.url], fetch=warc.recording(web), frontier=frontier)
+            async with crawler.outcomes() as outcomes:
+                async for outcome in outcomes:
+                    data += warc.records(outcome)
+    found = [each for each in archived(data) if each.url == web.url and each.kind in ANSWERS]
+    assert [each.kind for each in found] == ["response", "revisit", "revisit"]
+    first, second, third = (each.fields for each in found)
+    assert second["WARC-Payload-Digest"] == first["WARC-Payload-Digest"]
+    assert second["WARC-Refers-To-Date"] < second["WARC-Date"]
+    same = ("WARC-Payload-Digest", "WARC-Refers-To-Date", "WARC-Refers-To-Target-URI")
+    assert [third[name] for name in same] == [second[name] for name in same]

@@ -16,9 +16,11 @@ from report.archives import (
     checks,
     of_kind,
     only,
+    page,
+    written,
 )
 
-from trio_crawler.model import Page
+from trio_crawler.model import Job, Page, Validator
 from trio_crawler.report.warc.archive import Warc
 
 
@@ -93,6 +95,19 @@ async def test_a_304_to_a_conditional_request_is_a_revisit(tmp_path: Any) -> Non
     assert "WARC-Payload-Digest" not in revisit.fields
     # With the head of a 304, archives would replay that and not the page.
     assert block("revisit", data) == b""
+    assert checks(data, tmp_path)
+
+
+async def test_a_304_refers_to_the_answer_that_its_validator_is_of(tmp_path: Any) -> None:
+    sent = SENT[:-2] + b'If-None-Match: "a"\r\n\r\n'
+    warc, unchanged = Warc(), answer(304, sent=sent)
+    known = Validator('"a"', None, sha1(b"same").digest(), 1_700_000_000.25)
+    await asked(warc, unchanged, Job(URL, validator=known))
+    data = warc.records(page(unchanged))
+    fields = only("revisit", data).fields
+    assert fields["WARC-Refers-To-Target-URI"] == URL
+    assert fields["WARC-Refers-To-Date"] == "2023-11-14T22:13:20.250000Z"
+    assert fields["WARC-Payload-Digest"] == written(b"same")
     assert checks(data, tmp_path)
 
 

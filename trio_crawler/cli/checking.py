@@ -40,6 +40,9 @@ WRITERS: dict[str, Callable[..., Iterator[bytes]]] = {
 }
 """The writers of the files about a whole check, by their options."""
 
+_MOST_LISTED = 1_000
+"""The most links of one kind and reason that --why lists without -v."""
+
 
 class Check:
     """The link check of one crawl, from its options on; `stack` removes files that are unfinished.
@@ -67,7 +70,7 @@ class Check:
         self._files = {flag: self._opened(flag, stack) for flag in WRITERS if self._path(flag)}
         self._verdicts = _verdicts(options)
         self._baseline = _baseline(options.baseline)
-        self._links = LinkCheck(self._verdicts)
+        self._links = self._empty()
         # Not bound to these: `anew` replaces them.
         stack.callback(lambda: self._links.close())
         self._told: set[str] = set()
@@ -88,6 +91,10 @@ class Check:
         stack.callback(draft.drop)
         return draft
 
+    def _empty(self) -> LinkCheck:
+        shown = sys.maxsize if self._full else _MOST_LISTED
+        return LinkCheck(self._verdicts, why=shown if self._options.why else 0)
+
     def add(self, outcome: Outcome) -> None:
         """Record an outcome."""
         self._add(self._links, outcome)
@@ -98,7 +105,7 @@ class Check:
     @contextmanager
     def anew(self) -> Iterator[Callable[[Outcome], None]]:
         """Record the outcomes anew; they replace all others at the end of the block."""
-        links = LinkCheck(self._verdicts)
+        links = self._empty()
         with ExitStack() as on_error:
             on_error.callback(links.close)
             yield partial(self._add, links)
@@ -148,6 +155,7 @@ class Check:
             command=report.command_line(["trio-crawler", *sys.argv[1:]], _secret()),
             checked=self._links.checked,
             not_checked=self._links.not_checked,
+            listed=self._links.listed if options.why else None,
             recalled=self._links.recalled,
             unlinked=None if ended or folder is None else folder.unlinked(self._links),
             unread=0 if ended or folder is None else folder.unread(self._links),

@@ -58,5 +58,6 @@ class SharedOptions:
         Group.SHOWN,
         "--why",
         is_flag=True,
-        help="List every link that was not followed, with the reason.",
+        help="List every link that was not followed, with the reason; of a check every link that "
+        "was not checked, with its page, line and column.",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from struct import Struct
 
 from msgspec.structs import replace
 
@@ -13,6 +14,8 @@ from trio_crawler.policy.conditional import validator_of
 from trio_crawler.policy.robots.store import KnownRules, interpret
 from trio_crawler.store.earlier import Known
 from trio_crawler.store.store import Store
+
+_time = Struct("<d")
 
 
 def past_of(
@@ -59,7 +62,7 @@ def known_rules(
 class EarlierPages:
     """The pages that an earlier walk fetched, and their validators for conditional requests.
 
-    ▶ A page with both validators takes some 230 bytes of memory.
+    ▶ A page with both validators takes some 260 bytes of memory.
     """
 
     __slots__ = ("_pages",)
@@ -70,9 +73,10 @@ class EarlierPages:
 
     def add(self, pages: Iterable[tuple[str, int, Validator]]) -> None:
         """Add URLs, the numbers of their pages, and their validators."""
-        for url, number, (etag, modified) in pages:
-            packed = f"{etag or ''}\n{modified or ''}".encode("latin-1")
-            self._pages[hash(url)] = number, packed
+        for url, number, (etag, modified, digest, began) in pages:
+            headers = f"{etag or ''}\n{modified or ''}\n".encode("latin-1")
+            answer = _time.pack(began or 0) + (digest or b"")
+            self._pages[hash(url)] = number, headers + answer
 
     def number(self, url: str) -> int | None:
         """Return the number of the page at a URL; None if no earlier walk fetched it."""
@@ -84,8 +88,11 @@ class EarlierPages:
         known = self._pages.get(hash(job.url)) if self._pages else None
         if known is None or job.purpose is not Purpose.PAGE or job.blocked is not None:
             return job
-        etag, _, modified = known[1].decode("latin-1").partition("\n")
-        return replace(job, validator=Validator(etag or None, modified or None))
+        *headers, answer = known[1].split(b"\n", 2)
+        etag, modified = (each.decode("latin-1") or None for each in headers)
+        (began,) = _time.unpack_from(answer)
+        digest = answer[_time.size :] or None
+        return replace(job, validator=Validator(etag, modified, digest, began))
 
 
 class EarlierChecks:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import httpx
 import trio
 
-from trio_crawler.model import REDIRECTS, Fault, Fetch, Job, Purpose, Response
+from trio_crawler.model import REDIRECTS, Fault, Fetch, Job, Purpose, Response, Validator
 from trio_crawler.net.wrapping import carry
 
 LARGE = 64 * 1024
@@ -24,7 +24,7 @@ class Exchange(NamedTuple):
     """A request and its response; `began` is a Unix time.
 
     `request` is the head of the request. `body` is the body of the response, `size` its bytes. The
-    body of a page is left out, since the outcome has it.
+    body of a page is left out, since the outcome has it. `validator` is that of the job.
     """
 
     url: str
@@ -35,6 +35,7 @@ class Exchange(NamedTuple):
     headers: httpx.Headers
     size: int
     body: bytes
+    validator: Validator | None = None
 
 
 class Recorder:
@@ -126,4 +127,5 @@ def _exchange(job: Job, answer: Response, began: float, body: bytes) -> Exchange
         answer.headers,
         len(answer.body),
         body,
+        job.validator,
     )

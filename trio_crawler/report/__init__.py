@@ -7,9 +7,9 @@ and `link_rows` with `LINKS_HEAD`; `Warc`; `sitemap_entry`, `sitemap_parts`, `si
 
 Of a link check: `LinkCheck` and `check_report`; `Verdicts` with `Verdict` and `Defect`, and
 `parse_statuses` and `parse_patterns` for the texts of its options; `Finding` with `Hop` and
-`Identity`; `Baseline`, `Comparison`, `read_baseline` and `write_baseline`; `CheckFacts` and
-`command_line`; and the exports `to_junit`, `to_sarif`, `to_markdown`, `to_annotations` and
-`to_json`.
+`Identity`; `Baseline`, `Comparison`, `read_baseline` and `write_baseline`; `CheckFacts` with
+`NotChecked`; `command_line`; and the exports `to_junit`, `to_sarif`, `to_markdown`,
+`to_annotations` and `to_json`.
 """
 
 import lazy_loader

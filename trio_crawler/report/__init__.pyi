@@ -4,6 +4,7 @@ from .baseline import Comparison as Comparison
 from .baseline import read_baseline as read_baseline
 from .baseline import write_baseline as write_baseline
 from .check_facts import CheckFacts as CheckFacts
+from .check_facts import NotChecked as NotChecked
 from .check_facts import command_line as command_line
 from .check_text import check_report as check_report
 from .checking import Defect as Defect

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from trio_crawler._version import __version__
 from trio_crawler.arguments import (
@@ -17,6 +18,7 @@ from trio_crawler.arguments import (
     several_of,
     several_strings,
 )
+from trio_crawler.link import Link
 from trio_crawler.report.finding import Identity
 
 HIDDEN = "***"
@@ -27,6 +29,18 @@ _IN_WORD = re.compile(r"(?!mailto:)[^/?#\\@=]*:[^/?#\\]*@", re.I)
 _SHORT = re.compile(r"-[A-Za-z]").fullmatch
 
 
+class NotChecked(NamedTuple):
+    """A link that was not checked: its kind (or scheme), the reason, and its page and place."""
+
+    kind: str
+    reason: str
+    page: str
+    link: Link
+
+
+NotChecked.__module__ = "trio_crawler.report"
+
+
 @dataclass(frozen=True, slots=True)
 class CheckFacts:
     """What a check knows beside its findings.
@@ -35,7 +49,8 @@ class CheckFacts:
     - `command` is its command line without secrets: see `command_line`;
     - `checked` counts the distinct links that were checked, by kind;
     - `not_checked` counts those that were not, by kind and by reason; the kind of a link that is
-      no web link may be its scheme;
+      no web link may be its scheme; `listed` are those of them that are shown, each at one place,
+      None if none are wanted (see `LinkCheck`);
     - `recalled` is how many URLs were not asked for, since an earlier check found them fine;
     - `unlinked` are the pages of a folder that no link leads to, None where all pages are found
       by links, and `unread` is the number of its other files that were not asked for;
@@ -52,6 +67,7 @@ class CheckFacts:
     command: str = ""
     checked: Mapping[str, int] = field(default_factory=dict)
     not_checked: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    listed: Sequence[NotChecked] | None = None
     recalled: int = 0
     unlinked: Sequence[str] | None = None
     unread: int = 0
@@ -71,6 +87,8 @@ class CheckFacts:
             for number in counts.values():
                 check_whole(f"each number of {name}", number)
             object.__setattr__(self, name, dict(counts))
+        if self.listed is not None:
+            object.__setattr__(self, "listed", several_of("listed", self.listed, NotChecked))
         check_whole("recalled", self.recalled)
         if self.unlinked is not None:
             object.__setattr__(self, "unlinked", several_strings("unlinked", self.unlinked))

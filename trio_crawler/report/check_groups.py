@@ -8,6 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
+from trio_crawler.link import Link
 from trio_crawler.policy.verdict import Defect, Verdict
 from trio_crawler.report.finding import Finding, origin_of, shortened
 from trio_crawler.report.paint import Paint, Tone
@@ -69,7 +70,7 @@ class Row:
         url = first.target if whole else bad_url(first)
         rest = f" ({count(len(members))} links)" if len(members) > 1 else ""
         written = _written(first, url)
-        told = f"{self.near(first, url)}{written}{_quoted(first.text)}{rest}"
+        told = f"{self.near(first.page, url)}{written}{_quoted(first.text)}{rest}"
         return f"{_place(first)}{self.why(first)}: {told}{_detail(first)}"
 
     def of_page(self, members: Sequence[Finding]) -> str:
@@ -83,7 +84,7 @@ class Row:
         """Return the lines of a target that many pages have."""
         first, pages = members[0], len({each.page for each in members})
         where = f"{self.page(first.page)}{':' if first.line else ''}{_place(first).strip()}"
-        told = f"{self.near(first, bad_url(first))}{_written(first, bad_url(first))}"
+        told = f"{self.near(first.page, bad_url(first))}{_written(first, bad_url(first))}"
         on = f"{count(len(members), 'link')} on {count(pages, 'page')}"
         return [
             f"  {self.why(first)}: {told}, {on}",
@@ -93,14 +94,21 @@ class Row:
 
     def why(self, finding: Finding) -> str:
         """Return the verdict and the code, and where the redirects lead."""
-        onward = f" -> {self.near(finding, finding.chain[-1].url)}" if finding.chain else ""
+        onward = f" -> {self.near(finding.page, finding.chain[-1].url)}" if finding.chain else ""
         if finding.verdict is Verdict.NOTE:
             return f"{self.paint(f'note {finding.code}', Tone.NOTE)}{onward}"
         return f"{self.paint(finding.code, Tone.FAULT)}{onward}"
 
-    def near(self, finding: Finding, url: str) -> str:
+    def of_link(self, page: str, link: Link) -> str:
+        """Return the line of a link that is no finding."""
+        where = f"{self.page(page)}{':' if link.line else ''}{_place(link).strip()}"
+        return (
+            f"{where}: {self.near(page, link.url)}{_written(link, link.url)}{_quoted(link.text)}"
+        )
+
+    def near(self, page: str | None, url: str) -> str:
         """Return a URL as its page would write it: as a path if both are on one site."""
-        home = origin_of(finding.page or "")
+        home = origin_of(page or "")
         if home and url.startswith(f"{home}/"):
             return readable(url).removeprefix(visible(home))
         return self.shown(url)
@@ -242,7 +250,7 @@ def _links(rows: Iterable[Sequence[Finding]]) -> str:
     return count(sum(map(len, rows)), "link")
 
 
-def _place(finding: Finding) -> str:
+def _place(finding: Finding | Link) -> str:
     return f"{finding.line}:{finding.column} " if finding.line else ""
 
 
@@ -250,7 +258,7 @@ def _detail(finding: Finding) -> str:
     return f" - {shortened(finding.detail)}" if finding.detail else ""
 
 
-def _written(finding: Finding, url: str) -> str:
+def _written(finding: Finding | Link, url: str) -> str:
     """Return the href as its page has it, if the URL does not show that."""
     text = finding.as_written.partition("#")[0].lstrip("./")
     return "" if text in url else f" (written {_in_quotes(finding.as_written)})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from trio_crawler.arguments import (
@@ -61,16 +61,17 @@ def check_report(
     check_kind("errors", errors, list | None, "a list or None")
     found, paint = in_order(findings), painting(color)
     named, shown = shown, lambda url: readable(named(url))
+    row = Row(shown, paint)
 
     def listed() -> list[str]:
-        parts = listing(found, Row(shown, paint), by_target=by_target, full=full)
+        parts = listing(found, row, by_target=by_target, full=full)
         return ["\n\n".join("\n".join(part) for part in parts if part)] if parts else []
 
     sections: tuple[Callable[[], list[str]], ...] = (
         lambda: _head(facts, paint),
         listed,
         lambda: headed(_codes(found), paint),
-        lambda: headed(not_checked(facts), paint),
+        lambda: headed(not_checked(facts, row), paint),
         lambda: headed(_unlinked(facts, full, shown), paint),
         lambda: _mended(facts.mended, full, shown, paint),
         lambda: [_totals(found, facts, known, paint)],
@@ -153,31 +154,41 @@ _ENDED = ("not reached before the check ended", "")
 _LEFT_OUT = ("which the crawl did not follow", "")
 
 
-def not_checked(facts: CheckFacts) -> list[str]:
-    """List what was not checked, by kind and reason, with the option that would."""
+def not_checked(facts: CheckFacts, row: Row | None = None) -> list[str]:
+    """List what was not checked, by kind and reason, with the option that would.
+
+    With a `row` the links are listed, too, as far as the facts have them.
+    """
     rows: Counter[tuple[str, str, str]] = Counter()
     for (kind, reason), number in facts.not_checked.items():
         if number:
             # Several reasons may have one remedy.
-            name = _KINDS.get(kind) or f"{visible(kind)}: link"
-            rows[name, *_told(kind, reason, facts.ended)] += number
+            rows[_told(kind, reason, facts.ended)] += number
     if not rows:
         return []
+    listed: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
+    if row is not None:
+        for each in facts.listed or ():
+            key = _told(each.kind, each.reason, facts.ended)
+            listed[key].append(row.of_link(each.page, each.link))
     lines = [f"Not checked ({count(rows.total(), 'link')})"]
-    for (name, why, option), number in sorted(rows.items(), key=lambda row: (-row[1], row[0])):
+    for key, number in sorted(rows.items(), key=lambda each: (-each[1], each[0])):
+        (name, why, option), links = key, listed[key]
         lines.append(f"  {count(number, name)}, {why}{f' ({option})' if option else ''}")
+        lines += [f"    {link}" for link in links]
+        if links and number > len(links):
+            lines.append(f"    and {count(number - len(links))} more, use -v to list all")
     return lines
 
 
-def _told(kind: str, reason: str, ended: str) -> tuple[str, str]:
-    """Return why links of a kind were not checked, and the option that would."""
+def _told(kind: str, reason: str, ended: str) -> tuple[str, str, str]:
+    """Return the name of a kind, why its links were not checked, and the option that would."""
+    why = _REASONS.get(reason) or (visible(reason), "")
     if kind == "mailto":
-        return _MAILTO
-    if not reason:
-        if kind in ASSET_KINDS:
-            return _ASSETS
-        return _ENDED if ended else _LEFT_OUT
-    return _REASONS[reason] if reason in _REASONS else (visible(reason), "")
+        why = _MAILTO
+    elif not reason:
+        why = _ASSETS if kind in ASSET_KINDS else _ENDED if ended else _LEFT_OUT
+    return (_KINDS.get(kind) or f"{visible(kind)}: link", *why)
 
 
 def _unlinked(facts: CheckFacts, full: bool, shown: _Shown) -> list[str]:

@@ -8,9 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, starmap
 from typing import Any, NamedTuple
 
-import msgspec
-
-from trio_crawler.arguments import check_kind
+from trio_crawler.arguments import check_kind, check_whole
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Checked, Failure, Outcome, Page, Reason, Redirect, Skipped
 from trio_crawler.page.fragments import fragment_keys, key_of, names_place
@@ -26,7 +24,8 @@ from trio_crawler.policy.verdict import (
     parse_patterns,
     parse_statuses,
 )
-from trio_crawler.report.finding import Finding, Hop
+from trio_crawler.report.check_facts import NotChecked
+from trio_crawler.report.finding import Finding, Hop, finding_of, placed
 from trio_crawler.report.spool import Spool
 from trio_crawler.report.url_table import UrlTable
 
@@ -76,8 +75,9 @@ class LinkCheck:
     it takes the place of. `findings` joins them: a link is a finding if its end, by way of
     redirects, is a note or a fault, and so is a fragment that names no place of its page. Then
     `checked` counts the links that were judged, each once for a kind, by that kind, and
-    `not_checked` the others, by kind (or scheme) and reason. `recalled` counts the URLs that were
-    not asked for, since an earlier walk had found them fine (see `Checks.max_age`).
+    `not_checked` the others, by kind (or scheme) and reason; `listed` are the first `why` of each
+    kind and reason, by the URL of their page. `recalled` counts the URLs that were not asked for,
+    since an earlier walk had found them fine (see `Checks.max_age`).
 
     The body of a page is kept, packed to a fifth, since only the links of a finding are read with
     their places and texts; beyond 32 MiB the bodies and the links are in temporary files. A URL
@@ -86,10 +86,12 @@ class LinkCheck:
 
     __module__ = "trio_crawler.report"
 
-    def __init__(self, verdicts: Verdicts | None = None) -> None:
+    def __init__(self, verdicts: Verdicts | None = None, *, why: int = 0) -> None:
         if verdicts is not None:
             check_kind("verdicts", verdicts, Verdicts, "a Verdicts")
+        check_whole("why", why)
         self._verdicts = Verdicts() if verdicts is None else verdicts
+        self._why = why
         self._numbers = UrlTable()
         self._pages, self._sources, self._targets = Spool(), Spool(), Spool()
         # The URLs that a redirect leads to.
@@ -100,6 +102,7 @@ class LinkCheck:
         self._seeds: list[int] = []
         self.checked: Counter[str] = Counter()
         self.not_checked: Counter[tuple[str, str]] = Counter()
+        self.listed: list[NotChecked] = []
         self.recalled = 0
 
     def __repr__(self) -> str:
@@ -172,11 +175,11 @@ class LinkCheck:
             code = str(end.status) if end.reason is None else end.reason.value
             about: dict[str, Any] = {"detail": end.detail, "external": end.external}
             link = Link(outcome.url)
-            found.append(_finding(outcome.referrer, link, Verdict.FAULT, code, **about))
+            found.append(finding_of(outcome.referrer, link, Verdict.FAULT, code, **about))
         if isinstance(outcome, Page):
             rejected = {url for url, reason in outcome.rejected if reason is Reason.BAD_URL}
             found += (
-                _finding(outcome.url, link, Verdict.FAULT, Reason.BAD_URL)
+                finding_of(outcome.url, link, Verdict.FAULT, Reason.BAD_URL)
                 for link in outcome.found
                 if link.malformed or link.url in rejected
             )
@@ -186,6 +189,7 @@ class LinkCheck:
         """Yield the notes and faults, page by page, those of seeds first; count the others."""
         self.checked.clear()
         self.not_checked.clear()
+        self.listed.clear()
         missing = self._missing()
         told = set[int]()
         for number in self._seeds:
@@ -195,15 +199,21 @@ class LinkCheck:
         # fragments are looked at.
         silent_by_kind: defaultdict[str, dict[str, tuple[int, Collection[str]]]]
         silent_by_kind = defaultdict(dict)
-        for page, by_kind, rejected, source in self._pages:
-            url, found = self._numbers.urls[page], list[Finding]()
+        for page, by_kind, rejected, source in self._in_order() if self._why else self._pages:
+            url, found, unasked = (
+                self._numbers.urls[page],
+                list[Finding](),
+                dict[tuple[str, str], tuple[str, str]](),
+            )
             for kind, targets in by_kind.items():
                 silent = silent_by_kind[kind]
                 for target, fragment, malformed in targets:
                     before = silent.get(target)
                     if before is None:
                         link = Link(target, LinkKind(kind), fragment, malformed=malformed)
-                        here = list(self._judged(url, link, rejected, missing, told, counted))
+                        here = list(
+                            self._judged(url, link, rejected, missing, told, counted, unasked)
+                        )
                         found += here
                         if not here:
                             if len(silent) >= _RECENT:
@@ -213,8 +223,17 @@ class LinkCheck:
                         link = Link(target, LinkKind(kind), fragment)
                         found += self._lost(url, link, before[0])
             if found:
-                yield from _placed(found, self._links(source))
+                yield from placed(found, self._links(source))
+            for link in self._links(source) if unasked else ():
+                if key := unasked.pop((link.kind, link.url), None):
+                    self.listed.append(NotChecked(*key, url, link))
         yield from self._unlinked(told)
+
+    def _in_order(self) -> Iterator[Any]:
+        """Yield the pages by URL: the first that has a link is the same in each run."""
+        urls = self._numbers.urls
+        keys = [(urls[page], at) for at, (page, *_) in enumerate(self._pages)]
+        return (self._pages[at] for _, at in sorted(keys))
 
     def _end(self, outcome: Outcome) -> _End | None:
         """Return the end of a URL; None if it is fine."""
@@ -332,39 +351,47 @@ class LinkCheck:
         missing: Mapping[int, set[str]],
         told: set[int],
         counted: UrlSet,
+        unasked: dict[tuple[str, str], tuple[str, str]],
     ) -> Iterator[Finding]:
         """Yield the findings of one link, and count it."""
         key = f"{link.kind} {link.url}"
         first = key not in counted
         if first:
             counted.add(key)
+        number = self._numbers.known(seen_key(link.url)) if is_web(link.url) else None
+        if (skipped := self._why_not(link, number, rejected.get(link.url, ""))) is not None:
+            self.not_checked[skipped] += first
+            if first and self.not_checked[skipped] <= self._why:
+                unasked[link.kind, link.url] = skipped
+            yield from self._hidden(page, link, skipped[1])
+            return
+        self.checked[link.kind] += first
         if link.malformed or rejected.get(link.url) == Reason.BAD_URL:
-            self.checked[link.kind] += first
-            yield _finding(page, link, Verdict.FAULT, Reason.BAD_URL)
-            return
-        if not is_web(link.url):
-            yield from self._by_scheme(page, link, first)
-            return
-        number = self._numbers.known(seen_key(link.url))
-        if link.kind == LinkKind.FORM:
-            self.not_checked[link.kind, _NO_REQUEST] += first
-        elif number is None or not self._is_known(number):
-            reason = rejected.get(link.url, "")
-            self.not_checked[link.kind, reason] += first
-            yield from self._hidden(page, link, reason)
+            yield finding_of(page, link, Verdict.FAULT, Reason.BAD_URL)
+        elif number is None:
+            yield from self._coded(page, link, *_odd(link.url))
         else:
-            end = self._ends.get(number)
-            if end is not None and not end.asked and end.reason is not None:
-                verdict = self._verdict(link.url, end)
-                if verdict is not Verdict.FAULT:
-                    self.not_checked[link.kind, end.reason] += first
-                    yield from self._hidden(page, link, end.reason)
-                    return
-            self.checked[link.kind] += first
             yield from self._found(page, link, number, told)
             path = self._path(number) if link.fragment else None
             if path and not path.has_fragment and link.fragment in missing.get(path.last, ()):
                 yield from self._lost(page, link, path.last)
+
+    def _why_not(self, link: Link, number: int | None, rejected: str) -> tuple[str, str] | None:
+        """Return kind (or scheme) and reason of a link that nothing was asked for, else None."""
+        if link.malformed or rejected == Reason.BAD_URL:
+            return None
+        if not is_web(link.url):
+            scheme = link.url.partition(":")[0].lower()
+            return None if _odd(link.url)[1] else (scheme, Reason.OTHER_SCHEME)
+        if link.kind == LinkKind.FORM:
+            return link.kind, _NO_REQUEST
+        if number is None or not self._is_known(number):
+            return link.kind, rejected
+        end = self._ends.get(number)
+        if end is None or end.asked or end.reason is None:
+            return None
+        is_fault = self._verdict(link.url, end) is Verdict.FAULT
+        return None if is_fault else (link.kind, end.reason)
 
     def _hidden(self, page: str, link: Link, reason: str) -> Iterator[Finding]:
         # Without it a search engine sees another page than its readers.
@@ -376,7 +403,7 @@ class LinkCheck:
     ) -> Iterator[Finding]:
         verdict = self._verdicts.of(link.url, reason=code)
         if verdict is not Verdict.FINE:
-            yield _finding(page, link, verdict, code, detail=detail)
+            yield finding_of(page, link, verdict, code, detail=detail)
 
     def _lost(self, page: str, link: Link, number: int) -> Iterator[Finding]:
         """Yield the finding of a fragment that names no place of its page."""
@@ -384,7 +411,7 @@ class LinkCheck:
         code = Defect.MISSING_FRAGMENT
         verdict = self._verdicts.of(named, reason=code, external=external)
         if verdict is not Verdict.FINE:
-            yield _finding(page, link, verdict, code, external=external)
+            yield finding_of(page, link, verdict, code, external=external)
 
     def _lost_at(
         self, link: Link, missing: Mapping[int, Collection[str]]
@@ -404,17 +431,6 @@ class LinkCheck:
     def _is_external(self, number: int) -> bool:
         end = self._ends.get(number)
         return self._fine[number] == _FINE_OUTSIDE if end is None else end.external
-
-    def _by_scheme(self, page: str, link: Link, first: bool) -> Iterator[Finding]:
-        scheme = link.url.partition(":")[0].lower()
-        code, detail = Defect.BAD_MAILTO, fault_of(link.url)
-        if scheme != "mailto":
-            code, detail = Defect.BAD_SCHEME, note_of(scheme)
-        if detail is None:
-            self.not_checked[scheme, Reason.OTHER_SCHEME] += first
-            return
-        self.checked[link.kind] += first
-        yield from self._coded(page, link, code, detail)
 
     def _found(
         self, page: str | None, link: Link, number: int, told: set[int]
@@ -436,7 +452,7 @@ class LinkCheck:
                 return
             if verdict is not Verdict.FINE:
                 about: dict[str, Any] = {"chain": tuple(hops[:20]), "detail": end.detail}
-                yield _finding(page, link, verdict, code, external=external, **about)
+                yield finding_of(page, link, verdict, code, external=external, **about)
                 return
         if hops:
             yield from self._redirected(page, link, hops, external)
@@ -458,7 +474,7 @@ class LinkCheck:
             worst = self._verdicts.of(link.url, reason=code, external=external)
             about["detail"] = f"the redirect leads to a {scheme}: URL, which browsers refuse"
         if worst is not Verdict.FINE:
-            yield _finding(page, link, worst, code, **about)
+            yield finding_of(page, link, worst, code, **about)
 
     def _unlinked(self, told: set[int]) -> Iterator[Finding]:
         """Yield the findings of URLs that no page links to, such as those of a sitemap."""
@@ -470,31 +486,9 @@ class LinkCheck:
                 yield from self._found(end.referrer, Link(url), number, told)
 
 
-def _placed(found: Iterable[Finding], links: Iterable[Link]) -> list[Finding]:
-    """Return the findings at all places of their page, in the order of these places."""
-    by_target: defaultdict[tuple[str, str, str], list[Finding]] = defaultdict(list)
-    for finding in found:
-        by_target[finding.url, finding.kind, finding.fragment].append(finding)
-    placed: list[Finding] = []
-    for link in links:
-        for finding in by_target.get((link.url, str(link.kind), link.fragment), ()):
-            where = {"line": link.line, "column": link.column}
-            texts = {"text": link.text, "as_written": link.as_written}
-            placed.append(msgspec.structs.replace(finding, **where, **texts))
-    return placed
-
-
-def _finding(page: str | None, link: Link, verdict: Verdict, code: str, **about: Any) -> Finding:
-    return Finding(
-        verdict=verdict,
-        url=link.url,
-        code=str(code),
-        page=page,
-        kind=str(link.kind),
-        fragment=link.fragment,
-        line=link.line,
-        column=link.column,
-        text=link.text,
-        as_written=link.as_written,
-        **about,
-    )
+def _odd(url: str) -> tuple[Defect, str]:
+    """Return what is odd about a URL that is no web URL, "" if nothing is."""
+    scheme = url.partition(":")[0].lower()
+    if scheme == "mailto":
+        return Defect.BAD_MAILTO, fault_of(url) or ""
+    return Defect.BAD_SCHEME, note_of(scheme) or ""

@@ -5,12 +5,14 @@
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from trio_crawler.arguments import ArgumentError, check_flag, check_kind, check_whole
+from trio_crawler.link import Link
 from trio_crawler.model import REDIRECTS
 from trio_crawler.page.urls import NOWHERE, is_web
 from trio_crawler.policy.verdict import BY_REASON, BY_STATUS, DOUBTFUL, GIVEN_UP, Defect, Verdict
@@ -150,6 +152,37 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         """The identity as 32 hexadecimal digits."""
         named = json.dumps(self.identity, separators=(",", ":")).encode()
         return hashlib.sha256(named).hexdigest()[:32]
+
+
+def finding_of(page: str | None, link: Link, verdict: Verdict, code: str, **about: Any) -> Finding:
+    """Return the finding of a link of a page."""
+    return Finding(
+        verdict=verdict,
+        url=link.url,
+        code=str(code),
+        page=page,
+        kind=str(link.kind),
+        fragment=link.fragment,
+        line=link.line,
+        column=link.column,
+        text=link.text,
+        as_written=link.as_written,
+        **about,
+    )
+
+
+def placed(found: Iterable[Finding], links: Iterable[Link]) -> list[Finding]:
+    """Return the findings at all places of their page, in the order of these places."""
+    by_target: defaultdict[tuple[str, str, str], list[Finding]] = defaultdict(list)
+    for finding in found:
+        by_target[finding.url, finding.kind, finding.fragment].append(finding)
+    placed: list[Finding] = []
+    for link in links:
+        for finding in by_target.get((link.url, str(link.kind), link.fragment), ()):
+            where = {"line": link.line, "column": link.column}
+            texts = {"text": link.text, "as_written": link.as_written}
+            placed.append(msgspec.structs.replace(finding, **where, **texts))
+    return placed
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

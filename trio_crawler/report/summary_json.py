@@ -9,7 +9,7 @@ from typing import Any
 from trio_crawler.arguments import check_function, check_iterable, check_kind
 from trio_crawler.page.urls import NOWHERE, authority, is_web
 from trio_crawler.policy.verdict import Verdict
-from trio_crawler.report.check_facts import CheckFacts
+from trio_crawler.report.check_facts import CheckFacts, NotChecked
 from trio_crawler.report.finding import Finding, data_name_of, in_order
 from trio_crawler.report.visible import ascii_json
 
@@ -36,6 +36,8 @@ def to_json(
       the check ended early, or "");
     - `checked`: the number of distinct links checked, by kind;
     - `not_checked`: an array of objects with `kind`, `reason` and `number`;
+    - `listed`: the links of these that are shown, objects with `kind`, `reason`, `url`, `page`,
+      `path`, `line`, `column`, `text` and `as_written` as below; null if none are wanted;
     - `recalled`: the number of URLs not asked for, since an earlier check found them fine;
     - `counts`: the number of findings, as objects by `verdict`, `code`, `kind`, and by `host` of
       the target, of at most 1,000 hosts;
@@ -62,6 +64,7 @@ def _json(
     findings: Iterable[Finding], facts: CheckFacts, path_of: Callable[[str], str | None]
 ) -> Iterator[bytes]:
     found = in_order(findings)
+    listed = None if facts.listed is None else [_listed(each, path_of) for each in facts.listed]
     head = {
         "trio_crawler_check": VERSION,
         "date": facts.when,
@@ -73,6 +76,7 @@ def _json(
             {"kind": kind, "reason": reason, "number": number}
             for (kind, reason), number in sorted(facts.not_checked.items())
         ],
+        "listed": listed,
         "recalled": facts.recalled,
         "unlinked": facts.unlinked and [data_name_of(url, path_of) for url in facts.unlinked],
         "unread": facts.unread,
@@ -87,6 +91,21 @@ def _json(
     for number, finding in enumerate(found):
         yield f"{',' if number else ''}\n{_encoded(_finding(finding, path_of))}".encode()
     yield b"\n]}\n"
+
+
+def _listed(each: NotChecked, path_of: Callable[[str], str | None]) -> dict[str, Any]:
+    link = each.link
+    return {
+        "kind": each.kind,
+        "reason": each.reason,
+        "url": data_name_of(link.url, path_of),
+        "page": data_name_of(each.page, path_of),
+        "path": path_of(each.page),
+        "line": link.line,
+        "column": link.column,
+        "text": link.text,
+        "as_written": link.as_written,
+    }
 
 
 def _counts(found: Iterable[Finding]) -> dict[str, dict[str, int]]:

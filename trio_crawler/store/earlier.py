@@ -17,7 +17,7 @@ from trio_crawler.page.read import Facts
 from trio_crawler.policy.checks import Checks
 from trio_crawler.store import rows
 from trio_crawler.store.database import Database
-from trio_crawler.store.decoding import BadRow, Count, Digest, Latin1, Number, Url, checked
+from trio_crawler.store.decoding import BadRow, Count, Digest, Latin1, Number, Time, Url, checked
 from trio_crawler.store.found import COLUMNS, found_fields, stored_places
 from trio_crawler.store.schema import REFERRER
 from trio_crawler.store.walk import made_outcomes, named_url
@@ -25,7 +25,7 @@ from trio_crawler.store.walk import made_outcomes, named_url
 # A 304 refers to an earlier page with content, so its page is good.
 _WHOLE = "coalesce(page_.flaws, '') NOT LIKE '%\"too_large\"%'"
 _GOOD = "(page_.status BETWEEN 200 AND 299 OR page_.same_as NOT NULL)"
-_VALIDATOR_ROW: Any = tuple[Url, int, Latin1 | None, Latin1 | None, int]
+_VALIDATOR_ROW: Any = tuple[Url, int, Latin1 | None, Latin1 | None, Digest, Time, int]
 _CHECK_ROW: Any = tuple[Url, Number, Count | None, str | None, str | None, str | None, int, int]
 _FOUND_ROW: Any = tuple[Url, Count, str | None, str | None, bytes | None]
 _MOST_HOPS = 100
@@ -42,14 +42,16 @@ def validators(
     """
     sql = (
         "SELECT url, coalesce(of.number, page_.number), coalesce(page_.etag, of.etag), "
-        "coalesce(page_.last_modified, of.last_modified), max(page_.number) FROM page_ "
+        "coalesce(page_.last_modified, of.last_modified), page_.digest, "
+        "max(0, coalesce(of.fetched - of.seconds, page_.fetched - page_.seconds)), "
+        "max(page_.number) FROM page_ "
         "JOIN urls USING (number) LEFT JOIN page_ AS of ON of.number = page_.same_as "
         f"WHERE page_.number < ? AND {_GOOD} AND {_WHOLE} AND {_with_links(checks)} GROUP BY url"
     )
     for portion in database.portions(_VALIDATOR_ROW, sql, first):
-        for url, number, etag, last_modified, _ in portion:
-            if etag or last_modified:
-                yield url, number, Validator(etag, last_modified)
+        for url, number, *known, _ in portion:
+            if any(known[:2]):
+                yield url, number, Validator(*known)
 
 
 def _with_links(checks: Checks) -> str:

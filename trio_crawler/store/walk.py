@@ -327,7 +327,7 @@ class Walk:
             yield from self._database.read(tuple[Url, str], sql, self.first, self.last, full)
 
     def bodies(self, *, originals: bool = False) -> Iterator[list[tuple[str, bytes, float]]]:
-        """Yield URL, SHA-1 and time of each body that was received, in portions.
+        """Yield URL, SHA-1 and time of the request of each body that was received, in portions.
 
         With `originals`, only the bodies of HTML pages that are not duplicates, and that are good
         or unchanged since an earlier walk.
@@ -339,12 +339,13 @@ class Walk:
                 "AND content_type LIKE '%html%'"
             )
         sql = (
-            "SELECT number, url, digest, fetched FROM page_ JOIN urls USING (number) "
+            "SELECT number, url, digest, max(0, fetched - seconds) FROM page_ "
+            "JOIN urls USING (number) "
             f"WHERE number > ? AND number <= ? AND digest NOT NULL AND {which} "
             "ORDER BY number LIMIT ?"
         )
         for portion in self._by_number(_BODY_ROW, sql):
-            yield [(url, digest, fetched) for _, url, digest, fetched in portion]
+            yield [(url, digest, began) for _, url, digest, began in portion]
 
     def rejected(self) -> Iterator[list[str]]:
         """Yield the rejected links of pages and redirects, as JSON, in portions."""

@@ -60,7 +60,7 @@ class Warc:
     A payload that is identical to an earlier one becomes a `revisit` of that one; at least the
     last `max_remembered` payloads are compared, at most twice as many. A 304 response to a
     conditional request becomes a `revisit` too, without the head of that response: so archives
-    replay the page that was found unchanged.
+    replay the page that was found unchanged. It has the digest and the date of the validator.
     """
 
     __module__ = "trio_crawler.report"
@@ -189,10 +189,11 @@ class Warc:
         fields = {"WARC-Record-ID": response_id} | with_request | fields
         if fields.get("WARC-Profile", "").endswith("not-modified"):
             # ▶ With the head of the 304 in it, pywb replays a 304 without a body, not the page.
-            head = b""
+            head, digest = b"", (exchange.validator and exchange.validator.digest) or b""
         else:
-            fields["WARC-Payload-Digest"] = self._tools.format_digest(digest)
             head = response_head(exchange, len(body))
+        if digest:
+            fields["WARC-Payload-Digest"] = self._tools.format_digest(digest)
         pieces.append(self._record(kind, fields, head, body))
         if metadata is not None:
             named = {"WARC-Record-ID": self._tools.new_id()} | with_response
@@ -241,10 +242,13 @@ def _not_modified(exchange: Exchange) -> dict[str, str]:
     sent = exchange.request.lower()
     if exchange.status != 304 or (sent and b"\nif-" not in sent):
         return {}
-    return {
+    fields = {
         "WARC-Profile": _PROFILE + "server-not-modified",
         "WARC-Refers-To-Target-URI": exchange.url,
     }
+    if exchange.validator and exchange.validator.began:
+        fields["WARC-Refers-To-Date"] = _date(exchange.validator.began)
+    return fields
 
 
 def _now() -> str:
