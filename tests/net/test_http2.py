@@ -253,6 +253,7 @@ async def test_requests_under_way_when_the_server_ends_the_connection_may_be_tri
     async def end(talk: two.Talk, number: int) -> None:
         talk.machine.close_connection(last_stream_id=number)
         await talk.flush()
+        await talk.stream.aclose()
 
     site = {"/": two.answer(b"alive"), "/end": end, "/large": two.answer(bytes(300_000))}
     async with two.two_server(site, server_tls) as server:
