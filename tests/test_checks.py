@@ -234,6 +234,35 @@ async def test_a_host_outside_the_crawl_gets_one_request_at_a_time_with_a_delay(
     assert max(gaps) < 2.5
 
 
+BAD = {"429": Response(429), "404": Response(404), "reset": fault(Reason.RESET), "slow": 0.6}
+
+
+@pytest.mark.parametrize("kind", BAD)
+async def test_a_host_outside_that_answers_well_is_checked_quicker_until_it_does_not(
+    autojump_clock: Any, kind: str
+) -> None:
+    starts: list[float] = []
+
+    async def ask(job: Job) -> Answer:
+        if job.purpose is not Purpose.CHECK:
+            outside = (f"http://other.test/{number}" for number in range(9))
+            return html(*outside) if job.url == HOME else Response(404)
+        starts.append(trio.current_time())
+        bad = BAD[kind] if len(starts) == 5 else 0.01
+        await trio.sleep(bad if isinstance(bad, float) else 0.01)
+        return Response(200) if isinstance(bad, float) else bad
+
+    await collect(Crawler([HOME], fetch=ask, checks=Checks()))
+    gaps = [round(after - before, 2) for before, after in pairwise(starts)]
+    if kind == "404":
+        # The host is well. The URL is asked for once more, by GET.
+        assert gaps == [0.5, *[0.1] * 8]
+        return
+    # Two good answers and two quick ones, the bad one, and two good answers again.
+    assert gaps[:4] == [0.5, 0.1, 0.1, 0.1]
+    assert min(gaps[4:6]) >= 0.5
+
+
 async def test_a_host_that_is_crawled_as_well_keeps_the_politeness_of_the_crawl(
     autojump_clock: Any,
 ) -> None:

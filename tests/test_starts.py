@@ -31,7 +31,7 @@ from trio_crawler.model import Attempt, Fetch, Purpose
 from trio_crawler.net.addresses import AddressPolicy
 from trio_crawler.net.dial import Dialer, connect
 from trio_crawler.net.turn import HOLD, TURN, Turn
-from trio_crawler.policy.host_state import HostLoad
+from trio_crawler.policy.host_load import HostLoad
 from trio_crawler.testing import Web, html, robots
 
 

@@ -341,7 +341,7 @@ MEANING = {
 SETTINGS = {
     "cookies": False,
     "checks": False,
-    "check_delay": 0.5,
+    "check_delay": None,
     "max_age": 0.0,
     "max_tries": 4,
     "max_pages": 5,

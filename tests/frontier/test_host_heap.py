@@ -7,7 +7,8 @@ import math
 from trio_crawler.frontier.host_heap import HostHeap
 from trio_crawler.frontier.origin import Host, Origin
 from trio_crawler.frontier.queues import FifoQueue
-from trio_crawler.policy.host_state import HostLoad, HostState
+from trio_crawler.policy.host_load import HostLoad
+from trio_crawler.policy.host_state import HostState
 from trio_crawler.policy.politeness import Politeness
 
 

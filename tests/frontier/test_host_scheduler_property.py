@@ -29,7 +29,7 @@ from trio_crawler.frontier.settlement import (
 )
 from trio_crawler.model import Attempt, Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.page.urls import authority, origin
-from trio_crawler.policy.host_state import MAX_LIMIT
+from trio_crawler.policy.host_load import MAX_LIMIT
 from trio_crawler.policy.limits import Limits
 from trio_crawler.policy.order import Order, breadth_first, by_sitemap, depth_first
 from trio_crawler.policy.plan import Plan

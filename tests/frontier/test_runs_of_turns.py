@@ -20,7 +20,8 @@ from trio_crawler.frontier.origin import RUN, Host, Origin
 from trio_crawler.frontier.queues import FifoQueue
 from trio_crawler.frontier.settlement import RobotsRules
 from trio_crawler.model import Attempt, Job, Purpose, Response
-from trio_crawler.policy.host_state import HostLoad, HostState
+from trio_crawler.policy.host_load import HostLoad
+from trio_crawler.policy.host_state import HostState
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.politeness import Politeness
 from trio_crawler.policy.robots.rules import ALLOW_ALL

@@ -26,7 +26,7 @@ from trio_crawler.net.progress import Progress
 from trio_crawler.net.tls import Security
 from trio_crawler.net.turn import TURN, Pace, Turn
 from trio_crawler.net.wire import FRAMING_BYTES, Wire
-from trio_crawler.policy.host_state import HostLoad
+from trio_crawler.policy.host_load import HostLoad
 from trio_crawler.policy.politeness import Politeness
 
 pytest.importorskip("h2")

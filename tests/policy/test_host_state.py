@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.model import Fault, Phase, Purpose, Reason, Response
+from trio_crawler.policy.host_load import MAX_LIMIT
 from trio_crawler.policy.host_state import (
-    MAX_LIMIT,
     MAX_REST,
     RULES,
     TABLE,

@@ -36,13 +36,12 @@ class CheckOptions(RequestOptions):
         same_crawl=True,
         help="Obey the robots.txt of hosts that the crawl only checks links to.",
     )
-    check_delay: float = option(
+    check_delay: float | None = option(
         Group.CHECKED,
         "--check-delay",
         metavar="SECONDS",
         type=float,
-        default=0.5,
-        show_default=True,
+        show_default="0.5, and 0.1 after two good answers",
         recorded=True,
         help="Wait at least this time between two checks of one host.",
     )

@@ -10,7 +10,8 @@ from trio_crawler.frontier.queues import FifoQueue, Queue
 from trio_crawler.model import CHECKS, Fault, Job, Purpose, Reason
 from trio_crawler.net.turn import Pace
 from trio_crawler.page.urls import host
-from trio_crawler.policy.host_state import HostLoad, HostState, State
+from trio_crawler.policy.host_load import HostLoad
+from trio_crawler.policy.host_state import HostState, State
 from trio_crawler.policy.politeness import HostStatistics, HostWait
 from trio_crawler.policy.robots.store import MAX_REDIRECTS, PATH, KnownRules
 

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from trio_crawler.frontier.origin import Host, Origin
 from trio_crawler.frontier.queues import Queue
-from trio_crawler.policy.host_state import HostLoad, HostState
+from trio_crawler.policy.checks import DELAY, QUICK_DELAY
+from trio_crawler.policy.host_load import HostLoad
+from trio_crawler.policy.host_state import HostState
 from trio_crawler.policy.plan import Plan
 
 
@@ -52,9 +54,11 @@ class Origins:
         """Record that pages of the host of an origin are crawled, not only checked."""
         both = (origin, origin.other_scheme or origin)
         load, politeness = origin.host.load, self._politeness
+        load.brake()
         if load.delay == load.politeness.delay:
             # It has not asked for a longer one.
             load.delay = politeness.delay
+        load.quick = politeness.delay
         load.limit, load.politeness = politeness.per_host, politeness
         for each in both:
             each.crawled, each.obeys = True, self._politeness.robots
@@ -62,10 +66,13 @@ class Origins:
     def _new(self, name: str) -> Origin:
         _, _, authority = name.partition("://")
         other, politeness, checks = self.host(authority), self._politeness, self._checks
+        quick = politeness.delay
         if checks.external:
-            delay = max(checks.delay, politeness.delay)
+            delay = DELAY if checks.delay is None else checks.delay
+            quick = max(QUICK_DELAY if checks.delay is None else delay, quick)
+            delay = max(delay, politeness.delay)
             politeness = replace(politeness, per_host=1, delay=delay, adaptive=False)
-        load = HostLoad(politeness) if other is None else other.host.load
+        load = HostLoad(politeness, quick) if other is None else other.host.load
         host = Host(name, load) if other is None else other.host
         origin = Origin(name, host, self._make_queue(), HostState(politeness, load))
         origin.crawled = not checks.external if other is None else other.crawled

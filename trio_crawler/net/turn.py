@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 import trio
 
-from trio_crawler.policy.host_state import HostLoad
+from trio_crawler.policy.host_load import HostLoad
 
 HOLD = 5.0
 """Seconds for which a request that has not started keeps others from their turn."""

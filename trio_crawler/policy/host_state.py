@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from trio_crawler.model import Purpose
-from trio_crawler.policy.learned_rate import LearnedRate
+from trio_crawler.policy.host_load import HostLoad
 from trio_crawler.policy.politeness import Politeness
 from trio_crawler.policy.retry import backoff
 
@@ -21,9 +21,6 @@ MAX_REST = 30.0
 
 SHORT_PATIENCE = 60.0
 """The most seconds of patience with a host if little but its URLs is left of a crawl."""
-
-MAX_LIMIT = 64
-"""Requests in flight at one host that an adaptive limit can reach."""
 
 # Failed pages in a row before robots.txt is requested again: at first, and at most.
 _FIRST_TRUST, _MAX_TRUST = 2, 64
@@ -42,9 +39,6 @@ _PAUSE, _LONGEST_PAUSE = 0.5, 8.0
 _TOLD = 0.2
 # Two times that differ by less are the same moment: a duration that is subtracted is not exact.
 _MOMENT = 1e-6
-# A host is busy if its latency exceeds _SLOWER times its best latency, plus _NOISE seconds.
-_SLOWER, _NOISE = 2.0, 0.02
-_SMOOTHING = 0.2
 # One object for all hosts: each other one would take 24 bytes.
 _NEVER = -math.inf
 
@@ -154,84 +148,6 @@ class FailureContext(NamedTuple):
     network_down: bool = False
     silent: bool = False
     others_well: float = _NEVER
-
-
-class HostLoad:
-    """The load of one host, by http and https together.
-
-    `in_flight` is the number of requests in flight, `limit` the most that may be; it grows and
-    shrinks if the politeness is adaptive. `delay` is the least number of seconds between two
-    starts, `last` the time of the last start, `held` the time until which Retry-After asked to
-    wait, `taken` the time until which a request that has not started yet has the turn. `latency`
-    is smoothed, in seconds, and `slowest` is that of the slowest good answer. `learned` is the
-    rate that the host allows, if it refuses requests; the limit and the delay follow it.
-    """
-
-    __slots__ = (
-        "_best",
-        "_shrunk",
-        "delay",
-        "held",
-        "in_flight",
-        "last",
-        "latency",
-        "learned",
-        "limit",
-        "politeness",
-        "slowest",
-        "taken",
-    )
-
-    def __init__(self, politeness: Politeness) -> None:
-        self.in_flight = 0
-        self.limit: float = politeness.per_host
-        self.delay = politeness.delay
-        self.held = self.last = self.taken = self._shrunk = _NEVER
-        self.latency = self.slowest = 0.0
-        self._best = math.inf
-        self.politeness = politeness
-        self.learned: LearnedRate | None = None
-
-    def record(self, seconds: float, now: float) -> None:
-        """Record the seconds that a good answer took, and adapt an adaptive limit."""
-        self.latency += _SMOOTHING * (seconds - self.latency) if self.latency else seconds
-        self._best = min(self._best, self.latency)
-        if seconds > self.slowest:
-            self.slowest = seconds
-        if self.politeness.adaptive:
-            if self.latency <= _SLOWER * self._best + _NOISE:
-                self.limit = min(self.limit + 1 / self.limit, MAX_LIMIT)
-            elif now - seconds >= self._shrunk:
-                self.shrink(now)
-        if self.learned is not None:
-            self.learned.accept(self, now - seconds, now)
-
-    def refuse(self, url: str, seconds: float, now: float, good: float) -> bool:
-        """Record an answer with 429 or 503; return whether it shows a limit of the rate.
-
-        It came after so many seconds, and the last good one at the time `good`.
-        """
-        if self.learned is not None:
-            return self.learned.refuse(self, url, now - seconds, now, good)
-        if good > _NEVER:
-            self.learned = LearnedRate(self, url, now - seconds, now, good)
-        return False
-
-    def ask(self, delay: float) -> bool:
-        """Record a delay that the host asks for; return whether it is longer than before."""
-        asked = self.delay if self.learned is None else self.learned.asked
-        if delay <= asked:
-            return False
-        if self.learned is not None:
-            self.learned.asked = delay
-        self.delay = max(self.delay, delay)
-        return True
-
-    def shrink(self, now: float) -> None:
-        """Halve an adaptive limit, once for all requests in flight at this moment."""
-        if self.politeness.adaptive:
-            self.limit = max(self.limit / 2, 1.0)
-            self._shrunk = now
 
 
 class HostState:
@@ -377,6 +293,7 @@ class HostState:
         A request that started before the last failure was known belongs to that failure: when a
         server goes down, all requests in flight fail.
         """
+        self.load.brake()
         self.hung += context.silent
         answering = context.silent and self._last_good > started + _MOMENT
         if self.state is State.WELL and answering:
