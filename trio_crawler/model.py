@@ -199,7 +199,7 @@ class Fetch(Protocol):
     follow it. Return a `Fault` for an error of the network. An exception counts as a bug: it ends
     the crawl, with the URL as a note. Do not catch `trio.Cancelled`.
 
-    The crawler reads five optional attributes: `user_agent` (a str) selects the rules of
+    The crawler reads six optional attributes: `user_agent` (a str) selects the rules of
     robots.txt, unless `Politeness(agent=...)` does; `random` (a `random.Random`) is the source of
     the crawl's random numbers, unless `Crawler(random=...)` is; `cookies_for`, a function of a
     URL, returns the value of the Cookie header that a request would have now, or None. With
@@ -209,11 +209,14 @@ class Fetch(Protocol):
     it is False (see `Politeness.side_effects`). `trio_crawler.net.wrapping` passes the attributes
     of a fetch on to one that calls it.
 
-    The last is `lookup`, an async function of a URL that looks up the name of its host and
+    Another one is `lookup`, an async function of a URL that looks up the name of its host and
     returns for how many seconds a fetch of this host will wait for no lookup, math.inf for ever.
     No job of a host is given to a worker before, so a name that is slow or silent holds none. A
     name that cannot be looked up is no exception there, but a `Fault` of the next fetch, in the
-    phase `RESOLVE`, after which the name is looked up again.
+    phase `RESOLVE`, after which the name is looked up again. The last is `addresses`, a function
+    of a URL that returns the addresses that the lookup of its host has found. Hosts at one address
+    share what one host may have: see `Politeness`. If the lookup holds for ever and has none, all
+    ports of a name do.
     """
 
     def __call__(self, job: Job, /) -> Awaitable[Answer]: ...

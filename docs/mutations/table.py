@@ -125,7 +125,7 @@ MUTATIONS = (
     Mutation(
         "What does Retry-After hold back?",
         "frontier/host_scheduler.py",
-        "state.finish(now + asked)",
+        "state.finish(now + asked if asked else now)",
         "state.finish(now)",
         "retry_after",
         "All pages of the host, not only the one that was refused.",

@@ -18,7 +18,7 @@ from trio_crawler.engine.checks import CheckHandler
 from trio_crawler.engine.counters import Counters
 from trio_crawler.engine.handler import Handler
 from trio_crawler.engine.links import Links
-from trio_crawler.engine.lookups import lookup_of, start_lookups
+from trio_crawler.engine.lookups import addresses_of, lookup_of, start_lookups
 from trio_crawler.engine.outbox import Outbox
 from trio_crawler.engine.pages import PageHandler
 from trio_crawler.engine.repeats import Repeats
@@ -154,7 +154,7 @@ def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any)
     """
     if fetch is not None:
         check_function("fetch", fetch, "an async function of a job, such as HttpFetch()")
-    lookup_of(fetch)
+    lookup_of(fetch), addresses_of(fetch)
     agent = getattr(fetch, "user_agent", DEFAULT_USER_AGENT)
     if isinstance(politeness, Politeness) and politeness.agent is not None:
         agent = politeness.agent

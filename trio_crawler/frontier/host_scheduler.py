@@ -18,6 +18,7 @@ from trio_crawler.frontier.names import Names
 from trio_crawler.frontier.origin import RUN, Host, Origin, Share
 from trio_crawler.frontier.origins import Origins
 from trio_crawler.frontier.queues import Queue, make_queue
+from trio_crawler.frontier.servers import Server
 from trio_crawler.frontier.settlement import (
     Learned,
     ProbeAnswered,
@@ -71,7 +72,7 @@ class HostScheduler:
         self._enter = (origins := Origins(plan, self._make_queue)).enter
         self._origins = origins.by_name
         self.known, self.origin = origins.known, origins.origin
-        self.host, self.hosts = origins.host, origins.hosts
+        self.host, self.hosts, self._share = origins.host, origins.hosts, origins.share
         self.traps = TrapsByHost(plan.traps)
         self.heap = HostHeap(plan.workers)
         self.rules = StoredRules(origins.by_name, obey=self._obey)
@@ -160,6 +161,7 @@ class HostScheduler:
                 return None
             if not (self._sitemap_in_flight and self._park(origin)):
                 return self._take(origin, now)
+            self._place(origin, now)
         return None
 
     def wake(self, now: float) -> float:
@@ -182,6 +184,8 @@ class HostScheduler:
         # ▶ Another number would take 24 bytes of each host.
         state.finish(now + asked if asked else now)
         self._in_flight -= 1
+        if origin.host.server is not None:
+            origin.host.server.in_flight -= 1
         self.heap.held[origin.share] -= 1
         self._recent.pop(origin.host, None)
         self._recent[origin.host] = now
@@ -250,6 +254,18 @@ class HostScheduler:
                 self._failures.good(origin.host, now)
         self._place_both(origin, now)
 
+    def looked_up(self, url: str, addresses: Sequence[str], seconds: float, now: float) -> None:
+        """Record the lookup of a host: it shares a server with the others at its addresses.
+
+        Call this after `await_names`.
+        """
+        origin = self.origin(url)
+        other = self._share(origin.host, addresses, seconds)
+        if other is not None and (first := self.host(other.name)) is not None:
+            self._place_both(first, now)
+        assert self.names is not None, "nothing is looked up before"  # noqa: S101 - for mypy
+        self.names.found(origin, now, seconds)
+
     def moved(self, origin: Origin, now: float) -> None:
         """Place a host again, whose next start may have become earlier or later."""
         self._place_both(origin, now)
@@ -307,14 +323,39 @@ class HostScheduler:
         if share is not origin.share:
             self.heap.move(origin, share)
         unnamed = has_job and now >= origin.host.named
+        server, waits = origin.host.server, False
+        if server is not None:
+            server.placed.discard(origin)
         if has_job and origin.given_up:
             self.heap.place(origin, -math.inf, now)
         elif unnamed and self.names is not None and self.names.awaits(origin, now):
             self.heap.remove(origin)
         elif has_job and origin.state.has_room:
-            self.heap.place(origin, state.free, now)
+            free: float | None = state.free
+            if server is not None and state.free <= now:
+                in_run = 0 < origin.run < RUN
+                free = server.admit(origin, state.load, now, in_run=in_run)
+            waits = free is None
+            if free is None:
+                self.heap.remove(origin)
+            else:
+                self.heap.place(origin, free, now)
         elif origin.ticket:
             self.heap.remove(origin)
+        if server is not None:
+            if not waits:
+                server.waiting.pop(origin, None)
+            if not server.filling:
+                self._fill(server, now)
+
+    def _fill(self, server: Server, now: float) -> None:
+        """Place the origins of a server whose turn has come."""
+        server.filling = True
+        while (first := next(iter(server.waiting), None)) is not None:
+            if server.free(first.host.load, now) is None:
+                break
+            self._place(first, now)
+        server.filling = False
 
     def _park(self, origin: Origin) -> bool:
         """Let an origin wait if a sitemap is next; return whether it has no other job to start."""
@@ -363,6 +404,9 @@ class HostScheduler:
         else:
             state.start(now)
             self._in_flight += 1
+            if origin.host.server is not None:
+                origin.host.server.in_flight += 1
+                origin.host.server.latest = state.load
             self.heap.held[origin.share] += 1
             if origin.share is Share.NEW:
                 if not self._first_requests or self._first_requests[-1][0] < now - _GRACE / 4:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
 from trio_crawler.frontier.queues import FifoQueue, Queue
+from trio_crawler.frontier.servers import Server
 from trio_crawler.model import CHECKS, Fault, Job, Purpose, Reason
 from trio_crawler.net.turn import Pace
 from trio_crawler.page.urls import host
@@ -114,11 +115,12 @@ class Host:
     """One host, by http and https together.
 
     `load` is its requests in flight and their limit. `pace` is its turns, None as long as there
-    are none. `named` is the time until which the last lookup of its name holds. `HostStatistics`
-    documents the other counts.
+    are none. `named` is the time until which the last lookup of its name holds. `server` is shared
+    with the other hosts at its address, None if there are none. `HostStatistics` documents the
+    other counts.
     """
 
-    __slots__ = ("_origin", "bytes", "failed", "load", "named", "pace", "pages")
+    __slots__ = ("_origin", "bytes", "failed", "load", "named", "pace", "pages", "server")
 
     def __init__(self, origin: str, load: HostLoad) -> None:
         # Another string would take 60 bytes.
@@ -126,6 +128,7 @@ class Host:
         self.load = load
         self.named = _NEVER
         self.pace: Pace | None = None
+        self.server: Server | None = None
         self.pages = self.failed = self.bytes = 0
 
     @property
@@ -335,6 +338,8 @@ def _waits_for(both: Sequence[Origin], rest: float) -> HostWait:
     free = [origin for origin in queued if not origin.awaited]
     if not free:
         return HostWait.PROBE if queued[0].awaited is Purpose.PROBE else HostWait.ROBOTS
-    if not any(origin.state.has_room for origin in free):
+    server = free[0].host.server
+    shared = server is not None and all(origin in server.waiting for origin in free)
+    if shared or not any(origin.state.has_room for origin in free):
         return HostWait.ANSWER
     return HostWait.REST if rest > 0 else HostWait.TURN

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import ipaddress
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from trio_crawler.frontier.origin import Host, Origin
 from trio_crawler.frontier.queues import Queue
+from trio_crawler.frontier.servers import Server
 from trio_crawler.policy.checks import DELAY, QUICK_DELAY
 from trio_crawler.policy.host_load import HostLoad
 from trio_crawler.policy.host_state import HostState
 from trio_crawler.policy.plan import Plan
+
+# The addresses of a name that are compared with those of others.
+_ADDRESSES = 4
 
 
 class Origins:
@@ -23,6 +29,8 @@ class Origins:
         self.by_name: dict[str, Origin] = {}
         self._politeness, self._checks = plan.politeness, plan.checks
         self._make_queue = make_queue
+        # The first host at each address. ▶ An address takes 100 bytes.
+        self._servers: dict[int, Host] = {}
 
     def known(self, url: str) -> Origin | None:
         """Return the record of the origin of a normalised URL; None if there is none."""
@@ -63,6 +71,26 @@ class Origins:
         for each in both:
             each.crawled, each.obeys = True, self._politeness.robots
 
+    def share(self, host: Host, addresses: Sequence[str], seconds: float) -> Host | None:
+        """Record the addresses of a host; return the one that it shares a server with from now on.
+
+        Where a proxy looks a name up (no address, for ever) all ports of the name are one server.
+        """
+        if host.server is not None or not (addresses or seconds == math.inf):
+            return None
+        keys = [hash(_network(each)) for each in addresses[:_ADDRESSES]] or [hash(host.hostname)]
+        known = next((self._servers[key] for key in keys if key in self._servers), None)
+        if known is None or known is host:
+            self._servers.update(dict.fromkeys(keys, host))
+            return None
+        server, joins = known.server, [host]
+        if server is None:
+            server, joins = Server(), [known, host]
+        for each in joins:
+            each.server = server
+            server.join(each.hostname, each.load)
+        return known
+
     def _new(self, name: str) -> Origin:
         _, _, authority = name.partition("://")
         other, politeness, checks = self.host(authority), self._politeness, self._checks
@@ -81,3 +109,8 @@ class Origins:
             origin.other_scheme, other.other_scheme = other, origin
         self.by_name[name] = origin
         return origin
+
+
+def _network(address: str) -> str:
+    """Return what addresses of one machine have in common: of IPv6 the first 64 bits."""
+    return str(ipaddress.IPv6Address(address).packed[:8]) if ":" in address else address

@@ -6,7 +6,7 @@ All frontiers use it. They differ only in where they keep seen URLs, waiting job
 import heapq
 import math
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain, groupby
@@ -176,10 +176,10 @@ class Hosts:
         self._scheduler.await_names(self._names, trio.current_time())
         return self._names.urls
 
-    def named(self, url: str, seconds: float) -> None:
-        """Record that the host of a URL from that channel was looked up: this holds so long."""
+    def named(self, url: str, seconds: float, addresses: Sequence[str] = ()) -> None:
+        """Record the lookup of a URL from that channel, which holds so long, and its addresses."""
         if self._names is not None:
-            self._names.found(self._scheduler.origin(url), trio.current_time(), seconds)
+            self._scheduler.looked_up(url, addresses, seconds, trio.current_time())
             # While a crawl is restored nothing keeps the time yet.
             self.jobs.hand_out()
 
@@ -496,5 +496,4 @@ def _without_body(attempt: Attempt) -> Attempt:
     if isinstance(answer, Fault):
         return attempt
     kept = [(name, value) for name, value in answer.headers.raw if len(value) <= _LONGEST]
-    headers = httpx.Headers(kept[:_MOST_HEADERS])
-    return replace(attempt, answer=Response(answer.status, headers))
+    return replace(attempt, answer=Response(answer.status, httpx.Headers(kept[:_MOST_HEADERS])))

@@ -66,6 +66,11 @@ class Connector:
             return math.inf
         return await self.dial.look_up_early(origin[1], within)
 
+    def addresses(self, origin: Origin) -> Sequence[str]:
+        """Return the known addresses of an origin, none if a proxy looks its name up."""
+        proxied = self.proxies is not None and self.proxies(origin) is not None
+        return () if proxied else self.dial.known(origin[1])
+
     def connection(self, origin: Origin, stream: Stream) -> Connection:
         """Return a connection for HTTP/1.1 over a stream to an origin."""
         proxy = None if self.proxies is None else self.proxies(origin)

@@ -109,6 +109,10 @@ class Dialer:
         await trio.lowlevel.checkpoint()
         return math.inf
 
+    def known(self, host: str) -> Sequence[str]:
+        """Return the addresses of a host that its last lookup found, () if they are not known."""
+        return self._resolve.known(host) if isinstance(self._resolve, Resolver) else ()
+
     def check_literal(self, host: str, port: int) -> None:
         """Raise FetchError(BLOCKED_ADDRESS) for a host that is an address and is blocked.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
@@ -190,6 +190,13 @@ class HttpFetch(Fetcher):
         self._check_open()
         return await self._adapter.look_up_early(url, self._timeout)
 
+    def addresses(self, url: str) -> Sequence[str]:
+        """Return the addresses of a URL's host that the last lookup found, as long as it holds.
+
+        None are known of a host that a proxy looks up.
+        """
+        return self._adapter.addresses(url)
+
 
 def _network(requests: Requests, wire: Wire, max_idle: int | None, *, http2: bool) -> WireAdapter:
     if not http2:
@@ -259,6 +266,14 @@ class WireAdapter:
             await trio.lowlevel.checkpoint()
             return inf
         return await self.wire.look_up_early(origin, within)
+
+    def addresses(self, url: str) -> Sequence[str]:
+        """Return the known addresses of the host of a URL."""
+        wire = self.wire if isinstance(self.wire, Wire) else self.wire.wire
+        try:
+            return wire.connector.addresses(origin_of(Target.of(url)))
+        except FetchError:
+            return ()
 
     def statistics(self) -> WireStatistics:
         """Return the counts of the connections and bytes of the wire."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from email.utils import formatdate
 from math import inf
@@ -249,6 +249,11 @@ class FolderFetch:
             await trio.lowlevel.checkpoint()
             return inf
         return await lookup(url)
+
+    def addresses(self, url: str) -> Sequence[str]:
+        """Return the addresses of a URL's host, as the fetch for other URLs knows them."""
+        known: Callable[[str], Sequence[str]] = getattr(self._other, "addresses", lambda _: ())
+        return known(url)
 
     async def __call__(self, job: Job) -> Answer:
         """Return the answer for `job.url`. Raises RuntimeError after `aclose`, and under asyncio.

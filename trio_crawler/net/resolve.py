@@ -146,6 +146,11 @@ class Resolver:
             self._store(host, (), error.with_traceback(None))
         return self._cache_seconds
 
+    def known(self, host: str) -> Sequence[str]:
+        """Return the addresses of a host that are cached, () if none are."""
+        known = self._known(host)
+        return () if known is None else known.addresses
+
     def _known(self, host: str) -> _Known | None:
         if (known := self._cache.get(host)) is not None:
             if trio.current_time() < known.until:

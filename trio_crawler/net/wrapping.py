@@ -10,7 +10,10 @@ from trio_crawler.model import Fetch
 
 _Function = TypeVar("_Function", bound=Fetch)
 
-OPTIONAL = ("user_agent", "random", "cookies_for", "sends_credentials", "lookup")
+OPTIONAL = (
+    *("user_agent", "random", "cookies_for", "sends_credentials"),
+    *("lookup", "addresses"),
+)
 """The attributes of a fetch that a crawl reads, if it has them: see `Fetch`."""
 
 
@@ -27,7 +30,8 @@ def wrapping(fetch: Fetch) -> Callable[[_Function], _Function]:
                 return await inner(job)
 
     Without it a crawl does not know whether `fetch` sends credentials, and follows no links with
-    side effects; and it looks no name up before a worker needs it. See `Fetch`. The caller still
+    side effects; and it looks no name up before a worker needs it, so that it does not know which
+    names share a server. See `Fetch`. The caller still
     closes `inner`. Raises TypeError if `fetch` is no function.
     """
     check_function("fetch", fetch, "a fetch, such as HttpFetch()")

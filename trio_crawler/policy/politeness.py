@@ -14,7 +14,10 @@ class Politeness:
 
     At most `per_host` requests to a host are in flight. The default of four leaves room for other
     visitors: a browser opens six connections to a host, and PHP-FPM answers five requests at once
-    in its default configuration.
+    in its default configuration. Hosts at one address share that limit and the `delay`: they are
+    one server. Where many unrelated sites share it, half as many requests may be in flight as
+    there are registrable domains, up to 16, and the delay shrinks likewise. A crawl knows the
+    addresses if its fetch does, as `HttpFetch`.
 
     `delay` is the least number of seconds between the starts of two requests; a longer crawl-delay
     in robots.txt takes its place. A request starts when its first byte is written; for a fetch

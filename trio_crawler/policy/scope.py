@@ -60,7 +60,7 @@ def same_site(seeds: Iterable[str | httpx.URL], *scopes: Scope, lenient: bool = 
     Raises TypeError or ValueError, naming the seed, if it is not an http or https URL.
     """
     check_flag("lenient", lenient)
-    site_of = _registrable if lenient else _without_www
+    site_of = registrable if lenient else _without_www
     sites = frozenset(site_of(host(seed)) for seed in web_urls("seeds", seeds))
     site = cache(site_of) if lenient else site_of
 
@@ -202,8 +202,13 @@ def _without_www(host: str) -> str:
     return host.removeprefix("www.")
 
 
-def _registrable(host: str) -> str:
-    return _suffixes()(host).top_domain_under_public_suffix or host
+def registrable(host: str) -> str:
+    """Return the registrable domain of a host by the public suffix list; else the host itself."""
+    found = _suffixes()(host)
+    if found.suffix or found.ipv4 or found.ipv6:
+        return found.top_domain_under_public_suffix or host
+    # The list's own default: any other top-level domain is a public suffix.
+    return ".".join(host.rsplit(".", 2)[-2:])
 
 
 @cache
