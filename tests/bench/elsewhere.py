@@ -30,7 +30,8 @@ from zlib import crc32
 
 import trustme
 
-ADDRESS = "127.0.0.2"
+ADDRESS = "127.{}.{}.2"
+"""Each host has an address of its own: those with one address share its delay."""
 READ = frozenset({".html", ".css", ".svg", ".js"})
 _MARK = "BENCH_INSIDE"
 _LABEL = r"[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?"
@@ -137,12 +138,15 @@ def answering(places: Places) -> Iterator[Path]:
     with TemporaryDirectory() as home, ExitStack() as stack:
         table = Path(home, "hosts")
         table.write_text(
-            "127.0.0.1 localhost\n" + "".join(f"{ADDRESS} {host}\n" for host in hosts)
+            "127.0.0.1 localhost\n"
+            + "".join(
+                f"{ADDRESS.format(1 + n // 256, n % 256)} {host}\n" for n, host in enumerate(hosts)
+            )
         )
         subprocess.run(["mount", "--bind", table, "/etc/hosts"], check=True)
         stack.callback(subprocess.run, ["umount", "/etc/hosts"], check=True)
         for port in (80, 443):
-            server = stack.enter_context(_Server((ADDRESS, port), partial(_Handler, places)))
+            server = stack.enter_context(_Server(("", port), partial(_Handler, places)))
             if port == 443:
                 server.socket = context.wrap_socket(
                     server.socket, server_side=True, do_handshake_on_connect=False

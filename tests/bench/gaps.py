@@ -54,13 +54,19 @@ async def noting_connect(address: str, port: int) -> socket.socket:
     return NotingSocket(fileno=made.detach())
 
 
+def address(number: int) -> str:
+    """Return the address of a host."""
+    return f"127.0.1.{number + 1}"
+
+
 def serve(hosts: int, requests: int) -> None:
     """Answer at so many ports until standard input ends; then write the times of the requests."""
     chooser = selectors.DefaultSelector()
     starts: Starts = {}
     ports = []
-    for _ in range(hosts):
-        listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+    for number in range(hosts):
+        # Ports of one address would share one delay.
+        listener = socket.create_server((address(number), 0), backlog=128)
         listener.setblocking(False)
         port = listener.getsockname()[1]
         ports.append(port)
@@ -120,7 +126,7 @@ def served(hosts: int, requests: int) -> Iterator[tuple[list[int], subprocess.Po
 
 async def crawl(ports: list[int], delay: float, burn: float, every: int) -> tuple[int, int]:
     """Crawl all ports in a busy process; return the numbers of pages and of repeated requests."""
-    seeds = [f"http://127.0.0.1:{port}/" for port in ports]
+    seeds = [f"http://{address(number)}:{port}/" for number, port in enumerate(ports)]
     async with HttpFetch(seeds=seeds) as fetch:
         wire = fetch._network.wire  # type: ignore[attr-defined]
         wire.connector.dial = Dialer(AddressPolicy(seeds, ()), connect=noting_connect)
