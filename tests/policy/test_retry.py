@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from functools import partial
+from itertools import pairwise
 
 import httpx
 import pytest
@@ -36,6 +38,7 @@ from trio_crawler.policy.retry import (
     is_doubtful_by_head,
     is_silent,
     is_transient,
+    quota_reset,
     retry_after,
     tries_of_host,
 )
@@ -180,6 +183,60 @@ def test_seconds_are_honoured_up_to_five_minutes(value, seconds):
 )
 def test_nonsense_is_as_if_it_were_not_there(value):
     assert retry_after(asking(value).headers, NOW) is None
+
+
+@for_each(
+    "fields, seconds",
+    [
+        ({"RateLimit": '"default";r=0;t=30'}, 30),
+        ({"RateLimit": '"burst";r=0;t=2, "day";r=0;t=70;x=1, "week";r=5;t=90'}, 70),
+        ({"RateLimit": "limit=100, remaining=0, reset=30"}, 30),
+        ({"RateLimit-Remaining": "0", "RateLimit-Reset": "30"}, 30),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "30"}, 30),
+        ({"X-Rate-Limit-Remaining": " 0", "X-Rate-Limit-Reset": "30 "}, 30),
+        ({"X-RATELIMIT-REMAINING": "0", "X-RATELIMIT-RESET": "301"}, 300),
+        ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": f"{NOW.timestamp() + 40:.0f}"}, 40),
+        ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "1.5"}, 1.5),
+    ],
+)
+def test_a_host_whose_quota_is_used_up_rests_until_it_says(fields, seconds):
+    assert quota_reset(httpx.Headers(fields), NOW) == seconds
+
+
+@for_each(
+    "fields",
+    [
+        {},
+        {"X-Limit": "0"},
+        {"RateLimit": '"default";r=1;t=30'},
+        {"RateLimit": '"default";r=10;t=30'},
+        {"RateLimit": "limit=0, remaining=7, reset=30"},
+        {"RateLimit-Remaining": "1", "RateLimit-Reset": "30"},
+        {"RateLimit-Remaining": "0"},
+        {"RateLimit-Reset": "30"},
+        *({"RateLimit-Remaining": "0", "RateLimit-Reset": each} for each in ("-1", "nan", "soon")),
+        *({"RateLimit-Remaining": "0", "RateLimit-Reset": each} for each in ("9" * 5000, "86401")),
+        {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1700000000"},
+    ],
+)
+def test_a_quota_with_something_left_or_without_sense_asks_for_nothing(fields):
+    assert quota_reset(httpx.Headers(fields), NOW) is None
+
+
+async def test_no_page_is_asked_for_before_the_quota_of_its_host_is_there_again(autojump_clock):
+    starts = []
+
+    async def ask(job: Job) -> Response:
+        if job.url.endswith("/robots.txt"):
+            return Response(404)
+        starts.append(trio.current_time())
+        await trio.sleep(0.1)
+        answer = html("/a", "/b", "/c")
+        quota = {"RateLimit-Remaining": "0", "RateLimit-Reset": "5"}
+        return replace(answer, headers=httpx.Headers([*answer.headers.items(), *quota.items()]))
+
+    await collect(Crawler([HOME], fetch=ask, politeness=Politeness(per_host=1)))
+    assert min(after - before for before, after in pairwise(starts)) >= 5
 
 
 def test_no_field_asks_for_nothing():

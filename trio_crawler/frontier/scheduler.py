@@ -28,7 +28,7 @@ from trio_crawler.model import ADMITTED, COUNTED, Attempt, Fault, Job, Purpose, 
 from trio_crawler.page.urls import origin
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.politeness import HostStatistics
-from trio_crawler.policy.retry import LEAST_BAD, blames_host, retry_after
+from trio_crawler.policy.retry import rest_asked_for
 from trio_crawler.policy.robots.store import KnownRules
 
 # The headers that are kept of an answer while its URL waits for a retry.
@@ -295,9 +295,8 @@ class Hosts:
         Returns the attempt; it is not counted as a try of the job if the host only limits the rate
         of requests, by 429 or 503.
         """
-        answer, asked = attempt.answer, 0.0
-        if isinstance(answer, Response) and answer.status >= LEAST_BAD and blames_host(answer):
-            asked = retry_after(answer.headers, datetime.now(UTC)) or 0.0
+        answer = attempt.answer
+        asked = rest_asked_for(answer, datetime.now(UTC))
         if self._names is not None:
             self._names.answered(self._scheduler.origin(attempt.job.url), answer)
         if self._scheduler.answered(attempt, trio.current_time(), asked=asked):

@@ -58,6 +58,12 @@ _BY_HEAD = frozenset({Reason.RESET, Reason.INCOMPLETE, Reason.BAD_REPLY, Reason.
 _MAX_RETRY_AFTER = 86_400
 # RFC 9110, 10.2.3: digits and nothing else.
 _SECONDS = re.compile("[0-9]{1,10}")
+_NUMBER = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,9})?")
+# Of `"default";r=0;t=30`, and in earlier drafts `remaining=0, reset=30`.
+_NOTHING_LEFT = re.compile(r"(?:^|[;,])\s*(?:r|remaining)\s*=\s*0\s*(?:[;,]|$)")
+_UNTIL = re.compile(r"(?:^|[;,])\s*(?:t|reset)\s*=\s*([0-9]+)")
+# A greater number is no duration but a Unix time.
+_LEAST_TIME = 1e9
 
 
 def is_transient(answer: Answer, tries: int = 1) -> bool:
@@ -146,6 +152,48 @@ def retry_after(headers: httpx.Headers, now: datetime) -> float | None:
     parsed = (_parsed(value.strip(" \t"), now) for value in headers.get_list("retry-after"))
     valid = [seconds for seconds in parsed if seconds is not None and seconds <= _MAX_RETRY_AFTER]
     return min(max(valid), MAX_DELAY) if valid else None
+
+
+def quota_reset(headers: httpx.Headers, now: datetime) -> float | None:
+    """Return the seconds until a host answers again whose quota is used up, at most 300.
+
+    None if something is left of it, or if the host says nothing of a quota. It may say so by
+    RateLimit (draft-ietf-httpapi-ratelimit-headers), or by a pair of fields that end in
+    RateLimit-Remaining and RateLimit-Reset, with `X-` or without. The latter has seconds, or the
+    Unix time. What is no number is ignored, and so is a time of more than a day. Of several the
+    longest time counts. `now` must have a time zone.
+    """
+    # ▶ Ten names take 1.2 us so, and 4 with a look at each.
+    names = b" ".join([name for name, _ in headers.raw])
+    if b"imit" not in names and b"IMIT" not in names:
+        return None
+    fields = {
+        name.removeprefix("x-").replace("rate-limit", "ratelimit"): value.strip()
+        for name, value in headers.items()
+    }
+    resets = list[str]()
+    if fields.get("ratelimit-remaining") == "0":
+        reset = fields.get("ratelimit-reset", "")
+        resets.append(fields.get("ratelimit-reset-after", reset))
+    policies = fields.get("ratelimit", "")
+    # In earlier drafts the comma stands between the parameters of the only policy.
+    for policy in policies.split(",") if ";" in policies else [policies]:
+        if _NOTHING_LEFT.search(policy):
+            resets += _UNTIL.findall(policy)
+    numbers = [float(reset) for reset in resets if _NUMBER.fullmatch(reset)]
+    seconds = [each - now.timestamp() if each > _LEAST_TIME else each for each in numbers]
+    valid = [each for each in seconds if 0 < each <= _MAX_RETRY_AFTER]
+    return min(max(valid), MAX_DELAY) if valid else None
+
+
+def rest_asked_for(answer: Answer, now: datetime) -> float:
+    """Return the seconds for which an answer asks to leave its host alone; 0 if it does not."""
+    if isinstance(answer, Fault):
+        return 0.0
+    asked = quota_reset(answer.headers, now) or 0.0
+    if answer.status >= LEAST_BAD and blames_host(answer):
+        asked = max(asked, retry_after(answer.headers, now) or 0.0)
+    return asked
 
 
 def _parsed(value: str, now: datetime) -> float | None:
