@@ -281,6 +281,38 @@ async def test_a_host_that_is_crawled_as_well_keeps_the_politeness_of_the_crawl(
     assert trio.current_time() - began < 10
 
 
+@pytest.mark.parametrize("external", [False, True])
+async def test_ten_ports_of_a_name_are_asked_for_and_no_more(
+    autojump_clock: Any, external: bool
+) -> None:
+    links = [f"http://[::1]:{port}/{path}" for port in range(8000, 8030) for path in "ab"]
+    web = Web({"/": html(*links, "http://[::1]/", "http://other.test/")})
+    crawler = Crawler(
+        [HOME, "http://[::1]:9000/"],
+        fetch=web,
+        checks=Checks() if external else None,
+        scope=None if external else lambda job: True,
+    )
+    found = {each.url: each for each in await collect(crawler)}
+    ports = {url.split(":")[-1].partition("/")[0] for url in found if "]:" in url}
+    assert ports == {"9000", *map(str, range(8000, 8009))}
+    assert {"http://[::1]/", "http://other.test/"} < set(found)
+    rejected = {each.url: each.reason for each in found[HOME].rejected}  # type: ignore[union-attr]
+    assert sum(reason is Reason.TOO_MANY_PORTS for reason in rejected.values()) == 42
+
+
+async def test_of_a_host_outside_as_many_urls_are_checked_as_wanted(
+    autojump_clock: Any,
+) -> None:
+    links = [f"http://{name}.test:{port}/{n}" for name in "ab" for port in (80, 81) for n in "123"]
+    web = Web({"/": html(*links, "/in"), "/in": moved("http://c.test/")})
+    found = await collect(Crawler([HOME], fetch=web, checks=Checks(max_per_host=4)))
+    checked = [each.url[:13] for each in found if isinstance(each, Checked)]
+    assert sorted(checked) == [*["http://a.test"] * 4, *["http://b.test"] * 4, "http://c.test"]
+    page = next(each for each in found if each.url == HOME and isinstance(each, Page))
+    assert [each.reason for each in page.rejected].count(Reason.CHECK_BUDGET) == 4
+
+
 @pytest.mark.parametrize("robots", [False, True])
 async def test_the_robots_txt_of_a_host_outside_is_read_only_on_request(
     autojump_clock: Any, robots: bool

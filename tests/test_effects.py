@@ -409,7 +409,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     }),
     "Checks": (checking, {
         "external": False, "assets": False, "fragments": False, "robots": True, "delay": 5,
-        "max_age": 60.0,
+        "max_age": 60.0, "max_per_host": 1,
     }),
     "LinkCheck": (judged, {"verdicts": Verdicts(accept=[200, 404]), "why": 1}),
     "Limits": (lambda **given: crawl(limits=Limits(**given)), {

@@ -23,6 +23,7 @@ class Reason(StrEnum):
     META_NOFOLLOW = "meta_nofollow"
     HEADER_NOFOLLOW = "header_nofollow"
     SIDE_EFFECT = "side_effect"
+    CHECK_BUDGET = "check_budget"
 
     # Rejected as a trap: a site with endless URLs.
     LONG_URL = "long_url"
@@ -35,6 +36,7 @@ class Reason(StrEnum):
     PATTERN_BUDGET = "pattern_budget"
     HOST_BUDGET = "host_budget"
     TOO_MANY_HOSTS = "too_many_hosts"
+    TOO_MANY_PORTS = "too_many_ports"
     WAITING_BUDGET = "waiting_budget"
     DUPLICATE = "duplicate"
 

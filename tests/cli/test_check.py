@@ -281,6 +281,11 @@ WRONG = {
         ["check", "--check", "assets", "-o", "x", "--max-age", "1d", "h.test"],
         "--max-age is about URLs outside the site",
     ),
+    "no check of a host": (
+        ["check", "--check-max-per-host", "0", "h.test"],
+        "--check-max-per-host must",
+    ),
+    "a bound without checks": (["--check-max-per-host", "5", "h.test"], "--check external"),
     "an age of a plain crawl": (["-o", "x", "--max-age", "1d", "h.test"], "--check external"),
     "a delay below zero": (["check", "--check-delay", "-1", "h.test"], "--check-delay must be"),
 }

@@ -342,6 +342,7 @@ SETTINGS = {
     "cookies": False,
     "checks": False,
     "check_delay": None,
+    "check_max_per_host": None,
     "max_age": 0.0,
     "max_tries": 4,
     "max_pages": 5,

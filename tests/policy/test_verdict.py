@@ -52,11 +52,11 @@ def three(reason: Reason | Defect | None = None, status: int | None = None) -> R
 
 DECIDED = {
     CHOSEN: "other_site other_scheme excluded not_included too_deep rel_nofollow meta_nofollow "
-    "header_nofollow side_effect not_read",
+    "header_nofollow side_effect check_budget not_read",
     NOTED: "robots long_url deep_path repeated_path permuted_query too_many_hops nothing_new "
-    "barren_query pattern_budget host_budget too_many_hosts waiting_budget duplicate page_budget "
-    "time_budget stopped blocked_address proxy no_sockets too_large too_many_links bad_charset "
-    "too_many_entries too_many_levels bad_scheme",
+    "barren_query pattern_budget host_budget too_many_hosts too_many_ports waiting_budget "
+    "duplicate page_budget time_budget stopped blocked_address proxy no_sockets too_large "
+    "too_many_links bad_charset too_many_entries too_many_levels bad_scheme",
     GIVEN_UP: "host_given_up robots_unavailable",
     DOUBTFUL: "timeout connect_timeout reset incomplete missing_fragment",
     BROKEN: "bad_url dns no_such_host connection_refused unreachable tls bad_reply "
@@ -77,7 +77,7 @@ def test_the_table_has_no_reason_that_no_longer_exists() -> None:
 def test_a_limit_of_the_crawl_is_never_a_fault_even_when_strict() -> None:
     limits = {Reason.TOO_LARGE, Reason.NOT_READ, Reason.ROBOTS, Reason.TOO_MANY_LINKS}
     limits |= {reason for reason in Reason if "budget" in reason}
-    assert len(limits) == 9
+    assert len(limits) == 10
     assert all(FAULT not in three(reason) for reason in limits)
 
 

@@ -236,7 +236,10 @@ def _checks(options: CrawlOptions) -> Checks:
     kinds = options.checked_kinds
     if options.max_age and "external" not in kinds:
         raise click.UsageError("--max-age is about URLs outside the site: --check external")
-    with errors_of(delay="check_delay"):
+    if options.check_max_per_host is not None and "external" not in kinds:
+        raise click.UsageError("--check-max-per-host is about other sites: --check external")
+    most = options.check_max_per_host
+    with errors_of(delay="check_delay", max_per_host="check_max_per_host"):
         return Checks(
             external="external" in kinds,
             assets="assets" in kinds,
@@ -244,6 +247,7 @@ def _checks(options: CrawlOptions) -> Checks:
             robots=options.check_robots,
             delay=options.check_delay,
             max_age=options.max_age,
+            max_per_host=math.inf if most is None else most,
         )
 
 

@@ -45,6 +45,14 @@ class CheckOptions(RequestOptions):
         recorded=True,
         help="Wait at least this time between two checks of one host.",
     )
+    check_max_per_host: int | None = option(
+        Group.CHECKED,
+        "--check-max-per-host",
+        metavar="N",
+        type=int,
+        recorded=True,
+        help="Check at most N URLs of each host outside the site. [default: no limit]",
+    )
     max_age: float = option(
         Group.CHECKED,
         "--max-age",

@@ -141,6 +141,8 @@ class Links:
             return None, [job]
         if not self._checks or rejected not in CHECKED:
             return rejected, []
+        if unchecked := self._rules.unchecked(job.url):
+            return unchecked, []
         own = Purpose.FRAGMENTS if self._fragments and not fragment else Purpose.CHECK
         check = replace(job, purpose=purpose or own)
         return rejected if purpose is None else None, [check]
@@ -259,7 +261,11 @@ class Links:
             else:
                 rejected[url] = rejection
                 too_deep = url in parts and rejection is Reason.TOO_DEEP
-                if too_deep or (self._checks and rejection in CHECKED):
+                leads_out = self._checks and rejection in CHECKED
+                unchecked = self._rules.unchecked(url) if leads_out else None
+                if unchecked is not None:
+                    rejected[url] = unchecked
+                elif too_deep or leads_out:
                     purpose = Purpose.FRAGMENTS if url in named else Purpose.CHECK
                     successors.append(replace(successor, purpose=purpose))
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from math import inf
 
 from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.model import Job, Reason
-from trio_crawler.page.urls import is_web
+from trio_crawler.page.urls import host, is_web
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.scope import is_of_urls, rejection
 from trio_crawler.policy.side_effects import changes_something
 from trio_crawler.policy.traps.sessions import without_session
 from trio_crawler.policy.traps.watch import RecentUrls, Traps
+
+MAX_PORTS = 10
+"""The most ports of one name that links are followed to, besides 80 and 443."""
 
 # ▶ linux-doc: 2.8 of 3.8 links of a page lead out, most of them on each page.
 _MOST_OUT = 1 << 15
@@ -32,10 +37,19 @@ class Rules:
         self._remember = is_of_urls(plan.scope)
         # The links out of the crawl, until there are too many.
         self._out: dict[str, Reason] = {}
+        # The explicit ports of each name; those of the seeds are allowed, however many they are.
+        self._ports = defaultdict[str, set[str]](set)
+        for name, port in filter(None, map(_port, plan.seeds)):
+            self._ports[name].add(port)
+        # The URLs that are checked of each name; counted only if they have a bound.
+        self._max_checked = plan.checks.max_per_host
+        self._checked: dict[str, int] = {}
 
     def restore(self, urls: Sequence[str]) -> None:
         """Record URLs that earlier runs admitted, so that the traps do not count them again."""
         self._recent.update(urls)
+        for url in urls:
+            self._at_new_port(url)
 
     def rejection(self, job: Job) -> Reason | None:
         """Return why a new job is rejected; None if it is admitted. Then the traps count it."""
@@ -74,7 +88,7 @@ class Rules:
         The traps count each job that they let through, once.
         """
         hosts = self._frontier.hosts
-        if reason := hosts.rejection(job.url):
+        if reason := hosts.rejection(job.url) or self._at_new_port(job.url):
             return reason
         if self._use_traps and job.url not in self._recent:
             if reason := hosts.traps(job.url).rejection(job):
@@ -82,6 +96,36 @@ class Rules:
             self._recent.add(job.url)
         return hosts.ended
 
+    def unchecked(self, url: str) -> Reason | None:
+        """Return why a URL outside the crawl is not checked; None if it is. Then it counts."""
+        if (reason := self._at_new_port(url)) or self._max_checked == inf:
+            return reason
+        count = self._checked.get(name := host(url), 0)
+        if count >= self._max_checked:
+            return Reason.CHECK_BUDGET
+        self._checked[name] = count + 1
+        return None
+
+    def _at_new_port(self, url: str) -> Reason | None:
+        """Return TOO_MANY_PORTS if a URL is at one more port of its name than may be."""
+        if (found := _port(url)) is None:
+            return None
+        ports = self._ports[found[0]]
+        if len(ports) >= MAX_PORTS and found[1] not in ports:
+            return Reason.TOO_MANY_PORTS
+        ports.add(found[1])
+        return None
+
     def without_session(self, url: str) -> str:
         """Return a URL without session ids; the same string object if there are none."""
         return without_session(url) if self._cut_sessions else url
+
+
+def _port(url: str) -> tuple[str, str] | None:
+    """Return the name and the port of a normalised web URL; None for the port of its scheme."""
+    start, end = url.index("/") + 2, url.index("/", 8)
+    if url.find(":", start, end) < 0:
+        return None
+    name, _, port = url[start:end].rpartition(":")
+    # An IPv6 address without a port ends with a bracket.
+    return (name, port) if port.isdigit() else None

@@ -1,8 +1,9 @@
 """Checks: which links of the pages are asked for, although they lead outside of the crawl."""
 
+import math
 from dataclasses import dataclass
 
-from trio_crawler.arguments import ArgumentError, check_flag, check_number
+from trio_crawler.arguments import ArgumentError, check_flag, check_number, check_whole
 from trio_crawler.model import Reason
 
 CHECKED = frozenset({Reason.OTHER_SITE, Reason.NOT_INCLUDED, Reason.TOO_DEEP})
@@ -38,6 +39,9 @@ class Checks:
     less than so many seconds ago: that it answered with a success (2xx), or redirected to one that
     did. Its outcome has the status of that walk, and no tries. All others are asked for again.
 
+    At most `max_per_host` URLs of each host outside are checked, in one run, and none at more than
+    ten of its ports. Others are rejected as `CHECK_BUDGET` and `TOO_MANY_PORTS`.
+
     Raises TypeError or ValueError, naming the argument, for an invalid value.
     """
 
@@ -49,6 +53,7 @@ class Checks:
     robots: bool = False
     delay: float | None = None
     max_age: float = 0.0
+    max_per_host: float = math.inf
 
     def __post_init__(self) -> None:
         for name in ("external", "assets", "fragments", "robots"):
@@ -56,8 +61,11 @@ class Checks:
         if self.delay is not None:
             check_number("delay", self.delay, finite=True)
         check_number("max_age", self.max_age)
-        if self.max_age and not self.external:
-            raise ArgumentError("max_age", " needs external=True: it is about external URLs")
+        if self.max_per_host != math.inf:
+            check_whole("max_per_host", self.max_per_host, least=1)
+        for name in ("max_age", "max_per_host"):
+            if getattr(self, name) not in (0, math.inf) and not self.external:
+                raise ArgumentError(name, " needs external=True: it is about external URLs")
 
     @classmethod
     def off(cls) -> "Checks":

@@ -113,6 +113,7 @@ BY_REASON: Mapping[Reason | Defect, Rule] = {
     Reason.META_NOFOLLOW: CHOSEN,
     Reason.HEADER_NOFOLLOW: CHOSEN,
     Reason.SIDE_EFFECT: CHOSEN,
+    Reason.CHECK_BUDGET: CHOSEN,
     # The body of an image or an archive, which has no links.
     Reason.NOT_READ: CHOSEN,
     # Not asked for, against the wish of the caller.
@@ -127,6 +128,7 @@ BY_REASON: Mapping[Reason | Defect, Rule] = {
     Reason.PATTERN_BUDGET: NOTED,
     Reason.HOST_BUDGET: NOTED,
     Reason.TOO_MANY_HOSTS: NOTED,
+    Reason.TOO_MANY_PORTS: NOTED,
     Reason.WAITING_BUDGET: NOTED,
     Reason.DUPLICATE: NOTED,
     Reason.PAGE_BUDGET: NOTED,

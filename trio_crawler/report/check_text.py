@@ -136,6 +136,8 @@ _REASONS: Mapping[str, tuple[str, str]] = {
     Reason.PAGE_BUDGET: ("--max-pages was reached", "a greater one checks more"),
     Reason.TIME_BUDGET: ("--max-time was over", "a greater one checks more"),
     Reason.TOO_MANY_HOSTS: ("--max-hosts was reached", "a greater one checks more"),
+    Reason.TOO_MANY_PORTS: ("at one more port of a host than ten", ""),
+    Reason.CHECK_BUDGET: ("--check-max-per-host was reached", "a greater one checks more"),
     Reason.WAITING_BUDGET: ("--max-waiting was reached", "a greater one checks more"),
     Reason.STOPPED: ("the check was stopped", "a check to its end has all"),
     **dict.fromkeys(

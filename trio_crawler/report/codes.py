@@ -35,6 +35,8 @@ SENTENCES: Mapping[str, str] = {
     Reason.PATTERN_BUDGET: "Too many URLs like this one were crawled",
     Reason.HOST_BUDGET: "Too many URLs of the host were crawled",
     Reason.TOO_MANY_HOSTS: "Too many hosts were found",
+    Reason.TOO_MANY_PORTS: "Too many ports of the host were found",
+    Reason.CHECK_BUDGET: "Enough links to the host were checked",
     Reason.WAITING_BUDGET: "Too many URLs were waiting",
     Reason.DUPLICATE: "Only copies of another page link to the URL",
     Reason.HOST_GIVEN_UP: "The host no longer answered, so the URL was not asked for",

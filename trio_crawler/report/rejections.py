@@ -25,6 +25,7 @@ OPTIONS: Mapping[Reason, str] = {
     Reason.HOST_BUDGET: _NO_TRAPS,
     Reason.DUPLICATE: _NO_TRAPS,
     Reason.TOO_MANY_HOSTS: "--max-hosts allows more",
+    Reason.TOO_MANY_PORTS: "name its ports as seeds to crawl them",
     Reason.WAITING_BUDGET: "--max-waiting lets more wait",
 }
 """The rules against endless sites, each with the option that changes it."""
