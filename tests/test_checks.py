@@ -305,10 +305,16 @@ async def test_of_a_host_outside_as_many_urls_are_checked_as_wanted(
     autojump_clock: Any,
 ) -> None:
     links = [f"http://{name}.test:{port}/{n}" for name in "ab" for port in (80, 81) for n in "123"]
-    web = Web({"/": html(*links, "/in"), "/in": moved("http://c.test/")})
-    found = await collect(Crawler([HOME], fetch=web, checks=Checks(max_per_host=4)))
+    deep = [f"{HOME}deep{number}" for number in range(6)]
+    web = Web(
+        {"/": html(*links, "/in", "/on"), "/in": moved("http://c.test/"), "/on": html(*deep)}
+    )
+    found = await collect(
+        Crawler([HOME], fetch=web, checks=Checks(max_per_host=4), limits=Limits(max_depth=1))
+    )
     checked = [each.url[:13] for each in found if isinstance(each, Checked)]
-    assert sorted(checked) == [*["http://a.test"] * 4, *["http://b.test"] * 4, "http://c.test"]
+    outside = [*["http://a.test"] * 4, *["http://b.test"] * 4, "http://c.test"]
+    assert sorted(checked) == [*outside, *["http://site.t"] * 6]
     page = next(each for each in found if each.url == HOME and isinstance(each, Page))
     assert [each.reason for each in page.rejected].count(Reason.CHECK_BUDGET) == 4
 

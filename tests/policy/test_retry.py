@@ -192,6 +192,7 @@ def test_nonsense_is_as_if_it_were_not_there(value):
         ({"RateLimit": '"burst";r=0;t=2, "day";r=0;t=70;x=1, "week";r=5;t=90'}, 70),
         ({"RateLimit": "limit=100, remaining=0, reset=30"}, 30),
         ({"RateLimit-Remaining": "0", "RateLimit-Reset": "30"}, 30),
+        ([("RateLimit-Remaining", "0"), ("RateLimit-Reset", "30")] * 2, 30),
         ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "30"}, 30),
         ({"X-Rate-Limit-Remaining": " 0", "X-Rate-Limit-Reset": "30 "}, 30),
         ({"X-RATELIMIT-REMAINING": "0", "X-RATELIMIT-RESET": "301"}, 300),

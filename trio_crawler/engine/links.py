@@ -262,10 +262,11 @@ class Links:
                 rejected[url] = rejection
                 too_deep = url in parts and rejection is Reason.TOO_DEEP
                 leads_out = self._checks and rejection in CHECKED
-                unchecked = self._rules.unchecked(url) if leads_out else None
-                if unchecked is not None:
+                if not (too_deep or leads_out):
+                    continue
+                if (unchecked := self._rules.unchecked(url)) is not None:
                     rejected[url] = unchecked
-                elif too_deep or leads_out:
+                else:
                     purpose = Purpose.FRAGMENTS if url in named else Purpose.CHECK
                     successors.append(replace(successor, purpose=purpose))
 

@@ -97,9 +97,15 @@ class Rules:
         return hosts.ended
 
     def unchecked(self, url: str) -> Reason | None:
-        """Return why a URL outside the crawl is not checked; None if it is. Then it counts."""
+        """Return why a URL outside the crawl is not checked; None if it is. Then it counts.
+
+        The bound is not for the hosts of the crawl: a page may be too deep.
+        """
         if (reason := self._at_new_port(url)) or self._max_checked == inf:
             return reason
+        origin = self._frontier.hosts.known(url)
+        if origin is not None and origin.crawled:
+            return None
         count = self._checked.get(name := host(url), 0)
         if count >= self._max_checked:
             return Reason.CHECK_BUDGET

@@ -173,7 +173,7 @@ class HostScheduler:
     def answered(self, attempt: Attempt, now: float, *, asked: float = 0.0) -> bool:
         """Record the answer to a job that was not blocked, so that its host may start another.
 
-        `asked` is the Retry-After of the answer, in seconds; the host rests that long. Returns
+        `asked` is for how many seconds the answer asks for a rest. Returns
         whether the answer is none of the tries of its URL: the host only limits the rate.
         """
         job, answer = attempt.job, attempt.answer

@@ -172,9 +172,10 @@ def quota_reset(headers: httpx.Headers, now: datetime) -> float | None:
         for name, value in headers.items()
     }
     resets = list[str]()
-    if fields.get("ratelimit-remaining") == "0":
+    # Fields that come twice are joined by commas.
+    if "0" in re.split(", *", fields.get("ratelimit-remaining", "")):
         reset = fields.get("ratelimit-reset", "")
-        resets.append(fields.get("ratelimit-reset-after", reset))
+        resets += re.split(", *", fields.get("ratelimit-reset-after", reset))
     policies = fields.get("ratelimit", "")
     # In earlier drafts the comma stands between the parameters of the only policy.
     for policy in policies.split(",") if ";" in policies else [policies]:

@@ -46,6 +46,7 @@ _BUDGETS = {
     "(--max-waiting lets more wait)",
     Reason.TOO_MANY_HOSTS: "links to new hosts were not followed after many hosts "
     "(--max-hosts allows more)",
+    Reason.TOO_MANY_PORTS: "links to more than ten ports of a host were not followed",
 }
 
 
