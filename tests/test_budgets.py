@@ -45,8 +45,8 @@ def any_host(job):
 
 
 async def test_all_ports_of_a_host_share_its_budget(autojump_clock):
-    links = [f"http://site.test:{8000 + n}/{n}x" for n in range(40)]
-    links += [f"https://site.test:{9000 + n}/{n}y" for n in range(40)]
+    links = [f"http://site.test:{8000 + n % 5}/{n}x" for n in range(40)]
+    links += [f"https://site.test:{9000 + n % 5}/{n}y" for n in range(40)]
     web = Web({HOME: html(*links), **dict.fromkeys(links, html())})
     _, reasons = await crawled(Crawler([HOME], fetch=web, traps=Traps(per_host=30)))
     assert reasons == {Reason.HOST_BUDGET: 50}

@@ -88,7 +88,10 @@ class Rules:
         The traps count each job that they let through, once.
         """
         hosts = self._frontier.hosts
-        if reason := hosts.rejection(job.url) or self._at_new_port(job.url):
+        if reason := hosts.rejection(job.url):
+            return reason
+        # Most URLs have no colon behind that of the scheme.
+        if job.url.find(":", 8) > 0 and (reason := self._at_new_port(job.url)):
             return reason
         if self._use_traps and job.url not in self._recent:
             if reason := hosts.traps(job.url).rejection(job):

@@ -163,10 +163,6 @@ def quota_reset(headers: httpx.Headers, now: datetime) -> float | None:
     Unix time. What is no number is ignored, and so is a time of more than a day. Of several the
     longest time counts. `now` must have a time zone.
     """
-    # ▶ Ten names take 1.2 us so, and 4 with a look at each.
-    names = b" ".join([name for name, _ in headers.raw])
-    if b"imit" not in names and b"IMIT" not in names:
-        return None
     fields = {
         name.removeprefix("x-").replace("rate-limit", "ratelimit"): value.strip()
         for name, value in headers.items()
@@ -191,7 +187,11 @@ def rest_asked_for(answer: Answer, now: datetime) -> float:
     """Return the seconds for which an answer asks to leave its host alone; 0 if it does not."""
     if isinstance(answer, Fault):
         return 0.0
-    asked = quota_reset(answer.headers, now) or 0.0
+    asked = 0.0
+    # ▶ Ten names take 1.3 us so, and 4 with a look at each.
+    names = b" ".join(dict(answer.headers.raw))
+    if b"imit" in names or b"IMIT" in names:
+        asked = quota_reset(answer.headers, now) or 0.0
     if answer.status >= LEAST_BAD and blames_host(answer):
         asked = max(asked, retry_after(answer.headers, now) or 0.0)
     return asked
