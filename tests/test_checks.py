@@ -261,6 +261,8 @@ async def test_a_host_outside_that_answers_well_is_checked_quicker_until_it_does
     # Two good answers and two quick ones, the bad one, and two good answers again.
     assert gaps[:4] == [0.5, 0.1, 0.1, 0.1]
     assert min(gaps[4:6]) >= 0.5
+    # A host that has refused a request is never asked so often again.
+    assert (min(gaps[6:]) >= 0.5) is (kind == "429")
 
 
 async def test_a_host_that_is_crawled_as_well_keeps_the_politeness_of_the_crawl(

@@ -15,6 +15,7 @@ from sites.webs import HOME, collect
 from trio_crawler import Checks, Crawler, HttpFetch, Job, Politeness, Response
 from trio_crawler.frontier.servers import MOST
 from trio_crawler.model import Answer
+from trio_crawler.net.turn import TURN
 from trio_crawler.page.urls import host
 from trio_crawler.testing import html
 
@@ -32,6 +33,8 @@ class Net:
         self.peaks: dict[str, int] = {}
         self.starts: dict[str, list[float]] = {}
         self.bad: dict[str, int] = {}
+        self.asked: list[str] = []
+        self.dials: dict[str, float] = {}
 
     async def lookup(self, url: str) -> float:
         await trio.sleep(0.01)
@@ -46,6 +49,12 @@ class Net:
         if job.url.endswith("/robots.txt"):
             return Response(404)
         at = (*self.addresses(job.url), host(job.url))[0]
+        if (turn := TURN.get()) is not None and job.url in self.dials:
+            turn.adopt()
+            await trio.sleep(self.dials[job.url])
+            await turn.wait()
+            turn.start()
+        self.asked.append(job.url)
         self.flying[at] = self.flying.get(at, 0) + 1
         self.peaks[at] = max(self.peaks.get(at, 0), self.flying[at])
         self.starts.setdefault(at, []).append(trio.current_time())
@@ -98,6 +107,40 @@ async def test_unrelated_sites_of_a_large_server_get_sixteen_requests_at_once(
     assert max(net.starts["192.0.2.1"]) < 60
 
 
+async def test_the_names_of_one_server_take_turns_at_its_delay(autojump_clock: Any) -> None:
+    urls = [f"{url}{number}" for url in names(2) for number in range(40)]
+    net = Net(urls, {host(url): ["192.0.2.1"] for url in urls}, 0.05)
+    began = trio.current_time()
+    await crawled(net, politeness=Politeness(per_host=1, delay=1, robots=False))
+    assert {host(url) for url in net.asked[:3]} == {"h0.one.test", "h1.one.test"}
+    assert trio.current_time() - began < 81
+
+
+async def test_a_check_of_a_neighbour_neither_waits_for_the_site_nor_slows_it(
+    autojump_clock: Any,
+) -> None:
+    own = [f"{HOME}{number}" for number in range(400)]
+    checked = [f"http://neighbour.test/{number}" for number in range(3)]
+    at = ["192.0.2.1"]
+    net = Net([*checked, *own], {"site.test": at, "neighbour.test": at}, 0.2)
+    began = trio.current_time()
+    await crawled(net, scope=None, checks=Checks())
+    assert max(map(net.asked.index, checked)) < 60
+    assert trio.current_time() - began < 22
+
+
+async def test_a_name_that_is_slow_to_connect_holds_its_server_for_five_seconds(
+    autojump_clock: Any,
+) -> None:
+    urls = names(20)
+    net = Net(urls, {host(url): ["192.0.2.1"] for url in urls}, 0.05)
+    net.dials = dict.fromkeys(urls[:1], 30.0)
+    began = trio.current_time()
+    await crawled(net, politeness=Politeness(delay=0.3, robots=False))
+    # The others take six seconds.
+    assert sorted(net.starts["192.0.2.1"])[18] - began < 12
+
+
 async def test_the_hosts_of_two_servers_wait_for_none_of_the_other(autojump_clock: Any) -> None:
     urls = names(8)
     net = Net(urls, {host(url): [f"192.0.2.{number % 2}"] for number, url in enumerate(urls)})
@@ -113,6 +156,7 @@ async def test_a_server_is_known_by_any_of_its_addresses(autojump_clock: Any) ->
         ["192.0.2.1", "198.51.100.{}"],
         ["198.51.100.{}", "192.0.2.1"],
         ["2001:db8::{}"],
+        ["64:ff9b::192.0.2.1"],
     ):
         urls = names(20)
         at = {host(url): [a.format(n) for a in addresses] for n, url in enumerate(urls)}
@@ -121,6 +165,16 @@ async def test_a_server_is_known_by_any_of_its_addresses(autojump_clock: Any) ->
         whole = [time for starts in net.starts.values() for time in starts]
         wrong += [] if len(set(whole)) == 20 else [addresses]
     assert not wrong
+
+
+async def test_machines_that_are_reached_by_one_gateway_are_servers_of_their_own(
+    autojump_clock: Any,
+) -> None:
+    urls = names(20)
+    at = {host(url): [f"64:ff9b::198.51.100.{number}"] for number, url in enumerate(urls)}
+    net = Net(urls, at)
+    await crawled(net, politeness=Politeness(per_host=1, robots=False))
+    assert len({round(time, 2) for times in net.starts.values() for time in times}) == 1
 
 
 async def test_the_ports_of_a_name_are_one_server_where_a_proxy_knows_its_address(

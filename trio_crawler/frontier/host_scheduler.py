@@ -268,6 +268,10 @@ class HostScheduler:
 
     def moved(self, origin: Origin, now: float) -> None:
         """Place a host again, whose next start may have become earlier or later."""
+        server = origin.host.server
+        if server is not None and len(server.placed) == 1:
+            # At a delay it is the next one, and may start earlier or later, too.
+            self._place(next(iter(server.placed)), now)
         self._place_both(origin, now)
 
     def sitemap_done(self, now: float) -> None:
@@ -323,9 +327,9 @@ class HostScheduler:
         if share is not origin.share:
             self.heap.move(origin, share)
         unnamed = has_job and now >= origin.host.named
-        server, waits = origin.host.server, False
-        if server is not None:
-            server.placed.discard(origin)
+        server, waits, kept = origin.host.server, False, False
+        if server is not None and (kept := origin in server.placed):
+            server.placed.remove(origin)
         if has_job and origin.given_up:
             self.heap.place(origin, -math.inf, now)
         elif unnamed and self.names is not None and self.names.awaits(origin, now):
@@ -333,8 +337,8 @@ class HostScheduler:
         elif has_job and origin.state.has_room:
             free: float | None = state.free
             if server is not None and state.free <= now:
-                in_run = 0 < origin.run < RUN
-                free = server.admit(origin, state.load, now, in_run=in_run)
+                kept = kept or 0 < origin.run < RUN
+                free = server.admit(origin, state.load, now, kept=kept)
             waits = free is None
             if free is None:
                 self.heap.remove(origin)
@@ -373,6 +377,8 @@ class HostScheduler:
 
     def _take(self, origin: Origin, now: float) -> Job:
         """Return the job of an origin to start now; a robots.txt or a probe may come first."""
+        if origin.host.server is not None:
+            origin.host.server.placed.discard(origin)
         simple = not (origin.awaited or origin.hops or origin.sitemaps or origin.retries)
         first = origin.queue if simple else origin.first
         assert first is not None, "an origin without jobs has no ticket"  # noqa: S101 - for mypy
@@ -406,7 +412,8 @@ class HostScheduler:
             self._in_flight += 1
             if origin.host.server is not None:
                 origin.host.server.in_flight += 1
-                origin.host.server.latest = state.load
+                if state.load.delay:
+                    origin.host.server.latest = state.load
             self.heap.held[origin.share] += 1
             if origin.share is Share.NEW:
                 if not self._first_requests or self._first_requests[-1][0] < now - _GRACE / 4:

@@ -17,6 +17,7 @@ from trio_crawler.policy.plan import Plan
 
 # The addresses of a name that are compared with those of others.
 _ADDRESSES = 4
+_WITH_IPV4 = tuple(ipaddress.IPv6Address(each).packed[:12] for each in ("::ffff:0:0", "64:ff9b::"))
 
 
 class Origins:
@@ -29,6 +30,13 @@ class Origins:
         self.by_name: dict[str, Origin] = {}
         self._politeness, self._checks = plan.politeness, plan.checks
         self._make_queue = make_queue
+        delay, self._quick = DELAY, QUICK_DELAY
+        if self._checks.delay is not None:
+            delay = self._quick = self._checks.delay
+        delay = max(delay, self._politeness.delay)
+        self._of_checks = replace(self._politeness, per_host=1, delay=delay, adaptive=False)
+        own = self._politeness.delay
+        self._quick = max(self._quick, own) if self._checks.external else own
         # The first host at each address. ▶ An address takes 100 bytes.
         self._servers: dict[int, Host] = {}
 
@@ -64,8 +72,9 @@ class Origins:
         load, politeness = origin.host.load, self._politeness
         load.brake()
         if load.delay == load.politeness.delay:
-            # It has not asked for a longer one.
-            load.delay = politeness.delay
+            # It has not asked for a longer one, but may have asked for a shorter one.
+            asked = load.quick if load.quick > self._quick else 0.0
+            load.delay = max(politeness.delay, asked)
         load.quick = politeness.delay
         load.limit, load.politeness = politeness.per_host, politeness
         for each in both:
@@ -79,9 +88,11 @@ class Origins:
         if host.server is not None or not (addresses or seconds == math.inf):
             return None
         keys = [hash(_network(each)) for each in addresses[:_ADDRESSES]] or [hash(host.hostname)]
-        known = next((self._servers[key] for key in keys if key in self._servers), None)
-        if known is None or known is host:
-            self._servers.update(dict.fromkeys(keys, host))
+        found = (self._servers.get(key, host) for key in keys)
+        known = next((each for each in found if each is not host), host)
+        for key in keys:
+            self._servers.setdefault(key, known)
+        if known is host:
             return None
         server, joins = known.server, [host]
         if server is None:
@@ -94,13 +105,9 @@ class Origins:
     def _new(self, name: str) -> Origin:
         _, _, authority = name.partition("://")
         other, politeness, checks = self.host(authority), self._politeness, self._checks
-        quick = politeness.delay
         if checks.external:
-            delay = DELAY if checks.delay is None else checks.delay
-            quick = max(QUICK_DELAY if checks.delay is None else delay, quick)
-            delay = max(delay, politeness.delay)
-            politeness = replace(politeness, per_host=1, delay=delay, adaptive=False)
-        load = HostLoad(politeness, quick) if other is None else other.host.load
+            politeness = self._of_checks
+        load = HostLoad(politeness, self._quick) if other is None else other.host.load
         host = Host(name, load) if other is None else other.host
         origin = Origin(name, host, self._make_queue(), HostState(politeness, load))
         origin.crawled = not checks.external if other is None else other.crawled
@@ -112,5 +119,11 @@ class Origins:
 
 
 def _network(address: str) -> str:
-    """Return what addresses of one machine have in common: of IPv6 the first 64 bits."""
-    return str(ipaddress.IPv6Address(address).packed[:8]) if ":" in address else address
+    """Return what addresses of one machine have in common: of IPv6 the first 64 bits.
+
+    An IPv4 address within an IPv6 one counts (RFC 4291, 2.5.5.2; RFC 6052, 2.1).
+    """
+    if ":" not in address:
+        return address
+    packed = ipaddress.IPv6Address(address).packed
+    return str(ipaddress.IPv4Address(packed[12:]) if packed[:12] in _WITH_IPV4 else packed[:8])

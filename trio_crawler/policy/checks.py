@@ -31,9 +31,10 @@ class Checks:
     A host that the crawl does not enter gets one request at a time, and the next one `delay`
     seconds later at the earliest. None stands for half a second, and for a tenth of a second after
     two good answers in a row that came within half a second each: until an answer is slower, or
-    the host fails or refuses. With `robots` its robots.txt is obeyed. By default it is not asked
-    for: a check is what a reader does who clicks on the link, once and without going on, and most
-    such hosts are named by one link only, so that the rules would double the requests.
+    the host fails, and never again once it has refused a request. With `robots` its robots.txt is
+    obeyed. By default it is not asked for: a check is what a reader does who clicks on the link,
+    once and without going on, and most such hosts are named by one link only, so that the rules
+    would double the requests.
 
     With `max_age` a refresh does not ask again for an external URL that an earlier walk found fine
     less than so many seconds ago: that it answered with a success (2xx), or redirected to one that

@@ -16,6 +16,7 @@ MAX_LIMIT = 64
 # A host is busy if its latency exceeds _SLOWER times its best latency, plus _NOISE seconds.
 _SLOWER, _NOISE = 2.0, 0.02
 _SMOOTHING = 0.2
+_FOREVER = 1 << 60
 # One object for all hosts: each other one would take 24 bytes.
 _NEVER = -math.inf
 
@@ -30,7 +31,7 @@ class HostLoad:
     is smoothed, in seconds, and `slowest` is that of the slowest good answer. `learned` is the
     rate that the host allows, if it refuses requests; the limit and the delay follow it. After two
     good answers in a row that are not slower than the delay of the politeness, `quick` takes its
-    place.
+    place; but not once the host has refused a request.
     """
 
     __slots__ = (
@@ -78,14 +79,14 @@ class HostLoad:
         if self.quick < self.politeness.delay:
             if seconds > self.politeness.delay:
                 self.brake()
-            elif self._row and self.learned is None and self.delay == self.politeness.delay:
+            elif self._row > 0 and self.learned is None and self.delay == self.politeness.delay:
                 self.delay = self.quick
             else:
                 self._row += 1
 
     def brake(self) -> None:
         """Record that the host was slow, failed or refused: its delay is the whole one again."""
-        self._row = 0
+        self._row = min(self._row, 0)
         if self.delay == self.quick < self.politeness.delay:
             self.delay = self.politeness.delay
 
@@ -95,6 +96,8 @@ class HostLoad:
         It came after so many seconds, and the last good one at the time `good`.
         """
         self.brake()
+        # For good: it would be refused again and again.
+        self._row = -_FOREVER
         if self.learned is not None:
             return self.learned.refuse(self, url, now - seconds, now, good)
         if good > _NEVER:
