@@ -38,6 +38,7 @@ from trio_crawler.testing import Web, fault, html
 from trio_crawler.testing import redirect as moved
 
 ALL = Checks(delay=0)
+PLAIN = httpx.Headers({"Content-Type": "text/plain"})
 
 
 async def checked(web: Web, checks: Checks = ALL, **about: Any) -> dict[str, Checked]:
@@ -319,6 +320,31 @@ async def test_of_a_host_outside_as_many_urls_are_checked_as_wanted(
     assert sorted(checked) == [*outside, *["http://site.t"] * 6]
     page = next(each for each in found if each.url == HOME and isinstance(each, Page))
     assert [each.reason for each in page.rejected].count(Reason.CHECK_BUDGET) == 4
+
+
+@pytest.mark.parametrize("delay", [0.3, 0.5, 2])
+async def test_a_host_that_was_checked_before_it_is_crawled_keeps_its_crawl_delay(
+    autojump_clock: Any, delay: float
+) -> None:
+    def scope(job: Job) -> bool | Reason:
+        return job.url.startswith((HOME, "http://big.test/in/")) or Reason.OTHER_SITE
+
+    inside = [f"http://big.test/in/{number}" for number in range(5)]
+    starts: list[float] = []
+
+    async def ask(job: Job) -> Answer:
+        if job.url in inside:
+            starts.append(trio.current_time())
+        await trio.sleep(5 if job.url == f"{HOME}later" else 0.1)
+        pages = {HOME: html("http://big.test/out", "/later"), f"{HOME}later": html(*inside)}
+        rules = f"User-agent: *\nCrawl-delay: {delay}".encode()
+        pages["http://big.test/robots.txt"] = Response(200, PLAIN, rules)
+        return pages.get(job.url, Response(404 if job.url.endswith(".txt") else 200))
+
+    await collect(Crawler([HOME], fetch=ask, scope=scope, checks=Checks(robots=True)))
+    gaps = [after - before for before, after in pairwise(starts)]
+    assert len(gaps) == 4
+    assert min(gaps) > delay - 0.001
 
 
 @pytest.mark.parametrize("robots", [False, True])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any
 
 import trio
@@ -35,9 +35,10 @@ class Net:
         self.bad: dict[str, int] = {}
         self.asked: list[str] = []
         self.dials: dict[str, float] = {}
+        self.lookups: dict[str, float] = {}
 
     async def lookup(self, url: str) -> float:
-        await trio.sleep(0.01)
+        await trio.sleep(self.lookups.get(url, 0.01))
         return math.inf
 
     def addresses(self, url: str) -> Sequence[str]:
@@ -139,6 +140,32 @@ async def test_a_name_that_is_slow_to_connect_holds_its_server_for_five_seconds(
     await crawled(net, politeness=Politeness(delay=0.3, robots=False))
     # The others take six seconds.
     assert sorted(net.starts["192.0.2.1"])[18] - began < 12
+
+
+async def test_unrelated_sites_of_a_large_server_are_connected_to_side_by_side(
+    autojump_clock: Any,
+) -> None:
+    urls = names(200, "www.site{}.com")
+    net = Net(urls, {host(url): ["192.0.2.1"] for url in urls}, 0.1)
+    net.dials = dict.fromkeys(urls, 0.3)
+    began = trio.current_time()
+    await crawled(net, scope=None, checks=Checks())
+    # One after the other they take a minute.
+    assert trio.current_time() - began < 12
+
+
+async def test_a_server_is_known_by_each_address_of_the_names_that_joined_it(
+    autojump_clock: Any,
+) -> None:
+    at = {"a.test": ["192.0.2.1"], "b.test": ["192.0.2.2", "192.0.2.1"], "c.test": ["192.0.2.2"]}
+    urls = [f"http://{name}/" for name in at]
+    for order in permutations(urls):
+        net = Net(order, at)
+        net.lookups = {url: 0.01 * (1 + number) for number, url in enumerate(order)}
+        await crawled(net, politeness=Politeness(per_host=1, robots=False))
+        starts = sorted(time for times in net.starts.values() for time in times)
+        # Where the name with both comes last, the other two had met nowhere.
+        assert order[-1] == urls[1] or all(b - a >= 1 for a, b in pairwise(starts)), order
 
 
 async def test_the_hosts_of_two_servers_wait_for_none_of_the_other(autojump_clock: Any) -> None:

@@ -173,8 +173,8 @@ class HostScheduler:
     def answered(self, attempt: Attempt, now: float, *, asked: float = 0.0) -> bool:
         """Record the answer to a job that was not blocked, so that its host may start another.
 
-        `asked` is for how many seconds the answer asks for a rest. Returns
-        whether the answer is none of the tries of its URL: the host only limits the rate.
+        `asked` is the number of seconds for which the answer asks to leave the host alone. Returns
+        whether it is none of the tries of its URL: the host only limits the rate.
         """
         job, answer = attempt.job, attempt.answer
         origin = self._origins[job.url[: job.url.index("/", 8)]]
