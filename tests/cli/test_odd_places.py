@@ -106,7 +106,7 @@ def test_closed_standard_output_is_told_as_a_full_disk_is(closed, tmp_path):
     assert "admitted 2 = 2 pages" in crawl("report", str(tmp_path / "d")).stdout
 
 
-HELP = [["--help"], ["--version"], ["report", "--help"]]
+HELP = [["--help"], ["--version"], ["report", "--help"], ["demo", "--help"]]
 
 
 @pytest.mark.parametrize("words", HELP, ids=" ".join)

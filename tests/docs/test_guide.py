@@ -22,7 +22,7 @@ from cases import for_each
 import trio_crawler
 from trio_crawler import frontier, model, net, report, store, testing
 from trio_crawler.cli.declaration import GroupedCommand
-from trio_crawler.cli.main import command, report_command
+from trio_crawler.cli.main import command, demo_command, report_command
 from trio_crawler.policy.host_state import RULES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -262,16 +262,14 @@ def options(of: GroupedCommand) -> str:
 
 
 def test_the_options_are_told_from_their_declarations(recorded: Record) -> None:
-    said = f"## `trio-crawler URL...`\n\n{options(command)}"
-    recorded(
-        GENERATED / "options.md",
-        f"{said}\n## `trio-crawler report DIR`\n\n{options(report_command)}",
-    )
+    commands = {"URL...": command, "report DIR": report_command, "demo": demo_command}
+    parts = [f"## `trio-crawler {words}`\n\n{options(of)}" for words, of in commands.items()]
+    recorded(GENERATED / "options.md", "\n".join(parts))
 
 
 def test_no_option_is_missing_from_the_page() -> None:
     page = (GENERATED / "options.md").read_text()
-    for each in (command, report_command):
+    for each in (command, report_command, demo_command):
         for parameter in each.params:
             assert all(name in page for name in parameter.opts if name.startswith("--"))
 

@@ -144,21 +144,22 @@ def _closed_output() -> TextIO:
 
 
 def _run(words: list[str]) -> int:
-    # A host of this name is written http://report/.
-    if words[:1] == ["report"]:
-        name = "trio-crawler report"
-        return int(report_command.main(words[1:], name, standalone_mode=False))
-    if words[:1] == ["check"]:
-        name = "trio-crawler check"
-        return int(check_command.main(words[1:], name, standalone_mode=False))
+    # A host of such a name is written http://report/.
+    if words and (chosen := _COMMANDS.get(words[0])) is not None:
+        return int(chosen.main(words[1:], f"trio-crawler {words[0]}", standalone_mode=False))
     return int(command.main(words, standalone_mode=False))
 
 
 def _crawl(**given: Any) -> int:
     """Crawl each URL, follow all links within its site, and report the broken ones.
 
-    A URL without a scheme gets http://. "trio-crawler report DIR" prints the report of the crawl
-    in DIR again: see "trio-crawler report --help".
+    \b
+    Other commands, each with its own --help:
+      trio-crawler demo          try it on a small site that it serves itself, without a network
+      trio-crawler check URL     check every link of a site, or of a folder
+      trio-crawler report DIR    print the report of the crawl in DIR again
+
+    A URL without a scheme gets http://.
     """
     options = CrawlOptions(**given)
     if not options.seeds and options.seed_stream is None:
@@ -233,6 +234,17 @@ def _report(**given: Any) -> int:
     return run(options)
 
 
+def _demo(serve: bool, port: int | None) -> int:
+    """Check a small site that the demo serves on this machine, and find what it hides.
+
+    This needs no network. The exit status is 0 if all faults of the site are found, 1 if not.
+    """
+    # The server is imported only now.
+    from trio_crawler.cli.demo import run
+
+    return run(serve=serve, port=port, check=lambda words: _run(["check", *words]))
+
+
 def check_parameters() -> list[click.Parameter]:
     """Return the parameters of the command "check": those of a crawl, and a folder."""
     found = parameters(CrawlOptions)
@@ -300,6 +312,26 @@ check_command = _Command(
     epilog=_CHECK_EPILOG,
     context_settings=_CONTEXT,
 )
+_PORT = click.IntRange(1, 65535)
+demo_command = _Command(
+    "demo",
+    params=[
+        click.Option(
+            ["--serve"],
+            is_flag=True,
+            help="Only serve the site, until Ctrl-C, so that you can try options on it.",
+        ),
+        click.Option(
+            ["--port"],
+            metavar="PORT",
+            type=_PORT,
+            help="Serve at this port of 127.0.0.1: 8000 with --serve, else any that is free.",
+        ),
+    ],
+    callback=_demo,
+    help=_demo.__doc__,
+    context_settings=_CONTEXT,
+)
 report_command = _Command(
     "report",
     params=parameters(ReportOptions),
@@ -308,3 +340,8 @@ report_command = _Command(
     epilog=_REPORT_EPILOG,
     context_settings=_CONTEXT,
 )
+_COMMANDS: dict[str, click.Command] = {
+    "check": check_command,
+    "demo": demo_command,
+    "report": report_command,
+}

@@ -1,0 +1,81 @@
+"""The demo: it finds what its own site hides, and says so if it does not."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+from cli.command import crawl, ended, start
+
+from trio_crawler.cli import demo
+
+HIDDEN = [line.split() for line in (demo.SITE / "_faults").read_text().splitlines()]
+
+
+def test_the_demo_finds_all_that_its_site_hides_and_says_what_to_type_next():
+    result = crawl("demo")
+    assert (result.returncode, result.stderr) == (0, "")
+    for code, path in HIDDEN:
+        assert re.search(rf"{code}.*: {re.escape(path)}", result.stdout)
+    assert f"{len(HIDDEN)} faults were hidden, and {len(HIDDEN)} are found" in result.stdout
+    assert "as in a site without an end" in result.stdout
+    assert "python -m trio_crawler check URL" in result.stdout
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_demo_that_finds_other_faults_than_its_site_hides_fails_and_names_them(lost, capsys):
+    hidden = HIDDEN[1:] if lost else [*HIDDEN, ["404", "/more.html"]]
+
+    def check(words: list[str]) -> int:
+        found = [
+            {"verdict": "fault", "code": code, "url": f"{words[0]}{path[1:]}"}
+            for code, path in hidden
+        ]
+        Path(words[-1]).write_text(json.dumps({"findings": found}))
+        return 1
+
+    assert demo.run(serve=False, port=None, check=check) == 1
+    told = f"not found: {' '.join(HIDDEN[0])}" if lost else "not hidden: 404 /more.html"
+    assert capsys.readouterr().err == f"trio-crawler: {told}\n"
+
+
+def test_a_demo_that_is_interrupted_judges_nothing():
+    with start("demo") as process:
+        assert process.stdout is not None
+        while b"check http" not in process.stdout.readline():
+            pass
+        # The slow page keeps the check busy for more than a second.
+        process.send_signal(signal.SIGINT)
+        out, err = ended(process)
+    assert process.returncode == 130
+    assert "faults were hidden" not in out
+    assert "not found" not in err
+
+
+def test_demo_serve_serves_the_site_until_a_signal_comes():
+    port = free_port()
+    with start("demo", "--serve", "--port", str(port)) as process:
+        assert process.stdout is not None
+        assert f"http://127.0.0.1:{port}/ until Ctrl-C" in process.stdout.readline().decode()
+        with urlopen(f"http://127.0.0.1:{port}/sitemap.xml") as answer:
+            assert f"http://127.0.0.1:{port}/keepers/last.html" in answer.read().decode()
+        with pytest.raises(HTTPError, match="404"):
+            urlopen(f"http://127.0.0.1:{port}/rooms/")
+        taken = crawl("demo", "--port", str(port))
+        process.send_signal(signal.SIGTERM)
+        ended(process)
+    assert process.returncode == 143
+    assert taken.returncode == 2
+    assert taken.stderr == f"trio-crawler: cannot serve at --port {port}: Address already in use\n"
+
+
+def free_port() -> int:
+    """Return a port that the next server may take: a test has to know its number."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
