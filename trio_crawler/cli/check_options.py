@@ -39,8 +39,9 @@ class CheckOptions(RequestOptions):
     check_delay: float | None = option(
         Group.CHECKED,
         "--check-delay",
-        metavar="SECONDS",
-        type=float,
+        metavar="TIME",
+        type=str,
+        callback=parsing.seconds,
         show_default="0.5, and 0.1 after two good answers",
         recorded=True,
         help="Wait at least this time between two checks of one host.",
@@ -57,11 +58,12 @@ class CheckOptions(RequestOptions):
         Group.CHECKED,
         "--max-age",
         metavar="TIME",
-        default="0",
-        callback=parsing.duration,
+        type=str,
+        callback=parsing.seconds,
+        default=0.0,
         recorded=True,
         help="Do not ask again for a URL outside the site that an earlier check in DIR (-o) found "
-        "fine less than this time ago, such as 90m, 12h or 7d (without a unit, seconds). When the "
+        "fine less than this time ago, such as 12h or 7d. When the "
         "check in DIR is finished, the same command begins the next one, as with --refresh.",
     )
     base_url: str | None = option(

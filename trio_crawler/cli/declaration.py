@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum, StrEnum
 from typing import Any
 
 import click
+
+# As much of a help as says what the option does.
+_BEGINNING = re.compile(r".{20,}?(?=[.;:] |\.?$)")
 
 
 class Group(StrEnum):
@@ -78,11 +82,23 @@ class GroupedOption(click.Option):
 
 
 class GroupedCommand(click.Command):
-    """A command whose help shows its options in groups."""
+    """A command whose help shows its options in groups, the `first` ones before the others.
+
+    `-h` shows the options named `often` alone, each in a line or two.
+    """
+
+    def __init__(
+        self, *args: Any, first: Sequence[Group] = (), often: Sequence[str] = (), **more: Any
+    ) -> None:
+        super().__init__(*args, **more)
+        self._order = sorted(Group, key=lambda group: group not in first)
+        self._often = often
+        if often:
+            self.params.append(_ShortHelp())
 
     def groups(self, context: click.Context) -> dict[Group, list[click.Option]]:
         """Return the options by their groups, in the order of the help."""
-        found: dict[Group, list[click.Option]] = {group: [] for group in Group}
+        found: dict[Group, list[click.Option]] = {group: [] for group in self._order}
         for parameter in self.get_params(context):
             if isinstance(parameter, click.Option):
                 # --version and --help are declared by click.
@@ -99,6 +115,40 @@ class GroupedCommand(click.Command):
         for group, records in groups.items():
             with formatter.section(group):
                 formatter.write_dl([(names.ljust(width), text) for names, text in records])
+
+    def short_help_text(self, context: click.Context) -> str:
+        """Return the text of -h: the options that people use, and how the help of each begins."""
+        formatter = context.make_formatter()
+        self.format_usage(context, formatter)
+        formatter.write_paragraph()
+        formatter.write_text((self.help or "").partition("\n\n")[0])
+        flags = {flag: each for each in self.get_params(context) for flag in each.opts}
+        records = filter(None, (flags[flag].get_help_record(context) for flag in self._often))
+        with formatter.section("Options"):
+            formatter.write_dl([(names, _BEGINNING.findall(text)[0]) for names, text in records])
+        formatter.write_paragraph()
+        count = sum(isinstance(each, click.Option) for each in self.get_params(context))
+        formatter.write_text(f"--help shows all {count} options, with examples.")
+        return formatter.getvalue().rstrip()
+
+
+class _ShortHelp(click.Option):
+    """The option -h."""
+
+    def __init__(self) -> None:
+        told = "Show the options that are used most, and exit."
+        super().__init__(
+            ["-h", "short_help"], is_flag=True, is_eager=True, expose_value=False, help=told
+        )
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        """Print the text and end the command, if that is asked for."""
+        if opts.get("short_help") and isinstance(ctx.command, GroupedCommand):
+            click.echo(ctx.command.short_help_text(ctx))
+            ctx.exit()
+        return super().handle_parse_result(ctx, opts, args)
 
 
 def declaration(

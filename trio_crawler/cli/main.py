@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from trio_crawler import __version__
-from trio_crawler.cli.declaration import GroupedCommand, parameters, secret_flags
+from trio_crawler.cli.declaration import Group, GroupedCommand, parameters, secret_flags
 from trio_crawler.cli.encoding import ESCAPED
 from trio_crawler.cli.exit import (
     CLOSED_PIPE,
@@ -89,13 +90,22 @@ CHECK_WORKERS = 100
 ▶ 2,000 hosts that never answer hold a worker for two timeouts each: with 10 workers they take
 more than three hours, with 100 twenty minutes. No host gets more requests at once for it.
 """
+_OFTEN = (
+    *("--depth", "--max-pages", "--max-time", "--include", "--exclude", "--sitemap", "--check"),
+    *("--delay", "--per-host", "--max-tasks", "-o", "--jsonl", "--csv", "--why", "-v"),
+)
+_OFTEN_IN_CHECKS = (
+    *("--check", "--mine", "--exclude", "--depth", "--max-time", "--ignore", "--redirects"),
+    *("--fail-on", "--baseline", "--junit", "--sarif", "--markdown", "--json", "--why", "-v"),
+)
 _OF_FOLDERS = (
     ("base_url", "--base-url"),
     ("clean_urls", "--clean-urls"),
     ("linked_only", "--linked-only"),
 )
+_LABEL = re.compile(r"[a-z-]+")
 _CONTEXT: dict[str, Any] = {
-    "help_option_names": ["-h", "--help"],
+    "help_option_names": ["--help"],
     "max_content_width": 96,
     # The crawler of the chapter ("500 Lines or Less") spells its options with underscores: both
     # spellings are accepted.
@@ -144,22 +154,45 @@ def _closed_output() -> TextIO:
 
 
 def _run(words: list[str]) -> int:
-    # A host of such a name is written http://report/.
-    if words and (chosen := _COMMANDS.get(words[0])) is not None:
-        return int(chosen.main(words[1:], f"trio-crawler {words[0]}", standalone_mode=False))
-    return int(command.main(words, standalone_mode=False))
+    at = _first_argument(words)
+    name = words[at] if at < len(words) else ""
+    if name == "help":
+        words, name = [*words[at + 1 :], "--help"], "".join(words[at + 1 : at + 2])
+    elif name in _COMMANDS:
+        words = words[:at] + words[at + 1 :]
+    elif _LABEL.fullmatch(name):
+        from difflib import get_close_matches
+
+        if meant := get_close_matches(name, _COMMANDS, cutoff=0.7):
+            hint = f"did you mean {meant[0]}? A host of that name is written http://{name}/"
+            raise click.UsageError(f"there is no command {name}: {hint}")
+    chosen = _COMMANDS.get(name, command)
+    title = "trio-crawler" if chosen is command else f"trio-crawler {name}"
+    return int(chosen.main(words, title, standalone_mode=False))
+
+
+def _first_argument(words: list[str]) -> int:
+    """Return the place of the first word that is no option of a crawl and no value of one."""
+    flags = {flag: each for each in command.params for flag in each.opts}
+    at = 0
+    while at < len(words) and len(words[at]) > 1 and words[at].startswith("-"):
+        if words[at] == "--":
+            return len(words)
+        option = flags.get(words[at].replace("_", "-"))
+        valued = isinstance(option, click.Option) and not option.is_flag
+        at += 2 if valued else 1
+    return at
 
 
 def _crawl(**given: Any) -> int:
     """Crawl each URL, follow all links within its site, and report the broken ones.
 
+    A URL without a scheme gets http://. Other commands, each with its own --help:
+
     \b
-    Other commands, each with its own --help:
-      trio-crawler demo          try it on a small site that it serves itself, without a network
+      trio-crawler demo          try it on a small site that it serves itself
       trio-crawler check URL     check every link of a site, or of a folder
       trio-crawler report DIR    print the report of the crawl in DIR again
-
-    A URL without a scheme gets http://.
     """
     options = CrawlOptions(**given)
     if not options.seeds and options.seed_stream is None:
@@ -302,6 +335,7 @@ command = _Command(
     callback=_crawl,
     help=_crawl.__doc__,
     epilog=_CRAWL_EPILOG,
+    often=_OFTEN,
     context_settings=_CONTEXT,
 )
 check_command = _Command(
@@ -310,6 +344,8 @@ check_command = _Command(
     callback=_check,
     help=_check.__doc__,
     epilog=_CHECK_EPILOG,
+    first=(Group.CHECKED, Group.JUDGED),
+    often=_OFTEN_IN_CHECKS,
     context_settings=_CONTEXT,
 )
 _PORT = click.IntRange(1, 65535)
@@ -330,7 +366,7 @@ demo_command = _Command(
     ],
     callback=_demo,
     help=_demo.__doc__,
-    context_settings=_CONTEXT,
+    context_settings=_CONTEXT | {"help_option_names": ["-h", "--help"]},
 )
 report_command = _Command(
     "report",
@@ -338,9 +374,10 @@ report_command = _Command(
     callback=_report,
     help=_report.__doc__,
     epilog=_REPORT_EPILOG,
-    context_settings=_CONTEXT,
+    context_settings=_CONTEXT | {"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS: dict[str, click.Command] = {
+    "crawl": command,
     "check": check_command,
     "demo": demo_command,
     "report": report_command,

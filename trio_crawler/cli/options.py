@@ -180,10 +180,12 @@ class CrawlOptions(CheckOptions):
     max_seconds: float | None = option(
         Group.BOUNDS,
         "--max-time",
-        metavar="SECONDS",
-        type=float,
+        metavar="TIME",
+        type=str,
+        callback=parsing.seconds,
         recorded=True,
-        help="Start no request after this time. Requests in flight get 5 more seconds.",
+        help="Start no request after this time, such as 90s or 1h: a TIME is in seconds, or has "
+        "one of the units ms, s, m, h, d and w. Requests in flight get 5 more seconds.",
     )
     max_redirects: int = option(
         Group.BOUNDS,
@@ -232,8 +234,9 @@ class CrawlOptions(CheckOptions):
     timeout: float = option(
         Group.SPEED,
         "--timeout",
-        metavar="SECONDS",
-        type=float,
+        metavar="TIME",
+        type=str,
+        callback=parsing.seconds,
         default=30.0,
         show_default=True,
         recorded=True,
@@ -261,8 +264,9 @@ class CrawlOptions(CheckOptions):
     delay: float = option(
         Group.SPEED,
         "--delay",
-        metavar="SECONDS",
-        type=float,
+        metavar="TIME",
+        type=str,
+        callback=parsing.seconds,
         default=0.0,
         show_default=True,
         recorded=True,
@@ -280,8 +284,9 @@ class CrawlOptions(CheckOptions):
     patience: float = option(
         Group.SPEED,
         "--patience",
-        metavar="SECONDS",
-        type=float,
+        metavar="TIME",
+        type=str,
+        callback=parsing.seconds,
         default=360.0,
         show_default=True,
         recorded=True,

@@ -33,6 +33,7 @@ _OTHER_SCHEMES = frozenset(
 _MAILBOX = re.compile(r"[^@:/?#\\]+@[^@:/?#\\]+")
 _PAGE = re.compile(r"\.(?:s?html?|xht(?:ml)?)$", re.IGNORECASE)
 _PATH = re.compile(r"\.{0,2}/(?!/)|\.{1,2}\\|\.{1,2}$|~|[a-zA-Z]:[/\\]")
+_LABEL = re.compile(r"[a-z0-9_-]+", re.IGNORECASE | re.ASCII)
 # Endings of files that are no top-level domains.
 _FILE = re.compile(
     r"[^/?#@:\\]+\.(?:asp|aspx|bak|bz2|cfg|conf|css|csv|db|doc|docx|gif|gz|htm|html|ini|jpeg|jpg|"
@@ -42,8 +43,8 @@ _FILE = re.compile(
 )
 # RFC 6265, 4.1.1: the name is a token. Browsers send more in a value than the RFC allows.
 _COOKIE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+=[^\x00-\x1f\x7f\ud800-\udfff]*")
-_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw]?)", re.IGNORECASE | re.ASCII)
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_TIME = re.compile(r"(.*[0-9.])(ms|[smhdw])", re.IGNORECASE | re.ASCII)
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _LINE_ENDS = re.compile(r"[\t\r\n]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -95,12 +96,18 @@ def kinds(context: click.Context, parameter: click.Parameter, given: Any) -> tup
     return KINDS if "all" in named else tuple(kind for kind in KINDS if kind in named)
 
 
-def duration(context: click.Context, parameter: click.Parameter, given: Any) -> float:
-    """Return a time in seconds; its unit is s, m, h, d or w, without one seconds."""
-    found = _DURATION.fullmatch(given)
-    if found is None:
-        raise click.BadParameter("write a number with a unit, such as 90m, 12h, 1d or 2w")
-    return float(found[1]) * _UNITS[found[2].lower()]
+def seconds(context: click.Context, parameter: click.Parameter, given: Any) -> float | None:
+    """Return a time in seconds; its unit is ms, s, m, h, d or w, without one seconds."""
+    if given is None:
+        return None
+    found = _TIME.fullmatch(given)
+    number, unit = found.groups() if found else (given, "s")
+    try:
+        return float(number) * _UNITS[unit.lower()]
+    except ValueError:
+        units = "such as 500ms, 30s, 90m, 12h, 1d or 2w"
+        told = f"{given!r} is no time: write seconds, or a number with a unit, {units}"
+        raise click.BadParameter(told) from None
 
 
 def site(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
@@ -109,8 +116,12 @@ def site(context: click.Context, parameter: click.Parameter, given: Any) -> tupl
     files = [word for word in given if _is_page(word)]
     if not folders and not files:
         for word in given:
+            first, slash, _ = word.partition("/")
             if _PATH.match(word) and not os.path.exists(word):
                 raise click.BadParameter(f"there is no file or folder {word}")
+            if slash and _LABEL.fullmatch(first) and first.lower() != "localhost":
+                hint = f"a host of that name is written http://{word}"
+                raise click.BadParameter(f"there is no file or folder {word}; {hint}")
         return urls(context, parameter, given)
     if len(given) > max(len(folders), len(files)) or len(folders) > 1:
         what = f"the folder {folders[0]}" if folders else f"the file {files[0]}"
@@ -240,8 +251,8 @@ def _refuse_other_scheme(word: str) -> None:
 def _refuse_file(word: str) -> None:
     """Refuse what is a path, or the name of a file: there is no such host."""
     if _PATH.match(word):
-        hint = "serve the folder, as with python -m http.server, and name its URL"
-        raise click.BadParameter(f"{word} is a path, not a URL: {hint}")
+        hint = f"to check a folder or a file, write trio-crawler check {word}"
+        raise click.BadParameter(f"{word} is a path, not a URL; {hint}")
     if _is_file(word) or _FILE.fullmatch(word):
         hint = f"if there is such a host, write http://{word}"
         raise click.BadParameter(f"{word} is a file, not a URL; {hint}")
