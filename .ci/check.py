@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 CI = Path(__file__).resolve().parent
+README = (CI.parent / "README.md").read_text()
 LINE = re.compile(r"^ {4}(python3 -m venv .*) && (\S+ -m pytest .*)$", re.MULTILINE)
-INSTALL, TEST = LINE.search((CI.parent / "README.md").read_text()).groups()
+INSTALL, TEST = LINE.search(README).groups()
+FIRST = re.search(r"^ {4}(python3 -m venv .* demo)$", README, re.MULTILINE)[1]
 LIMIT, LONG_LIMIT = 900, 3600
 """Seconds that a step may take, and with `--all`."""
 
@@ -46,7 +48,7 @@ def interpreters() -> dict[str, str]:
 def steps(pythons: list[str]) -> list[Step]:
     """Return all steps."""
     tables = tomllib.loads((CI / "steps.toml").read_text())
-    words = tables.pop("words") | {"readme": TEST}
+    words = tables.pop("words") | {"readme": TEST, "first": FIRST}
     environments = {"first": pythons[:1], "others": pythons[1:], "floors": ["floors"]}
     return [
         Step(

@@ -135,6 +135,11 @@ def raises(program: Any, run: Run) -> list[Record]:
     return recorded(run, crawl, spoilt, "crawl")
 
 
+def modern_raises() -> list[Record]:
+    with without_shutdown():
+        return raises(modern, run_asyncio)
+
+
 # The crawl is cancelled from outside, three seconds after its start.
 
 
@@ -252,6 +257,15 @@ SCENES = {
     "worker-raises-trio": Scene(
         "A worker raises: the Trio crawler",
         [("", partial(raises, workers, run_trio))],
+        8,
+    ),
+    "three-lanes": Scene(
+        "A worker raises: the chapter's crawler waits for ever, the others raise",
+        [
+            ("asyncio, as in the chapter", partial(raises, chapter, run_asyncio)),
+            ("asyncio, with a task group", modern_raises),
+            ("Trio, with a nursery", partial(raises, workers, run_trio)),
+        ],
         8,
     ),
     "cancelled-asyncio": Scene(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import socket
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -59,23 +58,20 @@ def test_a_demo_that_is_interrupted_judges_nothing():
 
 
 def test_demo_serve_serves_the_site_until_a_signal_comes():
-    port = free_port()
-    with start("demo", "--serve", "--port", str(port)) as process:
+    with start("demo", "--serve", "--port", "0") as process:
         assert process.stdout is not None
-        assert f"http://127.0.0.1:{port}/ until Ctrl-C" in process.stdout.readline().decode()
-        with urlopen(f"http://127.0.0.1:{port}/sitemap.xml") as answer:
-            assert f"http://127.0.0.1:{port}/keepers/last.html" in answer.read().decode()
+        line = process.stdout.readline().decode()
+        url = line.removeprefix("The site of the demo is at ").removesuffix(" until Ctrl-C\n")
+        with urlopen(f"{url}sitemap.xml") as answer:
+            assert f"{url}keepers/last.html" in answer.read().decode()
         with pytest.raises(HTTPError, match="404"):
-            urlopen(f"http://127.0.0.1:{port}/rooms/")
-        taken = crawl("demo", "--port", str(port))
+            urlopen(f"{url}rooms/")
+        port = url.strip("/").rpartition(":")[2]
+        taken = crawl("demo", "--port", port)
         process.send_signal(signal.SIGTERM)
         ended(process)
     assert process.returncode == 143
     assert taken.returncode == 2
-    assert taken.stderr == f"trio-crawler: cannot serve at --port {port}: Address already in use\n"
-
-
-def free_port() -> int:
-    """Return a port that the next server may take: a test has to know its number."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
+    assert taken.stderr == (
+        f"trio-crawler: cannot serve at --port {port}: Address already in use\n"
+    )

@@ -47,6 +47,8 @@ class _Handler(SimpleHTTPRequestHandler):
     def send_head(self) -> BytesIO | BinaryIO | None:
         """Send the head of an answer; return its body, None if it has none."""
         path = urlsplit(self.path).path
+        # So that people can watch.
+        time.sleep(0.02)
         if (target := _pairs("_redirects").get(path)) is not None:
             return self._send("", HTTPStatus.MOVED_PERMANENTLY, Location=target)
         if month := _MONTH.fullmatch(path):
@@ -93,7 +95,7 @@ def run(*, serve: bool, port: int | None, check: Callable[[list[str]], int]) -> 
     `check` is the command "check", called with its words. Raises click.UsageError if the port is
     taken.
     """
-    with _served(port or (PORT if serve else 0)) as url:
+    with served((PORT if serve else 0) if port is None else port) as url:
         return _serve(url) if serve else _check(url, check)
 
 
@@ -130,7 +132,7 @@ def _check(url: str, check: Callable[[list[str]], int]) -> int:
 
 
 @contextmanager
-def _served(port: int) -> Iterator[str]:
+def served(port: int) -> Iterator[str]:
     """Serve the site on loopback in a thread; the value is its URL. Port 0 is any free one."""
     try:
         server = ThreadingHTTPServer(("127.0.0.1", port), _Handler)

@@ -348,7 +348,7 @@ check_command = _Command(
     often=_OFTEN_IN_CHECKS,
     context_settings=_CONTEXT,
 )
-_PORT = click.IntRange(1, 65535)
+_PORT = click.IntRange(0, 65535)
 demo_command = _Command(
     "demo",
     params=[
@@ -361,7 +361,7 @@ demo_command = _Command(
             ["--port"],
             metavar="PORT",
             type=_PORT,
-            help="Serve at this port of 127.0.0.1: 8000 with --serve, else any that is free.",
+            help="Serve at this port of 127.0.0.1: 8000 with --serve, else 0, any that is free.",
         ),
     ],
     callback=_demo,

@@ -70,7 +70,8 @@ class Screen:
             figures = progress_line(now, problems(), hosts())
             with self._written():
                 self._line.draw(figures)
-            await trio.sleep(EVERY if now.in_flight else IDLE)
+            # At the start nothing is in flight yet.
+            await trio.sleep(EVERY if now.in_flight or now.seconds < IDLE else IDLE)
 
     @contextmanager
     def _written(self) -> Iterator[None]:

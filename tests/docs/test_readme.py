@@ -1,0 +1,104 @@
+"""README.md: short, true, and each command and program in it runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import terminal
+from cases import for_each
+from cli.command import crawl
+
+from trio_crawler import Politeness
+from trio_crawler.cli import demo
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "README.md").read_text()
+LINKS = re.findall(r'(?:\]\(|src=")([^)"]+)', TEXT)
+COMMANDS = re.findall(
+    r"^ {4}(\S.*)$", re.sub(r"```.*?```", "", TEXT, flags=re.DOTALL), re.MULTILINE
+)
+PROGRAMS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    with demo.served(0) as url:
+        yield url
+
+
+def test_readme_is_short_and_has_a_picture() -> None:
+    assert len(TEXT.split()) <= 900
+    assert TEXT.index("docs/terminal.svg") < TEXT.index("## ")
+
+
+@for_each("link", [link for link in LINKS if "://" not in link])
+def test_every_link_of_readme_leads_to_a_file(link: str) -> None:
+    assert (ROOT / link).is_file()
+
+
+def test_every_command_of_readme_is_run(site: str) -> None:
+    # By .ci/run: the two lines that make an environment.
+    made = [line for line in COMMANDS if line.startswith("python3 -m venv")]
+    assert [line.split()[-1] for line in made] == ["demo", "loadfile"]
+    rest = [shlex.split(line) for line in COMMANDS if line not in made]
+    assert [words[:4] for words in rest] == [
+        [".venv/bin/python", "-m", "trio_crawler", "check"]
+    ] * len(rest)
+    for words in rest:
+        given = words[4].replace("https://example.org/", site)
+        result = crawl("check", given.replace("./public", str(demo.SITE)))
+        assert result.returncode == 1
+        assert "/ferry/timetable.html" in result.stdout
+
+
+@for_each("program", PROGRAMS)
+def test_every_program_of_readme_runs(
+    program: str, site: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "http://127.0.0.1:8000/" in program
+    run = compile(program.replace("http://127.0.0.1:8000/", site), "README.md", "exec")
+    exec(run, {"__name__": "__main__"})
+    assert f"{site}visit.html Plan a visit" in capsys.readouterr().out
+
+
+def test_the_figures_of_readme_are_those_of_the_pages_that_prove_them() -> None:
+    page = (ROOT / "docs/guide/checkers.md").read_text()
+    rows = {
+        line.split(" | ")[0].strip("| "): re.findall(r"[\d.]+", line.partition(" | ")[2])
+        for line in page.splitlines()
+        if line.startswith("|")
+    }
+    found = rows["67 faults of the tests' own site"]
+    alarms = rows["no faults, but told as some"]
+    cpu = rows["Python, with 4,000 links to other hosts"]
+    # There: ours, linkinator, linkchecker, lychee; here lychee is the second.
+    for name, (ours, linkinator, linkchecker, lychee) in {
+        "seeded faults found, of 67": found,
+        "false alarms there": alarms,
+        "CPU seconds for Python's documentation": cpu,
+    }.items():
+        assert f"| {name} | {ours} | {lychee} | {linkinator} | {linkchecker} |" in TEXT
+    least, most = min(found[1:]), max(found[1:])
+    fewest, worst = min(alarms[1:]), max(alarms[1:])
+    assert f"find {least} to {most}, with {fewest} to {worst} false alarms" in TEXT
+    assert f"{found[0]} of 67 faults" in TEXT
+    assert f"at most {Politeness().per_host} requests at once" in TEXT
+    faults = len((demo.SITE / "_faults").read_text().splitlines())
+    assert f"hides {['five', 'six', 'seven'][faults - 5]}\nfaults" in TEXT
+
+
+def test_the_terminal_of_readme_is_what_two_runs_show() -> None:
+    def masked(svg: str) -> list[str]:
+        lines = re.findall(r"<text [^>]*>(.*)</text>", svg)
+        return [re.sub(r"\d+", "0", line) if "in flight" in line else line for line in lines]
+
+    shown = masked((ROOT / "docs/terminal.svg").read_text())
+    anew = masked(terminal.drawn(terminal.transcript()))
+    # How many errors there were when Ctrl-C came is chance.
+    assert [line.replace("errors", "error") for line in anew] == [
+        line.replace("errors", "error") for line in shown
+    ]
