@@ -100,7 +100,7 @@ def transcript() -> list[str]:
         left_out,
         *second[head : head + 6],
         left_out,
-        *second[-2:-1],
+        next(line for line in second if "links checked" in line),
         "\x1b[typedm$ echo $?\x1b[0m",
         str(status),
     ]

@@ -477,7 +477,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     "CheckFacts": (result("CheckFacts"), {
         "date": datetime(2026, 2, 2, tzinfo=UTC), "command": "x", "checked": {"a": 1},
         "not_checked": {("a", "robots"): 1}, "mended": [BAD.identity], "ended": "stopped",
-        "listed": [], "recalled": 3, "unlinked": [HOME], "unread": 2, "version": "9",
+        "listed": [], "recalled": 3, "unlinked": [HOME], "unread": {".md": 2}, "version": "9",
     }),
     "Finding": (result("Finding"), {
         "verdict": Verdict.NOTE, "url": HOME + "b", "code": "410", "page": HOME, "kind": "image",

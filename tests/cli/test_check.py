@@ -275,8 +275,8 @@ WRONG = {
     "no baseline": (["check", "--baseline", "/no/such", "h.test"], "--baseline: cannot read"),
     "no patterns": (["check", "--ignore-file", "/no/such", "h.test"], "--ignore-file: cannot"),
     "an age without a directory": (["check", "--max-age", "1d", "h.test"], "name it with -o"),
-    "an age in words": (["check", "--max-age", "a day", "h.test"], "such as 90m, 12h, 1d or 2w"),
-    "an age below zero": (["check", "--max-age=-1d", "h.test"], "such as 90m"),
+    "an age in words": (["check", "--max-age", "a day", "h.test"], "such as 500ms, 30s, 90m, 12h"),
+    "an age below zero": (["check", "-o", "x", "--max-age=-1d", "h.test"], "must be 0 or more"),
     "an age of pages": (
         ["check", "--check", "assets", "-o", "x", "--max-age", "1d", "h.test"],
         "--max-age is about URLs outside the site",

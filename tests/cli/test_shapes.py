@@ -63,8 +63,11 @@ def test_the_report_of_a_directory_has_what_waits_as_the_crawl_had_it(tmp_path, 
         again = report_in(capsys.readouterr().out)
         assert again == first
         table = shown(again)
-        assert sum(figures[0] for figures, _ in table.values()) <= 5
-        assert table[f"{server.url}list?tag&year"][0][2] > 20
+        # Where a crawl ended early, only a full report says what waits.
+        assert bool(table) is ("-v" in words)
+        if table:
+            assert sum(figures[0] for figures, _ in table.values()) <= 5
+            assert table[f"{server.url}list?tag&year"][0][2] > 20
         here(*crawl)
         assert shown(capsys.readouterr().out)[f"{server.url}list?tag&year"][0] == [32, 1, 0]
 

@@ -159,10 +159,14 @@ def test_the_verdict_of_a_template_is_not_mixed_with_another() -> None:
 
 def test_pages_that_no_link_leads_to_are_listed_up_to_a_bound_and_other_files_counted() -> None:
     urls = [f"https://a.test/{number:02}" for number in range(22)]
-    told = check_report([], replace(FACTS, unlinked=urls, unread=1))
+    told = check_report([], replace(FACTS, unlinked=urls, unread={".pdf": 1}))
     assert "Pages that no link leads to (22)\n  https://a.test/00\n" in told
     assert "  https://a.test/19\n  and 2 more, use -v to list all\n" in told
-    assert "  1 file of other kinds, that no link leads to, was not read\n" in told
+    assert "  1 file of other kinds, that no link leads to, was not read: 1 .pdf\n" in told
     assert "  https://a.test/21\n" in check_report([], replace(FACTS, unlinked=urls), full=True)
-    told = check_report([], replace(FACTS, unlinked=[], unread=3))
-    assert "Not read\n  3 files of other kinds, that no link leads to, were not read\n" in told
+    told = check_report([], replace(FACTS, unlinked=[], unread={".md": 2, "": 1}))
+    assert (
+        "Not read\n  3 files of other kinds, that no link leads to, were not read: 2 .md, 1 -\n"
+        in told
+    )
+    assert "  A check reads no Markdown: check the HTML that is made of it\n" in told

@@ -274,13 +274,20 @@ def test_a_crawl_whose_pages_are_mostly_the_same_has_a_table_of_shapes() -> None
     assert "Shapes" in told(*SAME[:103], *HONEST)
 
 
-def test_few_pages_that_are_the_same_are_no_table_unless_the_crawl_ended_early() -> None:
+def test_few_pages_that_are_the_same_are_a_table_only_in_a_full_report_of_an_early_end() -> None:
     few = [*SAME[:18], page("about", "About")]
-    assert "Shapes" not in told(*few)
-    assert "Shapes of URLs (1)" in told(*few, ended="stopped by Ctrl-C")
-    assert "Shapes of URLs (2)" in told(*few, skipped("p/1"))
-    assert "Shapes of URLs (2)" in told(*few, waiting=1)
+    assert "Shapes" not in told(*few, ended="stopped by Ctrl-C")
+    assert "Shapes" not in told(*few, full=True)
+    assert "Shapes of URLs (1)" in told(*few, full=True, ended="stopped by Ctrl-C")
+    assert "Shapes of URLs (2)" in told(*few, skipped("p/1"), full=True)
+    assert "Shapes of URLs (2)" in told(*few, full=True, waiting=1)
     assert "Shapes" in told(*few, SAME[20])
+
+
+def test_shapes_that_cost_little_beside_the_others_are_left_out() -> None:
+    few = [page(f"p/{n}", "Page") for n in range(50)]
+    assert "Shapes of URLs (1)" in told(*SAME, *few)
+    assert "Shapes of URLs (2)" in told(*SAME, *few, full=True)
 
 
 def test_a_crawl_that_ended_early_and_left_nothing_has_no_table() -> None:
@@ -288,16 +295,16 @@ def test_a_crawl_that_ended_early_and_left_nothing_has_no_table() -> None:
 
 
 def test_of_many_shapes_ten_are_listed_or_with_full_all() -> None:
-    many = [skipped(f"{chr(97 + n)}/{each}") for n in range(13) for each in range(n + 1)]
+    many = [page(f"{chr(97 + n)}?n={each}", "One") for n in range(13) for each in range(30)]
     text = told(*many)
     assert text.count("--exclude") == 10
-    assert "Shapes of URLs (13): fetched, distinct titles, waiting\n  0  0  13  " in text
+    assert "Shapes of URLs (13): fetched, distinct titles, waiting\n" in text
     assert "  and 3 more, use -v to list all\n" in text
     assert told(*many, full=True).count("--exclude") == 13
 
 
 def test_a_shell_reads_the_expression_as_it_is() -> None:
-    text = told(skipped("it's;rm?a=1&b=2"))
+    text = told(skipped("it's;rm?a=1&b=2"), full=True)
     (line,) = [line.strip() for line in text.splitlines() if "--exclude" in line]
     option, expression = shlex.split(line)
     assert option == "--exclude"

@@ -147,7 +147,7 @@ def test_the_date_is_in_utc() -> None:
         ({"not_checked": {("a", "x"): "1"}}, TypeError, "each number of not_checked must be a wh"),
         ({"recalled": -1}, ValueError, "recalled must be 0 or more, not -1"),
         ({"unlinked": "x"}, TypeError, "unlinked must be several strings"),
-        ({"unread": -1}, ValueError, "unread must be 0 or more, not -1"),
+        ({"unread": {".md": -1}}, ValueError, "each number of unread must be 0 or more, not -1"),
         ({"mended": ["x"]}, TypeError, "each of mended must be a Identity, not 'x'"),
     ],
 )

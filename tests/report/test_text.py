@@ -96,10 +96,6 @@ Redirects (4)
 Flaws (1)
   bad_charset, too_many_links (1,200 left out) https://a.test/a
 
-Shapes of URLs (1): fetched, distinct titles, waiting
-  3  2  1  https://a.test/*
-      --exclude '^https://a\.test/(?:[^/?%0-9]|%..)*$'
-
 Slowest pages
     1.50 s  https://a.test/
      34 ms  https://a.test/a

@@ -158,7 +158,7 @@ class Check:
             listed=self._links.listed if options.why else None,
             recalled=self._links.recalled,
             unlinked=None if ended or folder is None else folder.unlinked(self._links),
-            unread=0 if ended or folder is None else folder.unread(self._links),
+            unread={} if ended or folder is None else folder.unread(self._links),
             mended=mended,
             ended=ended,
         )

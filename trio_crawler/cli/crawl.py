@@ -356,6 +356,9 @@ class _Crawl:
         if (check := self._check) is not None:
             parts.append(check.finish(self._ended, crawler.sitemaps(), color=color))
             failed, errors, faults = check.failed, check.errors, [*faults, *check.faults]
+            if options.owner:
+                hints = attempted(lambda: self._report.hints(self._facts(crawler)), faults)
+                parts.append("\n".join(hints))
         if self._resumed:
             alone = "The report is of this run alone: 'report {}' has all runs"
             unwritten = f"{alone.format(options.directory)}\n{unwritten}".rstrip()

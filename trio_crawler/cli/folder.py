@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import fields, replace
@@ -142,12 +143,16 @@ class Folder:
         # A link may have the other URL of a page.
         return sorted(url for url in alone if not self._has_twin(url, links))
 
-    def unread(self, links: LinkCheck) -> int:
-        """Return how many files that are no pages were not asked for."""
+    def unread(self, links: LinkCheck) -> Counter[str]:
+        """Count the files that are no pages and were not asked for, by their endings."""
         if self._files is None or not self._whole:
-            return 0
+            return Counter()
         read = f"{self._base}sitemap.xml"
-        return sum(url != read and not links.knows(url) for url in self._files.others())
+        return Counter(
+            os.path.splitext(url)[1]
+            for url in self._files.others()
+            if url != read and not links.knows(url)
+        )
 
 
 # The URL of a folder that has none is at a host that cannot exist (RFC 6761, 6.4).

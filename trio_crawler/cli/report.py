@@ -75,12 +75,15 @@ def _run(options: ReportOptions) -> int:
         piped = any(path == STANDARD_OUTPUT for path, _ in asked.values())
         color = colored(options.color, sys.stderr if piped else sys.stdout)
         parts, faults = [], list[Exception]()
-        if not _flag(settings, "owner"):
-            text_of = partial(_text, history, result, options, color, faults)
-            parts += attempted(lambda: [text_of()], faults)
+        facts = _facts(history, options)
+        owner = _flag(settings, "owner")
+        if not owner:
+            parts += attempted(lambda: [result.text(facts, color=color, errors=faults)], faults)
         if check is not None:
             parts.append(check.finish(_ended(history), history.sitemaps(), color=color))
             faults += check.faults
+        if owner and (hints := attempted(lambda: result.hints(facts), faults)):
+            parts.append("\n".join(hints))
     if options.changes:
         SIGNALS.check()
         parts.append(changes(options.directory, options.full) or _NO_CHANGES)
@@ -124,16 +127,10 @@ def _check(history: History, options: ReportOptions, stack: ExitStack) -> Check:
     )
 
 
-def _text(
-    history: History,
-    result: Report,
-    options: ReportOptions,
-    color: bool,
-    errors: list[Exception],
-) -> str:
+def _facts(history: History, options: ReportOptions) -> report.CrawlFacts:
     run, settings = _last_run(history), _settings(history)
     how = None if run is None else run.how
-    facts = report.CrawlFacts(
+    return report.CrawlFacts(
         history.statistics(),
         (None if run is None else run.workers) or 0,
         workers_chosen=settings.get("workers_chosen") is True,
@@ -151,7 +148,6 @@ def _text(
         credentials=_flag(settings, "credentials"),
         checks=_flag(settings, "checks"),
     )
-    return result.text(facts, color=color, errors=errors)
 
 
 def _flag(settings: dict[str, Any], name: str) -> bool | None:

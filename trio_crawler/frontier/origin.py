@@ -310,6 +310,7 @@ class Origin:
         host, states = self.host, [origin.state for origin in both]
         load, waiting = host.load, sum(map(len, both))
         rest = max(min(state.rested for state in states) - now, 0.0)
+        asked = load.delay if load.learned is None else load.learned.asked
         return HostStatistics(
             name=host.name,
             waiting=waiting,
@@ -324,7 +325,7 @@ class Origin:
             failed=host.failed,
             bytes=host.bytes,
             waits_for=_waits_for(both, rest) if waiting else HostWait.NOTHING,
-            asked=load.delay if load.learned is None else load.learned.asked,
+            asked=asked if self.crawled or asked > load.politeness.delay else 0.0,
             refused=0 if load.learned is None else load.learned.refused,
         )
 

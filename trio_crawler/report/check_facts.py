@@ -53,7 +53,8 @@ class CheckFacts:
       None if none are wanted (see `LinkCheck`);
     - `recalled` is how many URLs were not asked for, since an earlier check found them fine;
     - `unlinked` are the pages of a folder that no link leads to, None where all pages are found
-      by links, and `unread` is the number of its other files that were not asked for;
+      by links; `unread` counts its other files that were not asked for, by the endings of their
+      names, such as `.pdf`;
     - `mended` are the entries of the baseline that were not found again, None without a baseline;
     - `ended` says why the check ended early, "" if it did not;
     - `version` is that of the program.
@@ -70,7 +71,7 @@ class CheckFacts:
     listed: Sequence[NotChecked] | None = None
     recalled: int = 0
     unlinked: Sequence[str] | None = None
-    unread: int = 0
+    unread: Mapping[str, int] = field(default_factory=dict)
     mended: Sequence[Identity] | None = None
     ended: str = ""
     version: str = __version__
@@ -81,7 +82,7 @@ class CheckFacts:
             raise ArgumentError("date", " must have a time zone")
         for name in ("command", "ended", "version"):
             check_kind(name, getattr(self, name), str, "a str")
-        for name in ("checked", "not_checked"):
+        for name in ("checked", "not_checked", "unread"):
             counts = getattr(self, name)
             check_kind(name, counts, Mapping, "numbers by kind")
             for number in counts.values():
@@ -92,7 +93,6 @@ class CheckFacts:
         check_whole("recalled", self.recalled)
         if self.unlinked is not None:
             object.__setattr__(self, "unlinked", several_strings("unlinked", self.unlinked))
-        check_whole("unread", self.unread)
         if self.mended is not None:
             object.__setattr__(self, "mended", several_of("mended", self.mended, Identity))
 

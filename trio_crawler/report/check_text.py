@@ -24,6 +24,8 @@ from trio_crawler.report.readable import readable
 from trio_crawler.report.visible import attempted, count, visible
 
 _MOST_LISTED = 20
+_MOST_ENDINGS = 5
+_MARKDOWN = (".md", ".markdown", ".mdx")
 
 _Shown = Callable[[str], str]
 
@@ -195,7 +197,7 @@ def _told(kind: str, reason: str, ended: str) -> tuple[str, str, str]:
 
 def _unlinked(facts: CheckFacts, full: bool, shown: _Shown) -> list[str]:
     """List the pages of a folder that no link leads to, and count its other files."""
-    urls, unread = facts.unlinked or (), facts.unread
+    urls, unread = facts.unlinked or (), sum(facts.unread.values())
     lines = [f"Pages that no link leads to ({len(urls)})"] if urls else []
     lines += [f"  {visible(shown(url))}" for url in (urls if full else urls[:_MOST_LISTED])]
     if len(urls) > _MOST_LISTED and not full:
@@ -203,7 +205,13 @@ def _unlinked(facts: CheckFacts, full: bool, shown: _Shown) -> list[str]:
     if unread:
         lines += [] if lines else ["Not read"]
         leads = "that no link leads to, was" if unread == 1 else "that no link leads to, were"
-        lines.append(f"  {count(unread, 'file')} of other kinds, {leads} not read")
+        endings = Counter(facts.unread).most_common(_MOST_ENDINGS)
+        kinds = ", ".join(
+            f"{count(number)} {visible(ending) or '-'}" for ending, number in endings
+        )
+        lines.append(f"  {count(unread, 'file')} of other kinds, {leads} not read: {kinds}")
+        if any(ending.lower() in _MARKDOWN for ending in facts.unread):
+            lines.append("  A check reads no Markdown: check the HTML that is made of it")
     return lines
 
 

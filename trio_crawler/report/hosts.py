@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING
 
-from trio_crawler.model import Failure, Outcome, Page, Redirect
+from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect
 from trio_crawler.page.urls import authority, is_web
 from trio_crawler.report.visible import count, duration, size, visible
 
@@ -21,7 +21,7 @@ _MOST_HOSTS = 50_000
 _OTHERS = "other hosts"
 _TOP = 5
 _EXAMPLES = 3
-_MAX_HINTS = 5
+_MAX_HINTS = 2
 # Ten hosts that took most of the time are the reason why a crawl took long.
 _SLOW_SHARE = 10
 
@@ -43,10 +43,14 @@ class _Counts:
 
 
 class HostTable:
-    """The outcomes of a crawl by host, with its port; the first 50,000 hosts are counted apart."""
+    """The outcomes of a crawl by host, with its port; the first 50,000 hosts are counted apart.
+
+    `checks` counts the URLs of other hosts that were checked, of 50,000 hosts at most.
+    """
 
     def __init__(self) -> None:
         self._hosts: dict[str, _Counts] = {}
+        self.checks: Counter[str] = Counter()
 
     def __repr__(self) -> str:
         return f"<HostTable: {len(self._hosts)} hosts>"
@@ -56,6 +60,11 @@ class HostTable:
 
     def add(self, outcome: Outcome) -> None:
         """Record one outcome of a URL that was requested."""
+        if isinstance(outcome, Checked):
+            name = authority(outcome.url)
+            if name in self.checks or len(self.checks) < _MOST_HOSTS:
+                self.checks[name] += 1
+            return
         if not isinstance(outcome, Page | Redirect | Failure):
             return
         host = self._host(outcome.url)
@@ -174,8 +183,8 @@ def _by_reason(found: Counter[tuple[str, str]]) -> list[str]:
 def robots_files(found: Mapping[str, str], end: str, rest: str) -> list[tuple[str, str]]:
     """Return whose robots.txt it is, and the text about it, for hosts with a text each.
 
-    More than five hosts are told in groups: how many have the same text, and a few of them. Of
-    many groups the five largest are told; the others have the text `rest`.
+    More than two hosts are told in groups: how many have the same text, and a few of them. Of
+    many groups the two largest are told; the others have the text `rest`.
     """
     if len(found) <= _MAX_HINTS:
         return [(f"{visible(name)}{end}", why) for name, why in sorted(found.items())]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from heapq import nsmallest
 from typing import TYPE_CHECKING
@@ -19,7 +19,6 @@ from trio_crawler.arguments import (
 from trio_crawler.model import Listing, Reason, Sitemap, Statistics
 from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.page.urls import authority, without_userinfo
-from trio_crawler.report.hosts import robots_files
 from trio_crawler.report.readable import readable
 from trio_crawler.report.summary import FirstItems, Summary
 from trio_crawler.report.visible import count, duration, size, visible
@@ -32,22 +31,10 @@ if TYPE_CHECKING:
 _MAX_HOSTS = 20
 _MAX_CHANGES = 20
 _CHANGES = ("new", "changed", "gone")
-_IGNORE_ROBOTS = "(--ignore-robots crawls anyway)"
-_LOOPS = (
-    "a redirect loop may be the bounce to a login or a consent page that sets a cookie "
-    "(--cookies stores cookies and sends them back)"
-)
 _NOT_CHECKED = (
     "Not checked: links to other sites, images, styles, scripts and #fragments "
     "(--check all checks them)"
 )
-_BUDGETS = {
-    Reason.WAITING_BUDGET: "links were not followed while too many URLs waited "
-    "(--max-waiting lets more wait)",
-    Reason.TOO_MANY_HOSTS: "links to new hosts were not followed after many hosts "
-    "(--max-hosts allows more)",
-    Reason.TOO_MANY_PORTS: "links to more than ten ports of a host were not followed",
-}
 
 
 def section(title: str, total: int, lines: Iterable[str], omitted: int) -> list[str]:
@@ -73,15 +60,6 @@ def heading(facts: CrawlFacts) -> list[str]:
         return lines
     more = f" and {count(len(seeds) - 1, 'more seed')}" if len(seeds) > 1 else ""
     return [f"Crawl of {readable(without_userinfo(seeds[0]))}{more}", *lines]
-
-
-def barred(summary: Summary) -> list[str]:
-    """Return the hosts whose robots.txt allows nothing, if no page was fetched."""
-    if summary.pages:
-        return []
-    blocked = dict.fromkeys(summary.robots_blocked, "")
-    lines = _robots_lines(blocked, "allows nothing of what is wanted")
-    return [f"{line} {_IGNORE_ROBOTS}" for line in lines]
 
 
 # Problems.
@@ -318,97 +296,6 @@ def _account(statistics: Statistics) -> str:
     rest = {"in flight": statistics.in_flight, "waiting": statistics.waiting}
     terms += (f"{count(number)} {name}" for name, number in rest.items() if number)
     return " + ".join(terms)
-
-
-def hints(
-    summary: Summary, facts: CrawlFacts, *, loops: int = 0, twins: Collection[str] = ()
-) -> list[str]:
-    """Return advice for a crawl that found no page, was restricted, or had idle workers.
-
-    `loops` is the number of redirect loops. There is no advice for the origins of `twins`.
-    """
-    return [
-        *_redirect_hints(summary),
-        *([_LOOPS] if loops and facts.cookies is False else []),
-        *_robots_hints(summary, facts, twins),
-        *_limit_hints(facts),
-        *(advice for reason, advice in _BUDGETS.items() if summary.rejected[reason]),
-        *_side_effect_hints(summary.rejected[Reason.SIDE_EFFECT], facts),
-        *_worker_hints(facts),
-    ]
-
-
-def _redirect_hints(summary: Summary) -> list[str]:
-    if summary.pages:
-        return []
-    return [
-        f"{readable(url)} leads to {readable(target)}, another site: crawl it by its own URL"
-        for url, target in summary.off_site.items
-    ]
-
-
-def _robots_hints(summary: Summary, facts: CrawlFacts, twins: Collection[str]) -> list[str]:
-    unavailable = summary.robots_unavailable.items()
-    lost = {origin: visible(why) for origin, why in unavailable if origin not in twins}
-    lines = _robots_lines(lost, "could not be had")
-    least = facts.politeness.delay if facts.politeness else math.inf
-    delays = {
-        host.name: f"{host.asked:g} s" for host in facts.hosts.values() if host.asked > least
-    }
-    lines += [
-        f"robots.txt of {who} wants {delay} from request to request"
-        for who, delay in robots_files(delays, "", "another delay")
-    ]
-    return [f"{line} {_IGNORE_ROBOTS}" for line in lines]
-
-
-def _limit_hints(facts: CrawlFacts) -> list[str]:
-    """Return a line for each host whose answers taught a delay."""
-    refused = {
-        host.name: f"{count(host.refused)} of {count(host.pages + host.failed, 'answer')} "
-        f"{'was' if host.refused == 1 else 'were'} 429 or 503): one each {duration(host.delay)}"
-        for host in facts.hosts.values()
-        if host.refused and host.delay > host.asked
-    }
-    return [
-        f"{who} refused faster requests ({why}"
-        for who, why in robots_files(refused, "", "some answers were 429 or 503): slower ones")
-    ]
-
-
-def _robots_lines(found: Mapping[str, str], how: str) -> list[str]:
-    return [
-        f"robots.txt of {who} {how}" + (f": {why}" if why else "")
-        for who, why in robots_files(found, "/", "other reasons")
-    ]
-
-
-def _side_effect_hints(number: int, facts: CrawlFacts) -> list[str]:
-    if not number:
-        return []
-    verb = "was" if number == 1 else "were"
-    # A program may reject them without credentials, too.
-    how = "--follow-side-effects follows such links"
-    why = ", as credentials are sent" if facts.credentials else ""
-    if facts.credentials is None:
-        why = ", as the fetch does not say that it sends no credentials"
-        how = "Politeness(side_effects=True) follows such links"
-    return [
-        f"{count(number, 'link')} that may change something (log out, delete, edit) {verb} not "
-        f"followed{why} ({how})"
-    ]
-
-
-def _worker_hints(facts: CrawlFacts) -> list[str]:
-    hosts, politeness = len(facts.hosts), facts.politeness
-    if not facts.workers_chosen or not hosts or politeness is None or politeness.adaptive:
-        return []
-    if hosts * politeness.per_host >= facts.workers:
-        return []
-    return [
-        f"--max-tasks {facts.workers} was too much for {count(hosts, 'host')}: each got at most "
-        f"{politeness.per_host} requests at once (--per-host)"
-    ]
 
 
 # Walks.

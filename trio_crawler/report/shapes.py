@@ -222,8 +222,13 @@ def _by_cost(row: Shape) -> tuple[bool, int, str]:
 
 
 def section(shapes: Shapes, *, full: bool) -> list[str]:
-    """Return the table of the shapes that cost something, or no line if none does."""
+    """Return the table of the shapes that cost most, with `full` of all that cost something.
+
+    The others have less than a twentieth of the cost.
+    """
     rows = [row for row in shapes.rows() if row.cost]
+    least = 0 if full else sum(row.cost for row in rows) / 20
+    rows = [row for row in rows if row.cost >= least]
     if not rows:
         return []
     listed = rows if full else rows[:_LISTED]

@@ -79,7 +79,7 @@ def _json(
         "listed": listed,
         "recalled": facts.recalled,
         "unlinked": facts.unlinked and [data_name_of(url, path_of) for url in facts.unlinked],
-        "unread": facts.unread,
+        "unread": sum(facts.unread.values()),
         "counts": _counts(found),
         "mended": (
             None if facts.mended is None else [known._asdict() for known in sorted(facts.mended)]

@@ -11,6 +11,7 @@ from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skippe
 from trio_crawler.policy.politeness import HostStatistics, HostWait
 from trio_crawler.report import broken, hosts, sections, shapes
 from trio_crawler.report.facts import CrawlFacts
+from trio_crawler.report.hints import Run, barred, hints
 from trio_crawler.report.links import Links
 from trio_crawler.report.logged_out import LoggedOut
 from trio_crawler.report.logins import login_advice
@@ -140,19 +141,31 @@ class Report:
             lambda: sections.totals(summary.counters),
             lambda: sections.connections(facts.wire) if facts.wire and self._full else [],
             lambda: sections.finish(facts, ended, again=summary.counters["again"]),
-            lambda: sections.hints(
-                summary, facts, loops=self._links.loops, twins=self._links.twins.origins
-            ),
+            lambda: hints(self._run(facts)),
         ]
         lists = [headed(attempted(make, errors), paint) for make in with_heading]
         lists += [attempted(make, errors) for make in without]
         return "\n\n".join("\n".join(lines) for lines in lists if lines)
 
+    def hints(self, facts: CrawlFacts) -> list[str]:
+        """Return at most three lines that say which option would have helped.
+
+        They are for the report of a check; `text` ends with those of a crawl.
+        """
+        check_kind("facts", facts, CrawlFacts, "a CrawlFacts")
+        logins = login_advice(self._summary.logins, facts)
+        return hints(self._run(replace(facts, hosts=dict(facts.hosts)), logins))
+
+    def _run(self, facts: CrawlFacts, logins: Mapping[str, str] | None = None) -> Run:
+        links = self._links
+        checks, twins = self._hosts.checks, links.twins.origins
+        return Run(self._summary, facts, links.loops, checks, twins, logins or {})
+
     def _first_lines(self, facts: CrawlFacts) -> list[str]:
         """Return the lines that say if the crawl left out, or could not see, most of the site."""
         left_out = self._links.left_out.lines(len(facts.seeds))
         logged_out = self._logged_out.lines() if facts.credentials else []
-        return [*(sections.barred(self._summary) or left_out), *logged_out]
+        return [*(barred(self._summary) or left_out), *logged_out]
 
     def _problems(self, facts: CrawlFacts, paint: Paint) -> list[_Section]:
         """Return the sections about broken links and other problems."""
@@ -208,13 +221,13 @@ class Report:
         return parts
 
     def _expensive(self, *, early: bool) -> list[str]:
-        """Return the table of shapes, if the crawl ended early or found much that was not new."""
+        """Return the table of shapes, if the crawl found much that was not new.
+
+        With `full` also if it ended early.
+        """
         early = early or self._waiting > 0 or self._summary.incomplete
-        return (
-            shapes.section(self._shapes, full=self._full)
-            if (early or self._shapes.repetitive)
-            else []
-        )
+        shown = self._shapes.repetitive or (self._full and early)
+        return shapes.section(self._shapes, full=self._full) if shown else []
 
     def _figures(self, facts: CrawlFacts, *, early: bool) -> list[_Section]:
         """Return the sections about hosts, shapes, rejected links, and skipped URLs."""

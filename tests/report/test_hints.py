@@ -1,0 +1,102 @@
+"""Hints: a site for each, the option that would have helped, and never more than three lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from trio_crawler import Checks, Crawler, Limits, Politeness, Response
+from trio_crawler.report import CrawlFacts, Report
+from trio_crawler.testing import Web, html, redirect, robots
+
+LINKS = [f"/{n}" for n in range(300)]
+PAGES = {"/": html(*LINKS), **{path: html(title=path) for path in LINKS}}
+OTHER = [f"http://other.test{path}" for path in LINKS]
+LOGIN = {"WWW-Authenticate": "Basic realm=x"}
+MORE_AT_ONCE = "(--per-host, or --mine if it is yours, lets more requests run at once)"
+
+
+async def hinted(web: Web, *, chosen: bool = False, **arguments: Any) -> list[str]:
+    """Crawl a web; return the hints about the crawl."""
+    crawler = Crawler([web.url], fetch=web, **arguments)
+    report = Report()
+    async with crawler.outcomes() as outcomes:
+        async for outcome in outcomes:
+            report.add(outcome)
+    facts = CrawlFacts(
+        crawler.statistics(),
+        crawler.plan.workers,
+        seeds=[web.url],
+        workers_chosen=chosen,
+        politeness=crawler.plan.politeness,
+        hosts=crawler.hosts,
+        authorized=(),
+        cookies=False,
+        credentials=False,
+    )
+    hints = report.hints(facts)
+    # The report of a crawl ends with them, but for passwords, which stand with the broken links.
+    assert all(hint in report.text(facts) for hint in hints if "a password" not in hint)
+    return hints
+
+
+@pytest.mark.parametrize(
+    ("delay", "arguments", "hint"),
+    [
+        (0.2, {}, f"15 of 15 s were waiting for site.test {MORE_AT_ONCE}"),
+        (0.1, {}, ""),
+        (0.2, {"politeness": Politeness(per_host=10)}, ""),
+        (
+            0.01,
+            {"politeness": Politeness(delay=0.1)},
+            "30 of 30 s were waiting for site.test (--delay sets the time between requests)",
+        ),
+        (0.2, {"politeness": Politeness(adaptive=True)}, ""),
+    ],
+)
+async def test_a_crawl_that_waited_most_of_its_time_for_one_host_says_which_option_sets_that(
+    autojump_clock, delay, arguments, hint
+):
+    found = await hinted(Web(PAGES, delay=delay), **arguments)
+    assert found == ([hint] if hint else [])
+
+
+async def test_a_check_that_waited_for_another_host_names_the_delay_of_checks(autojump_clock):
+    web = Web({"/": html(*OTHER), **dict.fromkeys(OTHER, html())}, delay=0.01)
+    found = await hinted(web, checks=Checks(external=True, delay=1))
+    assert found == [
+        "299 of 299 s were waiting for other.test (--check-delay sets the time between requests)"
+    ]
+
+
+SITES: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "a login": ({"/": Response(401, httpx.Headers(LOGIN), b"")}, {}, "give --auth USER"),
+    "a loop": ({"/": html("/a"), "/a": redirect("/b"), "/b": redirect("/a")}, {}, "(--cookies"),
+    "a page budget": (PAGES, {"limits": Limits(max_pages=10)}, "after --max-pages (a greater"),
+    "a crawl-delay": (
+        {**PAGES, "/robots.txt": robots("User-agent: *", "Crawl-delay: 1")},
+        {},
+        "robots.txt of site.test wants 1 s from request to request (--ignore-robots",
+    ),
+    "another site": ({"/": redirect("http://other.test/")}, {}, "crawl it by its own URL"),
+    "tasks for more hosts": (PAGES, {"chosen": True, "workers": 9}, "--max-tasks 9 was too much"),
+}
+
+
+@pytest.mark.parametrize("name", SITES)
+async def test_a_site_where_an_option_helps_has_one_hint_that_names_it(autojump_clock, name):
+    site, arguments, hint = SITES[name]
+    (found,) = await hinted(Web(site), **arguments)
+    assert hint in found
+
+
+async def test_of_many_hints_the_three_that_matter_most_are_told(autojump_clock):
+    site = {**PAGES, "/": html(*LINKS, "/in", "/loop", *OTHER), "/loop": redirect("/back")}
+    site |= {"/back": redirect("/loop"), "/in": Response(401, httpx.Headers(LOGIN), b"")}
+    bounds = {"limits": Limits(max_hosts=1), "checks": Checks(external=True)}
+    found = await hinted(Web(site, delay=0.3), chosen=True, workers=9, **bounds)
+    words = ("--auth", "--cookies", "--per-host")
+    assert len(found) == 3
+    assert [word for word, hint in zip(words, found, strict=True) if word in hint] == [*words]

@@ -1,0 +1,185 @@
+"""Hints: at most three lines that say which option would have helped this crawl or check."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import chain, islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from trio_crawler.model import Reason
+from trio_crawler.report.hosts import robots_files
+from trio_crawler.report.readable import readable
+from trio_crawler.report.summary import Summary
+from trio_crawler.report.visible import count, duration, visible
+
+if TYPE_CHECKING:
+    from trio_crawler.policy.politeness import HostStatistics
+    from trio_crawler.report.facts import CrawlFacts
+
+MOST = 3
+"""The most lines of hints."""
+
+# A crawl is slow after so many seconds, and waits for a host that takes this part of them.
+_LONG, _MOST_OF = 10.0, 0.6
+_HOSTS_READ = 10_000
+_IGNORE_ROBOTS = "(--ignore-robots crawls anyway)"
+_BUDGETS = {
+    Reason.PAGE_BUDGET: "links were not followed after --max-pages (a greater one follows more)",
+    Reason.WAITING_BUDGET: "links were not followed while too many URLs waited "
+    "(--max-waiting lets more wait)",
+    Reason.TOO_MANY_HOSTS: "links to new hosts were not followed after many hosts "
+    "(--max-hosts allows more)",
+    Reason.TOO_MANY_PORTS: "links to more than ten ports of a host were not followed",
+}
+
+
+class Run(NamedTuple):
+    """What the hints about a crawl are taken from.
+
+    `loops` is the number of redirect loops, `checks` how many URLs of each host outside were
+    checked. There is no hint about the origins of `twins`.
+    `logins`
+    has the sentences about origins that want a login, where the broken links do not have them.
+    """
+
+    summary: Summary
+    facts: CrawlFacts
+    loops: int
+    checks: Mapping[str, int]
+    twins: Collection[str]
+    logins: Mapping[str, str]
+
+
+def hints(run: Run) -> list[str]:
+    """Return the hints for a crawl, those that matter most first, at most three."""
+    return list(islice(chain.from_iterable(hint(run) for hint in HINTS), MOST))
+
+
+def barred(summary: Summary) -> list[str]:
+    """Return the hosts whose robots.txt allows nothing, if no page was fetched."""
+    blocked = {} if summary.pages else dict.fromkeys(summary.robots_blocked, "")
+    return list(_robots_lines(blocked, "allows nothing of what is wanted"))
+
+
+def _other_site(run: Run) -> Iterable[str]:
+    for url, target in () if run.summary.pages else run.summary.off_site.items:
+        yield f"{readable(url)} leads to {readable(target)}, another site: crawl it by its own URL"
+
+
+def _robots_lost(run: Run) -> Iterable[str]:
+    unavailable = run.summary.robots_unavailable.items()
+    lost = {origin: visible(why) for origin, why in unavailable if origin not in run.twins}
+    return _robots_lines(lost, "could not be had")
+
+
+def _cookies(run: Run) -> Iterable[str]:
+    if run.loops and run.facts.cookies is False:
+        yield (
+            "a redirect loop may be the bounce to a login or a consent page that sets a cookie "
+            "(--cookies stores cookies and sends them back)"
+        )
+
+
+def _logins(run: Run) -> Iterable[str]:
+    return (f"{visible(origin)}: {advice}" for origin, advice in sorted(run.logins.items()))
+
+
+def _refused(run: Run) -> Iterable[str]:
+    """Yield a line for each host whose answers taught a delay."""
+    refused = {
+        host.name: f"{count(host.refused)} of {count(host.pages + host.failed, 'answer')} "
+        f"{'was' if host.refused == 1 else 'were'} 429 or 503): one each {duration(host.delay)}"
+        for host in run.facts.hosts.values()
+        if host.refused and host.delay > host.asked
+    }
+    for who, why in robots_files(refused, "", "some answers were 429 or 503): slower ones"):
+        yield f"{who} refused faster requests ({why}"
+
+
+def _crawl_delays(run: Run) -> Iterable[str]:
+    hosts, politeness = run.facts.hosts.values(), run.facts.politeness
+    least = politeness.delay if politeness else math.inf
+    delays = {host.name: f"{host.asked:g} s" for host in hosts if host.asked > least}
+    for who, delay in robots_files(delays, "", "another delay"):
+        yield f"robots.txt of {who} wants {delay} from request to request {_IGNORE_ROBOTS}"
+
+
+def _waiting(run: Run) -> Iterable[str]:
+    """Yield a line if a crawl took long, and one host could not be asked faster."""
+    seconds, politeness = run.facts.statistics.seconds, run.facts.politeness
+    if seconds < _LONG or politeness is None or politeness.adaptive:
+        return
+
+    def busy(host: HostStatistics) -> float:
+        """Return about how many seconds the answers took, as many at once as may be."""
+        answers = host.pages + host.failed + run.checks.get(host.name, 0)
+        return answers * max(host.delay, host.latency / host.limit)
+
+    slowest = max(islice(run.facts.hosts.values(), _HOSTS_READ), key=busy, default=None)
+    if slowest is None or busy(slowest) < _MOST_OF * seconds:
+        return
+    option = "--per-host, or --mine if it is yours, lets more requests run at once"
+    if slowest.delay * slowest.limit > slowest.latency:
+        if slowest.asked > politeness.delay or slowest.refused:
+            # Another hint has told that the host asks for this.
+            return
+        of_checks = slowest.limit < politeness.per_host
+        option = f"{'--check-delay' if of_checks else '--delay'} sets the time between requests"
+    share = f"{min(busy(slowest), seconds):,.0f} of {seconds:,.0f} s"
+    yield f"{share} were waiting for {visible(slowest.name)} ({option})"
+
+
+def _budgets(run: Run) -> Iterable[str]:
+    met = run.summary.rejected + run.summary.skipped
+    if run.facts.directory:
+        # A line before says that a greater --max-pages goes on.
+        del met[Reason.PAGE_BUDGET]
+    return (line for reason, line in _BUDGETS.items() if met[reason])
+
+
+def _side_effects(run: Run) -> Iterable[str]:
+    if not (number := run.summary.rejected[Reason.SIDE_EFFECT]):
+        return
+    verb = "was" if number == 1 else "were"
+    # A program may reject them without credentials, too.
+    how = "--follow-side-effects follows such links"
+    why = ", as credentials are sent" if run.facts.credentials else ""
+    if run.facts.credentials is None:
+        why = ", as the fetch does not say that it sends no credentials"
+        how = "Politeness(side_effects=True) follows such links"
+    yield (
+        f"{count(number, 'link')} that may change something (log out, delete, edit) {verb} not "
+        f"followed{why} ({how})"
+    )
+
+
+def _too_many_workers(run: Run) -> Iterable[str]:
+    facts, hosts, politeness = run.facts, len(run.facts.hosts), run.facts.politeness
+    if not facts.workers_chosen or not hosts or politeness is None or politeness.adaptive:
+        return
+    if hosts * politeness.per_host < facts.workers:
+        yield (
+            f"--max-tasks {facts.workers} was too much for {count(hosts, 'host')}: each got at "
+            f"most {politeness.per_host} requests at once (--per-host)"
+        )
+
+
+HINTS: tuple[Callable[[Run], Iterable[str]], ...] = (
+    _other_site,
+    _robots_lost,
+    _logins,
+    _refused,
+    _cookies,
+    _crawl_delays,
+    _waiting,
+    _budgets,
+    _side_effects,
+    _too_many_workers,
+)
+"""The hints, those that matter most first."""
+
+
+def _robots_lines(found: Mapping[str, str], how: str) -> Iterable[str]:
+    for who, why in robots_files(found, "/", "other reasons"):
+        yield f"robots.txt of {who} {how}{f': {why}' if why else ''} {_IGNORE_ROBOTS}"
