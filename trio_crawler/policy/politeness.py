@@ -90,8 +90,8 @@ class HostStatistics:
     failures in a row. In seconds: `delay` is the least time between the starts of two requests,
     `rest` the time until the next one may start, `latency` the smoothed time that an answer takes.
     The politeness or robots.txt asks for the delay `asked`, which is 0 if URLs of the host are
-    only checked, with at most the delay of checks; a longer delay was learned from answers with 429
-    and 503, and `refused` counts these answers since it is. `given_up` has the reason for
+    only checked, with at most the delay of checks; a longer delay was learned from answers with
+    429 and 503, and `refused` counts these answers since it is. `given_up` has the reason for
     each scheme ("http", "https") that was given up.
 
     Since the crawl began: `pages` counts the answers to pages with any status but a redirect, 429
