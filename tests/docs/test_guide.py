@@ -371,18 +371,6 @@ def test_the_page_says_in_bold_that_crawlers_found_different_urls() -> None:
     assert figures.crawlers({"linux10": row})[-1] == "| URLs | **6 to 7** |"
 
 
-def test_every_other_figure_of_the_page_on_cost_stands_in_the_changelog() -> None:
-    recorded_in = (ROOT / "CHANGELOG.md").read_text()
-    for figure in re.findall(r"\d[\d,.]*\d", figures_of(GUIDE / "cost.md")):
-        assert figure in recorded_in, figure
-
-
-def figures_of(page: Path) -> str:
-    """Return the cells of measured tables: all but the first of each row."""
-    rows = [line for line in page.read_text().splitlines() if line.startswith("| ")]
-    return "\n".join(row.split("|", 2)[2] for row in rows)
-
-
 @pytest.mark.parametrize("page", ["cost.md", "promises.md", "architecture.md"])
 def test_every_file_that_a_page_names_is_there(page: str) -> None:
     for name in re.findall(

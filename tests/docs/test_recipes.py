@@ -1,0 +1,138 @@
+"""The recipes for CI: each is a file that a tool can read, and its commands find faults."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trio_crawler.cli import demo
+
+ROOT = Path(__file__).resolve().parents[2]
+RECIPES = ROOT / "docs/recipes"
+COMMAND = Path(sys.executable).with_name("trio-crawler")
+HOLE = "/ferry/timetable.html"
+
+
+def read(name: str) -> Any:
+    return yaml.safe_load((ROOT / name).read_text())
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Make the folder of a project that has built its site as ./public."""
+    shutil.copytree(demo.SITE, tmp_path / "public")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/trio-crawler").symlink_to(COMMAND)
+    return tmp_path
+
+
+def shell(script: str, project: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a script as a runner does, where the command is installed."""
+    path = f"{project / 'bin'}:{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", script],
+        cwd=project,
+        env=os.environ | {"PATH": path} | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_the_action_annotates_what_is_broken_and_writes_a_summary(project: Path) -> None:
+    action = read("action.yml")
+    install, check = (step for step in action["runs"]["steps"] if "run" in step)
+    assert install["run"].endswith('install --quiet "$GITHUB_ACTION_PATH"')
+    (project / "trio_crawler").symlink_to(project)
+    summary = project / "summary.md"
+    summary.touch()
+    given = read("docs/recipes/github.yml")["jobs"]["links"]["steps"][-2]["with"]
+    assert set(check["env"]) == {"WHAT", "OPTIONS"}
+    result = shell(
+        check["run"],
+        project,
+        WHAT=given["what"],
+        OPTIONS=given["options"],
+        RUNNER_TEMP=str(project),
+        GITHUB_STEP_SUMMARY=str(summary),
+    )
+    assert result.returncode == 1
+    assert "::error file=public/about.html,line=12,col=4" in result.stdout
+    assert HOLE in summary.read_text()
+    assert (project / "links.sarif").stat().st_size
+
+
+def test_an_input_of_the_action_is_no_command(project: Path) -> None:
+    check = read("action.yml")["runs"]["steps"][-1]
+    (project / "trio_crawler").symlink_to(project)
+    words = {"WHAT": "$(touch harm)", "OPTIONS": "--depth $(touch harm) `touch harm`"}
+    result = shell(check["run"], project, RUNNER_TEMP=".", GITHUB_STEP_SUMMARY="s", **words)
+    assert result.returncode == 2
+    assert not (project / "harm").exists()
+
+
+def test_the_workflow_may_upload_what_the_action_writes() -> None:
+    workflow = read("docs/recipes/github.yml")
+    assert workflow["permissions"] == {"contents": "read", "security-events": "write"}
+    *_, check, upload = workflow["jobs"]["links"]["steps"]
+    assert f"--sarif {upload['with']['sarif_file']}" in check["with"]["options"]
+
+
+def test_the_job_of_gitlab_writes_the_report_that_it_keeps(project: Path) -> None:
+    job = read("docs/recipes/gitlab.yml")["links"]
+    install, _, check = job["script"]
+    assert install.endswith("trio_crawler-*.whl")
+    assert shell(check, project).returncode == 1
+    assert HOLE in (project / job["artifacts"]["reports"]["junit"]).read_text()
+
+
+def test_the_hook_checks_the_folder_that_is_named(project: Path) -> None:
+    (hook,) = read(".pre-commit-hooks.yaml")
+    (used,) = read("docs/recipes/pre-commit-config.yaml")["repos"][0]["hooks"]
+    assert used["id"] == hook["id"]
+    result = shell(shlex.join([*shlex.split(hook["entry"]), *used["args"]]), project)
+    assert (result.returncode, HOLE in result.stdout) == (1, True)
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    with demo.served(0) as url:
+        yield url
+
+
+def test_the_line_of_cron_keeps_a_directory(project: Path, site: str) -> None:
+    line = (RECIPES / "crontab").read_text().splitlines()[-1]
+    command = line.split(maxsplit=5)[5].replace("https://docs.example.org/", site)
+    (project / "trio_crawler/.venv").mkdir(parents=True)
+    (project / "trio_crawler/.venv/bin").symlink_to(project / "bin")
+    result = shell(command, project, HOME=str(project))
+    assert (result.returncode, HOLE in result.stdout) == (1, True)
+    assert (project / "links/crawl.sqlite").is_file()
+
+
+def test_the_image_runs_as_a_plain_user_and_its_commands_can_be_read(project: Path) -> None:
+    text = (RECIPES / "Dockerfile").read_text()
+    steps = [line.split(maxsplit=1) for line in text.splitlines() if line and line[0] != "#"]
+    names = [name for name, _ in steps]
+    assert names.index("USER") < names.index("ENTRYPOINT")
+    for name, command in steps:
+        assert (
+            name != "RUN" or not shell(f"bash -n <<< {shlex.quote(command)}", project).returncode
+        )
+    words = yaml.safe_load(steps[-2][1]) + yaml.safe_load(steps[-1][1])
+    assert shell(shlex.join(words), project).stdout.startswith("Usage: trio-crawler")
+
+
+def test_the_workflow_of_this_repository_runs_its_own_check() -> None:
+    steps = read(".github/workflows/ci.yml")["jobs"]["check"]["steps"]
+    assert steps[-1]["run"] == "bash .ci/run"
+    assert (ROOT / ".ci/run").is_file()
