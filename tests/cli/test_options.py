@@ -46,7 +46,7 @@ WRONG = {
         "--delay must be 0 or more, and finite",
     ),
     "a delay without end": (["--delay", "inf", URL], "--delay must be 0 or more, and finite"),
-    "a delay in words": (["--delay", "long", URL], "'--delay': 'long' is no time"),
+    "a delay in words": (["--delay", "long", URL], "'--delay': 'long' is not a time"),
     "no patience at all": (
         ["--patience", "-0.1", URL],
         "--patience must be 0 or more, and finite",

@@ -14,6 +14,7 @@ from cli.command import crawl
 
 from trio_crawler import Politeness
 from trio_crawler.cli import demo
+from trio_crawler.cli.main import command
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "README.md").read_text()
@@ -45,11 +46,9 @@ def test_every_command_of_readme_is_run(site: str) -> None:
     made = [line for line in COMMANDS if line.startswith("python3 -m venv")]
     assert [line.split()[-1] for line in made] == ["demo", "loadfile"]
     rest = [shlex.split(line) for line in COMMANDS if line not in made]
-    assert [words[:4] for words in rest] == [
-        [".venv/bin/python", "-m", "trio_crawler", "check"]
-    ] * len(rest)
+    assert [words[:2] for words in rest] == [[".venv/bin/trio-crawler", "check"]] * len(rest)
     for words in rest:
-        given = words[4].replace("https://example.org/", site)
+        given = words[2].replace("https://example.org/", site)
         result = crawl("check", given.replace("./public", str(demo.SITE)))
         assert result.returncode == 1
         assert "/ferry/timetable.html" in result.stdout
@@ -84,21 +83,33 @@ def test_the_figures_of_readme_are_those_of_the_pages_that_prove_them() -> None:
         assert f"| {name} | {ours} | {lychee} | {linkinator} | {linkchecker} |" in TEXT
     least, most = min(found[1:]), max(found[1:])
     fewest, worst = min(alarms[1:]), max(alarms[1:])
-    assert f"find {least} to {most}, with {fewest} to {worst} false alarms" in TEXT
+    assert f"find {least} to {most} there, with {fewest} to {worst} false alarms" in TEXT
     assert f"{found[0]} of 67 faults" in TEXT
     assert f"at most {Politeness().per_host} requests at once" in TEXT
     faults = len((demo.SITE / "_faults").read_text().splitlines())
-    assert f"hides {['five', 'six', 'seven'][faults - 5]}\nfaults" in TEXT
+    assert f"hides {['five', 'six', 'seven'][faults - 5]} faults" in TEXT
+    given = {each.name: each.default for each in command.params}
+    assert f"a page gets {given['timeout']:.0f} s and {given['max_bytes'] // 2**20} MiB" in TEXT
+
+
+def test_the_account_and_the_calendar_of_readme_are_those_of_the_demo(site: str) -> None:
+    told = crawl("-v", site)
+    assert f"`{re.findall('^admitted .*$', told.stdout, re.MULTILINE)[0]}`" in TEXT
+    months = len(re.findall(r"^200 .*/calendar/", told.stderr, re.MULTILINE))
+    assert f"calendar without an end gets {months} pages" in " ".join(TEXT.split())
 
 
 def test_the_terminal_of_readme_is_what_two_runs_show() -> None:
     def masked(svg: str) -> list[str]:
         lines = re.findall(r"<text [^>]*>(.*)</text>", svg)
-        return [re.sub(r"\d+", "0", line) if "in flight" in line else line for line in lines]
+        # How many pages and URLs there were when Ctrl-C came is chance.
+        chance = ("in flight", "goes on")
+        numbers = re.compile(r"\d+")
+        return [
+            numbers.sub("0", line) if any(each in line for each in chance) else line
+            for line in lines
+        ]
 
     shown = masked((ROOT / "docs/terminal.svg").read_text())
     anew = masked(terminal.drawn(terminal.transcript()))
-    # How many errors there were when Ctrl-C came is chance.
-    assert [line.replace("errors", "error") for line in anew] == [
-        line.replace("errors", "error") for line in shown
-    ]
+    assert anew == shown

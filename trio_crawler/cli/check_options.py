@@ -25,9 +25,10 @@ class CheckOptions(RequestOptions):
         metavar="KINDS",
         callback=parsing.kinds,
         same_crawl=True,
-        help="Check links besides the pages of the site: external (links that leave it), assets "
-        "(images, styles, scripts and the like), fragments (the #name of a link), or all. "
-        "Several are separated by commas.",
+        help="Check external links, assets, fragments or all besides the pages of the site. "
+        "Several are separated by commas. An external link leaves the site, assets are images, "
+        "styles, scripts and the like, and a fragment is the #name of a link. [default of check: "
+        "all]",
     )
     check_robots: bool = option(
         Group.CHECKED,

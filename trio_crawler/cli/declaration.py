@@ -120,8 +120,7 @@ class GroupedCommand(click.Command):
         """Return the text of -h: the options that people use, and how the help of each begins."""
         formatter = context.make_formatter()
         self.format_usage(context, formatter)
-        formatter.write_paragraph()
-        formatter.write_text((self.help or "").partition("\n\n")[0])
+        self.format_help_text(context, formatter)
         flags = {flag: each for each in self.get_params(context) for flag in each.opts}
         records = filter(None, (flags[flag].get_help_record(context) for flag in self._often))
         with formatter.section("Options"):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,12 +30,12 @@ PORT = 8000
 
 _HTML = "text/html; charset=utf-8"
 _MONTH = re.compile(r"/calendar/([1-9]\d{3})-(0[1-9]|1[0-2])\.html")
-_COMMAND = "python -m trio_crawler"
-_NEXT = f"""\
+_NEXT = """\
 Next:
-  {_COMMAND} check URL          check a site of yours
-  {_COMMAND} -o DIR URL         crawl it into a directory; after Ctrl-C, the same
-                                         command goes on where it stopped"""
+  {command} check URL
+      checks a site of yours
+  {command} -o DIR URL
+      crawls it into a directory; after Ctrl-C, the same command goes on where it stopped"""
 
 
 class _Handler(SimpleHTTPRequestHandler):
@@ -112,7 +115,7 @@ def _serve(url: str) -> int:
 def _check(url: str, check: Callable[[list[str]], int]) -> int:
     hidden = {(code, path) for path, code in _pairs("_faults", by=1).items()}
     print(f"A site at {url} hides {len(hidden)} faults, and has a calendar without an end.")
-    print(f"$ {_COMMAND} check {url}\n", flush=True)
+    print(f"$ {_command()} check {url}\n", flush=True)
     with TemporaryDirectory() as folder:
         found = Path(folder) / "found.json"
         status = check([url, "--json", str(found)])
@@ -125,10 +128,24 @@ def _check(url: str, check: Callable[[list[str]], int]) -> int:
         for code, path in sorted(hidden ^ told):
             complain(f"{'not found' if (code, path) in hidden else 'not hidden'}: {code} {path}")
         return FAULT
-    print(
-        f"\nThat is all: {len(hidden)} faults were hidden, and {len(told)} are found.\n\n{_NEXT}"
-    )
+    print(f"\nThat is all: {len(hidden)} faults were hidden, and {len(told)} are found.\n")
+    print(_NEXT.format(command=_command()))
     return 0
+
+
+def _command() -> str:
+    """Return the command as it was typed."""
+    name = sys.argv[0]
+    if os.path.basename(name) == "__main__.py":
+        return f"{_path(sys.executable)} -m trio_crawler"
+    return _path(name)
+
+
+def _path(name: str) -> str:
+    """Return a path as it is typed here: its name alone if the shell finds that."""
+    if shutil.which(os.path.basename(name)) == os.path.abspath(name):
+        return os.path.basename(name)
+    return min(name, os.path.relpath(name), key=len)
 
 
 @contextmanager

@@ -95,8 +95,8 @@ _OFTEN = (
     *("--delay", "--per-host", "--max-tasks", "-o", "--jsonl", "--csv", "--why", "-v"),
 )
 _OFTEN_IN_CHECKS = (
-    *("--check", "--mine", "--exclude", "--depth", "--max-time", "--ignore", "--redirects"),
-    *("--fail-on", "--baseline", "--junit", "--sarif", "--markdown", "--json", "--why", "-v"),
+    *("--check", "--mine", "--exclude", "--max-time", "--base-url", "--ignore", "--accept"),
+    *("--fail-on", "--baseline", "--junit", "--sarif", "--json", "-o", "--why", "-v"),
 )
 _OF_FOLDERS = (
     ("base_url", "--base-url"),

@@ -106,7 +106,7 @@ def seconds(context: click.Context, parameter: click.Parameter, given: Any) -> f
         return float(number) * _UNITS[unit.lower()]
     except ValueError:
         units = "such as 500ms, 30s, 90m, 12h, 1d or 2w"
-        told = f"{given!r} is no time: write seconds, or a number with a unit, {units}"
+        told = f"{given!r} is not a time: write seconds, or a number with a unit, {units}"
         raise click.BadParameter(told) from None
 
 
@@ -119,6 +119,8 @@ def site(context: click.Context, parameter: click.Parameter, given: Any) -> tupl
             first, slash, _ = word.partition("/")
             if _PATH.match(word) and not os.path.exists(word):
                 raise click.BadParameter(f"there is no file or folder {word}")
+            if _is_file(word) and not _SCHEME.match(word):
+                raise click.BadParameter(f"a check reads .html, .htm and .xhtml files, not {word}")
             if slash and _LABEL.fullmatch(first) and first.lower() != "localhost":
                 hint = f"a host of that name is written http://{word}"
                 raise click.BadParameter(f"there is no file or folder {word}; {hint}")
@@ -253,6 +255,9 @@ def _refuse_file(word: str) -> None:
     if _PATH.match(word):
         hint = f"to check a folder or a file, write trio-crawler check {word}"
         raise click.BadParameter(f"{word} is a path, not a URL; {hint}")
+    if os.path.isdir(word) and _LABEL.fullmatch(word.partition("/")[0]):
+        hint = f"to check it, write trio-crawler check {word}"
+        raise click.BadParameter(f"{word} is a folder; {hint} (a host is written http://{word})")
     if _is_file(word) or _FILE.fullmatch(word):
         hint = f"if there is such a host, write http://{word}"
         raise click.BadParameter(f"{word} is a file, not a URL; {hint}")

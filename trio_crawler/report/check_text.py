@@ -207,7 +207,8 @@ def _unlinked(facts: CheckFacts, full: bool, shown: _Shown) -> list[str]:
         leads = "that no link leads to, was" if unread == 1 else "that no link leads to, were"
         endings = Counter(facts.unread).most_common(_MOST_ENDINGS)
         kinds = ", ".join(
-            f"{count(number)} {visible(ending) or '-'}" for ending, number in endings
+            f"{count(number)} {visible(ending) or 'without an ending'}"
+            for ending, number in endings
         )
         lines.append(f"  {count(unread, 'file')} of other kinds, {leads} not read: {kinds}")
         if any(ending.lower() in _MARKDOWN for ending in facts.unread):

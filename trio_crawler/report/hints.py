@@ -38,9 +38,8 @@ class Run(NamedTuple):
     """What the hints about a crawl are taken from.
 
     `loops` is the number of redirect loops, `checks` how many URLs of each host outside were
-    checked. There is no hint about the origins of `twins`.
-    `logins`
-    has the sentences about origins that want a login, where the broken links do not have them.
+    checked. There is no hint about the origins of `twins`. `logins` has the sentences about
+    origins that want a login, where the broken links do not have them.
     """
 
     summary: Summary
@@ -76,7 +75,7 @@ def _robots_lost(run: Run) -> Iterable[str]:
 def _cookies(run: Run) -> Iterable[str]:
     if run.loops and run.facts.cookies is False:
         yield (
-            "a redirect loop may be the bounce to a login or a consent page that sets a cookie "
+            "A redirect loop may be the bounce to a login or a consent page that sets a cookie "
             "(--cookies stores cookies and sends them back)"
         )
 

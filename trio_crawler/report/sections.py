@@ -257,9 +257,7 @@ def finish(facts: CrawlFacts, ended: str, *, again: int = 0) -> list[str]:
     done = statistics.pages + statistics.redirects + statistics.failures
     rate = done / statistics.seconds if statistics.seconds > 0 else 0.0
     lines = [f"Ended early: {visible(ended)}"] if ended else []
-    if facts.directory:
-        left = statistics.waiting + statistics.in_flight
-        lines.append(_next_run(left, visible(facts.directory), facts.spent))
+    lines += next_run(facts)
     if statistics.retries:
         lines.append(f"Tried again: {count(statistics.retries, 'time')}")
     if again:
@@ -272,12 +270,19 @@ def finish(facts: CrawlFacts, ended: str, *, again: int = 0) -> list[str]:
     return [*lines, f"admitted {count(statistics.admitted)} = {_account(statistics)}"]
 
 
-def _next_run(waiting: int, directory: str, spent: bool) -> str:
+def next_run(facts: CrawlFacts) -> list[str]:
+    """Return the line that says what the next run in a directory does; none without one."""
+    if not facts.directory:
+        return []
+    waiting = facts.statistics.waiting + facts.statistics.in_flight
+    directory = visible(facts.directory)
     if not waiting:
-        return f"The crawl in {directory} is complete now: --refresh walks through the site again"
+        return [
+            f"The crawl in {directory} is complete now: --refresh walks through the site again"
+        ]
     wait = "waits" if waiting == 1 else "wait"
-    how = "a greater --max-pages" if spent else "the same command"
-    return f"{count(waiting, 'URL')} {wait} in {directory}: {how} goes on"
+    how = "a greater --max-pages" if facts.spent else "the same command"
+    return [f"{count(waiting, 'URL')} {wait} in {directory}: {how} goes on"]
 
 
 def _per_host(politeness: Politeness | None) -> str:

@@ -148,13 +148,15 @@ class Report:
         return "\n\n".join("\n".join(lines) for lines in lists if lines)
 
     def hints(self, facts: CrawlFacts) -> list[str]:
-        """Return at most three lines that say which option would have helped.
+        """Return what the report of a check ends with; `text` has the same of a crawl.
 
-        They are for the report of a check; `text` ends with those of a crawl.
+        A line says what the next run in the directory does, if there is one. At most three lines
+        say which option would have helped.
         """
         check_kind("facts", facts, CrawlFacts, "a CrawlFacts")
         logins = login_advice(self._summary.logins, facts)
-        return hints(self._run(replace(facts, hosts=dict(facts.hosts)), logins))
+        run = self._run(replace(facts, hosts=dict(facts.hosts)), logins)
+        return [*sections.next_run(facts), *hints(run)]
 
     def _run(self, facts: CrawlFacts, logins: Mapping[str, str] | None = None) -> Run:
         links = self._links
