@@ -18,7 +18,7 @@ author = "the founders of trio_crawler"
 project_copyright = "2026, the founders of trio_crawler"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "comparative"]
-exclude_patterns = ["_build", "generated", "failures"]
+exclude_patterns = ["_build", "generated"]
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "attrs_block"]
 myst_heading_anchors = 3
 
