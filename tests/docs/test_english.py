@@ -14,10 +14,10 @@ HARD = re.compile(
     re.IGNORECASE,
 )
 YOU = re.compile(r"\byou(?:r|rself)?\b", re.IGNORECASE)
-PAGES = "index trio done enough failures"
+PAGES = "index trio four done enough failures"
 PLAIN = ["README.md", *(f"docs/{name}.md" for name in PAGES.split())]
 # Pages that tell the reader what to do.
-TO_YOU = ["README.md", "docs/trio.md", "docs/done.md", "docs/enough.md"]
+TO_YOU = ["README.md", "docs/trio.md", "docs/four.md", "docs/done.md", "docs/enough.md"]
 
 
 def prose(name: str) -> str:
