@@ -10,7 +10,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # Clauses that hide the actor, and words that no one says.
 HARD = re.compile(
-    r"\b(?:whoever|nobody|(?:of|by|in) which)\b|(?:^|[.:;] )What (?:is|was|it|the|a|has|you|came)\b",
+    r"\b(?:whoever|nobody|(?:of|by|in) which)\b"
+    r"|(?:^|[.:;] )What (?:is|was|it|the|a|has|you|came)\b",
     re.IGNORECASE,
 )
 YOU = re.compile(r"\byou(?:r|rself)?\b", re.IGNORECASE)

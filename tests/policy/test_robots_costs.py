@@ -48,7 +48,7 @@ def test_no_file_of_500_kib_makes_a_long_url_cost_more_than_5_ms(line, capsys):
     spent = min(seconds(rules.allows, LONG_URL) for _ in range(5))
     with capsys.disabled():
         print(f" {rules!r}: {spent * 1e3:.2f} ms", end="")
-    assert spent < 5e-3
+    assert spent < 5e-3 * slower()
 
 
 TEN_THOUSAND = {
@@ -116,6 +116,12 @@ def test_a_typical_file_is_read_in_less_than_2_ms(capsys):
     with capsys.disabled():
         print(f" {len(TYPICAL)} bytes: {spent * 1e6:.0f} us", end="")
     assert spent < 2e-3
+
+
+def slower() -> float:
+    """Return by how much this machine is slower than the one of the promise, 1 if it is not."""
+    turns = min(seconds(lambda: [None for _ in range(1_000_000)]) for _ in range(3))
+    return max(1.0, turns / 0.016)
 
 
 def seconds(call, *arguments) -> float:
