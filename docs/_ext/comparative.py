@@ -134,12 +134,26 @@ class Run(Shows):
                 f"nothing is recorded for {arguments}: pytest tests/docs --update"
             )
         said = self.read(str(path.relative_to(DOCS)))
-        text = f"$ python docs/run.py {self.arguments[0]}\n{said}"
+        text = f"{typed(arguments)}\n{said}"
         block = nodes.literal_block(text, text, language="text", classes=["run"])
         if "title" not in self.options:
             return [block]
         title = nodes.paragraph("", self.options["title"], classes=["run-title"])
         return [nodes.container("", title, block)]
+
+
+def typed(arguments: list[str]) -> str:
+    """Return the lines that a reader types: a user's program is shown as it is."""
+    at = next(at for at, word in enumerate(arguments) if word.endswith(".py"))
+    program, words = arguments[at], arguments[at + 1 :]
+    if not program.startswith("guide/"):
+        return f"$ python docs/run.py {shlex.join(arguments)}"
+    if program != "guide/command.py":
+        return f"$ python docs/{shlex.join([program, 'http://site/', *words])}"
+    runs = [shlex.split(run) for run in shlex.join(words).split(" then ")]
+    return "\n".join(
+        f"$ trio-crawler {shlex.join([*run, 'http://site/'])}" for run in runs
+    )
 
 
 class Step(Shows):
