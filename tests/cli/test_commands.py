@@ -46,9 +46,10 @@ def test_the_command_may_come_after_options_and_a_crawl_may_be_called_by_its_nam
     assert "admitted 2 = 2 pages" in crawled.stdout
 
 
-def test_a_directory_may_be_called_like_a_command(tmp_path):
+@pytest.mark.parametrize("flag", ["-o", "-qo"])
+def test_a_directory_may_be_called_like_a_command(tmp_path, flag):
     with threaded_raw_server({"/": html()}) as server:
-        result = crawl("-o", "check", server.url, cwd=tmp_path)
+        result = crawl(flag, "check", server.url, cwd=tmp_path)
     assert "admitted 1 = 1 page" in result.stdout
     assert (tmp_path / "check").is_dir()
 

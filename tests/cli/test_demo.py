@@ -44,11 +44,17 @@ def test_a_demo_that_finds_other_faults_than_its_site_hides_fails_and_names_them
     assert capsys.readouterr().err == f"trio-crawler: {told}\n"
 
 
+def test_a_demo_that_cannot_print_is_one_line():
+    with open("/dev/full", "w") as full:
+        result = crawl("demo", stdout=full)
+    assert result.returncode == 1
+    assert result.stderr == "trio-crawler: cannot write the text: No space left on device\n"
+
+
 def test_a_demo_that_is_interrupted_judges_nothing():
     with start("demo") as process:
         assert process.stdout is not None
-        while b"check http" not in process.stdout.readline():
-            pass
+        assert any(b"check http" in line for line in process.stdout)
         # The slow page keeps the check busy for more than a second.
         process.send_signal(signal.SIGINT)
         out, err = ended(process)

@@ -32,7 +32,7 @@ needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="Chromium is not instal
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the pages by the command of the README; a warning is an error."""
+    """Build the pages by the command of the page for contributors; a warning is an error."""
     out = tmp_path_factory.mktemp("docs") / "built"
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", str(DOCS), str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -61,7 +61,7 @@ def test_the_action_annotates_what_is_broken_and_writes_a_summary(project: Path)
         check["run"],
         project,
         WHAT=given["what"],
-        OPTIONS=given["options"],
+        OPTIONS=given["options"].replace(" --sarif", "\n--sarif"),
         RUNNER_TEMP=str(project),
         GITHUB_STEP_SUMMARY=str(summary),
     )

@@ -63,6 +63,40 @@ async def test_a_crawl_that_waited_most_of_its_time_for_one_host_says_which_opti
     assert found == ([hint] if hint else [])
 
 
+THREE = [f"http://{name}.test{path}" for name in "abc" for path in LINKS]
+NO_ENTRY = dict.fromkeys(OTHER, html()) | {
+    "http://other.test/robots.txt": robots("User-agent: *", "Disallow: /")
+}
+
+
+@pytest.mark.parametrize(
+    ("site", "arguments", "told"),
+    [
+        # More requests to one host would only take the tasks of another.
+        ({"/": html(*THREE), **dict.fromkeys(THREE, html())}, {"scope": lambda job: True}, ""),
+        (PAGES, {"workers": 3}, "(--max-tasks lets more requests run at once)"),
+        (PAGES, {"politeness": Politeness(per_host=3), "workers": 3}, "(--max-tasks lets more"),
+        # No URL of the other host was asked for.
+        (
+            {"/": html("/a", *OTHER), "/a": html(), **NO_ENTRY},
+            {"checks": Checks(external=True, robots=True), "limits": Limits(max_tries=1)},
+            "",
+        ),
+        (
+            {"/": html(*OTHER), **dict.fromkeys(OTHER, html())},
+            {"checks": Checks(external=True, delay=1), "politeness": Politeness(per_host=1)},
+            "(--check-delay sets",
+        ),
+    ],
+)
+async def test_a_hint_blames_a_host_only_if_its_option_would_help(
+    autojump_clock, site, arguments, told
+):
+    found = await hinted(Web(site, delay=0.3), **arguments)
+    assert len(found) == bool(told)
+    assert told in "".join(found)
+
+
 async def test_a_check_that_waited_for_another_host_names_the_delay_of_checks(autojump_clock):
     web = Web({"/": html(*OTHER), **dict.fromkeys(OTHER, html())}, delay=0.01)
     found = await hinted(web, checks=Checks(external=True, delay=1))
@@ -93,8 +127,10 @@ async def test_a_site_where_an_option_helps_has_one_hint_that_names_it(autojump_
 
 
 async def test_of_many_hints_the_three_that_matter_most_are_told(autojump_clock):
-    site = {**PAGES, "/": html(*LINKS, "/in", "/loop", *OTHER), "/loop": redirect("/back")}
-    site |= {"/back": redirect("/loop"), "/in": Response(401, httpx.Headers(LOGIN), b"")}
+    loops = {f"/loop{n}": redirect(f"/back{n}") for n in range(40)}
+    loops |= {f"/back{n}": redirect(f"/loop{n}") for n in range(40)}
+    site = PAGES | loops | {"/": html(*LINKS, "/in", *loops, *OTHER)}
+    site |= {"/in": Response(401, httpx.Headers(LOGIN), b"")}
     bounds = {"limits": Limits(max_hosts=1), "checks": Checks(external=True)}
     found = await hinted(Web(site, delay=0.3), chosen=True, workers=9, **bounds)
     words = ("--auth", "--cookies", "--per-host")

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from trio_crawler.cli.exit import FAULT, complain
+from trio_crawler.cli.exit import FAULT, complain, discard_output
 from trio_crawler.cli.signals import SIGNALS
 
 SITE = Path(__file__).with_name("demo_site")
@@ -92,14 +92,30 @@ class _Handler(SimpleHTTPRequestHandler):
         return BytesIO(body)
 
 
+class _Server(ThreadingHTTPServer):
+    """A server to which a client that leaves is no event."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print the traceback of any other error."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def run(*, serve: bool, port: int | None, check: Callable[[list[str]], int]) -> int:
     """Check the site of the demo, or only serve it until a signal; return the exit status.
 
     `check` is the command "check", called with its words. Raises click.UsageError if the port is
     taken.
     """
-    with served((PORT if serve else 0) if port is None else port) as url:
-        return _serve(url) if serve else _check(url, check)
+    try:
+        with served((PORT if serve else 0) if port is None else port) as url:
+            return _serve(url) if serve else _check(url, check)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        complain(f"cannot write the text: {error.strerror}")
+        discard_output()
+        return FAULT
 
 
 def _serve(url: str) -> int:
@@ -152,13 +168,15 @@ def _path(name: str) -> str:
 def served(port: int) -> Iterator[str]:
     """Serve the site on loopback in a thread; the value is its URL. Port 0 is any free one."""
     try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), _Handler)
+        server = _Server(("127.0.0.1", port), _Handler)
     except OSError as error:
         raise click.UsageError(f"cannot serve at --port {port}: {error.strerror}") from None
     with server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
 
 
 def _text(path: str) -> str:

@@ -24,6 +24,7 @@ from trio_crawler.cli.exit import (
     WRONG_USAGE,
     complain,
     discard_output,
+    guarded,
 )
 from trio_crawler.cli.hiding import hide_arguments
 from trio_crawler.cli.options import CrawlOptions, ReportOptions
@@ -173,14 +174,17 @@ def _run(words: list[str]) -> int:
 
 def _first_argument(words: list[str]) -> int:
     """Return the place of the first word that is no option of a crawl and no value of one."""
-    flags = {flag: each for each in command.params for flag in each.opts}
+    options = (each for each in command.params if isinstance(each, click.Option))
+    flags = {flag: each for each in options for flag in each.opts}
     at = 0
     while at < len(words) and len(words[at]) > 1 and words[at].startswith("-"):
         if words[at] == "--":
             return len(words)
-        option = flags.get(words[at].replace("_", "-"))
-        valued = isinstance(option, click.Option) and not option.is_flag
-        at += 2 if valued else 1
+        long = words[at].startswith("--")
+        names = [words[at].replace("_", "-")] if long else [f"-{each}" for each in words[at][1:]]
+        # Of "-qo DIR" the last letter takes the value; "-oDIR" has it already.
+        valued = [name in flags and not flags[name].is_flag for name in names]
+        at += 2 if valued[-1] and not any(valued[:-1]) else 1
     return at
 
 
@@ -275,7 +279,9 @@ def _demo(serve: bool, port: int | None) -> int:
     # The server is imported only now.
     from trio_crawler.cli.demo import run
 
-    return run(serve=serve, port=port, check=lambda words: _run(["check", *words]))
+    return guarded(
+        lambda: run(serve=serve, port=port, check=lambda words: _run(["check", *words]))
+    )
 
 
 def check_parameters() -> list[click.Parameter]:

@@ -54,6 +54,13 @@ def urls(context: click.Context, parameter: click.Parameter, given: Any) -> tupl
 
     The users and passwords are stored as the parameter `logins`.
     """
+    for word in given:
+        label = _LABEL.fullmatch(word.partition("/")[0])
+        if label and label[0].lower() != "localhost" and os.path.isdir(word):
+            hint = f"to check it, write trio-crawler check {word}"
+            raise click.BadParameter(
+                f"{word} is a folder; {hint} (a host is written http://{word})"
+            )
     split = [_split_login(_url(url)) for url in given]
     context.params["logins"] = tuple((url, login) for url, login in split if login)
     return tuple(dict.fromkeys(_with_host(url) for url, _ in split))
@@ -120,7 +127,9 @@ def site(context: click.Context, parameter: click.Parameter, given: Any) -> tupl
             if _PATH.match(word) and not os.path.exists(word):
                 raise click.BadParameter(f"there is no file or folder {word}")
             if _is_file(word) and not _SCHEME.match(word):
-                raise click.BadParameter(f"a check reads .html, .htm and .xhtml files, not {word}")
+                hint = f"if there is such a host, write http://{word}"
+                told = f"a check reads .html, .htm and .xhtml files, not {word}; {hint}"
+                raise click.BadParameter(told)
             if slash and _LABEL.fullmatch(first) and first.lower() != "localhost":
                 hint = f"a host of that name is written http://{word}"
                 raise click.BadParameter(f"there is no file or folder {word}; {hint}")
@@ -255,9 +264,6 @@ def _refuse_file(word: str) -> None:
     if _PATH.match(word):
         hint = f"to check a folder or a file, write trio-crawler check {word}"
         raise click.BadParameter(f"{word} is a path, not a URL; {hint}")
-    if os.path.isdir(word) and _LABEL.fullmatch(word.partition("/")[0]):
-        hint = f"to check it, write trio-crawler check {word}"
-        raise click.BadParameter(f"{word} is a folder; {hint} (a host is written http://{word})")
     if _is_file(word) or _FILE.fullmatch(word):
         hint = f"if there is such a host, write http://{word}"
         raise click.BadParameter(f"{word} is a file, not a URL; {hint}")

@@ -210,6 +210,8 @@ def _unlinked(facts: CheckFacts, full: bool, shown: _Shown) -> list[str]:
             f"{count(number)} {visible(ending) or 'without an ending'}"
             for ending, number in endings
         )
+        if rest := unread - sum(number for _, number in endings):
+            kinds += f" and {count(rest)} more"
         lines.append(f"  {count(unread, 'file')} of other kinds, {leads} not read: {kinds}")
         if any(ending.lower() in _MARKDOWN for ending in facts.unread):
             lines.append("  A check reads no Markdown: check the HTML that is made of it")

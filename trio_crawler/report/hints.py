@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
+from heapq import nlargest
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -73,7 +74,8 @@ def _robots_lost(run: Run) -> Iterable[str]:
 
 
 def _cookies(run: Run) -> Iterable[str]:
-    if run.loops and run.facts.cookies is False:
+    # Among many pages a loop is a broken link, and no login.
+    if run.facts.cookies is False and 10 * run.loops >= max(run.summary.pages, 1):
         yield (
             "A redirect loop may be the bounce to a login or a consent page that sets a cookie "
             "(--cookies stores cookies and sends them back)"
@@ -110,21 +112,28 @@ def _waiting(run: Run) -> Iterable[str]:
     if seconds < _LONG or politeness is None or politeness.adaptive:
         return
 
+    workers = run.facts.workers or 1
+
     def busy(host: HostStatistics) -> float:
         """Return about how many seconds the answers took, as many at once as may be."""
         answers = host.pages + host.failed + run.checks.get(host.name, 0)
-        return answers * max(host.delay, host.latency / host.limit)
+        return answers * max(host.delay, host.latency / min(host.limit, workers))
 
-    slowest = max(islice(run.facts.hosts.values(), _HOSTS_READ), key=busy, default=None)
-    if slowest is None or busy(slowest) < _MOST_OF * seconds:
+    hosts = nlargest(2, islice(run.facts.hosts.values(), _HOSTS_READ), key=busy)
+    if not hosts or busy(slowest := hosts[0]) < _MOST_OF * seconds:
         return
     option = "--per-host, or --mine if it is yours, lets more requests run at once"
     if slowest.delay * slowest.limit > slowest.latency:
         if slowest.asked > politeness.delay or slowest.refused:
             # Another hint has told that the host asks for this.
             return
-        of_checks = slowest.limit < politeness.per_host
+        of_checks = slowest.name in run.checks and not slowest.pages
         option = f"{'--check-delay' if of_checks else '--delay'} sets the time between requests"
+    elif slowest.limit >= workers:
+        option = "--max-tasks lets more requests run at once"
+    elif 2 * busy(hosts[-1]) > busy(slowest) and len(hosts) > 1:
+        # Several hosts share the tasks: more requests to one of them would not help.
+        return
     share = f"{min(busy(slowest), seconds):,.0f} of {seconds:,.0f} s"
     yield f"{share} were waiting for {visible(slowest.name)} ({option})"
 

@@ -61,6 +61,8 @@ class HostTable:
     def add(self, outcome: Outcome) -> None:
         """Record one outcome of a URL that was requested."""
         if isinstance(outcome, Checked):
+            if not outcome.tries:
+                return
             name = authority(outcome.url)
             if name in self.checks or len(self.checks) < _MOST_HOSTS:
                 self.checks[name] += 1
