@@ -94,7 +94,12 @@ class GroupedCommand(click.Command):
         self._order = sorted(Group, key=lambda group: group not in first)
         self._often = often
         if often:
-            self.params.append(_ShortHelp())
+            told = "Show the options that are used most, and exit."
+            show = _show_short_help
+            self.params.append(
+                click.Option(["-h"], is_flag=True, expose_value=False, callback=show, help=told)
+            )
+            self.params[-1].is_eager = True
 
     def groups(self, context: click.Context) -> dict[Group, list[click.Option]]:
         """Return the options by their groups, in the order of the help."""
@@ -131,23 +136,10 @@ class GroupedCommand(click.Command):
         return formatter.getvalue().rstrip()
 
 
-class _ShortHelp(click.Option):
-    """The option -h."""
-
-    def __init__(self) -> None:
-        told = "Show the options that are used most, and exit."
-        super().__init__(
-            ["-h", "short_help"], is_flag=True, is_eager=True, expose_value=False, help=told
-        )
-
-    def handle_parse_result(
-        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
-    ) -> tuple[Any, list[str]]:
-        """Print the text and end the command, if that is asked for."""
-        if opts.get("short_help") and isinstance(ctx.command, GroupedCommand):
-            click.echo(ctx.command.short_help_text(ctx))
-            ctx.exit()
-        return super().handle_parse_result(ctx, opts, args)
+def _show_short_help(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+    if given and isinstance(context.command, GroupedCommand):
+        click.echo(context.command.short_help_text(context))
+        context.exit()
 
 
 def declaration(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import sys
 import threading
 import time
@@ -150,18 +149,11 @@ def _check(url: str, check: Callable[[list[str]], int]) -> int:
 
 
 def _command() -> str:
-    """Return the command as it was typed."""
+    """Return the command as it can be typed here."""
     name = sys.argv[0]
     if os.path.basename(name) == "__main__.py":
-        return f"{_path(sys.executable)} -m trio_crawler"
-    return _path(name)
-
-
-def _path(name: str) -> str:
-    """Return a path as it is typed here: its name alone if the shell finds that."""
-    if shutil.which(os.path.basename(name)) == os.path.abspath(name):
-        return os.path.basename(name)
-    return min(name, os.path.relpath(name), key=len)
+        name = f"{sys.executable} -m trio_crawler"
+    return name.removeprefix(os.getcwd() + os.sep)
 
 
 @contextmanager
