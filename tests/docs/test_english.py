@@ -15,8 +15,17 @@ HARD = re.compile(
     re.IGNORECASE,
 )
 YOU = re.compile(r"\byou(?:r|rself)?\b", re.IGNORECASE)
-PAGES = "index trio four done enough failures"
-PLAIN = ["README.md", *(f"docs/{name}.md" for name in PAGES.split())]
+PAGES = "index trio four done enough failures errata mutations guide/tutorial guide/check"
+FOLDERS = ("failures", "reading")
+PLAIN = [
+    "README.md",
+    *(f"docs/{name}.md" for name in PAGES.split()),
+    *(
+        str(page.relative_to(ROOT))
+        for each in FOLDERS
+        for page in sorted((ROOT / "docs" / each).glob("*.md"))
+    ),
+]
 # Pages that tell the reader what to do.
 TO_YOU = ["README.md", "docs/trio.md", "docs/four.md", "docs/done.md", "docs/enough.md"]
 
