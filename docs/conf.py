@@ -30,6 +30,7 @@ html_favicon = "_static/icon.svg"
 html_static_path = ["_static"]
 html_css_files = ["comparative.css"]
 html_js_files = ["comparative.js"]
+html_search_scorer = str(DOCS / "_static/scorer.js")
 html_copy_source = False
 html_show_sphinx = False
 # Comments carry the marks: they have to be readable too.

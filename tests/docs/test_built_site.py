@@ -128,11 +128,42 @@ def test_every_page_opens_in_a_browser_without_a_complaint_and_fits_a_phone(
 WIDTH = "return document.documentElement.scrollWidth"
 
 
+EXPLAINED = {
+    "checkpoint": "Trio in ten minutes",
+    "nursery": "Trio in ten minutes",
+    "resume": "A crawl that lasts",
+    "login": "The command",
+    "--max-pages": "The command",
+    "junit": "The command",
+}
+
+
 @needs_chromium
-def test_the_search_finds_a_page_by_a_word_of_it(address: str, browser: webdriver.Chrome):
-    browser.get(f"{address}search.html?q=nursery")
+@pytest.mark.parametrize("word", EXPLAINED)
+def test_the_search_finds_first_the_page_that_explains_a_word(
+    word: str, address: str, browser: webdriver.Chrome
+):
+    browser.get(f"{address}search.html?q={word}")
     browser.implicitly_wait(10)
-    assert browser.find_elements(By.CSS_SELECTOR, "ul.search li a")
+    browser.find_element(By.CSS_SELECTOR, "#search-results p.search-summary")
+    first = browser.find_element(By.CSS_SELECTOR, "ul.search li a")
+    assert first.text == EXPLAINED[word]
+
+
+SCREEN = 900
+
+
+@needs_chromium
+def test_no_page_that_teaches_is_longer_than_twelve_screens(
+    built: Path, address: str, browser: webdriver.Chrome
+):
+    browser.set_window_size(1300, SCREEN)
+    teach = ("index", "trio", "four", "done", "enough", "failures", "reading/", "guide/tutorial")
+    for name in pages(built):
+        if name.startswith(teach):
+            browser.get(address + name)
+            height = browser.execute_script("return document.documentElement.scrollHeight")
+            assert height <= 12 * SCREEN, name
 
 
 @needs_chromium
