@@ -112,12 +112,13 @@ def _waiting(run: Run) -> Iterable[str]:
     if seconds < _LONG or politeness is None or politeness.adaptive:
         return
 
-    workers = run.facts.workers or 1
+    # 0 where a directory does not know it.
+    workers = run.facts.workers or math.inf
 
     def busy(host: HostStatistics) -> float:
         """Return about how many seconds the answers took, as many at once as may be."""
         answers = host.pages + host.failed + run.checks.get(host.name, 0)
-        return answers * max(host.delay, host.latency / min(host.limit, workers))
+        return answers * max(host.delay, host.latency / max(1, min(host.limit, workers)))
 
     hosts = nlargest(2, islice(run.facts.hosts.values(), _HOSTS_READ), key=busy)
     if not hosts or busy(slowest := hosts[0]) < _MOST_OF * seconds:
