@@ -94,7 +94,7 @@ def stale() -> str:
             yield from q.join()
             woken.append(f"by its {name} join")
         yield from never
-        woken.append("and by a future that nobody resolved")
+        woken.append("and by a future that nothing resolved")
 
     ended(loop, main())
     return f"woken {', '.join(woken)}"

@@ -32,7 +32,7 @@ PORTED, LOOP, CRAWL = "ported.py", "ported_loop.py", "ported_crawl.py"
 CHAPTER = [
     Erratum(
         "1", COORDINATING,
-        "The root is put into the queue by a coroutine that nobody awaits.",
+        "The root is put into the queue by a coroutine that is never awaited.",
         "self.q.put_nowait((root, max_redirect))", PORTED, "no",
         seen_crawler.unawaited_put,
     ),
@@ -150,7 +150,7 @@ CHAPTER = [
     ),
     Erratum(
         "19", COORDINATING,
-        "All workers are started, and nobody learns that one of them died.",
+        "All workers are started, and nothing tells that one of them died.",
         "async with asyncio.TaskGroup() as group:", PORTED, "yes",
         seen_crawler.unwatched_workers,
     ),

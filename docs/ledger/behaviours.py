@@ -55,7 +55,7 @@ BEHAVIOURS = [
         starting.start_trio,
     ),
     Behaviour(
-        "A task that nobody keeps, after a garbage collection",
+        "A task that no variable keeps, after a garbage collection",
         starting.unkept_chapter,
         starting.unkept_modern,
         starting.unkept_trio,

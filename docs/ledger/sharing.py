@@ -52,7 +52,7 @@ def circle_trio() -> str:
 
 
 def turns_of_others(turns: int) -> str:
-    return "nobody else runs meanwhile" if turns == 0 else "others run meanwhile"
+    return "no other task runs meanwhile" if turns == 0 else "others run meanwhile"
 
 
 def compute() -> None:

@@ -45,7 +45,7 @@ def virtual(main: Callable[[], Awaitable[None]]) -> None:
         with trio.move_on_after(2 * DAY) as days:
             await main()
         if days.cancelled_caught:
-            print("Stuck: everybody waits, and nobody will come")
+            print("Stuck: every task waits for ever")
 
     try:
         trio.run(call, clock=trio.testing.MockClock(autojump_threshold=0))
@@ -77,7 +77,7 @@ async def told(crawler: Crawler) -> None:
                 lines.append(f"{path(outcome.url)}: {kind}, {status}")
     print(*sorted(lines), sep="\n")
     if day.cancelled_caught:
-        print("Stuck: everybody waits, and nobody will come")
+        print("Stuck: every task waits for ever")
 
 
 def small() -> None:

@@ -144,7 +144,7 @@ MUTATIONS = (
         "self._end(Reason.TIME_BUDGET)",
         "pass",
         "deadline",
-        "A task of the frontier, for a crawl in which nobody else is awake.",
+        "A task of the frontier, for a crawl whose other tasks all wait.",
     ),
     Mutation(
         "What slows the fetching down to the reading?",

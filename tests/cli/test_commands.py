@@ -17,7 +17,10 @@ REFUSED = {
     "a folder that is not there": (["check", "./none"], "there is no file or folder ./none"),
     "a folder without a dot": (["check", "none/en"], "there is no file or folder none/en; a host"),
     "a file of another kind": (["check", "README.md"], "reads .html, .htm and .xhtml files, not"),
-    "a folder without its command": (["tests/cli", NOWHERE], "write trio-crawler check tests/cli"),
+    "a folder without its command": (
+        ["tests/cli", NOWHERE],
+        "write trio-crawler check tests/cli, or of a",
+    ),
     "a time in words": (
         ["--max-time", "an hour", NOWHERE],
         "'an hour' is not a time: write seconds",

@@ -20,7 +20,7 @@ HIDDEN = [line.split() for line in (demo.SITE / "_faults").read_text().splitline
 def test_the_demo_finds_all_that_its_site_hides_and_says_what_to_type_next():
     result = crawl("demo")
     assert (result.returncode, result.stderr) == (0, "")
-    for code, path in HIDDEN:
+    for path, code in HIDDEN:
         assert re.search(rf"{code}.*: {re.escape(path)}", result.stdout)
     assert f"{len(HIDDEN)} faults were hidden, and {len(HIDDEN)} are found" in result.stdout
     assert "as in a site without an end" in result.stdout
@@ -29,18 +29,18 @@ def test_the_demo_finds_all_that_its_site_hides_and_says_what_to_type_next():
 
 @pytest.mark.parametrize("lost", [True, False])
 def test_a_demo_that_finds_other_faults_than_its_site_hides_fails_and_names_them(lost, capsys):
-    hidden = HIDDEN[1:] if lost else [*HIDDEN, ["404", "/more.html"]]
+    hidden = HIDDEN[1:] if lost else [*HIDDEN, ["/more.html", "404"]]
 
     def check(words: list[str]) -> int:
         found = [
             {"verdict": "fault", "code": code, "url": f"{words[0]}{path[1:]}"}
-            for code, path in hidden
+            for path, code in hidden
         ]
         Path(words[-1]).write_text(json.dumps({"findings": found}))
         return 1
 
     assert demo.run(serve=False, port=None, check=check) == 1
-    told = f"not found: {' '.join(HIDDEN[0])}" if lost else "not hidden: 404 /more.html"
+    told = f"not found: {' '.join(HIDDEN[0])}" if lost else "not hidden: /more.html 404"
     assert capsys.readouterr().err == f"trio-crawler: {told}\n"
 
 

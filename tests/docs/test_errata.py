@@ -77,7 +77,7 @@ def test_a_task_cancelled_in_the_turn_of_its_result_is_not_resumed_twice() -> No
 def test_5_a_queue_with_one_future_is_joined_once() -> None:
     printed, cured = seen("5")
     assert "ends with [0, 1]" in printed
-    assert "by a future that nobody resolved" in printed
+    assert "by a future that nothing resolved" in printed
     assert "ends with [0, 0]" in cured
 
 

@@ -95,11 +95,9 @@ class GroupedCommand(click.Command):
         self._often = often
         if often:
             told = "Show the options that are used most, and exit."
-            show = _show_short_help
-            self.params.append(
-                click.Option(["-h"], is_flag=True, expose_value=False, callback=show, help=told)
-            )
-            self.params[-1].is_eager = True
+            flag = click.Option(["-h"], is_flag=True, is_eager=True, expose_value=False, help=told)
+            flag.callback = _show_short_help
+            self.params.append(flag)
 
     def groups(self, context: click.Context) -> dict[Group, list[click.Option]]:
         """Return the options by their groups, in the order of the help."""

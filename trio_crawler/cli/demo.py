@@ -128,7 +128,7 @@ def _serve(url: str) -> int:
 
 
 def _check(url: str, check: Callable[[list[str]], int]) -> int:
-    hidden = {(code, path) for path, code in _pairs("_faults", by=1).items()}
+    hidden = set(_pairs("_faults").items())
     print(f"A site at {url} hides {len(hidden)} faults, and has a calendar without an end.")
     print(f"$ {_command()} check {url}\n", flush=True)
     with TemporaryDirectory() as folder:
@@ -138,10 +138,10 @@ def _check(url: str, check: Callable[[list[str]], int]) -> int:
             return status
         findings = json.loads(found.read_bytes())["findings"]
     faults = [each for each in findings if each["verdict"] == "fault"]
-    told = {(each["code"], urlsplit(each["url"]).path) for each in faults}
+    told = {(urlsplit(each["url"]).path, each["code"]) for each in faults}
     if told != hidden:
-        for code, path in sorted(hidden ^ told):
-            complain(f"{'not found' if (code, path) in hidden else 'not hidden'}: {code} {path}")
+        for each in sorted(hidden ^ told):
+            complain(f"{'not found' if each in hidden else 'not hidden'}: {' '.join(each)}")
         return FAULT
     print(f"\nThat is all: {len(hidden)} faults were hidden, and {len(told)} are found.\n")
     print(_NEXT.format(command=_command()))
@@ -175,10 +175,9 @@ def _text(path: str) -> str:
     return (SITE / path.lstrip("/")).read_text("utf-8")
 
 
-def _pairs(name: str, by: int = 0) -> dict[str, str]:
-    """Return the lines of two words in a file, by their first word or the other one."""
-    rows = (line.split() for line in _text(name).splitlines())
-    return {row[by]: row[1 - by] for row in rows}
+def _pairs(name: str) -> dict[str, str]:
+    """Return the lines of a file: a path, and what is there."""
+    return dict(line.split() for line in _text(name).splitlines())
 
 
 def _month(year: int, month: int) -> str:

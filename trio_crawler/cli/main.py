@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -92,19 +91,18 @@ CHECK_WORKERS = 100
 more than three hours, with 100 twenty minutes. No host gets more requests at once for it.
 """
 _OFTEN = (
-    *("--depth", "--max-pages", "--max-time", "--include", "--exclude", "--sitemap", "--check"),
-    *("--delay", "--per-host", "--max-tasks", "-o", "--jsonl", "--csv", "--why", "-v"),
-)
+    "--depth --max-pages --max-time --include --exclude --sitemap --check --delay --per-host "
+    "--max-tasks -o --jsonl --csv --why -v"
+).split()
 _OFTEN_IN_CHECKS = (
-    *("--check", "--mine", "--exclude", "--max-time", "--base-url", "--ignore", "--accept"),
-    *("--fail-on", "--baseline", "--junit", "--sarif", "--json", "-o", "--why", "-v"),
-)
+    "--check --mine --exclude --max-time --base-url --ignore --accept --fail-on --baseline "
+    "--junit --sarif --json -o --why -v"
+).split()
 _OF_FOLDERS = (
     ("base_url", "--base-url"),
     ("clean_urls", "--clean-urls"),
     ("linked_only", "--linked-only"),
 )
-_LABEL = re.compile(r"[a-z-]+")
 _CONTEXT: dict[str, Any] = {
     "help_option_names": ["--help"],
     "max_content_width": 96,
@@ -161,7 +159,7 @@ def _run(words: list[str]) -> int:
         words, name = [*words[at + 1 :], "--help"], "".join(words[at + 1 : at + 2])
     elif name in _COMMANDS:
         words = words[:at] + words[at + 1 :]
-    elif _LABEL.fullmatch(name):
+    elif name.isalpha():
         from difflib import get_close_matches
 
         if meant := get_close_matches(name, _COMMANDS, cutoff=0.7):
@@ -354,7 +352,6 @@ check_command = _Command(
     often=_OFTEN_IN_CHECKS,
     context_settings=_CONTEXT,
 )
-_PORT = click.IntRange(0, 65535)
 demo_command = _Command(
     "demo",
     params=[
@@ -366,7 +363,7 @@ demo_command = _Command(
         click.Option(
             ["--port"],
             metavar="PORT",
-            type=_PORT,
+            type=click.IntRange(0, 65535),
             help="Serve at this port of 127.0.0.1: 8000 with --serve, else 0, any that is free.",
         ),
     ],

@@ -55,12 +55,9 @@ def urls(context: click.Context, parameter: click.Parameter, given: Any) -> tupl
     The users and passwords are stored as the parameter `logins`.
     """
     for word in given:
-        label = _LABEL.fullmatch(word.partition("/")[0])
-        if label and label[0].lower() != "localhost" and os.path.isdir(word):
-            hint = f"to check it, write trio-crawler check {word}"
-            raise click.BadParameter(
-                f"{word} is a folder; {hint} (a host is written http://{word})"
-            )
+        if _is_label(word) and os.path.isdir(word):
+            hint = f"write trio-crawler check {word}, or of a host http://{word}"
+            raise click.BadParameter(f"{word} is a folder; to check it, {hint}")
     split = [_split_login(_url(url)) for url in given]
     context.params["logins"] = tuple((url, login) for url, login in split if login)
     return tuple(dict.fromkeys(_with_host(url) for url, _ in split))
@@ -123,14 +120,13 @@ def site(context: click.Context, parameter: click.Parameter, given: Any) -> tupl
     files = [word for word in given if _is_page(word)]
     if not folders and not files:
         for word in given:
-            first, slash, _ = word.partition("/")
             if _PATH.match(word) and not os.path.exists(word):
                 raise click.BadParameter(f"there is no file or folder {word}")
             if _is_file(word) and not _SCHEME.match(word):
                 hint = f"if there is such a host, write http://{word}"
                 told = f"a check reads .html, .htm and .xhtml files, not {word}; {hint}"
                 raise click.BadParameter(told)
-            if slash and _LABEL.fullmatch(first) and first.lower() != "localhost":
+            if "/" in word and _is_label(word):
                 hint = f"a host of that name is written http://{word}"
                 raise click.BadParameter(f"there is no file or folder {word}; {hint}")
         return urls(context, parameter, given)
@@ -143,6 +139,12 @@ def site(context: click.Context, parameter: click.Parameter, given: Any) -> tupl
         os.path.relpath(os.path.abspath(file), os.path.abspath(folder)) for file in files
     )
     return ()
+
+
+def _is_label(word: str) -> bool:
+    """Whether a word begins with one label, as a folder does and few hosts."""
+    first = word.partition("/")[0]
+    return bool(_LABEL.fullmatch(first)) and first.lower() != "localhost"
 
 
 def _is_page(word: str) -> bool:
