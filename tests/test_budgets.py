@@ -124,6 +124,92 @@ async def test_what_was_waiting_when_the_crawl_ends_is_skipped_url_by_url(autoju
     assert crawler.frontier.statistics().ready == 0
 
 
+class Steps(trio.abc.Instrument):
+    """Count the steps of tasks."""
+
+    count = 0
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.count += 1
+
+
+async def test_urls_that_are_skipped_at_an_early_end_need_no_step_of_a_worker_each(autojump_clock):
+    web = Web({HOME: html(*(f"/{n}x" for n in range(5_000)))})
+    crawler, steps = Crawler([HOME], fetch=web), Steps()
+    async with crawler.outcomes() as outcomes:
+        async for outcome in outcomes:
+            if outcome.url == HOME:
+                crawler.stop()
+                trio.lowlevel.add_instrument(steps)
+    trio.lowlevel.remove_instrument(steps)
+    assert crawler.statistics().skipped == 5_000
+    assert steps.count < 5_000 / 4
+
+
+@pytest.mark.parametrize("ends", ["stop", "max_seconds"])
+async def test_requests_that_hang_at_an_early_end_keep_no_waiting_url_from_being_skipped(
+    autojump_clock, nursery, ends
+):
+    web = Web({HOME: html(*(f"/{n}x" for n in range(100)))})
+
+    async def fetch(job):
+        if job.url.endswith("x"):
+            await trio.sleep(50)
+        return await web(job)
+
+    limits = Limits(max_seconds=10) if ends == "max_seconds" else Limits()
+    crawler = Crawler([HOME], fetch=fetch, limits=limits, workers=4)
+    times = Counter[float]()
+
+    async def stop() -> None:
+        await trio.sleep(10)
+        crawler.stop()
+
+    if ends == "stop":
+        nursery.start_soon(stop)
+    start = trio.current_time()
+    async with crawler.outcomes() as outcomes:
+        async for outcome in outcomes:
+            if not isinstance(outcome, Page):
+                times[round(trio.current_time() - start)] += 1
+    assert times == {10: 96}
+    assert crawler.statistics().pages == 5
+
+
+async def test_answers_that_come_at_an_early_end_do_not_wait_until_all_others_are_skipped(
+    autojump_clock,
+):
+    web = Web({HOME: html(*(f"/{n}x" for n in range(2_000)))})
+    crawler = Crawler([HOME], fetch=web)
+    kinds = []
+    async with crawler.outcomes() as outcomes:
+        async for outcome in outcomes:
+            kinds.append(isinstance(outcome, Page))
+            if len(kinds) == 2:
+                crawler.stop()
+    assert 3 < sum(kinds) == sum(kinds[:1_000])
+
+
+async def test_a_caller_that_gives_up_on_one_outcome_after_an_early_end_loses_none(autojump_clock):
+    web = Web({HOME: html(*(f"/{n}x" for n in range(300)))})
+    crawler = Crawler([HOME], fetch=web)
+    urls = Counter[str]()
+    async with crawler.outcomes() as outcomes:
+        urls[(await anext(outcomes)).url] += 1
+        crawler.stop()
+        while True:
+            with trio.CancelScope() as scope:
+                if not len(urls) % 3:
+                    scope.cancel("not now")
+                try:
+                    urls[(await anext(outcomes)).url] += 1
+                except StopAsyncIteration:
+                    break
+            if scope.cancelled_caught:
+                urls[(await anext(outcomes)).url] += 1
+    assert len(urls) == 301 == urls.total()
+
+
 @pytest.mark.parametrize("anchors", [False, True])
 async def test_long_urls_are_stored_once_and_read_back_as_they_were(
     autojump_clock, tmp_path, anchors

@@ -120,7 +120,7 @@ def test_a_redirect_whose_refused_target_came_by_another_way_is_as_broken_as_it(
     ) == [Broken("gone", "404", referrers=(Referrer("p", ("a",)), *on("q")))]
 
 
-@pytest.mark.parametrize("outcome", [page("b"), Skipped("b", Reason.STOPPED)])
+@pytest.mark.parametrize("outcome", [page("b"), Skipped("b", Reason.ROBOTS)])
 def test_links_to_good_or_skipped_pages_are_dropped(outcome: Outcome) -> None:
     graph = LinkGraph(block=4, free_blocks=0)
     links = Links(graph)

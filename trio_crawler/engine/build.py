@@ -91,6 +91,8 @@ class Engine:
         if self._past is not None:
             await self._restore(self._past)
         self._restored.set()
+        self.outbox.handlers = self.handlers
+        self.frontier.hosts.when_ended = self.outbox.wake
         await self.frontier.run()
 
     async def restored(self) -> None:

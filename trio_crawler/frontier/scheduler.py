@@ -113,10 +113,10 @@ class Hosts:
     `jobs` is the channel from which the workers receive. `traps` returns the traps of the host of
     a normalised http(s) URL. `turns` has the turns of the jobs that workers have, by purpose and
     URL, if their host has a delay or URLs that hang. `ended` is why nothing more is fetched, None
-    until then. `deadline` is the time, by Trio's clock, at which the time budget is used up.
-    `waiting` is the number of pages and checks that wait, `waiting_bytes` the bytes of their URLs
-    and referrers and 100 for each, and `retries` the number of their retries. `seeding` tells the
-    task that reads a stream of seeds when to begin, to go on and to end.
+    until then; `when_ended` is called when that is set. `deadline` is the time, by Trio's clock,
+    at which the time budget is used up. `waiting` is the number of pages and checks that wait,
+    `waiting_bytes` the bytes of their URLs and referrers and 100 for each, and `retries` the
+    number of their retries. `seeding` tells the task that reads a stream of seeds when to go on.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -136,6 +136,7 @@ class Hosts:
         limits = plan.limits
         self.jobs = JobChannel(self.next_job if choose is None else choose)
         self.ended: Reason | None = None
+        self.when_ended: Callable[[], None] = lambda: None
         self.deadline = math.inf
         self.waiting = self.waiting_bytes = self.retries = 0
         self.seeding = Seeding()
@@ -371,12 +372,13 @@ class Hosts:
             return
         self.ended = reason
         self.seeding.scope.cancel("the crawl has ended early")
-        # One by one, as the workers receive them: together they may not fit in memory.
+        # One by one, as they are taken: together they may not fit in memory.
         held = iter(()) if self._gate is None else self._gate.empty()
         self._left = chain(held, self._scheduler.empty())
         self._blocked.extend(replace(job, blocked=reason) for _, _, job in sorted(self._delayed))
         self._delayed.clear()
         self.jobs.hand_out()
+        self.when_ended()
 
     def rejection(self, url: str) -> Reason | None:
         """Return why no more URLs, or none of a new host, are admitted; None if they are."""

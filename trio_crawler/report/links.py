@@ -26,7 +26,7 @@ from trio_crawler.model import (
 from trio_crawler.page.urls import seen_key
 from trio_crawler.report.left_out import LeftOut
 from trio_crawler.report.link_graph import LinkGraph, Pairs
-from trio_crawler.report.summary import is_good
+from trio_crawler.report.summary import EARLY, is_good
 from trio_crawler.report.twins import TlsTwins
 from trio_crawler.report.url_table import UrlTable
 
@@ -128,7 +128,8 @@ class Links:
                 number = self._numbers.number(outcome.url)
                 self._ends[number] = _BrokenEnd(outcome.reason, _detail(outcome))
                 self.twins.add_failure(number, outcome)
-            case Skipped():
+            # At the early end of a crawl there may be very many, and no other links come.
+            case Skipped() if outcome.reason not in EARLY:
                 self._graph.drop_links_to(self._numbers.number(outcome.url))
 
     @property

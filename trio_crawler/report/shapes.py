@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from trio_crawler.arguments import check_kind, check_whole
-from trio_crawler.model import Outcome, Page, Reason, Skipped
+from trio_crawler.model import Outcome, Page, Skipped
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import is_web, origin
 from trio_crawler.report.exclusion import OTHERS, exclusion, has_long_number, shape_of
 from trio_crawler.report.readable import readable
-from trio_crawler.report.summary import is_good
+from trio_crawler.report.summary import EARLY, is_good
 from trio_crawler.report.visible import count, visible
 
 MOST_SHAPES = 10_000
@@ -24,7 +24,6 @@ MOST_TEXTS = 1_000_000
 _LISTED = 10
 # With fewer good pages, their number says nothing.
 _LEAST_PAGES = 20
-_EARLY = (Reason.PAGE_BUDGET, Reason.TIME_BUDGET, Reason.STOPPED)
 _NOT_MODIFIED = 304
 
 
@@ -116,7 +115,7 @@ class Shapes:
         check_kind("outcome", outcome, Outcome, "an outcome")
         if isinstance(outcome, Page):
             self._add_page(outcome)
-        elif isinstance(outcome, Skipped) and outcome.reason in _EARLY:
+        elif isinstance(outcome, Skipped) and outcome.reason in EARLY:
             self.add_waiting(outcome.url)
 
     def add_waiting(self, url: str) -> None:

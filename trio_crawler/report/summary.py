@@ -33,7 +33,9 @@ _MAX_OFF_SITE = 5
 _HTML = ("text/html", "application/xhtml+xml")
 _NOT_MODIFIED = 304
 _HOST_LOST = frozenset({Reason.HOST_GIVEN_UP, Reason.ROBOTS_UNAVAILABLE})
-_EARLY = (Reason.PAGE_BUDGET, Reason.TIME_BUDGET, Reason.STOPPED)
+EARLY = (Reason.PAGE_BUDGET, Reason.TIME_BUDGET, Reason.STOPPED)
+"""Why URLs are skipped when a crawl ends early."""
+
 _UNAUTHORIZED = 401
 _MAX_CHALLENGES = 2_000
 _quoted = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -211,7 +213,7 @@ class Summary:
     @property
     def incomplete(self) -> bool:
         """Whether URLs were left out because a budget was used up or the crawl was stopped."""
-        return any(reason in self.skipped or reason in self.rejected for reason in _EARLY)
+        return any(reason in self.skipped or reason in self.rejected for reason in EARLY)
 
     @property
     def hosts_lost(self) -> int:
