@@ -258,8 +258,9 @@ class CrawlOptions(CheckOptions):
         "--mine",
         is_flag=True,
         help="The site is yours: have as many requests in flight there as there are tasks, with "
-        "no delay, and follow what robots.txt and nofollow rule out. Other sites are checked as "
-        "before, and a server that answers with 429 or 503 is asked less often.",
+        "no delay, and follow what robots.txt and nofollow rule out; --why without --mine lists "
+        "that. Other sites are checked as before, and a server that answers with 429 or 503 is "
+        "asked less often.",
     )
     delay: float = option(
         Group.SPEED,
