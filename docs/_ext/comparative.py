@@ -7,9 +7,11 @@ beside each other.
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from html import escape
+from itertools import groupby
 from pathlib import Path
 from posixpath import normpath
 
@@ -22,6 +24,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 DOCS = Path(__file__).resolve().parent.parent
+FOLD = '<details class="fold"><summary>{}</summary><pre>\n{}\n</pre></details>'
 MARK = re.compile(r"\((\d+)\)")
 
 
@@ -76,6 +79,7 @@ class Twins:
     """Know where each mark of some columns leads: to the next column that has it too."""
 
     def __init__(self, codes: list[str], prefix: str) -> None:
+        self.codes = codes
         self._has = [{n for line in marks(code) for n in line} for code in codes]
         self._prefix = prefix
         self._named: set[str] = set()
@@ -102,15 +106,51 @@ class Twins:
 def figure(code: str, name: str, title: str, twins: Twins, column: int) -> str:
     """Return one column: a caption, and the code, its marks linked to the next."""
     lines = highlight(code, PythonLexer(), HtmlFormatter(nowrap=True)).splitlines()
-    body = "\n".join(
+    body = [
         linked(line, twins, column) if found else line
         for line, found in zip(lines, marks(code), strict=False)
-    )
+    ]
     caption = f"<strong>{escape(title)}</strong> " if title else ""
+    parts = [
+        FOLD.format(why, text) if why else f"<pre>\n{text}\n</pre>"
+        for why, start, end in folds(code, twins.codes)
+        for text in ["\n".join(body[start:end])]
+    ]
     return (
         f"<figure><figcaption>{caption}<code>docs/{escape(name)}</code></figcaption>"
-        f'<div class="highlight"><pre>{body}\n</pre></div></figure>'
+        f'<div class="highlight">{"".join(parts)}</div></figure>'
     )
+
+
+def folds(code: str, codes: list[str]) -> list[tuple[str, int, int]]:
+    """Return the parts of a program: how a folded one is called, and its lines."""
+    lines, found, rows, start = code.splitlines(), marks(code), [], 0
+    for statement in ast.parse(code).body:
+        end = statement.end_lineno or 0
+        text = "\n".join(lines[start:end]).strip()
+        marked = any(found[start:end])
+        why = "" if marked else teaches_nothing(statement, text, codes)
+        while why and end < len(lines) and not lines[end]:
+            end += 1
+        rows.append((why, start, end))
+        start = end
+    if all(why for why, *_ in rows):
+        return [("", 0, len(lines))]
+    groups = [list(group) for _, group in groupby(rows, lambda row: row[0])]
+    return [(group[0][0], group[0][1], group[-1][2]) for group in groups]
+
+
+def teaches_nothing(statement: ast.stmt, text: str, codes: list[str]) -> str:
+    """Say what a statement is that a reader may pass over."""
+    match statement:
+        case ast.Expr(ast.Constant(), lineno=1) | ast.Import() | ast.ImportFrom():
+            return "imports"
+        case ast.If(test=ast.Compare(left=ast.Name("__name__")), body=[ast.Expr()]):
+            return "start"
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            if len(codes) > 1 and all(f"\n\n{text}\n" in other for other in codes):
+                return f"{name}: the same in both"
+    return ""
 
 
 def linked(line: str, twins: Twins, column: int) -> str:

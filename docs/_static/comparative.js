@@ -18,3 +18,13 @@ const reachable = () => {
 };
 addEventListener("load", reachable);
 addEventListener("resize", reachable);
+
+// A copy of a program has the lines that are folded, too.
+document.addEventListener("copy", (event) => {
+  const range = getSelection().rangeCount && getSelection().getRangeAt(0);
+  const part = range && range.cloneContents();
+  if (!part || !part.querySelector(".fold") || part.querySelector("figure")) return;
+  for (const summary of part.querySelectorAll("summary")) summary.remove();
+  event.clipboardData.setData("text/plain", part.textContent);
+  event.preventDefault();
+});

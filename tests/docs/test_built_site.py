@@ -177,3 +177,26 @@ def test_a_mark_of_a_listing_leads_to_its_twin_in_the_other_column(
     own = browser.find_element(By.CSS_SELECTOR, "a.mark:target")
     assert own.get_attribute("id") == twin
     assert own.get_attribute("href").rpartition("#")[2] == mark.get_attribute("id")
+
+
+@needs_chromium
+def test_a_fold_of_a_listing_is_a_line_high_and_opens(address: str, browser: webdriver.Chrome):
+    browser.get(f"{address}reading/chapter.html")
+    fold = browser.find_element(By.CSS_SELECTOR, ".fold")
+    assert fold.size["height"] < 28
+    fold.find_element(By.CSS_SELECTOR, "summary").send_keys(Keys.ENTER)
+    assert fold.size["height"] > 100
+
+
+COPY = """
+getSelection().selectAllChildren(document.querySelector(".pair .highlight"));
+const copy = new ClipboardEvent("copy", {clipboardData: new DataTransfer(), bubbles: true});
+document.dispatchEvent(copy);
+return copy.clipboardData.getData("text/plain");
+"""
+
+
+@needs_chromium
+def test_a_copy_of_a_listing_has_its_folded_lines_too(address: str, browser: webdriver.Chrome):
+    browser.get(f"{address}reading/chapter.html")
+    assert browser.execute_script(COPY) == (DOCS / "reading/chapter.py").read_text()
