@@ -26,7 +26,7 @@ DAY = 86_400
 
 
 class Stuck(Exception):
-    """Everybody waits, and nobody will ever come."""
+    """Every task waits, and nothing will ever wake one."""
 
 
 class JumpingSelector(selectors.SelectSelector):

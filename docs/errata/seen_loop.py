@@ -158,9 +158,9 @@ def left_open(printed: bool) -> str:
 
 def refusal_swallowed(printed: bool) -> str:
     loop = Loop(Printed(refusal_swallowed=printed))
-    with socket.socket() as nobody:  # bound, and nobody listens
-        nobody.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{nobody.getsockname()[1]}/"
+    with socket.socket() as closed:  # bound, and without a server
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
         said = ended(loop, fetch(loop, url))
     if said == f"raises {StillSpinning.__name__}":
         return "still trying after 10,000 times, nothing said"

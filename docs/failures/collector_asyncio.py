@@ -1,4 +1,4 @@
-"""A task that nobody keeps waits for what only it knows, and is collected."""
+"""Start a task that no variable keeps, and let the collector take it as it waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generator of asyncio, and nobody keeps it: leaving the loop drops it."""
+"""The same generator on asyncio, kept by no variable: leaving the loop drops it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One fetch fails, then another: `gather` tells of one, and cancels nobody."""
+"""One fetch fails, then another: `gather` tells of one, and cancels no task."""
 
 from __future__ import annotations
 

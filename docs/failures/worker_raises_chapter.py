@@ -22,7 +22,7 @@ async def main(root: str) -> None:
         print("crawl() is", "over" if crawl.done() else "still in q.join()")
         workers = asyncio.all_tasks() - {crawl, asyncio.current_task()}
         print(len(workers), "of 4 workers are alive, and wait for links")
-        crawl.cancel()  # now nobody holds the fourth
+        crawl.cancel()  # now nothing holds the fourth
         await asyncio.wait([crawl])
 
 

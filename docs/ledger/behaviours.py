@@ -243,7 +243,7 @@ IN_FRONT = "Where asyncio is ahead, or Trio costs more"
 
 
 def kind(said: tuple[str, str, str]) -> str:
-    """Sort a behaviour by what was seen: nobody says beforehand where it belongs."""
+    """Sort a behaviour by what was seen, and by nothing else."""
     chapter, modern, trio = said
     if modern != trio:
         return REMAINS

@@ -71,7 +71,7 @@ def start_trio() -> str:
     return on_trio(main)
 
 
-# Nobody keeps the task, and what it waits for is known to it alone.
+# No variable keeps the task, and only the task knows what it waits for.
 
 
 def collected(task: weakref.ref[asyncio.Task[object]]) -> str:

@@ -1,4 +1,4 @@
-"""Small crawls, each of which shows what one line is for: they print what a reader would see."""
+"""Small crawls that each show what one line is for: they print what a reader would see."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def slow_host() -> None:
 
 
 def retry_after() -> None:
-    """Ask a host of five pages of which the first says "in two minutes"."""
+    """Ask a host of five pages; the first says "in two minutes"."""
     busy = Response(429, html().headers)
     busy.headers["retry-after"] = "120"
     web = timed({"/": busy, **{f"/{n}": html() for n in range(4)}})

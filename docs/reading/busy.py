@@ -57,8 +57,8 @@ def crawl(root: str) -> set[str]:
     return seen
 
 
-def nobody() -> str:
-    """Return a URL of loopback where nobody listens."""
+def closed() -> str:
+    """Return a URL of loopback where no server listens."""
     with socket.create_server(("127.0.0.1", 0)) as sock:
         return f"http://127.0.0.1:{sock.getsockname()[1]}/"
 
@@ -71,4 +71,4 @@ def main(root: str) -> None:
 
 
 if __name__ == "__main__":
-    main(nobody() if sys.argv[2:] == ["refused"] else sys.argv[1])
+    main(closed() if sys.argv[2:] == ["refused"] else sys.argv[1])

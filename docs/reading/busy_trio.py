@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 
 import trio
-from busy import nobody
+from busy import closed
 from web import address, body, links, request, show
 
 
@@ -50,4 +50,4 @@ async def main(root: str) -> None:
 
 if __name__ == "__main__":
     refused = sys.argv[2:] == ["refused"]
-    trio.run(main, nobody() if refused else sys.argv[1])
+    trio.run(main, closed() if refused else sys.argv[1])

@@ -4,7 +4,7 @@ Each module beside this one is a site: a function `answer(path)` that returns an
 Serve one by hand with `python docs/serve.py NAME`, or run a program against it with
 `python docs/run.py NAME PROGRAM`.
 
-Only the standard library, and no event loop: the server is nobody's side of the comparison.
+Only the standard library, and no event loop: the server belongs to no side of the comparison.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ NOT_THERE = Answer("<title>Not there</title>", status=404)
 class Site:
     """Hold what one site was asked: `hits` counts the requests of each path.
 
-    A connection is `coming` from its start until it has asked, or is closed: whoever
-    looks at the count waits for those first.
+    A connection is `coming` from its start until it has asked, or is closed: a
+    reader of the count waits for those first.
     """
 
     def __init__(self, answer: Answerer) -> None:
@@ -149,7 +149,7 @@ def serving(answer: Answerer) -> Iterator[Site]:
         try:
             yield site
         finally:
-            # Whoever came before this is counted; without it, that would be chance.
+            # Every visitor before this is counted; without it, that would be chance.
             with create_connection(server.server_address[:2]) as last:
                 last.sendall(b"GET /~hits HTTP/1.0\r\n\r\n")
                 last.recv(1)
