@@ -7,11 +7,13 @@ beside each other.
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from html import escape
 from pathlib import Path
 from posixpath import normpath
+from textwrap import dedent
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -47,14 +49,17 @@ class Pair(Shows):
 
     required_arguments = 1
     final_argument_whitespace = True
-    option_spec = {"titles": directives.unchanged}  # noqa: RUF012
+    option_spec = dict.fromkeys(("titles", "only"), directives.unchanged)
     has_content = False
 
     def run(self) -> list[nodes.Node]:
         names = self.arguments[0].split()
         titles = self.options.get("titles", "").split("|")
         titles += [""] * (len(names) - len(titles))
-        codes = [self.read(name) for name in names]
+        only = self.options.get("only", "").split()
+        codes = [part(self.read(name), only) for name in names]
+        if not all(codes):
+            raise self.error(f"a program of {names} has none of {only}")
         twins = Twins(codes, f"pair-{self.env.new_serialno('pair')}")
         columns = [
             figure(code, name, title.strip(), twins, column)
@@ -64,6 +69,18 @@ class Pair(Shows):
         ]
         html = f'<div class="pair columns-{len(names)}">{"".join(columns)}</div>'
         return [nodes.raw("", html, format="html")]
+
+
+def part(code: str, names: list[str]) -> str:
+    """Return the functions and classes of these names, or without names the whole."""
+    lines = code.splitlines(keepends=True)
+    found = sorted(
+        (min(each.lineno for each in (node, *node.decorator_list)), node.end_lineno)
+        for node in ast.walk(ast.parse(code))
+        if hasattr(node, "decorator_list") and node.name in names
+    )
+    pieces = [dedent("".join(lines[start - 1 : end])) for start, end in found]
+    return "\n".join(pieces) if names else code
 
 
 def marks(code: str) -> list[list[str]]:
