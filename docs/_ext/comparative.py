@@ -52,14 +52,18 @@ class Pair(Shows):
     option_spec = dict.fromkeys(("titles", "only"), directives.unchanged)
     has_content = False
 
+    def read(self, name: str) -> str:
+        """Return a program, or the part of it that `only` names."""
+        only = self.options.get("only", "").split()
+        if code := part(super().read(name), only):
+            return code
+        raise self.error(f"docs/{name} has none of {only}")
+
     def run(self) -> list[nodes.Node]:
         names = self.arguments[0].split()
         titles = self.options.get("titles", "").split("|")
         titles += [""] * (len(names) - len(titles))
-        only = self.options.get("only", "").split()
-        codes = [part(self.read(name), only) for name in names]
-        if not all(codes):
-            raise self.error(f"a program of {names} has none of {only}")
+        codes = [self.read(name) for name in names]
         twins = Twins(codes, f"pair-{self.env.new_serialno('pair')}")
         columns = [
             figure(code, name, title.strip(), twins, column)
@@ -74,12 +78,17 @@ class Pair(Shows):
 def part(code: str, names: list[str]) -> str:
     """Return the functions and classes of these names, or without names the whole."""
     lines = code.splitlines(keepends=True)
-    found = sorted(
-        (min(each.lineno for each in (node, *node.decorator_list)), node.end_lineno)
-        for node in ast.walk(ast.parse(code))
+    found = {
+        node.name: (
+            min(at.lineno for at in (node, *node.decorator_list)),
+            node.end_lineno,
+        )
+        for node in ast.walk(ast.parse(code))  # a method comes after all functions
         if hasattr(node, "decorator_list") and node.name in names
-    )
-    pieces = [dedent("".join(lines[start - 1 : end])) for start, end in found]
+    }
+    pieces = [
+        dedent("".join(lines[at - 1 : end])) for at, end in sorted(found.values())
+    ]
     return "\n".join(pieces) if names else code
 
 
