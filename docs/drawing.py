@@ -20,6 +20,12 @@ WORDS = {
     "queueing": "waiting for room",
     "waiting": "waiting",
 }
+FATES = {
+    "ended": "ended",
+    "raised": "raised an error",
+    "cancelled": "was cancelled",
+    "still": "goes on",
+}
 BROAD = ("fetching", "sleeping")
 COLOURS = {
     "fetching": "#3d84c6",
@@ -131,12 +137,14 @@ def timeline(
     parts: list[str] = []
     told: list[str] = []
     kinds: dict[str, None] = {}
+    fates: set[str] = set()
     y = 4.0
     for heading, records in panels:
         made = [
             lane for lane in lanes(records, until).values() if lane.end > lane.began
         ]
         kinds.update(dict.fromkeys(wait[2] for lane in made for wait in lane.waits))
+        fates |= {lane.fate for lane in made}
         if heading:
             parts.append(text(LEFT, y + 12, heading, "name"))
             y += 20
@@ -151,7 +159,12 @@ def timeline(
     y = legend(
         parts, [kind for kind in WORDS if kind in kinds], {**WORDS, **words}, y
     )
-    return svg(name, title, " ".join(told).strip(), y, parts)
+    x = float(LEFT)
+    for fate in [each for each in FATES if each in fates]:
+        parts.append(mark(fate, x + (0 if fate == "still" else 7), y + 6))
+        parts.append(text(x + 18, y + 10, FATES[fate], "word"))
+        x += 26 + 6.6 * len(FATES[fate])
+    return svg(name, title, " ".join(told).strip(), y + 20, parts)
 
 
 def tell(lane: Lane) -> str:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from html import escape
+from html import escape, unescape
+from itertools import groupby
 from pathlib import Path
 from posixpath import normpath
 from textwrap import dedent
@@ -24,6 +25,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 DOCS = Path(__file__).resolve().parent.parent
+FOLD = '<details class="fold"><summary>{}</summary><pre>\n{}\n</pre></details>'
 MARK = re.compile(r"\((\d+)\)")
 
 
@@ -64,15 +66,32 @@ class Pair(Shows):
         titles = self.options.get("titles", "").split("|")
         titles += [""] * (len(names) - len(titles))
         codes = [self.read(name) for name in names]
-        twins = Twins(codes, f"pair-{self.env.new_serialno('pair')}")
+        number = self.env.new_serialno("pair")
+        twins = Twins(codes, f"pair-{number}")
         columns = [
             figure(code, name, title.strip(), twins, column)
             for column, (code, name, title) in enumerate(
                 zip(codes, names, titles, strict=False)
             )
         ]
-        html = f'<div class="pair columns-{len(names)}">{"".join(columns)}</div>'
-        return [nodes.raw("", html, format="html")]
+        titles = [
+            title.strip() or name
+            for title, name in zip(titles, names, strict=False)
+        ]
+        html = f"{tabs(titles, f'pair-{number}-tab')}{''.join(columns)}"
+        html = f'<div class="pair tabs">{html}</div>'
+        return [nodes.raw("", html, format="html", tab=titles[0])]
+
+
+def tabs(titles: list[str], prefix: str) -> str:
+    """Return what chooses one of the columns, where only one has room."""
+    if len(titles) < 2:
+        return ""
+    return "".join(
+        f'<input type="radio" name="{prefix}" id="{prefix}-{n}"{" checked" * (n == 0)}>'
+        f'<label for="{prefix}-{n}">{escape(title)}</label>'
+        for n, title in enumerate(titles)
+    )
 
 
 def part(code: str, names: list[str]) -> str:
@@ -102,6 +121,7 @@ class Twins:
     """Know where each mark of some columns leads: to the next column that has it too."""
 
     def __init__(self, codes: list[str], prefix: str) -> None:
+        self.codes = codes
         self._has = [{n for line in marks(code) for n in line} for code in codes]
         self._prefix = prefix
         self._named: set[str] = set()
@@ -128,15 +148,51 @@ class Twins:
 def figure(code: str, name: str, title: str, twins: Twins, column: int) -> str:
     """Return one column: a caption, and the code, its marks linked to the next."""
     lines = highlight(code, PythonLexer(), HtmlFormatter(nowrap=True)).splitlines()
-    body = "\n".join(
+    body = [
         linked(line, twins, column) if found else line
         for line, found in zip(lines, marks(code), strict=False)
-    )
+    ]
     caption = f"<strong>{escape(title)}</strong> " if title else ""
+    parts = [
+        FOLD.format(why, text) if why else f"<pre>\n{text}\n</pre>"
+        for why, start, end in folds(code, twins.codes)
+        for text in ["\n".join(body[start:end])]
+    ]
     return (
-        f"<figure><figcaption>{caption}<code>docs/{escape(name)}</code></figcaption>"
-        f'<div class="highlight"><pre>{body}\n</pre></div></figure>'
+        f'<figure class="panel"><figcaption>{caption}<code>docs/{escape(name)}</code></figcaption>'
+        f'<div class="highlight">{"".join(parts)}</div></figure>'
     )
+
+
+def folds(code: str, codes: list[str]) -> list[tuple[str, int, int]]:
+    """Return the parts of a program: how a folded one is called, and its lines."""
+    lines, found, rows, start = code.splitlines(), marks(code), [], 0
+    for statement in ast.parse(code).body:
+        end = statement.end_lineno or 0
+        text = "\n".join(lines[start:end]).strip()
+        marked = any(found[start:end])
+        why = "" if marked else teaches_nothing(statement, text, codes)
+        while why and end < len(lines) and not lines[end]:
+            end += 1
+        rows.append((why, start, end))
+        start = end
+    if all(why for why, *_ in rows):
+        return [("", 0, len(lines))]
+    groups = [list(group) for _, group in groupby(rows, lambda row: row[0])]
+    return [(group[0][0], group[0][1], group[-1][2]) for group in groups]
+
+
+def teaches_nothing(statement: ast.stmt, text: str, codes: list[str]) -> str:
+    """Say what a statement is that a reader may pass over."""
+    match statement:
+        case ast.Expr(ast.Constant(), lineno=1) | ast.Import() | ast.ImportFrom():
+            return "imports"
+        case ast.If(test=ast.Compare(left=ast.Name("__name__")), body=[ast.Expr()]):
+            return "start"
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            if len(codes) > 1 and all(f"\n\n{text}\n" in other for other in codes):
+                return f"{name}: the same in both"
+    return ""
 
 
 def linked(line: str, twins: Twins, column: int) -> str:
@@ -161,7 +217,13 @@ class Run(Shows):
             )
         said = self.read(str(path.relative_to(DOCS)))
         text = f"{typed(arguments)}\n{said}"
-        block = nodes.literal_block(text, text, language="text", classes=["run"])
+        program = next(
+            Path(word).name for word in arguments if word.endswith(".py")
+        )
+        tab = self.options.get("title", f"{program} prints")
+        block = nodes.literal_block(
+            text, text, language="text", classes=["run"], tab=tab
+        )
         if "title" not in self.options:
             return [block]
         title = nodes.paragraph("", self.options["title"], classes=["run-title"])
@@ -212,7 +274,8 @@ class Picture(Shows):
 
     def run(self) -> list[nodes.Node]:
         svg = self.read(f"pictures/{self.arguments[0]}.svg")
-        drawing = nodes.raw("", svg[svg.index("<svg") :], format="html")
+        title = unescape(svg.partition('-title">')[2].partition("<")[0])
+        drawing = nodes.raw("", svg[svg.index("<svg") :], format="html", tab=title)
         if not self.content:
             raise self.error(
                 "a picture needs a caption: it says what is to be seen"
@@ -228,9 +291,23 @@ class Columns(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        holder = nodes.container(classes=["side-by-side"])
+        holder = nodes.container(classes=["side-by-side", "tabs"])
         self.state.nested_parse(self.content, self.content_offset, holder)
+        prefix = f"columns-{self.env.new_serialno('columns')}"
+        chosen = tabs([tab(block) for block in holder], prefix)
+        panels = [nodes.container("", block, classes=["panel"]) for block in holder]
+        holder[:] = [nodes.raw("", chosen, format="html"), *panels]
         return [holder]
+
+
+def tab(block: nodes.Node) -> str:
+    """Return what a column is called: the title of what it shows first."""
+    for node in block.findall(nodes.Element):
+        if isinstance(node, nodes.caption):
+            return node.astext()
+        if "tab" in node:
+            return node["tab"]
+    raise ValueError(f"a column needs a title: {block}")
 
 
 def without_contents(
@@ -241,7 +318,7 @@ def without_contents(
     doctree: object,
 ) -> None:
     """Leave the page's own contents out where two programs need the width."""
-    if name in ("index", "failures") or name.startswith("reading/"):
+    if name.startswith(("index", "trio", "four", "done", "failures", "reading/")):
         context["furo_hide_toc"] = True
 
 

@@ -177,3 +177,80 @@ def test_a_mark_of_a_listing_leads_to_its_twin_in_the_other_column(
     own = browser.find_element(By.CSS_SELECTOR, "a.mark:target")
     assert own.get_attribute("id") == twin
     assert own.get_attribute("href").rpartition("#")[2] == mark.get_attribute("id")
+
+
+@pytest.fixture
+def phone(browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
+    yield browser
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def shown(browser: webdriver.Chrome) -> list[bool]:
+    panels = browser.find_elements(By.CSS_SELECTOR, ".tabs:has(> input) > .panel")
+    return [panel.is_displayed() for panel in panels][:2]
+
+
+@needs_chromium
+@pytest.mark.parametrize("page", ["reading/chapter.html", "done.html", "mutations.html"])
+def test_on_a_phone_one_of_two_columns_is_shown_as_its_tab_says_and_in_print_both(
+    page: str, address: str, phone: webdriver.Chrome
+):
+    phone.get(address + page)
+    assert shown(phone) == [True, False]
+    phone.find_element(By.CSS_SELECTOR, ".tabs > input").send_keys(Keys.ARROW_RIGHT)
+    assert shown(phone) == [False, True]
+    phone.find_element(By.CSS_SELECTOR, ".tabs > label").click()
+    assert shown(phone) == [True, False]
+    phone.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert shown(phone) == [True, True]
+
+
+@needs_chromium
+def test_on_a_phone_a_mark_is_as_large_as_a_finger_and_opens_the_tab_of_its_twin(
+    address: str, phone: webdriver.Chrome
+):
+    phone.get(f"{address}reading/chapter.html")
+    mark = phone.find_element(By.CSS_SELECTOR, "a.mark")
+    assert min(mark.size["width"], mark.size["height"]) >= 24
+    mark.send_keys(Keys.ENTER)
+    assert shown(phone) == [False, True]
+    assert phone.find_element(By.CSS_SELECTOR, "a.mark:target").is_displayed()
+
+
+CUT = """
+return [...document.querySelectorAll(".table-wrapper")]
+    .filter(each => each.scrollWidth > each.clientWidth).length"""
+
+
+@needs_chromium
+def test_the_tables_of_the_ladder_fit_a_window_of_1300_pixels(
+    address: str, browser: webdriver.Chrome
+):
+    browser.set_window_size(1300, SCREEN)
+    browser.get(f"{address}reading/workers.html")
+    assert browser.execute_script(CUT) == 0
+
+
+@needs_chromium
+def test_a_fold_of_a_listing_is_a_line_high_and_opens(address: str, browser: webdriver.Chrome):
+    browser.get(f"{address}reading/chapter.html")
+    fold = browser.find_element(By.CSS_SELECTOR, ".fold")
+    assert fold.size["height"] < 28
+    fold.find_element(By.CSS_SELECTOR, "summary").send_keys(Keys.ENTER)
+    assert fold.size["height"] > 100
+
+
+COPY = """
+getSelection().selectAllChildren(document.querySelector(".pair .highlight"));
+const copy = new ClipboardEvent("copy", {clipboardData: new DataTransfer(), bubbles: true});
+document.dispatchEvent(copy);
+return copy.clipboardData.getData("text/plain");
+"""
+
+
+@needs_chromium
+def test_a_copy_of_a_listing_has_its_folded_lines_too(address: str, browser: webdriver.Chrome):
+    browser.get(f"{address}reading/chapter.html")
+    assert browser.execute_script(COPY) == (DOCS / "reading/chapter.py").read_text()

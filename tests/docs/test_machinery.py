@@ -16,7 +16,8 @@ import pytest
 import run
 import trio
 import virtual
-from comparative import Twins, figure, marks, recording
+from comparative import Twins, figure, folds, marks, recording
+from selectolax.lexbor import LexborHTMLParser
 from sites import drip, plain
 from sites.serving import Answer, Site, serving
 
@@ -192,6 +193,45 @@ def test_a_mark_is_a_link_to_its_twin_and_a_call_in_the_code_is_not():
     assert html.count("<a ") == 2
 
 
+LISTING = '''"""Say what it does."""
+
+import trio
+
+
+async def fetch(url):
+    return url
+
+
+# Comments belong to what follows.
+async def crawl():  # (1)
+    await fetch("/")
+
+
+if __name__ == "__main__":
+    trio.run(crawl)
+'''
+
+
+def names_of_folds(*codes: str) -> list[str]:
+    return [why for why, *_ in folds(codes[0], list(codes)) if why]
+
+
+def test_imports_a_function_that_both_columns_have_and_the_start_are_folded() -> None:
+    same = "fetch: the same in both"
+    assert names_of_folds(LISTING, LISTING) == ["imports", same, "start"]
+    assert names_of_folds(LISTING, LISTING.replace("return url", "pass")) == ["imports", "start"]
+    assert names_of_folds(LISTING) == ["imports", "start"]
+
+
+def test_a_program_is_not_folded_where_nothing_else_is_left_or_a_mark_stands() -> None:
+    start = "import trio\n\nif __name__ == '__main__':\n    trio.run(fetch)\n"
+    assert names_of_folds(start) == []
+    assert names_of_folds(LISTING.replace("import trio", "import trio  # (2)")) == [
+        "imports",
+        "start",
+    ]
+
+
 PAIRS = {
     found
     for page in run.DOCS.rglob("*.md")
@@ -210,6 +250,14 @@ def test_every_mark_of_programs_side_by_side_has_a_twin(names: str):
         for number in line
         if twins.twin(column, number) is None
     ] == []
+
+
+@pytest.mark.parametrize("names", sorted(PAIRS))
+def test_a_listing_with_folds_has_every_line_of_its_program(names: str) -> None:
+    codes = [(run.DOCS / name).read_text() for name in names.split()]
+    for column, code in enumerate(codes):
+        shown = LexborHTMLParser(figure(code, "", "", Twins(codes, ""), column))
+        assert "".join(each.text() for each in shown.css("pre")) == code
 
 
 BROKEN = {

@@ -131,6 +131,17 @@ def test_the_workers_of_modern_asyncio_end_by_themselves_where_a_queue_can_be_sh
     assert fates == ({"ended"} if hasattr(asyncio.Queue, "shutdown") else {"cancelled"})
 
 
+@pytest.mark.parametrize("name", [n for n in scenes.SCENES if not n.startswith("tree-")])
+def test_a_legend_says_what_each_mark_at_the_end_of_a_lane_means(name: str) -> None:
+    svg = ElementTree.fromstring(scenes.SCENES[name].drawn(name))
+    marks = {each.get("class") for each in svg.iter()}
+    words = {each.text for each in svg.iter(f"{SVG}text")}
+    assert {fate: word in words for fate, word in drawing.FATES.items()} == {
+        fate: fate in marks for fate in drawing.FATES
+    }
+    assert marks & set(drawing.FATES)
+
+
 def test_tasks_outlive_the_one_that_started_them_on_asyncio_and_not_on_trio() -> None:
     asyncio_s, trios = (scenes.SCENES[f"tree-{name}"].drawn("x") for name in ("chapter", "trio"))
     assert asyncio_s.count('class="tie outlived"') == 4 + 1  # the last one is the legend
