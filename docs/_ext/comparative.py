@@ -14,6 +14,7 @@ from html import escape, unescape
 from itertools import groupby
 from pathlib import Path
 from posixpath import normpath
+from textwrap import dedent
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -50,8 +51,15 @@ class Pair(Shows):
 
     required_arguments = 1
     final_argument_whitespace = True
-    option_spec = {"titles": directives.unchanged}  # noqa: RUF012
+    option_spec = dict.fromkeys(("titles", "only"), directives.unchanged)
     has_content = False
+
+    def read(self, name: str) -> str:
+        """Return a program, or the part of it that `only` names."""
+        only = self.options.get("only", "").split()
+        if code := part(super().read(name), only):
+            return code
+        raise self.error(f"docs/{name} has none of {only}")
 
     def run(self) -> list[nodes.Node]:
         names = self.arguments[0].split()
@@ -84,6 +92,23 @@ def tabs(titles: list[str], prefix: str) -> str:
         f'<label for="{prefix}-{n}">{escape(title)}</label>'
         for n, title in enumerate(titles)
     )
+
+
+def part(code: str, names: list[str]) -> str:
+    """Return the functions and classes of these names, or without names the whole."""
+    lines = code.splitlines(keepends=True)
+    found = {
+        node.name: (
+            min(at.lineno for at in (node, *node.decorator_list)),
+            node.end_lineno,
+        )
+        for node in ast.walk(ast.parse(code))  # a method comes after all functions
+        if hasattr(node, "decorator_list") and node.name in names
+    }
+    pieces = [
+        dedent("".join(lines[at - 1 : end])) for at, end in sorted(found.values())
+    ]
+    return "\n".join(pieces) if names else code
 
 
 def marks(code: str) -> list[list[str]]:

@@ -237,6 +237,10 @@ def ladder(title: str, program: Any, run: Run) -> Scene:
 
 
 SLOW = {"sleeping": "waiting until slow may be asked"}
+STREAM = {
+    "receiving": "waiting for a job or a page",
+    "sleeping": "doing other things",
+}
 SCENES = {
     "chapter": ladder("The chapter's workers, on asyncio", chapter, run_asyncio),
     "nursery": ladder("A task for each page, in one nursery", nursery, run_trio),
@@ -296,20 +300,15 @@ SCENES = {
         4,
         words={"goodbye": "goodbye"},
     ),
-    "streaming-break": Scene(
-        "The reader leaves after the second page",
-        [
-            (
-                "asyncio: an async generator",
-                streamed_asyncio,
-            ),
-            ("Trio: as_safe_channel", plain(run_trio, read_trio, "reader")),
-        ],
-        6,
-        words={
-            "receiving": "waiting for a job or a page",
-            "sleeping": "doing other things",
-        },
+    "streaming-asyncio": Scene(
+        "The reader of an async generator leaves after the second page",
+        [("", streamed_asyncio)],
+        words=STREAM,
+    ),
+    "streaming-trio": Scene(
+        "The reader of a safe channel leaves after the second page",
+        [("", plain(run_trio, read_trio, "reader"))],
+        words=STREAM,
     ),
     "politeness-in-worker": Scene(
         "Who waits for the slow host is a worker",

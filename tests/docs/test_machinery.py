@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 import anyio
+import comparative
 import pytest
 import run
 import trio
@@ -91,6 +92,16 @@ def test_a_warning_is_shown_but_the_one_that_is_chance(program):
     said = run.run(["--no-count", "plain", program(code)]).splitlines()
     assert [line for line in said if line.endswith("never awaited")] == [said[0]]
     assert "'work'" in said[0]
+
+
+def test_of_a_program_the_named_functions_are_shown_in_its_own_order():
+    code = "class B:\n    @a.c\n    def d(self):  # (1)\n        pass\n\ndef e(): f()\n"
+    assert (
+        comparative.part(code, ["e", "d", "x"])
+        == "@a.c\ndef d(self):  # (1)\n    pass\n\ndef e(): f()\n"
+    )
+    assert comparative.part(code, []) == code
+    assert comparative.part(code, ["x"]) == ""
 
 
 def test_a_recording_has_a_name_for_each_command():
@@ -251,6 +262,7 @@ def test_a_listing_with_folds_has_every_line_of_its_program(names: str) -> None:
 
 BROKEN = {
     ":::{pair} reading/nowhere.py\n:::": "there is no docs/reading/nowhere.py",
+    ":::{pair} reading/chapter.py\n:only: nobody\n:::": "has none of",
     "```{run} plain reading/nowhere.py\n```": "nothing is recorded for",
     ":::{step} reading/blocking.py reading/chapter.py\n- no such line\n:::": "has no line",
     ":::{picture} nowhere\nSeen.\n:::": "there is no docs/pictures/nowhere.svg",

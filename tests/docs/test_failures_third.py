@@ -1,0 +1,247 @@
+"""What the page of failures says in sections 17 to 19 beyond the runs that it shows."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+import anyio
+import pytest
+import run
+import trio
+import trio.testing
+
+sys.path.append(str(Path(run.__file__).parent / "failures"))
+
+import first_step_modern
+import orphan_careful
+import orphan_trio
+from virtual import run_asyncio, run_trio
+
+# 17. A cancellation loses a result
+
+
+async def lost(wait: Callable[[], Awaitable[object]], happen: Callable[[], object]) -> bool:
+    """Let it happen while the loop is busy until the deadline; say if the waiter gets nothing."""
+
+    def busy() -> None:
+        happen()
+        time.sleep(0.4)
+
+    asyncio.get_running_loop().call_later(0.02, busy)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await wait()
+            return False
+    return True
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_asyncio_loses_the_bytes_and_the_connection_that_come_through_a_future() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        ours, theirs = socket.socketpair()
+        server, caller = socket.create_server(("127.0.0.1", 0)), socket.socket()
+        with ours, theirs, server, caller:
+            ours.setblocking(False)
+            server.setblocking(False)
+            assert await lost(lambda: loop.sock_recv(ours, 9), lambda: theirs.send(b"bytes"))
+            with pytest.raises(BlockingIOError):
+                ours.recv(9)
+            address = server.getsockname()
+            assert await lost(lambda: loop.sock_accept(server), lambda: caller.connect(address))
+            with pytest.raises(BlockingIOError):
+                server.accept()
+
+    asyncio.run(main())
+    gc.collect()  # closes the connection that was lost
+
+
+def test_asyncio_loses_the_result_of_a_thread_and_trio_does_if_it_abandons_the_thread() -> None:
+    results: list[str] = []
+
+    def open_slowly() -> str:
+        time.sleep(0.2)
+        results.append("opened")
+        return "opened"
+
+    async def on_asyncio() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await asyncio.to_thread(open_slowly)
+
+    async def on_trio(abandon: bool) -> str:
+        with trio.move_on_after(0.05):
+            return await trio.to_thread.run_sync(open_slowly, abandon_on_cancel=abandon)
+        return "nothing"
+
+    asyncio.run(on_asyncio())
+    assert trio.run(on_trio, False) == "opened"
+    assert trio.run(on_trio, True) == "nothing"
+    while len(results) < 3:  # the abandoned thread ends, too
+        time.sleep(0.01)
+
+
+def test_asyncio_loses_the_result_of_a_task_and_its_queue_keeps_the_job() -> None:
+    async def main(by_task: bool) -> int:
+        q: asyncio.Queue[str] = asyncio.Queue()
+        get = asyncio.create_task(q.get()) if by_task else q.get()
+
+        async def wait() -> str:
+            return await get
+
+        waiting = asyncio.create_task(wait())
+        for _ in range(3):
+            await asyncio.sleep(0)
+        q.put_nowait("job")
+        asyncio.get_running_loop().call_soon(waiting.cancel)
+        if not by_task:
+            waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        return q.qsize()
+
+    assert asyncio.run(main(by_task=True)) == 0
+    assert asyncio.run(main(by_task=False)) == 1
+
+
+def test_a_receive_of_trio_that_has_happened_is_not_cancelled() -> None:
+    async def main() -> list[str]:
+        got: list[str] = []
+        send, receive = trio.open_memory_channel[str](0)
+
+        async def wait() -> None:
+            got.append(await receive.receive())
+            try:
+                await trio.lowlevel.checkpoint()
+            except trio.Cancelled:
+                got.append("cancelled")
+                raise
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wait)
+            await trio.testing.wait_all_tasks_blocked()
+            send.send_nowait("job")
+            nursery.cancel_scope.cancel()
+        return got
+
+    assert trio.run(main) == ["job", "cancelled"]
+
+
+def test_a_send_all_that_trio_has_cancelled_may_have_sent_a_part() -> None:
+    async def main() -> int:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            theirs.setblocking(False)
+            async with trio.SocketStream(trio.socket.from_stdlib_socket(ours)) as stream:
+                with trio.move_on_after(0.05) as scope:
+                    await stream.send_all(bytes(10_000_000))
+                assert scope.cancelled_caught
+            return len(theirs.recv(1000))
+
+    assert trio.run(main) == 1000
+
+
+# 18. A task is cancelled before its first step
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_task_of_anyio_begins_although_it_is_cancelled(backend: str) -> None:
+    said: list[str] = []
+
+    class Connection:
+        def close(self) -> None:
+            said.append("closed")
+
+    async def work(connection: Connection) -> None:
+        with closing(connection):
+            await anyio.sleep(60)
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(work, Connection())
+            group.cancel_scope.cancel()
+
+    anyio.run(main, backend=backend)
+    assert said == ["closed"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="has no eager_task_factory")
+def test_an_eager_task_begins_before_it_is_cancelled(capsys: pytest.CaptureFixture[str]) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_task_factory(vars(asyncio)["eager_task_factory"])
+        await first_step_modern.main()
+
+    asyncio.run(main())
+    assert capsys.readouterr().out.split("\n")[1:3] == ["the worker begins", "closed"]
+
+
+def test_a_worker_of_trio_that_awaits_before_its_with_leaves_the_connection_open() -> None:
+    said: list[str] = []
+
+    async def work() -> None:
+        said.append("begins")
+        await trio.lowlevel.checkpoint()
+        said.append("goes on")
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(work)
+            nursery.cancel_scope.cancel()
+
+    trio.run(main)
+    assert said == ["begins"]
+
+
+# 19. A shielded task has no owner
+
+
+def test_a_second_cancellation_goes_through_the_careful_shield(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async def main() -> None:
+        task = asyncio.create_task(orphan_careful.shielded())
+        for _ in range(2):
+            await asyncio.sleep(0.1)
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run_asyncio(main)
+    assert "the save ends at 0.2 s: CancelledError" in capsys.readouterr().out
+
+
+def test_a_shield_of_anyio_holds_against_its_own_scope_and_not_against_a_timeout_of_asyncio() -> (
+    None
+):
+    async def shielded() -> None:
+        with anyio.CancelScope(shield=True):
+            await asyncio.sleep(1)
+
+    async def main() -> list[float]:
+        now, ends = asyncio.get_running_loop().time, []
+        with anyio.move_on_after(0.5):
+            await shielded()
+        ends.append(now())
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await shielded()
+        return [*ends, now()]
+
+    assert run_asyncio(main) == [1, 1.5]
+
+
+def test_a_shield_with_a_limit_ends_the_save_and_the_visit_without_an_error() -> None:
+    async def main() -> float:
+        with trio.fail_after(0.5), trio.move_on_after(0.8, shield=True):
+            await orphan_trio.save()
+        return trio.current_time()
+
+    assert run_trio(main) == 0.8
