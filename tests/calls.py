@@ -32,19 +32,10 @@ from trio_crawler import (
     Statistics,
     Traps,
 )
+from trio_crawler.check import Baseline, CheckFacts, Finding, LinkCheck, Verdict, Verdicts
 from trio_crawler.frontier import Hosts, Join, Plan
 from trio_crawler.net import CookieStore
-from trio_crawler.report import (
-    Baseline,
-    CheckFacts,
-    CrawlFacts,
-    Finding,
-    LinkCheck,
-    Report,
-    Verdict,
-    Verdicts,
-    Warc,
-)
+from trio_crawler.report import CrawlFacts, Report, Warc
 
 HOME = "http://site.test/"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

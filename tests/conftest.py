@@ -48,7 +48,7 @@ MERGE = (
     "page/test_css.py page/test_compiled_text.py page/test_refused.py page/test_scanner.py "
     "policy/test_robots_costs.py report/test_links.py report/test_text.py "
     "report/test_warc_resumed.py store/test_files.py store/test_injected.py store/test_opening.py "
-    "frontier/test_runs_of_turns.py test_applications.py test_guest.py test_real_sites.py"
+    "schedule/test_runs_of_turns.py test_applications.py test_guest.py test_real_sites.py"
 ).split()
 """The files whose slower tests run before each merge, with those of docs/ that start no program.
 

@@ -31,9 +31,10 @@ from trio_crawler import (
     same_site,
     with_prefix,
 )
+from trio_crawler.check import Baseline
 from trio_crawler.frontier import Join, Seen
 from trio_crawler.net import Wire
-from trio_crawler.report import Baseline, Warc, changes, sitemap_index, sitemap_parts
+from trio_crawler.report import Warc, changes, sitemap_index, sitemap_parts
 from trio_crawler.testing import Web, html, redirect
 
 VARIABLE = inspect.Parameter.VAR_POSITIONAL

@@ -42,22 +42,20 @@ from trio_crawler import (
     bridged,
     depth_first,
 )
-from trio_crawler.frontier import Hosts, HostStatistics, JobChannel, Join, Plan, Seen, Settlement
-from trio_crawler.frontier.queues import FifoQueue
-from trio_crawler.model import Answer, Purpose, RejectedLink, Sitemap
-from trio_crawler.net import WireStatistics
-from trio_crawler.report import (
+from trio_crawler.check import (
     CheckFacts,
-    CrawlFacts,
     Finding,
     Hop,
     LinkCheck,
-    Report,
     Verdict,
     Verdicts,
-    Warc,
     write_baseline,
 )
+from trio_crawler.frontier import Hosts, HostStatistics, JobChannel, Join, Plan, Seen, Settlement
+from trio_crawler.model import Answer, Purpose, RejectedLink, Sitemap
+from trio_crawler.net import WireStatistics
+from trio_crawler.report import CrawlFacts, Report, Warc
+from trio_crawler.schedule.queues import FifoQueue
 from trio_crawler.store import Change, FileLock, Stream
 from trio_crawler.testing import Web, html, redirect, robots
 

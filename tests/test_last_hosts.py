@@ -8,7 +8,7 @@ import trio
 from sites.webs import collect, site_of
 
 from trio_crawler import Crawler, Fault, Job, Page, Phase, Politeness, Reason, Response
-from trio_crawler.policy.host_state import MAX_REST, SHORT_PATIENCE
+from trio_crawler.schedule.host_state import MAX_REST, SHORT_PATIENCE
 from trio_crawler.testing import Web, html
 
 WELL, AWAY = "http://well.test/", "http://away.test/"

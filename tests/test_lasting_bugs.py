@@ -27,7 +27,7 @@ from trio_crawler import (
     StoreError,
     same_site,
 )
-from trio_crawler.frontier import disk_queue
+from trio_crawler.schedule import disk_queue
 from trio_crawler.testing import Web, html, redirect, robots
 
 HOME = "http://site.test/"

@@ -12,8 +12,8 @@ from sites.fault_cases import CASES, HOME, Case
 from sites.faults import rows, served
 
 from trio_crawler import Checks, Crawler, HttpFetch, Limits, Politeness
-from trio_crawler.report import Finding
-from trio_crawler.report.checking import LinkCheck
+from trio_crawler.check import Finding
+from trio_crawler.check.link_check import LinkCheck
 
 POLITE = Politeness(nofollow=False)
 

@@ -14,10 +14,10 @@ from cases import for_each
 from sites.webs import HOME, collect
 
 from trio_crawler import Checked, Checks, Crawler, Job, Limits, Outcome, Page, Reason, Response
+from trio_crawler.check.link_check import LinkCheck
 from trio_crawler.cli.main import CHECK_WORKERS
 from trio_crawler.link import LinkKind
 from trio_crawler.model import Answer, Fault, Phase, Purpose
-from trio_crawler.report.checking import LinkCheck
 from trio_crawler.testing import Web, html
 from trio_crawler.testing import redirect as moved
 

@@ -24,10 +24,10 @@ from trio_crawler import (
     Politeness,
     Reason,
 )
-from trio_crawler.net.addresses import AddressPolicy
-from trio_crawler.net.dial import Dialer
+from trio_crawler.net.dial.addresses import AddressPolicy
+from trio_crawler.net.dial.dial import Dialer
+from trio_crawler.net.dial.resolve import Resolver
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.resolve import Resolver
 
 
 class System:

@@ -6,7 +6,7 @@ import sys
 
 import trio
 from trio_crawler import Checks, Crawler
-from trio_crawler.report import LinkCheck, Verdict
+from trio_crawler.check import LinkCheck, Verdict
 
 
 async def main(url: str) -> None:

@@ -31,46 +31,46 @@ STATIONS = {
     "frontier/join.py Join.add": (
         "It is counted in, before anybody can count it out."
     ),
-    "frontier/host_scheduler.py HostScheduler.put": (
+    "schedule/host_scheduler.py HostScheduler.put": (
         "It waits in the queue of its host."
     ),
-    "frontier/origin.py Origin.prerequisite": (
+    "schedule/origin.py Origin.prerequisite": (
         "Its host has its turn: robots.txt comes first."
     ),
     "crawler.py Crawler.fetch": "A worker fetches one URL, once.",
     "net/fetcher.py Fetcher.__call__": (
         "One deadline covers everything from here to the end."
     ),
-    "net/wire.py Wire.ask": (
+    "net/http1/wire.py Wire.ask": (
         "A kept connection of this origin is taken, or a new one made."
     ),
-    "net/resolve.py Resolver.__call__": (
+    "net/dial/resolve.py Resolver.__call__": (
         "The name is looked up, by one for all who ask."
     ),
-    "net/addresses.py AddressPolicy.block_reason": "May this address be connected to?",
-    "net/dial.py connect": "The address that was judged is the one connected to.",
-    "net/connection.py Connection.ask": (
+    "net/dial/addresses.py AddressPolicy.block_reason": "May this address be connected to?",
+    "net/dial/dial.py connect": "The address that was judged is the one connected to.",
+    "net/http1/connection.py Connection.ask": (
         "The request is sent and the head of the answer awaited."
     ),
-    "net/head.py parse": (
+    "net/http1/head.py parse": (
         "The head is read: where does its body end, and can one be sure?"
     ),
-    "frontier/scheduler.py Hosts.answered": (
+    "schedule/hosts.py Hosts.answered": (
         "The host has answered: its next URL may start."
     ),
     "engine/robots.py RobotsHandler.settled": (
         "It was robots.txt: that is no page, and has no outcome."
     ),
-    "frontier/stored_rules.py StoredRules.store": (
+    "schedule/stored_rules.py StoredRules.store": (
         "Its rules are stored for a day."
     ),
-    "frontier/origin.py Origin.rejection": (
+    "schedule/origin.py Origin.rejection": (
         "Now the page itself: do the rules allow it?"
     ),
     "engine/pages.py PageHandler.delay": (
         "Is it retried? Then it goes back, and no worker waits."
     ),
-    "net/connection.py Connection.take_whole": (
+    "net/http1/connection.py Connection.take_whole": (
         "The body came with its head; or it is read in pieces, and decoded, within bounds."
     ),
     "engine/pages.py PageHandler.settled": (
@@ -96,10 +96,10 @@ STATIONS = {
         "A job that has ended is settled: its new links are counted in, "
         "then it is counted out, in one step."
     ),
-    "frontier/scheduler.py JobChannel.end": (
+    "schedule/hosts.py JobChannel.end": (
         "The count is zero: no more jobs come, and the workers end."
     ),
-    "net/wire.py Wire.aclose": "The connections are closed, and the block is left.",
+    "net/http1/wire.py Wire.aclose": "The connections are closed, and the block is left.",
 }
 
 

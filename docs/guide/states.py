@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from math import hypot
 
-from trio_crawler.policy.host_state import RULES, TABLE, Event, Rule, State
+from trio_crawler.schedule.host_state import RULES, TABLE, Event, Rule, State
 
 PLACES = {
     State.WELL: (90, 150),

@@ -100,7 +100,7 @@ MUTATIONS = (
     ),
     Mutation(
         "What brings a retry back in time?",
-        "frontier/scheduler.py",
+        "schedule/hosts.py",
         "with trio.move_on_at(self._wakes):",
         "with trio.CancelScope():",
         "again",
@@ -108,7 +108,7 @@ MUTATIONS = (
     ),
     Mutation(
         "What lies between two tries?",
-        "frontier/scheduler.py",
+        "schedule/hosts.py",
         "heapq.heappush(self._delayed, (now + seconds, self._number, job))",
         "heapq.heappush(self._delayed, (now, self._number, job))",
         "again",
@@ -124,7 +124,7 @@ MUTATIONS = (
     ),
     Mutation(
         "What does Retry-After hold back?",
-        "frontier/host_scheduler.py",
+        "schedule/host_scheduler.py",
         "state.finish(now + asked if asked else now)",
         "state.finish(now)",
         "retry_after",
@@ -132,7 +132,7 @@ MUTATIONS = (
     ),
     Mutation(
         "What keeps ten workers from asking one host at once?",
-        "frontier/host_scheduler.py",
+        "schedule/host_scheduler.py",
         "elif has_job and origin.state.has_room:",
         "elif has_job:",
         "gentle",
@@ -140,7 +140,7 @@ MUTATIONS = (
     ),
     Mutation(
         "What ends a crawl in time?",
-        "frontier/scheduler.py",
+        "schedule/hosts.py",
         "self._end(Reason.TIME_BUDGET)",
         "pass",
         "deadline",
@@ -156,7 +156,7 @@ MUTATIONS = (
     ),
     Mutation(
         "How can a budget of three pages be exact?",
-        "frontier/level_gate.py",
+        "schedule/level_gate.py",
         "while self._current and self._released < self._budget:",
         "while self._current:",
         "budget",
@@ -164,7 +164,7 @@ MUTATIONS = (
     ),
     Mutation(
         "Whose depth does a page have?",
-        "frontier/level_gate.py",
+        "schedule/level_gate.py",
         "self._by_level = plan.limits.max_depth < math.inf",
         "self._by_level = False",
         "depth",

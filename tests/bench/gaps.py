@@ -30,8 +30,8 @@ from typing import ClassVar
 import trio
 
 from trio_crawler import Crawler, HttpFetch, Limits, Politeness, Traps
-from trio_crawler.net.addresses import AddressPolicy
-from trio_crawler.net.dial import Dialer, connect
+from trio_crawler.net.dial.addresses import AddressPolicy
+from trio_crawler.net.dial.dial import Dialer, connect
 
 Starts = dict[int, list[float]]
 

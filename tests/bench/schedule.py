@@ -32,12 +32,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 from statistics import median
 
-from trio_crawler.frontier.host_scheduler import HostScheduler
-from trio_crawler.frontier.settlement import RobotsRules
 from trio_crawler.model import Attempt, Job, Purpose, Response
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.politeness import Politeness
 from trio_crawler.policy.robots.rules import ALLOW_ALL, Rules
+from trio_crawler.schedule.host_scheduler import HostScheduler
+from trio_crawler.settlement import RobotsRules
 
 FASTEST, SLOWEST = 0.02, 5.0
 LONGEST_DELAY = 2.0

@@ -19,9 +19,10 @@ from cli.command import crawl, here
 from sites.raw import Request, Server, html, redirect, reply, threaded_raw_server
 
 from trio_crawler import History
+from trio_crawler.check import text as check_text
 from trio_crawler.cli.checking import WRITERS
 from trio_crawler.cli.folder import Folder
-from trio_crawler.report import check_text, sections
+from trio_crawler.report import sections
 
 PAGE = "<!doctype html><title>{}</title>{}"
 

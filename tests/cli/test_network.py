@@ -20,7 +20,7 @@ from cli.asked import pages, requests
 from cli.command import crawl, ended, environment, start
 from sites.raw import Request, Server, hang_up, html, redirect, reply, threaded_raw_server
 
-from trio_crawler.net.wire import MAX_IDLE
+from trio_crawler.net.http1.wire import MAX_IDLE
 
 pytestmark = pytest.mark.process
 
@@ -490,7 +490,7 @@ def test_the_limit_of_open_files_is_raised_for_the_connections_that_are_kept(sof
         import resource
         resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
         from trio_crawler.cli.build import _raise_file_limit
-        from trio_crawler.net.wire import Wire
+        from trio_crawler.net.http1.wire import Wire
         _raise_file_limit(10)
         print(*resource.getrlimit(resource.RLIMIT_NOFILE), Wire()._pool._max_idle)
     """

@@ -20,17 +20,17 @@ from bench import figures
 from cases import for_each
 
 import trio_crawler
-from trio_crawler import frontier, model, net, report, store, testing
+from trio_crawler import check, frontier, model, net, report, store, testing
 from trio_crawler.cli.declaration import GroupedCommand
 from trio_crawler.cli.main import command, demo_command, report_command
-from trio_crawler.policy.host_state import RULES
+from trio_crawler.schedule.host_state import RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 GUIDE = DOCS / "guide"
 GENERATED = DOCS / "generated"
 PACKAGE = ROOT / "trio_crawler"
-ROOMS = (frontier, model, net, report, store, testing)
+ROOMS = (check, frontier, model, net, report, store, testing)
 
 Record = Callable[[Path, str], None]
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import trio
 
 from trio_crawler import Checked, Checks, Crawler, History, Outcome, Page, SqliteFrontier
+from trio_crawler.check.link_check import LinkCheck
 from trio_crawler.model import Answer, Job, Response
-from trio_crawler.report.checking import LinkCheck
 from trio_crawler.testing import Site, Web, html, redirect
 
 HOME, OUT = "http://site.test/", "http://out.test/"

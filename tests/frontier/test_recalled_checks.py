@@ -21,8 +21,8 @@ from trio_crawler import (
     SqliteFrontier,
 )
 from trio_crawler.arguments import ArgumentError
+from trio_crawler.check.link_check import LinkCheck
 from trio_crawler.model import Answer, Job, Purpose
-from trio_crawler.report.checking import LinkCheck
 from trio_crawler.testing import Site, Web, html, redirect
 
 HOME = "http://site.test/"

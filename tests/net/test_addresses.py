@@ -7,7 +7,7 @@ from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.net.addresses import AddressPolicy, as_in_url
+from trio_crawler.net.dial.addresses import AddressPolicy, as_in_url
 from trio_crawler.page.urls import normalise
 
 PUBLIC = """

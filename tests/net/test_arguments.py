@@ -22,9 +22,9 @@ from trio_crawler.model import Fault, Job, Reason, Response
 from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.folder import FolderFetch
+from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.httpx.fetch import HttpxFetch
-from trio_crawler.net.tls import Security
-from trio_crawler.net.wire import Wire
+from trio_crawler.net.tls.security import Security
 
 PAGE = reply(200, {"Set-Cookie": "id=1"}, b"page")
 HOME = "http://h.test/"

@@ -17,10 +17,10 @@ from sites.raw import Request, Server, chunked, hang_up, raw_server, redirect, r
 from sites.steps import cancelled_at, until
 
 from trio_crawler.model import Job, Response
+from trio_crawler.net.dial.resolve import Resolver
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.resolve import Resolver
-from trio_crawler.net.tls import Security
-from trio_crawler.net.wire import Wire
+from trio_crawler.net.http1.wire import Wire
+from trio_crawler.net.tls.security import Security
 
 trustme = pytest.importorskip("trustme")
 

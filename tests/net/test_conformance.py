@@ -26,7 +26,7 @@ from sites.raw import (
     silence,
 )
 
-from trio_crawler.net.wire import Wire
+from trio_crawler.net.http1.wire import Wire
 
 
 def both(*urls: str) -> tuple[httpx.AsyncClient, httpx.AsyncClient]:

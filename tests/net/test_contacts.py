@@ -14,9 +14,9 @@ from sites.raw import Server, html, raw_server, redirect, reply
 from sites.webs import everything
 
 from trio_crawler import Crawler, Failure, Limits, Outcome, Page, Reason
-from trio_crawler.net.addresses import AddressPolicy
-from trio_crawler.net.dial import Dialer, connect
-from trio_crawler.net.wire import Wire
+from trio_crawler.net.dial.addresses import AddressPolicy
+from trio_crawler.net.dial.dial import Dialer, connect
+from trio_crawler.net.http1.wire import Wire
 from trio_crawler.page.urls import normalise
 
 PUBLIC = "93.184.216.34"

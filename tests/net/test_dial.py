@@ -13,9 +13,9 @@ from cases import for_each
 from sites.steps import cancelled_at
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net import dial
-from trio_crawler.net.addresses import AddressPolicy
-from trio_crawler.net.dial import Dialer
+from trio_crawler.net.dial import dial
+from trio_crawler.net.dial.addresses import AddressPolicy
+from trio_crawler.net.dial.dial import Dialer
 from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError
 from trio_crawler.net.progress import Progress
 

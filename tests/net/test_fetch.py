@@ -29,10 +29,10 @@ from sites.raw import (
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.decode import DecodeSlots
+from trio_crawler.net.dial.resolve import Resolver
 from trio_crawler.net.fetch import DEFAULT_USER_AGENT, HttpFetch
+from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
 from trio_crawler.net.httpx.fetch import HttpxFetch
-from trio_crawler.net.resolve import Resolver
-from trio_crawler.net.wire import FRAMING_BYTES, Wire
 from trio_crawler.page.urls import normalise
 from trio_crawler.policy.retry import is_transient
 

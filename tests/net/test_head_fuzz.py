@@ -16,8 +16,8 @@ from sites.raw import chunked, redirect, reply
 from sites.ruler import size_of_one
 
 from trio_crawler.model import Fault, Phase, Reason
-from trio_crawler.net.stream import STEP
-from trio_crawler.net.wire import FRAMING_BYTES
+from trio_crawler.net.dial.stream import STEP
+from trio_crawler.net.http1.wire import FRAMING_BYTES
 
 pytestmark = pytest.mark.slow
 

@@ -10,9 +10,9 @@ import pytest
 from sites.exchange import table
 from sites.pieces import hear
 
+from trio_crawler.net.dial.stream import STEP
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.head import parse
-from trio_crawler.net.stream import STEP
+from trio_crawler.net.http1.head import parse
 
 pytestmark = pytest.mark.slow
 

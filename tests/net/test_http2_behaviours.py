@@ -16,13 +16,13 @@ from sites.raw import Request, Server, chunked, hang_up, html, raw_server, reply
 from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
-from trio_crawler.net.addresses import AddressPolicy
-from trio_crawler.net.dial import Dialer, connect
+from trio_crawler.net.dial.addresses import AddressPolicy
+from trio_crawler.net.dial.dial import Dialer, connect
 from trio_crawler.net.fetch import HttpFetch, WireAdapter
 from trio_crawler.net.fetcher import Fetcher
+from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
 from trio_crawler.net.httpx.fetch import HttpxFetch
-from trio_crawler.net.tls import Security
-from trio_crawler.net.wire import FRAMING_BYTES, Wire
+from trio_crawler.net.tls.security import Security
 
 pytest.importorskip("h2")
 trustme = pytest.importorskip("trustme")

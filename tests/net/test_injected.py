@@ -27,9 +27,9 @@ from sites.socks import socks_server
 from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
-from trio_crawler.net import dial
-from trio_crawler.net.tls import Security
-from trio_crawler.net.wire import Wire
+from trio_crawler.net.dial import dial
+from trio_crawler.net.http1.wire import Wire
+from trio_crawler.net.tls.security import Security
 
 pytestmark = pytest.mark.slow
 

@@ -31,13 +31,13 @@ from sites.socks import socks_server
 from sites.steps import cancelled_at, until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
+from trio_crawler.net.dial.resolve import Resolver, server_name
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.fetch import HttpFetch
+from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
 from trio_crawler.net.progress import Progress
-from trio_crawler.net.resolve import Resolver, server_name
 from trio_crawler.net.statistics import WireStatistics
-from trio_crawler.net.tls import Security
-from trio_crawler.net.wire import FRAMING_BYTES, Wire
+from trio_crawler.net.tls.security import Security
 
 trustme = pytest.importorskip("trustme")
 

@@ -18,9 +18,9 @@ from trio_crawler import Crawler, Limits, Outcome
 from trio_crawler.model import Job
 from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.fetch import HttpFetch
+from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.httpx.fetch import HttpxFetch
-from trio_crawler.net.tls import Security
-from trio_crawler.net.wire import Wire
+from trio_crawler.net.tls.security import Security
 
 trustme = pytest.importorskip("trustme")
 

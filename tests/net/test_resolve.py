@@ -15,9 +15,9 @@ from cases import for_each
 from sites.steps import cancelled_at, until
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net import resolve
+from trio_crawler.net.dial import resolve
+from trio_crawler.net.dial.resolve import Resolver, look_up
 from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError
-from trio_crawler.net.resolve import Resolver, look_up
 
 THREADS = 32
 
@@ -208,7 +208,7 @@ def test_a_process_without_descriptors_says_so_and_not_that_the_name_is_unknown(
     program = """if True:
         import os, resource, trio
         from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError
-        from trio_crawler.net.resolve import Resolver
+        from trio_crawler.net.dial.resolve import Resolver
 
         async def main():
             resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))

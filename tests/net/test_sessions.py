@@ -13,10 +13,10 @@ from sites.over import over
 from sites.raw import raw_server, reply
 
 from trio_crawler.model import Job, Response
-from trio_crawler.net import sessions as module
-from trio_crawler.net.sessions import MAX_AGE, MAX_SESSIONS, Sessions
-from trio_crawler.net.tls import Security
-from trio_crawler.net.wire import Wire
+from trio_crawler.net.http1.wire import Wire
+from trio_crawler.net.tls import sessions as module
+from trio_crawler.net.tls.security import Security
+from trio_crawler.net.tls.sessions import MAX_AGE, MAX_SESSIONS, Sessions
 
 pytest.importorskip("trustme")
 

@@ -19,8 +19,8 @@ from sites.raw import Request, Server, chunked, raw_server, reply, reset
 from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
-from trio_crawler.net.tls import Security
-from trio_crawler.net.wire import Wire
+from trio_crawler.net.http1.wire import Wire
+from trio_crawler.net.tls.security import Security
 
 trustme = pytest.importorskip("trustme")
 

@@ -11,11 +11,11 @@ import pytest
 from cases import for_each
 
 from trio_crawler.model import Phase, Reason
+from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.head import MAX_HEAD_BYTES
+from trio_crawler.net.http1.head import MAX_HEAD_BYTES
 from trio_crawler.net.proxy import socks, tunnel
 from trio_crawler.net.proxy.choice import Proxy
-from trio_crawler.net.stream import Stream
 
 HTTP = Proxy("http", "p.test", 3128, "me", "secret")
 SOCKS = Proxy("socks5", "p.test", 1080, "me", "secret")

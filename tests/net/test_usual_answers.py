@@ -13,9 +13,9 @@ from sites.raw import chunked, raw_server, reply
 
 import trio_crawler
 from trio_crawler.model import Job, Response
-from trio_crawler.net.connection import Connection
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.head import Head
+from trio_crawler.net.http1.connection import Connection
+from trio_crawler.net.http1.head import Head
 from trio_crawler.net.progress import Progress
 
 PACKAGE = Path(trio_crawler.__file__).parent

@@ -36,8 +36,8 @@ from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.fetch import HttpFetch
+from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.statistics import WireStatistics
-from trio_crawler.net.wire import Wire
 
 
 def wired(*servers: Server, **options: Any) -> Wire:

@@ -8,8 +8,8 @@ from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trio_crawler.check.scheme_syntax import fault_of
 from trio_crawler.page import link_field, manifest, refresh
-from trio_crawler.page.scheme_syntax import fault_of
 from trio_crawler.page.srcset import candidates
 
 

@@ -11,8 +11,8 @@ from sites.fault_cases import HOME, HOSTS, LARGE, NOWHERE, REFUSED, Case, Row, S
 from sites.raw import Request, Server, hang_up, raw_server, reply, reset
 
 from trio_crawler import Reason
+from trio_crawler.check import Finding
 from trio_crawler.model import Fault
-from trio_crawler.report import Finding
 from trio_crawler.testing import Web
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from trio_crawler.net.decode import DecodeSlots
 from trio_crawler.net.fetch import WireAdapter
 from trio_crawler.net.fetcher import TIMEOUT, Fetcher, Network
+from trio_crawler.net.http1.wire import MAX_BYTES, Wire
 from trio_crawler.net.request import DEFAULT_USER_AGENT, Requests, default_fields
-from trio_crawler.net.wire import MAX_BYTES, Wire
 
 
 async def home(host: str, port: int) -> Sequence[str]:

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from trio_crawler.model import Fault
-from trio_crawler.net.connection import Connection
 from trio_crawler.net.decode import Body
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.head import Fields, content_codings
+from trio_crawler.net.http1.connection import Connection
+from trio_crawler.net.http1.head import Fields, content_codings
+from trio_crawler.net.http1.wire import FRAMING_BYTES
 from trio_crawler.net.progress import Progress
-from trio_crawler.net.wire import FRAMING_BYTES
 
 Told: TypeAlias = tuple[int, Fields, bytes] | Fault
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from trio_crawler.frontier.host_scheduler import HostScheduler
-from trio_crawler.frontier.origin import Share
-from trio_crawler.frontier.settlement import RobotsMissing, RobotsRules
 from trio_crawler.model import Attempt, Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots.rules import Rules
+from trio_crawler.schedule.host_scheduler import HostScheduler
+from trio_crawler.schedule.origin import Share
+from trio_crawler.settlement import RobotsMissing, RobotsRules
 
 FASTEST, SLOWEST = 0.005, 2.0
 LARGEST, STEEPNESS = 20_000, 1.25

@@ -12,7 +12,8 @@ from typing import Any
 
 import click
 
-from trio_crawler import Outcome, report
+from trio_crawler import Outcome, check
+from trio_crawler.check import Baseline, Finding, LinkCheck, Verdict, Verdicts, check_report
 from trio_crawler.cli.declaration import requested, secret_flags
 from trio_crawler.cli.exports import Draft, naming
 from trio_crawler.cli.folder import Folder
@@ -20,23 +21,14 @@ from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.places import mode_in
 from trio_crawler.cli.verdict_options import VerdictOptions
-from trio_crawler.report import (
-    Baseline,
-    Finding,
-    LinkCheck,
-    Verdict,
-    Verdicts,
-    attempted,
-    check_report,
-    visible,
-)
+from trio_crawler.report import attempted, visible
 
 WRITERS: dict[str, Callable[..., Iterator[bytes]]] = {
-    "--junit": report.to_junit,
-    "--sarif": report.to_sarif,
-    "--markdown": report.to_markdown,
-    "--json": report.to_json,
-    "--write-baseline": lambda found, *_, **__: report.write_baseline(found),
+    "--junit": check.to_junit,
+    "--sarif": check.to_sarif,
+    "--markdown": check.to_markdown,
+    "--json": check.to_json,
+    "--write-baseline": lambda found, *_, **__: check.write_baseline(found),
 }
 """The writers of the files about a whole check, by their options."""
 
@@ -150,9 +142,9 @@ class Check:
         counted = found if fail_on == "new" else all_found
         wanted = Verdict.NOTE if fail_on == "note" else Verdict.FAULT
         self.failed = any(each.verdict >= wanted for each in counted)
-        facts = report.CheckFacts(
+        facts = check.CheckFacts(
             date=self._date,
-            command=report.command_line(["trio-crawler", *sys.argv[1:]], _secret()),
+            command=check.command_line(["trio-crawler", *sys.argv[1:]], _secret()),
             checked=self._links.checked,
             not_checked=self._links.not_checked,
             listed=self._links.listed if options.why else None,
@@ -187,11 +179,11 @@ class Check:
                     yield Finding(verdict=verdict, url=each.url, **about)
 
     def _annotations(self, found: list[Finding]) -> list[str]:
-        written = b"".join(report.to_annotations(found, path_of=self._path_of)).decode()
+        written = b"".join(check.to_annotations(found, path_of=self._path_of)).decode()
         return [written.removesuffix("\n")] if written else []
 
     def _write(
-        self, found: list[Finding], all_found: list[Finding], facts: report.CheckFacts
+        self, found: list[Finding], all_found: list[Finding], facts: check.CheckFacts
     ) -> list[str]:
         """Write the files; return a line for each that a fault of ours has kept from it."""
         lines: list[str] = []
@@ -199,7 +191,7 @@ class Check:
         def write(flag: str, draft: Draft | None) -> list[str]:
             try:
                 if flag == "--write-baseline":
-                    _write(draft, report.write_baseline(all_found))
+                    _write(draft, check.write_baseline(all_found))
                 else:
                     _write(draft, WRITERS[flag](found, facts, path_of=self._path_of))
             except OSError as error:
@@ -224,14 +216,14 @@ def _secret() -> Iterable[str]:
 
 def _verdicts(options: VerdictOptions) -> Verdicts:
     try:
-        accept = report.parse_statuses(options.accept)
+        accept = check.parse_statuses(options.accept)
     except ValueError as error:
         raise click.UsageError(_named(error, "--accept")) from None
     patterns = [*options.ignored]
     if options.ignore_file is not None:
         try:
             with open(options.ignore_file, encoding="utf-8") as file:
-                patterns += report.parse_patterns(file, options.ignore_file)  # type: ignore[arg-type]
+                patterns += check.parse_patterns(file, options.ignore_file)  # type: ignore[arg-type]
         except OSError as error:
             why = f"--ignore-file: cannot read {options.ignore_file}: {error.strerror}"
             raise click.UsageError(why) from None
@@ -254,7 +246,7 @@ def _baseline(path: str | None) -> Baseline | None:
         return None
     try:
         with open(path, "rb") as file:
-            return report.read_baseline(file, path)
+            return check.read_baseline(file, path)
     except OSError as error:
         why = f"--baseline: cannot read {path}: {error.strerror}"
         raise click.UsageError(why) from None

@@ -19,7 +19,7 @@ from trio_crawler.cli.options import CrawlOptions, errors_of
 from trio_crawler.net import FolderFetch
 
 if TYPE_CHECKING:
-    from trio_crawler.report import LinkCheck
+    from trio_crawler.check import LinkCheck
 
 _NAMES = 100_000
 """The URLs whose files are remembered: a page's links are those of many others."""

@@ -18,7 +18,6 @@ from trio_crawler.engine.handler import (
 )
 from trio_crawler.engine.links import Links
 from trio_crawler.frontier.protocol import Past
-from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import (
     REDIRECTS,
     Attempt,
@@ -33,6 +32,7 @@ from trio_crawler.model import (
 from trio_crawler.page.links import read_body_targets
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import is_doubtful_by_head, is_silent
+from trio_crawler.settlement import Settlement
 
 # The most tries of a URL that gets no answer in time. ▶ Of 20,000 hosts that never answer, each
 # would hold a worker for four timeouts, and the check would take twice as long.

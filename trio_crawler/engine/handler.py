@@ -9,13 +9,13 @@ from typing import Protocol
 import trio
 from msgspec.structs import replace
 
-from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import REDIRECTS, Attempt, Fault, Fetch, Job, Phase, Reason, Response
 from trio_crawler.net.turn import TURN, Turn
 from trio_crawler.page.link_targets import fragment_of
 from trio_crawler.page.urls import normalise, without_userinfo
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import LEAST_BAD, delay_after, is_transient
+from trio_crawler.settlement import Settlement
 
 LARGE_PAGE = 200_000
 """A page of at least this many bytes is read in a thread, so that other workers can run."""

@@ -8,8 +8,8 @@ import trio
 
 from trio_crawler.arguments import check_function, check_number, several_strings
 from trio_crawler.engine.exceptions import url_noted
-from trio_crawler.frontier.scheduler import Hosts
 from trio_crawler.model import Fetch, Job
+from trio_crawler.schedule.hosts import Hosts
 
 AT_ONCE = 1_000
 """The most tasks that look up names; a fetch has a bound of its own, 300 or less."""

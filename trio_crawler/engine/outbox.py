@@ -16,9 +16,9 @@ from trio_crawler.engine.counters import Counters
 from trio_crawler.engine.exceptions import url_noted
 from trio_crawler.engine.handler import Handler
 from trio_crawler.frontier.protocol import Frontier
-from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import Outcome, Purpose
+from trio_crawler.settlement import Settlement
 
 MAX_BYTES = 16 * 1024 * 1024
 """Workers wait for the caller while pages with more bytes than this are in the outbox."""

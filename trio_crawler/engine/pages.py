@@ -21,7 +21,6 @@ from trio_crawler.engine.links import About, Judged, Links
 from trio_crawler.engine.outbox import Outbox
 from trio_crawler.engine.repeats import MOST_BYTES, Repeats
 from trio_crawler.frontier.protocol import Past
-from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import (
     REDIRECTS,
     Answer,
@@ -47,6 +46,7 @@ from trio_crawler.page.links import (
 from trio_crawler.page.read import Facts, read
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import LEAST_BAD
+from trio_crawler.settlement import Settlement
 
 # Bytes of memory that a link takes besides its characters.
 _LINK = 150

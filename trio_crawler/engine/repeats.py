@@ -14,7 +14,6 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from trio_crawler.frontier.protocol import Frontier, Past
-from trio_crawler.frontier.settlement import Repeated, Settlement
 from trio_crawler.model import Page
 from trio_crawler.page.read import Facts
 from trio_crawler.page.text_digest import page_text
@@ -22,6 +21,7 @@ from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import is_web
 from trio_crawler.policy.traps.patterns import url_shape
 from trio_crawler.reason import NOT_WHOLE
+from trio_crawler.settlement import Repeated, Settlement
 
 ONE_IN = 20
 """Of so many pages of a shape that seem changed, one is asked for twice."""

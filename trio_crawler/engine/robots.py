@@ -10,7 +10,13 @@ from msgspec.structs import replace
 from trio_crawler.engine.handler import is_redirect, redirect_target
 from trio_crawler.engine.sitemaps import LARGE, SitemapHandler
 from trio_crawler.frontier.protocol import Frontier
-from trio_crawler.frontier.settlement import (
+from trio_crawler.model import Answer, Attempt, Fault, Job, Phase, Purpose, Reason, Response
+from trio_crawler.page.urls import is_web
+from trio_crawler.policy.conditional import validator_of
+from trio_crawler.policy.plan import Plan
+from trio_crawler.policy.robots.rules import Rules
+from trio_crawler.policy.robots.store import FRESH, interpret, is_lasting
+from trio_crawler.settlement import (
     ProbeAnswered,
     RobotsMissing,
     RobotsMoved,
@@ -18,12 +24,6 @@ from trio_crawler.frontier.settlement import (
     RobotsRules,
     Settlement,
 )
-from trio_crawler.model import Answer, Attempt, Fault, Job, Phase, Purpose, Reason, Response
-from trio_crawler.page.urls import is_web
-from trio_crawler.policy.conditional import validator_of
-from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.robots.rules import Rules
-from trio_crawler.policy.robots.store import FRESH, interpret, is_lasting
 
 # Seconds for which old rules are used after robots.txt could not be fetched.
 _EXTENSION = 600.0

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from trio_crawler.engine.exceptions import noted
 from trio_crawler.frontier.protocol import Frontier
-from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import Job, Reason
 from trio_crawler.page.urls import web_url
 from trio_crawler.policy.plan import SEEDING, Plan
+from trio_crawler.settlement import Settlement
 
 MAX_WAITING = 10_000
 """The seeding task waits while this many URLs wait; it goes on when half of them are gone."""

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from trio_crawler.engine.handler import is_redirect, redirect_target, retry_delay
 from trio_crawler.engine.rules import Rules
 from trio_crawler.frontier.protocol import Frontier
-from trio_crawler.frontier.settlement import Settlement, SitemapRead
 from trio_crawler.model import (
     Answer,
     Attempt,
@@ -32,6 +31,7 @@ from trio_crawler.page.gunzip import GZIP
 from trio_crawler.page.urls import authority, is_web, normalise, seen_key
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots.store import is_self_named
+from trio_crawler.settlement import Settlement, SitemapRead
 
 # Imported late, where it is used: most crawls read no sitemap, and the import takes 15 ms.
 if TYPE_CHECKING:

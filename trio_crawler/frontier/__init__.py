@@ -7,11 +7,15 @@ is next and when; `Join` counts the jobs that are not settled; `Seen` decides wh
 
 from trio_crawler.frontier.join import Join, JoinStatistics
 from trio_crawler.frontier.protocol import Frontier, FrontierStatistics, Past
-from trio_crawler.frontier.queues import Queue
-from trio_crawler.frontier.scheduler import Hosts, JobChannel
-from trio_crawler.frontier.seeding import Seeding
 from trio_crawler.frontier.seen import Seen, Urls
-from trio_crawler.frontier.settlement import (
+from trio_crawler.model import Attempt
+from trio_crawler.page.urls import seen_key
+from trio_crawler.policy.plan import Plan
+from trio_crawler.policy.politeness import HostStatistics, HostWait
+from trio_crawler.schedule.hosts import Hosts, JobChannel
+from trio_crawler.schedule.queues import Queue
+from trio_crawler.schedule.seeding import Seeding
+from trio_crawler.settlement import (
     Learned,
     ProbeAnswered,
     Repeated,
@@ -22,10 +26,6 @@ from trio_crawler.frontier.settlement import (
     Settlement,
     SitemapRead,
 )
-from trio_crawler.model import Attempt
-from trio_crawler.page.urls import seen_key
-from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.politeness import HostStatistics, HostWait
 
 __all__ = [
     "Attempt",

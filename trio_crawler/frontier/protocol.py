@@ -10,11 +10,11 @@ from typing import Protocol
 
 import trio
 
-from trio_crawler.frontier.scheduler import Hosts
-from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import Attempt, Checked, Job, Listing, Outcome, Reason, Sitemap, Statistics
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.plan import Plan
+from trio_crawler.schedule.hosts import Hosts
+from trio_crawler.settlement import Settlement
 
 
 @dataclass(frozen=True, slots=True)

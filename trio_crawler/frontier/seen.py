@@ -6,10 +6,10 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from trio_crawler.arguments import check_methods, check_whole
-from trio_crawler.frontier.settlement import Settlement
 from trio_crawler.model import CHECKS, Failure, Job, Purpose, Redirect
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import seen_key
+from trio_crawler.settlement import Settlement
 
 
 class Urls(Protocol):

@@ -14,11 +14,11 @@ import trio
 
 from trio_crawler.arguments import ArgumentError, check_flag, check_function
 from trio_crawler.in_trio import check_in_trio
-from trio_crawler.net.client_cert import ClientCert
-from trio_crawler.net.connection import DEFAULT_PORTS, Connection, Origin
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.fetcher import TIMEOUT, Fetcher, Request
-from trio_crawler.net.head import Fields, Head
+from trio_crawler.net.http1.connection import DEFAULT_PORTS, Connection, Origin
+from trio_crawler.net.http1.head import Fields, Head
+from trio_crawler.net.http1.wire import MAX_BYTES, Wire
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import (
     DEFAULT_USER_AGENT,
@@ -31,8 +31,8 @@ from trio_crawler.net.request import (
     merged,
 )
 from trio_crawler.net.statistics import WireStatistics
-from trio_crawler.net.tls import Security
-from trio_crawler.net.wire import MAX_BYTES, Wire
+from trio_crawler.net.tls.client_cert import ClientCert
+from trio_crawler.net.tls.security import Security
 from trio_crawler.page.urls import origin as url_origin
 from trio_crawler.page.urls import web_urls
 

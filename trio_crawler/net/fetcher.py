@@ -13,14 +13,14 @@ import trio
 from trio_crawler.arguments import check_flag, check_kind, check_number, check_whole
 from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import REDIRECTS, Fault, Job, Phase, Purpose, Reason, Response
-from trio_crawler.net.about_tls import tls_wanted
 from trio_crawler.net.bounds import ROBOTS_BYTES, SITEMAP_BYTES, SMALL_BYTES, Bounds, bounds_within
 from trio_crawler.net.decode import Body, DecodeSlots
 from trio_crawler.net.errors import AskAgain, FetchError
-from trio_crawler.net.head import Fields, Head, content_codings
+from trio_crawler.net.http1.head import Fields, Head, content_codings
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import Headers, fields_of
 from trio_crawler.net.statistics import FetchStatistics, WireStatistics
+from trio_crawler.net.tls.about_tls import tls_wanted
 from trio_crawler.net.turn import TURN
 from trio_crawler.page.media import HTML, XHTML, declared_type, is_attachment, is_read
 from trio_crawler.page.urls import origin

@@ -44,7 +44,7 @@ class Verdict(StrEnum):
     link that should be updated, or one that could not be checked.
     """
 
-    __module__ = "trio_crawler.report"
+    __module__ = "trio_crawler.check"
 
     FINE = "fine"
     NOTE = "note"
@@ -69,7 +69,7 @@ _RANKS = {verdict: rank for rank, verdict in enumerate(Verdict)}
 class Defect(StrEnum):
     """What is wrong with a link, although no request for its URL failed."""
 
-    __module__ = "trio_crawler.report"
+    __module__ = "trio_crawler.check"
 
     MISSING_FRAGMENT = "missing_fragment"
     """The page has no element with the id or name after the `#`."""
@@ -215,7 +215,7 @@ class Verdicts:
     Raises TypeError or ValueError, naming the argument, for an invalid value.
     """
 
-    __module__ = "trio_crawler.report"
+    __module__ = "trio_crawler.check"
 
     accept: frozenset[int]
     ignore: tuple[re.Pattern[str], ...]
@@ -304,7 +304,7 @@ def parse_statuses(text: str) -> frozenset[int]:
     return frozenset(found)
 
 
-parse_statuses.__module__ = "trio_crawler.report"
+parse_statuses.__module__ = "trio_crawler.check"
 
 
 def _range(part: str) -> tuple[int, int]:
@@ -345,4 +345,4 @@ def parse_patterns(lines: Iterable[str], file: str) -> tuple[re.Pattern[str], ..
     return tuple(found)
 
 
-parse_patterns.__module__ = "trio_crawler.report"
+parse_patterns.__module__ = "trio_crawler.check"

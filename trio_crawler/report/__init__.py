@@ -4,17 +4,11 @@ Public are `Report` with `CrawlFacts`; `Shapes` with its rows, each a `Shape`; `
 single outcome, `progress_line` for a crawl that is running; `to_jsonl`; `csv_row` with `CSV_HEAD`,
 and `link_rows` with `LINKS_HEAD`; `Warc`; `sitemap_entry`, `sitemap_parts`, `sitemap_home` and
 `sitemap_index`; `changes`; `attempted`; `visible`. None of them opens a file.
-
-Of a link check: `LinkCheck` and `check_report`; `Verdicts` with `Verdict` and `Defect`, and
-`parse_statuses` and `parse_patterns` for the texts of its options; `Finding` with `Hop` and
-`Identity`; `Baseline`, `Comparison`, `read_baseline` and `write_baseline`; `CheckFacts` with
-`NotChecked`; `command_line`; and the exports `to_junit`, `to_sarif`, `to_markdown`,
-`to_annotations` and `to_json`.
 """
 
 import lazy_loader
 
-# Lazily: a crawl needs neither the link check nor the archive.
+# Lazily: a crawl does not need the archive.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 # At once: its module has the same name, and would stand for it.

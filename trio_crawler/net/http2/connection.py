@@ -24,9 +24,10 @@ from h2.exceptions import DenialOfServiceError, FlowControlError, ProtocolError
 from h2.settings import SettingCodes, Settings
 
 from trio_crawler.model import Fault, Phase, Reason
-from trio_crawler.net.connection import Origin
+from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import AskAgain, FetchError
-from trio_crawler.net.head import MAX_HEAD_BYTES, MAX_INTERIM_HEADS, WITHOUT_BODY, bad_reply
+from trio_crawler.net.http1.connection import Origin
+from trio_crawler.net.http1.head import MAX_HEAD_BYTES, MAX_INTERIM_HEADS, WITHOUT_BODY, bad_reply
 from trio_crawler.net.http2.codes import code_name
 from trio_crawler.net.http2.frames import (
     Frame,
@@ -39,7 +40,6 @@ from trio_crawler.net.http2.frames import (
 from trio_crawler.net.http2.message import Block, head_of
 from trio_crawler.net.http2.stream import Http2Stream
 from trio_crawler.net.progress import Progress
-from trio_crawler.net.stream import Stream
 
 MAX_STREAMS = 100
 """The most requests in flight on one connection; a server may allow fewer."""

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from hpack import NeverIndexedHeaderTuple
 
-from trio_crawler.net.head import (
+from trio_crawler.net.http1.head import (
     WITHOUT_BODY,
     Fields,
     Head,

@@ -8,7 +8,7 @@ import httpx
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.head import (
+from trio_crawler.net.http1.head import (
     WITHOUT_BODY,
     Fields,
     Head,
@@ -17,12 +17,12 @@ from trio_crawler.net.head import (
     content_encoding,
     content_length,
 )
+from trio_crawler.net.http1.transport import head_of
 from trio_crawler.net.httpx.body import ResponseBody
 from trio_crawler.net.httpx.client import Asked, ask
 from trio_crawler.net.httpx.errors import fetch_error
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import Requests, Target, bad_url, merged
-from trio_crawler.net.transport import head_of
 
 _PHASES = {
     "connect_tcp.started": Phase.CONNECT,

@@ -15,10 +15,10 @@ import trio
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.head import WITHOUT_BODY
+from trio_crawler.net.http1.head import WITHOUT_BODY
+from trio_crawler.net.http1.wire import FRAMING_BYTES
 from trio_crawler.net.httpx.errors import fetch_error
 from trio_crawler.net.progress import Progress
-from trio_crawler.net.wire import FRAMING_BYTES
 
 CLOSE_TIMEOUT = 1.0
 """The most seconds that closing may take."""

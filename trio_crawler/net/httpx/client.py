@@ -8,7 +8,7 @@ import httpx
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.head import content_encoding
+from trio_crawler.net.http1.head import content_encoding
 from trio_crawler.net.httpx.body import KeptStream, ResponseBody, TooLong
 from trio_crawler.net.progress import Progress
 

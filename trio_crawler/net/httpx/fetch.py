@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from trio_crawler.net.fetcher import TIMEOUT, Fetcher
+from trio_crawler.net.http1.wire import MAX_BYTES
 from trio_crawler.net.httpx.adapter import HttpxAdapter
 from trio_crawler.net.request import (
     DEFAULT_USER_AGENT,
@@ -16,7 +17,6 @@ from trio_crawler.net.request import (
     Requests,
     default_fields,
 )
-from trio_crawler.net.wire import MAX_BYTES
 from trio_crawler.page.urls import web_urls
 
 if TYPE_CHECKING:

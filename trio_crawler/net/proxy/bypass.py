@@ -7,7 +7,7 @@ from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import NamedTuple
 
-from trio_crawler.net.addresses import as_in_url, parse_address
+from trio_crawler.net.dial.addresses import as_in_url, parse_address
 
 _SEPARATORS = re.compile(r"[,\s]+")
 # An IPv6 address has a port only if it is in brackets; a second colon begins no port.

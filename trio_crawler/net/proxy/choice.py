@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import httpx
 
 from trio_crawler.arguments import ArgumentError
-from trio_crawler.net.connection import Origin
+from trio_crawler.net.dial.resolve import server_name
+from trio_crawler.net.http1.connection import Origin
 from trio_crawler.net.proxy.bypass import Bypass
-from trio_crawler.net.resolve import server_name
 
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 # RFC 1929, 2: each is preceded by its length, in one byte.

@@ -6,14 +6,14 @@ from collections.abc import Coroutine
 from typing import Any
 
 from trio_crawler.model import Reason
-from trio_crawler.net.connection import DEFAULT_PORTS, Connection, Origin
+from trio_crawler.net.dial.resolve import server_name
+from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.head import Head
+from trio_crawler.net.http1.connection import DEFAULT_PORTS, Connection, Origin
+from trio_crawler.net.http1.head import Head
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.proxy.choice import Proxy
 from trio_crawler.net.proxy.refusal import is_of_proxy, not_http, refusal
-from trio_crawler.net.resolve import server_name
-from trio_crawler.net.stream import Stream
 
 
 class ForwardedConnection(Connection):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.errors import FetchError, one_line
-from trio_crawler.net.head import Fields, Head
+from trio_crawler.net.http1.head import Fields, Head
 from trio_crawler.net.proxy.choice import Proxy
 
 # Statuses with which proxies say that a site cannot be reached, or not now. Privoxy sends 404 for

@@ -8,12 +8,12 @@ from __future__ import annotations
 from ipaddress import IPv4Address
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.addresses import parse_address
+from trio_crawler.net.dial.addresses import parse_address
+from trio_crawler.net.dial.resolve import server_name
+from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.proxy.choice import Proxy
 from trio_crawler.net.proxy.refusal import login_refused, losing, lost, proxy_fault
-from trio_crawler.net.resolve import server_name
-from trio_crawler.net.stream import Stream
 
 _VERSION, _CONNECT = 5, 1
 _NO_LOGIN, _PASSWORD, _NO_METHOD = 0, 2, 0xFF

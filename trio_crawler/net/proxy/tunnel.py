@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from trio_crawler.net.dial.resolve import server_name
+from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.head import (
+from trio_crawler.net.http1.head import (
     MAX_HEAD_BYTES,
     MAX_INTERIM_HEADS,
     Head,
@@ -13,8 +15,6 @@ from trio_crawler.net.head import (
 )
 from trio_crawler.net.proxy.choice import Proxy
 from trio_crawler.net.proxy.refusal import losing, lost, not_http, proxy_fault, refusal
-from trio_crawler.net.resolve import server_name
-from trio_crawler.net.stream import Stream
 
 
 async def connect(stream: Stream, proxy: Proxy, host: str, port: int) -> None:

@@ -1,0 +1,109 @@
+"""Queues in the order of ranks, whose last jobs are in a file."""
+
+from __future__ import annotations
+
+import errno
+import os
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trio_crawler.model import Job
+from trio_crawler.policy.order import breadth_first, by_sitemap, depth_first
+from trio_crawler.schedule.disk_heap import DiskHeap, make_disk_queue
+from trio_crawler.schedule.disk_queue import DiskQueue, DiskQueueFile, nameless_file
+from trio_crawler.schedule.queues import PriorityQueue
+from trio_crawler.store.errors import StoreError
+
+
+def job(number: int, depth: int = 0, priority: float | None = None) -> Job:
+    return Job(f"http://site.test/{number}", depth, priority=priority)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 1), st.integers(-9, 9), st.integers(0, 3)), max_size=60),
+    st.integers(1, 6),
+    st.sampled_from([depth_first, by_sitemap]),
+    st.sampled_from([0, 1_000, 10**9]),
+    st.sampled_from([0, 500, 10**9]),
+)
+def test_a_disk_heap_behaves_as_a_queue_in_memory(
+    tmp_path_factory, steps, block, order, memory, packed
+):
+    numbers = count()
+    file = DiskQueueFile(tmp_path_factory.getbasetemp(), memory=memory, packed=packed)
+    heaps = [DiskHeap(file, order) for _ in range(2)]
+    models = [PriorityQueue(order) for _ in range(2)]
+    file.block = block
+    for which, amount, depth in steps:
+        heap, model = heaps[which], models[which]
+        for _ in range(amount):
+            one = job(next(numbers), depth, depth / 3 if depth else None)
+            heap.put(one)
+            model.put(one)
+        for _ in range(min(-amount, len(model))):
+            assert heap.peek() == model.peek()
+            assert heap.pop() == model.pop()
+        assert len(heap) == len(model)
+    for heap, model in zip(heaps, models, strict=True):
+        assert [heap.pop() for _ in range(len(heap))] == [model.pop() for _ in range(len(model))]
+    assert len(file) == 0
+    assert file.held == 0
+    file.close()
+
+
+def test_a_job_that_could_not_be_written_is_not_in_the_queue(tmp_path):
+    failing = [False]
+
+    class Full:
+        def __init__(self, file):
+            self._file = file
+
+        def __getattr__(self, name):
+            return getattr(self._file, name)
+
+        def write(self, data):
+            if failing[0]:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return self._file.write(data)
+
+    file = DiskQueueFile(tmp_path, opened=lambda directory: Full(nameless_file(directory)))
+    heap = DiskHeap(file, depth_first)
+    file.block = 4
+    for number in range(9):
+        heap.put(job(number, number))
+    failing[0] = True
+    refused = 0
+    for number in range(9, 20):
+        try:
+            heap.put(job(number, number))
+        except StoreError:
+            refused += 1
+            break
+    assert refused
+    failing[0] = False
+    kept = len(heap)
+    assert [heap.pop().depth for _ in range(kept)] == list(reversed(range(kept)))
+    file.close()
+
+
+@pytest.mark.parametrize("make", [DiskQueue, lambda file: DiskHeap(file, depth_first)])
+def test_very_many_queues_with_one_long_url_each_keep_few_in_memory(tmp_path, make):
+    file = DiskQueueFile(tmp_path, memory=1_000_000)
+    queues = [make(file) for _ in range(20_000)]
+    for number, queue in enumerate(queues):
+        queue.put(Job(f"http://a{number}.test/" + "q" * 1_900))
+    assert file.held < 1_100_000
+    for number, queue in enumerate(queues):
+        assert queue.pop().url.startswith(f"http://a{number}.test/")
+    assert file.held == 0
+    file.close()
+
+
+def test_breadth_first_needs_no_ranks(tmp_path):
+    file = DiskQueueFile(tmp_path)
+    assert isinstance(make_disk_queue(file, breadth_first), DiskQueue)
+    assert isinstance(make_disk_queue(file, by_sitemap), DiskHeap)

@@ -1,0 +1,158 @@
+"""Baselines: the findings that are known, so that only new ones count."""
+
+# No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
+# `__module__`, which is set to another module.
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from trio_crawler.arguments import check_iterable, check_kind, check_whole, several_of
+from trio_crawler.check.finding import Finding, Identity, in_order
+from trio_crawler.report.visible import ascii_json
+
+VERSION = 1
+"""The version of the file's format."""
+
+MOST = 1_000_000
+"""The most entries that a file may have."""
+
+_HEAD = "trio_crawler_baseline"
+_KEYS = Identity._fields
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The findings of a check beside those of a baseline.
+
+    `new` are the findings that the baseline does not have, `known` those that it has, both by page
+    and line. `mended` are the entries of the baseline that were not found again, in order.
+    """
+
+    __module__ = "trio_crawler.check"
+
+    new: tuple[Finding, ...] = ()
+    known: tuple[Finding, ...] = ()
+    mended: tuple[Identity, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The findings that are known, each by its `Identity`.
+
+    A page that has the same broken link twice has one entry, which knows both. Two pages with the
+    same path on two hosts have one entry as well.
+
+    Raises TypeError if one of `known` is not an `Identity`.
+    """
+
+    __module__ = "trio_crawler.check"
+
+    known: frozenset[Identity]
+
+    def __init__(self, known: Iterable[Identity] = ()) -> None:
+        object.__setattr__(self, "known", frozenset(several_of("known", known, Identity)))
+
+    def __contains__(self, finding: Finding) -> bool:
+        return finding.identity in self.known
+
+    def compare(self, findings: Iterable[Finding]) -> Comparison:
+        """Return which findings are new, which are known, and which entries are mended.
+
+        The findings must be those of a whole check: the entries of pages that were not fetched
+        would count as mended.
+        """
+        found = in_order(findings)
+        seen = {finding.identity for finding in found}
+        return Comparison(
+            tuple(finding for finding in found if finding not in self),
+            tuple(finding for finding in found if finding in self),
+            tuple(sorted(self.known - seen)),
+        )
+
+
+def write_baseline(findings: Iterable[Finding]) -> Iterator[bytes]:
+    r"""Yield the lines of a baseline file.
+
+    The file is JSON Lines in ASCII. The first line is `{"trio_crawler_baseline":1}`, with the
+    version of the format. Each other line is one entry with the keys `page`, `target` and `code`
+    of an `Identity`. The lines are sorted and distinct, so that two versions can be compared and
+    merged line by line.
+    """
+    check_iterable("findings", findings, "findings")
+    return _written(findings)
+
+
+write_baseline.__module__ = "trio_crawler.check"
+
+
+def _written(findings: Iterable[Finding]) -> Iterator[bytes]:
+    yield _line({_HEAD: VERSION})
+    for known in sorted({finding.identity for finding in findings}):
+        yield _line(known._asdict())
+
+
+def read_baseline(lines: Iterable[bytes], file: str, *, most: int = MOST) -> Baseline:
+    """Return the baseline that a file has, from its lines.
+
+    Blank lines are left out, and the order of the entries does not matter. Raises ValueError,
+    naming the file and the line, for any other content, for another version, and if there are
+    more than `most` distinct entries.
+    """
+    check_iterable("lines", lines, "lines")
+    check_kind("file", file, str, "the name of a file")
+    check_whole("most", most)
+    known: set[Identity] = set()
+    begun = False
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            found = _object(line)
+            if begun:
+                known.add(_identity(found))
+            else:
+                _check_head(found)
+                begun = True
+            if len(known) > most:
+                raise ValueError(f"more than {most:,} entries")
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{file}, line {number}: {_why(error)}") from None
+    if not begun:
+        raise ValueError(f"{file}, line 1: no baseline: the file is empty")
+    return Baseline(known)
+
+
+read_baseline.__module__ = "trio_crawler.check"
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return ascii_json(record) + b"\n"
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    found = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
+    if not isinstance(found, dict):
+        raise ValueError("an object in braces is expected")
+    return found
+
+
+def _check_head(found: dict[str, Any]) -> None:
+    if set(found) != {_HEAD}:
+        raise ValueError(f'no baseline: it does not begin with {{"{_HEAD}":{VERSION}}}')
+    version = found[_HEAD]
+    if version != VERSION or isinstance(version, bool):
+        raise ValueError(f"version {version!r} of the format, and only {VERSION} can be read")
+
+
+def _identity(found: dict[str, Any]) -> Identity:
+    if set(found) != set(_KEYS) or not all(isinstance(value, str) for value in found.values()):
+        raise ValueError(f"an entry has the strings {', '.join(_KEYS)} and nothing else")
+    return Identity(**found)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError):
+        return "no JSON"
+    return str(error)

@@ -1,0 +1,142 @@
+"""The facts of a check beside its findings: its date, its command, its counts."""
+
+# No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
+# `__module__`, which is set to another module.
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from trio_crawler._version import __version__
+from trio_crawler.arguments import (
+    ArgumentError,
+    check_kind,
+    check_whole,
+    several_of,
+    several_strings,
+)
+from trio_crawler.check.finding import Identity
+from trio_crawler.link import Link
+
+HIDDEN = "***"
+"""What stands for a secret."""
+
+_IN_URL = re.compile(r"([a-z][a-z0-9+.-]*:[/\\]+)[^/?#\\]*@", re.I)
+_IN_WORD = re.compile(r"(?!mailto:)[^/?#\\@=]*:[^/?#\\]*@", re.I)
+_SHORT = re.compile(r"-[A-Za-z]").fullmatch
+
+
+class NotChecked(NamedTuple):
+    """A link that was not checked: its kind (or scheme), the reason, and its page and place."""
+
+    kind: str
+    reason: str
+    page: str
+    link: Link
+
+
+NotChecked.__module__ = "trio_crawler.check"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFacts:
+    """What a check knows beside its findings.
+
+    - `date` is when it began, with a time zone;
+    - `command` is its command line without secrets: see `command_line`;
+    - `checked` counts the distinct links that were checked, by kind;
+    - `not_checked` counts those that were not, by kind and by reason; the kind of a link that is
+      no web link may be its scheme; `listed` are those of them that are shown, each at one place,
+      None if none are wanted (see `LinkCheck`);
+    - `recalled` is how many URLs were not asked for, since an earlier check found them fine;
+    - `unlinked` are the pages of a folder that no link leads to, None where all pages are found
+      by links; `unread` counts its other files that were not asked for, by the endings of their
+      names, such as `.pdf`;
+    - `mended` are the entries of the baseline that were not found again, None without a baseline;
+    - `ended` says why the check ended early, "" if it did not;
+    - `version` is that of the program.
+
+    Raises TypeError or ValueError, naming the fact, for an invalid value.
+    """
+
+    __module__ = "trio_crawler.check"
+
+    date: datetime
+    command: str = ""
+    checked: Mapping[str, int] = field(default_factory=dict)
+    not_checked: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    listed: Sequence[NotChecked] | None = None
+    recalled: int = 0
+    unlinked: Sequence[str] | None = None
+    unread: Mapping[str, int] = field(default_factory=dict)
+    mended: Sequence[Identity] | None = None
+    ended: str = ""
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        check_kind("date", self.date, datetime, "a datetime")
+        if self.date.tzinfo is None:
+            raise ArgumentError("date", " must have a time zone")
+        for name in ("command", "ended", "version"):
+            check_kind(name, getattr(self, name), str, "a str")
+        for name in ("checked", "not_checked", "unread"):
+            counts = getattr(self, name)
+            check_kind(name, counts, Mapping, "numbers by kind")
+            for number in counts.values():
+                check_whole(f"each number of {name}", number)
+            object.__setattr__(self, name, dict(counts))
+        if self.listed is not None:
+            object.__setattr__(self, "listed", several_of("listed", self.listed, NotChecked))
+        check_whole("recalled", self.recalled)
+        if self.unlinked is not None:
+            object.__setattr__(self, "unlinked", several_strings("unlinked", self.unlinked))
+        if self.mended is not None:
+            object.__setattr__(self, "mended", several_of("mended", self.mended, Identity))
+
+    @property
+    def when(self) -> str:
+        """The date in UTC, as RFC 3339 writes it, to the second."""
+        return f"{self.date.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+    @property
+    def total(self) -> int:
+        """The number of distinct links that were checked."""
+        return sum(self.checked.values())
+
+
+def command_line(words: Iterable[str], secret: Iterable[str] = ()) -> str:
+    """Return a command line for a shell, with `***` for each secret.
+
+    Secrets are the values of the options that `secret` names (`--auth`, `-H`), in the next word,
+    after an equals sign or joined to a short option; and what stands before the `@` of a URL. A
+    value that begins with `@` only names where the secret is, and stays.
+    """
+    flags = frozenset(several_strings("secret", secret))
+    shown: list[str] = []
+    follows = False
+    for word in several_strings("words", words):
+        shown.append(_hidden(word) if follows else _without_secrets(word, flags))
+        follows = not follows and word in flags
+    return " ".join(word if word == HIDDEN else shlex.quote(word) for word in shown)
+
+
+command_line.__module__ = "trio_crawler.check"
+
+
+def _hidden(value: str) -> str:
+    return value if value.startswith("@") else HIDDEN
+
+
+def _without_secrets(word: str, flags: frozenset[str]) -> str:
+    flag, equals, value = word.partition("=")
+    if equals and flag in flags:
+        return f"{flag}={_hidden(value)}"
+    if word[:2] in flags and _SHORT(word[:2]) and len(word) > 2:
+        return word[:2] + _hidden(word[2:])
+    bare = _IN_WORD.match(word)
+    if bare and not _IN_URL.match(word):
+        return f"{HIDDEN}@{word[bare.end() :]}"
+    return _IN_URL.sub(rf"\1{HIDDEN}@", word)

@@ -1,0 +1,222 @@
+"""Findings: each a fault or a note on one link, at one place of one page."""
+
+# No `from __future__ import annotations` here: msgspec and `typing.get_type_hints` would look the
+# names up in `__module__`, which is set to another module.
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from trio_crawler.arguments import ArgumentError, check_flag, check_kind, check_whole
+from trio_crawler.check.codes import SENTENCES, is_code, is_status, sentence
+from trio_crawler.link import Link
+from trio_crawler.model import REDIRECTS
+from trio_crawler.page.urls import NOWHERE, is_web
+from trio_crawler.policy.verdict import BY_REASON, BY_STATUS, DOUBTFUL, GIVEN_UP, Defect, Verdict
+from trio_crawler.report.readable import readable
+from trio_crawler.report.visible import count
+
+_AFTER_SCHEME = len("https://")
+_SHOWN = 500
+_OF_FILES = {"404": "There is no such file", "403": "The file may not be read"}
+_RULES = {str(key): rule for key, rule in (*BY_REASON.items(), *BY_STATUS.items())}
+
+
+PathOf: TypeAlias = Callable[[str], str | None]
+"""Returns the path of what a URL names in a folder that is checked, None for all other URLs."""
+
+
+def no_path(url: str) -> None:
+    """Return None: the URLs are those of servers."""
+
+
+def name_of(url: str, path_of: PathOf) -> str:
+    """Return a URL as people see it: in a folder that is checked, the path of its file."""
+    return path_of(url) or url
+
+
+def data_name_of(url: str, path_of: PathOf) -> str:
+    """Return a URL as programs see it: the path of its file, if the folder has no URL."""
+    return name_of(url, path_of) if url.startswith(NOWHERE) else url
+
+
+class Hop(NamedTuple):
+    """One redirect: its status, and the URL that it leads to."""
+
+    status: int
+    url: str
+
+
+class Identity(NamedTuple):
+    """What makes two findings the same in two runs: not the line, the text or the host.
+
+    `page` is the path and query of the page, "" for a seed. `target` has the fragment; on the host
+    of the page it is the path and query as well, so that a finding on a staging server is that of
+    production.
+    """
+
+    page: str
+    target: str
+    code: str
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One fault or note: a link that is broken, should be updated, or could not be checked.
+
+    - `verdict` is `Verdict.FAULT` or `Verdict.NOTE`;
+    - `url` is the target without its fragment, `fragment` what follows its `#`; a malformed link
+      has its text as `url`;
+    - `code` is for programs: a status such as "404", a `Reason` such as "dns", or
+      "missing_fragment" and "bad_mailto"; `detail` is a sentence about this case, "" if there is
+      none;
+    - `page` is the URL of the page that has the link, None for a seed; `kind` is the `LinkKind`
+      of the link, "" if that is unknown;
+    - `line` and `column` begin at 1, and are 0 if unknown; the column counts characters;
+    - `text` is the text of the link, `as_written` its attribute as in the source;
+    - `chain` are the redirects from `url` on, in order;
+    - `external` is whether the target is outside of the site.
+
+    Raises TypeError or ValueError for another verdict or a code that does not exist.
+    """
+
+    __module__ = "trio_crawler.check"
+
+    verdict: Verdict
+    url: str
+    code: str
+    page: str | None = None
+    kind: str = ""
+    fragment: str = ""
+    line: int = 0
+    column: int = 0
+    text: str = ""
+    as_written: str = ""
+    detail: str = ""
+    chain: tuple[Hop, ...] = ()
+    external: bool = False
+
+    def __post_init__(self) -> None:
+        check_kind("verdict", self.verdict, Verdict, "a Verdict")
+        for name in ("url", "code", "kind", "fragment", "text", "as_written", "detail"):
+            check_kind(name, getattr(self, name), str, "a str")
+        check_kind("page", self.page, str | None, "a URL or None")
+        for name in ("line", "column"):
+            check_whole(name, getattr(self, name))
+        check_kind("chain", self.chain, tuple, "a tuple of hops")
+        check_flag("external", self.external)
+        if self.verdict is Verdict.FINE:
+            raise ArgumentError("verdict", " must be a note or a fault: a fine link is no finding")
+        if not is_code(self.code):
+            wanted = "a status, a Reason, or one of missing_fragment and bad_mailto"
+            raise ArgumentError("code", f" must be {wanted}, not {self.code!r}")
+
+    @property
+    def target(self) -> str:
+        """The URL with its fragment."""
+        return f"{self.url}#{self.fragment}" if self.fragment else self.url
+
+    @property
+    def says(self) -> str:
+        """What is wrong, as a sentence for people without its full stop; the URL is not in it."""
+        return self.told(no_path)
+
+    def told(self, path_of: PathOf) -> str:
+        """Return what is wrong, where `path_of` names the files of a folder that is checked."""
+        code, end = self.code, self.chain[-1].url if self.chain else self.url
+        last = readable(name_of(end, path_of)) if self.chain else ""
+        if code in _OF_FILES and path_of(end) is not None:
+            return _OF_FILES[code]
+        told = _capital(self.detail) if self.detail and code in SENTENCES else sentence(code, last)
+        if self.chain and not (is_status(code) and int(code) in REDIRECTS):
+            told = f"{told}, after {count(len(self.chain), 'redirect')} to {last}"
+        if self.verdict is Verdict.NOTE and code == Defect.MISSING_FRAGMENT:
+            told = f"{told}, unless a script of the page makes it"
+        elif self.verdict is Verdict.NOTE and _RULES.get(code) in (DOUBTFUL, GIVEN_UP):
+            told = f"{told}, so the link could not be checked"
+        return shortened(told)
+
+    @property
+    def identity(self) -> Identity:
+        """What makes this finding the same in two runs."""
+        page, home = self.page or "", origin_of(self.page or "")
+        own = home and self.target.startswith(f"{home}/")
+        target = self.target[len(home) :] if own else self.target
+        return Identity(page[len(home) :], target, self.code)
+
+    @property
+    def fingerprint(self) -> str:
+        """The identity as 32 hexadecimal digits."""
+        named = json.dumps(self.identity, separators=(",", ":")).encode()
+        return hashlib.sha256(named).hexdigest()[:32]
+
+
+def finding_of(page: str | None, link: Link, verdict: Verdict, code: str, **about: Any) -> Finding:
+    """Return the finding of a link of a page."""
+    return Finding(
+        verdict=verdict,
+        url=link.url,
+        code=str(code),
+        page=page,
+        kind=str(link.kind),
+        fragment=link.fragment,
+        line=link.line,
+        column=link.column,
+        text=link.text,
+        as_written=link.as_written,
+        **about,
+    )
+
+
+def placed(found: Iterable[Finding], links: Iterable[Link]) -> list[Finding]:
+    """Return the findings at all places of their page, in the order of these places."""
+    by_target: defaultdict[tuple[str, str, str], list[Finding]] = defaultdict(list)
+    for finding in found:
+        by_target[finding.url, finding.kind, finding.fragment].append(finding)
+    placed: list[Finding] = []
+    for link in links:
+        for finding in by_target.get((link.url, str(link.kind), link.fragment), ()):
+            where = {"line": link.line, "column": link.column}
+            texts = {"text": link.text, "as_written": link.as_written}
+            placed.append(msgspec.structs.replace(finding, **where, **texts))
+    return placed
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings by page, line, column and target: the same ones always in the same order.
+
+    Those of seeds come first.
+    """
+    return sorted(findings, key=place)
+
+
+def place(finding: Finding) -> tuple[Any, ...]:
+    """Return a key that sorts findings; only two that are equal have the same one."""
+    where = (finding.page or "", finding.page is not None, finding.line, finding.column)
+    what = (finding.url, finding.fragment, finding.code, finding.verdict, finding.kind)
+    told = (finding.text, finding.as_written, finding.detail, finding.chain, finding.external)
+    return *where, *what, *told
+
+
+def shortened(text: str) -> str:
+    """Return a text as one visible line of at most 500 characters, the last one a "…" if cut."""
+    shown = readable(text[: _SHOWN * 2])
+    return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + "…"
+
+
+def _capital(text: str) -> str:
+    # Many a detail begins with the name of a host, which has no capitals.
+    return text[0].upper() + text[1:] if text.startswith(("the ", "a ", "an ")) else text
+
+
+def origin_of(url: str) -> str:
+    """Return `scheme://host[:port]` of a web URL, "" for any other text."""
+    end = url.find("/", _AFTER_SCHEME) if is_web(url) else -1
+    return url[:end] if end > 0 else ""
+
+
+for _class in (Hop, Identity):
+    _class.__module__ = "trio_crawler.check"

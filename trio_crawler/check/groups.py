@@ -1,0 +1,272 @@
+"""The lists of a link check: by page or by target, one line for each, cut to two screens."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
+
+from trio_crawler.check.finding import Finding, origin_of, shortened
+from trio_crawler.link import Link
+from trio_crawler.policy.verdict import Defect, Verdict
+from trio_crawler.report.paint import Paint, Tone
+from trio_crawler.report.readable import readable
+from trio_crawler.report.visible import count, visible
+
+_ROOM = 75
+"""The lines of all lists; with the head and the end a report has two screens of 50 lines."""
+_SIZES = (30, 10, 5)
+"""The most lines of a group: the first size with which all groups have room, or the last."""
+_MANY = 10
+"""The pages that make a target one of a template."""
+_MAX_TEXT = 60
+
+_Group = tuple[str | None, list[Finding]]
+
+
+class _Bad(NamedTuple):
+    """Findings with the same one need the same repair."""
+
+    verdict: Verdict
+    code: str
+    url: str
+    last: str
+
+
+def _bad(finding: Finding) -> _Bad:
+    last = finding.chain[-1].url if finding.chain else ""
+    return _Bad(finding.verdict, finding.code, bad_url(finding), last)
+
+
+def bad_url(finding: Finding) -> str:
+    """Return what is wrong: the place in a page that is there, else the page."""
+    return finding.target if finding.code == Defect.MISSING_FRAGMENT else finding.url
+
+
+def bad_urls(found: Iterable[Finding]) -> int:
+    """Return the number of targets that are wrong."""
+    return len(set(map(bad_url, found)))
+
+
+class Row:
+    """The text of one line; `shown` returns the text to show for a URL."""
+
+    def __init__(self, shown: Callable[[str], str], paint: Paint) -> None:
+        self.shown = shown
+        self.paint = paint
+
+    def page(self, url: str | None) -> str:
+        """Return the name of a page."""
+        return "(given)" if url is None else self.shown(url)
+
+    def of_target(self, members: Sequence[Finding], *, whole: bool = False) -> str:
+        """Return the line of a target on its page; `members` are the links there that have it.
+
+        With `whole` the target has its fragment, although its page is missing.
+        """
+        first = members[0]
+        url = first.target if whole else bad_url(first)
+        rest = f" ({count(len(members))} links)" if len(members) > 1 else ""
+        written = _written(first, url)
+        told = f"{self.near(first.page, url)}{written}{_quoted(first.text)}{rest}"
+        return f"{_place(first)}{self.why(first)}: {told}{_detail(first)}"
+
+    def of_page(self, members: Sequence[Finding]) -> str:
+        """Return the line of a page that has a target; `members` are its links there."""
+        first = members[0]
+        where = f"{self.page(first.page)}{':' if first.line else ''}{_place(first).strip()}"
+        rest = f" ({count(len(members))} links)" if len(members) > 1 else ""
+        return f"{where}{_quoted(first.text)}{rest}"
+
+    def of_template(self, members: Sequence[Finding]) -> list[str]:
+        """Return the lines of a target that many pages have."""
+        first, pages = members[0], len({each.page for each in members})
+        where = f"{self.page(first.page)}{':' if first.line else ''}{_place(first).strip()}"
+        told = f"{self.near(first.page, bad_url(first))}{_written(first, bad_url(first))}"
+        on = f"{count(len(members), 'link')} on {count(pages, 'page')}"
+        return [
+            f"  {self.why(first)}: {told}, {on}",
+            *([f"    {shortened(first.detail)}"] if first.detail else []),
+            f"    first {where}{_quoted(first.text)}",
+        ]
+
+    def why(self, finding: Finding) -> str:
+        """Return the verdict and the code, and where the redirects lead."""
+        onward = f" -> {self.near(finding.page, finding.chain[-1].url)}" if finding.chain else ""
+        if finding.verdict is Verdict.NOTE:
+            return f"{self.paint(f'note {finding.code}', Tone.NOTE)}{onward}"
+        return f"{self.paint(finding.code, Tone.FAULT)}{onward}"
+
+    def of_link(self, page: str, link: Link) -> str:
+        """Return the line of a link that is no finding."""
+        where = f"{self.page(page)}{':' if link.line else ''}{_place(link).strip()}"
+        return (
+            f"{where}: {self.near(page, link.url)}{_written(link, link.url)}{_quoted(link.text)}"
+        )
+
+    def near(self, page: str | None, url: str) -> str:
+        """Return a URL as its page would write it: as a path if both are on one site."""
+        home = origin_of(page or "")
+        if home and url.startswith(f"{home}/"):
+            return readable(url).removeprefix(visible(home))
+        return self.shown(url)
+
+
+def listing(found: Sequence[Finding], row: Row, *, by_target: bool, full: bool) -> list[list[str]]:
+    """Return the lists of the findings, each with its heading."""
+    if by_target:
+        return _listed(_by(found, bad_url), row, full, by_target=True)
+    if full:
+        return _listed(_by(found, attrgetter("page")), row, full)
+    common = _common(found)
+    told = {key for key, _ in common}
+    others = [each for each in found if _bad(each) not in told]
+    parts = _templates([members for _, members in common], row)
+    room = _ROOM - sum(map(len, parts))
+    return parts + _listed(_by(others, attrgetter("page")), row, full, room=room)
+
+
+def _common(found: Iterable[Finding]) -> list[tuple[_Bad, list[Finding]]]:
+    """Return the findings of the targets that many pages have, by target."""
+    pages: defaultdict[_Bad, set[str | None]] = defaultdict(set)
+    links: defaultdict[_Bad, list[Finding]] = defaultdict(list)
+    for each in found:
+        key = _bad(each)
+        pages[key].add(each.page)
+        links[key].append(each)
+    many = [key for key in links if len(pages[key]) >= _MANY]
+    # Faults first, then by pages.
+    many.sort(key=lambda key: (key.verdict is not Verdict.FAULT, -len(pages[key]), key))
+    return [(key, links[key]) for key in many]
+
+
+def _templates(common: Sequence[Sequence[Finding]], row: Row) -> list[list[str]]:
+    if not common:
+        return []
+    most = _SIZES[1]
+    heading = f"On {_MANY} pages or more, as from a template ({count(len(common), 'target')})"
+    lines = [row.paint(heading, Tone.HEADING)]
+    for members in common[:most]:
+        lines += row.of_template(members)
+    if rest := common[most:]:
+        lines.append(f"  and {_links(rest)} to {count(len(rest), 'more target')}")
+    return [lines]
+
+
+def _by(found: Sequence[Finding], key: Callable[[Finding], str | None]) -> list[_Group]:
+    """Return the findings in groups, those with the most faults first."""
+    ordered = sorted(found, key=lambda each: key(each) or "")
+    groups = [(name, list(rows)) for name, rows in groupby(ordered, key)]
+    return sorted(groups, key=_rank)
+
+
+def _rank(group: _Group) -> tuple[int, int, str]:
+    faults = sum(each.verdict is Verdict.FAULT for each in group[1])
+    return -faults, -len(group[1]), group[0] or ""
+
+
+def _listed(
+    groups: Sequence[_Group], row: Row, full: bool, *, by_target: bool = False, room: int = _ROOM
+) -> list[list[str]]:
+    """Return the groups that there is room for, and a line about the others."""
+    if full:
+        return [_whole(name, members, row, by_target) for name, members in groups]
+    rows = [_rows(members, by_target) for _, members in groups]
+    fitting = (
+        size
+        for size in _SIZES
+        if sum(min(len(each), size) + 1 + (len(each) > size) + 1 for each in rows) <= room
+    )
+    size = next(fitting, _SIZES[-1])
+    parts: list[list[str]] = []
+    cut = False
+    for number, ((name, members), targets) in enumerate(zip(groups, rows, strict=True)):
+        part = _group(name, members, targets[:size], targets[size:], row, by_target)
+        room -= len(part) + 1
+        if room < 0 and parts:
+            rest = groups[number:]
+            where = count(len(rest), "more target" if by_target else "more page")
+            links = _links([found for _, found in rest])
+            parts.append([f"and {links} {'to' if by_target else 'on'} {where}"])
+            cut = True
+            break
+        cut |= len(targets) > size
+        parts.append(part)
+    if cut:
+        parts.append(["-v lists every link, --json FILE writes all to a file"])
+    return parts
+
+
+def _rows(members: Iterable[Finding], by_target: bool) -> list[list[Finding]]:
+    """Return the findings of each line of a group, faults and the most frequent first."""
+    rows: defaultdict[object, list[Finding]] = defaultdict(list)
+    for each in members:
+        rows[each.page if by_target else _bad(each)].append(each)
+    return sorted(rows.values(), key=lambda row: (row[0].verdict is Verdict.NOTE, -len(row)))
+
+
+def _group(
+    name: str | None,
+    members: Sequence[Finding],
+    listed: Sequence[Sequence[Finding]],
+    rest: Sequence[Sequence[Finding]],
+    row: Row,
+    by_target: bool,
+) -> list[str]:
+    told = row.of_page if by_target else row.of_target
+    lines = [_heading(name, members, row, by_target), *(f"  {told(each)}" for each in listed)]
+    if rest:
+        kind = "more page" if by_target else "more target"
+        way = "on" if by_target else "to"
+        lines.append(f"  and {_links(rest)} {way} {count(len(rest), kind)}")
+    return lines
+
+
+def _whole(name: str | None, members: Sequence[Finding], row: Row, by_target: bool) -> list[str]:
+    """Return a group with a line for each link."""
+    if by_target:
+        rows = Counter(row.of_page([each]) for each in members)
+    else:
+        rows = Counter(row.of_target([each], whole=True) for each in members)
+    lines = [_heading(name, members, row, by_target)]
+    for text, times in rows.items():
+        lines.append(f"  {text}{f' ({count(times)} times)' if times > 1 else ''}")
+    return lines
+
+
+def _heading(name: str | None, members: Sequence[Finding], row: Row, by_target: bool) -> str:
+    faults = sum(each.verdict is Verdict.FAULT for each in members)
+    numbers = {"fault": faults, "note": len(members) - faults}
+    counts = ", ".join(count(number, noun) for noun, number in numbers.items() if number)
+    title = row.paint(row.page(name), Tone.HEADING)
+    if not by_target:
+        return f"{title} ({counts})"
+    return f"{title}: {row.why(members[0])} ({counts}){_detail(members[0])}"
+
+
+def _links(rows: Iterable[Sequence[Finding]]) -> str:
+    return count(sum(map(len, rows)), "link")
+
+
+def _place(finding: Finding | Link) -> str:
+    return f"{finding.line}:{finding.column} " if finding.line else ""
+
+
+def _detail(finding: Finding) -> str:
+    return f" - {shortened(finding.detail)}" if finding.detail else ""
+
+
+def _written(finding: Finding | Link, url: str) -> str:
+    """Return the href as its page has it, if the URL does not show that."""
+    text = finding.as_written.partition("#")[0].lstrip("./")
+    return "" if text in url else f" (written {_in_quotes(finding.as_written)})"
+
+
+def _quoted(text: str) -> str:
+    return f" {_in_quotes(text)}" if text else ""
+
+
+def _in_quotes(text: str) -> str:
+    return f'"{visible(text[:_MAX_TEXT])}{"…" if len(text) > _MAX_TEXT else ""}"'

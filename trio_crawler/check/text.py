@@ -1,0 +1,253 @@
+"""The report of a link check for people: by the page that an author mends, or by target."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from trio_crawler.arguments import (
+    check_flag,
+    check_function,
+    check_iterable,
+    check_kind,
+    check_whole,
+)
+from trio_crawler.check.codes import is_status, sentence
+from trio_crawler.check.facts import CheckFacts
+from trio_crawler.check.finding import Finding, Identity, in_order
+from trio_crawler.check.groups import Row, bad_urls, listing
+from trio_crawler.link import ASSET_KINDS, LinkKind
+from trio_crawler.model import Reason
+from trio_crawler.policy.verdict import PERMANENT, Verdict
+from trio_crawler.report.paint import Paint, Tone, headed, painting
+from trio_crawler.report.readable import readable
+from trio_crawler.report.visible import attempted, count, visible
+
+_MOST_LISTED = 20
+_MOST_ENDINGS = 5
+_MARKDOWN = (".md", ".markdown", ".mdx")
+
+_Shown = Callable[[str], str]
+
+
+def check_report(
+    findings: Iterable[Finding],
+    facts: CheckFacts,
+    *,
+    by_target: bool = False,
+    full: bool = False,
+    known: int = 0,
+    shown: _Shown = lambda url: url,
+    color: bool = False,
+    errors: list[Exception] | None = None,
+) -> str:
+    """Return a link check as text, without a line end after its last line.
+
+    The findings are listed by page, or with `by_target` by the URL that they lead to, most of
+    them first. A target that ten pages or more have, as from a template, is listed once before
+    them. All lists together have some 75 lines and say how much they leave out; with `full` each
+    link has a line.
+
+    `known` counts the findings of the baseline, which are left out. `shown` returns the text to
+    show for a URL; a target on the site of its page is shown as a path. Text from the web is
+    escaped (see `visible`). With `color` the text has the colours of a terminal (ECMA-48, SGR).
+    With `errors`, a section that raises an exception is told in its place, and that is added.
+    """
+    check_iterable("findings", findings, "findings")
+    check_kind("facts", facts, CheckFacts, "a CheckFacts")
+    check_function("shown", shown, "a function of a URL")
+    check_flag("by_target", by_target)
+    check_flag("full", full)
+    check_whole("known", known)
+    check_flag("color", color)
+    check_kind("errors", errors, list | None, "a list or None")
+    found, paint = in_order(findings), painting(color)
+    named, shown = shown, lambda url: readable(named(url))
+    row = Row(shown, paint)
+
+    def listed() -> list[str]:
+        parts = listing(found, row, by_target=by_target, full=full)
+        return ["\n\n".join("\n".join(part) for part in parts if part)] if parts else []
+
+    sections: tuple[Callable[[], list[str]], ...] = (
+        lambda: _head(facts, paint),
+        listed,
+        lambda: headed(_codes(found), paint),
+        lambda: headed(not_checked(facts, row), paint),
+        lambda: headed(_unlinked(facts, full, shown), paint),
+        lambda: _mended(facts.mended, full, shown, paint),
+        lambda: [_totals(found, facts, known, paint)],
+    )
+    parts = [attempted(make, errors) for make in sections]
+    return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def _head(facts: CheckFacts, paint: Paint) -> list[str]:
+    title = f"Link check, {facts.when}, trio_crawler {visible(facts.version)}"
+    lines = [paint(title, Tone.HEADING)]
+    if facts.command:
+        lines.append(f"  {visible(facts.command)}")
+    if facts.ended:
+        lines.append(f"  {paint(f'It ended early: {visible(facts.ended)}', Tone.NOTE)}")
+    return lines
+
+
+def _codes(found: Iterable[Finding]) -> list[str]:
+    """List the codes that do not speak for themselves, with what they mean."""
+    codes = {each.code for each in found if not each.detail}
+    # Most people know what 404 is; a note on a redirect asks for an update.
+    told = sorted(code for code in codes if not is_status(code) or int(code) in PERMANENT)
+    return ["Codes", *(f"  {code}: {sentence(code)}" for code in told)] if told else []
+
+
+_KINDS: Mapping[str, str] = {
+    LinkKind.A: "link",
+    LinkKind.FRAME: "frame",
+    LinkKind.REFRESH: "refresh element",
+    LinkKind.LINK: "link element",
+    LinkKind.IMAGE: "image",
+    LinkKind.ICON: "icon",
+    LinkKind.STYLE: "style sheet",
+    LinkKind.SCRIPT: "script",
+    LinkKind.MEDIA: "media file",
+    LinkKind.OBJECT: "object",
+    LinkKind.CSS: "CSS URL",
+    LinkKind.PRELOAD: "preload",
+    LinkKind.MANIFEST: "manifest",
+    LinkKind.FORM: "form",
+}
+_OUTSIDE = ("outside of the crawl", "--check external checks such links")
+_NOFOLLOW = ("ruled out by nofollow", "--ignore-nofollow checks such links")
+_ENDLESS = ("as in a site without an end", "--no-traps checks such links")
+_REASONS: Mapping[str, tuple[str, str]] = {
+    "no_request": ("a check sends no form", ""),
+    Reason.OTHER_SCHEME: ("no request is made for this scheme", ""),
+    Reason.OTHER_SITE: _OUTSIDE,
+    Reason.NOT_INCLUDED: _OUTSIDE,
+    Reason.TOO_DEEP: ("beyond --depth", "--check external checks such links"),
+    Reason.EXCLUDED: ("left out by --exclude", ""),
+    Reason.ROBOTS: ("disallowed by robots.txt", "--ignore-robots checks such links"),
+    Reason.REL_NOFOLLOW: _NOFOLLOW,
+    Reason.META_NOFOLLOW: _NOFOLLOW,
+    Reason.HEADER_NOFOLLOW: _NOFOLLOW,
+    Reason.DUPLICATE: ("on copies of other pages", "--no-traps checks such links"),
+    Reason.SIDE_EFFECT: (
+        "a request may change something",
+        "--follow-side-effects checks such links",
+    ),
+    Reason.PAGE_BUDGET: ("--max-pages was reached", "a greater one checks more"),
+    Reason.TIME_BUDGET: ("--max-time was over", "a greater one checks more"),
+    Reason.TOO_MANY_HOSTS: ("--max-hosts was reached", "a greater one checks more"),
+    Reason.TOO_MANY_PORTS: ("at one more port of a host than ten", ""),
+    Reason.CHECK_BUDGET: ("--check-max-per-host was reached", "a greater one checks more"),
+    Reason.WAITING_BUDGET: ("--max-waiting was reached", "a greater one checks more"),
+    Reason.STOPPED: ("the check was stopped", "a check to its end has all"),
+    **dict.fromkeys(
+        (
+            *(Reason.LONG_URL, Reason.DEEP_PATH, Reason.REPEATED_PATH, Reason.PERMUTED_QUERY),
+            *(Reason.TOO_MANY_HOPS, Reason.NOTHING_NEW, Reason.BARREN_QUERY),
+            *(Reason.PATTERN_BUDGET, Reason.HOST_BUDGET),
+        ),
+        _ENDLESS,
+    ),
+}
+"""Why links were not checked, and which option checks them."""
+_ASSETS = ("only pages were asked for", "--check assets checks such links")
+_MAILTO = ("only the syntax of the address is checked", "")
+_ENDED = ("not reached before the check ended", "")
+_LEFT_OUT = ("which the crawl did not follow", "")
+
+
+def not_checked(facts: CheckFacts, row: Row | None = None) -> list[str]:
+    """List what was not checked, by kind and reason, with the option that would.
+
+    With a `row` the links are listed, too, as far as the facts have them.
+    """
+    rows: Counter[tuple[str, str, str]] = Counter()
+    for (kind, reason), number in facts.not_checked.items():
+        if number:
+            # Several reasons may have one remedy.
+            rows[_told(kind, reason, facts.ended)] += number
+    if not rows:
+        return []
+    listed: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
+    if row is not None:
+        for each in facts.listed or ():
+            key = _told(each.kind, each.reason, facts.ended)
+            listed[key].append(row.of_link(each.page, each.link))
+    lines = [f"Not checked ({count(rows.total(), 'link')})"]
+    for key, number in sorted(rows.items(), key=lambda each: (-each[1], each[0])):
+        (name, why, option), links = key, listed[key]
+        lines.append(f"  {count(number, name)}, {why}{f' ({option})' if option else ''}")
+        lines += [f"    {link}" for link in links]
+        if links and number > len(links):
+            lines.append(f"    and {count(number - len(links))} more, use -v to list all")
+    return lines
+
+
+def _told(kind: str, reason: str, ended: str) -> tuple[str, str, str]:
+    """Return the name of a kind, why its links were not checked, and the option that would."""
+    why = _REASONS.get(reason) or (visible(reason), "")
+    if kind == "mailto":
+        why = _MAILTO
+    elif not reason:
+        why = _ASSETS if kind in ASSET_KINDS else _ENDED if ended else _LEFT_OUT
+    return (_KINDS.get(kind) or f"{visible(kind)}: link", *why)
+
+
+def _unlinked(facts: CheckFacts, full: bool, shown: _Shown) -> list[str]:
+    """List the pages of a folder that no link leads to, and count its other files."""
+    urls, unread = facts.unlinked or (), sum(facts.unread.values())
+    lines = [f"Pages that no link leads to ({len(urls)})"] if urls else []
+    lines += [f"  {visible(shown(url))}" for url in (urls if full else urls[:_MOST_LISTED])]
+    if len(urls) > _MOST_LISTED and not full:
+        lines.append(f"  and {count(len(urls) - _MOST_LISTED)} more, use -v to list all")
+    if unread:
+        lines += [] if lines else ["Not read"]
+        leads = "that no link leads to, was" if unread == 1 else "that no link leads to, were"
+        endings = Counter(facts.unread).most_common(_MOST_ENDINGS)
+        kinds = ", ".join(
+            f"{count(number)} {visible(ending) or 'without an ending'}"
+            for ending, number in endings
+        )
+        if rest := unread - sum(number for _, number in endings):
+            kinds += f" and {count(rest)} more"
+        lines.append(f"  {count(unread, 'file')} of other kinds, {leads} not read: {kinds}")
+        if any(ending.lower() in _MARKDOWN for ending in facts.unread):
+            lines.append("  A check reads no Markdown: check the HTML that is made of it")
+    return lines
+
+
+def _mended(
+    mended: Sequence[Identity] | None, full: bool, shown: _Shown, paint: Paint
+) -> list[str]:
+    """List the entries of the baseline that were not found again."""
+    if not mended:
+        return []
+    listed = mended if full else mended[:_MOST_LISTED]
+    lines = [paint(f"Mended since the baseline ({count(len(mended))})", Tone.GOOD)]
+    lines += [f"  {each.code} {shown(each.target)} on {shown(each.page)}" for each in listed]
+    if rest := len(mended) - len(listed):
+        lines.append(f"  and {count(rest)} more, use -v to list all")
+    return lines
+
+
+def _totals(found: Sequence[Finding], facts: CheckFacts, known: int, paint: Paint) -> str:
+    faults = sum(each.verdict is Verdict.FAULT for each in found)
+    notes = len(found) - faults
+    beside = f", {count(known)} known from the baseline" if known else ""
+    where = ""
+    if found:
+        pages = len({each.page for each in found})
+        where = f" {count(bad_urls(found), 'target')} on {count(pages, 'page')}:"
+    red = paint(count(faults, "fault"), Tone.FAULT if faults else Tone.GOOD)
+    yellow = paint(count(notes, "note"), Tone.NOTE) if notes else count(notes, "note")
+    checked = count(facts.total, "different link")
+    recalled = ""
+    if facts.recalled:
+        known_fine = count(facts.recalled, "external URL")
+        recalled = f"{known_fine} not asked again: fine in an earlier check\n"
+    return f"{recalled}{checked} checked.{where} {red}, {yellow}{beside}"
+
+
+check_report.__module__ = "trio_crawler.check"

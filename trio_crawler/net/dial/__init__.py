@@ -1,0 +1,1 @@
+"""Names, addresses and sockets: how a connection to a server is made."""

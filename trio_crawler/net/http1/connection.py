@@ -1,0 +1,251 @@
+"""A connection: one socket to one origin, for one request and its response at a time."""
+
+from __future__ import annotations
+
+import ssl
+from typing import TypeAlias
+
+from trio_crawler.model import Fault, Phase, Reason
+from trio_crawler.net.dial.stream import Stream
+from trio_crawler.net.errors import FetchError, connection_lost, socket_fault
+from trio_crawler.net.http1.chunks import ChunkDecoder
+from trio_crawler.net.http1.head import (
+    MAX_HEAD_BYTES,
+    MAX_HEAD_LINES,
+    MAX_INTERIM_HEADS,
+    Head,
+    bad_reply,
+    check_start,
+    end_of_head,
+    parse,
+)
+from trio_crawler.net.progress import Progress
+from trio_crawler.net.tls.about_tls import use_https
+
+Origin: TypeAlias = tuple[str, str, int]
+"""Scheme, host (an IPv6 address without brackets) and port."""
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+# The first byte of an alert, and that of every version of TLS (RFC 8446, 5.1).
+_TLS_ALERT = b"\x15\x03"
+
+
+class Connection:
+    """One request and its response at a time, over a stream that the connection owns.
+
+    Call `ask`, then `read` until it returns no bytes; after that, and only if the connection is
+    `reusable`, `ask` again. At most `max_bytes` bytes, give or take 64 KiB, are received for one
+    response.
+
+    Raises FetchError.
+    """
+
+    __slots__ = (
+        "_before",
+        "_buffer",
+        "_chunks",
+        "_head",
+        "_left",
+        "_max_bytes",
+        "_progress",
+        "_unanswered",
+        "asked",
+        "origin",
+        "reusable",
+        "since",
+        "stream",
+    )
+
+    def __init__(self, origin: Origin, stream: Stream) -> None:
+        self.origin = origin
+        self.stream = stream
+        self.since = 0.0
+        self.asked = 0
+        self.reusable = False
+        self._progress = Progress("")
+        self._buffer = b""
+        self._before = 0
+        self._unanswered = True
+        self._max_bytes = 0
+        self._left: int | None = 0
+        self._chunks: ChunkDecoder | None = None
+
+    def is_stale(self) -> bool:
+        """Whether the server has closed an idle connection, or sent bytes without a request."""
+        return not self.stream.is_quiet()
+
+    def is_unanswered(self) -> bool:
+        """Whether no byte of the response was received."""
+        return self._unanswered
+
+    def close(self) -> None:
+        """Close the socket; nothing is sent."""
+        self.reusable = False
+        self.stream.close()
+
+    async def ask(
+        self, request: bytes, progress: Progress, max_bytes: int, *, bodiless: bool = False
+    ) -> Head:
+        """Send a request and return the head of its response; interim responses are skipped."""
+        self.reusable = False
+        self.asked += 1
+        self._progress = progress
+        self._before = self.stream.received
+        self._unanswered = True
+        self._max_bytes = max_bytes
+        if progress.turn is not None:
+            await progress.wait_for_turn()
+        progress.phase = Phase.SEND
+        try:
+            await self.stream.send(request)
+        except OSError as error:
+            raise self._fault(error) from error
+        finally:
+            # After the first byte, so that the next start is not counted from a moment before it.
+            if progress.turn is not None:
+                progress.turn.start()
+        progress.phase = Phase.WAIT
+        head = await self._final_head(bodiless)
+        progress.phase = Phase.READ
+        progress.received = 0
+        self._begin(head)
+        return head
+
+    async def read(self) -> bytes:
+        """Return the next bytes of the body, none at its end."""
+        while True:
+            if piece := self._take():
+                self._count(piece)
+                return piece
+            if self._is_over():
+                self._end()
+                return b""
+            data = await self._receive()
+            if not data:
+                self._check_end()
+                return b""
+            self._buffer = data
+
+    def take_whole(self) -> bytes | None:
+        """Return the whole body if it has a length and was received with its head, else None."""
+        if self._left is None or len(self._buffer) < self._left:
+            return None
+        body = self._take()
+        self._count(body)
+        self._end()
+        return body
+
+    def drain(self) -> None:
+        """Read the rest of a body without waiting; at its end the connection may be reusable."""
+        try:
+            while self._take():
+                pass
+        except FetchError:
+            return
+        if self._is_over():
+            self._end()
+
+    async def _final_head(self, bodiless: bool) -> Head:
+        spent = lines = 0
+        for _ in range(MAX_INTERIM_HEADS + 1):
+            raw = await self._raw_head(MAX_HEAD_BYTES - spent)
+            head = parse(raw, bodiless=bodiless)
+            spent += len(raw)
+            lines += len(head.fields)
+            if lines > MAX_HEAD_LINES:
+                raise bad_reply(f"the answer has more than {MAX_HEAD_LINES} header lines")
+            if head.status >= 200:
+                return head
+            if head.status == 101:
+                raise bad_reply("the server switches to a protocol that was not requested")
+        raise bad_reply(f"the answer begins with more than {MAX_INTERIM_HEADS} interim answers")
+
+    async def _raw_head(self, max_bytes: int) -> bytes:
+        searched, end = 0, None
+        if self._buffer and (end := end_of_head(self._buffer)) is None:
+            check_start(self._buffer)
+        while end is None:
+            # An empty line that is split begins at most three bytes before the end.
+            searched = max(0, len(self._buffer) - 3)
+            data = await self._receive()
+            if not data:
+                raise self._no_answer()
+            # Not counted at the socket: the closing alert of TLS is not part of a response.
+            self._unanswered = False
+            self._buffer = self._buffer + data if self._buffer else data
+            if (end := end_of_head(self._buffer, searched)) is None:
+                self._check_start()
+                if len(self._buffer) > max_bytes:
+                    break
+        if end is None or end.end() > max_bytes:
+            raise bad_reply(f"the header of the answer has more than {MAX_HEAD_BYTES} bytes")
+        head, self._buffer = self._buffer[: end.end()], self._buffer[end.end() :]
+        return head
+
+    def _check_start(self) -> None:
+        """Raise FetchError for bytes that cannot begin a head."""
+        if self._buffer.startswith(_TLS_ALERT) and self.origin[0] == "http":
+            raise FetchError(Reason.TLS, use_https(self._progress.server), Phase.TLS)
+        check_start(self._buffer)
+
+    def _begin(self, head: Head) -> None:
+        self._left = head.length
+        self._chunks = ChunkDecoder() if head.chunked else None
+        self._head = head
+
+    def _take(self) -> bytes:
+        """Remove and return the bytes of the body that are in the buffer."""
+        data, self._buffer = self._buffer, b""
+        if not data:
+            return b""
+        if self._chunks is not None:
+            return self._chunks.feed(data)
+        if self._left is None:
+            return data
+        if len(data) > self._left:
+            data, self._buffer = data[: self._left], data[self._left :]
+        self._left -= len(data)
+        return data
+
+    def _count(self, piece: bytes) -> None:
+        self._progress.received = (self._progress.received or 0) + len(piece)
+
+    def _is_over(self) -> bool:
+        return self._left == 0 if self._chunks is None else self._chunks.ended
+
+    def _end(self) -> None:
+        clean = not self._buffer if self._chunks is None else self._chunks.clean
+        self.reusable = clean and self._head.keep_alive
+
+    def _check_end(self) -> None:
+        """Raise FetchError if the body has a length or chunks, and so is not complete."""
+        if self._chunks is not None or self._left is not None:
+            raise FetchError(Reason.INCOMPLETE, self._shortfall(), Phase.READ)
+
+    def _shortfall(self) -> str:
+        received = self._progress.received or 0
+        if self._left is None:
+            return f"the body was cut off after {received} bytes"
+        return f"{received} of {received + self._left} bytes of the body came"
+
+    async def _receive(self) -> bytes:
+        if self.stream.received - self._before > self._max_bytes:
+            detail = f"more than {self._max_bytes} bytes were sent for one answer"
+            raise FetchError(Reason.TOO_LARGE, detail, self._progress.phase)
+        try:
+            return await self.stream.receive()
+        except ssl.SSLEOFError as error:
+            # RFC 9112, 9.8: without the closing alert of TLS the body may be incomplete.
+            if self._progress.phase is not Phase.READ:
+                raise self._no_answer() from error
+            raise FetchError(Reason.INCOMPLETE, self._shortfall(), Phase.READ) from error
+        except OSError as error:
+            raise self._fault(error) from error
+
+    def _no_answer(self) -> FetchError:
+        return FetchError(Reason.RESET, connection_lost(self._progress.server, None), Phase.WAIT)
+
+    def _fault(self, error: OSError) -> FetchError:
+        fault: Fault = socket_fault(error, self._progress)
+        return FetchError(fault.reason, fault.detail, fault.phase)

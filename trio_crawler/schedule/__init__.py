@@ -1,0 +1,1 @@
+"""The schedule: which job is next, at which host, and when."""

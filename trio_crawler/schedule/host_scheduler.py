@@ -1,0 +1,429 @@
+"""The host scheduler: which host is next, and which of its jobs starts.
+
+All decisions are synchronous, take the time as an argument, and need O(log n) steps for n hosts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from trio_crawler.model import CHECKS, REDIRECTS, Attempt, Fault, Job, Purpose, Reason, Response
+from trio_crawler.policy.order import breadth_first
+from trio_crawler.policy.plan import Plan
+from trio_crawler.policy.retry import LEAST_BAD, blames_host
+from trio_crawler.policy.robots.store import (
+    FRESH,
+    PATH,
+    KnownRules,
+    is_self_named,
+)
+from trio_crawler.schedule.failures import Failures
+from trio_crawler.schedule.host_heap import HostHeap
+from trio_crawler.schedule.host_state import State
+from trio_crawler.schedule.lanes import Lanes, in_lanes
+from trio_crawler.schedule.names import Names
+from trio_crawler.schedule.origin import RUN, Host, Origin, Share
+from trio_crawler.schedule.origins import Origins
+from trio_crawler.schedule.queues import Queue, make_queue
+from trio_crawler.schedule.servers import Server
+from trio_crawler.schedule.stored_rules import StoredRules
+from trio_crawler.schedule.traps_by_host import TrapsByHost
+from trio_crawler.schedule.turns import Turns
+from trio_crawler.settlement import (
+    Learned,
+    ProbeAnswered,
+    RobotsMissing,
+    RobotsMoved,
+    RobotsRenewed,
+    RobotsRules,
+    SitemapRead,
+)
+
+# Seconds for which a host counts as having answered recently.
+_RECENTLY = 10.0
+# Seconds after which a host that has not answered its first request is doubtful.
+_GRACE = 1.0
+
+
+class HostScheduler:
+    """Choose the next job to start, as early as the state and the robots.txt of its host allow.
+
+    `HostHeap` says which of the hosts that may be requested now is next. A host takes less than
+    1 KiB of memory besides its jobs. `queue` makes the queue for the pages of an origin; the
+    default is a queue in memory in the order of the plan.
+
+    With `turns`, which may be set before the first job, a job of a host with a delay gets one, and
+    no other job of the host is chosen until its request has started; `moved` places the host
+    again. Without them the choice counts as the start.
+    """
+
+    def __init__(self, plan: Plan, queue: Callable[[], Queue] | None = None) -> None:
+        self._plan = plan
+        self._obey = plan.politeness.robots
+        self._make_queue = queue or (lambda: make_queue(plan.order))
+        # A caller's order is kept.
+        self._useful_first = plan.order is breadth_first
+        self.turns: Turns | None = None
+        self.names: Names | None = None
+        self._enter = (origins := Origins(plan, self._make_queue)).enter
+        self._origins = origins.by_name
+        self.known, self.origin = origins.known, origins.origin
+        self.host, self.hosts, self._share = origins.host, origins.hosts, origins.share
+        self.traps = TrapsByHost(plan.traps)
+        self.heap = HostHeap(plan.workers)
+        self.rules = StoredRules(origins.by_name, obey=self._obey)
+        self._in_flight = 0
+        self.waiting = 0
+        # The new pages that were put, and the jobs that wait for their next try elsewhere.
+        self._new = self.delayed = 0
+        # The two hosts that answered last, the older first, with the times of their answers.
+        self._recent: dict[Host, float] = {}
+        self._failures = Failures(plan, self._few_left)
+        # Origins that wait to fetch a sitemap: one is fetched at a time, since it takes 50 MiB.
+        self._parked: deque[Origin] = deque()
+        self._sitemap_in_flight = False
+        # Requests to hosts that have not answered yet, by the time at which the first one started.
+        self._first_requests: deque[tuple[float, list[Origin]]] = deque()
+
+    def __len__(self) -> int:
+        return self.waiting
+
+    @property
+    def found(self) -> int:
+        """The number of hosts that were found, each with its port and scheme."""
+        return max(len(self._origins), len(self.traps))
+
+    @property
+    def wakes(self) -> float:
+        """The time at which the next rest of a host ends, or earlier."""
+        return self.heap.wakes
+
+    def __repr__(self) -> str:
+        return f"<HostScheduler: {self.waiting} jobs of {len(list(self.hosts()))} hosts>"
+
+    def await_names(self, names: Names, now: float) -> None:
+        """Let hosts wait for the lookup of their names, also those that have jobs already."""
+        self.names = names
+        for origin in self._origins.values():
+            if origin.ticket:
+                self._place(origin, now)
+
+    def put(self, job: Job, now: float) -> None:
+        """Add a job, which waits for the turn of its host."""
+        self.waiting += 1
+        name = job.url[: job.url.index("/", 8)]
+        origin = self._origins.get(name)
+        if origin is None:
+            origin = self.origin(job.url)
+        if not origin.crawled and job.purpose is Purpose.PAGE:
+            self._enter(origin)
+        new = not job.tries and (job.purpose is Purpose.PAGE or job.purpose in CHECKS)
+        if new:
+            self._new += 1
+            origin.pages += 1
+        else:
+            origin.put(job)
+        if not origin.ticket:
+            self._place(origin, now)
+        if new:
+            ranked = self._useful_first and origin.crawled
+            if ranked and "?" in job.url and not isinstance(origin.queue, Lanes):
+                origin.queue = in_lanes(origin.queue, self._make_queue, self.traps.of(job.url))
+            origin.queue.put(job)
+
+    def restore(self, urls: Sequence[str]) -> None:
+        """Record the pages of one host that earlier runs admitted."""
+        self.traps.of(urls[0]).restore(urls)
+        # Else the URLs of the host that wait for a check would find the manners of a stranger.
+        if self._plan.checks.external and not (origin := self.origin(urls[0])).crawled:
+            self._enter(origin)
+
+    def next(self, now: float, *, last: bool = False) -> Job | None:
+        """Remove and return the job to start now; None if no job may start.
+
+        A `blocked` job must not be fetched, and no answer is recorded for it. `last` is whether
+        the job is for the last free worker. If all requests in flight go to one host, and another
+        host answered recently, that worker waits: a URL of the other host may soon be found.
+        """
+        if self.heap.wakes <= now:
+            self.wake(now)
+        while self._first_requests and self._first_requests[0][0] <= now - _GRACE:
+            for late in self._first_requests.popleft()[1]:
+                if late.share is Share.NEW:
+                    self.heap.move(late, Share.DOUBTFUL)
+        while (origin := self.heap.pop()) is not None:
+            if last and self._would_starve_another(origin.host, now):
+                self._place(origin, now)
+                return None
+            if not (self._sitemap_in_flight and self._park(origin)):
+                return self._take(origin, now)
+            self._place(origin, now)
+        return None
+
+    def wake(self, now: float) -> float:
+        """Place the hosts whose rest is over; return the time at which the next rest ends."""
+        while (origin := self.heap.pop_rested(now)) is not None:
+            self._place(origin, now)
+        return self.heap.wakes
+
+    def answered(self, attempt: Attempt, now: float, *, asked: float = 0.0) -> bool:
+        """Record the answer to a job that was not blocked, so that its host may start another.
+
+        `asked` is the number of seconds for which the answer asks to leave the host alone. Returns
+        whether it is none of the tries of its URL: the host only limits the rate.
+        """
+        job, answer = attempt.job, attempt.answer
+        origin = self._origins[job.url[: job.url.index("/", 8)]]
+        state = origin.state
+        if self.turns is not None and self.turns.out:
+            self.turns.end(job)
+        # ▶ Another number would take 24 bytes of each host.
+        state.finish(now + asked if asked else now)
+        self._in_flight -= 1
+        if origin.host.server is not None:
+            origin.host.server.in_flight -= 1
+        self.heap.held[origin.share] -= 1
+        self._recent.pop(origin.host, None)
+        self._recent[origin.host] = now
+        if len(self._recent) > 2:
+            del self._recent[next(iter(self._recent))]
+        # The answers for a robots.txt and for a probe are judged in `learn`.
+        failures = self._failures
+        page, limited = job.purpose is Purpose.PAGE or job.purpose in CHECKS, False
+        counts = origin.host
+        if isinstance(answer, Fault) or (answer.status >= LEAST_BAD and blames_host(answer)):
+            counts.failed += 1
+        elif job.purpose is Purpose.PAGE and answer.status not in REDIRECTS:
+            counts.pages += 1
+            counts.bytes += len(answer.body)
+        if page and origin.retries is not None:
+            origin.retries.answered(job.url)
+        if page or job.purpose is Purpose.SITEMAP:
+            bad = isinstance(answer, Fault) or answer.status >= LEAST_BAD
+            if bad and blames_host(answer):
+                if attempt.seconds > _GRACE and origin.share < Share.DOUBTFUL:
+                    self.heap.move(origin, Share.DOUBTFUL)
+                limited = failures.page(origin, attempt, now)
+                if asked and state.load.learned is not None:
+                    state.load.learned.told = now + asked
+            elif isinstance(answer, Response):
+                state.page_ok(attempt.seconds, now)
+                if failures.good_host is not origin.host:
+                    failures.good(origin.host, now)
+                failures.last_good = now
+                if state.load.learned is not None:
+                    state.load.learned.forget(job.url)
+                # Not a robots.txt: a proxy may answer it from its cache while the server is down.
+                if page and not job.url.endswith(PATH):
+                    state.good = job.url
+        elif not blames_host(answer) and (job.purpose is Purpose.PROBE or state.good is None):
+            state.heard(attempt.seconds, now)
+        self._place_both(origin, now)
+        return limited
+
+    def learn(self, learned: Learned, now: float) -> None:
+        """Record a new fact about a host."""
+        if isinstance(learned, SitemapRead):
+            return
+        if isinstance(learned, RobotsMoved):
+            self.put(learned.job, now)
+            return
+        origin = self.origin(learned.url)
+        origin.awaited = None
+        match learned:
+            case RobotsMissing(answer=answer):
+                self._failures.miss(origin, answer, now)
+            case ProbeAnswered(answer=answer) if blames_host(answer):
+                self._failures.miss(origin, answer, now, probe=True)
+            case ProbeAnswered():
+                origin.state.probe_ok()
+                self._failures.good(origin.host, now)
+            case RobotsRules(rules=rules, validator=validator):
+                self.rules.store(origin, KnownRules(rules, now, validator))
+                origin.state.robots_ok()
+                self._failures.good(origin.host, now)
+            case RobotsRenewed(seconds=seconds):
+                # None if the rules were dropped meanwhile, to save memory.
+                if origin.robots is not None:
+                    origin.robots = origin.robots.renewed(now, seconds)
+                origin.state.robots_ok()
+                self._failures.good(origin.host, now)
+        self._place_both(origin, now)
+
+    def looked_up(self, url: str, addresses: Sequence[str], seconds: float, now: float) -> None:
+        """Record the lookup of a host: it shares a server with the others at its addresses.
+
+        Call this after `await_names`.
+        """
+        origin = self.origin(url)
+        other = self._share(origin.host, addresses, seconds)
+        if other is not None and (first := self.host(other.name)) is not None:
+            self._place_both(first, now)
+        assert self.names is not None, "nothing is looked up before"  # noqa: S101 - for mypy
+        self.names.found(origin, now, seconds)
+
+    def moved(self, origin: Origin, now: float) -> None:
+        """Place a host again, whose next start may have become earlier or later."""
+        server = origin.host.server
+        if server is not None and len(server.placed) == 1:
+            # At a delay it is the next one, and may start earlier or later, too.
+            self._place(next(iter(server.placed)), now)
+        self._place_both(origin, now)
+
+    def sitemap_done(self, now: float) -> None:
+        """Record that the sitemap in progress is done, so that the next one may be fetched."""
+        self._sitemap_in_flight = False
+        ready = False
+        while self._parked and not ready:
+            origin = self._parked.popleft()
+            if origin.sitemaps is not None:
+                origin.sitemaps.parked = False
+            if not origin.ticket:
+                self._place(origin, now)
+            # Go on if this host rests: it must not keep the others waiting.
+            ready = origin.state.has_room and origin.state.free <= now
+
+    def empty(self) -> Iterator[Job]:
+        """Remove and yield all waiting jobs, except the redirects of robots.txt files."""
+        for origin in list(self._origins.values()):
+            self.heap.remove(origin)
+            for job in origin.empty():
+                self.waiting -= 1
+                yield job
+        # Redirects of robots.txt files are left.
+        self.waiting = 0
+
+    def _few_left(self) -> bool:
+        """Whether nothing is left but URLs of hosts in trouble, and less than one in a hundred."""
+        left = self.waiting + self._in_flight + self.delayed
+        return not sum(self.heap.hosts[Share.FAIR : Share.DOUBTFUL]) and 100 * left < self._new
+
+    def _place_both(self, origin: Origin, now: float) -> None:
+        """Place an origin, and the same host by the other scheme: they share the load."""
+        if origin.other_scheme is not None:
+            # First, since it has waited longer.
+            self._place(origin.other_scheme, now)
+        self._place(origin, now)
+
+    def _place(self, origin: Origin, now: float) -> None:
+        """Place an origin in the heap if it has a job that may start, else remove it."""
+        simple = not (origin.awaited or origin.hops or origin.sitemaps or origin.retries)
+        has_job = origin.pages > 0 if simple else origin.first is not None
+        state = origin.state
+        if state.state is not State.WELL:
+            share = Share.IDLE if origin.given_up else max(origin.share, Share.NEW)
+        elif not (has_job or state.in_flight):
+            share = Share.IDLE
+        elif not state.answered:
+            share = max(origin.share, Share.NEW)
+        elif len(self._origins) > 1 and origin.is_long:
+            share = Share.LONG
+        else:
+            share = Share.FAIR
+        if share is not origin.share:
+            self.heap.move(origin, share)
+        unnamed = has_job and now >= origin.host.named
+        server, waits, kept = origin.host.server, False, False
+        if server is not None and (kept := origin in server.placed):
+            server.placed.remove(origin)
+        if has_job and origin.given_up:
+            self.heap.place(origin, -math.inf, now)
+        elif unnamed and self.names is not None and self.names.awaits(origin, now):
+            self.heap.remove(origin)
+        elif has_job and origin.state.has_room:
+            free: float | None = state.free
+            if server is not None and state.free <= now:
+                kept = kept or 0 < origin.run < RUN
+                free = server.admit(origin, state.load, now, kept=kept)
+            waits = free is None
+            if free is None:
+                self.heap.remove(origin)
+            else:
+                self.heap.place(origin, free, now)
+        elif origin.ticket:
+            self.heap.remove(origin)
+        if server is not None:
+            if not waits:
+                server.waiting.pop(origin, None)
+            if not server.filling:
+                self._fill(server, now)
+
+    def _fill(self, server: Server, now: float) -> None:
+        """Place the origins of a server whose turn has come."""
+        server.filling = True
+        while (first := next(iter(server.waiting), None)) is not None:
+            if server.free(first.host.load, now) is None:
+                break
+            self._place(first, now)
+        server.filling = False
+
+    def _park(self, origin: Origin) -> bool:
+        """Let an origin wait if a sitemap is next; return whether it has no other job to start."""
+        if origin.sitemaps and origin.first is origin.sitemaps:
+            origin.sitemaps.parked = True
+            self._parked.append(origin)
+        return origin.first is None
+
+    def _would_starve_another(self, host: Host, now: float) -> bool:
+        """Whether this host has all requests in flight, and another host answered recently."""
+        if not 0 < self._in_flight == host.load.in_flight:
+            return False
+        other = next((each for each in reversed(self._recent) if each is not host), None)
+        return other is not None and now - self._recent[other] < _RECENTLY
+
+    def _take(self, origin: Origin, now: float) -> Job:
+        """Return the job of an origin to start now; a robots.txt or a probe may come first."""
+        if origin.host.server is not None:
+            origin.host.server.placed.discard(origin)
+        simple = not (origin.awaited or origin.hops or origin.sitemaps or origin.retries)
+        first = origin.queue if simple else origin.first
+        assert first is not None, "an origin without jobs has no ticket"  # noqa: S101 - for mypy
+        state, robots, blocked = origin.state, origin.robots, origin.given_up
+        origin.run = origin.run % RUN + 1
+        job: Job | None = None
+        fresh = not origin.obeys or (robots is not None and now - robots.since <= FRESH)
+        if not (blocked or (fresh and state.state is State.WELL)):
+            job = origin.prerequisite(first.peek(), now)
+        if job is None:
+            self.waiting -= 1
+            job = first.pop()
+            page = job.purpose is Purpose.PAGE or job.purpose in CHECKS
+            if origin.retries is not None and page:
+                origin.retries.turns = 0 if first is origin.retries else origin.retries.turns + 1
+            origin.pages -= first is origin.queue
+            origin.sitemap_was_last = job.purpose is Purpose.SITEMAP
+            self._sitemap_in_flight = self._sitemap_in_flight or origin.sitemap_was_last
+            # A sitemap that robots.txt itself names is allowed.
+            judged = page or (origin.sitemap_was_last and not is_self_named(job))
+            if judged and origin.obeys and robots is not None and not blocked:
+                blocked = None if robots.rules.allows(job.url) else Reason.ROBOTS
+            if not blocked and job.depth and isinstance(first, Lanes) and origin.crawled:
+                blocked = self.traps.of(job.url).left_out(job.url)
+        else:
+            origin.awaited = job.purpose
+        if blocked:
+            job = replace(job, blocked=blocked)
+        else:
+            state.start(now)
+            self._in_flight += 1
+            if origin.host.server is not None:
+                origin.host.server.in_flight += 1
+                if state.load.delay:
+                    origin.host.server.latest = state.load
+            self.heap.held[origin.share] += 1
+            if origin.share is Share.NEW:
+                if not self._first_requests or self._first_requests[-1][0] < now - _GRACE / 4:
+                    self._first_requests.append((now, []))
+                self._first_requests[-1][1].append(origin)
+            if first is origin.retries and origin.retries is not None and job.tries:
+                origin.retries.in_flight.add(job.url)
+            if self.turns is not None and (
+                state.load.delay or state.hung or origin.awaited is Purpose.ROBOTS
+            ):
+                self.turns.give(origin, job)
+        self._place_both(origin, now)
+        return job

@@ -1,0 +1,346 @@
+"""The records of hosts: their state and their waiting jobs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+
+from trio_crawler.model import CHECKS, Fault, Job, Purpose, Reason
+from trio_crawler.net.turn import Pace
+from trio_crawler.page.urls import host
+from trio_crawler.policy.host_load import HostLoad
+from trio_crawler.policy.politeness import HostStatistics, HostWait
+from trio_crawler.policy.robots.store import MAX_REDIRECTS, PATH, KnownRules
+from trio_crawler.schedule.host_state import HostState, State
+from trio_crawler.schedule.queues import FifoQueue, Queue
+from trio_crawler.schedule.servers import Server
+
+# While URLs wait that were never tried, one of so many turns of a host goes to a retry that is
+# due; if more retries than `_MANY` wait, one of two. Ten would be a usual period of servers, too:
+# one that refuses each tenth request would refuse a retry each time.
+_RETRY_TURN, _MANY = 11, 1_000
+# Where one request at a time is allowed and URLs hang, one of so many first tries is not hurried.
+_PATIENT_TURN = 4
+
+RUN = 12
+"""Turns in a row that a host gets while others with nothing in flight wait.
+
+▶ Requests on a connection, 3,000 hosts that give each other away, 200 workers, a pool of 512: with
+one turn at a time 7.3, with runs of 8 13.7, of 12 14.1.
+"""
+
+# Seconds: a host needs long if its length is more than the first, or if it wants the second
+# between two requests.
+# ▶ Over the bound, mean of 8 webs of 3,000 hosts: 0.17 with 16 seconds, 0.22 with 8, 0.28 with 4.
+_LONG, _LONG_DELAY, _LEAST_PAGE = 16.0, 1.0, 0.1
+
+# One object for all hosts: each other one would take 24 bytes.
+_NEVER = -math.inf
+# The placements after which an entry of the heap comes before each later one, so that no host
+# starves, however many new ones are found. ▶ A crawl of 80,000 URLs makes three of these.
+_AGE = 1 << 16
+
+
+class Retries(FifoQueue):
+    """The pages of an origin whose next try is due, in the order in which they became so.
+
+    `in_flight` are the URLs among the requests in flight that are retries. `turns` is the number
+    of pages that started since the last retry.
+    """
+
+    __slots__ = ("_hurried", "_patient", "in_flight", "turns")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.in_flight: set[str] = set()
+        # The URL of the first try in flight that is not hurried, and how many were since it began.
+        self._patient: str | None = None
+        self._hurried = _PATIENT_TURN
+        self.turns = 0
+
+    def answered(self, url: str) -> None:
+        """Record that a request in flight was answered."""
+        self.in_flight.discard(url)
+        if self._patient == url:
+            self._patient = None
+
+    def hurries(self, url: str, limit: int) -> bool:
+        """Whether to hurry the first try of a page now that URLs hang.
+
+        One of those in flight has the whole timeout: only so it is seen whether the pages have got
+        slow. If no more than one request may be in flight, one of four has.
+        """
+        waits = self._patient is not None or (limit < 2 and self._hurried < _PATIENT_TURN)
+        self._hurried += 1
+        if not waits:
+            self._patient, self._hurried = url, 1
+        return waits
+
+    def is_next(self, limit: int) -> bool:
+        """Whether a retry comes before URLs that were never tried, which must not starve it.
+
+        Of the `limit` of requests in flight a quarter may be retries, and at least one: URLs that
+        hang must not keep the others waiting.
+        """
+        every = 2 if len(self) > _MANY else _RETRY_TURN
+        return self.turns + 1 >= every and len(self.in_flight) < max(1, limit // 4)
+
+
+class Sitemaps(FifoQueue):
+    """The sitemaps of an origin; `parked` is whether they wait for the sitemap of another host."""
+
+    __slots__ = ("parked",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parked = False
+
+
+class Share(IntEnum):
+    """The share of the workers that serves an origin; see `HostHeap`."""
+
+    IDLE = 0
+    """It has nothing to do, or was given up."""
+    FAIR = 1
+    LONG = 2
+    """It is well, and needs long or wants a long delay."""
+    NEW = 3
+    """It was never asked, or is in trouble, but answers at once."""
+    DOUBTFUL = 4
+    """It does not answer its first request, or is in trouble and silent."""
+
+
+class Host:
+    """One host, by http and https together.
+
+    `load` is its requests in flight and their limit. `pace` is its turns, None as long as there
+    are none. `named` is the time until which the last lookup of its name holds. `server` is shared
+    with the other hosts at its address, None if there are none. `HostStatistics` documents the
+    other counts.
+    """
+
+    __slots__ = ("_origin", "bytes", "failed", "load", "named", "pace", "pages", "server")
+
+    def __init__(self, origin: str, load: HostLoad) -> None:
+        # Another string would take 60 bytes.
+        self._origin = origin
+        self.load = load
+        self.named = _NEVER
+        self.pace: Pace | None = None
+        self.server: Server | None = None
+        self.pages = self.failed = self.bytes = 0
+
+    @property
+    def name(self) -> str:
+        """The host with its port."""
+        return self._origin.rpartition("/")[2]
+
+    @property
+    def hostname(self) -> str:
+        """The host without its port."""
+        return host(self._origin + "/")
+
+
+class Origin:
+    """One host by one scheme: its jobs, its state, its robots.txt and its place in the heap."""
+
+    __slots__ = (
+        "awaited",
+        "crawled",
+        "given_up",
+        "hops",
+        "host",
+        "name",
+        "obeys",
+        "other_scheme",
+        "pages",
+        "queue",
+        "retries",
+        "robots",
+        "run",
+        "share",
+        "sitemap_was_last",
+        "sitemaps",
+        "state",
+        "ticket",
+    )
+
+    def __init__(self, name: str, host: Host, queue: Queue, state: HostState) -> None:
+        self.name = name
+        self.host = host
+        # The same host by the other scheme, if the crawl has URLs of both.
+        self.other_scheme: Origin | None = None
+        self.state = state
+        # The pages that were never tried.
+        self.queue = queue
+        # The number of pages in that queue. Its length would be one more call at each step.
+        self.pages = 0
+        # None until needed: most hosts have neither. `hops` has targets of redirected robots.txt.
+        self.sitemaps: Sitemaps | None = None
+        self.hops: FifoQueue | None = None
+        self.retries: Retries | None = None
+        # Whether the last job was a sitemap. Then a page is next: sitemaps must not starve pages.
+        self.sitemap_was_last = False
+        self.robots: KnownRules | None = None
+        # The purpose of the robots.txt or probe in flight; until its answer no other job starts.
+        self.awaited: Purpose | None = None
+        self.given_up: Reason | Fault | None = None
+        # Whether it has pages of the crawl, and whether its robots.txt is obeyed.
+        self.crawled = self.obeys = True
+        # The turns of the run so far, 0 if the origin was never asked.
+        self.run = 0
+        # The number of the only valid place in the heap, 0 for none.
+        self.ticket = 0
+        self.share = Share.IDLE
+
+    def __len__(self) -> int:
+        others = sum(len(queue) for queue in self._others if queue)
+        return self.pages + others
+
+    @property
+    def _others(self) -> tuple[FifoQueue | None, ...]:
+        return self.sitemaps, self.retries, self.hops
+
+    def order(self, number: int) -> tuple[int, int, int]:
+        """Return the place of the entry with this number among the origins that may be requested.
+
+        Fewest in flight first. Of those with none, an origin that was never asked comes first,
+        then those in a run. Of these the one that was placed last comes first: its connection is
+        the likeliest to be open. Of the rest the one that has waited longest comes first.
+        """
+        in_flight, age = self.host.load.in_flight, number // _AGE
+        if not self.run:
+            return in_flight, age - 2, number
+        if in_flight or self.run >= RUN or self.state.state is not State.WELL:
+            return in_flight, age, number
+        # In each block of numbers the order is reversed.
+        return in_flight, age - 1, -number
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it needs long: by its length, or since it wants a long delay."""
+        return self.host.load.delay >= _LONG_DELAY or self.length > _LONG
+
+    @property
+    def length(self) -> float:
+        """The least number of seconds that its waiting pages take.
+
+        Each counts for a tenth or more: those of a quick host soon lead to many others.
+        """
+        load = self.host.load
+        return self.pages * max(load.delay, load.latency / load.limit, _LEAST_PAGE)
+
+    @property
+    def scheme(self) -> str:
+        """The scheme: "http" or "https"."""
+        return self.name.partition(":")[0]
+
+    @property
+    def first(self) -> Queue | None:
+        """The queue that has the next job; None if there is no job, or none may start."""
+        if self.awaited or self.hops:
+            return self.hops or None
+        # A sitemap comes before pages, since it lists pages.
+        retries, well = self.retries, self.state.state is State.WELL
+        pages = self.pages or retries
+        if self.sitemaps and not self.sitemaps.parked and not (self.sitemap_was_last and pages):
+            return self.sitemaps
+        # While the host is in trouble its retries wait: they might use up their tries.
+        if retries and (not self.pages or (well and retries.is_next(self.state.limit))):
+            return retries
+        return self.queue if self.pages else None
+
+    def put(self, job: Job) -> None:
+        """Add a job to its queue."""
+        if job.purpose is Purpose.PAGE or job.purpose in CHECKS:
+            if not job.tries:
+                self.pages += 1
+                self.queue.put(job)
+                return
+            self.retries = self.retries or Retries()
+            self.retries.put(job)
+        elif job.purpose is Purpose.SITEMAP:
+            self.sitemaps = self.sitemaps or Sitemaps()
+            self.sitemaps.put(job)
+        else:
+            self.hops = self.hops or FifoQueue()
+            self.hops.put(job)
+
+    def empty(self) -> Iterator[Job]:
+        """Remove and yield all waiting jobs but redirects of a robots.txt: these never count."""
+        for queue in (self.sitemaps, self.retries, self.queue):
+            while queue:
+                job = queue.pop()
+                self.pages -= queue is self.queue
+                yield job
+
+    def prerequisite(self, job: Job, now: float) -> Job | None:
+        """Return the robots.txt or probe that must be answered before `job`, None if none."""
+        if job.purpose is Purpose.ROBOTS:
+            return None
+        if (
+            self.obeys
+            and not (self.robots and self.robots.is_fresh(now))
+            and job.url != self._robots_url
+        ):
+            purpose: Purpose | None = Purpose.ROBOTS
+        else:
+            purpose = (
+                None if self.state.state is State.WELL else self.state.prerequisite(job.tries, now)
+            )
+        if purpose is Purpose.PROBE and self.state.good is not None:
+            return Job(self.state.good, purpose=purpose)
+        if purpose is Purpose.ROBOTS:
+            validator = self.robots.validator if self.robots else None
+            return Job(self._robots_url, 0, MAX_REDIRECTS, purpose=purpose, validator=validator)
+        return None
+
+    @property
+    def _robots_url(self) -> str:
+        return self.name + PATH
+
+    def rejection(self, url: str) -> Reason | None:
+        """Return ROBOTS if robots.txt disallows a URL; None if not, or if it is not known yet."""
+        return None if self.robots is None or self.robots.rules.allows(url) else Reason.ROBOTS
+
+    def statistics(self, now: float) -> HostStatistics:
+        """Return the statistics of the host at this moment, for both schemes."""
+        both = [self] if self.other_scheme is None else [self, self.other_scheme]
+        host, states = self.host, [origin.state for origin in both]
+        load, waiting = host.load, sum(map(len, both))
+        rest = max(min(state.rested for state in states) - now, 0.0)
+        asked = load.delay if load.learned is None else load.learned.asked
+        return HostStatistics(
+            name=host.name,
+            waiting=waiting,
+            in_flight=load.in_flight,
+            limit=max(state.limit for state in states),
+            delay=load.delay,
+            rest=rest,
+            latency=load.latency,
+            failures=max(state.failures for state in states),
+            given_up={each.scheme: each.given_up for each in both if each.given_up is not None},
+            pages=host.pages,
+            failed=host.failed,
+            bytes=host.bytes,
+            waits_for=_waits_for(both, rest) if waiting else HostWait.NOTHING,
+            asked=asked if self.crawled or asked > load.politeness.delay else 0.0,
+            refused=0 if load.learned is None else load.learned.refused,
+        )
+
+
+def _waits_for(both: Sequence[Origin], rest: float) -> HostWait:
+    """Return what the next job of a host waits for, whose origins these are."""
+    queued = [origin for origin in both if len(origin)]
+    if any(origin.given_up for origin in queued):
+        return HostWait.TURN
+    # An origin that waits for no robots.txt comes first.
+    free = [origin for origin in queued if not origin.awaited]
+    if not free:
+        return HostWait.PROBE if queued[0].awaited is Purpose.PROBE else HostWait.ROBOTS
+    server = free[0].host.server
+    shared = server is not None and all(origin in server.waiting for origin in free)
+    if shared or not any(origin.state.has_room for origin in free):
+        return HostWait.ANSWER
+    return HostWait.REST if rest > 0 else HostWait.TURN

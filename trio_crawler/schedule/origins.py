@@ -1,0 +1,129 @@
+"""The records of the hosts of one crawl, by their names."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from trio_crawler.policy.checks import DELAY, QUICK_DELAY
+from trio_crawler.policy.host_load import HostLoad
+from trio_crawler.policy.plan import Plan
+from trio_crawler.schedule.host_state import HostState
+from trio_crawler.schedule.origin import Host, Origin
+from trio_crawler.schedule.queues import Queue
+from trio_crawler.schedule.servers import Server
+
+# The addresses of a name that are compared with those of others.
+_ADDRESSES = 4
+_WITH_IPV4 = tuple(ipaddress.IPv6Address(each).packed[:12] for each in ("::ffff:0:0", "64:ff9b::"))
+
+
+class Origins:
+    """The origins of a crawl; `by_name` has them by scheme, host and port, in the order found.
+
+    A host whose URLs are only checked gets one request at a time, until a page of it is crawled.
+    """
+
+    def __init__(self, plan: Plan, make_queue: Callable[[], Queue]) -> None:
+        self.by_name: dict[str, Origin] = {}
+        self._politeness, self._checks = plan.politeness, plan.checks
+        self._make_queue = make_queue
+        delay, self._quick = DELAY, QUICK_DELAY
+        if self._checks.delay is not None:
+            delay = self._quick = self._checks.delay
+        delay = max(delay, self._politeness.delay)
+        self._of_checks = replace(self._politeness, per_host=1, delay=delay, adaptive=False)
+        own = self._politeness.delay
+        self._quick = max(self._quick, own) if self._checks.external else own
+        # The first host at each address. ▶ An address takes 100 bytes.
+        self._servers: dict[int, Host] = {}
+
+    def known(self, url: str) -> Origin | None:
+        """Return the record of the origin of a normalised URL; None if there is none."""
+        return self.by_name.get(url[: url.index("/", 8)])
+
+    def origin(self, url: str) -> Origin:
+        """Return the record of the origin of a normalised URL, a new one if needed."""
+        name = url[: url.index("/", 8)]
+        origin = self.by_name.get(name)
+        return self._new(name) if origin is None else origin
+
+    def host(self, name: str) -> Origin | None:
+        """Return an origin of the host with this name and port; None if there is none."""
+        http = self.by_name.get("http://" + name)
+        return self.by_name.get("https://" + name) if http is None else http
+
+    def hosts(self) -> Iterator[Origin]:
+        """Yield one origin of each host known now, in the order in which the hosts were found."""
+        done = set[Host]()
+        # A copy: hosts may be found between two steps of a reader.
+        for origin in list(self.by_name.values()):
+            if origin.other_scheme is None:
+                yield origin
+            elif origin.host not in done:
+                done.add(origin.host)
+                yield origin
+
+    def enter(self, origin: Origin) -> None:
+        """Record that pages of the host of an origin are crawled, not only checked."""
+        both = (origin, origin.other_scheme or origin)
+        load, politeness = origin.host.load, self._politeness
+        load.brake()
+        if load.delay == load.politeness.delay:
+            # It has not asked for a longer one, but may have asked for a shorter one.
+            asked = load.quick if load.quick > self._quick else 0.0
+            load.delay = max(politeness.delay, asked)
+        load.quick = politeness.delay
+        load.limit, load.politeness = politeness.per_host, politeness
+        for each in both:
+            each.crawled, each.obeys = True, self._politeness.robots
+
+    def share(self, host: Host, addresses: Sequence[str], seconds: float) -> Host | None:
+        """Record the addresses of a host; return the one that it shares a server with from now on.
+
+        Where a proxy looks a name up (no address, for ever) all ports of the name are one server.
+        """
+        if host.server is not None or not (addresses or seconds == math.inf):
+            return None
+        keys = [hash(_network(each)) for each in addresses[:_ADDRESSES]] or [hash(host.hostname)]
+        found = (self._servers.get(key, host) for key in keys)
+        known = next((each for each in found if each is not host), host)
+        for key in keys:
+            self._servers.setdefault(key, known)
+        if known is host:
+            return None
+        server, joins = known.server, [host]
+        if server is None:
+            server, joins = Server(), [known, host]
+        for each in joins:
+            each.server = server
+            server.join(each.hostname, each.load)
+        return known
+
+    def _new(self, name: str) -> Origin:
+        _, _, authority = name.partition("://")
+        other, politeness, checks = self.host(authority), self._politeness, self._checks
+        if checks.external:
+            politeness = self._of_checks
+        load = HostLoad(politeness, self._quick) if other is None else other.host.load
+        host = Host(name, load) if other is None else other.host
+        origin = Origin(name, host, self._make_queue(), HostState(politeness, load))
+        origin.crawled = not checks.external if other is None else other.crawled
+        origin.obeys = self._politeness.robots and (origin.crawled or checks.robots)
+        if other is not None:
+            origin.other_scheme, other.other_scheme = other, origin
+        self.by_name[name] = origin
+        return origin
+
+
+def _network(address: str) -> str:
+    """Return what addresses of one machine have in common: of IPv6 the first 64 bits.
+
+    An IPv4 address within an IPv6 one counts (RFC 4291, 2.5.5.2; RFC 6052, 2.1).
+    """
+    if ":" not in address:
+        return address
+    packed = ipaddress.IPv6Address(address).packed
+    return str(ipaddress.IPv4Address(packed[12:]) if packed[:12] in _WITH_IPV4 else packed[:8])
