@@ -27,14 +27,14 @@ from virtual import run_asyncio, run_trio
 # 17. A cancellation loses a result
 
 
+def blocking(happen: Callable[[], object]) -> None:
+    happen()
+    time.sleep(0.4)  # no other task runs
+
+
 async def lost(wait: Callable[[], Awaitable[object]], happen: Callable[[], object]) -> bool:
     """Let it happen while the loop is busy until the deadline; say if the waiter gets nothing."""
-
-    def busy() -> None:
-        happen()
-        time.sleep(0.4)
-
-    asyncio.get_running_loop().call_later(0.02, busy)
+    asyncio.get_running_loop().call_later(0.02, blocking, happen)
     with suppress(TimeoutError):
         async with asyncio.timeout(0.3):
             await wait()
@@ -132,6 +132,39 @@ def test_a_receive_of_trio_that_has_happened_is_not_cancelled() -> None:
         return got
 
     assert trio.run(main) == ["job", "cancelled"]
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_socket_and_a_stream_of_anyio_keep_the_result_on_both(backend: str) -> None:
+    got: list[object] = []
+
+    async def main() -> None:
+        server = socket.create_server(("127.0.0.1", 0))
+        send, receive = anyio.create_memory_object_stream[str](0)
+
+        async def busy() -> None:
+            await anyio.sleep(0.02)
+            blocking(lambda: theirs.send(b"bytes"))
+
+        async def wait() -> None:
+            got.append(await receive.receive())
+
+        ours = await anyio.connect_tcp(*server.getsockname())
+        theirs, _ = server.accept()
+        with server, theirs, send, receive:
+            async with ours, anyio.create_task_group() as group:
+                group.start_soon(busy)
+                for _ in range(2):
+                    with anyio.move_on_after(0.3):
+                        got.append(await ours.receive())
+                        break
+                group.start_soon(wait)
+                await anyio.wait_all_tasks_blocked()
+                send.send_nowait("job")
+                group.cancel_scope.cancel()
+
+    anyio.run(main, backend=backend)
+    assert got == [b"bytes", "job"]
 
 
 def test_a_send_all_that_trio_has_cancelled_may_have_sent_a_part() -> None:
