@@ -2,7 +2,8 @@
 
 `pair` shows programs side by side, `run` a command and its output, `step` a line of
 one program that becomes a line of the next, `picture` a drawing; `columns` puts blocks
-beside each other.
+beside each other. `pair` folds the lines that teach nothing. Where columns have no room
+beside each other, each has a tab: that needs no script.
 """
 
 from __future__ import annotations

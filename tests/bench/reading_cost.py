@@ -3,9 +3,11 @@
     python tests/bench/reading_cost.py > docs/generated/reading_cost.md
 
 Needs `pip install -e .[docs]`. Each row is the median of five processes of its own. "resident"
-is what the process has grown by for each of 10,000 tasks, or 1,000 threads, that wait; "CPU" is
-what a page takes of the programs of docs/reading when there is no network: it comes after one turn
-of the loop, and has no links. The last row is `trio_crawler` with all that it checks and records.
+is what the process has grown by for each of 10,000 tasks, 4,000 connections with a task that
+reads, or 1,000 threads, that wait. "CPU" is what each of 100 tasks takes that do nothing, in the
+quickest of 1,000 blocks; and what a page takes of the programs of docs/reading when there is no
+network: it comes after one turn of the loop, and has no links. The last row is `trio_crawler` with
+all that it checks and records.
 """
 
 from __future__ import annotations
@@ -13,19 +15,23 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import resource
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 sys.path[:0] = [str(DOCS / "reading"), str(DOCS / "failures"), str(DOCS), str(ROOT)]
 
 TASKS, THREADS, PAGES, ROUNDS = 10_000, 1_000, 5_000, 5
+CONNECTIONS, BLOCKS = 4_000, 1_000
 
 
 def memory() -> tuple[int, int]:
@@ -66,6 +72,75 @@ async def tasks_of_trio() -> str:
         said = grown(before, TASKS)
         nursery.cancel_scope.cancel()
     return said
+
+
+def pairs() -> list[tuple[socket.socket, socket.socket]]:
+    """Return connections."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return [socket.socketpair() for _ in range(CONNECTIONS)]
+
+
+async def connections_of_asyncio() -> str:
+    """Let a task read from each of some connections on which nothing comes."""
+    made, before = pairs(), memory()
+    tasks, writers = [], []
+    async with asyncio.TaskGroup() as group:
+        for own, _ in made:
+            reader, writer = await asyncio.open_connection(sock=own)
+            writers.append(writer)
+            tasks.append(group.create_task(reader.read()))
+        await asyncio.sleep(0)
+        said = grown(before, CONNECTIONS)
+        for task in tasks:
+            task.cancel()
+    return said
+
+
+async def connections_of_trio() -> str:
+    """Let a task read from each of some connections on which nothing comes."""
+    import trio
+    import trio.testing
+
+    made, before = pairs(), memory()
+    async with trio.open_nursery() as nursery:
+        for own, _ in made:
+            stream = trio.SocketStream(trio.socket.from_stdlib_socket(own))
+            nursery.start_soon(stream.receive_some)
+        await trio.testing.wait_all_tasks_blocked()
+        said = grown(before, CONNECTIONS)
+        nursery.cancel_scope.cancel()
+    return said
+
+
+async def nothing() -> None:
+    """Be a task that ends."""
+
+
+async def started_by_asyncio() -> str:
+    """Start tasks that end."""
+    took = []
+    for _ in range(BLOCKS):
+        began = time.process_time_ns()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(100):
+                group.create_task(nothing())
+        took.append(time.process_time_ns() - began)
+    return f"{min(took) / 100 / 1000:.1f}"
+
+
+async def started_by_trio() -> str:
+    """Start tasks that end."""
+    import trio
+
+    took = []
+    for _ in range(BLOCKS):
+        began = time.process_time_ns()
+        async with trio.open_nursery() as nursery:
+            for _ in range(100):
+                nursery.start_soon(nothing)
+        took.append(time.process_time_ns() - began)
+    return f"{min(took) / 100 / 1000:.1f}"
 
 
 def threads() -> str:
@@ -114,22 +189,28 @@ def page_of_ours() -> str:
     return f"{(time.process_time() - began) / PAGES * 1e6:.1f}"
 
 
-def main_asyncio() -> str:
-    """Run the tasks of asyncio."""
-    return asyncio.run(tasks_of_asyncio())
+def on_asyncio(main: Callable[[], Coroutine[Any, Any, str]]) -> Callable[[], str]:
+    """Return a row that asyncio runs."""
+    return lambda: asyncio.run(main())
 
 
-def main_trio() -> str:
-    """Run the tasks of Trio."""
+def on_trio(main: Callable[[], Coroutine[Any, Any, str]]) -> Callable[[], str]:
+    """Return a row that Trio runs."""
     import trio
 
-    return trio.run(tasks_of_trio)
+    return lambda: trio.run(main)
 
 
 WAITING: dict[str, Callable[[], str]] = {
-    "asyncio task": main_asyncio,
-    "Trio task": main_trio,
+    "asyncio task": on_asyncio(tasks_of_asyncio),
+    "Trio task": on_trio(tasks_of_trio),
     "thread": threads,
+    "asyncio connection": on_asyncio(connections_of_asyncio),
+    "Trio connection": on_trio(connections_of_trio),
+}
+STARTING: dict[str, Callable[[], str]] = {
+    "asyncio, `TaskGroup`": on_asyncio(started_by_asyncio),
+    "Trio, nursery": on_trio(started_by_trio),
 }
 CRAWLING: dict[str, Callable[[], str]] = {
     "the chapter's crawler, asyncio": page_of_asyncio,
@@ -149,7 +230,7 @@ def measured(name: str) -> list[float]:
 
 
 def main() -> None:
-    """Print both tables, and what they were measured on."""
+    """Print the tables, and what they were measured on."""
     from importlib.metadata import version
 
     print(f"Measured on {time.strftime('%Y-%m-%d')}, not compared by the tests: "
@@ -160,6 +241,9 @@ def main() -> None:
     for name in WAITING:
         resident, size = measured(name)
         print(f"| {name} | {resident:.1f} KiB | {size:.1f} MiB |", flush=True)
+    print("\n| a task that starts and ends | CPU |\n|---|---:|")
+    for name in STARTING:
+        print(f"| {name} | {measured(name)[0]:.1f} µs |", flush=True)
     print("\n| a page without a network | CPU |\n|---|---:|")
     for name in CRAWLING:
         print(f"| {name} | {measured(name)[0]:.0f} µs |", flush=True)
@@ -167,6 +251,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        print((WAITING | CRAWLING)[sys.argv[1]]())
+        print((WAITING | STARTING | CRAWLING)[sys.argv[1]]())
     else:
         main()

@@ -324,6 +324,15 @@ def test_the_page_on_cost_is_made_from_its_record(
     recorded(GENERATED / name, "\n".join(table(record)) + "\n")
 
 
+def test_the_page_on_when_asyncio_is_enough_has_the_figures_of_the_table_of_costs() -> None:
+    measured = (GENERATED / "reading_cost.md").read_text()
+    names = ("asyncio task", "Trio task", "asyncio connection", "Trio connection")
+    rows = [*names, "asyncio, `TaskGroup`", "Trio, nursery"]
+    figures = [re.findall(rf"^\| {name} \| (\S+ \w+) \|", measured, re.MULTILINE) for name in rows]
+    shown = re.findall(r"\| ([\d.]+ (?:KiB|µs)) (?=\|)", (DOCS / "enough.md").read_text())
+    assert [[figure] for figure in shown] == figures
+
+
 def measured(**cases: float) -> dict[str, object]:
     """Return a row of a record, raw having taken twice what the figures are anchored to."""
     cpu = {case.replace("_", "-"): {"cpu": [seconds]} for case, seconds in cases.items()}
