@@ -155,17 +155,6 @@ def _side_effects(run: Run) -> Iterable[str]:
     )
 
 
-def _too_many_workers(run: Run) -> Iterable[str]:
-    facts, hosts, politeness = run.facts, len(run.facts.hosts), run.facts.politeness
-    if not facts.workers_chosen or not hosts or politeness is None or politeness.adaptive:
-        return
-    if hosts * politeness.per_host < facts.workers:
-        yield (
-            f"--max-tasks {facts.workers} was too much for {count(hosts, 'host')}: each got at "
-            f"most {politeness.per_host} requests at once (--per-host)"
-        )
-
-
 HINTS: tuple[Callable[[Run], Iterable[str]], ...] = (
     _other_site,
     _robots_lost,
@@ -176,7 +165,6 @@ HINTS: tuple[Callable[[Run], Iterable[str]], ...] = (
     _waiting,
     _budgets,
     _side_effects,
-    _too_many_workers,
 )
 """The hints, those that matter most first."""
 
