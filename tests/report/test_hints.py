@@ -130,7 +130,7 @@ async def test_of_many_hints_the_three_that_matter_most_are_told(autojump_clock)
     site = PAGES | loops | {"/": html(*LINKS, "/in", *loops, *OTHER)}
     site |= {"/in": Response(401, httpx.Headers(LOGIN), b"")}
     site |= {"/robots.txt": robots("User-agent: *", "Crawl-delay: 1")}
-    found = await hinted(Web(site, delay=0.3), limits=Limits(max_pages=350))
+    found = await hinted(Web(site, delay=0.3), limits=Limits(max_pages=200))
     words = ("--auth", "--cookies", "--ignore-robots")
     assert len(found) == 3
     assert [word for word, hint in zip(words, found, strict=True) if word in hint] == [*words]
