@@ -452,6 +452,18 @@ def test_links_are_those_of_the_tree_of_lexbor(text):
     assert {(kind, value.replace("&lt;", "<")) for kind, value in found} == expected
 
 
+@given(
+    st.lists(st.sampled_from([*PIECES, "\n", "<a href=x1>y</a>", "<a href=x1>z</a>"])), st.data()
+)
+def test_of_the_wanted_links_all_is_told_that_is_told_of_all_links(pieces, data):
+    text = "".join(pieces)
+    found = read_links(text, URL).links
+    urls = sorted({link.url for link in found})
+    wanted = data.draw(st.sets(st.sampled_from(urls))) if urls else set()
+    some = read_links(text, URL, wanted=wanted).links
+    assert some == [link for link in found if link.url in wanted]
+
+
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_the_links_of_a_crawl_are_among_them(text):
     # For a crawl, the tree of a small page counts an `area` in SVG, which is none of HTML.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, starmap
 from typing import Any, NamedTuple
 
@@ -222,9 +222,10 @@ class LinkCheck:
                     elif fragment in before[1]:
                         link = Link(target, LinkKind(kind), fragment)
                         found += self._lost(url, link, before[0])
-            if found:
-                yield from placed(found, self._links(source))
-            for link in self._links(source) if unasked else ():
+            wanted = {each.url for each in found} | {target for _, target in unasked}
+            links = self._links(source, wanted) if wanted else ()
+            yield from placed(found, links)
+            for link in links if unasked else ():
                 if key := unasked.pop((link.kind, link.url), None):
                     self.listed.append(NotChecked(*key, url, link))
         yield from self._unlinked(told)
@@ -293,10 +294,10 @@ class LinkCheck:
             source = self._sources.append((None, rows))
         self._pages.append((number, dict(by_kind), rejected, source))
 
-    def _links(self, source: int) -> Iterable[Link]:
-        """Return the links of a page with their places and texts."""
+    def _links(self, source: int, wanted: Collection[str]) -> Sequence[Link]:
+        """Return the links of a page to some URLs at least, with their places and texts."""
         response, rows = self._sources[source]
-        return starmap(Link, rows) if response is None else Source(*response).links()
+        return list(starmap(Link, rows)) if response is None else Source(*response).links(wanted)
 
     def _missing(self) -> Mapping[int, set[str]]:
         """Return by the number of a URL the fragments that name no place there."""

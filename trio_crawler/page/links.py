@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, overload
 
 import httpx
@@ -108,10 +108,11 @@ class Source(NamedTuple):
     headers: Sequence[tuple[str, str]]
     max_links: int = MAX_LINKS
 
-    def links(self) -> tuple[Link, ...]:
-        """Return the links, with their places and texts."""
+    def links(self, wanted: Collection[str] | None = None) -> tuple[Link, ...]:
+        """Return the links to the `wanted` URLs, None for all, with their places and texts."""
         headers = httpx.Headers(list(self.headers))
-        return read_body_links(self.body, headers, self.url, max_links=self.max_links).links
+        most = self.max_links
+        return read_body_links(self.body, headers, self.url, max_links=most, wanted=wanted).links
 
 
 def pointed_of(found: Sequence[Link]) -> Pointed:
@@ -161,11 +162,12 @@ def read_body_links(
     *,
     encoding: str = "",
     max_links: int = MAX_LINKS,
+    wanted: Collection[str] | None = None,
 ) -> BodyLinks:
     """Return the links of a response from `url`, which is normalised.
 
     `encoding` is that of the document that links to a style sheet, which counts if the sheet
-    declares none.
+    declares none. Of markup only links to URLs that are `wanted` are returned, None for all.
     """
     rows = list(_in_headers(headers, url))
     found, beyond = link_targets.links("", rows[:max_links], url)
@@ -175,7 +177,7 @@ def read_body_links(
     kind = media.declared_type(content_type) or media.sniffed_type(body)
     room = max_links - len(found)
     if kind in media.MARKUP:
-        more, left_out = _in_markup(body, kind, content_type, url, room)
+        more, left_out = _in_markup(body, kind, content_type, url, room, wanted)
     elif kind == STYLE_SHEET:
         text, _ = charset.decode(body, charset.detect_style(body, content_type, encoding))
         more, left_out = read_style_links(text, url, max_links=room)
@@ -216,7 +218,12 @@ def read_style_links(text: str, url: str, *, max_links: int = MAX_LINKS) -> tupl
 
 
 def _in_markup(
-    body: bytes, kind: str, content_type: str, url: str, room: int
+    body: bytes,
+    kind: str,
+    content_type: str,
+    url: str,
+    room: int,
+    wanted: Collection[str] | None,
 ) -> tuple[list[Link], int]:
     encoding = charset.detect(body, content_type, markup=True)
     text, _ = charset.decode(body, encoding)
@@ -225,7 +232,7 @@ def _in_markup(
         text = blank_doctype(text)
     if kind in media.XML and not media.has_html_root(text):
         return [], 0
-    found = read_links(text, url, encoding=encoding, xml=xml, max_links=room)
+    found = read_links(text, url, encoding=encoding, xml=xml, max_links=room, wanted=wanted)
     return found.links, found.beyond
 
 

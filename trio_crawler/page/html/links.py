@@ -10,7 +10,7 @@ the same; where tags are misnested, the tree repeats a link.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -64,7 +64,13 @@ class FoundLinks(NamedTuple):
 
 
 def read_links(
-    text: str, url: str, *, encoding: str = "utf-8", xml: bool = False, max_links: int = 100_000
+    text: str,
+    url: str,
+    *,
+    encoding: str = "utf-8",
+    xml: bool = False,
+    max_links: int = 100_000,
+    wanted: Collection[str] | None = None,
 ) -> FoundLinks:
     """Return everything that a page points to, in document order; repeated links are repeated.
 
@@ -72,12 +78,12 @@ def read_links(
     `template` is ignored, since a browser does not show it; that of `noscript` is read, as in a
     browser without scripts. At most `max_links` links are read, with distinct URLs of at most
     4 MiB, and 500,000 tags that may contain one; `beyond` counts the links that were left out (at
-    least one if tags were).
+    least one if tags were). Only links to URLs that are `wanted` are returned, None for all.
     """
     collector = _Collector(max_links)
     collector.read(text, xml=xml)
     base = url if collector.base is None else resolve_base(collector.base, url, encoding)
-    links, left_out = link_targets.links(text, collector.rows, base, encoding)
+    links, left_out = link_targets.links(text, collector.rows, base, encoding, wanted, _shown)
     return FoundLinks(links, base, collector.beyond + left_out)
 
 
@@ -99,10 +105,7 @@ class _Collector:
                 href = text[begin:end]
                 value = entities.in_attribute(href) if "&" in href or "\0" in href else href
                 if len(rows) < self._max_links:
-                    shown = _text_of(text, content) or described(
-                        attributes(text[start + 2 : content - 1])
-                    )
-                    rows.append((start, LinkKind.A, value, href[:MAX_WRITTEN], shown, False))
+                    rows.append((start, LinkKind.A, value, href[:MAX_WRITTEN], content, False))
                 else:
                     self.beyond += 1
             elif name == "/":
@@ -144,9 +147,17 @@ class _Collector:
         if srcdoc is None or self._frames == 0:
             return
         inner = _Collector(self._max_links - len(self.rows), self._frames - 1)
-        inner.read(entities.in_attribute(srcdoc), xml=False)
-        self.rows += [(start, *row[1:]) for row in inner.rows]
+        text = entities.in_attribute(srcdoc)
+        inner.read(text, xml=False)
+        for at, kind, value, written, shown, nofollow in inner.rows:
+            told = shown if isinstance(shown, str) else _shown(text, at, shown)
+            self.rows.append((start, kind, value, written, told, nofollow))
         self.beyond += inner.beyond
+
+
+def _shown(text: str, start: int, content: int) -> str:
+    """Return the text of a usual link, or what its attributes say."""
+    return _text_of(text, content) or described(attributes(text[start + 2 : content - 1]))
 
 
 def _text_of(text: str, at: int) -> str:
