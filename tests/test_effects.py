@@ -462,7 +462,6 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     }),
     "CrawlFacts": (reported, {
         "statistics": Statistics(admitted=9), "workers": 7,
-        "workers_chosen": (True, {"workers": 7, "hosts": SLOW, "politeness": Politeness()}),
         "seeds": ["http://b.test/"],
         "ended": "stopped", "insecure": ["site.test"],
         "authorized": [HOME.rstrip("/")], "wire": WireStatistics(made=3),

@@ -359,7 +359,6 @@ SETTINGS = {
     "follow_side_effects": False,
     "credentials": False,
     "workers": 7,
-    "workers_chosen": True,
     "insecure_hosts": [],
     "texts": False,
     "warc": None,

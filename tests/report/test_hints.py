@@ -18,7 +18,7 @@ LOGIN = {"WWW-Authenticate": "Basic realm=x"}
 MORE_AT_ONCE = "(--per-host, or --mine if it is yours, lets more requests run at once)"
 
 
-async def hinted(web: Web, *, chosen: bool = False, **arguments: Any) -> list[str]:
+async def hinted(web: Web, **arguments: Any) -> list[str]:
     """Crawl a web; return the hints about the crawl."""
     crawler = Crawler([web.url], fetch=web, **arguments)
     report = Report()
@@ -29,7 +29,6 @@ async def hinted(web: Web, *, chosen: bool = False, **arguments: Any) -> list[st
         crawler.statistics(),
         crawler.plan.workers,
         seeds=[web.url],
-        workers_chosen=chosen,
         politeness=crawler.plan.politeness,
         hosts=crawler.hosts,
         authorized=(),
@@ -115,7 +114,6 @@ SITES: dict[str, tuple[Any, dict[str, Any], str]] = {
         "robots.txt of site.test wants 1 s from request to request (--ignore-robots",
     ),
     "another site": ({"/": redirect("http://other.test/")}, {}, "crawl it by its own URL"),
-    "tasks for more hosts": (PAGES, {"chosen": True, "workers": 9}, "--max-tasks 9 was too much"),
 }
 
 
@@ -129,10 +127,10 @@ async def test_a_site_where_an_option_helps_has_one_hint_that_names_it(autojump_
 async def test_of_many_hints_the_three_that_matter_most_are_told(autojump_clock):
     loops = {f"/loop{n}": redirect(f"/back{n}") for n in range(40)}
     loops |= {f"/back{n}": redirect(f"/loop{n}") for n in range(40)}
-    site = PAGES | loops | {"/": html(*LINKS, "/in", *loops, *OTHER)}
+    site = PAGES | loops | {"/": html("/in", *loops, *LINKS)}
     site |= {"/in": Response(401, httpx.Headers(LOGIN), b"")}
-    bounds = {"limits": Limits(max_hosts=1), "checks": Checks(external=True)}
-    found = await hinted(Web(site, delay=0.3), chosen=True, workers=9, **bounds)
-    words = ("--auth", "--cookies", "--per-host")
+    site |= {"/robots.txt": robots("User-agent: *", "Crawl-delay: 1")}
+    found = await hinted(Web(site, delay=0.3), limits=Limits(max_pages=200))
+    words = ("--auth", "--cookies", "--ignore-robots")
     assert len(found) == 3
     assert [word for word, hint in zip(words, found, strict=True) if word in hint] == [*words]

@@ -17,8 +17,8 @@ from trio_crawler.check.facts import CheckFacts
 from trio_crawler.check.finding import Finding, Identity, in_order
 from trio_crawler.check.groups import Row, bad_urls, listing
 from trio_crawler.link import ASSET_KINDS, LinkKind
-from trio_crawler.model import Reason
 from trio_crawler.policy.verdict import PERMANENT, Verdict
+from trio_crawler.reason import REASONS
 from trio_crawler.report.paint import Paint, Tone, headed, painting
 from trio_crawler.report.readable import readable
 from trio_crawler.report.visible import attempted, count, visible
@@ -116,40 +116,9 @@ _KINDS: Mapping[str, str] = {
     LinkKind.MANIFEST: "manifest",
     LinkKind.FORM: "form",
 }
-_OUTSIDE = ("outside of the crawl", "--check external checks such links")
-_NOFOLLOW = ("ruled out by nofollow", "--ignore-nofollow checks such links")
-_ENDLESS = ("as in a site without an end", "--no-traps checks such links")
-_REASONS: Mapping[str, tuple[str, str]] = {
+_UNASKED: Mapping[str, tuple[str, str]] = {
     "no_request": ("a check sends no form", ""),
-    Reason.OTHER_SCHEME: ("no request is made for this scheme", ""),
-    Reason.OTHER_SITE: _OUTSIDE,
-    Reason.NOT_INCLUDED: _OUTSIDE,
-    Reason.TOO_DEEP: ("beyond --depth", "--check external checks such links"),
-    Reason.EXCLUDED: ("left out by --exclude", ""),
-    Reason.ROBOTS: ("disallowed by robots.txt", "--ignore-robots checks such links"),
-    Reason.REL_NOFOLLOW: _NOFOLLOW,
-    Reason.META_NOFOLLOW: _NOFOLLOW,
-    Reason.HEADER_NOFOLLOW: _NOFOLLOW,
-    Reason.DUPLICATE: ("on copies of other pages", "--no-traps checks such links"),
-    Reason.SIDE_EFFECT: (
-        "a request may change something",
-        "--follow-side-effects checks such links",
-    ),
-    Reason.PAGE_BUDGET: ("--max-pages was reached", "a greater one checks more"),
-    Reason.TIME_BUDGET: ("--max-time was over", "a greater one checks more"),
-    Reason.TOO_MANY_HOSTS: ("--max-hosts was reached", "a greater one checks more"),
-    Reason.TOO_MANY_PORTS: ("at one more port of a host than ten", ""),
-    Reason.CHECK_BUDGET: ("--check-max-per-host was reached", "a greater one checks more"),
-    Reason.WAITING_BUDGET: ("--max-waiting was reached", "a greater one checks more"),
-    Reason.STOPPED: ("the check was stopped", "a check to its end has all"),
-    **dict.fromkeys(
-        (
-            *(Reason.LONG_URL, Reason.DEEP_PATH, Reason.REPEATED_PATH, Reason.PERMUTED_QUERY),
-            *(Reason.TOO_MANY_HOPS, Reason.NOTHING_NEW, Reason.BARREN_QUERY),
-            *(Reason.PATTERN_BUDGET, Reason.HOST_BUDGET),
-        ),
-        _ENDLESS,
-    ),
+    **{reason: (about.unasked, about.way) for reason, about in REASONS.items() if about.unasked},
 }
 """Why links were not checked, and which option checks them."""
 _ASSETS = ("only pages were asked for", "--check assets checks such links")
@@ -187,7 +156,7 @@ def not_checked(facts: CheckFacts, row: Row | None = None) -> list[str]:
 
 def _told(kind: str, reason: str, ended: str) -> tuple[str, str, str]:
     """Return the name of a kind, why its links were not checked, and the option that would."""
-    why = _REASONS.get(reason) or (visible(reason), "")
+    why = _UNASKED.get(reason) or (visible(reason), "")
     if kind == "mailto":
         why = _MAILTO
     elif not reason:

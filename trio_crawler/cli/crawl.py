@@ -399,7 +399,6 @@ class _Crawl:
         return report.CrawlFacts(
             crawler.statistics(),
             options.workers,
-            workers_chosen=options.workers_chosen,
             seeds=crawler.plan.seeds,
             ended=self._ended,
             insecure=self._plan.insecure_hosts,

@@ -132,7 +132,6 @@ def _settings(options: CrawlOptions, plan: Plan, directory: str) -> dict[str, An
     }
     return recorded | {
         "version": __version__,
-        "workers_chosen": options.workers_chosen,
         "checks": plan.checks,
         "owner": options.owner,
         "folder": options.folder,

@@ -133,7 +133,6 @@ def _facts(history: History, options: ReportOptions) -> report.CrawlFacts:
     return report.CrawlFacts(
         history.statistics(),
         (None if run is None else run.workers) or 0,
-        workers_chosen=settings.get("workers_chosen") is True,
         seeds=texts_of(settings, "seeds"),
         ended=how if how in _EARLY else "",
         insecure=texts_of(settings, "insecure_hosts"),

@@ -9,19 +9,9 @@ import httpx
 
 from trio_crawler.model import Answer, Fault, Phase, Reason, Response
 from trio_crawler.policy.http_dates import parse_http_date
+from trio_crawler.reason import Kind, of_kind
 
-TRANSIENT = frozenset(
-    {
-        Reason.DNS,
-        Reason.NO_SUCH_HOST,
-        Reason.CONNECTION_REFUSED,
-        Reason.UNREACHABLE,
-        Reason.NO_SOCKETS,
-        Reason.CONNECT_TIMEOUT,
-        Reason.RESET,
-        Reason.INCOMPLETE,
-    }
-)
+TRANSIENT = frozenset(of_kind(Kind.TRANSIENT))
 """The faults that may not happen again at the next try, such as a reset connection."""
 
 TRANSIENT_STATUSES = frozenset({429, 502, 503, 504})

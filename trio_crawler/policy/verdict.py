@@ -1,6 +1,6 @@
 """Verdicts: which ends of a link are fine, which are worth a note, and which are faults.
 
-The tables `BY_REASON` and `BY_STATUS` decide; a test goes through every `Reason`.
+The weights in `REASONS` and the table `BY_STATUS` decide.
 """
 
 # No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
@@ -21,7 +21,8 @@ from trio_crawler.arguments import (
     checked_pattern,
     several,
 )
-from trio_crawler.model import REDIRECTS, Reason
+from trio_crawler.model import REDIRECTS
+from trio_crawler.reason import REASONS, Reason, Weight
 
 PERMANENT = frozenset({301, 308})
 """The redirects that ask for an update of the link (RFC 9110, 15.4.2 and 15.4.9)."""
@@ -88,88 +89,25 @@ class Rule(NamedTuple):
 
 
 BROKEN = Rule(Verdict.FAULT, Verdict.FAULT, Verdict.FAULT)
-"""The link leads nowhere, for any visitor."""
-
 DOUBTFUL = Rule(Verdict.FAULT, Verdict.NOTE, Verdict.FAULT)
-"""The link of an external host may be well for a browser, with a login, or an hour later."""
-
 GIVEN_UP = Rule(Verdict.FAULT, Verdict.NOTE, Verdict.NOTE)
-"""The URL was not asked for, because its host did not answer for others."""
-
 NOTED = Rule(Verdict.NOTE, Verdict.NOTE, Verdict.NOTE)
-"""A limit of the crawl or of its machine, or a flaw of a page that breaks no link."""
-
 CHOSEN = Rule(Verdict.FINE, Verdict.FINE, Verdict.FINE)
-"""The crawl was not asked to look."""
+_RULES = {
+    Weight.BROKEN: BROKEN,
+    Weight.DOUBTFUL: DOUBTFUL,
+    Weight.GIVEN_UP: GIVEN_UP,
+    Weight.NOTED: NOTED,
+    Weight.CHOSEN: CHOSEN,
+}
 
 BY_REASON: Mapping[Reason | Defect, Rule] = {
-    # Outside of the crawl, by its scope or its options.
-    Reason.OTHER_SITE: CHOSEN,
-    Reason.OTHER_SCHEME: CHOSEN,
-    Reason.EXCLUDED: CHOSEN,
-    Reason.NOT_INCLUDED: CHOSEN,
-    Reason.TOO_DEEP: CHOSEN,
-    Reason.REL_NOFOLLOW: CHOSEN,
-    Reason.META_NOFOLLOW: CHOSEN,
-    Reason.HEADER_NOFOLLOW: CHOSEN,
-    Reason.SIDE_EFFECT: CHOSEN,
-    Reason.CHECK_BUDGET: CHOSEN,
-    # The body of an image or an archive, which has no links.
-    Reason.NOT_READ: CHOSEN,
-    # Not asked for, against the wish of the caller.
-    Reason.ROBOTS: NOTED,
-    Reason.LONG_URL: NOTED,
-    Reason.DEEP_PATH: NOTED,
-    Reason.REPEATED_PATH: NOTED,
-    Reason.PERMUTED_QUERY: NOTED,
-    Reason.TOO_MANY_HOPS: NOTED,
-    Reason.NOTHING_NEW: NOTED,
-    Reason.BARREN_QUERY: NOTED,
-    Reason.PATTERN_BUDGET: NOTED,
-    Reason.HOST_BUDGET: NOTED,
-    Reason.TOO_MANY_HOSTS: NOTED,
-    Reason.TOO_MANY_PORTS: NOTED,
-    Reason.WAITING_BUDGET: NOTED,
-    Reason.DUPLICATE: NOTED,
-    Reason.PAGE_BUDGET: NOTED,
-    Reason.TIME_BUDGET: NOTED,
-    Reason.STOPPED: NOTED,
-    Reason.ROBOTS_UNAVAILABLE: GIVEN_UP,
-    Reason.HOST_GIVEN_UP: GIVEN_UP,
-    # Our own machine: its address rules, its proxy, its sockets.
-    Reason.BLOCKED_ADDRESS: NOTED,
-    Reason.PROXY: NOTED,
-    Reason.NO_SOCKETS: NOTED,
-    # The link itself.
-    Reason.BAD_URL: BROKEN,
+    **{reason: _RULES[about.weight] for reason, about in REASONS.items()},
     Defect.BAD_MAILTO: BROKEN,
     # A browser may know it all the same, from a program of the reader.
     Defect.BAD_SCHEME: NOTED,
     # A program of the page may make the element; on one's own site its author knows.
     Defect.MISSING_FRAGMENT: DOUBTFUL,
-    # The host.
-    Reason.DNS: BROKEN,
-    Reason.NO_SUCH_HOST: BROKEN,
-    Reason.CONNECTION_REFUSED: BROKEN,
-    Reason.UNREACHABLE: BROKEN,
-    Reason.TLS: BROKEN,
-    Reason.CONNECT_TIMEOUT: DOUBTFUL,
-    Reason.TIMEOUT: DOUBTFUL,
-    # Many a firewall resets the connections of programs.
-    Reason.RESET: DOUBTFUL,
-    # The answer.
-    Reason.BAD_REPLY: BROKEN,
-    Reason.INCOMPLETE: DOUBTFUL,
-    Reason.TOO_MANY_REDIRECTS: BROKEN,
-    Reason.BAD_LOCATION: BROKEN,
-    # Flaws of a page or a sitemap that was answered.
-    Reason.TOO_LARGE: NOTED,
-    Reason.TOO_MANY_LINKS: NOTED,
-    Reason.BAD_CHARSET: NOTED,
-    Reason.TOO_MANY_ENTRIES: NOTED,
-    Reason.TOO_MANY_LEVELS: NOTED,
-    Reason.BAD_SITEMAP: BROKEN,
-    Reason.BAD_STATUS: BROKEN,
 }
 """The rule for each reason."""
 

@@ -23,8 +23,6 @@ class CrawlFacts:
     - `statistics`: the counts of the crawl, as `Crawler.statistics` and `History.statistics`
       return them;
     - `workers`: the number of workers;
-    - `workers_chosen`: whether somebody chose that number. Then the report says if there were too
-      few hosts for it;
     - `seeds`: the URLs that the crawl began with; the heading names the first;
     - `ended`: a phrase that says why the crawl ended early, "" if it did not. Leave it empty if
       the time budget was used up: the report finds that in the outcomes;
@@ -57,7 +55,6 @@ class CrawlFacts:
     workers: int
     _: KW_ONLY
     seeds: Sequence[str]
-    workers_chosen: bool = False
     ended: str = ""
     insecure: Sequence[str] = ()
     authorized: Sequence[str] | None = None
@@ -78,7 +75,6 @@ class CrawlFacts:
         check_kind("ended", self.ended, str, "a phrase")
         check_kind("directory", self.directory, str, "the path of a directory as a str")
         check_flag("spent", self.spent)
-        check_flag("workers_chosen", self.workers_chosen)
         check_kind("cookies", self.cookies, bool | None, "True, False or None")
         check_kind("credentials", self.credentials, bool | None, "True, False or None")
         check_kind("checks", self.checks, bool | None, "True, False or None")

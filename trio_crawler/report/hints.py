@@ -8,7 +8,7 @@ from heapq import nlargest
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from trio_crawler.model import Reason
+from trio_crawler.reason import REASONS, Reason
 from trio_crawler.report.hosts import robots_files
 from trio_crawler.report.readable import readable
 from trio_crawler.report.summary import Summary
@@ -25,14 +25,6 @@ MOST = 3
 _LONG, _MOST_OF = 10.0, 0.6
 _HOSTS_READ = 10_000
 _IGNORE_ROBOTS = "(--ignore-robots crawls anyway)"
-_BUDGETS = {
-    Reason.PAGE_BUDGET: "links were not followed after --max-pages (a greater one follows more)",
-    Reason.WAITING_BUDGET: "links were not followed while too many URLs waited "
-    "(--max-waiting lets more wait)",
-    Reason.TOO_MANY_HOSTS: "links to new hosts were not followed after many hosts "
-    "(--max-hosts allows more)",
-    Reason.TOO_MANY_PORTS: "links to more than ten ports of a host were not followed",
-}
 
 
 class Run(NamedTuple):
@@ -144,7 +136,7 @@ def _budgets(run: Run) -> Iterable[str]:
     if run.facts.directory:
         # A line before says that a greater --max-pages goes on.
         del met[Reason.PAGE_BUDGET]
-    return (line for reason, line in _BUDGETS.items() if met[reason])
+    return (about.hint for reason, about in REASONS.items() if about.hint and met[reason])
 
 
 def _side_effects(run: Run) -> Iterable[str]:
@@ -163,17 +155,6 @@ def _side_effects(run: Run) -> Iterable[str]:
     )
 
 
-def _too_many_workers(run: Run) -> Iterable[str]:
-    facts, hosts, politeness = run.facts, len(run.facts.hosts), run.facts.politeness
-    if not facts.workers_chosen or not hosts or politeness is None or politeness.adaptive:
-        return
-    if hosts * politeness.per_host < facts.workers:
-        yield (
-            f"--max-tasks {facts.workers} was too much for {count(hosts, 'host')}: each got at "
-            f"most {politeness.per_host} requests at once (--per-host)"
-        )
-
-
 HINTS: tuple[Callable[[Run], Iterable[str]], ...] = (
     _other_site,
     _robots_lost,
@@ -184,7 +165,6 @@ HINTS: tuple[Callable[[Run], Iterable[str]], ...] = (
     _waiting,
     _budgets,
     _side_effects,
-    _too_many_workers,
 )
 """The hints, those that matter most first."""
 

@@ -6,20 +6,13 @@ from collections import Counter
 from collections.abc import Callable
 
 from trio_crawler.model import Outcome, Page, Reason, Skipped
+from trio_crawler.reason import Kind, of_kind
 from trio_crawler.report.visible import count
 
 _MAX_COUNTED = 100_000
-# Tuples, since comparing a Reason is faster than hashing it.
-_GUEST = (Reason.META_NOFOLLOW, Reason.HEADER_NOFOLLOW, Reason.REL_NOFOLLOW, Reason.ROBOTS)
+_GUEST = of_kind(Kind.GUEST)
 # These links would not have been followed anyway.
-_OUTSIDE = (
-    Reason.OTHER_SITE,
-    Reason.OTHER_SCHEME,
-    Reason.BAD_URL,
-    Reason.EXCLUDED,
-    Reason.NOT_INCLUDED,
-    Reason.SIDE_EFFECT,
-)
+_OUTSIDE = of_kind(Kind.OUTSIDE)
 _SENTENCES = {
     Reason.META_NOFOLLOW: "{asks} crawlers not to follow {its} links (robots meta nofollow)",
     Reason.HEADER_NOFOLLOW: "{asks} crawlers not to follow {its} links (X-Robots-Tag nofollow)",

@@ -6,27 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from heapq import nlargest, nsmallest
 
-from trio_crawler.model import Reason
 from trio_crawler.page.url_set import UrlSet
+from trio_crawler.reason import REASONS, Reason
 from trio_crawler.report.exclusion import OTHERS, shape_of
 from trio_crawler.report.readable import readable
 from trio_crawler.report.visible import count
 
-_NO_TRAPS = "--no-traps follows them"
 OPTIONS: Mapping[Reason, str] = {
-    Reason.LONG_URL: _NO_TRAPS,
-    Reason.DEEP_PATH: _NO_TRAPS,
-    Reason.REPEATED_PATH: _NO_TRAPS,
-    Reason.PERMUTED_QUERY: _NO_TRAPS,
-    Reason.TOO_MANY_HOPS: _NO_TRAPS,
-    Reason.NOTHING_NEW: _NO_TRAPS,
-    Reason.BARREN_QUERY: _NO_TRAPS,
-    Reason.PATTERN_BUDGET: _NO_TRAPS,
-    Reason.HOST_BUDGET: _NO_TRAPS,
-    Reason.DUPLICATE: _NO_TRAPS,
-    Reason.TOO_MANY_HOSTS: "--max-hosts allows more",
-    Reason.TOO_MANY_PORTS: "name its ports as seeds to crawl them",
-    Reason.WAITING_BUDGET: "--max-waiting lets more wait",
+    reason: about.option for reason, about in REASONS.items() if about.option
 }
 """The rules against endless sites, each with the option that changes it."""
 

@@ -22,7 +22,7 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.page.urls import origin, seen_key
-from trio_crawler.reason import NOT_WHOLE
+from trio_crawler.reason import NOT_WHOLE, Kind, of_kind
 from trio_crawler.report.rejections import OPTIONS, Rejections
 from trio_crawler.report.url_table import TextList
 
@@ -32,8 +32,8 @@ _KEPT_REDIRECTS = 1_000
 _MAX_OFF_SITE = 5
 _HTML = ("text/html", "application/xhtml+xml")
 _NOT_MODIFIED = 304
-_HOST_LOST = frozenset({Reason.HOST_GIVEN_UP, Reason.ROBOTS_UNAVAILABLE})
-EARLY = (Reason.PAGE_BUDGET, Reason.TIME_BUDGET, Reason.STOPPED)
+_HOST_LOST = of_kind(Kind.LOST)
+EARLY = of_kind(Kind.EARLY)
 """Why URLs are skipped when a crawl ends early."""
 
 _UNAUTHORIZED = 401
