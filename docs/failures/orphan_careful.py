@@ -14,7 +14,8 @@ async def main() -> None:
         async with asyncio.TaskGroup() as saves:
             try:
                 async with asyncio.timeout(0.5):
-                    await asyncio.shield(saves.create_task(save()))
+                    saving = saves.create_task(save())
+                    await asyncio.shield(saving)
             except TimeoutError as error:
                 say("visit", error)
     except* OSError as errors:
