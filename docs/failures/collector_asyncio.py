@@ -1,4 +1,4 @@
-"""Start a task that no variable keeps, and let the collector take it as it waits."""
+"""Start a task that nothing keeps, and let the collector take it as it waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same; the visit keeps the task, and waits for it when it is cancelled."""
+"""The same; a task group around the deadline owns the save."""
 
 from __future__ import annotations
 
@@ -9,21 +9,17 @@ from orphan_modern import save, say
 from virtual import run_asyncio
 
 
-async def shielded() -> None:
-    saving = asyncio.create_task(save())
-    try:
-        await asyncio.shield(saving)
-    except asyncio.CancelledError:
-        await saving
-        raise
-
-
 async def main() -> None:
     try:
-        async with asyncio.timeout(0.5):
-            await shielded()
-    except (TimeoutError, OSError) as error:
-        say("visit", error)
+        async with asyncio.TaskGroup() as saves:
+            try:
+                async with asyncio.timeout(0.5):
+                    saving = saves.create_task(save())
+                    await asyncio.shield(saving)
+            except TimeoutError as error:
+                say("visit", error)
+    except* OSError as errors:
+        say("group", *errors.exceptions)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The same generator behind a decorator: the block that opens the stream closes it."""
+"""The same generator behind a decorator: the block that opens it closes it."""
 
 from __future__ import annotations
 

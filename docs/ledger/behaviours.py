@@ -67,7 +67,7 @@ BEHAVIOURS = [
         cancelling.from_outside_trio,
     ),
     Behaviour(
-        "A result and a cancellation in the same turn of the loop",
+        "A result and a cancellation in one turn: does the cancellation arrive?",
         cancelling.same_turn_chapter,
         cancelling.same_turn_modern,
         cancelling.same_turn_trio,

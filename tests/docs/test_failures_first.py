@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import re
+import signal
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -130,6 +131,49 @@ async def interrupted() -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(trio.sleep_forever)
         raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("swallows", [True, False])
+def test_asyncio_cancels_the_main_task_first_and_goes_on_if_that_swallows_it(
+    swallows: bool,
+) -> None:
+    said: list[str] = []
+
+    async def wait(name: str) -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            said.append(f"{name} is cancelled")
+            if not swallows:
+                raise
+
+    async def main() -> None:
+        task = asyncio.create_task(wait("worker"))
+        asyncio.get_running_loop().call_later(0.01, signal.raise_signal, signal.SIGINT)
+        await wait("main")
+        said.append(f"main goes on, the worker is {'over' if task.done() else 'waiting'}")
+
+    with nullcontext() if swallows else pytest.raises(KeyboardInterrupt):
+        asyncio.run(main())
+    goes_on = ["main goes on, the worker is waiting"] if swallows else []
+    assert said == ["main is cancelled", *goes_on, "worker is cancelled"]
+
+
+@pytest.mark.parametrize("restricted", [True, False])
+def test_trio_raises_an_interrupt_between_two_lines_unless_it_is_told_not_to(
+    restricted: bool,
+) -> None:
+    said: list[str] = []
+
+    async def main() -> None:
+        signal.raise_signal(signal.SIGINT)
+        said.append("the next line")
+        await trio.lowlevel.checkpoint()
+        said.append("behind the checkpoint")
+
+    with pytest.raises(KeyboardInterrupt):
+        trio.run(main, restrict_keyboard_interrupt_to_checkpoints=restricted)
+    assert said == ["the next line"] * restricted
 
 
 def test_except_star_catches_the_interrupt_that_a_nursery_has_wrapped() -> None:
@@ -294,6 +338,37 @@ async def others_on_asyncio(room: int) -> int:
     task.cancel()
     await asyncio.wait([task])
     return seen
+
+
+def test_a_receive_of_trio_that_raises_is_no_checkpoint() -> None:
+    turns: list[int] = []
+
+    async def other() -> None:
+        turns.append(0)
+
+    async def main() -> int:
+        send, receive = trio.open_memory_channel[int](1)
+        send.close()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(other)
+            for _ in range(1000):
+                with suppress(trio.EndOfChannel):
+                    await receive.receive()
+            return len(turns)
+
+    assert trio.run(main) == 0
+
+
+def test_a_task_of_trio_belongs_to_the_scopes_around_its_nursery() -> None:
+    async def main() -> float:
+        async with trio.open_nursery() as nursery:
+            with trio.CancelScope() as scope:
+                nursery.start_soon(trio.sleep, 60)
+                scope.cancel()
+                await trio.lowlevel.checkpoint()
+        return trio.current_time()
+
+    assert run_trio(main) == 60
 
 
 async def others_on_trio() -> int:

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,25 @@ def test_the_consumers_own_error_ends_the_stream_cured_by_hand_in_a_group() -> N
         return site.hits.total() - before
 
     assert run_asyncio(main) == 0
+
+
+def test_a_generator_of_asyncio_that_cancels_its_crawl_at_generator_exit_ends_well() -> None:
+    async def pages() -> AsyncGenerator[int, None]:
+        async with asyncio.TaskGroup() as group:
+            crawl = group.create_task(asyncio.sleep(60))
+            try:
+                while True:
+                    yield 1
+            except GeneratorExit:
+                crawl.cancel()
+
+    async def main() -> int:
+        async with aclosing(pages()) as stream:
+            async for _page in stream:
+                break
+        return len(asyncio.all_tasks())
+
+    assert run_asyncio(main) == 1
 
 
 def test_a_deadline_around_each_await_leaves_the_reader_of_a_generator_alone_on_both() -> None:

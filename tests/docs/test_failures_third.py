@@ -21,6 +21,7 @@ sys.path.append(str(Path(run.__file__).parent / "failures"))
 
 import first_step_modern
 import orphan_careful
+import orphan_modern
 import orphan_trio
 from virtual import run_asyncio, run_trio
 
@@ -88,27 +89,93 @@ def test_asyncio_loses_the_result_of_a_thread_and_trio_does_if_it_abandons_the_t
         time.sleep(0.01)
 
 
-def test_asyncio_loses_the_result_of_a_task_and_its_queue_keeps_the_job() -> None:
-    async def main(by_task: bool) -> int:
+def test_a_queue_of_asyncio_keeps_the_job_whose_taker_is_cancelled() -> None:
+    async def main() -> int:
         q: asyncio.Queue[str] = asyncio.Queue()
-        get = asyncio.create_task(q.get()) if by_task else q.get()
-
-        async def wait() -> str:
-            return await get
-
-        waiting = asyncio.create_task(wait())
-        for _ in range(3):
-            await asyncio.sleep(0)
+        waiting = asyncio.create_task(q.get())
+        await asyncio.sleep(0)
         q.put_nowait("job")
-        asyncio.get_running_loop().call_soon(waiting.cancel)
-        if not by_task:
-            waiting.cancel()
+        waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
         return q.qsize()
 
-    assert asyncio.run(main(by_task=True)) == 0
-    assert asyncio.run(main(by_task=False)) == 1
+    assert asyncio.run(main()) == 1
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_task_of_asyncio_that_has_ended_keeps_its_result_when_its_waiter_is_cancelled(
+    ended: bool,
+) -> None:
+    async def main() -> bool:
+        working = asyncio.create_task(asyncio.sleep(0, "result") if ended else asyncio.sleep(9))
+
+        async def wait() -> None:
+            await working
+
+        waiting = asyncio.create_task(wait())
+        for _ in range(2):
+            await asyncio.sleep(0)
+        waiting.cancel()
+        assert not waiting.done()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        return not working.cancelled() and working.result() == "result"
+
+    assert asyncio.run(main()) is ended
+
+
+def test_a_wait_for_a_task_that_is_kept_gets_the_answer_and_wait_for_loses_it_since_3_12() -> None:
+    async def main(kept: bool) -> bytes | None:
+        loop, (ours, theirs) = asyncio.get_running_loop(), socket.socketpair()
+        with ours, theirs:
+            ours.setblocking(False)
+            loop.call_later(0.02, blocking, lambda: theirs.send(b"answer"))
+            if not kept:
+                with suppress(TimeoutError):
+                    return await asyncio.wait_for(loop.sock_recv(ours, 9), 0.3)
+                return None
+            receiving = asyncio.create_task(loop.sock_recv(ours, 9))
+            while not receiving.done():
+                await asyncio.wait([receiving], timeout=0.3)
+            return receiving.result()
+
+    assert asyncio.run(main(kept=True)) == b"answer"
+    assert asyncio.run(main(kept=False)) == (b"answer" if sys.version_info < (3, 12) else None)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_anyio_on_asyncio_loses_an_item_under_a_timeout_of_asyncio_and_a_connection() -> None:
+    async def main() -> None:
+        ours, theirs = socket.socketpair()
+        loop, (send, receive) = (
+            asyncio.get_running_loop(),
+            anyio.create_memory_object_stream[bytes](1),
+        )
+        with ours, theirs, send, receive:
+            loop.add_reader(ours, lambda: send.send_nowait(ours.recv(9)))
+            assert await lost(receive.receive, lambda: theirs.send(b"item"))
+            assert receive.statistics().current_buffer_used == 0
+            loop.remove_reader(ours)
+
+    async def accepted() -> None:
+        listeners = await anyio.create_tcp_listener(local_host="127.0.0.1")
+        address = listeners.extra(anyio.abc.SocketAttribute.local_address)
+        accept, loop = listeners.listeners[0].accept, asyncio.get_running_loop()
+        with socket.socket() as one, socket.socket() as other:
+            async with listeners:
+                loop.call_later(0.02, blocking, lambda: one.connect(address))
+                with anyio.move_on_after(0.3) as scope:
+                    await accept()
+                assert scope.cancelled_caught
+                assert await lost(accept, lambda: other.connect(address))
+                with anyio.move_on_after(0.1) as scope:
+                    await accept()
+                assert scope.cancelled_caught  # neither connection waits
+
+    asyncio.run(main())
+    asyncio.run(accepted())
+    gc.collect()  # closes the connections that were lost
 
 
 def test_a_receive_of_trio_that_has_happened_is_not_cancelled() -> None:
@@ -233,22 +300,60 @@ def test_a_worker_of_trio_that_awaits_before_its_with_leaves_the_connection_open
     assert said == ["begins"]
 
 
-# 19. A shielded task has no owner
+# 19. The task behind a shield
 
 
-def test_a_second_cancellation_goes_through_the_careful_shield(
+def test_a_cancellation_of_the_whole_block_cancels_the_save_that_its_group_owns(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     async def main() -> None:
-        task = asyncio.create_task(orphan_careful.shielded())
-        for _ in range(2):
-            await asyncio.sleep(0.1)
-            task.cancel()
+        task = asyncio.create_task(orphan_careful.main())
+        await asyncio.sleep(0.1)
+        task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     run_asyncio(main)
-    assert "the save ends at 0.2 s: CancelledError" in capsys.readouterr().out
+    assert "the save ends at 0.1 s: CancelledError" in capsys.readouterr().out
+
+
+def test_a_loop_over_wait_holds_a_save_against_any_number_of_cancellations() -> None:
+    async def shielded() -> None:
+        saving = asyncio.create_task(orphan_modern.save())
+        while not saving.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([saving])
+        await saving
+
+    async def main() -> float:
+        task = asyncio.create_task(shielded())
+        for _ in range(3):
+            await asyncio.sleep(0.1)
+            task.cancel()
+        with pytest.raises(OSError, match="no room"):
+            await task
+        return asyncio.get_running_loop().time()
+
+    assert run_asyncio(main) == 1
+
+
+def test_a_visit_of_trio_ends_on_time_if_a_nursery_around_its_deadline_has_the_save() -> None:
+    ends: list[float] = []
+
+    async def visit() -> None:
+        async with trio.open_nursery() as saves:
+            with trio.move_on_after(0.5):
+                saves.start_soon(orphan_trio.save)
+                await trio.sleep_forever()
+            ends.append(trio.current_time())
+
+    async def main() -> None:
+        with pytest.raises(ExceptionGroup):
+            await visit()
+        ends.append(trio.current_time())
+
+    run_trio(main)
+    assert ends == [0.5, 1]
 
 
 def test_a_shield_of_anyio_holds_against_its_own_scope_and_not_against_a_timeout_of_asyncio() -> (

@@ -328,6 +328,7 @@ def test_the_page_on_when_asyncio_is_enough_has_the_figures_of_the_table_of_cost
     measured = (GENERATED / "reading_cost.md").read_text()
     names = ("asyncio task", "Trio task", "asyncio connection", "Trio connection")
     rows = [*names, "asyncio, `TaskGroup`", "Trio, nursery"]
+    rows += ["the chapter's crawler, asyncio", "its Trio form"]
     figures = [re.findall(rf"^\| {name} \| (\S+ \w+) \|", measured, re.MULTILINE) for name in rows]
     shown = re.findall(r"\| ([\d.]+ (?:KiB|µs)) (?=\|)", (DOCS / "enough.md").read_text())
     assert [[figure] for figure in shown] == figures

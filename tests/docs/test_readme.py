@@ -92,6 +92,14 @@ def test_the_figures_of_readme_are_those_of_the_pages_that_prove_them() -> None:
     assert f"a page gets {given['timeout']:.0f} s and {given['max_bytes'] // 2**20} MiB" in TEXT
 
 
+def test_the_failures_are_as_many_as_the_pages_say() -> None:
+    assert len([*(ROOT / "docs/failures").glob("*.md")]) == 19
+    assert "through nineteen failures" in TEXT
+    said = {"index": "nineteen pairs", "four": "nineteen bad places", "failures": "Eighteen more"}
+    for name, words in said.items():
+        assert words in (ROOT / f"docs/{name}.md").read_text()
+
+
 def test_the_account_and_the_calendar_of_readme_are_those_of_the_demo(site: str) -> None:
     told = crawl("-v", site)
     assert f"`{re.findall('^admitted .*$', told.stdout, re.MULTILINE)[0]}`" in TEXT
