@@ -147,7 +147,7 @@ class Outbox(AsyncIterator[Outcome]):
     def _skip(self) -> Settlement | None:
         """Return the settlement of a URL that waited at the early end; None if there is none."""
         hosts = self._frontier.hosts
-        job = hosts.next_job(False) if self.handlers and hosts.ended is not None else None
+        job = hosts.choose(False) if self.handlers and hosts.ended is not None else None
         if job is None or hosts.ended is None:
             return None
         with url_noted(job):

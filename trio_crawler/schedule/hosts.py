@@ -108,15 +108,16 @@ class Hosts:
 
     `end` is called, once, when the page budget or the time budget of the plan is used up. `queue`
     makes the queue for the pages of one host; the default is a queue in memory in the order of the
-    plan. `choose` replaces `next_job`, and may call it; `JobChannel` documents its argument.
+    plan. `choose` replaces `next_job`, and may call it; `JobChannel` documents its argument. Once
+    the crawl has `ended`, the crawler itself calls it, too.
 
     `jobs` is the channel from which the workers receive. `traps` returns the traps of the host of
     a normalised http(s) URL. `turns` has the turns of the jobs that workers have, by purpose and
     URL, if their host has a delay or URLs that hang. `ended` is why nothing more is fetched, None
-    until then; `when_ended` is called when that is set. `deadline` is the time, by Trio's clock,
-    at which the time budget is used up. `waiting` is the number of pages and checks that wait,
-    `waiting_bytes` the bytes of their URLs and referrers and 100 for each, and `retries` the
-    number of their retries. `seeding` tells the task that reads a stream of seeds when to go on.
+    until then; `when_ended` is called when that is set. By Trio's clock the time budget is used up
+    at `deadline`. `waiting` is the number of pages and checks that wait, `waiting_bytes` the bytes
+    of their URLs and referrers and 100 for each, and `retries` the number of their retries.
+    `seeding` tells the task that reads a stream of seeds when to go on.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -134,10 +135,11 @@ class Hosts:
         if queue is not None:
             check_callable("queue", queue, "a function that returns an empty queue")
         limits = plan.limits
-        self.jobs = JobChannel(self.next_job if choose is None else choose)
+        self.choose = self.next_job if choose is None else choose
+        self.jobs = JobChannel(self.choose)
         self.ended: Reason | None = None
         self.when_ended: Callable[[], None] = lambda: None
-        self.deadline = math.inf
+        self.deadline = self._wakes = math.inf
         self.waiting = self.waiting_bytes = self.retries = 0
         self.seeding = Seeding()
         self._plan = plan
@@ -159,10 +161,8 @@ class Hosts:
         self._blocked: deque[Job] = deque()
         # The jobs that waited when the crawl was ended early.
         self._left: Iterator[Job] = iter(())
-        self._unread = 0
-        self._begun = False
+        self._unread, self._begun = 0, False
         self._stopped_at: float | None = None
-        self._wakes = math.inf
         self._woken = trio.Event()
 
     def __repr__(self) -> str:
