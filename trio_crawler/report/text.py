@@ -11,10 +11,9 @@ from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skippe
 from trio_crawler.policy.politeness import HostStatistics, HostWait
 from trio_crawler.report import broken, hosts, sections, shapes
 from trio_crawler.report.facts import CrawlFacts
-from trio_crawler.report.hints import Run, barred, hints
+from trio_crawler.report.hints import Run, barred, hints, login_advice
 from trio_crawler.report.links import Links
 from trio_crawler.report.logged_out import LoggedOut
-from trio_crawler.report.logins import login_advice
 from trio_crawler.report.missing import MissingPages
 from trio_crawler.report.paint import Paint, headed, painting
 from trio_crawler.report.readable import readable

@@ -27,11 +27,9 @@ from trio_crawler.schedule.host_state import State
 from trio_crawler.schedule.lanes import Lanes, in_lanes
 from trio_crawler.schedule.names import Names
 from trio_crawler.schedule.origin import RUN, Host, Origin, Share
-from trio_crawler.schedule.origins import Origins
+from trio_crawler.schedule.origins import Origins, StoredRules, TrapsByHost
 from trio_crawler.schedule.queues import Queue, make_queue
 from trio_crawler.schedule.servers import Server
-from trio_crawler.schedule.stored_rules import StoredRules
-from trio_crawler.schedule.traps_by_host import TrapsByHost
 from trio_crawler.schedule.turns import Turns
 from trio_crawler.settlement import (
     Learned,

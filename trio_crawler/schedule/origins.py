@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import ipaddress
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace as replace_fields
 
+from msgspec.structs import replace
+
+from trio_crawler.page.urls import host
 from trio_crawler.policy.checks import DELAY, QUICK_DELAY
 from trio_crawler.policy.host_load import HostLoad
 from trio_crawler.policy.plan import Plan
+from trio_crawler.policy.robots.store import KnownRules, LongFiles
+from trio_crawler.policy.traps.novelty import Novelty
+from trio_crawler.policy.traps.watch import HostTraps, Traps
 from trio_crawler.schedule.host_state import HostState
 from trio_crawler.schedule.origin import Host, Origin
 from trio_crawler.schedule.queues import Queue
@@ -34,7 +40,7 @@ class Origins:
         if self._checks.delay is not None:
             delay = self._quick = self._checks.delay
         delay = max(delay, self._politeness.delay)
-        self._of_checks = replace(self._politeness, per_host=1, delay=delay, adaptive=False)
+        self._of_checks = replace_fields(self._politeness, per_host=1, delay=delay, adaptive=False)
         own = self._politeness.delay
         self._quick = max(self._quick, own) if self._checks.external else own
         # The first host at each address. ▶ An address takes 100 bytes.
@@ -127,3 +133,70 @@ def _network(address: str) -> str:
         return address
     packed = ipaddress.IPv6Address(address).packed
     return str(ipaddress.IPv4Address(packed[12:]) if packed[:12] in _WITH_IPV4 else packed[:8])
+
+
+class StoredRules:
+    """Store the rules of `origins`, by name; of the long files only the last ones are kept.
+
+    With `obey` their delays are kept at their hosts.
+    """
+
+    def __init__(self, origins: Mapping[str, Origin], *, obey: bool) -> None:
+        self._origins = origins
+        self._obey = obey
+        self._long_files = LongFiles()
+
+    def store(self, origin: Origin, known: KnownRules) -> None:
+        """Store the rules of an origin's robots.txt."""
+        rules = self._long_files.accepted(origin.name, known.rules)
+        origin.robots = known if rules is known.rules else replace(known, rules=rules)
+        if self._obey:
+            load = origin.host.load
+            if load.ask(rules.delay) and load.in_flight:
+                # The other scheme has requests in flight that may have started just now.
+                load.last = max(load.last, known.since)
+        for name in self._long_files.add(origin.name, rules):
+            self._origins[name].robots = None
+
+    def restore(self, origin: Origin, known: KnownRules, now: float) -> None:
+        """Store the rules that an earlier run read; a delay of the host begins now.
+
+        That run may have asked the host just before it ended.
+        """
+        origin.state.answered = True
+        self.store(origin, known)
+        if origin.host.load.delay:
+            origin.host.load.last = now
+
+
+class TrapsByHost:
+    """The traps of each host, which all of its ports share.
+
+    With `by_digest` the traps compare SHA-1s of bodies: no more is stored of the pages of earlier
+    runs. `len` is the number of names of hosts, with each of their ports, that were asked for.
+    """
+
+    def __init__(self, traps: Traps) -> None:
+        self._traps = traps
+        self._novelty = Novelty()
+        self.by_digest = False
+        # By the name of a host, and by its name with each port.
+        self._by_name: dict[str, HostTraps] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __contains__(self, authority: str) -> bool:
+        return authority in self._by_name
+
+    def of(self, url: str) -> HostTraps:
+        """Return the traps of the host of a normalised http(s) URL."""
+        authority = url[url.index("/") + 2 : url.index("/", 8)]
+        traps = self._by_name.get(authority)
+        if traps is None:
+            name = host(url)
+            traps = self._by_name.get(name)
+            if traps is None:
+                traps = HostTraps(self._traps, by_digest=self.by_digest, novelty=self._novelty)
+            self._by_name[name] = self._by_name[authority] = traps
+        return traps

@@ -13,13 +13,13 @@ import math
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import NamedTuple, Protocol, TypeAlias
 
 import trio
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.dial.addresses import bare, parse_address
-from trio_crawler.net.dial.descriptors import descriptors
 from trio_crawler.net.errors import FetchError, name_fault
 
 CACHE_SECONDS = 60.0
@@ -213,3 +213,14 @@ def _name(host: str, server: str) -> bytes:
 def _fetch_error(error: OSError, server: str) -> FetchError:
     fault = name_fault(error, server)
     return FetchError(fault.reason, fault.detail, Phase.RESOLVE)
+
+
+def descriptors(most: int) -> int:
+    """Return the number of file descriptors that this process may have, at most `most`."""
+    try:
+        resource = import_module("resource")
+    except ImportError:
+        # Windows has no such limit.
+        return most
+    soft: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return most if soft == resource.RLIM_INFINITY else min(most, soft)

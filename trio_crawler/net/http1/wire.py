@@ -22,9 +22,8 @@ from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import Reason
 from trio_crawler.net.dial.addresses import AddressPolicy
 from trio_crawler.net.dial.connector import Connector
-from trio_crawler.net.dial.descriptors import descriptors
 from trio_crawler.net.dial.dial import Dialer
-from trio_crawler.net.dial.resolve import Resolve, Resolver
+from trio_crawler.net.dial.resolve import Resolve, Resolver, descriptors
 from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.http1.connection import Connection, Origin
