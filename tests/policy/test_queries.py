@@ -6,9 +6,8 @@ import pytest
 from cases import for_each
 
 from trio_crawler.model import Job, Reason
-from trio_crawler.policy.traps.families import Families
 from trio_crawler.policy.traps.novelty import Novelty
-from trio_crawler.policy.traps.queries import Queries, Standing
+from trio_crawler.policy.traps.queries import Families, Queries, Standing
 from trio_crawler.policy.traps.watch import HostTraps, Traps
 
 H = "http://h"

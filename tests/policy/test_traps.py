@@ -23,8 +23,8 @@ from msgspec import structs
 from trio_crawler.model import Job, Reason
 from trio_crawler.page.read import read
 from trio_crawler.page.urls import authority, normalise
-from trio_crawler.policy.traps.paths import repeats
-from trio_crawler.policy.traps.query_order import QueryOrder
+from trio_crawler.policy.traps.patterns import repeats
+from trio_crawler.policy.traps.queries import QueryOrder
 from trio_crawler.policy.traps.sessions import without_session
 from trio_crawler.policy.traps.watch import HostTraps, RecentUrls, Traps
 

@@ -25,11 +25,11 @@ from trio_crawler.cli.exit import (
     discard_output,
     guarded,
 )
-from trio_crawler.cli.hiding import hide_arguments
 from trio_crawler.cli.options import CrawlOptions, ReportOptions
 from trio_crawler.cli.outputs import check_crawl, check_directory, check_files
 from trio_crawler.cli.parsing import site
 from trio_crawler.cli.prompts import asked
+from trio_crawler.cli.secrets import hide_arguments
 from trio_crawler.cli.seed_list import check_list
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
 from trio_crawler.page import has_accelerator

@@ -14,7 +14,51 @@ from urllib.parse import unquote
 from zlib import crc32
 
 from trio_crawler.page.urls import host, path
-from trio_crawler.policy.traps.families import Families
+
+# The names of a path that tell families apart.
+_LEVELS = 3
+# Directories with more different names than this hold items, such as articles.
+_MAX_SIBLINGS = 16
+_MAX_DIRECTORIES = 500
+
+_ITEM = "*"
+_numbers = re.compile("[0-9]+").sub
+
+
+class Families:
+    """The families of the paths of one host.
+
+    A family is the number of names of a path, and the first three of them. Numbers are folded, and
+    where a directory has more than 16 names, the later ones are "*". So `/repo/tree` and
+    `/repo/commit` are two families, and ten thousand articles are 17. At most 500 directories are
+    told apart.
+    """
+
+    __slots__ = ("_names",)
+
+    def __init__(self) -> None:
+        self._names: dict[str, set[str]] = {}
+
+    def of(self, path: str) -> str:
+        """Return the family of a path."""
+        # Pages deeper down are views of parts, such as the history of a file.
+        names = path.strip("/").split("/")
+        family = str(len(names))
+        for name in names[:_LEVELS]:
+            known = self._names.get(family)
+            if known is None:
+                if len(self._names) >= _MAX_DIRECTORIES:
+                    return f"{family}/{_ITEM}"
+                known = self._names[family] = set()
+            folded = _numbers("0", name)
+            if folded not in known:
+                if len(known) >= _MAX_SIBLINGS:
+                    folded = _ITEM
+                else:
+                    known.add(folded)
+            family = f"{family}/{folded}"
+        return family
+
 
 # Of a parameter that is left out one URL in so many is fetched.
 _SAMPLED = 50
@@ -208,3 +252,42 @@ def _name(part: str) -> str:
     if _is_number(value):
         return name + _NUMBER
     return name + _URL if _is_url(unquote(value)) else name
+
+
+class QueryOrder:
+    """The first order of each set of parameters; URLs with another order are rejected.
+
+    One other order is let through: the order that the server redirects the first one to. Such a
+    URL is recognised by its referrer, and let through once, so pages that link to themselves in
+    every order gain only one URL. A redirect by way of another URL is not recognised.
+    """
+
+    __slots__ = ("_first", "_moved")
+
+    def __init__(self) -> None:
+        self._first: dict[int, int] = {}
+        self._moved: set[int] = set()
+
+    def rejects(self, url: str, referrer: str | None) -> bool:
+        """Whether a URL differs only in its order from one that was let through."""
+        key = _sorted(url)
+        first = None if key is None else self._first.get(key)
+        if first is None or first == hash(url):
+            return False
+        return key in self._moved or hash(referrer) != first
+
+    def keep(self, url: str) -> None:
+        """Record a URL that is let through."""
+        key = _sorted(url)
+        if key is None:
+            return
+        if self._first.get(key, hash(url)) != hash(url):
+            self._moved.add(key)
+        self._first[key] = hash(url)
+
+
+def _sorted(url: str) -> int | None:
+    if "&" not in url:
+        return None
+    path, _, query = url.partition("?")
+    return hash((path, *sorted(query.split("&")))) if "&" in query else None

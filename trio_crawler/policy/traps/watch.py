@@ -11,10 +11,8 @@ from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import path
 from trio_crawler.policy.traps.duplicates import DuplicateBodies
 from trio_crawler.policy.traps.novelty import Novelty
-from trio_crawler.policy.traps.paths import repeats, segments
-from trio_crawler.policy.traps.patterns import key_of, keys_of_one_host
-from trio_crawler.policy.traps.queries import Queries
-from trio_crawler.policy.traps.query_order import QueryOrder
+from trio_crawler.policy.traps.patterns import key_of, keys_of_one_host, repeats, segments
+from trio_crawler.policy.traps.queries import Queries, QueryOrder
 from trio_crawler.policy.traps.yields import PatternYield
 
 FEW = 20
