@@ -18,15 +18,21 @@ _ODD = (
 )
 _STATUSES = (404, 404, 404, 410, 403, 401, 429, 500, 503, 999)
 _FAULTS = (Reason.RESET, Reason.TLS, Reason.TIMEOUT, Reason.DNS, Reason.INCOMPLETE)
+# These are not blamed on the host, so that it is never given up.
+_CALM_STATUSES = (404, 404, 410, 403, 401, 400)
+_CALM_FAULTS = (Reason.TLS, Reason.BAD_REPLY, Reason.INCOMPLETE)
 
 
 class RandomWeb:
     """A web whose answers depend on its seed and on its version alone.
 
-    The second version has other texts, links and ends on a third of its pages.
+    The second version has other texts, links and ends on a third of its pages. No host of a `calm`
+    web is ever given up, so the order of the requests does not matter.
     """
 
-    def __init__(self, seed: int, version: int = 1) -> None:
+    def __init__(self, seed: int, version: int = 1, *, calm: bool = False) -> None:
+        self._statuses = _CALM_STATUSES if calm else _STATUSES
+        self._faults = _CALM_FAULTS if calm else _FAULTS
         shape = random.Random(f"shape {seed}")
         self.size = shape.randint(1, 24)
         self.pages = [f"{HOME}{shape.choice(['', 'd/', 'd/e/'])}p{n}" for n in range(self.size)]
@@ -49,9 +55,9 @@ class RandomWeb:
         if url == HOME:
             kind = 1.0
         if kind < 0.08:
-            return fault(chance.choice(_FAULTS))
+            return fault(chance.choice(self._faults))
         if kind < 0.2:
-            return Response(chance.choice(_STATUSES))
+            return Response(chance.choice(self._statuses))
         if kind < 0.36:
             target = self._spelled(chance, chance.choice(everything))
             return redirect(target, chance.choice([301, 302, 307, 308]))
