@@ -54,6 +54,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._jumping.now
 
+    def be_busy(self, seconds: float) -> None:
+        """Let time pass in which no other task runs."""
+        self._jumping.now += seconds
+
 
 def run_asyncio(
     main: Callable[..., Awaitable[T]], *args: Any, log: Log | None = None

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import socket
 import sys
-import time
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -23,14 +23,23 @@ import first_step_modern
 import orphan_careful
 import orphan_modern
 import orphan_trio
-from virtual import run_asyncio, run_trio
+from virtual import VirtualLoop, run_asyncio, run_trio
 
 # 17. A cancellation loses a result
 
 
 def blocking(happen: Callable[[], object]) -> None:
+    """Let it happen, and time pass in which no other task runs."""
     happen()
-    time.sleep(0.4)  # no other task runs
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        clock = trio.lowlevel.current_clock()
+        assert isinstance(clock, trio.testing.MockClock)
+        clock.jump(0.4)
+    else:
+        assert isinstance(loop, VirtualLoop)
+        loop.be_busy(0.4)
 
 
 async def lost(wait: Callable[[], Awaitable[object]], happen: Callable[[], object]) -> bool:
@@ -60,33 +69,33 @@ def test_asyncio_loses_the_bytes_and_the_connection_that_come_through_a_future()
             with pytest.raises(BlockingIOError):
                 server.accept()
 
-    asyncio.run(main())
+    run_asyncio(main)
     gc.collect()  # closes the connection that was lost
 
 
 def test_asyncio_loses_the_result_of_a_thread_and_trio_does_if_it_abandons_the_thread() -> None:
-    results: list[str] = []
-
-    def open_slowly() -> str:
-        time.sleep(0.2)
-        results.append("opened")
-        return "opened"
-
     async def on_asyncio() -> None:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
-                await asyncio.to_thread(open_slowly)
+        let = threading.Event()
+        waiting = asyncio.create_task(asyncio.to_thread(let.wait))
+        await asyncio.wait([waiting], timeout=0.05)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        let.set()
 
     async def on_trio(abandon: bool) -> str:
-        with trio.move_on_after(0.05):
-            return await trio.to_thread.run_sync(open_slowly, abandon_on_cancel=abandon)
+        with trio.CancelScope() as scope:
+
+            def opened() -> str:
+                trio.from_thread.run_sync(scope.cancel)
+                return "opened"
+
+            return await trio.to_thread.run_sync(opened, abandon_on_cancel=abandon)
         return "nothing"
 
     asyncio.run(on_asyncio())
     assert trio.run(on_trio, False) == "opened"
     assert trio.run(on_trio, True) == "nothing"
-    while len(results) < 3:  # the abandoned thread ends, too
-        time.sleep(0.01)
 
 
 def test_a_queue_of_asyncio_keeps_the_job_whose_taker_is_cancelled() -> None:
@@ -140,8 +149,8 @@ def test_a_wait_for_a_task_that_is_kept_gets_the_answer_and_wait_for_loses_it_si
                 await asyncio.wait([receiving], timeout=0.3)
             return receiving.result()
 
-    assert asyncio.run(main(kept=True)) == b"answer"
-    assert asyncio.run(main(kept=False)) == (b"answer" if sys.version_info < (3, 12) else None)
+    assert run_asyncio(main, True) == b"answer"
+    assert run_asyncio(main, False) == (b"answer" if sys.version_info < (3, 12) else None)
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -159,11 +168,13 @@ def test_anyio_on_asyncio_loses_an_item_under_a_timeout_of_asyncio_and_a_connect
             loop.remove_reader(ours)
 
     async def accepted() -> None:
-        listeners = await anyio.create_tcp_listener(local_host="127.0.0.1")
-        address = listeners.extra(anyio.abc.SocketAttribute.local_address)
-        accept, loop = listeners.listeners[0].accept, asyncio.get_running_loop()
+        server = socket.create_server(("127.0.0.1", 0))
+        address, loop = server.getsockname(), asyncio.get_running_loop()
+        # Not `create_tcp_listener`: it asks a thread for the address, and time does not wait.
+        listener = await anyio.abc.SocketListener.from_socket(server)
+        accept = listener.accept
         with socket.socket() as one, socket.socket() as other:
-            async with listeners:
+            async with listener:
                 loop.call_later(0.02, blocking, lambda: one.connect(address))
                 with anyio.move_on_after(0.3) as scope:
                     await accept()
@@ -173,8 +184,8 @@ def test_anyio_on_asyncio_loses_an_item_under_a_timeout_of_asyncio_and_a_connect
                     await accept()
                 assert scope.cancelled_caught  # neither connection waits
 
-    asyncio.run(main())
-    asyncio.run(accepted())
+    run_asyncio(main)
+    run_asyncio(accepted)
     gc.collect()  # closes the connections that were lost
 
 
@@ -230,7 +241,7 @@ def test_a_socket_and_a_stream_of_anyio_keep_the_result_on_both(backend: str) ->
                 send.send_nowait("job")
                 group.cancel_scope.cancel()
 
-    anyio.run(main, backend=backend)
+    (run_asyncio if backend == "asyncio" else run_trio)(main)
     assert got == [b"bytes", "job"]
 
 

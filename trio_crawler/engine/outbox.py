@@ -147,11 +147,11 @@ class Outbox(AsyncIterator[Outcome]):
     def _skip(self) -> Settlement | None:
         """Return the settlement of a URL that waited at the early end; None if there is none."""
         hosts = self._frontier.hosts
-        job = hosts.choose(False) if self.handlers and hosts.ended is not None else None
-        if job is None or hosts.ended is None:
+        ended = hosts.ended
+        if ended is None or not self.handlers or (job := hosts.choose(False)) is None:
             return None
         with url_noted(job):
-            why = job.blocked or hosts.ended
+            why = job.blocked or ended
             settlement = self.handlers[job.purpose].blocked(job, why, hosts.last(job))
         self._bytes += settlement.size
         return settlement
