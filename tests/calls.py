@@ -34,6 +34,7 @@ from trio_crawler import (
 )
 from trio_crawler.check import Baseline, CheckFacts, Finding, LinkCheck, Verdict, Verdicts
 from trio_crawler.frontier import Hosts, Join, Plan
+from trio_crawler.ledger import Ledger
 from trio_crawler.net import CookieStore
 from trio_crawler.report import CrawlFacts, Report, Warc
 
@@ -82,6 +83,7 @@ METHODS: dict[str, Callable[[], Callable[..., Any]]] = {
     "Hosts.end": lambda: Hosts(Plan(), end=lambda reason: None).end,
     "HttpFetch.__call__": lambda: CLASSES[0](),
     "Join.add": lambda: Join().add,
+    "Ledger.add": lambda: Ledger().add,
     "LinkCheck.certain": lambda: LinkCheck().certain,
     "MemoryFrontier.end": lambda: MemoryFrontier().end,
     "MemoryFrontier.open": lambda: MemoryFrontier().open,
@@ -144,6 +146,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "to_junit": FINDINGS,
     "to_markdown": FINDINGS,
     "to_sarif": FINDINGS,
+    "Ledger.add": {"outcome": PAGE},
     "Report.hints": {"facts": CrawlFacts(Statistics(), 1, seeds=[HOME])},
     "Report.text": {"facts": CrawlFacts(Statistics(), 1, seeds=[HOME])},
     "wrapping": {"fetch": lambda job: None},

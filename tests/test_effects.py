@@ -52,6 +52,7 @@ from trio_crawler.check import (
     write_baseline,
 )
 from trio_crawler.frontier import Hosts, HostStatistics, JobChannel, Join, Plan, Seen, Settlement
+from trio_crawler.ledger import Ledger
 from trio_crawler.model import Answer, Purpose, RejectedLink, Sitemap
 from trio_crawler.net import WireStatistics
 from trio_crawler.report import CrawlFacts, Report, Warc
@@ -180,9 +181,14 @@ def judged(**given: Any) -> Any:
     """Return the findings of a page that is missing, and the links listed that are not checked."""
     check = LinkCheck(**given)
     check.add(replace(LINKED, status=404, links=(f"{HOME}x",)))
-    found = list(check.findings())
-    check.close()
-    return found, check.listed
+    return list(check.findings()), check.listed
+
+
+def kept_links(**given: Any) -> Any:
+    """Return the links that a ledger keeps of a page."""
+    ledger = Ledger(**given)
+    ledger.add(LINKING)
+    return list(ledger.outlinks())
 
 
 async def dying(**given: Any) -> float:
@@ -324,6 +330,8 @@ LINKING = replace(
     rejected=tuple(RejectedLink(f"http://other.test/{at}", Reason.OTHER_SITE) for at in range(30)),
 )
 LOOP = Redirect(HOME + "loop", 302, HOME + "loop", referrer=HOME)
+KEPT = Ledger(checks=True)
+KEPT.add(Page(HOME + "kept", 500, httpx.Headers(), b""))
 RESTING = HostStatistics("h.test", 1, 0, 4, 0.0, 5.0, 0.1, 2, {})
 MANY = [Change(f"{HOME}{at}", "new") for at in range(30)]
 MAP = Sitemap(HOME + "map.xml", "urlset", 1, 1)
@@ -409,7 +417,10 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "external": False, "assets": False, "fragments": False, "robots": True, "delay": 5,
         "max_age": 60.0, "max_per_host": 1,
     }),
-    "LinkCheck": (judged, {"verdicts": Verdicts(accept=[200, 404]), "why": 1}),
+    "Ledger": (kept_links, {"outside": True, "checks": True}),
+    "LinkCheck": (judged, {
+        "verdicts": Verdicts(accept=[200, 404]), "why": 1, "ledger": KEPT,
+    }),
     "Limits": (lambda **given: crawl(limits=Limits(**given)), {
         "max_depth": 1, "max_pages": 3, "max_seconds": 2, "max_redirects": 1, "max_tries": 1,
         "max_links": 2, "max_waiting": 1, "max_hosts": 1,
@@ -519,7 +530,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     "links_of": (result("links_of"), {"page": LINKED}),
     "wrapping": (wrapped, {"fetch": Web({})}),
     "seeds_only": (result("seeds_only"), {"job": Job(HOME, 3)}),
-    "Report": (report, {"why": True, "full": True}),
+    "Report": (report, {"why": True, "full": True, "ledger": KEPT}),
     "Warc": (warc, {"software": "me/1", "seeds": [HOME], "gzip": False, "max_remembered": 1}),
     "all_of": (result("all_of"), {"scopes": [lambda job: False]}),
     "any_of": (result("any_of"), {"scopes": [lambda job: True]}),

@@ -15,7 +15,7 @@ import pytest
 from cases import for_each
 
 import trio_crawler
-from trio_crawler import check, frontier, model, net, page, report, store, testing
+from trio_crawler import check, frontier, ledger, model, net, page, report, store, testing
 
 PACKAGE = Path(trio_crawler.__file__).parent
 FLOORS = (
@@ -35,10 +35,10 @@ FLOORS = (
     "crawler",
     "bridge",
 )
-FLOORS += ("testing", "report", "check", "cli")
+FLOORS += ("testing", "ledger", "report", "check", "cli")
 
 
-ROOMS = (trio_crawler, check, frontier, model, net, page, report, store, testing)
+ROOMS = (trio_crawler, check, frontier, ledger, model, net, page, report, store, testing)
 PUBLIC = {
     f"{room.__name__}.{name}": getattr(room, name)
     for room in reversed(ROOMS)

@@ -40,8 +40,8 @@ from trio_crawler import (  # noqa: E402
 )
 from trio_crawler.check import LinkCheck, Verdict  # noqa: E402
 from trio_crawler.cli.exit import close  # noqa: E402
+from trio_crawler.ledger.join import Join  # noqa: E402
 from trio_crawler.report import Report  # noqa: E402
-from trio_crawler.report.links import Links  # noqa: E402
 from trio_crawler.testing import Web  # noqa: E402
 
 WEBS = 500
@@ -51,15 +51,15 @@ Facts: TypeAlias = dict[str, Any]
 
 def facts_of(outcomes: Iterable[Outcome], *, checked: bool, seed: str = HOME) -> Facts:
     """Join the outcomes of a crawl in each way that this project has."""
-    report, links, check = Report(), Links(), LinkCheck()
+    report, check = Report(), LinkCheck()
     ends: dict[str, str] = {}
     for outcome in outcomes:
         report.add(outcome)
-        links.add(outcome)
         check.add(outcome)
         reason = outcome.reason if isinstance(outcome, Failure) else getattr(outcome, "status", "")
         # Of two, the last one counts: a check with fragments comes again.
         ends[outcome.url] = f"{type(outcome).__name__} {reason}"
+    links = Join(report.ledger)
     facts: Facts = {
         "ends": dict(sorted(ends.items())),
         "broken": links.broken(),

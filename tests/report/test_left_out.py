@@ -8,14 +8,11 @@ import httpx
 import pytest
 from cases import for_each
 from cli.command import here
-from hypothesis import given
-from hypothesis import strategies as st
 from sites.raw import html, reply, threaded_raw_server
 
 from trio_crawler.cli.main import report_command
 from trio_crawler.model import Outcome, Page, Reason, Redirect, RejectedLink, Skipped, Statistics
 from trio_crawler.report import CrawlFacts, Report
-from trio_crawler.report.url_table import UrlTable
 
 SITE = "http://h.test/"
 META, HEADER, REL = Reason.META_NOFOLLOW, Reason.HEADER_NOFOLLOW, Reason.REL_NOFOLLOW
@@ -159,15 +156,6 @@ def test_at_most_100_000_links_are_counted() -> None:
     links = left(100_001, META)
     (line,) = first_lines(report_of(page("", left=links)))
     assert ": 100,000 or more links not followed; " in line
-
-
-@given(st.sets(st.text(max_size=3), max_size=200), st.text(max_size=3))
-def test_a_table_knows_a_url_by_its_hash(urls, other) -> None:
-    table = UrlTable()
-    for url in urls:
-        table.number(url)
-    assert all(table.knows(hash(url)) for url in urls)
-    assert table.knows(hash(other)) == (other in urls)
 
 
 NOFOLLOW = '<meta name="robots" content="index, nofollow">'

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import random
-
 import httpx
-import pytest
 from cases import for_each
 
 from trio_crawler.model import Outcome, Page, Reason, RejectedLink, Statistics
-from trio_crawler.report import CrawlFacts, Report, missing
+from trio_crawler.report import CrawlFacts, Report
 from trio_crawler.report.missing import is_red_link
 
 WIKI = "https://w.test/"
@@ -96,15 +93,3 @@ def test_of_many_red_links_twenty_are_listed_or_with_full_all() -> None:
     assert text.count("redlink=1 from ") == 20
     assert "  and 100 more, use -v to list all\n" in text
     assert told(page("a", *reds), full=True).count("redlink=1 from ") == 120
-
-
-def test_very_many_red_links_are_counted_and_the_first_are_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(missing, "_KEPT", 30)
-    reds = [f"{WIKI}w?title={n:03}&redlink=1" for n in range(200)]
-    pages = [page(f"{at}", *random.Random(at).sample(reds, 100)) for at in range(20)]
-    text = told(page("z", *reds), *pages, full=True)
-    assert "Pages that do not exist yet (200)\n" in text
-    assert f"  {reds[29]} from " in text
-    assert all(" from " in line for line in text.splitlines() if "redlink" in line)

@@ -18,7 +18,7 @@ from trio_crawler.model import (
     Statistics,
 )
 from trio_crawler.policy.politeness import HostStatistics, Politeness
-from trio_crawler.report import CrawlFacts, Report, hosts
+from trio_crawler.report import CrawlFacts, Report, summary
 
 PAGE = Page("http://a.test/", 200, httpx.Headers(), b"")
 
@@ -296,7 +296,7 @@ def test_a_crawl_of_twenty_hosts_has_no_section_by_host() -> None:
 
 
 def test_hosts_beyond_fifty_thousand_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "_MOST_HOSTS", 25)
+    monkeypatch.setattr(summary, "_MOST_HOSTS", 25)
     text = told(*[each for n in range(40) for each in served(f"h{n:02}", 2)])
     assert "Hosts (26): 80 pages" in text
     assert "  Most pages\n    other hosts: 30 pages, 30.0 KiB, 3.00 s in all" in text
@@ -433,7 +433,7 @@ def test_no_host_gets_an_escape_sequence_to_the_terminal() -> None:
     text = told(
         Skipped(f"http://{evil}/", Reason.ROBOTS_UNAVAILABLE),
         Failure(f"http://{evil}x/", Reason.TIMEOUT, evil, tries=0, about=Purpose.ROBOTS),
-        Skipped(f"http://{evil}/", Reason.ROBOTS),
+        Skipped(f"http://{evil}/x", Reason.ROBOTS),
         hosts=[host(evil, 1, delay=1)],
         full=True,
     )

@@ -7,23 +7,31 @@ from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trio_crawler.ledger.ledger import Ledger
 from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, RejectedLink, Skipped
 from trio_crawler.report.summary import FirstItems, Summary
 
 
 def page(
-    status: int = 200, content_type: str = "text/html", rejected: tuple[RejectedLink, ...] = ()
+    status: int = 200,
+    content_type: str = "text/html",
+    rejected: tuple[RejectedLink, ...] = (),
+    url: str = "http://u/",
 ) -> Page:
     return Page(
-        "u", status, httpx.Headers(), b"12345", content_type=content_type, rejected=rejected
+        url, status, httpx.Headers(), b"12345", content_type=content_type, rejected=rejected
     )
 
 
-def counted(*outcomes: Outcome) -> Summary:
-    summary = Summary()
+def ledger_of(*outcomes: Outcome) -> Ledger:
+    ledger = Ledger()
     for outcome in outcomes:
-        summary.add(outcome)
-    return summary
+        ledger.add(outcome)
+    return ledger
+
+
+def counted(*outcomes: Outcome) -> Summary:
+    return Summary(ledger_of(*outcomes))
 
 
 @for_each(
@@ -36,13 +44,13 @@ def counted(*outcomes: Outcome) -> Summary:
         (page(204, ""), {"other": 1, "other_bytes": 5}),
         (page(404), {"error": 1, "error_bytes": 5, "status_404": 1}),
         (page(304), {"unchanged": 1}),
-        (Redirect("u", 301, "v"), {"redirect": 1}),
+        (Redirect("http://u/", 301, "v"), {"redirect": 1}),
         (
-            Redirect("u", 301, "v", rejected=Reason.OTHER_SITE),
+            Redirect("http://u/", 301, "v", rejected=Reason.OTHER_SITE),
             {"redirect": 1, "rejected": 1, "rejected_other_site": 1},
         ),
-        (Failure("u", Reason.DNS), {"fail": 1, "fail_dns": 1}),
-        (Skipped("u", Reason.STOPPED), {"skipped": 1, "skipped_stopped": 1}),
+        (Failure("http://u/", Reason.DNS), {"fail": 1, "fail_dns": 1}),
+        (Skipped("http://u/", Reason.STOPPED), {"skipped": 1, "skipped_stopped": 1}),
     ],
 )
 def test_each_outcome_is_counted_under_the_keys_of_the_chapter(
@@ -66,14 +74,14 @@ def test_canonical_pages_noindex_and_duplicates_are_counted(
     canonical: str | None, robots: tuple[str, ...], duplicate_of: str | None, keys: list[str]
 ) -> None:
     about = {"canonical": canonical, "robots": robots, "duplicate_of": duplicate_of}
-    summary = counted(replace(page(), url="http://a/~", **about))
-    assert summary.counters == {"html": 1, "html_bytes": 5, **dict.fromkeys(keys, 1)}
-    assert list(summary.indexable) == ([] if keys else ["http://a/~"])
+    ledger = ledger_of(replace(page(), url="http://a/~", **about))
+    assert Summary(ledger).counters == {"html": 1, "html_bytes": 5, **dict.fromkeys(keys, 1)}
+    assert [row.indexable for _, row in ledger.ends()] == [not keys]
 
 
 def test_a_rejected_link_counts_once_for_each_page_that_has_it() -> None:
     rejected = (RejectedLink("x", Reason.EXCLUDED), RejectedLink("y", Reason.OTHER_SITE))
-    summary = counted(page(rejected=rejected), page(rejected=rejected[:1]))
+    summary = counted(page(rejected=rejected), page(rejected=rejected[:1], url="http://v/"))
     assert summary.counters["rejected"] == 3
     assert summary.counters["rejected_excluded"] == 2
 

@@ -5,9 +5,12 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from trio_crawler._version import __version__
@@ -19,6 +22,7 @@ from trio_crawler.arguments import (
     several_strings,
 )
 from trio_crawler.check.finding import Identity
+from trio_crawler.ledger.ledger import Ledger, Numbers, Outlinks
 from trio_crawler.link import Link
 
 HIDDEN = "***"
@@ -39,6 +43,54 @@ class NotChecked(NamedTuple):
 
 
 NotChecked.__module__ = "trio_crawler.check"
+
+
+class Unasked:
+    """The links that nothing was asked for, each with the first of the pages that have it."""
+
+    def __init__(self, ledger: Ledger, most: int) -> None:
+        self._ledger = ledger
+        self._most = most
+        self._urls = ledger.urls.urls
+        # By the kind and the number of a link: the reason, and the page with the place of its
+        # links.
+        self._found: defaultdict[str, dict[int, tuple[tuple[str, str], str, int]]]
+        self._found = defaultdict(dict)
+
+    def add(self, why: tuple[str, str], kind: str, number: int, page: Outlinks) -> None:
+        """Record a link that was looked at for the first time."""
+        assert page.pointed is not None  # noqa: S101 - for mypy
+        self._found[kind].setdefault(number, (why, self._urls[page.page], page.pointed.source))
+
+    def again(self, kind: str, numbers: Numbers, page: Outlinks) -> None:
+        """Record the links of another page."""
+        known = self._found[kind]
+        for number in known.keys() & numbers:
+            why, first, _ = known[number]
+            if (url := self._urls[page.page]) < first and page.pointed is not None:
+                known[number] = why, url, page.pointed.source
+
+    def listed(self) -> Iterator[NotChecked]:
+        """Yield the first of each kind and reason, by page, each at one place."""
+        rows = sorted(
+            (page, kind, self._urls[number], why, source)
+            for kind, found in self._found.items()
+            for number, (why, page, source) in found.items()
+        )
+        told = Counter[tuple[str, str]]()
+        for page, group in groupby(rows, key=itemgetter(0)):
+            here = {
+                (kind, url): (why, source)
+                for _, kind, url, why, source in group
+                if told[why] < self._most
+            }
+            at = next((source for _, source in here.values()), 0)
+            links = self._ledger.source(at, {url for _, url in here}) if here else ()
+            for link in links:
+                why, _ = here.pop((link.kind, link.url), (("", ""), 0))
+                told[why] += 1
+                if why[0] and told[why] <= self._most:
+                    yield NotChecked(*why, page, link)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
 from io import BufferedWriter
@@ -21,6 +21,7 @@ from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.places import mode_in
 from trio_crawler.cli.verdict_options import VerdictOptions
+from trio_crawler.ledger import Ledger
 from trio_crawler.report import attempted, visible
 
 WRITERS: dict[str, Callable[..., Iterator[bytes]]] = {
@@ -39,9 +40,9 @@ _MOST_LISTED = 1_000
 class Check:
     """The link check of one crawl, from its options on; `stack` removes files that are unfinished.
 
-    A file in `directory`, that of the crawl, is private. The report names the `date`. Raises
-    click.UsageError for options and files that cannot be used, and OSError, whose `filename` is
-    the option with the file, for one that cannot be written.
+    The outcomes are those of the `ledger`. A file in `directory`, that of the crawl, is private.
+    The report names the `date`. Raises click.UsageError for options and files that cannot be used,
+    and OSError, whose `filename` is the option with the file, for one that cannot be written.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Check:
         folder: Folder | None,
         full: bool,
         date: datetime,
+        ledger: Ledger,
     ) -> None:
         self._options = options
         self._directory = directory
@@ -62,9 +64,9 @@ class Check:
         self._files = {flag: self._opened(flag, stack) for flag in WRITERS if self._path(flag)}
         self._verdicts = _verdicts(options)
         self._baseline = _baseline(options.baseline)
-        self._links = self._empty()
-        # Not bound to these: `anew` replaces them.
-        stack.callback(lambda: self._links.close())
+        shown = sys.maxsize if full else _MOST_LISTED
+        why = shown if options.why else 0
+        self._links = LinkCheck(self._verdicts, why=why, ledger=ledger)
         self._told: set[str] = set()
         self.failed = False
         self.errors: dict[str, OSError] = {}
@@ -83,27 +85,9 @@ class Check:
         stack.callback(draft.drop)
         return draft
 
-    def _empty(self) -> LinkCheck:
-        shown = sys.maxsize if self._full else _MOST_LISTED
-        return LinkCheck(self._verdicts, why=shown if self._options.why else 0)
-
-    def add(self, outcome: Outcome) -> None:
-        """Record an outcome."""
-        self._add(self._links, outcome)
-
-    def _add(self, links: LinkCheck, outcome: Outcome) -> None:
-        links.add(outcome if self._folder is None else self._folder.once(outcome, links))
-
-    @contextmanager
-    def anew(self) -> Iterator[Callable[[Outcome], None]]:
-        """Record the outcomes anew; they replace all others at the end of the block."""
-        links = self._empty()
-        with ExitStack() as on_error:
-            on_error.callback(links.close)
-            yield partial(self._add, links)
-            on_error.pop_all()
-        self._links.close()
-        self._links = links
+    def once(self, outcome: Outcome) -> Outcome:
+        """Return an outcome; of two URLs of one file the second one has no links."""
+        return outcome if self._folder is None else self._folder.once(outcome, self._links)
 
     def lines(self, outcome: Outcome) -> Iterator[str]:
         """Yield a line for each URL that is a fault already, once, but for those of the baseline.

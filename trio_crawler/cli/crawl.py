@@ -38,6 +38,7 @@ from trio_crawler.cli.seed_list import SeedList, opened
 from trio_crawler.cli.sink import is_plain
 from trio_crawler.cli.terminal import Screen
 from trio_crawler.cli.verdict_options import FILES, refuse_without_check
+from trio_crawler.ledger import Ledger
 from trio_crawler.net import WireStatistics
 from trio_crawler.report import Report, attempted, one_line
 
@@ -71,7 +72,8 @@ async def _main(options: CrawlOptions) -> int:
         with ExitStack() as stack:
             try:
                 files = _open_files(options, plan, stack)
-                check = _open_check(options, plan.folder, last) if plan.checks else None
+                ledger = last.enter_context(Ledger(outside=options.why, checks=plan.checks))
+                check = _open_check(options, plan.folder, last, ledger) if plan.checks else None
             except OSError as error:
                 complain(f"cannot write {error.filename}: {error.strerror}")
                 return WRONG_USAGE
@@ -86,7 +88,7 @@ async def _main(options: CrawlOptions) -> int:
                 screen.say(line)
             if urls is not None:
                 urls.tell = screen.say
-            crawl = _Crawl(options, plan, screen, files, check, urls)
+            crawl = _Crawl(options, plan, screen, files, ledger, check, urls)
             await crawl.run()
         return crawl.close()
 
@@ -96,7 +98,9 @@ def _open_list(options: CrawlOptions, stack: ExitStack) -> SeedList | None:
     return stack.enter_context(opened(options.seed_stream)) if options.seed_stream else None
 
 
-def _open_check(options: CrawlOptions, folder: Folder | None, stack: ExitStack) -> Check:
+def _open_check(
+    options: CrawlOptions, folder: Folder | None, stack: ExitStack, ledger: Ledger
+) -> Check:
     """Return the check of the crawl, with its files open. Raises OSError."""
     # Imported only now: most crawls check no links.
     from trio_crawler.cli.checking import Check
@@ -108,6 +112,7 @@ def _open_check(options: CrawlOptions, folder: Folder | None, stack: ExitStack) 
         folder=folder,
         full=options.level > NORMAL,
         date=datetime.now(UTC),
+        ledger=ledger,
     )
 
 
@@ -176,6 +181,7 @@ class _Crawl:
         plan: Plan,
         screen: Screen,
         files: _Files,
+        ledger: Ledger,
         check: Check | None,
         urls: SeedList | None,
     ) -> None:
@@ -184,7 +190,9 @@ class _Crawl:
         self._screen = screen
         self._files = files
         self._urls = urls
-        self._report = self._new_report()
+        self._ledger = ledger
+        full = options.level > NORMAL
+        self._report = Report(why=options.why, full=full, ledger=ledger)
         self._check = check
         self._faults = 0
         self._ending = Ending(screen.say)
@@ -195,11 +203,8 @@ class _Crawl:
         # The pages that an earlier run read without the texts of their links.
         self._textless = 0
         self._failed: StoreError | None = None
-        # Whether earlier runs have outcomes that are not in the report yet.
+        # Whether earlier runs have outcomes that are not in the ledger yet.
         self._resumed = False
-
-    def _new_report(self) -> Report:
-        return Report(why=self._options.why, full=self._options.level > NORMAL)
 
     async def run(self) -> None:
         """Crawl, and write the files."""
@@ -238,7 +243,7 @@ class _Crawl:
             nursery.start_soon(
                 self._screen.draw,
                 crawler.statistics,
-                lambda: self._report.problems,
+                lambda: self._ledger.errors,
                 lambda: crawler.hosts.values(),
             )
             if directory is not None:
@@ -278,10 +283,9 @@ class _Crawl:
                     if export.sink.error:
                         return
 
-    def _add(self, outcome: Outcome) -> None:
-        self._report.add(outcome)
-        if self._check is not None:
-            self._check.add(outcome)
+    def _add(self, outcome: Outcome, *, earlier: bool = False) -> None:
+        once = outcome if self._check is None else self._check.once(outcome)
+        self._ledger.add(once, earlier=earlier)
 
     def _show_faults(self, faults: Iterator[str]) -> None:
         """Print the faults that are certain already, above the live line."""
@@ -311,26 +315,17 @@ class _Crawl:
         """
         from trio_crawler.cli.report import left, read_back
 
-        if not self._resumed:
-            self._hosts = await trio.to_thread.run_sync(left, directory, self._report)
         takers: list[Callable[[Outcome], None]] = [export.sink.take for export in late]
-        with ExitStack() as stack:
-            result = self._report
-            if self._resumed:
-                result = self._new_report()
-                takers.append(result.add)
-                if self._check is not None:
-                    takers.append(stack.enter_context(self._check.anew()))
-            if takers:
-                # Only a check and the texts of links need more.
-                checks = self._resumed and self._check is not None
-                brief = not checks and self._options.links is None
-                read = partial(read_back, directory, takers, brief=brief)
-                self._textless = await trio.to_thread.run_sync(read)
         if self._resumed:
-            result.keep_logins(self._report)
-            self._report, self._resumed = result, False
-            self._hosts = await trio.to_thread.run_sync(left, directory, result)
+            takers.append(partial(self._add, earlier=True))
+        if takers:
+            # Only a check and the texts of links need more.
+            checks = self._resumed and self._check is not None
+            brief = not checks and self._options.links is None
+            read = partial(read_back, directory, takers, brief=brief)
+            self._textless = await trio.to_thread.run_sync(read)
+            self._resumed = False
+        self._hosts = await trio.to_thread.run_sync(left, directory, self._ledger)
         for export in late:
             export.whole = True
 
@@ -360,7 +355,7 @@ class _Crawl:
                 hints = attempted(lambda: self._report.hints(self._facts(crawler)), faults)
                 parts.append("\n".join(hints))
         if self._resumed:
-            alone = "The report is of this run alone: 'report {}' has all runs"
+            alone = "The report does not have all runs: 'report {}' has"
             unwritten = f"{alone.format(options.directory)}\n{unwritten}".rstrip()
         whole = "\n\n".join(filter(None, (*parts, self._changes, unwritten)))
         status = close(

@@ -23,6 +23,7 @@ from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.cli.verdict_options import FILES, refuse_without_check
 from trio_crawler.frontier import HostStatistics
+from trio_crawler.ledger import Ledger
 from trio_crawler.report import Report, attempted
 
 _PORTION = 64
@@ -50,25 +51,25 @@ def _run(options: ReportOptions) -> int:
             named = as_it_is if folder is None else folder.named
             made = exports(paths, options.directory, named=named)
             files = [stack.enter_context(export) for export in made]
-            check = _check(history, options, stack) if _flag(settings, "checks") else None
+            checks = bool(_flag(settings, "checks"))
+            ledger = stack.enter_context(Ledger(outside=options.why, checks=checks))
+            check = _check(history, options, stack, ledger) if checks else None
         except OSError as error:
             complain(f"cannot write {error.filename}: {error.strerror}")
             return WRONG_USAGE
-        result = Report(why=options.why, full=options.full)
+        result = Report(why=options.why, full=options.full, ledger=ledger)
         texts = _Texts(history)
         # Only a check and the texts of links need more.
         brief = check is None and "--links" not in paths
         for outcome in history.outcomes(brief=brief):
             SIGNALS.check()
-            result.add(outcome)
-            if check is not None:
-                check.add(outcome)
+            ledger.add(outcome if check is None else check.once(outcome))
             texts.add(outcome)
             for export in files:
                 export.sink.take(outcome)
         for url in history.waiting():
             SIGNALS.check()
-            result.add_waiting(url)
+            ledger.add_waiting(url)
         for export in files:
             SIGNALS.check()
             export.finish()
@@ -113,7 +114,7 @@ def _ended(history: History) -> str:
     return "URLs wait for its next run" if statistics.waiting + statistics.in_flight else ""
 
 
-def _check(history: History, options: ReportOptions, stack: ExitStack) -> Check:
+def _check(history: History, options: ReportOptions, stack: ExitStack, ledger: Ledger) -> Check:
     """Return the check, with its files open. Raises OSError."""
     run = _last_run(history)
     began = 0.0 if run is None else run.started
@@ -124,6 +125,7 @@ def _check(history: History, options: ReportOptions, stack: ExitStack) -> Check:
         folder=folder_of(_settings(history)),
         full=options.full,
         date=datetime.fromtimestamp(began, UTC),
+        ledger=ledger,
     )
 
 
@@ -194,13 +196,13 @@ def read_back(directory: str, takers: Sequence[Callable[[Outcome], None]], *, br
     return texts.missing
 
 
-def left(directory: str, result: Report) -> Mapping[str, HostStatistics]:
-    """Add the URLs that wait to a report, in a thread that Trio may cancel; return the hosts."""
+def left(directory: str, ledger: Ledger) -> Mapping[str, HostStatistics]:
+    """Add the URLs that wait to a ledger, in a thread that Trio may cancel; return the hosts."""
     with History(directory) as history:
         for number, url in enumerate(history.waiting()):
             if number % _PORTION == 0:
                 trio.from_thread.check_cancelled()
-            result.add_waiting(url)
+            ledger.add_waiting(url)
         return history.hosts()
 
 

@@ -1,6 +1,6 @@
 """Convert outcomes to text or bytes: the report of a crawl for people, exports for programs.
 
-Public are `Report` with `CrawlFacts`; `Shapes` with its rows, each a `Shape`; `one_line` for a
+Public are `Report` with `CrawlFacts` and `Shape`; `one_line` for a
 single outcome, `progress_line` for a crawl that is running; `to_jsonl`; `csv_row` with `CSV_HEAD`,
 and `link_rows` with `LINKS_HEAD`; `Warc`; `sitemap_entry`, `sitemap_parts`, `sitemap_home` and
 `sitemap_index`; `changes`; `attempted`; `visible`. None of them opens a file.

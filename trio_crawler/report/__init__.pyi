@@ -6,7 +6,6 @@ from .facts import CrawlFacts as CrawlFacts
 from .jsonl import to_jsonl as to_jsonl
 from .sections import changes as changes
 from .shapes import Shape as Shape
-from .shapes import Shapes as Shapes
 from .sitemap_xml import sitemap_entry as sitemap_entry
 from .sitemap_xml import sitemap_home as sitemap_home
 from .sitemap_xml import sitemap_index as sitemap_index

@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from trio_crawler.ledger.join import Broken, Join, Referrer
 from trio_crawler.model import Reason
 from trio_crawler.page.urls import is_web, origin
-from trio_crawler.report.links import Broken, Links, Referrer
 from trio_crawler.report.paint import Paint, Tone
 from trio_crawler.report.readable import readable
 from trio_crawler.report.visible import count, visible
@@ -94,11 +94,14 @@ def _malformed(found: Mapping[str, Collection[str]], number: int) -> list[str]:
 
 
 class BrokenHost(NamedTuple):
-    """The broken links of one host: how many of each kind, and the first URL of each kind."""
+    """The broken links of one host: how many of each kind, and the first URL of each kind.
+
+    A URL is its text and its number.
+    """
 
     name: str
     kinds: Mapping[str, int]
-    first: Mapping[str, str]
+    first: Mapping[str, tuple[str, int]]
 
     @property
     def total(self) -> int:
@@ -106,20 +109,22 @@ class BrokenHost(NamedTuple):
         return sum(self.kinds.values())
 
 
-def hosts_of(links: Links) -> list[BrokenHost]:
+def hosts_of(join: Join) -> list[BrokenHost]:
     """Return the hosts that have broken links, those with the most of them first."""
     kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    first: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for url, why in links.ends():
+    first: defaultdict[str, dict[str, tuple[str, int]]] = defaultdict(dict)
+    for number, (url, why, *_) in join.ends.items():
+        if number in join.twins:
+            continue
         name = origin(url) if is_web(url) and url.find("/", 8) > 0 else _NO_HOST
         kinds[name][why] += 1
-        first[name][why] = min(url, first[name].get(why, url))
+        first[name][why] = min((url, number), first[name].get(why, (url, number)))
     found = (BrokenHost(name, kinds[name], first[name]) for name in kinds)
     return sorted(found, key=lambda host: (-host.total, host.name))
 
 
 def broken_by_host(
-    links: Links,
+    join: Join,
     hosts: Sequence[BrokenHost],
     source: Callable[[str], str | None],
     advice: Mapping[str, str],
@@ -131,8 +136,8 @@ def broken_by_host(
     """
     advised = dict(advice)
     kinds = {host.name: _most_frequent(host) for host in hosts[:MANY_HOSTS]}
-    urls = {host.first[why] for host in hosts[:MANY_HOSTS] for why, _ in kinds[host.name]}
-    named = {broken.url: broken for broken in links.broken(1, source, among=urls)}
+    among = {host.first[why][1] for host in hosts[:MANY_HOSTS] for why, _ in kinds[host.name]}
+    named = {broken.url: broken for broken in join.broken(1, source, among=among)}
     total = sum(host.total for host in hosts)
     lines = [f"Broken links ({count(total)}) of {count(len(hosts), 'host')}, use -v to list all"]
     for host in hosts[:MANY_HOSTS]:
@@ -141,7 +146,7 @@ def broken_by_host(
         others = f", {count(rest)} other" if rest else ""
         lines.append(f"  {visible(host.name)}: {told}{others}")
         for why, _ in kinds[host.name]:
-            about = _lines(named[host.first[why]], False, advised, paint)
+            about = _lines(named[host.first[why][0]], False, advised, paint)
             lines += (f"    {line}" for line in about)
     if rest_of := hosts[MANY_HOSTS:]:
         number = sum(host.total for host in rest_of)

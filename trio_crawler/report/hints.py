@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from heapq import nlargest
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from trio_crawler.ledger.join import Join
+from trio_crawler.ledger.ledger import Ledger
 from trio_crawler.page.urls import without_userinfo
 from trio_crawler.reason import REASONS, Reason
-from trio_crawler.report.hosts import robots_files
+from trio_crawler.report.hosts import checks_by_host, robots_files
 from trio_crawler.report.readable import readable
 from trio_crawler.report.summary import Summary
 from trio_crawler.report.visible import count, duration, visible
@@ -31,16 +33,14 @@ _IGNORE_ROBOTS = "(--ignore-robots crawls anyway)"
 class Run(NamedTuple):
     """What the hints about a crawl are taken from.
 
-    `loops` is the number of redirect loops, `checks` how many URLs of each host outside were
-    checked. There is no hint about the origins of `twins`. `logins` has the sentences about
-    origins that want a login, where the broken links do not have them.
+    `logins` has the sentences about origins that want a login, where the broken links do not have
+    them.
     """
 
+    ledger: Ledger
     summary: Summary
+    join: Join
     facts: CrawlFacts
-    loops: int
-    checks: Mapping[str, int]
-    twins: Collection[str]
     logins: Mapping[str, str]
 
 
@@ -62,13 +62,15 @@ def _other_site(run: Run) -> Iterable[str]:
 
 def _robots_lost(run: Run) -> Iterable[str]:
     unavailable = run.summary.robots_unavailable.items()
-    lost = {origin: visible(why) for origin, why in unavailable if origin not in run.twins}
+    lost = {
+        origin: visible(why) for origin, why in unavailable if origin not in run.join.twin_origins
+    }
     return _robots_lines(lost, "could not be had")
 
 
 def _cookies(run: Run) -> Iterable[str]:
     # Among many pages a loop is a broken link, and no login.
-    if run.facts.cookies is False and 10 * run.loops >= max(run.summary.pages, 1):
+    if run.facts.cookies is False and 10 * len(run.join.loops) >= max(run.summary.pages, 1):
         yield (
             "A redirect loop may be the bounce to a login or a consent page that sets a cookie "
             "(--cookies stores cookies and sends them back)"
@@ -107,10 +109,11 @@ def _waiting(run: Run) -> Iterable[str]:
 
     # 0 where a directory does not know it.
     workers = run.facts.workers or math.inf
+    checks = checks_by_host(run.ledger)
 
     def busy(host: HostStatistics) -> float:
         """Return about how many seconds the answers took, as many at once as may be."""
-        answers = host.pages + host.failed + run.checks.get(host.name, 0)
+        answers = host.pages + host.failed + checks.get(host.name, 0)
         return answers * max(host.delay, host.latency / max(1, min(host.limit, workers)))
 
     hosts = nlargest(2, islice(run.facts.hosts.values(), _HOSTS_READ), key=busy)
@@ -121,7 +124,7 @@ def _waiting(run: Run) -> Iterable[str]:
         if slowest.asked > politeness.delay or slowest.refused:
             # Another hint has told that the host asks for this.
             return
-        of_checks = slowest.name in run.checks and not slowest.pages
+        of_checks = slowest.name in checks and not slowest.pages
         option = f"{'--check-delay' if of_checks else '--delay'} sets the time between requests"
     elif slowest.limit >= workers:
         option = "--max-tasks lets more requests run at once"

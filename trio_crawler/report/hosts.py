@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import nlargest, nsmallest
-from typing import TYPE_CHECKING
 
-from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect
-from trio_crawler.page.urls import authority, is_web
+from trio_crawler.ledger.ledger import CHECKED, TRIED, Ledger
+from trio_crawler.page.urls import authority
+from trio_crawler.report.summary import HostCounts, Summary
 from trio_crawler.report.visible import count, duration, size, visible
-
-if TYPE_CHECKING:
-    from trio_crawler.report.summary import Summary
 
 MANY = 20
 """Beyond so many hosts the report has sums in place of lists."""
 
-_MOST_HOSTS = 50_000
-_OTHERS = "other hosts"
 _TOP = 5
 _EXAMPLES = 3
 _MAX_HINTS = 2
@@ -26,110 +21,57 @@ _MAX_HINTS = 2
 _SLOW_SHARE = 10
 
 
-class _Counts:
-    """The outcomes of one host."""
+def hosts_section(hosts: Mapping[str, HostCounts], full: bool) -> list[str]:
+    """Return a section of the hosts, if there are more than 20.
 
-    __slots__ = ("bytes", "failures", "pages", "seconds", "slow")
-
-    def __init__(self) -> None:
-        self.pages = self.failures = self.bytes = 0
-        # The seconds of the last attempt at each URL, and those of the pages alone.
-        self.seconds = self.slow = 0.0
-
-    @property
-    def mean(self) -> float:
-        """The seconds that a page took."""
-        return self.slow / self.pages if self.pages else 0.0
-
-
-class HostTable:
-    """The outcomes of a crawl by host, with its port; the first 50,000 hosts are counted apart.
-
-    `checks` counts the URLs of other hosts that were checked, of 50,000 hosts at most.
+    It has the hosts with the most pages, with `full` all of them; those that took most of the
+    time, those that were slow, and those with broken pages and failures.
     """
-
-    def __init__(self) -> None:
-        self._hosts: dict[str, _Counts] = {}
-        self.checks: Counter[str] = Counter()
-
-    def __repr__(self) -> str:
-        return f"<HostTable: {len(self._hosts)} hosts>"
-
-    def __len__(self) -> int:
-        return len(self._hosts)
-
-    def add(self, outcome: Outcome) -> None:
-        """Record one outcome of a URL that was requested."""
-        if isinstance(outcome, Checked):
-            if not outcome.tries:
-                return
-            name = authority(outcome.url)
-            if name in self.checks or len(self.checks) < _MOST_HOSTS:
-                self.checks[name] += 1
-            return
-        if not isinstance(outcome, Page | Redirect | Failure):
-            return
-        host = self._host(outcome.url)
-        host.seconds += outcome.seconds
-        if isinstance(outcome, Page):
-            host.pages += 1
-            host.bytes += outcome.size
-            host.slow += outcome.seconds
-            host.failures += outcome.status >= 400
-        else:
-            host.failures += isinstance(outcome, Failure)
-
-    def _host(self, url: str) -> _Counts:
-        name = authority(url) if is_web(url) else _OTHERS
-        found = self._hosts.get(name)
-        if found is None:
-            if len(self._hosts) >= _MOST_HOSTS:
-                name = _OTHERS
-            found = self._hosts.setdefault(name, _Counts())
-        return found
-
-    def lines(self, full: bool) -> list[str]:
-        """Return a section of the hosts, if there are more than 20.
-
-        It has the hosts with the most pages, with `full` all of them; those that took most of the
-        time, those that were slow, and those with broken pages and failures.
-        """
-        hosts = self._hosts
-        if len(hosts) <= MANY:
-            return []
-        pages = sum(each.pages for each in hosts.values())
-        octets = sum(each.bytes for each in hosts.values())
-        failing = sum(each.failures > 0 for each in hosts.values())
-        return [
-            f"Hosts ({count(len(hosts))}): {count(pages, 'page')}, {size(octets)}; "
-            f"{count(failing)} with errors",
-            *self._top("Most pages", len(hosts) if full else _TOP, lambda each: each.pages),
-            *self._top(self._time(), _TOP, lambda each: each.seconds),
-            *self._top("Slowest", _TOP, lambda each: each.mean),
-            *self._top("Most errors", _TOP, lambda each: each.failures),
-        ]
-
-    def _time(self) -> str:
-        seconds = [each.seconds for each in self._hosts.values()]
-        total = sum(seconds)
-        if not total:
-            return "Most time"
-        share = sum(nlargest(_SLOW_SHARE, seconds)) / total
-        return (
-            f"Most time (all requests took {duration(total)}, "
-            f"those to {_SLOW_SHARE} hosts {share:.0%} of it)"
-        )
-
-    def _top(self, title: str, most: int, figure: Callable[[_Counts], float]) -> list[str]:
-        found = [name for name, each in self._hosts.items() if figure(each)]
-        first = nsmallest(most, found, key=lambda name: (-figure(self._hosts[name]), name))
-        lines = [f"    {visible(name)}: {_figures(self._hosts[name])}" for name in first]
-        if len(first) < len(found):
-            lines.append(f"    and {count(len(found) - len(first))} more")
-        return [f"  {title}", *lines] if lines else []
+    if len(hosts) <= MANY:
+        return []
+    pages = sum(each.pages for each in hosts.values())
+    octets = sum(each.bytes for each in hosts.values())
+    failing = sum(each.failures > 0 for each in hosts.values())
+    return [
+        f"Hosts ({count(len(hosts))}): {count(pages, 'page')}, {size(octets)}; "
+        f"{count(failing)} with errors",
+        *_top(hosts, "Most pages", len(hosts) if full else _TOP, lambda each: each.pages),
+        *_top(hosts, _time(hosts), _TOP, lambda each: each.seconds),
+        *_top(hosts, "Slowest", _TOP, lambda each: each.mean),
+        *_top(hosts, "Most errors", _TOP, lambda each: each.failures),
+    ]
 
 
-def _figures(host: _Counts) -> str:
+def _time(hosts: Mapping[str, HostCounts]) -> str:
+    seconds = [each.seconds for each in hosts.values()]
+    total = sum(seconds)
+    if not total:
+        return "Most time"
+    share = sum(nlargest(_SLOW_SHARE, seconds)) / total
+    return (
+        f"Most time (all requests took {duration(total)}, "
+        f"those to {_SLOW_SHARE} hosts {share:.0%} of it)"
+    )
+
+
+def _top(
+    hosts: Mapping[str, HostCounts], title: str, most: int, figure: Callable[[HostCounts], float]
+) -> list[str]:
+    found = [name for name, each in hosts.items() if figure(each)]
+    first = nsmallest(most, found, key=lambda name: (-figure(hosts[name]), name))
+    lines = [f"    {visible(name)}: {_figures(hosts[name])}" for name in first]
+    if len(first) < len(found):
+        lines.append(f"    and {count(len(found) - len(first))} more")
+    return [f"  {title}", *lines] if lines else []
+
+
+def checks_by_host(ledger: Ledger) -> Counter[str]:
+    """Count the URLs of other hosts that were asked for in a check."""
+    rows = ledger.ends(CHECKED)
+    return Counter(authority(url) for url, row in rows if row.flags & TRIED)
+
+
+def _figures(host: HostCounts) -> str:
     parts = [count(host.pages, "page"), size(host.bytes)]
     if host.failures:
         parts.append(count(host.failures, "error"))

@@ -198,13 +198,11 @@ def _host_speed(host: HostStatistics) -> str:
     return f"  {visible(host.name)}: {duration(host.latency)}, limit {host.limit}{delay}"
 
 
-def rejected(summary: Summary, why: bool) -> list[str]:
-    """Count the rejected links by reason; with `why` list them, each with a URL that leads to it.
+def rejected(summary: Summary) -> list[str]:
+    """Count the rejected links by reason.
 
     Links that are not URLs are left out: they are among the broken links.
     """
-    if why:
-        return summary.rejections.listed()
     counts = _counts(summary.rejected, leave_out=Reason.BAD_URL)
     return [f"Rejected links: {counts} (--why lists them)"] if counts else []
 

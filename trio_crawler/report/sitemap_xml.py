@@ -9,15 +9,16 @@ from xml.sax.saxutils import escape  # it writes XML; nothing is parsed here
 import httpx
 
 from trio_crawler.arguments import check_iterable, check_kind, check_whole
+from trio_crawler.ledger.ledger import is_html
 from trio_crawler.model import Outcome, Page
-from trio_crawler.page.urls import url_texts
+from trio_crawler.page.urls import seen_key, url_texts
 from trio_crawler.policy.http_dates import parse_http_date
-from trio_crawler.report.summary import is_indexable
 
 MAX_URLS = 50_000
 MAX_BYTES = 50 * 1024 * 1024
 _MAX_URL_LENGTH = 2_047
 
+_NOT_MODIFIED = 304
 _NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _HEAD = f"{_XML}<urlset {_NAMESPACE}>\n".encode()
@@ -33,7 +34,11 @@ def sitemap_entry(outcome: Outcome) -> bytes:
     more is not listed. `lastmod` is the Last-Modified header.
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
-    if not isinstance(outcome, Page) or not is_indexable(outcome) or not _is_listable(outcome.url):
+    if (
+        not isinstance(outcome, Page)
+        or not _is_indexable(outcome)
+        or not _is_listable(outcome.url)
+    ):
         return b""
     url = escape(outcome.url, {"'": "&apos;", '"': "&quot;"})
     changed = parse_http_date(outcome.headers.get("last-modified", ""))
@@ -42,6 +47,14 @@ def sitemap_entry(outcome: Outcome) -> bytes:
 
 
 sitemap_entry.__module__ = "trio_crawler.report"
+
+
+def _is_indexable(page: Page) -> bool:
+    """Whether a search engine may list a page."""
+    if not is_html(page.content_type) or not (page.ok or page.status == _NOT_MODIFIED):
+        return False
+    other = page.canonical and seen_key(page.canonical) != seen_key(page.url)
+    return not (other or page.duplicate_of or "noindex" in page.robots)
 
 
 def sitemap_parts(

@@ -4,19 +4,29 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
-from typing import Self, TypeAlias, assert_never
+from typing import NamedTuple, TypeAlias, assert_never
 
-from trio_crawler.arguments import check_flag, check_iterable, check_kind, check_whole
+from trio_crawler.arguments import (
+    ArgumentError,
+    check_flag,
+    check_iterable,
+    check_kind,
+    check_whole,
+)
+from trio_crawler.ledger.join import Join
+from trio_crawler.ledger.ledger import PAGE, Ledger
+from trio_crawler.ledger.url_table import TextList
 from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skipped, Statistics
 from trio_crawler.policy.politeness import HostStatistics, HostWait
 from trio_crawler.report import broken, hosts, sections, shapes
 from trio_crawler.report.facts import CrawlFacts
 from trio_crawler.report.hints import Run, barred, hints, login_advice
-from trio_crawler.report.links import Links
-from trio_crawler.report.logged_out import LoggedOut
-from trio_crawler.report.missing import MissingPages
+from trio_crawler.report.left_out import LeftOut, left_out, logged_out
+from trio_crawler.report.missing import missing_section
 from trio_crawler.report.paint import Paint, headed, painting
 from trio_crawler.report.readable import readable
+from trio_crawler.report.rejections import endless_section, rejected_section
+from trio_crawler.report.shapes import Shape
 from trio_crawler.report.summary import Summary
 from trio_crawler.report.visible import attempted, count, duration, size, visible
 
@@ -34,70 +44,75 @@ _TWINS = "Links to https at a port that speaks HTTP"
 _OUT_OF_TIME = "the time allowed was over"
 
 
+class _Joined(NamedTuple):
+    """A ledger with its counts and its links joined."""
+
+    summary: Summary
+    join: Join
+    left_out: LeftOut
+
+
 class Report:
     """A report about the outcomes of a crawl, as text; the outcomes come in any order.
 
-    Only an outcome with `again` comes after the redirect that it takes the place of.
+    Of two outcomes with one URL the later counts. With `why` the report lists every rejected URL.
+    With `full` it lists all redirects, flaws, duplicates, referrers, orphans and unlisted pages;
+    without, the first of each. It keeps no outcome and no body.
 
-    With `why` it lists every rejected URL. With `full` it lists all redirects, flaws, duplicates,
-    referrers, orphans and unlisted pages; without, the first of each. It keeps no outcome and no
-    body.
+    With a `ledger` it reports what that has, and `add` adds to it; with `why` it must be one that
+    keeps what is `outside`.
     """
 
     __module__ = "trio_crawler.report"
 
-    def __init__(self, why: bool = False, full: bool = False) -> None:
+    def __init__(
+        self, why: bool = False, full: bool = False, *, ledger: Ledger | None = None
+    ) -> None:
         check_flag("why", why)
         check_flag("full", full)
+        check_kind("ledger", ledger, Ledger | None, "a Ledger or None")
+        if ledger is not None and why and not ledger.outside:
+            raise ArgumentError("ledger", " must be a Ledger(outside=True) for a report with why")
         self._why = why
         self._full = full
         self._max_referrers = None if full else _MAX_REFERRERS
         self._max_listed = None if full else _MAX_LISTED
-        self._links = Links()
-        self._logged_out = LoggedOut()
-        self._summary = Summary(why, full)
-        self._shapes = shapes.Shapes()
-        self._hosts = hosts.HostTable()
-        self._missing = MissingPages()
-        self._waiting = 0
+        self.ledger = Ledger(outside=why) if ledger is None else ledger
+        # And after how many changes of the ledger it was made.
+        self._known: tuple[int, _Joined] | None = None
 
     def __repr__(self) -> str:
-        return f"<Report pages={self._summary.pages} {self._links!r}>"
+        return f"<Report pages={self.ledger.kinds[PAGE]} {self.ledger!r}>"
 
     def add(self, outcome: Outcome) -> None:
         """Record one outcome; each URL has one, or a redirect and one with `again`."""
-        check_kind("outcome", outcome, Outcome, "an outcome")
-        self._links.add(outcome)
-        self._summary.add(outcome)
-        self._logged_out.add(outcome)
-        self._shapes.add(outcome)
-        self._hosts.add(outcome)
-        self._missing.add(outcome)
-
-    def keep_logins(self, live: Self) -> None:
-        """Record how servers ask for a login, by a report of the same crawl while it ran.
-
-        A directory does not have that.
-        """
-        self._summary.logins |= live._summary.logins
+        self.ledger.add(outcome)
 
     def add_waiting(self, url: str) -> None:
         """Record a URL that has no outcome yet: it waits in the directory for a later run."""
-        self._shapes.add_waiting(url)
-        self._waiting += 1
+        self.ledger.add_waiting(url)
+
+    @property
+    def _joined(self) -> _Joined:
+        if self._known is None or self._known[0] != self.ledger.changes:
+            ledger = self.ledger
+            joined = _Joined(Summary(ledger, self._full), Join(ledger), left_out(ledger))
+            self._known = ledger.changes, joined
+        return self._known[1]
 
     @property
     def problems(self) -> int:
         """The number of broken links and of hosts that were given up.
 
-        Broken are error statuses, failures, redirect loops and malformed hrefs.
+        Broken are error statuses, failures, redirect loops and malformed hrefs. To count them all
+        outcomes are read: `Ledger.errors` is nearly the same, and at hand.
         """
-        return self._links.problems + self._summary.hosts_lost
+        return self._joined.join.problems + self._joined.summary.hosts_lost
 
     @property
     def no_pages(self) -> bool:
         """Whether no page was fetched, not even one with an error status."""
-        return self._summary.pages == 0
+        return self.ledger.kinds[PAGE] == 0
 
     @property
     def turned_away(self) -> bool:
@@ -105,7 +120,15 @@ class Report:
 
         Links that lead outside of the crawl do not count.
         """
-        return self._links.left_out.all
+        return self._joined.left_out.all
+
+    def shapes(self) -> list[Shape]:
+        """Return the shapes of the URLs of the crawl.
+
+        A shape costs the pages that brought nothing new, and those that wait; those that cost most
+        come first.
+        """
+        return shapes.shapes_of(self.ledger)
 
     def text(
         self,
@@ -128,7 +151,7 @@ class Report:
         paint = painting(color)
         # The hosts of a crawl are looked up one by one, and several sections read them.
         facts = replace(facts, hosts=dict(facts.hosts))
-        summary = self._summary
+        summary = self._joined.summary
         ended = facts.ended or (_OUT_OF_TIME if summary.out_of_time else "")
         with_heading: list[_Section] = [
             lambda: [*sections.heading(facts), *self._first_lines(facts)],
@@ -153,29 +176,28 @@ class Report:
         say which option would have helped.
         """
         check_kind("facts", facts, CrawlFacts, "a CrawlFacts")
-        logins = login_advice(self._summary.logins, facts)
+        logins = login_advice(self.ledger.logins, facts)
         run = self._run(replace(facts, hosts=dict(facts.hosts)), logins)
         return [*sections.next_run(facts), *hints(run)]
 
     def _run(self, facts: CrawlFacts, logins: Mapping[str, str] | None = None) -> Run:
-        links = self._links
-        checks, twins = self._hosts.checks, links.twins.origins
-        return Run(self._summary, facts, links.loops, checks, twins, logins or {})
+        summary, join, _ = self._joined
+        return Run(self.ledger, summary, join, facts, logins or {})
 
     def _first_lines(self, facts: CrawlFacts) -> list[str]:
         """Return the lines that say if the crawl left out, or could not see, most of the site."""
-        left_out = self._links.left_out.lines(len(facts.seeds))
-        logged_out = self._logged_out.lines() if facts.credentials else []
-        return [*(barred(self._summary) or left_out), *logged_out]
+        summary, _, left = self._joined
+        alone = logged_out(self.ledger) if facts.credentials else []
+        return [*(barred(summary) or left.lines(len(facts.seeds), summary.pages)), *alone]
 
     def _problems(self, facts: CrawlFacts, paint: Paint) -> list[_Section]:
         """Return the sections about broken links and other problems."""
-        summary = self._summary
+        summary, join, _ = self._joined
         return [
             lambda: self._broken(facts, paint),
             lambda: self._tls_twins(facts, paint),
-            lambda: hosts.given_up(summary, self._full, self._links.twins.origins),
-            lambda: self._missing.lines(self._full),
+            lambda: hosts.given_up(summary, self._full, join.twin_origins),
+            lambda: missing_section(self.ledger, self._full),
             lambda: sections.redirects(summary.redirects),
             lambda: sections.flaws(summary.flaws),
             lambda: sections.not_read_whole(summary.cut),
@@ -184,62 +206,70 @@ class Report:
 
     def _broken(self, facts: CrawlFacts, paint: Paint) -> list[str]:
         """Return the section about broken links, by host if they are on many hosts."""
-        links, total = self._links, self._links.problems
-        source, advice = _source(facts), login_advice(self._summary.logins, facts)
+        join = self._joined.join
+        total = join.problems
+        source, advice = _source(facts), login_advice(self.ledger.logins, facts)
         if not self._full and total > broken.MANY_HOSTS:
-            found = broken.hosts_of(links)
+            found = broken.hosts_of(join)
             if len(found) > broken.MANY_HOSTS:
-                return broken.broken_by_host(links, found, source, advice, paint)
+                return broken.broken_by_host(join, found, source, advice, paint)
         most = None if self._full else _MAX_BROKEN
         grouped = self._malformed()
-        listed = links.broken(self._max_referrers, source, most, malformed=not grouped)
+        listed = join.broken(self._max_referrers, source, most, malformed=not grouped)
         return broken.broken_links(listed, total, self._full, advice, paint, malformed=grouped)
 
     def _malformed(self) -> Mapping[str, Collection[str]]:
         """Return the hrefs that are no URLs by page, if they are too many to be listed."""
-        if self._full:
-            return {}
-        found = self._links.malformed()
-        return found if len(set().union(*found.values())) > broken.FEW_MALFORMED else {}
+        many = len(self.ledger.malformed) > broken.FEW_MALFORMED
+        return self._joined.join.malformed() if many and not self._full else {}
 
     def _tls_twins(self, facts: CrawlFacts, paint: Paint) -> list[str]:
         """Return the section about https links to ports that speak HTTP."""
-        most = None if self._full else _MAX_BROKEN
-        twins = self._links.broken(self._max_referrers, _source(facts), most, twins=True)
-        total = len(self._links.twins.numbers)
-        return broken.broken_links(twins, total, self._full, {}, paint, title=_TWINS)
+        join, most = self._joined.join, None if self._full else _MAX_BROKEN
+        if not join.twins:
+            return []
+        twins = join.broken(self._max_referrers, _source(facts), most, twins=True)
+        return broken.broken_links(twins, len(join.twins), self._full, {}, paint, title=_TWINS)
 
     def _coverage(self, facts: CrawlFacts, *, early: bool) -> list[_Section]:
         """Return the sections about sitemaps, and pages that only sitemaps or only links have."""
         limit, listed, listing = self._max_listed, facts.sitemaps, facts.listing
         parts: list[_Section] = [lambda: sections.sitemaps(listed, limit, self._why)]
         if listed and listing:
-            early, pages = early or self._summary.incomplete, self._summary.indexable
+            summary, join, _ = self._joined
+            early = early or summary.incomplete
             parts += [
-                lambda: sections.orphans(self._links.unlinked(facts.seeds), listing, limit, early),
-                lambda: sections.unlisted(pages, listed, listing, limit, early),
+                lambda: sections.orphans(join.unlinked(facts.seeds), listing, limit, early),
+                lambda: sections.unlisted(self._indexable(), listed, listing, limit, early),
             ]
         return parts
+
+    def _indexable(self) -> TextList:
+        pages = TextList()
+        for url, row in self.ledger.ends(PAGE):
+            if row.indexable:
+                pages.append(url)
+        return pages
 
     def _expensive(self, *, early: bool) -> list[str]:
         """Return the table of shapes, if the crawl found much that was not new.
 
         With `full` also if it ended early.
         """
-        early = early or self._waiting > 0 or self._summary.incomplete
-        shown = self._shapes.repetitive or (self._full and early)
-        return shapes.section(self._shapes, full=self._full) if shown else []
+        early = early or bool(self.ledger.waiting) or self._joined.summary.incomplete
+        shown = (self._full and early) or shapes.is_repetitive(self.ledger)
+        return shapes.shapes_section(self.ledger, full=self._full) if shown else []
 
     def _figures(self, facts: CrawlFacts, *, early: bool) -> list[_Section]:
         """Return the sections about hosts, shapes, rejected links, and skipped URLs."""
-        summary = self._summary
+        summary, ledger, full = self._joined.summary, self.ledger, self._full
         return [
-            lambda: self._hosts.lines(self._full),
+            lambda: hosts.hosts_section(summary.hosts, full),
             lambda: self._expensive(early=early),
             lambda: sections.slowest(summary.slowest),
-            lambda: sections.host_speeds(facts) if self._full else [],
-            lambda: sections.rejected(summary, self._why),
-            lambda: summary.rejections.by_rule(self._full),
+            lambda: sections.host_speeds(facts) if full else [],
+            lambda: rejected_section(ledger, full) if self._why else sections.rejected(summary),
+            lambda: endless_section(ledger, full),
             lambda: sections.skipped(summary),
             lambda: sections.not_checked(summary, facts),
         ]

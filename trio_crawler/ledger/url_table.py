@@ -12,6 +12,7 @@ from struct import Struct
 from typing import overload
 
 from trio_crawler.page.url_set import UrlSet
+from trio_crawler.page.urls import seen_key
 
 _BLOCK = 64 * 1024
 # The URLs of the last pages, as far as they have at most so many characters: most links of a page
@@ -81,11 +82,13 @@ class TextList(Sequence[str]):
 class UrlTable(UrlSet):
     """Numbers of URLs, from 0 on in the order of their first mention, and the URLs by number.
 
-    A number takes 20 bytes, besides the URL in `urls`. As in a `UrlSet`, two URLs may be taken for
-    one, which happens with a chance of 3 in 1,000,000 among 10,000,000.
+    Each spelling has a number of its own; `same` has for the number of each that is not the
+    `seen_key` of its URL the number of this key. A number takes 20 bytes, besides the URL in
+    `urls`. As in a `UrlSet`, two URLs may be taken for one, which happens with a chance of 3 in
+    1,000,000 among 10,000,000.
     """
 
-    __slots__ = ("_numbers", "urls")
+    __slots__ = ("_numbers", "same", "urls")
 
     # An entry is the key and the number.
     _width = 12
@@ -93,6 +96,7 @@ class UrlTable(UrlSet):
     def __init__(self) -> None:
         super().__init__()
         self.urls = TextList()
+        self.same: dict[int, int] = {}
         self._numbers: dict[str, int] = {}
 
     def number(self, url: str) -> int:
@@ -115,12 +119,6 @@ class UrlTable(UrlSet):
         key, index = self._place(url)
         return self._search_bucket(self._buckets[index], key)
 
-    def knows(self, number: int) -> bool:
-        """Whether a URL with this hash has a number."""
-        index = number & self._high
-        bucket = self._buckets[index if index < len(self._buckets) else index & self._low]
-        return self._search_bucket(bucket, _key(number)) is not None
-
     def _find(self, url: str) -> int:
         key, index = self._place(url)
         bucket = self._buckets[index]
@@ -130,6 +128,8 @@ class UrlTable(UrlSet):
             self.urls.append(url)
             self._buckets[index] = bucket + key + _number(number)
             self._grow()
+            if "%" in url and (usual := seen_key(url)) != url:
+                self.same[number] = self._find(usual)
         if len(url) <= _LONGEST:
             if len(self._numbers) >= _RECENT:
                 self._numbers.clear()

@@ -1,9 +1,10 @@
-"""Records of a report that are too many for memory."""
+"""Records that are too many for memory."""
 
 from __future__ import annotations
 
 import marshal
 import sys
+import weakref
 from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,7 +12,7 @@ from tempfile import SpooledTemporaryFile
 from typing import Any
 
 MEMORY = 32 * 1024 * 1024
-"""Bytes of links that are kept in memory; more are in a temporary file without a name."""
+"""Bytes that are kept in memory; more are in a temporary file without a name."""
 
 # ▶ Version 2 of marshal takes half of the time: it does not look for objects that occur twice.
 _WITHOUT_REFERENCES = 2
@@ -24,7 +25,15 @@ class Spool:
     """
 
     def __init__(self) -> None:
-        # Imported late: most crawls check no links.
+        # None until there is a record.
+        self._file: SpooledTemporaryFile[bytes] | None = None
+        self._places = array("Q", [0])
+
+    def __len__(self) -> int:
+        return len(self._places) - 1
+
+    def _open(self) -> SpooledTemporaryFile[bytes]:
+        # Imported late: a small crawl that checks no links has no record.
         if sys.version_info >= (3, 14):
             from compression import zstd
         else:
@@ -33,17 +42,17 @@ class Spool:
         packer = zstd.ZstdCompressor(level=1)
         self._pack: Callable[[bytes], bytes] = partial(packer.compress, mode=packer.FLUSH_FRAME)
         self._unpack: Callable[[bytes], bytes] = zstd.decompress
-        # None until there is a record: an empty check need not be closed.
-        self._file: SpooledTemporaryFile[bytes] | None = None
-        self._places = array("Q", [0])
+        self._file = SpooledTemporaryFile(MEMORY)  # noqa: SIM115 - `close` closes it
+        # Who never closes it leaves nothing behind either.
+        weakref.finalize(self, self._file.close)
+        return self._file
 
     def append(self, record: Any) -> int:
         """Add a record of what `marshal` can write, and return its index."""
-        if self._file is None:
-            self._file = SpooledTemporaryFile(MEMORY)  # noqa: SIM115 - `close` closes it
+        file = self._file or self._open()
         # Not msgspec: an href may have lone surrogates.
-        self._file.write(self._pack(marshal.dumps(record, _WITHOUT_REFERENCES)))
-        self._places.append(self._file.tell())
+        file.write(self._pack(marshal.dumps(record, _WITHOUT_REFERENCES)))
+        self._places.append(file.tell())
         return len(self._places) - 2
 
     def __getitem__(self, index: int) -> Any:

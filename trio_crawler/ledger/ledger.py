@@ -1,0 +1,491 @@
+"""The ledger of a crawl: the end of each URL, and the links of each page, as numbers.
+
+▶ An outcome takes 5 to 15 us, a URL some 80 bytes and a link 1 to 2, packed.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
+from struct import Struct
+from typing import NamedTuple, Self, TypeAlias
+
+from trio_crawler.arguments import check_flag, check_kind
+from trio_crawler.ledger.spool import Spool
+from trio_crawler.ledger.url_table import UrlTable
+from trio_crawler.link import Link, LinkKind
+from trio_crawler.model import (
+    Checked,
+    Failure,
+    Outcome,
+    Page,
+    Purpose,
+    Reason,
+    Redirect,
+    RejectedLink,
+    Skipped,
+)
+from trio_crawler.page.link_targets import Target
+from trio_crawler.page.links import PageLinks, Source, pointed_of
+from trio_crawler.page.urls import origin, seen_key
+
+PAGE, REDIRECT, FAILURE, SKIPPED, CHECKED = range(1, 6)
+"""The kinds of ends."""
+
+HTML, NOINDEX, OTHER_CANONICAL, FOLDED, DEEP, TRIED, AGAIN, ROBOTS, OWN_FRAGMENT = (
+    1 << bit for bit in range(9)
+)
+"""The flags of an end.
+
+A page that is HTML, has "noindex", names another page as its canonical one, was folded into
+another; a URL that is no seed by its depth, was asked for, was admitted again; a failure of the
+robots.txt; a redirect whose target has a fragment.
+"""
+
+NO_URL = 0xFFFF_FFFF
+
+_NOT_MODIFIED, _UNAUTHORIZED = 304, 401
+_REASONS: tuple[Reason | None, ...] = (None, *Reason)
+_NUMBERS = {reason: number for number, reason in enumerate(_REASONS)}
+_MARKUP = ("text/html", "application/xhtml+xml")
+# Links that are counted only: most pages have some, and a crawl has nothing to say of them.
+_COUNTED = (Reason.OTHER_SITE, Reason.OTHER_SCHEME)
+MOST_REJECTED = 1_000_000
+"""The most rejected URLs whose links are kept."""
+
+# The records of the pages that are packed together.
+_BLOCK = 128
+_row = Struct("<IBBHIIdQIII")
+_MAX_CHALLENGES = 2_000
+_quoted = re.compile(r'"(?:[^"\\]|\\.)*"')
+# The scheme of a challenge, before its parameters (RFC 9110, 11.6.1).
+_schemes = re.compile(r"(?:^|,)\s*([A-Za-z][A-Za-z0-9-]{0,39})(?=\s*$|\s*,|\s+[^\s=,])").findall
+
+Numbers: TypeAlias = "array[int]"
+
+
+class Row(NamedTuple):
+    """The end of one URL.
+
+    `number` is that of the URL as the outcome spells it, `kind` one of the five, `code` the number
+    of a reason. `status` is 0 without an answer. `target` is the number of the URL that a redirect
+    leads to, or that a page is a copy of; `referrer` that of the page that led here; both are
+    `NO_URL` if there is none. `title` and `text` are equal for equal titles and texts, and 0
+    without one.
+    """
+
+    number: int
+    kind: int
+    code: int
+    status: int
+    target: int
+    referrer: int
+    seconds: float
+    size: int
+    flags: int
+    title: int
+    text: int
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why a URL failed, was skipped, or was not checked; None for a page or a redirect."""
+        return _REASONS[self.code] if self.kind >= FAILURE else None
+
+    @property
+    def rejected(self) -> Reason | None:
+        """Why the target of a redirect was rejected; None if it was not."""
+        return _REASONS[self.code] if self.kind == REDIRECT else None
+
+    @property
+    def good(self) -> bool:
+        """Whether it is a page with a status of 2xx or 304 (in a refresh: it has not changed)."""
+        return self.kind == PAGE and (200 <= self.status < 300 or self.status == _NOT_MODIFIED)
+
+    @property
+    def indexable(self) -> bool:
+        """Whether a search engine may list the page.
+
+        Such a page is good HTML and no copy, has no "noindex", and names no other page as its
+        canonical one.
+        """
+        flags = self.flags & (HTML | NOINDEX | OTHER_CANONICAL)
+        return flags == HTML and self.good and self.target == NO_URL
+
+
+class Pointed(NamedTuple):
+    """What a page points to, for a check.
+
+    `kinds` has by the kind of the links the numbers of their URLs, one for each fragment;
+    `malformed` those of hrefs that are no URLs; `fragments` by kind the place of a number and the
+    fragment. `source` is the place of the body, or of the links, that `Ledger.source` reads.
+    """
+
+    kinds: Mapping[str, bytes]
+    malformed: Mapping[str, bytes]
+    fragments: Mapping[str, Mapping[int, str]]
+    source: int
+
+
+class Outlinks(NamedTuple):
+    """The links of a page, as numbers: those that were followed, and by reason the rejected ones.
+
+    `pointed` is None unless the ledger is for a check.
+    """
+
+    page: int
+    followed: Numbers
+    rejected: Mapping[str, bytes]
+    pointed: Pointed | None
+
+
+def numbers_of(packed: bytes) -> Numbers:
+    """Return the numbers that a record has."""
+    return array("I", packed)
+
+
+class Ledger:
+    """The ends of the URLs of a crawl, and the links of its pages.
+
+    `add` records an outcome; they come in any order, and of two with one URL the later counts.
+    With `outside` the links to other sites and schemes are kept, too, and not only counted; with
+    `checks` also what a check needs: everything that a page points to, the places that fragments
+    may name, and the bodies or texts of the links. Then links and bodies beyond 32 MiB each are in
+    temporary files without a name, which `close` removes at once.
+
+    `changes` counts what was added, `kinds` the ends by kind, `rejected` the rejected links by
+    reason, once for each page. `errors` is the number of broken URLs so far, without loops. Of
+    1,000,000 rejected URLs the links are kept; then `exact` becomes False.
+    """
+
+    __module__ = "trio_crawler.ledger"
+
+    def __init__(self, *, outside: bool = False, checks: bool = False) -> None:
+        check_flag("outside", outside)
+        check_flag("checks", checks)
+        self.outside = outside or checks
+        self.checks = checks
+        self.urls = UrlTable()
+        self.kinds = [0] * 6
+        self.changes = 0
+        self.rejected: Counter[Reason] = Counter()
+        self.malformed: set[int] = set()
+        self.exact = True
+        # By the number of a URL: the sentence about a failure; the links that were cut off; the
+        # flaws of a page, as an index.
+        self.details: dict[int, str] = {}
+        self.beyond: dict[int, int] = {}
+        self.flaws: list[tuple[Reason, ...]] = [()]
+        # For each origin that answered with 401 the scheme of the login, "" for Basic.
+        self.logins: dict[str, str] = {}
+        self._waiting: list[str] = []
+        self._failing = 0
+        self._rejected_urls = 0
+        self._rows = bytearray()
+        # By the number of a URL: the number of its row, from 1 on.
+        self._at = array("I")
+        self._tail: list[tuple[object, ...]] = []
+        self._links, self._sources, self._places = Spool(), Spool(), Spool()
+
+    def __repr__(self) -> str:
+        return f"<Ledger: {len(self)} ends, {len(self.urls)} URLs>"
+
+    def __len__(self) -> int:
+        return len(self._rows) // _row.size
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the memory and the files of the links."""
+        for spool in (self._links, self._sources, self._places):
+            spool.close()
+
+    @property
+    def errors(self) -> int:
+        """The number of failures, error statuses and malformed hrefs."""
+        return self._failing + len(self.malformed)
+
+    @property
+    def waiting(self) -> list[str]:
+        """The URLs that wait for a later run."""
+        return self._waiting
+
+    def add(self, outcome: Outcome, *, earlier: bool = False) -> None:
+        """Record an outcome; one of an `earlier` run does not count if its URL has a later one."""
+        check_kind("outcome", outcome, Outcome, "an outcome")
+        check_flag("earlier", earlier)
+        number = self.urls.number(outcome.url)
+        if earlier and self._place(number):
+            return
+        self.changes += 1
+        flags = (DEEP if outcome.depth else 0) | (AGAIN if outcome.again else 0)
+        referrer = NO_URL if outcome.referrer is None else self.urls.number(outcome.referrer)
+        match outcome:
+            case Page():
+                self._add_page(number, outcome, referrer, flags)
+            case Redirect():
+                self._add_redirect(number, outcome, referrer, flags)
+            case Failure(reason=reason, detail=detail, seconds=seconds):
+                flags |= (TRIED if outcome.tries else 0) | (
+                    ROBOTS if outcome.about is Purpose.ROBOTS else 0
+                )
+                target = NO_URL if outcome.target is None else self.urls.number(outcome.target)
+                about = (_NUMBERS[reason], 0, target, referrer, seconds, 0, flags, 0, 0)
+                self._put(number, FAILURE, *about, detail=detail)
+            case Skipped(reason=reason):
+                about = (_NUMBERS[reason], 0, NO_URL, referrer, 0.0, 0, flags, 0, 0)
+                self._put(number, SKIPPED, *about)
+            case Checked():
+                self._add_checked(number, outcome, referrer, flags)
+
+    def add_waiting(self, url: str) -> None:
+        """Record a URL that has no outcome yet: it waits in the directory for a later run."""
+        check_kind("url", url, str, "a URL as a str")
+        self.changes += 1
+        self._waiting.append(url)
+
+    def number(self, url: str) -> int | None:
+        """Return the number of a URL, in its usual spelling; None if it has none."""
+        return self.urls.known(seen_key(url))
+
+    def knows(self, url: str) -> bool:
+        """Whether the URL has an end."""
+        number = self.number(url)
+        return number is not None and self._place(number) > 0
+
+    def end(self, number: int) -> Row | None:
+        """Return the end of a URL; None if it has none."""
+        place = self._place(number)
+        if not place:
+            return None
+        return Row._make(_row.unpack_from(self._rows, (place - 1) * _row.size))
+
+    def ends(self, *kinds: int) -> Iterator[tuple[str, Row]]:
+        """Yield the URLs that have an end, with it; of some `kinds`, if there are any."""
+        rows, width, make, unpack = self._rows, _row.size, Row._make, _row.unpack_from
+        urls = self.urls.urls
+        if kinds and not any(self.kinds[kind] for kind in kinds):
+            return
+        for number, (url, place) in enumerate(zip(urls, self._at, strict=False)):
+            start = (place - 1) * width
+            if place and (not kinds or rows[start + 4] in kinds):
+                row = make(unpack(rows, start))
+                yield (url if row.number == number else urls[row.number]), row
+
+    def outlinks(self) -> Iterator[Outlinks]:
+        """Yield the links of each page that has some, in the order of the outcomes."""
+        for block in (*self._links, self._tail):
+            for page, followed, rejected, pointed in block:
+                about = None if pointed is None else Pointed(*pointed)
+                yield Outlinks(page, array("I", followed), rejected, about)
+
+    def places(self) -> Iterator[tuple[int, Numbers]]:
+        """Yield the number of each page whose places are known, and their keys."""
+        for number, packed in self._places:
+            yield number, array("Q", packed)
+
+    def source(self, at: int, wanted: Collection[str]) -> Sequence[Link]:
+        """Return the links of a page to some URLs at least, with their places and texts."""
+        response, rows = self._sources[at]
+        return list(starmap(Link, rows)) if response is None else Source(*response).links(wanted)
+
+    def usual(self, number: int) -> int:
+        """Return the number of the usual spelling of a URL."""
+        return self.urls.same.get(number, number)
+
+    def spellings(self, numbers: Iterable[int]) -> set[int]:
+        """Return numbers, and those of all other spellings of their URLs."""
+        wanted = set(numbers)
+        others = self.urls.same.items()
+        return (
+            wanted | {number for number, usual in others if usual in wanted} if others else wanted
+        )
+
+    def _place(self, number: int) -> int:
+        number = self.urls.same.get(number, number)
+        return self._at[number] if number < len(self._at) else 0
+
+    def _put(
+        self,
+        number: int,
+        kind: int,
+        code: int,
+        status: int,
+        target: int,
+        referrer: int,
+        seconds: float,
+        size: int,
+        flags: int,
+        title: int,
+        text: int,
+        detail: str = "",
+    ) -> None:
+        """Write the row of a URL, in place of an earlier one."""
+        row = _row.pack(
+            number, kind, code, status, target, referrer, seconds, size, flags, title, text
+        )
+        place, at = self.urls.same.get(number, number), self._at
+        if place >= len(at):
+            at.frombytes(bytes(4 * (len(self.urls) - len(at))))
+        if known := at[place]:
+            start = (known - 1) * _row.size
+            before = Row._make(_row.unpack_from(self._rows, start))
+            self.kinds[before.kind] -= 1
+            self._failing -= _is_failing(before.kind, before.status)
+            self.details.pop(place, None)
+            self.beyond.pop(place, None)
+            self._rows[start : start + _row.size] = row
+        else:
+            self._rows += row
+            at[place] = len(self._rows) // _row.size
+        self.kinds[kind] += 1
+        self._failing += _is_failing(kind, status)
+        if detail:
+            self.details[place] = detail
+
+    def _add_page(self, number: int, page: Page, referrer: int, flags: int) -> None:
+        table = self.urls
+        flags |= (HTML if is_html(page.content_type) else 0) | (TRIED if page.tries else 0)
+        if page.robots and "noindex" in page.robots:
+            flags |= NOINDEX
+        if page.canonical and seen_key(page.canonical) != seen_key(page.url):
+            flags |= OTHER_CANONICAL
+        original = page.duplicate_of
+        target = NO_URL if original is None else table.number(original)
+        flaws = 0
+        if page.flaws:
+            if page.flaws not in self.flaws:
+                self.flaws.append(page.flaws)
+            flaws = self.flaws.index(page.flaws)
+        if page.status == _UNAUTHORIZED:
+            self.logins[origin(page.url)] = _login_scheme(page)
+        followed = table.numbers(page.links)
+        if page.folded_into is not None:
+            # The crawl requested the canonical page as if this page linked to it.
+            flags |= FOLDED
+            followed.append(table.number(page.folded_into))
+        title = hash(page.title) & 0xFFFF_FFFF or 1 if page.title else 0
+        # What a crawl and its directory both know of the text of a page.
+        told = page.url if page.status == _NOT_MODIFIED else (page.content_type, page.links)
+        text = hash((told, page.size)) & 0xFFFF_FFFF
+        about = (page.status, target, referrer, page.seconds, page.size, flags, title, text)
+        self._put(number, PAGE, flaws, *about)
+        if page.links_beyond:
+            self.beyond[table.same.get(number, number)] = page.links_beyond
+        rejected = self._rejected(page.rejected) if page.rejected else {}
+        pointed = self._pointed(page) if self.checks else None
+        if followed or rejected or pointed:
+            self._tail.append((number, followed.tobytes(), rejected, pointed))
+            if len(self._tail) >= _BLOCK:
+                self._links.append(self._tail)
+                self._tail = []
+        if page.targets is not None:
+            self._places.append((table.same.get(number, number), _packed(page.targets)))
+
+    def _rejected(self, links: Iterable[RejectedLink]) -> dict[str, bytes]:
+        """Return the rejected links by reason, as numbers, as far as they are kept."""
+        kept: defaultdict[Reason, list[str]] = defaultdict(list)
+        counts, outside = self.rejected, self.outside
+        for url, reason in links:
+            counts[reason] += 1
+            if outside or reason not in _COUNTED:
+                kept[reason].append(url)
+        found = {}
+        for reason, urls in kept.items():
+            before = len(self.urls)
+            if self._rejected_urls >= MOST_REJECTED and reason is not Reason.BAD_URL:
+                self.exact = False
+                continue
+            numbers = self.urls.numbers(urls)
+            self._rejected_urls += len(self.urls) - before
+            if reason is Reason.BAD_URL:
+                self.malformed.update(numbers)
+            found[reason.value] = numbers.tobytes()
+        return found
+
+    def _pointed(self, page: Page) -> tuple[object, ...] | None:
+        """Return what a check needs of the links of a page; None if it has none."""
+        found = page.found
+        if found:
+            pointed = pointed_of(found)
+            by_kind: defaultdict[str, list[Target]] = defaultdict(list)
+            by_kind[LinkKind.A.value] = list(pointed.links)
+            for kind, target in pointed.others:
+                by_kind[kind.value].append(target)
+        elif page.links or page.rejected:
+            # The crawl has read the links without their places.
+            urls = dict.fromkeys((*page.links, *(url for url, _ in page.rejected)))
+            by_kind = defaultdict(list, {LinkKind.A.value: [(url, "", False) for url in urls]})
+        else:
+            return None
+        kinds, malformed = dict[str, bytes](), dict[str, bytes]()
+        fragments = dict[str, dict[int, str]]()
+        for name, targets in by_kind.items():
+            good = [target for target in targets if not target[2]]
+            if len(good) < len(targets):
+                bad = [url for url, _, is_bad in targets if is_bad]
+                malformed[name] = self.urls.numbers(bad).tobytes()
+            kinds[name] = self.urls.numbers([target[0] for target in good]).tobytes()
+            if named := {at: target[1] for at, target in enumerate(good) if target[1]}:
+                fragments[name] = named
+        if isinstance(found, PageLinks):
+            source = self._sources.append((tuple(found.source), None))
+        elif found:
+            # Plain values, which `marshal` can write.
+            rows = [(link.url, str(link.kind), *link[2:]) for link in found]
+            source = self._sources.append((None, rows))
+        else:
+            anchors = page.anchors
+            texts = [anchors[url].text if url in anchors else "" for url in urls]
+            written = [(url, "a", "", text) for url, text in zip(urls, texts, strict=True)]
+            source = self._sources.append((None, written))
+        return kinds, malformed, fragments, source
+
+    def _add_redirect(self, number: int, redirect: Redirect, referrer: int, flags: int) -> None:
+        flags |= (TRIED if redirect.tries else 0) | (OWN_FRAGMENT if redirect.fragment else 0)
+        # Requests have no fragment.
+        target = redirect.target.partition("#")[0]
+        reason = redirect.rejected
+        if reason is not None:
+            self.rejected[reason] += 1
+        about = (redirect.status, self.urls.number(target), referrer, redirect.seconds, 0, flags)
+        self._put(number, REDIRECT, _NUMBERS[reason], *about, 0, 0)
+
+    def _add_checked(self, number: int, checked: Checked, referrer: int, flags: int) -> None:
+        flags |= (TRIED if checked.tries else 0) | (OWN_FRAGMENT if checked.fragment else 0)
+        target, code = NO_URL, _NUMBERS[checked.reason]
+        if checked.target is not None and not checked.reason:
+            target = self.urls.number(checked.target.partition("#")[0])
+        about = (checked.status or 0, target, referrer, checked.seconds, 0, flags, 0, 0)
+        self._put(number, CHECKED, code, *about, detail=checked.detail)
+        if checked.targets is not None:
+            place = self.urls.same.get(number, number)
+            self._places.append((place, _packed(checked.targets)))
+
+
+def _packed(keys: Iterable[int]) -> bytes:
+    return array("Q", keys).tobytes()
+
+
+def _is_failing(kind: int, status: int) -> bool:
+    return kind == FAILURE or (kind == PAGE and status >= 400)
+
+
+def is_html(content_type: str) -> bool:
+    """Whether a Content-Type is that of HTML."""
+    return content_type in _MARKUP or content_type.partition(";")[0].strip().lower() in _MARKUP
+
+
+def _login_scheme(page: Page) -> str:
+    """Return the first scheme of authentication that a 401 names; "" for Basic, and if none is."""
+    challenges = ",".join(page.headers.get_list("www-authenticate"))[:_MAX_CHALLENGES]
+    schemes = _schemes(_quoted.sub('""', challenges))
+    if not schemes or any(scheme.lower() == "basic" for scheme in schemes):
+        return ""
+    return str(schemes[0])
