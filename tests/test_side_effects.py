@@ -286,7 +286,7 @@ SAID = "The crawl seems to be logged out: "
     [
         ([good(""), *login(5)], f"5 of 6 URLs of http://site.test lead to {HOME}login"),
         (
-            [good(""), *login(9, "users/sign_in"), *login(1, "x")],
+            [good(""), *login(9, "users/sign_in"), Redirect(f"{HOME}x", 302, f"{HOME}y")],
             f"9 of 11 URLs of http://site.test lead to {HOME}users/sign_in",
         ),
         ([good(""), *login(9, "")], f"9 of 10 URLs of http://site.test lead to {HOME}"),
