@@ -136,7 +136,7 @@ class LinkCheck:
                         looked_at[number] = 1
                         for on_the_way in self._path(usual(number)).numbers:
                             alone.pop(on_the_way, None)
-        return map(self._url, alone)
+        return map(self._ledger.url, alone)
 
     def certain(self, outcome: Outcome) -> list[Finding]:
         """Return the faults that an outcome is already, before the others are known.
@@ -176,7 +176,7 @@ class LinkCheck:
         missing = self._missing()
         told = set[int]()
         for number in self._seeds:
-            yield from self._found(None, Link(self._url(number)), number, told)
+            yield from self._found(None, Link(self._ledger.url(number)), number, told)
         urls = self._ledger.urls.urls
         # Most links lead to URLs about which earlier links had nothing to tell: of these only the
         # fragments are looked at.
@@ -240,7 +240,7 @@ class LinkCheck:
         self._fine, self._ends, self._seeds = bytearray(len(ledger.urls)), {}, []
         self.recalled = 0
         for url, row in ledger.ends():
-            number = ledger.usual(row.number)
+            number = row.number
             if self._is_fine(url, row):
                 self._fine[number] = _FINE_OUTSIDE if row.kind == CHECKED else _FINE
             else:
@@ -263,11 +263,7 @@ class LinkCheck:
         )
 
     def _detail(self, row: Row) -> str:
-        return self._ledger.details.get(self._ledger.usual(row.number), "")
-
-    def _url(self, number: int) -> str:
-        row = self._ledger.end(number) if self._ledger.urls.same else None
-        return self._ledger.urls.urls[number if row is None else row.number]
+        return self._ledger.details.get(row.number, "")
 
     def _missing(self) -> Mapping[int, tuple[int, set[str]]]:
         """Return by the number of a URL its end, and the fragments that name no place there."""
@@ -308,7 +304,7 @@ class LinkCheck:
             if end.kind not in (REDIRECT, CHECKED) or end.target == NO_URL:
                 break
             number = self._ledger.usual(end.target)
-            hops.append(Hop(end.status, self._url(number)))
+            hops.append(Hop(end.status, self._ledger.url(number)))
             has_fragment |= bool(end.flags & OWN_FRAGMENT)
             numbers.append(number)
         return _Path(numbers, hops, has_fragment)
@@ -388,7 +384,7 @@ class LinkCheck:
         told.update(numbers)
         external = self._is_external(number)
         if end is not None:
-            verdict = self._verdict(self._url(last), end)
+            verdict = self._verdict(self._ledger.url(last), end)
             if len(hops) >= _MOST_HOPS:
                 verdict, code = Verdict.FAULT, Reason.TOO_MANY_REDIRECTS.value
             else:
@@ -426,7 +422,7 @@ class LinkCheck:
         for number, end in self._ends.items():
             if number in told or end.referrer == NO_URL:
                 continue
-            url = self._url(number)
+            url = self._ledger.url(number)
             asked = end.kind in (PAGE, REDIRECT) or end.flags & TRIED
             if asked or self._verdict(url, end) is Verdict.FAULT:
                 by = self._ledger.urls.urls[end.referrer]

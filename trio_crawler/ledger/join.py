@@ -106,7 +106,7 @@ class Join:
         failed: defaultdict[str, set[int]] = defaultdict(set)
         usual, urls = ledger.usual, ledger.urls.urls
         for url, row in ledger.ends(REDIRECT):
-            number = usual(row.number)
+            number = row.number
             if row.rejected is Reason.BAD_URL:
                 self.ends[number] = BrokenEnd(url, Reason.BAD_URL, f"-> {urls[row.target]}")
             else:
@@ -116,13 +116,13 @@ class Join:
         if ledger.errors > len(ledger.malformed):
             for url, row in ledger.ends(PAGE, FAILURE):
                 if row.kind == FAILURE:
-                    number = usual(row.number)
+                    number = row.number
                     why = str(row.reason)
                     self.ends[number] = BrokenEnd(url, why, self._detail(number, row))
                     if row.reason is Reason.TLS and (authority := _with_port(url, _HTTPS)):
                         failed[authority].add(number)
                 elif row.status >= 400:
-                    self.ends[usual(row.number)] = BrokenEnd(url, str(row.status))
+                    self.ends[row.number] = BrokenEnd(url, str(row.status))
         plain = set()
         if failed:
             good = (url for url, row in ledger.ends(PAGE) if row.good)
@@ -133,12 +133,9 @@ class Join:
             number: BrokenEnd(urls[number], Reason.BAD_URL) for number in ledger.malformed
         }
         self.loops = self._loops()
-        self.ends |= {loop[0]: BrokenEnd(self.url(loop[0]), LOOP, "", loop) for loop in self.loops}
-
-    def url(self, number: int) -> str:
-        """Return the URL with a number, as its outcome spells it if it has one."""
-        row = self._ledger.end(number) if self._ledger.urls.same else None
-        return self._ledger.urls.urls[number if row is None else row.number]
+        self.ends |= {
+            loop[0]: BrokenEnd(ledger.url(loop[0]), LOOP, "", loop) for loop in self.loops
+        }
 
     @property
     def problems(self) -> int:
@@ -179,8 +176,9 @@ class Join:
         if most is not None and len(ends) > most:
             first = nsmallest(most, ends, key=lambda number: ends[number].url)
             ends = {number: ends[number] for number in first}
-        finder = _ReferrerFinder(self, _paths(ends, self.redirects), source)
-        pairs = finder.group_links(self._ledger)
+        paths = _paths(ends, self.redirects)
+        finder = _ReferrerFinder(self._ledger, self.redirects, paths, source)
+        pairs = finder.group_links()
         found = (finder.broken(node, end, pairs[node], limit) for node, end in ends.items())
         return sorted(found, key=lambda broken: broken.url)
 
@@ -210,10 +208,12 @@ class Join:
             found_on = ledger.end(row.referrer)
             # A page that led to it has a link to it.
             if found_on is None or found_on.kind != PAGE:
-                alone.add(usual(row.number))
+                alone.add(row.number)
                 if row.good:
-                    pages[usual(row.number)] = url
-        alone.difference_update(number for seed in seeds if (number := ledger.number(seed)))
+                    pages[row.number] = url
+        alone.difference_update(
+            number for number in map(ledger.number, seeds) if number is not None
+        )
         wanted = ledger.spellings(alone)
         for each in ledger.outlinks() if wanted else ():
             hits = wanted.intersection(each.followed)
@@ -251,7 +251,7 @@ class Join:
                 node = self.redirects[node]
             if path and visited.get(node) == start:
                 loop = path[path.index(node) :]
-                at = loop.index(min(loop, key=self.url))
+                at = loop.index(min(loop, key=self._ledger.url))
                 loops.append((*loop[at:], *loop[:at]))
         return loops
 
@@ -260,20 +260,25 @@ class _ReferrerFinder:
     """Find the pages that lead to a broken end, each with its shortest path."""
 
     def __init__(
-        self, join: Join, paths: dict[int, _Path], source: Callable[[str], str | None]
+        self,
+        ledger: Ledger,
+        redirects: Mapping[int, int],
+        paths: dict[int, _Path],
+        source: Callable[[str], str | None],
     ) -> None:
-        self._url = join.url
+        self._ledger = ledger
+        self._url = ledger.url
         self._source = source
-        self._redirects = join.redirects
+        self._redirects = redirects
         self._paths = paths
         self._seeds: defaultdict[int, list[int]] = defaultdict(list)
 
-    def group_links(self, ledger: Ledger) -> dict[int, _Pairs]:
+    def group_links(self) -> dict[int, _Pairs]:
         """Return the links by the broken end that they lead to; record the URLs without links."""
         paths = self._paths
         pairs: dict[int, _Pairs] = {path.end: (array("I"), array("I")) for path in paths.values()}
         unlinked = set(paths)
-        for source, target in self._links(ledger) if paths else ():
+        for source, target in self._links() if paths else ():
             unlinked.discard(target)
             sources, targets = pairs[paths[target].end]
             sources.append(source)
@@ -281,8 +286,9 @@ class _ReferrerFinder:
         self._find_seeds(unlinked, pairs)
         return pairs
 
-    def _links(self, ledger: Ledger) -> Iterator[tuple[int, int]]:
+    def _links(self) -> Iterator[tuple[int, int]]:
         """Yield the links to any URL that leads to an end."""
+        ledger = self._ledger
         wanted, usual = ledger.spellings(self._paths), ledger.usual
         for each in ledger.outlinks():
             hits = wanted.intersection(each.followed)

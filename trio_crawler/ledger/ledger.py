@@ -9,7 +9,7 @@ import re
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import starmap
+from itertools import chain, starmap
 from struct import Struct
 from typing import NamedTuple, Self, TypeAlias
 
@@ -56,9 +56,10 @@ _COUNTED = (Reason.OTHER_SITE, Reason.OTHER_SCHEME)
 MOST_REJECTED = 1_000_000
 """The most rejected URLs whose links are kept."""
 
-# The records of the pages that are packed together.
-_BLOCK = 128
-_row = Struct("<IBBHIIdQIII")
+# The records of the pages that are packed together, and the rows of a block.
+_BLOCK, _ROWS = 128, 2_048
+_row = Struct("<BBHHIIfIII")
+_LARGE = 0xFFFF_FFFF
 _MAX_CHALLENGES = 2_000
 _quoted = re.compile(r'"(?:[^"\\]|\\.)*"')
 # The scheme of a challenge, before its parameters (RFC 9110, 11.6.1).
@@ -70,8 +71,8 @@ Numbers: TypeAlias = "array[int]"
 class Row(NamedTuple):
     """The end of one URL.
 
-    `number` is that of the URL as the outcome spells it, `kind` one of the five, `code` the number
-    of a reason. `status` is 0 without an answer. `target` is the number of the URL that a redirect
+    `number` is that of the usual spelling of the URL, `kind` one of the five, `code` the number of
+    a reason. `status` is 0 without an answer. `target` is the number of the URL that a redirect
     leads to, or that a page is a copy of; `referrer` that of the page that led here; both are
     `NO_URL` if there is none. `title` and `text` are equal for equal titles and texts, and 0
     without one.
@@ -81,11 +82,11 @@ class Row(NamedTuple):
     kind: int
     code: int
     status: int
+    flags: int
     target: int
     referrer: int
     seconds: float
     size: int
-    flags: int
     title: int
     text: int
 
@@ -183,9 +184,14 @@ class Ledger:
         self._waiting: list[str] = []
         self._failing = 0
         self._rejected_urls = 0
-        self._rows = bytearray()
-        # By the number of a URL: the number of its row, from 1 on.
+        # In blocks, which need not be moved when they grow.
+        self._rows: list[bytearray] = []
+        self._count = 0
+        # By the number of a URL: the number of its row, from 1 on; another spelling of its
+        # outcome; the size of a body of 4 GiB or more.
         self._at = array("I")
+        self._spelled: dict[int, int] = {}
+        self._large: dict[int, int] = {}
         self._tail: list[tuple[object, ...]] = []
         self._links, self._sources, self._places = Spool(), Spool(), Spool()
 
@@ -193,7 +199,7 @@ class Ledger:
         return f"<Ledger: {len(self)} ends, {len(self.urls)} URLs>"
 
     def __len__(self) -> int:
-        return len(self._rows) // _row.size
+        return self._count
 
     def __enter__(self) -> Self:
         return self
@@ -236,10 +242,10 @@ class Ledger:
                     ROBOTS if outcome.about is Purpose.ROBOTS else 0
                 )
                 target = NO_URL if outcome.target is None else self.urls.number(outcome.target)
-                about = (_NUMBERS[reason], 0, target, referrer, seconds, 0, flags, 0, 0)
+                about = (_NUMBERS[reason], 0, flags, target, referrer, seconds)
                 self._put(number, FAILURE, *about, detail=detail)
             case Skipped(reason=reason):
-                about = (_NUMBERS[reason], 0, NO_URL, referrer, 0.0, 0, flags, 0, 0)
+                about = (_NUMBERS[reason], 0, flags, NO_URL, referrer, 0.0)
                 self._put(number, SKIPPED, *about)
             case Checked():
                 self._add_checked(number, outcome, referrer, flags)
@@ -262,25 +268,27 @@ class Ledger:
     def end(self, number: int) -> Row | None:
         """Return the end of a URL; None if it has none."""
         place = self._place(number)
-        if not place:
-            return None
-        return Row._make(_row.unpack_from(self._rows, (place - 1) * _row.size))
+        return self._row(self.usual(number), place) if place else None
+
+    def url(self, number: int) -> str:
+        """Return the URL with a number, as its outcome spells it if it has one."""
+        number = self.urls.same.get(number, number)
+        return self.urls.urls[self._spelled.get(number, number)]
 
     def ends(self, *kinds: int) -> Iterator[tuple[str, Row]]:
         """Yield the URLs that have an end, with it; of some `kinds`, if there are any."""
-        rows, width, make, unpack = self._rows, _row.size, Row._make, _row.unpack_from
-        urls = self.urls.urls
+        spelled, urls = self._spelled, self.urls.urls
         if kinds and not any(self.kinds[kind] for kind in kinds):
             return
         for number, (url, place) in enumerate(zip(urls, self._at, strict=False)):
-            start = (place - 1) * width
-            if place and (not kinds or rows[start + 4] in kinds):
-                row = make(unpack(rows, start))
-                yield (url if row.number == number else urls[row.number]), row
+            if place:
+                row = self._row(number, place)
+                if not kinds or row.kind in kinds:
+                    yield (urls[spelled[number]] if number in spelled else url), row
 
     def outlinks(self) -> Iterator[Outlinks]:
         """Yield the links of each page that has some, in the order of the outcomes."""
-        for block in (*self._links, self._tail):
+        for block in chain(self._links, (self._tail,)):
             for page, followed, rejected, pointed in block:
                 about = None if pointed is None else Pointed(*pointed)
                 yield Outlinks(page, array("I", followed), rejected, about)
@@ -307,6 +315,11 @@ class Ledger:
             wanted | {number for number, usual in others if usual in wanted} if others else wanted
         )
 
+    def _row(self, number: int, place: int) -> Row:
+        block, at = divmod(place - 1, _ROWS)
+        row = Row(number, *_row.unpack_from(self._rows[block], at * _row.size))
+        return row._replace(size=self._large[number]) if row.size == _LARGE else row
+
     def _place(self, number: int) -> int:
         number = self.urls.same.get(number, number)
         return self._at[number] if number < len(self._at) else 0
@@ -317,35 +330,41 @@ class Ledger:
         kind: int,
         code: int,
         status: int,
+        flags: int,
         target: int,
         referrer: int,
         seconds: float,
-        size: int,
-        flags: int,
-        title: int,
-        text: int,
+        size: int = 0,
+        title: int = 0,
+        text: int = 0,
         detail: str = "",
     ) -> None:
         """Write the row of a URL, in place of an earlier one."""
-        row = _row.pack(
-            number, kind, code, status, target, referrer, seconds, size, flags, title, text
-        )
+        small = min(size, _LARGE)
         place, at = self.urls.same.get(number, number), self._at
         if place >= len(at):
             at.frombytes(bytes(4 * (len(self.urls) - len(at))))
         if known := at[place]:
-            start = (known - 1) * _row.size
-            before = Row._make(_row.unpack_from(self._rows, start))
+            before = self._row(place, known)
             self.kinds[before.kind] -= 1
             self._failing -= _is_failing(before.kind, before.status)
             self.details.pop(place, None)
             self.beyond.pop(place, None)
-            self._rows[start : start + _row.size] = row
+            self._spelled.pop(place, None)
         else:
-            self._rows += row
-            at[place] = len(self._rows) // _row.size
+            if self._count % _ROWS == 0:
+                self._rows.append(bytearray(_ROWS * _row.size))
+            self._count += 1
+            at[place] = known = self._count
+        block, start = divmod(known - 1, _ROWS)
+        about = (kind, code, status, flags, target, referrer, seconds, small, title, text)
+        _row.pack_into(self._rows[block], start * _row.size, *about)
         self.kinds[kind] += 1
         self._failing += _is_failing(kind, status)
+        if place != number:
+            self._spelled[place] = number
+        if small == _LARGE:
+            self._large[place] = size
         if detail:
             self.details[place] = detail
 
@@ -374,7 +393,7 @@ class Ledger:
         # What a crawl and its directory both know of the text of a page.
         told = page.url if page.status == _NOT_MODIFIED else (page.content_type, page.links)
         text = hash((told, page.size)) & 0xFFFF_FFFF
-        about = (page.status, target, referrer, page.seconds, page.size, flags, title, text)
+        about = (page.status, flags, target, referrer, page.seconds, page.size, title, text)
         self._put(number, PAGE, flaws, *about)
         if page.links_beyond:
             self.beyond[table.same.get(number, number)] = page.links_beyond
@@ -454,15 +473,15 @@ class Ledger:
         reason = redirect.rejected
         if reason is not None:
             self.rejected[reason] += 1
-        about = (redirect.status, self.urls.number(target), referrer, redirect.seconds, 0, flags)
-        self._put(number, REDIRECT, _NUMBERS[reason], *about, 0, 0)
+        about = (redirect.status, flags, self.urls.number(target), referrer, redirect.seconds)
+        self._put(number, REDIRECT, _NUMBERS[reason], *about)
 
     def _add_checked(self, number: int, checked: Checked, referrer: int, flags: int) -> None:
         flags |= (TRIED if checked.tries else 0) | (OWN_FRAGMENT if checked.fragment else 0)
         target, code = NO_URL, _NUMBERS[checked.reason]
         if checked.target is not None and not checked.reason:
             target = self.urls.number(checked.target.partition("#")[0])
-        about = (checked.status or 0, target, referrer, checked.seconds, 0, flags, 0, 0)
+        about = (checked.status or 0, flags, target, referrer, checked.seconds)
         self._put(number, CHECKED, code, *about, detail=checked.detail)
         if checked.targets is not None:
             place = self.urls.same.get(number, number)

@@ -153,12 +153,15 @@ def is_repetitive(ledger: Ledger) -> bool:
     good = sum(row.good for _, row in ledger.ends(PAGE))
     if good < _LEAST_PAGES:
         return False
-    # Titles that differ are at least as many when they are counted by shape.
-    told = set[int]()
+    # Titles that differ are at least as many when they are counted by shape, and those with one
+    # remainder at most: few bytes tell that of most crawls.
+    told, distinct = bytearray(2 * good), 0
     for _, row in ledger.ends(PAGE):
         if row.good and row.target == NO_URL:
-            told.add(row.title or row.text)
-            if 2 * len(told) >= good:
+            at = (row.title or row.text) % len(told)
+            distinct += not told[at]
+            told[at] = 1
+            if 2 * distinct >= good:
                 return False
     return 2 * sum(row.distinct for row in shapes_of(ledger)) < good
 

@@ -206,7 +206,7 @@ class Summary:
     def _add_flaws(self, url: str, row: Row, flaws: tuple[Reason, ...]) -> None:
         if Reason.TOO_LARGE in flaws:
             self.cut.add((url, row.size))
-        beyond = self._ledger.beyond.get(self._ledger.usual(row.number), 0)
+        beyond = self._ledger.beyond.get(row.number, 0)
         left_out = f" ({beyond:,} left out)" if beyond else ""
         told = ", ".join(
             flaw + (left_out if flaw is Reason.TOO_MANY_LINKS else "")
@@ -233,7 +233,7 @@ class Summary:
         if not row.flags & TRIED:
             self.given_up[origin(url), reason] += 1
             if row.flags & ROBOTS:
-                detail = self._ledger.details.get(self._ledger.usual(row.number))
+                detail = self._ledger.details.get(row.number)
                 self.robots_unavailable[origin(url)] = detail or reason
 
     def _add_skipped(self, url: str, row: Row) -> None:
