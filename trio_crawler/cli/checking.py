@@ -102,7 +102,7 @@ class Check:
                 detail = f": {fault.detail}" if fault.detail else ""
                 yield visible(f"{fault.code} {self._shown(fault.url)}{page}{detail}")
 
-    def finish(self, ended: str, sitemaps: Iterable[Any], *, color: bool) -> str:
+    def finish(self, ended: str, sitemaps: Callable[[], Iterable[Any]], *, color: bool) -> str:
         """Write the files, and return the report; set `failed` and `errors`.
 
         `ended` says why the crawl ended early, "" if it did not. A sitemap that could not be read
@@ -112,9 +112,9 @@ class Check:
         parts = attempted(lambda: [self._finish(ended, sitemaps, color)], self.faults)
         return "\n".join(parts)
 
-    def _finish(self, ended: str, sitemaps: Iterable[Any], color: bool) -> str:
+    def _finish(self, ended: str, sitemaps: Callable[[], Iterable[Any]], color: bool) -> str:
         options, folder = self._options, self._folder
-        found = [*self._links.findings(), *self._unread(sitemaps)]
+        found = [*self._links.findings(), *self._unread(sitemaps())]
         known, mended = 0, None
         all_found = found
         if self._baseline is not None:

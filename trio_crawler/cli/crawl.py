@@ -23,15 +23,14 @@ from trio_crawler.cli.exit import (
     FAULT,
     INTERRUPTED,
     WRONG_USAGE,
-    close,
     complain,
+    finish,
     first,
     guarded,
     refused,
 )
 from trio_crawler.cli.exports import Export, exports, in_place
 from trio_crawler.cli.options import CrawlOptions
-from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.parsing import NORMAL
 from trio_crawler.cli.places import PRIVATE_DIRECTORY
 from trio_crawler.cli.seed_list import SeedList, opened
@@ -40,7 +39,7 @@ from trio_crawler.cli.terminal import Screen
 from trio_crawler.cli.verdict_options import FILES, refuse_without_check
 from trio_crawler.ledger import Ledger
 from trio_crawler.net import WireStatistics
-from trio_crawler.report import Report, attempted, one_line
+from trio_crawler.report import Report, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -340,32 +339,18 @@ class _Crawl:
             for export in self._files.late
             if not export.whole and not export.error
         )
-        paths = requested(options).values()
-        piped = any(path == STANDARD_OUTPUT for path, _ in paths)
-        color = colored(options.color, sys.stderr if piped else sys.stdout)
-        faults: list[Exception] = []
-        parts = []
-        if self._check is None or not options.owner:
-            parts += attempted(lambda: [self._text(crawler, color, faults)], faults)
-        failed, errors = None, dict[str, OSError]()
-        if (check := self._check) is not None:
-            parts.append(check.finish(self._ended, crawler.sitemaps(), color=color))
-            failed, errors, faults = check.failed, check.errors, [*faults, *check.faults]
-            if options.owner:
-                hints = attempted(lambda: self._report.hints(self._facts(crawler)), faults)
-                parts.append("\n".join(hints))
         if self._resumed:
             alone = "The report does not have all runs: 'report {}' has"
             unwritten = f"{alone.format(options.directory)}\n{unwritten}".rstrip()
-        whole = "\n\n".join(filter(None, (*parts, self._changes, unwritten)))
-        status = close(
+        status = finish(
             self._report,
-            whole,
+            self._check,
+            lambda: self._facts(crawler),
             self._files.all,
-            failed=failed,
-            errors=errors,
-            faults=faults,
-            piped=piped,
+            options,
+            owner=options.owner,
+            ended=self._ended,
+            more=(self._changes, unwritten),
         )
         if self._textless and options.links is not None:
             from trio_crawler.cli.report import without_texts
@@ -384,10 +369,6 @@ class _Crawl:
     def _ended(self) -> str:
         """Why the crawl ended early; "" if it did not."""
         return self._ending.phrase or (_FAILED if self._failed else "")
-
-    def _text(self, crawler: Crawler, color: bool, errors: list[Exception]) -> str:
-        """Return the report of the crawl."""
-        return self._report.text(self._facts(crawler), color=color, errors=errors)
 
     def _facts(self, crawler: Crawler) -> report.CrawlFacts:
         options = self._options

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from trio_crawler import StoreError
-from trio_crawler.cli.declaration import declared
+from trio_crawler.cli.color import colored
+from trio_crawler.cli.declaration import declared, requested
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
@@ -18,8 +19,10 @@ from trio_crawler.store import DifferentCrawl, InUse
 
 if TYPE_CHECKING:
     # Both import Trio and the parsers, which --help does not need.
+    from trio_crawler.cli.checking import Check
     from trio_crawler.cli.exports import Export
-    from trio_crawler.report import Report
+    from trio_crawler.cli.options import ReportOptions
+    from trio_crawler.report import CrawlFacts, Report
 
 FAULT, WRONG_USAGE, NOTHING = 1, 2, 3
 # A command that a signal ended exits with 128 and the signal's number. Windows has no SIGPIPE.
@@ -64,6 +67,40 @@ def guarded(work: Callable[[], int]) -> int:
     except* Interrupted:
         complain(f"stopped by {name_of(SIGNALS.first)}")
     return status
+
+
+def finish(
+    report: Report,
+    check: Check | None,
+    facts: Callable[[], CrawlFacts],
+    exports: Sequence[Export],
+    options: CrawlOptions | ReportOptions,
+    *,
+    owner: bool,
+    ended: str,
+    more: Sequence[str] = (),
+) -> int:
+    """Print what a crawl or a directory has to say, and return the exit status.
+
+    That is its report, unless it is a check by the `owner` of the site; its findings, if there is
+    a `check`, which writes its files and tells why it `ended` early; and `more` parts.
+    """
+    # Imported late: `report` imports what --help does not need.
+    from trio_crawler.report import attempted
+
+    piped = any(path == STANDARD_OUTPUT for path, _ in requested(options).values())
+    color = colored(options.color, sys.stderr if piped else sys.stdout)
+    parts, faults = list[str](), list[Exception]()
+    if check is None or not owner:
+        parts += attempted(lambda: [report.text(facts(), color=color, errors=faults)], faults)
+    if check is not None:
+        parts.append(check.finish(ended, lambda: facts().sitemaps, color=color))
+        faults += check.faults
+        if owner:
+            parts.append("\n".join(attempted(lambda: report.hints(facts()), faults)))
+    text = "\n\n".join(filter(None, (*parts, *more)))
+    failed, errors = (None, None) if check is None else (check.failed, check.errors)
+    return close(report, text, exports, failed=failed, errors=errors, faults=faults, piped=piped)
 
 
 def close(

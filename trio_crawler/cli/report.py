@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -13,18 +12,16 @@ import trio
 
 from trio_crawler import History, Outcome, Page, report, store
 from trio_crawler.cli.checking import Check
-from trio_crawler.cli.color import colored
 from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.directory import folder_of, politeness_of, protect_crawl_files, texts_of
-from trio_crawler.cli.exit import WRONG_USAGE, close, complain, guarded
+from trio_crawler.cli.exit import WRONG_USAGE, complain, finish, guarded
 from trio_crawler.cli.exports import as_it_is, exports
 from trio_crawler.cli.options import ReportOptions
-from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.cli.verdict_options import FILES, refuse_without_check
 from trio_crawler.frontier import HostStatistics
 from trio_crawler.ledger import Ledger
-from trio_crawler.report import Report, attempted
+from trio_crawler.report import Report
 
 _PORTION = 64
 """Outcomes between two checks for a cancellation."""
@@ -57,7 +54,6 @@ def _run(options: ReportOptions) -> int:
         except OSError as error:
             complain(f"cannot write {error.filename}: {error.strerror}")
             return WRONG_USAGE
-        result = Report(why=options.why, full=options.full, ledger=ledger)
         texts = _Texts(history)
         # Only a check and the texts of links need more.
         brief = check is None and "--links" not in paths
@@ -73,27 +69,20 @@ def _run(options: ReportOptions) -> int:
         for export in files:
             SIGNALS.check()
             export.finish()
-        piped = any(path == STANDARD_OUTPUT for path, _ in asked.values())
-        color = colored(options.color, sys.stderr if piped else sys.stdout)
-        parts, faults = [], list[Exception]()
-        facts = _facts(history, options)
-        owner = _flag(settings, "owner")
-        if not owner:
-            parts += attempted(lambda: [result.text(facts, color=color, errors=faults)], faults)
-        if check is not None:
-            parts.append(check.finish(_ended(history), history.sitemaps(), color=color))
-            faults += check.faults
-        if owner and (hints := attempted(lambda: result.hints(facts), faults)):
-            parts.append("\n".join(hints))
-    if options.changes:
         SIGNALS.check()
-        parts.append(changes(options.directory, options.full) or _NO_CHANGES)
-    SIGNALS.check()
-    if options.links is not None and texts.missing:
-        complain(without_texts(options.links, texts.missing))
-    failed, errors = (None, None) if check is None else (check.failed, check.errors)
-    text = "\n\n".join(parts)
-    return close(result, text, files, failed=failed, errors=errors, faults=faults, piped=piped)
+        if options.links is not None and texts.missing:
+            complain(without_texts(options.links, texts.missing))
+        told = changes(options.directory, options.full) or _NO_CHANGES if options.changes else ""
+        return finish(
+            Report(why=options.why, full=options.full, ledger=ledger),
+            check,
+            partial(_facts, history, options),
+            files,
+            options,
+            owner=bool(_flag(settings, "owner")),
+            ended=_ended(history),
+            more=[told],
+        )
 
 
 def _last_run(history: History) -> store.Run | None:
