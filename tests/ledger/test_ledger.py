@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from trio_crawler import Checked, Failure, Outcome, Page, Reason, Redirect, Skipped
 from trio_crawler.ledger import Ledger
 from trio_crawler.ledger.join import Broken, Join, Referrer
-from trio_crawler.ledger.ledger import FAILURE, PAGE, numbers_of
+from trio_crawler.ledger.ledger import numbers_of
+from trio_crawler.ledger.rows import FAILURE, PAGE
 from trio_crawler.model import RejectedLink
 
 HOME = "http://site.test/"

@@ -10,18 +10,8 @@ from trio_crawler.arguments import ArgumentError, check_kind, check_whole
 from trio_crawler.check.facts import NotChecked, Unasked
 from trio_crawler.check.finding import Finding, Hop, finding_of, placed
 from trio_crawler.check.scheme_syntax import fault_of, note_of
-from trio_crawler.ledger.ledger import (
-    CHECKED,
-    NO_URL,
-    OWN_FRAGMENT,
-    PAGE,
-    REDIRECT,
-    TRIED,
-    Ledger,
-    Outlinks,
-    Row,
-    numbers_of,
-)
+from trio_crawler.ledger.ledger import Ledger, Outlinks, numbers_of
+from trio_crawler.ledger.rows import CHECKED, NO_URL, OWN_FRAGMENT, PAGE, REDIRECT, TRIED, Row
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Outcome, Page, Reason
 from trio_crawler.page.fragments import fragment_keys, key_of, names_place

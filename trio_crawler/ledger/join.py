@@ -9,17 +9,8 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import NamedTuple, TypeAlias
 
-from trio_crawler.ledger.ledger import (
-    FAILURE,
-    NO_URL,
-    PAGE,
-    REDIRECT,
-    ROBOTS,
-    Ledger,
-    Numbers,
-    Row,
-    numbers_of,
-)
+from trio_crawler.ledger.ledger import Ledger, Numbers, numbers_of
+from trio_crawler.ledger.rows import FAILURE, NO_URL, PAGE, REDIRECT, ROBOTS, Row
 from trio_crawler.model import Reason
 
 LOOP = "redirect loop"

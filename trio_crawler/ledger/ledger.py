@@ -10,10 +10,29 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, starmap
-from struct import Struct
-from typing import NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from trio_crawler.arguments import check_flag, check_kind
+from trio_crawler.ledger.rows import (
+    AGAIN,
+    CHECKED,
+    DEEP,
+    FAILURE,
+    FOLDED,
+    HTML,
+    NO_URL,
+    NOINDEX,
+    NUMBER_OF,
+    OTHER_CANONICAL,
+    OWN_FRAGMENT,
+    PAGE,
+    REDIRECT,
+    ROBOTS,
+    SKIPPED,
+    TRIED,
+    Row,
+    Rows,
+)
 from trio_crawler.ledger.spool import Spool
 from trio_crawler.ledger.url_table import UrlTable
 from trio_crawler.link import Link, LinkKind
@@ -32,88 +51,21 @@ from trio_crawler.page.link_targets import Target
 from trio_crawler.page.links import PageLinks, Source, pointed_of
 from trio_crawler.page.urls import origin, seen_key
 
-PAGE, REDIRECT, FAILURE, SKIPPED, CHECKED = range(1, 6)
-"""The kinds of ends."""
-
-HTML, NOINDEX, OTHER_CANONICAL, FOLDED, DEEP, TRIED, AGAIN, ROBOTS, OWN_FRAGMENT = (
-    1 << bit for bit in range(9)
-)
-"""The flags of an end.
-
-A page that is HTML, has "noindex", names another page as its canonical one, was folded into
-another; a URL that is no seed by its depth, was asked for, was admitted again; a failure of the
-robots.txt; a redirect whose target has a fragment.
-"""
-
-NO_URL = 0xFFFF_FFFF
-
-_NOT_MODIFIED, _UNAUTHORIZED = 304, 401
-_REASONS: tuple[Reason | None, ...] = (None, *Reason)
-_NUMBERS = {reason: number for number, reason in enumerate(_REASONS)}
+_UNAUTHORIZED, _NOT_MODIFIED = 401, 304
 _MARKUP = ("text/html", "application/xhtml+xml")
 # Links that are counted only: most pages have some, and a crawl has nothing to say of them.
 _COUNTED = (Reason.OTHER_SITE, Reason.OTHER_SCHEME)
 MOST_REJECTED = 1_000_000
 """The most rejected URLs whose links are kept."""
 
-# The records of the pages that are packed together, and the rows of a block.
-_BLOCK, _ROWS = 128, 2_048
-_row = Struct("<BBHHIIfIII")
-_LARGE = 0xFFFF_FFFF
+# The records of the pages that are packed together.
+_BLOCK = 128
 _MAX_CHALLENGES = 2_000
 _quoted = re.compile(r'"(?:[^"\\]|\\.)*"')
 # The scheme of a challenge, before its parameters (RFC 9110, 11.6.1).
 _schemes = re.compile(r"(?:^|,)\s*([A-Za-z][A-Za-z0-9-]{0,39})(?=\s*$|\s*,|\s+[^\s=,])").findall
 
 Numbers: TypeAlias = "array[int]"
-
-
-class Row(NamedTuple):
-    """The end of one URL.
-
-    `number` is that of the usual spelling of the URL, `kind` one of the five, `code` the number of
-    a reason. `status` is 0 without an answer. `target` is the number of the URL that a redirect
-    leads to, or that a page is a copy of; `referrer` that of the page that led here; both are
-    `NO_URL` if there is none. `title` and `text` are equal for equal titles and texts, and 0
-    without one.
-    """
-
-    number: int
-    kind: int
-    code: int
-    status: int
-    flags: int
-    target: int
-    referrer: int
-    seconds: float
-    size: int
-    title: int
-    text: int
-
-    @property
-    def reason(self) -> Reason | None:
-        """Why a URL failed, was skipped, or was not checked; None for a page or a redirect."""
-        return _REASONS[self.code] if self.kind >= FAILURE else None
-
-    @property
-    def rejected(self) -> Reason | None:
-        """Why the target of a redirect was rejected; None if it was not."""
-        return _REASONS[self.code] if self.kind == REDIRECT else None
-
-    @property
-    def good(self) -> bool:
-        """Whether it is a page with a status of 2xx or 304 (in a refresh: it has not changed)."""
-        return self.kind == PAGE and (200 <= self.status < 300 or self.status == _NOT_MODIFIED)
-
-    @property
-    def indexable(self) -> bool:
-        """Whether a search engine may list the page.
-
-        Such a page is good HTML and no copy, has no "noindex", and names no other page as its
-        canonical one.
-        """
-        flags = self.flags & (HTML | NOINDEX | OTHER_CANONICAL)
-        return flags == HTML and self.good and self.target == NO_URL
 
 
 class Pointed(NamedTuple):
@@ -184,14 +136,9 @@ class Ledger:
         self._waiting: list[str] = []
         self._failing = 0
         self._rejected_urls = 0
-        # In blocks, which need not be moved when they grow.
-        self._rows: list[bytearray] = []
-        self._count = 0
-        # By the number of a URL: the number of its row, from 1 on; another spelling of its
-        # outcome; the size of a body of 4 GiB or more.
-        self._at = array("I")
+        self._rows = Rows()
+        # By the number of a URL another spelling that its outcome has.
         self._spelled: dict[int, int] = {}
-        self._large: dict[int, int] = {}
         self._tail: list[tuple[object, ...]] = []
         self._links, self._sources, self._places = Spool(), Spool(), Spool()
 
@@ -199,7 +146,7 @@ class Ledger:
         return f"<Ledger: {len(self)} ends, {len(self.urls)} URLs>"
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._rows)
 
     def __enter__(self) -> Self:
         return self
@@ -227,7 +174,7 @@ class Ledger:
         check_kind("outcome", outcome, Outcome, "an outcome")
         check_flag("earlier", earlier)
         number = self.urls.number(outcome.url)
-        if earlier and self._place(number):
+        if earlier and self.usual(number) in self._rows:
             return
         self.changes += 1
         flags = (DEEP if outcome.depth else 0) | (AGAIN if outcome.again else 0)
@@ -242,10 +189,10 @@ class Ledger:
                     ROBOTS if outcome.about is Purpose.ROBOTS else 0
                 )
                 target = NO_URL if outcome.target is None else self.urls.number(outcome.target)
-                about = (_NUMBERS[reason], 0, flags, target, referrer, seconds)
+                about = (NUMBER_OF[reason], 0, flags, target, referrer, seconds)
                 self._put(number, FAILURE, *about, detail=detail)
             case Skipped(reason=reason):
-                about = (_NUMBERS[reason], 0, flags, NO_URL, referrer, 0.0)
+                about = (NUMBER_OF[reason], 0, flags, NO_URL, referrer, 0.0)
                 self._put(number, SKIPPED, *about)
             case Checked():
                 self._add_checked(number, outcome, referrer, flags)
@@ -263,12 +210,11 @@ class Ledger:
     def knows(self, url: str) -> bool:
         """Whether the URL has an end."""
         number = self.number(url)
-        return number is not None and self._place(number) > 0
+        return number is not None and number in self._rows
 
     def end(self, number: int) -> Row | None:
         """Return the end of a URL; None if it has none."""
-        place = self._place(number)
-        return self._row(self.usual(number), place) if place else None
+        return self._rows.get(self.usual(number))
 
     def url(self, number: int) -> str:
         """Return the URL with a number, as its outcome spells it if it has one."""
@@ -277,14 +223,13 @@ class Ledger:
 
     def ends(self, *kinds: int) -> Iterator[tuple[str, Row]]:
         """Yield the URLs that have an end, with it; of some `kinds`, if there are any."""
-        spelled, urls = self._spelled, self.urls.urls
         if kinds and not any(self.kinds[kind] for kind in kinds):
             return
-        for number, (url, place) in enumerate(zip(urls, self._at, strict=False)):
-            if place:
-                row = self._row(number, place)
-                if not kinds or row.kind in kinds:
-                    yield (urls[spelled[number]] if number in spelled else url), row
+        spelled, urls, row_of = self._spelled, self.urls.urls, self._rows.get
+        for number, url in enumerate(urls):
+            row = row_of(number)
+            if row is not None and (not kinds or row.kind in kinds):
+                yield (urls[spelled[number]] if number in spelled else url), row
 
     def outlinks(self) -> Iterator[Outlinks]:
         """Yield the links of each page that has some, in the order of the outcomes."""
@@ -315,58 +260,22 @@ class Ledger:
             wanted | {number for number, usual in others if usual in wanted} if others else wanted
         )
 
-    def _row(self, number: int, place: int) -> Row:
-        block, at = divmod(place - 1, _ROWS)
-        row = Row(number, *_row.unpack_from(self._rows[block], at * _row.size))
-        return row._replace(size=self._large[number]) if row.size == _LARGE else row
-
-    def _place(self, number: int) -> int:
-        number = self.urls.same.get(number, number)
-        return self._at[number] if number < len(self._at) else 0
-
-    def _put(
-        self,
-        number: int,
-        kind: int,
-        code: int,
-        status: int,
-        flags: int,
-        target: int,
-        referrer: int,
-        seconds: float,
-        size: int = 0,
-        title: int = 0,
-        text: int = 0,
-        detail: str = "",
-    ) -> None:
-        """Write the row of a URL, in place of an earlier one."""
-        small = min(size, _LARGE)
-        place, at = self.urls.same.get(number, number), self._at
-        if place >= len(at):
-            at.frombytes(bytes(4 * (len(self.urls) - len(at))))
-        if known := at[place]:
-            before = self._row(place, known)
+    def _put(self, number: int, *about: Any, detail: str = "") -> None:
+        """Write the row of a URL, in place of an earlier one; `about` are the other columns."""
+        usual = self.urls.same.get(number, number)
+        row = Row(usual, *about)
+        before = self._rows.put(row, len(self.urls))
+        self.kinds[row.kind] += 1
+        self._failing += _is_failing(row)
+        if before is not None:
             self.kinds[before.kind] -= 1
-            self._failing -= _is_failing(before.kind, before.status)
-            self.details.pop(place, None)
-            self.beyond.pop(place, None)
-            self._spelled.pop(place, None)
-        else:
-            if self._count % _ROWS == 0:
-                self._rows.append(bytearray(_ROWS * _row.size))
-            self._count += 1
-            at[place] = known = self._count
-        block, start = divmod(known - 1, _ROWS)
-        about = (kind, code, status, flags, target, referrer, seconds, small, title, text)
-        _row.pack_into(self._rows[block], start * _row.size, *about)
-        self.kinds[kind] += 1
-        self._failing += _is_failing(kind, status)
-        if place != number:
-            self._spelled[place] = number
-        if small == _LARGE:
-            self._large[place] = size
+            self._failing -= _is_failing(before)
+            for known in (self.details, self.beyond, self._spelled):
+                known.pop(usual, None)
+        if usual != number:
+            self._spelled[usual] = number
         if detail:
-            self.details[place] = detail
+            self.details[usual] = detail
 
     def _add_page(self, number: int, page: Page, referrer: int, flags: int) -> None:
         table = self.urls
@@ -396,7 +305,7 @@ class Ledger:
         about = (page.status, flags, target, referrer, page.seconds, page.size, title, text)
         self._put(number, PAGE, flaws, *about)
         if page.links_beyond:
-            self.beyond[table.same.get(number, number)] = page.links_beyond
+            self.beyond[self.usual(number)] = page.links_beyond
         rejected = self._rejected(page.rejected) if page.rejected else {}
         pointed = self._pointed(page) if self.checks else None
         if followed or rejected or pointed:
@@ -405,7 +314,7 @@ class Ledger:
                 self._links.append(self._tail)
                 self._tail = []
         if page.targets is not None:
-            self._places.append((table.same.get(number, number), _packed(page.targets)))
+            self._places.append((self.usual(number), _packed(page.targets)))
 
     def _rejected(self, links: Iterable[RejectedLink]) -> dict[str, bytes]:
         """Return the rejected links by reason, as numbers, as far as they are kept."""
@@ -474,26 +383,25 @@ class Ledger:
         if reason is not None:
             self.rejected[reason] += 1
         about = (redirect.status, flags, self.urls.number(target), referrer, redirect.seconds)
-        self._put(number, REDIRECT, _NUMBERS[reason], *about)
+        self._put(number, REDIRECT, NUMBER_OF[reason], *about)
 
     def _add_checked(self, number: int, checked: Checked, referrer: int, flags: int) -> None:
         flags |= (TRIED if checked.tries else 0) | (OWN_FRAGMENT if checked.fragment else 0)
-        target, code = NO_URL, _NUMBERS[checked.reason]
+        target, code = NO_URL, NUMBER_OF[checked.reason]
         if checked.target is not None and not checked.reason:
             target = self.urls.number(checked.target.partition("#")[0])
         about = (checked.status or 0, flags, target, referrer, checked.seconds)
         self._put(number, CHECKED, code, *about, detail=checked.detail)
         if checked.targets is not None:
-            place = self.urls.same.get(number, number)
-            self._places.append((place, _packed(checked.targets)))
+            self._places.append((self.usual(number), _packed(checked.targets)))
 
 
 def _packed(keys: Iterable[int]) -> bytes:
     return array("Q", keys).tobytes()
 
 
-def _is_failing(kind: int, status: int) -> bool:
-    return kind == FAILURE or (kind == PAGE and status >= 400)
+def _is_failing(row: Row) -> bool:
+    return row.kind == FAILURE or (row.kind == PAGE and row.status >= 400)
 
 
 def is_html(content_type: str) -> bool:

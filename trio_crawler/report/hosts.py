@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import nlargest, nsmallest
 
-from trio_crawler.ledger.ledger import CHECKED, TRIED, Ledger
+from trio_crawler.ledger.ledger import Ledger
+from trio_crawler.ledger.rows import CHECKED, TRIED
 from trio_crawler.page.urls import authority
 from trio_crawler.report.summary import HostCounts, Summary
 from trio_crawler.report.visible import count, duration, size, visible

@@ -6,16 +6,8 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from trio_crawler.ledger.ledger import (
-    DEEP,
-    FOLDED,
-    NO_URL,
-    PAGE,
-    REDIRECT,
-    SKIPPED,
-    Ledger,
-    numbers_of,
-)
+from trio_crawler.ledger.ledger import Ledger, numbers_of
+from trio_crawler.ledger.rows import DEEP, FOLDED, NO_URL, PAGE, REDIRECT, SKIPPED
 from trio_crawler.model import Reason
 from trio_crawler.page.urls import WEB, origin
 from trio_crawler.reason import Kind, of_kind

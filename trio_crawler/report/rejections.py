@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from heapq import nlargest
 
-from trio_crawler.ledger.ledger import NO_URL, REDIRECT, SKIPPED, Ledger, numbers_of
+from trio_crawler.ledger.ledger import Ledger, numbers_of
+from trio_crawler.ledger.rows import NO_URL, REDIRECT, SKIPPED
 from trio_crawler.reason import REASONS, Reason
 from trio_crawler.report.exclusion import OTHERS, shape_of
 from trio_crawler.report.readable import readable

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from trio_crawler.ledger.ledger import NO_URL, PAGE, SKIPPED, Ledger, Row
+from trio_crawler.ledger.ledger import Ledger
+from trio_crawler.ledger.rows import NO_URL, PAGE, SKIPPED, Row
 from trio_crawler.page.urls import is_web, origin
 from trio_crawler.report.exclusion import OTHERS, exclusion, has_long_number, shape_of
 from trio_crawler.report.readable import readable

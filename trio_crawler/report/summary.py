@@ -6,7 +6,8 @@ from bisect import insort
 from collections import Counter
 from typing import Generic, TypeVar
 
-from trio_crawler.ledger.ledger import (
+from trio_crawler.ledger.ledger import Ledger
+from trio_crawler.ledger.rows import (
     AGAIN,
     FAILURE,
     HTML,
@@ -18,7 +19,6 @@ from trio_crawler.ledger.ledger import (
     ROBOTS,
     SKIPPED,
     TRIED,
-    Ledger,
     Row,
 )
 from trio_crawler.model import Reason

@@ -14,7 +14,8 @@ from trio_crawler.arguments import (
     check_whole,
 )
 from trio_crawler.ledger.join import Join
-from trio_crawler.ledger.ledger import PAGE, Ledger
+from trio_crawler.ledger.ledger import Ledger
+from trio_crawler.ledger.rows import PAGE
 from trio_crawler.ledger.url_table import TextList
 from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skipped, Statistics
 from trio_crawler.policy.politeness import HostStatistics, HostWait

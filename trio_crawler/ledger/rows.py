@@ -1,0 +1,126 @@
+"""The ends of URLs, packed in 34 bytes each."""
+
+from __future__ import annotations
+
+from array import array
+from struct import Struct
+from typing import NamedTuple
+
+from trio_crawler.model import Reason
+
+PAGE, REDIRECT, FAILURE, SKIPPED, CHECKED = range(1, 6)
+"""The kinds of ends."""
+
+HTML, NOINDEX, OTHER_CANONICAL, FOLDED, DEEP, TRIED, AGAIN, ROBOTS, OWN_FRAGMENT = (
+    1 << bit for bit in range(9)
+)
+"""The flags of an end.
+
+A page that is HTML, has "noindex", names another page as its canonical one, was folded into
+another; a URL that is no seed by its depth, was asked for, was admitted again; a failure of the
+robots.txt; a redirect whose target has a fragment.
+"""
+
+NO_URL = 0xFFFF_FFFF
+
+REASON_OF: tuple[Reason | None, ...] = (None, *Reason)
+NUMBER_OF = {reason: number for number, reason in enumerate(REASON_OF)}
+
+_NOT_MODIFIED = 304
+_LARGE = 0xFFFF_FFFF
+# The rows of a block.
+_BLOCK = 2_048
+_row = Struct("<BBHHIIfIII")
+
+
+class Row(NamedTuple):
+    """The end of one URL.
+
+    `number` is that of the usual spelling of the URL, `kind` one of the five, `code` the number of
+    a reason. `status` is 0 without an answer. `target` is the number of the URL that a redirect
+    leads to, or that a page is a copy of; `referrer` that of the page that led here; both are
+    `NO_URL` if there is none. `title` and `text` are equal for equal titles and texts, and 0
+    without one.
+    """
+
+    number: int
+    kind: int
+    code: int
+    status: int
+    flags: int
+    target: int
+    referrer: int
+    seconds: float
+    size: int = 0
+    title: int = 0
+    text: int = 0
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why a URL failed, was skipped, or was not checked; None for a page or a redirect."""
+        return REASON_OF[self.code] if self.kind >= FAILURE else None
+
+    @property
+    def rejected(self) -> Reason | None:
+        """Why the target of a redirect was rejected; None if it was not."""
+        return REASON_OF[self.code] if self.kind == REDIRECT else None
+
+    @property
+    def good(self) -> bool:
+        """Whether it is a page with a status of 2xx or 304 (in a refresh: it has not changed)."""
+        return self.kind == PAGE and (200 <= self.status < 300 or self.status == _NOT_MODIFIED)
+
+    @property
+    def indexable(self) -> bool:
+        """Whether a search engine may list the page.
+
+        Such a page is good HTML and no copy, has no "noindex", and names no other page as its
+        canonical one.
+        """
+        flags = self.flags & (HTML | NOINDEX | OTHER_CANONICAL)
+        return flags == HTML and self.good and self.target == NO_URL
+
+
+class Rows:
+    """The rows of URLs by their numbers, in blocks that need not be moved when they grow."""
+
+    def __init__(self) -> None:
+        self._blocks: list[bytearray] = []
+        self._count = 0
+        # By the number of a URL: the number of its row, from 1 on; the size of a body of 4 GiB or
+        # more.
+        self._at = array("I")
+        self._large: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, number: int) -> bool:
+        return number < len(self._at) and self._at[number] > 0
+
+    def get(self, number: int) -> Row | None:
+        """Return the row of a URL; None if it has none."""
+        place = self._at[number] if number < len(self._at) else 0
+        if not place:
+            return None
+        block, at = divmod(place - 1, _BLOCK)
+        row = Row(number, *_row.unpack_from(self._blocks[block], at * _row.size))
+        return row._replace(size=self._large[number]) if row.size == _LARGE else row
+
+    def put(self, row: Row, room: int) -> Row | None:
+        """Write a row, for one of `room` URLs; return the one whose place it takes."""
+        number, at = row.number, self._at
+        before = self.get(number)
+        if number >= len(at):
+            at.frombytes(bytes(at.itemsize * (room - len(at))))
+        if before is None:
+            if self._count % _BLOCK == 0:
+                self._blocks.append(bytearray(_BLOCK * _row.size))
+            self._count += 1
+            at[number] = self._count
+        if row.size >= _LARGE:
+            self._large[number] = row.size
+            row = row._replace(size=_LARGE)
+        block, start = divmod(at[number] - 1, _BLOCK)
+        _row.pack_into(self._blocks[block], start * _row.size, *row[1:])
+        return before
