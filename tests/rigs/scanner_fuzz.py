@@ -3,7 +3,8 @@
     python tests/rigs/scanner_fuzz.py --pages 10000000
     python tests/rigs/scanner_fuzz.py --pages 10000000 --sanitize
 
-Counted are the pages that the scanner does not give up. With --sanitize it is compiled again, into
+Its tags, by which a check finds links and places, are compared, too. Counted are the pages whose
+links the scanner does not give up. With --sanitize it is compiled again, into
 a temporary directory, with AddressSanitizer and UndefinedBehaviorSanitizer, and any fault of
 memory ends the program (needs gcc and its libasan). Exit status 1 if a page is read differently.
 """
@@ -23,7 +24,10 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 from rigs import fuzzing  # noqa: E402
 
 from trio_crawler.page import accelerator  # noqa: E402
+from trio_crawler.page.fragments import keys_of, read_targets  # noqa: E402
 from trio_crawler.page.html import read  # noqa: E402
+from trio_crawler.page.html.links import read_links  # noqa: E402
+from trio_crawler.page.html.scan import scan  # noqa: E402
 
 SOURCE = fuzzing.PAGE / "html/_scan.c"
 URL = "http://e.test/d/"
@@ -56,7 +60,10 @@ PIECES = re.split(
     <a href="#f">  <a href=" #f">  <link href=no>  <math><mi>  <body>  <svg><p>  <svg><title>
     <tabl  e>  <table>  <td>  <form>  \xe9  \u201c  \U0001f600  <bloc\u212aquote>
     <a\u0100 href=no>  <a href="\u4e2d#\xe9">  <a href="\xe9">  \0  <a href="\0x">  <a\0href=no>
-    <title>\0&notit;</title>""",
+    <title>\0&notit;</title>  id="i"  id=j>  <p ID='k'  name="n"  style="a:url(u)"  style="a:b">
+    cite=c  background=g>  src="s"  srcdoc="<a href=f>"  <img  <iframe  <td  <link rel=stylesheet
+    <q cite="q">  <circle id="i"/>  <path style="a:b(c)">  <a id=i href="x1">  <a name=n>
+    @import 'o';  a{b:url(v)}  <form action=f>  <meta property="og:url" content="t">""",
 )
 PIECES += [" ", "\t", "\n", "\f", "\r", "\r\n", "  ", "\v", "\xa0"]
 PIECES += ['<a href="\t#f">', '<a\nhref="x1">', "<!--!>", "<!---!>"]
@@ -101,6 +108,23 @@ def difference(text: str) -> str | None:
     return "" if found == expected else f"{found}\nis not\n{expected}"
 
 
+def tags_differ(text: str) -> str:
+    """Return how a check reads a page otherwise in Python; "" if it reads the same."""
+    ours, our_links = scan(text), read_links(text, URL)
+    tags, accelerator.tags = accelerator.tags, None
+    try:
+        theirs, their_links, places = scan(text), read_links(text, URL), read_targets(text).keys
+    finally:
+        accelerator.tags = tags
+    if our_links != their_links:
+        return f"{our_links}\nare not\n{their_links}"
+    if ours is not None and keys_of(ours.places - {""}) != places:
+        return f"{ours.places} are not the places"
+    if ours is None or theirs is None or ours == theirs:
+        return ""
+    return f"{ours}\nis not\n{theirs}"
+
+
 def compare(pages: int, seed: int) -> int:
     """Compare so many pages, and return how many others were given up.
 
@@ -114,6 +138,7 @@ def compare(pages: int, seed: int) -> int:
         read.MAX_TREE_CHARACTERS = -1 if number % 4 else SMALL
         found = difference(text)
         assert not found, f"{text!r} as a {size} page: {found}"
+        assert not (found_too := tags_differ(text)), f"{text!r}: {found_too}"
         given_up += found is None
         compared += found is not None
         if compared == pages:
@@ -127,7 +152,7 @@ def compare(pages: int, seed: int) -> int:
 
 def use(module: Any) -> None:
     """Let the readers use a scanner that was built elsewhere."""
-    accelerator.scan = module.scan
+    accelerator.scan, accelerator.tags = module.scan, module.tags
 
 
 def said(pages: int, seed: int) -> str:

@@ -39,9 +39,29 @@ static const char *const NAME[NAMES] = {
 };
 
 typedef struct {
-    Span name, href, rel;
-    int empty; /* it ends in "/>" */
+    Span name, href, rel, id, anchor; /* anchor: the attribute "name" */
+    int empty;                        /* it ends in "/>" */
+    int rare;                         /* it has a cite, a background, or a style that may have a URL */
+    const byte *attributes_end;
 } Tag;
+
+typedef struct {
+    int name; /* an index of TOLD, or IRRELEVANT */
+    const byte *start, *begin, *end, *content, *content_end;
+} Row;
+
+/* What `tags` returns as names: a usual link, a place, and the elements that may point somewhere. */
+enum { USUAL, PLACE, POINTING, IRRELEVANT = -1 };
+static const char *const TOLD[] = {
+    "", "#",
+    "a", "area", "audio", "base", "button", "embed", "form", "frame", "iframe", "image", "img",
+    "input", "link", "meta", "noembed", "noframes", "object", "script", "source", "style",
+    "textarea", "title", "track", "video", "xmp", NULL,
+};
+/* The elements of a plain SVG. */
+static const char *const SHAPES[] = {
+    "circle", "ellipse", "g", "line", "path", "polygon", "polyline", "rect", "text", "tspan", NULL,
+};
 
 typedef struct {
     const byte *start, *end;
@@ -50,6 +70,7 @@ typedef struct {
     Name context;   /* the element that must end before the next relevant tag */
     Py_ssize_t tags, count, room, max_links;
     Link *links;
+    Row *rows;
     Span base, title;
 } Page;
 
@@ -97,6 +118,17 @@ static Name identify(Span name)
     return OTHER;
 }
 
+/* Whether a style may have a URL: an escape, a reference, or the start of url() or image-set(). */
+static int may_point(Span style)
+{
+    for (const byte *at = style.start; at < style.end; at++) {
+        if (*at == '\\' || *at == '&') return 1;
+        if (*at == '(' && at - style.start >= 3 &&
+            (begins(at - 3, at, "url") || begins(at - 3, at, "set"))) return 1;
+    }
+    return 0;
+}
+
 /* Return where a tag ends whose name begins at `at`, or NULL if it does not end. */
 static const byte *read_tag(const byte *at, const byte *end, Tag *tag)
 {
@@ -104,6 +136,7 @@ static const byte *read_tag(const byte *at, const byte *end, Tag *tag)
     while (at < end && !IS(*at, NAME_END)) at++;
     tag->name.end = at;
     for (;;) {
+        tag->attributes_end = at;
         for (tag->empty = 0; at < end && IS(*at, SPACE | SLASH); at++) tag->empty = *at == '/';
         if (at == end) return NULL;
         if (*at == '>') return at + 1;
@@ -127,6 +160,10 @@ static const byte *read_tag(const byte *at, const byte *end, Tag *tag)
         }
         if (tag->href.start == NULL && is_word(name, "href")) tag->href = value;
         if (tag->rel.start == NULL && is_word(name, "rel")) tag->rel = value;
+        if (tag->id.start == NULL && is_word(name, "id")) tag->id = value;
+        if (tag->anchor.start == NULL && is_word(name, "name")) tag->anchor = value;
+        if (is_word(name, "cite") || is_word(name, "background") ||
+            (is_word(name, "style") && may_point(value))) tag->rare = 1;
     }
 }
 
@@ -316,6 +353,100 @@ static void read_page(Page *page)
     page->given_up |= page->context != OTHER;
 }
 
+static void add_row(Page *page, Row row)
+{
+    if (page->count == page->room) {
+        page->room = page->room ? page->room * 2 : 512;
+        Row *rows = PyMem_RawRealloc(page->rows, page->room * sizeof(Row));
+        if (rows == NULL) {
+            page->given_up = 1;
+            return;
+        }
+        page->rows = rows;
+    }
+    page->rows[page->count++] = row;
+    page->given_up |= page->count >= MAX_TAGS;
+}
+
+static int index_in(const char *const *words, Span name)
+{
+    byte first = lower(*name.start);
+    for (int each = 0; words[each] != NULL; each++)
+        if ((byte)*words[each] == first && is_word(name, words[each])) return each;
+    return IRRELEVANT;
+}
+
+static int contains(Span text, const char *characters)
+{
+    for (const byte *at = text.start; at < text.end; at++)
+        if (strchr(characters, *at) != NULL && *at) return 1;
+    return 0;
+}
+
+static void add_place(Page *page, const byte *start, Span value, const byte *content)
+{
+    if (value.start < value.end)
+        add_row(page, (Row){PLACE, start, value.start, value.end, content, content});
+}
+
+/* Return where a plain SVG ends whose content begins at `at`; NULL if it is not plain. */
+static const byte *svg_end(const byte *at, const byte *end)
+{
+    while ((at = find(at, end, '<')) != NULL) {
+        int closing = at + 1 < end && at[1] == '/';
+        Tag tag;
+        at += 1 + closing;
+        if (at >= end || !is_letter(*at) || (at = read_tag(at, end, &tag)) == NULL) return NULL;
+        if (closing && is_word(tag.name, "svg")) return at;
+        if (tag.rare || tag.id.start != NULL || index_in(SHAPES, tag.name) == IRRELEVANT) return NULL;
+    }
+    return NULL;
+}
+
+/* Add what a start tag may point to, and its places; return where the next text begins. */
+static const byte *tell_tag(Page *page, const Tag *tag, const byte *start, const byte *at)
+{
+    Row row = {index_in(TOLD + POINTING, tag->name), start, tag->name.end, tag->attributes_end, at, at};
+    int is_a = row.name == 0;
+    if (row.name != IRRELEVANT) row.name += POINTING;
+    Name name = identify(tag->name);
+    if (name == TEMPLATE || name == MATH || name == PLAINTEXT) {
+        page->given_up = 1;
+    } else if (name == SVG) {
+        at = tag->rare || tag->id.start != NULL || tag->empty ? NULL : svg_end(at, page->end);
+        page->given_up |= at == NULL;
+    } else if (is_a && !tag->rare && !contains(tag->rel, "wW&")) {
+        if (tag->href.start != NULL)
+            add_row(page, (Row){USUAL, start, tag->href.start, tag->href.end, at, at});
+        add_place(page, start, tag->id, at);
+        add_place(page, start, tag->anchor, at);
+    } else if (row.name == IRRELEVANT && !tag->rare) {
+        add_place(page, start, tag->id, at);
+    } else {
+        if (name >= TITLE && name <= NOFRAMES) row.content_end = at = raw_text_end(page, name, at);
+        add_row(page, row);
+    }
+    return at;
+}
+
+/* Find the tags that may point somewhere, and the places; this needs no lock. */
+static void read_tags(Page *page)
+{
+    const byte *at = page->start, *end = page->end;
+    while (at != NULL && !page->given_up) {
+        const byte *less = find(at, end, '<');
+        if (less == NULL) break;
+        byte next = less + 1 < end ? less[1] : 0;
+        int closing = next == '/' && less + 2 < end && is_letter(less[2]);
+        if (closing || is_letter(next)) {
+            Tag tag;
+            at = read_tag(less + 1 + closing, end, &tag);
+            if (at != NULL && !closing) at = tell_tag(page, &tag, less, at);
+        } else
+            at = next == '!' || next == '?' || next == '/' ? markup_end(less, end) : less + 1;
+    }
+}
+
 /* Return one byte for each character, 80 for those beyond ASCII; NULL if there is no memory. */
 static byte *narrowed(const void *data, int kind, Py_ssize_t length)
 {
@@ -374,32 +505,92 @@ static PyObject *result_of(PyObject *text, const Page *page, PyObject *decode)
     return result;
 }
 
-static PyObject *scan(PyObject *module, PyObject *args)
+/* Read a page by `reader`; return whether its bytes could be had, and where they are, if made. */
+static int read_text(PyObject *text, Page *page, void (*reader)(Page *), byte **bytes)
 {
-    PyObject *text, *decode, *result = NULL;
-    Page page = {0};
-    if (!PyArg_ParseTuple(args, "UOpn:scan", &text, &decode, &page.tidy, &page.max_links))
-        return NULL;
 #if PY_VERSION_HEX < 0x030C0000
-    if (PyUnicode_READY(text) < 0) return NULL;
+    if (PyUnicode_READY(text) < 0) return 0;
 #endif
     Py_ssize_t length = PyUnicode_GET_LENGTH(text);
     const void *data = PyUnicode_DATA(text);
     int kind = PyUnicode_KIND(text);
-    byte *bytes = NULL;
     PyThreadState *state = length > LARGE ? PyEval_SaveThread() : NULL;
-    page.start = kind == PyUnicode_1BYTE_KIND ? data : (bytes = narrowed(data, kind, length));
-    if (page.start != NULL) {
-        page.end = page.start + length;
-        read_page(&page);
+    page->start = kind == PyUnicode_1BYTE_KIND ? data : (*bytes = narrowed(data, kind, length));
+    if (page->start != NULL) {
+        page->end = page->start + length;
+        reader(page);
     }
     if (state != NULL) PyEval_RestoreThread(state);
-    if (page.start == NULL) PyErr_NoMemory();
-    else result = page.given_up ? Py_NewRef(Py_None) : result_of(text, &page, decode);
+    if (page->start == NULL) PyErr_NoMemory();
+    return page->start != NULL;
+}
+
+static PyObject *scan(PyObject *module, PyObject *args)
+{
+    PyObject *text, *decode, *result = NULL;
+    Page page = {0};
+    byte *bytes = NULL;
+    if (!PyArg_ParseTuple(args, "UOpn:scan", &text, &decode, &page.tidy, &page.max_links))
+        return NULL;
+    if (read_text(text, &page, read_page, &bytes))
+        result = page.given_up ? Py_NewRef(Py_None) : result_of(text, &page, decode);
     PyMem_RawFree(page.links);
     PyMem_RawFree(bytes);
     return result;
 }
+
+/* Return the name of a row: one of TOLD, made once for all rows, or its own in lower case. */
+static PyObject *name_of(PyObject *text, const Page *page, const Row *row, PyObject **told)
+{
+    if (row->name != IRRELEVANT) {
+        if (told[row->name] == NULL) told[row->name] = PyUnicode_InternFromString(TOLD[row->name]);
+        return Py_XNewRef(told[row->name]);
+    }
+    PyObject *name = substring(text, page, (Span){row->start + 1, row->begin});
+    if (name != NULL) Py_SETREF(name, PyObject_CallMethod(name, "lower", NULL));
+    return name;
+}
+
+static PyObject *rows_of(PyObject *text, const Page *page)
+{
+    PyObject *rows = PyList_New(page->count), *told[sizeof TOLD / sizeof *TOLD] = {NULL};
+    for (Py_ssize_t each = 0; rows != NULL && each < page->count; each++) {
+        const Row *row = &page->rows[each];
+        PyObject *name = name_of(text, page, row, told);
+        const byte *zero = page->start;
+        PyObject *tuple = name == NULL ? NULL : Py_BuildValue(
+            "NnnnnnO", name, row->start - zero, row->begin - zero, row->end - zero,
+            row->content - zero, row->content_end - zero, Py_False);
+        if (tuple == NULL) Py_CLEAR(rows);
+        else PyList_SET_ITEM(rows, each, tuple);
+        if (each % SLICE == SLICE - 1) {
+            Py_BEGIN_ALLOW_THREADS
+            Py_END_ALLOW_THREADS
+        }
+    }
+    for (size_t each = 0; each < sizeof told / sizeof *told; each++) Py_XDECREF(told[each]);
+    return rows;
+}
+
+static PyObject *tags(PyObject *module, PyObject *text)
+{
+    PyObject *result = NULL;
+    Page page = {0};
+    byte *bytes = NULL;
+    if (!PyUnicode_Check(text)) return PyErr_Format(PyExc_TypeError, "the text must be a str");
+    if (read_text(text, &page, read_tags, &bytes))
+        result = page.given_up ? Py_NewRef(Py_None) : rows_of(text, &page);
+    PyMem_RawFree(page.rows);
+    PyMem_RawFree(bytes);
+    return result;
+}
+
+PyDoc_STRVAR(tags_doc,
+"tags(text, /)\n--\n\n"
+"Return the start tags of a page that may point somewhere, and its places, as `start_tags` does.\n\n"
+"A usual link has the name \"\" and the place of its href, an id or name the name \"#\" and its own\n"
+"place. None for a page that another reader must read: one with a template, MathML, plaintext, or\n"
+"an SVG that has more than shapes.");
 
 PyDoc_STRVAR(scan_doc,
 "scan(text, decode, tidy, max_links, /)\n--\n\n"
@@ -410,6 +601,7 @@ PyDoc_STRVAR(scan_doc,
 
 static PyMethodDef methods[] = {
     {"scan", scan, METH_VARARGS, scan_doc},
+    {"tags", tags, METH_O, tags_doc},
     {NULL, NULL, 0, NULL},
 };
 

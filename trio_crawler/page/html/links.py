@@ -15,12 +15,13 @@ from functools import cache
 from typing import NamedTuple
 
 from trio_crawler.link import Link, LinkKind
-from trio_crawler.page import css, entities, link_targets
+from trio_crawler.page import accelerator, css, entities, link_targets
 from trio_crawler.page.html import anchors
 from trio_crawler.page.html.pointers import MAX_TEXT, MAX_WRITTEN, Pointer, described, pointers
 from trio_crawler.page.html.read import resolve_base
 from trio_crawler.page.html.start_tags import (
     IRRELEVANT,
+    PLACE,
     VALUE,
     StartTag,
     attributes,
@@ -99,7 +100,9 @@ class _Collector:
     def read(self, text: str, *, xml: bool) -> None:
         """Add the links of a document."""
         rows = self.rows
-        for tag in start_tags(text, _next_tag(), xml=xml):
+        compiled = None if xml or accelerator.tags is None else accelerator.tags(text)
+        tags = start_tags(text, _next_tag(), xml=xml) if compiled is None else compiled
+        for tag in tags:
             name, start, begin, end, content, _, foreign = tag
             if not name:
                 href = text[begin:end]
@@ -108,6 +111,8 @@ class _Collector:
                     rows.append((start, LinkKind.A, value, href[:MAX_WRITTEN], content, False))
                 else:
                     self.beyond += 1
+            elif name == PLACE:
+                continue
             elif name == "/":
                 self.beyond += 1
             elif name == "base" and not foreign:

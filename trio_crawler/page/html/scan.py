@@ -1,22 +1,24 @@
 """Find in one pass what a page points to and the places in it, without positions and texts.
 
-One expression goes through the tags as `start_tags` does, but in C from the first tag to the last,
-and captures only what `read_links` and `read_targets` would find. It gives a page up that has a
-template, SVG or MathML with links or ids, or raw text without an end: those two read such a page.
+The compiled `tags` go through the page, or one expression does, in C from the first tag to the
+last, and captures only what `read_links` and `read_targets` would find. Both give a page up that
+has a template, or SVG or MathML with links or ids: those two read such a page.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import NamedTuple, TypeAlias
 
 from trio_crawler.link import LinkKind
-from trio_crawler.page import css, entities
+from trio_crawler.page import accelerator, css, entities
 from trio_crawler.page.html.pointers import pointers
 from trio_crawler.page.html.start_tags import (
     HARD,
     IRRELEVANT,
+    PLACE,
     RELEVANT,
     attributes,
     is_style_sheet,
@@ -110,6 +112,12 @@ def _expression() -> re.Pattern[str]:
     )
 
 
+_Row: TypeAlias = tuple[str, str, str]
+"""The name of a tag, its attributes, and its content if that is raw text.
+
+A usual link has the name "" and its href, a place the name `PLACE` and what it is called.
+"""
+_HARD = "hard"
 _pointers = partial(pointers, foreign=False)
 _Element: TypeAlias = tuple[list[tuple[LinkKind, str, bool]], list[str]]
 
@@ -137,35 +145,53 @@ def scan(text: str) -> Scan | None:
     """
     if len(text) > _MAX_CHARACTERS or "\0" in text:
         return None
+    rows = _rows(text) if accelerator.tags is None else _compiled_rows(text)
     found = Scan([], [], [], set(), None, None)
     values, places = found.values, found.places
     base: str | None = None
     title: str | None = None
-    rows = _expression().findall(text)
-    for href, single, place, raw, _, of_raw, content, name, source, hard in rows:
-        if href := href or single:
-            values.append(href if "&" not in href else entities.in_attribute(href))
-        elif place:
-            places.add(place if "&" not in place else entities.in_attribute(place))
-        elif name:
-            name = name.lower()
-            if name == "base" and base is None and "href" in (given := attributes(source)):
+    for name, value, content in rows:
+        if not name:
+            values.append(value if "&" not in value else entities.in_attribute(value))
+        elif name == PLACE:
+            places.add(value if "&" not in value else entities.in_attribute(value))
+        elif name == _HARD or (name == "iframe" and "srcdoc" in value.lower()):
+            return None
+        else:
+            if name == "base" and base is None and "href" in (given := attributes(value)):
                 base = entities.in_attribute(given["href"])
-            _add(found, name, source)
-        elif raw:
-            raw = raw.lower()
-            if raw == "title" and title is None:
+            elif name == "title" and title is None:
                 title = content
-            elif raw == "iframe" and "srcdoc" in of_raw.lower():
-                return None
-            _add(found, raw, of_raw)
-            if raw == "style" and is_style_sheet(of_raw):
+            _add(found, name, value)
+            if name == "style" and is_style_sheet(value):
                 for url, _, _, imported in css.style_urls(content):
                     kind = LinkKind.STYLE if imported else LinkKind.CSS
                     found.others.append((kind, url))
-        elif hard:
-            return None
     return found._replace(base=base, title=title)
+
+
+def _rows(text: str) -> Iterator[_Row]:
+    rows = _expression().findall(text)
+    for href, single, place, raw, _, of_raw, content, name, source, hard in rows:
+        if href := href or single:
+            yield "", href, ""
+        elif place:
+            yield PLACE, place, ""
+        elif name:
+            yield name.lower(), source, ""
+        elif raw:
+            yield raw.lower(), of_raw, content
+        elif hard:
+            yield _HARD, "", ""
+
+
+def _compiled_rows(text: str) -> Iterator[_Row]:
+    assert accelerator.tags is not None  # noqa: S101 - for mypy
+    tags = accelerator.tags(text)
+    if tags is None:
+        yield _HARD, "", ""
+    for name, _, begin, end, content, content_end, _ in tags or ():
+        yield name, text[begin:end], text[content:content_end]
 
 
 def _add(found: Scan, name: str, source: str) -> None:

@@ -41,6 +41,9 @@ StartTag: TypeAlias = tuple[str, int, int, int, int, int, bool]
 VALUE = "value"
 """The group of a usual tag that contains what is asked for."""
 
+PLACE = "#"
+"""The name of a place among the compiled tags: the value of an id, or of the name of an `a`."""
+
 HARD = "template svg math plaintext"
 """The elements in which tags mean something else, or that end the tags."""
 
