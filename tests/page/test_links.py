@@ -473,3 +473,23 @@ def test_the_links_of_a_crawl_are_among_them(text):
     found = [link.url for link in links(text) if link.kind is LinkKind.A]
     assert set(facts.links) == set(found)
     assert Reason.TOO_MANY_LINKS not in facts.flaws
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(
+        st.sampled_from(
+            "x ./x ../x /x //x x/ x/. x/.. . .. #f x#f x#a/x y/x?q ?x a\\x  x\n %78 X:x http:x é/x".split(
+                " "
+            )
+        ),
+        max_size=9,
+    ),
+    st.sampled_from(["", "<base href=/b/>", "<base href=x>", "<base href='//h.test/x'>"]),
+)
+def test_the_links_to_wanted_urls_are_those_among_all_links(hrefs, base):
+    text = base + "".join(f'<a href="{href}">t</a>' for href in hrefs)
+    every = read_links(text, URL).links
+    for wanted in {link.url for link in every} | {"http://other.test/x"}:
+        found = read_links(text, URL, wanted={wanted}).links
+        assert found == [link for link in every if link.url == wanted]

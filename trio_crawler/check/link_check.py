@@ -61,8 +61,8 @@ class LinkCheck:
     kind and reason, by the URL of their page. `recalled` counts the URLs that were not asked for,
     since an earlier walk had found them fine (see `Checks.max_age`).
 
-    The body of a page is kept, packed to a fifth, since only the links of a finding are read with
-    their places and texts; beyond 32 MiB the bodies and the links are in temporary files. A URL
+    The body of a page is kept, beyond 32 MiB packed to a fifth, since only the links of a finding are read with
+    their places and texts; beyond some 64 MiB the bodies and links are in temporary files. A URL
     takes some 80 bytes. With a `ledger` the check is about what that has, and `add` adds to it; it
     must be one with `checks`. The caller calls `close`, or uses the check as a context manager.
     """

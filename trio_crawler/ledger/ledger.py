@@ -105,7 +105,7 @@ class Ledger:
     `add` records an outcome; they come in any order, and of two with one URL the later counts.
     With `outside` the links to other sites and schemes are kept, too, and not only counted; with
     `checks` also what a check needs: everything that a page points to, the places that fragments
-    may name, and the bodies or texts of the links. Then links and bodies beyond 32 MiB each are in
+    may name, and the bodies or texts of the links. Then links and bodies beyond some 64 MiB are in
     temporary files without a name, which `close` removes at once.
 
     `changes` counts what was added, `kinds` the ends by kind, `rejected` the rejected links by
@@ -363,7 +363,7 @@ class Ledger:
             if named := {at: target[1] for at, target in enumerate(good) if target[1]}:
                 fragments[name] = named
         if isinstance(found, PageLinks):
-            source = self._sources.append((tuple(found.source), None))
+            source = self._sources.append((tuple(found.source), None), len(found.source.body))
         elif found:
             # Plain values, which `marshal` can write.
             rows = [(link.url, str(link.kind), *link[2:]) for link in found]

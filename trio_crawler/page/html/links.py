@@ -53,6 +53,10 @@ _SIMPLE_TEXT = re.compile(
     """,
     re.VERBOSE,
 ).match
+# An href that resolves to a URL with the same end, whatever its base: the end is its group.
+_PLAIN = re.compile(
+    r"(?!//) (?: [\w./-]* / )? ( [\w-] [\w.-]* ) (?: \# .* )?", re.A | re.S | re.X
+).fullmatch
 _MAX_FRAMES = 3  # documents in a srcdoc of a srcdoc are not read
 
 
@@ -81,7 +85,8 @@ def read_links(
     4 MiB, and 500,000 tags that may contain one; `beyond` counts the links that were left out (at
     least one if tags were). Only links to URLs that are `wanted` are returned, None for all.
     """
-    collector = _Collector(max_links)
+    ends = None if wanted is None else frozenset(url.rpartition("/")[2] for url in wanted)
+    collector = _Collector(max_links, ends=ends)
     collector.read(text, xml=xml)
     base = url if collector.base is None else resolve_base(collector.base, url, encoding)
     links, left_out = link_targets.links(text, collector.rows, base, encoding, wanted, _shown)
@@ -91,26 +96,31 @@ def read_links(
 class _Collector:
     """A collector of the links of a document, and of the documents in its frames."""
 
-    def __init__(self, max_links: int, frames: int = _MAX_FRAMES) -> None:
+    def __init__(
+        self, max_links: int, frames: int = _MAX_FRAMES, ends: Collection[str] | None = None
+    ) -> None:
         self.rows: list[link_targets.Row] = []
         self.base: str | None = None
         self.beyond = 0
-        self._max_links, self._frames = max_links, frames
+        self._room, self._frames, self._ends = max_links, frames, ends
 
     def read(self, text: str, *, xml: bool) -> None:
         """Add the links of a document."""
-        rows = self.rows
+        rows, ends = self.rows, self._ends
         compiled = None if xml or accelerator.tags is None else accelerator.tags(text)
         tags = start_tags(text, _next_tag(), xml=xml) if compiled is None else compiled
         for tag in tags:
             name, start, begin, end, content, _, foreign = tag
             if not name:
                 href = text[begin:end]
-                value = entities.in_attribute(href) if "&" in href or "\0" in href else href
-                if len(rows) < self._max_links:
-                    rows.append((start, LinkKind.A, value, href[:MAX_WRITTEN], content, False))
-                else:
+                if self._room <= 0:
                     self.beyond += 1
+                    continue
+                self._room -= 1
+                if ends is not None and (plain := _PLAIN(href)) and plain[1] not in ends:
+                    continue
+                value = entities.in_attribute(href) if "&" in href or "\0" in href else href
+                rows.append((start, LinkKind.A, value, href[:MAX_WRITTEN], content, False))
             elif name == PLACE:
                 continue
             elif name == "/":
@@ -119,7 +129,7 @@ class _Collector:
                 if self.base is None and "href" in (found := attributes(text[begin:end])):
                     self.base = entities.in_attribute(found["href"])
             else:
-                room = len(rows) < self._max_links
+                room = self._room > 0
                 empty = xml and text.startswith("/>", content - 2)
                 shown = _text_of(text, content) if name == "a" and room and not empty else ""
                 self._add(pointers(name, text[begin:end], foreign=foreign), start, shown)
@@ -130,7 +140,8 @@ class _Collector:
 
     def _add(self, found: Iterable[Pointer], start: int, shown: str) -> None:
         for kind, value, written, attribute, nofollow in found:
-            if len(self.rows) < self._max_links:
+            if self._room > 0:
+                self._room -= 1
                 self.rows.append((start, kind, value, written, shown or attribute, nofollow))
             else:
                 self.beyond += 1
@@ -151,13 +162,14 @@ class _Collector:
         srcdoc = attributes(source).get("srcdoc")
         if srcdoc is None or self._frames == 0:
             return
-        inner = _Collector(self._max_links - len(self.rows), self._frames - 1)
+        inner = _Collector(self._room, self._frames - 1)
         text = entities.in_attribute(srcdoc)
         inner.read(text, xml=False)
         for at, kind, value, written, shown, nofollow in inner.rows:
             told = shown if isinstance(shown, str) else _shown(text, at, shown)
             self.rows.append((start, kind, value, written, told, nofollow))
         self.beyond += inner.beyond
+        self._room = inner._room
 
 
 def _shown(text: str, start: int, content: int) -> str:
