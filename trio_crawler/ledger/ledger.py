@@ -105,8 +105,8 @@ class Ledger:
     `add` records an outcome; they come in any order, and of two with one URL the later counts.
     With `outside` the links to other sites and schemes are kept, too, and not only counted; with
     `checks` also what a check needs: everything that a page points to, the places that fragments
-    may name, and the bodies or texts of the links. Then links and bodies beyond some 64 MiB are in
-    temporary files without a name, which `close` removes at once.
+    may name, and the bodies or texts of the links. What is too much for memory is in temporary
+    files without a name, which `close` removes at once, and the end of the ledger in any case.
 
     `changes` counts what was added, `kinds` the ends by kind, `rejected` the rejected links by
     reason, once for each page. `errors` is the number of broken URLs so far, without loops. Of
