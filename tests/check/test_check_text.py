@@ -18,7 +18,7 @@ SGR = re.compile(r"\x1b\[[0-9;]*m")
 def test_an_author_reads_by_page_what_to_mend_and_where() -> None:
     twice = [finding(fragment=part, line=line) for line, part in enumerate(("", "a", "b"), 3)]
     assert check_report([MOVED, NAMELESS, SEED, *twice], FACTS) == (
-        "Link check, 2026-11-23T13:00:00Z, trio_crawler 0.1.0\n"
+        "Link check, 2026-11-23T13:00:00Z, trio_crawler 0.1.0: 5 faults, 1 note\n"
         "  trio-crawler check ./public\n\n"
         "https://a.test/docs/ (3 faults, 1 note)\n"
         '  3:7 404: /gone "gone" (3 links)\n'

@@ -55,7 +55,7 @@ def test_a_robots_txt_that_is_ignored_is_not_asked_for_and_the_report_says_so(cr
     with threaded_raw_server(PRIVATE) as server:
         status, out, _ = crawl("--ignore-robots", server.url)
     assert sorted(server.targets) == ["/", "/a", "/no"]
-    assert out.startswith(f"Crawl of {server.url}\nrobots.txt ignored\n\n")
+    assert out.startswith(f"Crawl of {server.url}: nothing is broken\nrobots.txt ignored\n\n")
     assert status == 0
 
 
@@ -66,7 +66,7 @@ def test_a_seed_that_robots_forbid_is_skipped_and_when_nothing_comes_that_is_sta
     assert server.targets == ["/robots.txt"]
     assert "\nSkipped: 1 robots\n" in out
     assert out.startswith(
-        f"Crawl of {server.url}\nrobots.txt of {server.url} allows nothing of what is wanted "
+        f"Crawl of {server.url}: no page was fetched\nrobots.txt of {server.url} allows nothing of what is wanted "
         "(--ignore-robots crawls anyway)\n\n"
     )
     assert status == 3
@@ -132,7 +132,7 @@ def test_nofollow_is_ignored_when_that_is_wanted_and_the_report_says_so(crawl):
         _, out, err = crawl("--ignore-nofollow", "-v", server.url)
     assert sorted(pages(server)) == ["/", "/a", "/b", "/c"]
     assert server.targets[0] == "/robots.txt"
-    assert out.startswith(f"Crawl of {server.url}\nnofollow ignored\n\n")
+    assert out.startswith(f"Crawl of {server.url}: nothing is broken\nnofollow ignored\n\n")
     assert f"{server.url}b (noindex)\n" in err
 
 
@@ -339,7 +339,7 @@ def test_for_its_owner_a_crawl_leaves_nothing_out_that_robots_txt_and_nofollow_r
     with threaded_raw_server(site) as server:
         status, out, _ = crawl("--mine", server.url)
     assert server.targets == ["/", "/no"]
-    assert out.startswith(f"Crawl of {server.url}\nrobots.txt ignored\n")
+    assert out.startswith(f"Crawl of {server.url}: nothing is broken\nrobots.txt ignored\n")
     assert status == 0
 
 

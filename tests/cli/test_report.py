@@ -95,7 +95,7 @@ def test_the_words_of_a_shell_are_enough(site):
     directory, url = site
     result = crawl("report", directory)
     assert (result.returncode, result.stderr) == (1, "")
-    assert result.stdout.startswith(f"Crawl of {url}\n")
+    assert result.stdout.startswith(f"Crawl of {url}: 1 broken link\n")
 
 
 def test_every_export_can_be_written_from_it(site, tmp_path, capsys):
@@ -223,7 +223,9 @@ def test_a_host_of_that_name_is_written_as_a_url(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", words)
     with pytest.raises(SystemExit):
         main()
-    assert capsys.readouterr().out.startswith("Crawl of http://report/\n")
+    assert capsys.readouterr().out.startswith(
+        "Crawl of http://report/: no page was fetched, 1 broken link\n"
+    )
 
 
 def test_help_names_every_option_of_it():

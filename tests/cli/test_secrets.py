@@ -251,7 +251,7 @@ def test_a_password_in_a_url_is_sent_to_its_origin_and_shown_and_kept_nowhere(tm
     assert not any("authorization" in request.headers for request in other.requests)
     assert not any("referer" in request.headers for request in server.requests)
     told = "".join(run.stdout + run.stderr for run in (first, second, again))
-    assert f"Crawl of {server.url}\n" in told
+    assert f"Crawl of {server.url}: " in told
     kept = b"".join(path.read_bytes() for path in (*crawled.iterdir(), archive, lines))
     for shown in (told.encode(), kept):
         assert SECRET.encode() not in shown

@@ -406,7 +406,7 @@ def test_ignored_rules_are_listed_below_the_heading() -> None:
         CrawlFacts(Statistics(), 1, seeds=["http://a/"], insecure=["b"], politeness=rude)
     )
     assert text.startswith(
-        "Crawl of http://a/\nCertificates not verified: b\n"
+        "Crawl of http://a/: no page was fetched\nCertificates not verified: b\n"
         "robots.txt ignored\nnofollow ignored\n\n"
     )
     assert "ignored" not in told(politeness=Politeness())

@@ -72,7 +72,7 @@ STATISTICS = Statistics(
     admitted=12, pages=3, redirects=4, failures=1, skipped=1, in_flight=1, waiting=2, seconds=1.6
 )
 EXPECTED = r"""
-Crawl of https://a.test/
+Crawl of https://a.test/: 4 broken links so far
 
 Broken links (4)
   bad_url http://[x
@@ -169,7 +169,7 @@ def test_the_report_of_a_good_crawl_has_the_slowest_pages_and_the_totals() -> No
     )
     assert text == "\n".join(
         [
-            "Crawl of https://a.test/",
+            "Crawl of https://a.test/: nothing is broken",
             "",
             "Slowest pages",
             "     10 ms  https://a.test/",
@@ -203,7 +203,7 @@ def test_thousands_are_separated_in_the_sum() -> None:
 def test_hosts_whose_certificates_were_not_verified_are_named_below_the_heading() -> None:
     text = Report().text(CrawlFacts(Statistics(), 1, seeds=SEEDS, insecure=["b.test", "\u202ec"]))
     assert text.startswith(
-        "Crawl of https://a.test/\nCertificates not verified: b.test, \\u202ec\n\n"
+        "Crawl of https://a.test/: no page was fetched\nCertificates not verified: b.test, \\u202ec\n\n"
     )
     bare = Report().text(CrawlFacts(Statistics(), 1, seeds=[], insecure=["b.test"]))
     assert bare.startswith("Certificates not verified: b.test\n\n")
@@ -320,7 +320,7 @@ def test_the_heading_counts_the_other_seeds_and_has_no_password() -> None:
     text = Report().text(
         CrawlFacts(Statistics(), 1, seeds=["https://me:secret@a.test/@x", "b", "c"])
     )
-    assert text.startswith("Crawl of https://a.test/@x and 2 more seeds\n")
+    assert text.startswith("Crawl of https://a.test/@x and 2 more seeds: no page was fetched\n")
 
 
 @for_each(
@@ -469,3 +469,17 @@ def test_a_crawl_with_a_directory_says_what_is_left_in_it(
     )
     assert told[0].startswith(line)
     assert told[-1].startswith("admitted ")
+
+
+@for_each(
+    "outcomes, verdict",
+    [
+        ([page("/")], "nothing is broken"),
+        ([page("/"), page("/x", status=404)], "1 broken link"),
+        ([Failure(f"{SITE}/", Reason.DNS)], "no page was fetched, 1 broken link"),
+        ([page("/"), Skipped(f"{SITE}/x", Reason.HOST_GIVEN_UP)], "1 host given up"),
+        ([page("/"), Skipped(f"{SITE}/x", Reason.TIME_BUDGET)], "nothing is broken so far"),
+    ],
+)
+def test_the_first_line_says_what_was_found(outcomes: list[Outcome], verdict: str) -> None:
+    assert told(outcomes).splitlines()[0] == f"Crawl of https://a.test/: {verdict}"

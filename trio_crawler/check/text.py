@@ -70,21 +70,21 @@ def check_report(
         return ["\n\n".join("\n".join(part) for part in parts if part)] if parts else []
 
     sections: tuple[Callable[[], list[str]], ...] = (
-        lambda: _head(facts, paint),
+        lambda: _head(facts, _verdict(found, known, paint), paint),
         listed,
         lambda: headed(_codes(found), paint),
         lambda: headed(not_checked(facts, row), paint),
         lambda: headed(_unlinked(facts, full, shown), paint),
         lambda: _mended(facts.mended, full, shown, paint),
-        lambda: [_totals(found, facts, known, paint)],
+        lambda: [_totals(found, facts, _verdict(found, known, paint))],
     )
     parts = [attempted(make, errors) for make in sections]
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
-def _head(facts: CheckFacts, paint: Paint) -> list[str]:
+def _head(facts: CheckFacts, verdict: str, paint: Paint) -> list[str]:
     title = f"Link check, {facts.when}, trio_crawler {visible(facts.version)}"
-    lines = [paint(title, Tone.HEADING)]
+    lines = [f"{paint(title, Tone.HEADING)}: {verdict}"]
     if facts.command:
         lines.append(f"  {visible(facts.command)}")
     if facts.ended:
@@ -201,22 +201,26 @@ def _mended(
     return lines
 
 
-def _totals(found: Sequence[Finding], facts: CheckFacts, known: int, paint: Paint) -> str:
+def _verdict(found: Sequence[Finding], known: int, paint: Paint) -> str:
     faults = sum(each.verdict is Verdict.FAULT for each in found)
     notes = len(found) - faults
     beside = f", {count(known)} known from the baseline" if known else ""
+    red = paint(count(faults, "fault"), Tone.FAULT if faults else Tone.GOOD)
+    yellow = paint(count(notes, "note"), Tone.NOTE) if notes else count(notes, "note")
+    return f"{red}, {yellow}{beside}"
+
+
+def _totals(found: Sequence[Finding], facts: CheckFacts, verdict: str) -> str:
     where = ""
     if found:
         pages = len({each.page for each in found})
         where = f" {count(bad_urls(found), 'target')} on {count(pages, 'page')}:"
-    red = paint(count(faults, "fault"), Tone.FAULT if faults else Tone.GOOD)
-    yellow = paint(count(notes, "note"), Tone.NOTE) if notes else count(notes, "note")
     checked = count(facts.total, "different link")
     recalled = ""
     if facts.recalled:
         known_fine = count(facts.recalled, "external URL")
         recalled = f"{known_fine} not asked again: fine in an earlier check\n"
-    return f"{recalled}{checked} checked.{where} {red}, {yellow}{beside}"
+    return f"{recalled}{checked} checked.{where} {verdict}"
 
 
 check_report.__module__ = "trio_crawler.check"

@@ -45,8 +45,8 @@ def section(title: str, total: int, lines: Iterable[str], omitted: int) -> list[
     return [f"{title} ({count(total)})", *(f"  {line}" for line in lines), *rest]
 
 
-def heading(facts: CrawlFacts) -> list[str]:
-    """Return the heading: the first seed, the unverified hosts, and the rules that were ignored.
+def heading(facts: CrawlFacts, verdict: str) -> list[str]:
+    """Return the heading: the first seed and the verdict, the unverified hosts, the ignored rules.
 
     A password in a seed is left out.
     """
@@ -59,7 +59,7 @@ def heading(facts: CrawlFacts) -> list[str]:
     if not seeds:
         return lines
     more = f" and {count(len(seeds) - 1, 'more seed')}" if len(seeds) > 1 else ""
-    return [f"Crawl of {readable(without_userinfo(seeds[0]))}{more}", *lines]
+    return [f"Crawl of {readable(without_userinfo(seeds[0]))}{more}: {verdict}", *lines]
 
 
 # Problems.

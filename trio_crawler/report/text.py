@@ -155,7 +155,10 @@ class Report:
         summary = self._joined.summary
         ended = facts.ended or (_OUT_OF_TIME if summary.out_of_time else "")
         with_heading: list[_Section] = [
-            lambda: [*sections.heading(facts), *self._first_lines(facts)],
+            lambda: [
+                *sections.heading(facts, self._verdict(early=bool(ended))),
+                *self._first_lines(facts),
+            ],
             *self._problems(facts, paint),
             *self._coverage(facts, early=bool(ended)),
             *self._figures(facts, early=bool(ended)),
@@ -184,6 +187,18 @@ class Report:
     def _run(self, facts: CrawlFacts, logins: Mapping[str, str] | None = None) -> Run:
         summary, join, _ = self._joined
         return Run(self.ledger, summary, join, facts, logins or {})
+
+    def _verdict(self, *, early: bool) -> str:
+        """Return in a few words what the crawl has found."""
+        summary, join, left = self._joined
+        told = [] if summary.pages else ["no page was fetched"]
+        told += ["no link was followed"] if left.all else []
+        if join.problems:
+            told.append(count(join.problems, "broken link"))
+        if summary.hosts_lost:
+            told.append(f"{count(summary.hosts_lost, 'host')} given up")
+        early = early or summary.incomplete or bool(self.ledger.waiting)
+        return (", ".join(told) or "nothing is broken") + (" so far" if early else "")
 
     def _first_lines(self, facts: CrawlFacts) -> list[str]:
         """Return the lines that say if the crawl left out, or could not see, most of the site."""
