@@ -66,8 +66,8 @@ def test_a_seed_that_robots_forbid_is_skipped_and_when_nothing_comes_that_is_sta
     assert server.targets == ["/robots.txt"]
     assert "\nSkipped: 1 robots\n" in out
     assert out.startswith(
-        f"Crawl of {server.url}: no page was fetched\nrobots.txt of {server.url} allows nothing of what is wanted "
-        "(--ignore-robots crawls anyway)\n\n"
+        f"Crawl of {server.url}: no page was fetched\n"
+        f"robots.txt of {server.url} allows nothing of what is wanted (--ignore-robots crawls anyway)\n\n"
     )
     assert status == 3
 

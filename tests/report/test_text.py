@@ -203,7 +203,8 @@ def test_thousands_are_separated_in_the_sum() -> None:
 def test_hosts_whose_certificates_were_not_verified_are_named_below_the_heading() -> None:
     text = Report().text(CrawlFacts(Statistics(), 1, seeds=SEEDS, insecure=["b.test", "\u202ec"]))
     assert text.startswith(
-        "Crawl of https://a.test/: no page was fetched\nCertificates not verified: b.test, \\u202ec\n\n"
+        "Crawl of https://a.test/: no page was fetched\n"
+        "Certificates not verified: b.test, \\u202ec\n\n"
     )
     bare = Report().text(CrawlFacts(Statistics(), 1, seeds=[], insecure=["b.test"]))
     assert bare.startswith("Certificates not verified: b.test\n\n")
