@@ -67,7 +67,8 @@ def test_a_seed_that_robots_forbid_is_skipped_and_when_nothing_comes_that_is_sta
     assert "\nSkipped: 1 robots\n" in out
     assert out.startswith(
         f"Crawl of {server.url}: no page was fetched\n"
-        f"robots.txt of {server.url} allows nothing of what is wanted (--ignore-robots crawls anyway)\n\n"
+        f"robots.txt of {server.url} allows nothing of what is wanted "
+        "(--ignore-robots crawls anyway)\n\n"
     )
     assert status == 3
 

@@ -174,7 +174,8 @@ def test_the_command_exits_with_3_and_the_report_of_the_directory_says_the_same(
         assert here("--ignore-nofollow", server.url) == 1
     assert crawled.startswith(
         f"Crawl of {server.url}: no link was followed\n"
-        "The start page asks crawlers not to follow its links (robots meta nofollow): 7 links not followed; --ignore-nofollow follows them\n\n"
+        "The start page asks crawlers not to follow its links (robots meta nofollow): "
+        "7 links not followed; --ignore-nofollow follows them\n\n"
     )
     assert again.partition("Finished")[0] == crawled.partition("Finished")[0]
 
