@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 import trio
 import trio.testing
@@ -11,9 +12,10 @@ from sites import faults
 from sites.fault_cases import CASES, HOME, Case
 from sites.faults import rows, served
 
-from trio_crawler import Checks, Crawler, HttpFetch, Limits, Politeness
+from trio_crawler import Checks, Crawler, HttpFetch, Limits, Outcome, Page, Politeness, Redirect
 from trio_crawler.check import Finding
 from trio_crawler.check.link_check import LinkCheck
+from trio_crawler.page import Link, LinkKind
 
 POLITE = Politeness(nofollow=False)
 
@@ -98,3 +100,25 @@ def test_a_broken_url_that_only_the_sitemap_names_is_a_fault(in_memory: Result) 
     (found,) = (each for each in in_memory.findings if each.page not in pages)
     assert (found.url, found.code) == (f"{HOME}gone-from-map", "404")
     assert found.page == f"{HOME}sitemap.xml"
+
+
+def findings_of(*outcomes: Outcome) -> list[tuple[str | None, str, str]]:
+    with LinkCheck() as check:
+        for outcome in outcomes:
+            check.add(outcome)
+        return [(each.page, each.target, each.code) for each in check.findings()]
+
+
+def test_the_fragment_of_a_form_is_not_looked_up_on_any_page() -> None:
+    form = (Link("http://a.test/b", LinkKind.FORM, "nowhere"),)
+    pages = [Page(f"http://a.test/{n}", 200, httpx.Headers(), b"", found=form) for n in range(3)]
+    places: frozenset[int] = frozenset()
+    target = Page("http://a.test/b", 200, httpx.Headers(), b"", targets=places)
+    assert findings_of(*pages, target) == []
+
+
+def test_a_redirect_to_another_spelling_of_its_url_does_not_go_on_for_ever() -> None:
+    there = Link("http://a.test/%7Ea", LinkKind.A)
+    page = Page("http://a.test/", 200, httpx.Headers(), b"", found=(there,))
+    redirect = Redirect(there.url, 301, "http://a.test/~a", referrer=page.url)
+    assert findings_of(page, redirect) == [(page.url, there.url, "301")]

@@ -139,6 +139,23 @@ def test_a_malformed_href_is_broken_and_listed_as_it_is_written() -> None:
     ]
 
 
+def test_a_redirect_to_another_spelling_of_its_url_is_no_loop() -> None:
+    there, here = "http://a.test/%7Ea", "http://a.test/~a"
+    assert broken(page("http://a.test/", there), Redirect(there, 301, here)) == []
+    (found,) = broken(page("http://a.test/", there), Redirect(there, 301, there))
+    assert found.why == "redirect loop"
+
+
+def test_a_page_that_a_sitemap_alone_lists_is_unlinked_although_the_sitemap_is_a_page() -> None:
+    sitemap, alone = "http://a.test/map.xml", "http://a.test/alone"
+    join = joined(
+        page("http://a.test/", sitemap),
+        replace(page(sitemap), referrer="http://a.test/"),
+        replace(page(alone), referrer=sitemap),
+    )
+    assert list(join.unlinked(["http://a.test/"], [sitemap])) == [alone]
+
+
 def test_a_loop_of_redirects_is_listed_once_with_its_members_and_all_its_referrers() -> None:
     assert broken(
         page("p", "c"),

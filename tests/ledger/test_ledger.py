@@ -6,11 +6,12 @@ import tracemalloc
 from dataclasses import replace
 
 import httpx
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler import Checked, Failure, Outcome, Page, Reason, Redirect, Skipped
-from trio_crawler.ledger import Ledger
+from trio_crawler.ledger import Ledger, spool
 from trio_crawler.ledger.join import Broken, Join, Referrer
 from trio_crawler.ledger.ledger import numbers_of
 from trio_crawler.ledger.rows import FAILURE, PAGE
@@ -117,3 +118,26 @@ def test_a_url_and_fifty_links_take_less_than_250_bytes() -> None:
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert size < 250 * 10_000
+
+
+def test_how_a_server_asks_for_a_login_is_what_this_run_has_seen() -> None:
+    asked = httpx.Headers({"www-authenticate": "Digest realm=x"})
+    ledger = ledger_of(Page(HOME, 401, asked, b""))
+    ledger.add(Page(f"{HOME}a", 401, httpx.Headers(), b""), earlier=True)
+    assert ledger.logins == {"http://site.test": "Digest"}
+
+
+def test_a_status_and_seconds_that_no_server_has_are_cut() -> None:
+    ledger = ledger_of(Page(HOME, 70_000, httpx.Headers(), b"", seconds=1e39))
+    assert [(row.status, row.good) for _, row in ledger.ends()] == [(65_535, False)]
+
+
+def test_records_that_no_file_takes_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "MEMORY", 100)
+    records, made = [[n, "x" * 50] for n in range(20)], spool.Spool()
+    with monkeypatch.context() as refused:
+        refused.setattr("tempfile.tempdir", "/nowhere")
+        for record in records:
+            made.append(record)
+    assert list(made) == records
+    made.close()

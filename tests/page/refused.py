@@ -1,6 +1,6 @@
 """Refuse memory to a compiled reader, as a machine does that has none left, and print how it ends.
 
-python tests/page/refused.py scan|text
+python tests/page/refused.py scan|tags|text
 
 An allocation is refused to the whole process: only a process without other threads may be asked.
 """
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from trio_crawler.page import accelerator, text_digest
 
 PAGE = "<title>x</title>" + "".join(f'<a href="{number}中">' for number in range(300))
+TAGS = "".join(f"<a href={number} id=i name=n><td style=é中>" for number in range(300))
 SOURCE = b"<p>generated in 1 s&#64; word" * 300
 
 
@@ -20,6 +21,12 @@ def scanned() -> object:
     """Find the links of a page: they are a tuple, None means that the page is given up."""
     assert accelerator.scan is not None
     return accelerator.scan(PAGE, str, False, 100_000)
+
+
+def tagged() -> object:
+    """Find the tags of a page, some with several rows: a list, None if it is given up."""
+    assert accelerator.tags is not None
+    return accelerator.tags(TAGS)
 
 
 def read() -> object:
@@ -36,7 +43,7 @@ def main(reader: Callable[[], object]) -> None:
     expected = reader()
     ends = set()
     # Counted from 1; the reader is done after fewer.
-    for allocation in range(1, 400):
+    for allocation in range(1, 600):
         _testcapi.set_nomemory(allocation, allocation + 1)
         try:
             end = reader()
@@ -49,4 +56,4 @@ def main(reader: Callable[[], object]) -> None:
 
 
 if __name__ == "__main__":
-    main({"scan": scanned, "text": read}[sys.argv[1]])
+    main({"scan": scanned, "tags": tagged, "text": read}[sys.argv[1]])

@@ -17,7 +17,12 @@ pytestmark = [
 
 
 @pytest.mark.parametrize(
-    ("reader", "ends"), [("scan", {"None", "error", "whole"}), ("text", {"error", "whole"})]
+    ("reader", "ends"),
+    [
+        ("scan", {"None", "error", "whole"}),
+        ("tags", {"None", "error"}),
+        ("text", {"error", "whole"}),
+    ],
 )
 def test_a_reader_without_memory_ends_in_an_error_or_gives_its_page_up(reader, ends):
     pytest.importorskip("_testcapi", reason="this Python has no tests of its own")

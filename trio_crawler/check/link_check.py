@@ -209,7 +209,9 @@ class LinkCheck:
                             unasked.add(skipped, kind, number, each)
                     marks[number] = _TOLD if here else marks[number] or _SILENT
                     found += here
-                for at, fragment in fragments.items() if missing else ():
+                # Nothing is asked for the target of a form.
+                named = missing and kind != LinkKind.FORM
+                for at, fragment in fragments.items() if named else ():
                     number = numbers[at]
                     last, lost = missing.get(number, (0, ()))
                     if number not in looked_at and fragment in lost:
@@ -294,7 +296,11 @@ class LinkCheck:
         while len(hops) < _MOST_HOPS and (end := self._ends.get(number)) is not None:
             if end.kind not in (REDIRECT, CHECKED) or end.target == NO_URL:
                 break
-            number = self._ledger.usual(end.target)
+            target = self._ledger.usual(end.target)
+            if target == number and self._ledger.urls.urls[end.target] != self._ledger.url(number):
+                # Another spelling of the same URL, which is asked for once.
+                break
+            number = target
             hops.append(Hop(end.status, self._ledger.url(number)))
             has_fragment |= bool(end.flags & OWN_FRAGMENT)
             numbers.append(number)

@@ -100,9 +100,10 @@ class Join:
             number = row.number
             if row.rejected is Reason.BAD_URL:
                 self.ends[number] = BrokenEnd(url, Reason.BAD_URL, f"-> {urls[row.target]}")
-            else:
+            elif usual(row.target) != number or urls[row.target] == url:
                 # A rejected target has no outcome, so it is not broken, unless it was admitted by
-                # another path.
+                # another path. Another spelling of the same URL is no loop, but the end: it counts
+                # as seen.
                 self.redirects[number] = usual(row.target)
         if ledger.errors > len(ledger.malformed):
             for url, row in ledger.ends(PAGE, FAILURE):
@@ -183,14 +184,16 @@ class Join:
                     found[urls[each.page]].update(urls[href] for href in numbers_of(packed))
         return found
 
-    def unlinked(self, seeds: Iterable[str]) -> Iterable[str]:
+    def unlinked(self, seeds: Iterable[str], sitemaps: Iterable[str] = ()) -> Iterable[str]:
         """Return the good pages (2xx, 304) that are not seeds and have no link to them, unordered.
 
         The target of a redirect from a linked URL or from a seed counts as linked. A page's link
         to itself does not count. A link counts also if it was not followed because of nofollow,
-        because of its depth, or because its page is a duplicate.
+        because of its depth, or because its page is a duplicate. A sitemap has no links, although
+        it may be a page as well.
         """
         ledger = self._ledger
+        apart = set(map(ledger.number, sitemaps))
         usual, pages = ledger.usual, dict[int, str]()
         alone = set[int]()
         for url, row in ledger.ends(PAGE, REDIRECT):
@@ -198,7 +201,7 @@ class Join:
                 continue
             found_on = ledger.end(row.referrer)
             # A page that led to it has a link to it.
-            if found_on is None or found_on.kind != PAGE:
+            if found_on is None or found_on.kind != PAGE or found_on.number in apart:
                 alone.add(row.number)
                 if row.good:
                     pages[row.number] = url

@@ -55,6 +55,8 @@ _UNAUTHORIZED, _NOT_MODIFIED = 401, 304
 _MARKUP = ("text/html", "application/xhtml+xml")
 # Links that are counted only: most pages have some, and a crawl has nothing to say of them.
 _COUNTED = (Reason.OTHER_SITE, Reason.OTHER_SCHEME)
+# But a link to a page that a wiki does not have: see `report.missing`.
+_RED_LINK = "redlink=1"
 MOST_REJECTED = 1_000_000
 """The most rejected URLs whose links are kept."""
 
@@ -102,7 +104,8 @@ def numbers_of(packed: bytes) -> Numbers:
 class Ledger:
     """The ends of the URLs of a crawl, and the links of its pages.
 
-    `add` records an outcome; they come in any order, and of two with one URL the later counts.
+    `add` records an outcome; they come in any order. Of two with one URL the later counts, and the
+    links of both.
     With `outside` the links to other sites and schemes are kept, too, and not only counted; with
     `checks` also what a check needs: everything that a page points to, the places that fragments
     may name, and the bodies or texts of the links. What is too much for memory is in temporary
@@ -110,7 +113,7 @@ class Ledger:
 
     `changes` counts what was added, `kinds` the ends by kind, `rejected` the rejected links by
     reason, once for each page. `errors` is the number of broken URLs so far, without loops. Of
-    1,000,000 rejected URLs the links are kept; then `exact` becomes False.
+    1,000,000 rejected URLs the links are kept, with `outside` of all; then `exact` becomes False.
     """
 
     __module__ = "trio_crawler.ledger"
@@ -181,7 +184,7 @@ class Ledger:
         referrer = NO_URL if outcome.referrer is None else self.urls.number(outcome.referrer)
         match outcome:
             case Page():
-                self._add_page(number, outcome, referrer, flags)
+                self._add_page(number, outcome, referrer, flags, earlier)
             case Redirect():
                 self._add_redirect(number, outcome, referrer, flags)
             case Failure(reason=reason, detail=detail, seconds=seconds):
@@ -277,7 +280,7 @@ class Ledger:
         if detail:
             self.details[usual] = detail
 
-    def _add_page(self, number: int, page: Page, referrer: int, flags: int) -> None:
+    def _add_page(self, number: int, page: Page, referrer: int, flags: int, earlier: bool) -> None:
         table = self.urls
         flags |= (HTML if is_html(page.content_type) else 0) | (TRIED if page.tries else 0)
         if page.robots and "noindex" in page.robots:
@@ -292,7 +295,9 @@ class Ledger:
                 self.flaws.append(page.flaws)
             flaws = self.flaws.index(page.flaws)
         if page.status == _UNAUTHORIZED:
-            self.logins[origin(page.url)] = _login_scheme(page)
+            home, scheme = origin(page.url), _login_scheme(page)
+            # A directory has no headers.
+            self.logins[home] = self.logins.get(home, scheme) if earlier else scheme
         followed = table.numbers(page.links)
         if page.folded_into is not None:
             # The crawl requested the canonical page as if this page linked to it.
@@ -322,15 +327,17 @@ class Ledger:
         counts, outside = self.rejected, self.outside
         for url, reason in links:
             counts[reason] += 1
-            if outside or reason not in _COUNTED:
+            if outside or reason not in _COUNTED or _RED_LINK in url:
                 kept[reason].append(url)
         found = {}
         for reason, urls in kept.items():
             before = len(self.urls)
-            if self._rejected_urls >= MOST_REJECTED and reason is not Reason.BAD_URL:
+            if outside or reason is Reason.BAD_URL or self._rejected_urls < MOST_REJECTED:
+                numbers = self.urls.numbers(urls)
+            else:
                 self.exact = False
-                continue
-            numbers = self.urls.numbers(urls)
+                known = map(self.urls.known, urls)
+                numbers = array("I", [number for number in known if number is not None])
             self._rejected_urls += len(self.urls) - before
             if reason is Reason.BAD_URL:
                 self.malformed.update(numbers)
@@ -377,9 +384,10 @@ class Ledger:
 
     def _add_redirect(self, number: int, redirect: Redirect, referrer: int, flags: int) -> None:
         flags |= (TRIED if redirect.tries else 0) | (OWN_FRAGMENT if redirect.fragment else 0)
-        # Requests have no fragment.
-        target = redirect.target.partition("#")[0]
         reason = redirect.rejected
+        # Requests have no fragment; what is no web URL is shown as it is.
+        whole = reason in (Reason.BAD_URL, Reason.OTHER_SCHEME)
+        target = redirect.target if whole else redirect.target.partition("#")[0]
         if reason is not None:
             self.rejected[reason] += 1
         about = (redirect.status, flags, self.urls.number(target), referrer, redirect.seconds)

@@ -28,6 +28,7 @@ NUMBER_OF = {reason: number for number, reason in enumerate(REASON_OF)}
 
 _NOT_MODIFIED = 304
 _LARGE = 0xFFFF_FFFF
+_MAX_STATUS, _MAX_SECONDS = 0xFFFF, 1e30
 # The rows of a block.
 _BLOCK = 2_048
 _row = Struct("<BBHHIIfIII")
@@ -121,6 +122,10 @@ class Rows:
         if row.size >= _LARGE:
             self._large[number] = row.size
             row = row._replace(size=_LARGE)
+        if row.status > _MAX_STATUS or row.seconds > _MAX_SECONDS:
+            # From a fetch of the caller: the report is about the rest.
+            status, seconds = min(row.status, _MAX_STATUS), min(row.seconds, _MAX_SECONDS)
+            row = row._replace(status=status, seconds=seconds)
         block, start = divmod(at[number] - 1, _BLOCK)
         _row.pack_into(self._blocks[block], start * _row.size, *row[1:])
         return before

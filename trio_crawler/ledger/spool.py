@@ -22,7 +22,7 @@ class Spool:
     """Records that are written once and read several times.
 
     The first ones with a `size` are kept as they are, up to 32 MiB; the others are packed, and of
-    these what is beyond 32 MiB is in a file.
+    these what is beyond 32 MiB is in a file, as long as the disk has room.
 
     ▶ zstd packs a page of python3-doc (97 KB) to 16 KB in 0.17 ms, zlib takes 0.55 ms.
     """
@@ -33,9 +33,11 @@ class Spool:
         # None until a record is packed.
         self._file: SpooledTemporaryFile[bytes] | None = None
         self._places = array("Q", [0])
+        # Packed, since a file could not be made or written.
+        self._unwritten: list[bytes] = []
 
     def __len__(self) -> int:
-        return len(self._kept) + len(self._places) - 1
+        return len(self._kept) + len(self._places) - 1 + len(self._unwritten)
 
     def _open(self) -> SpooledTemporaryFile[bytes]:
         # Imported late: a small crawl that checks no links has no record.
@@ -63,8 +65,17 @@ class Spool:
             return len(self._kept) - 1
         file = self._file or self._open()
         # Not msgspec: an href may have lone surrogates.
-        file.write(self._pack(marshal.dumps(record, _WITHOUT_REFERENCES)))
-        self._places.append(file.tell())
+        packed = self._pack(marshal.dumps(record, _WITHOUT_REFERENCES))
+        try:
+            if not self._unwritten:
+                start = self._places[-1]
+                file.seek(start)
+                file.write(packed)
+                self._places.append(start + len(packed))
+                return len(self) - 1
+        except OSError:
+            pass
+        self._unwritten.append(packed)
         return len(self) - 1
 
     def __getitem__(self, index: int) -> Any:
@@ -73,10 +84,13 @@ class Spool:
         if self._file is None:
             raise IndexError(index)
         at = index - len(self._kept)
-        start, end = self._places[at : at + 2]
-        self._file.seek(start)
-        packed = self._file.read(end - start)
-        self._file.seek(0, 2)
+        late = at - (len(self._places) - 1)
+        if late >= 0:
+            packed = self._unwritten[late]
+        else:
+            start, end = self._places[at : at + 2]
+            self._file.seek(start)
+            packed = self._file.read(end - start)
         return marshal.loads(self._unpack(packed))  # noqa: S302 - our own
 
     def __iter__(self) -> Iterator[Any]:
@@ -85,5 +99,6 @@ class Spool:
     def close(self) -> None:
         """Free the memory and the file."""
         self._kept.clear()
+        self._unwritten.clear()
         if self._file is not None:
             self._file.close()

@@ -56,8 +56,10 @@ def barred(summary: Summary) -> list[str]:
 
 
 def _other_site(run: Run) -> Iterable[str]:
+    urls = run.summary.urls
     for url, target in () if run.summary.pages else run.summary.off_site.items:
-        yield f"{readable(url)} leads to {readable(target)}, another site: crawl it by its own URL"
+        where = readable(urls[target])
+        yield f"{readable(url)} leads to {where}, another site: crawl it by its own URL"
 
 
 def _robots_lost(run: Run) -> Iterable[str]:

@@ -29,6 +29,7 @@ _STARTS = {"asks": "The start pages ask", "its": "their", "of": " of the start p
 _PAGES = {"asks": "Pages ask", "its": "their", "of": ""}
 
 _FEWEST = 5
+_MAX_TARGETS = 10_000
 _IS_LOGIN = re.compile(
     r"(?<![a-z]) (?:user|wp|web)? [-_:]? (?: log[-_]?(?:in|on) | sign[-_]?(?:in|on) ) (?![a-z])"
     r"| /(?:auth|sso|session|sessions|cas)(?![a-z])",
@@ -111,13 +112,15 @@ def logged_out(ledger: Ledger) -> list[str]:
     """Return a line for each host where most URLs lead to one page, but not all do.
 
     A target counts without its query: each page has its own `?next=`, and so the page of a login,
-    which is not counted, has many URLs.
+    which is not counted, has many URLs. At most 10,000 targets and originals are counted.
     """
     # By the origin of the URL, and the target or original: how many, and the first of them.
     redirects: dict[tuple[str, str], tuple[int, str]] = {}
     copies: dict[tuple[str, str], tuple[int, str]] = {}
     redirecting, every, good = Counter[str](), Counter[str](), Counter[str]()
-    urls = ledger.urls.urls
+    # In order, since near URLs are read at once.
+    targets = {row.target for _, row in ledger.ends(PAGE, REDIRECT)} - {NO_URL}
+    urls = {number: ledger.urls.urls[number] for number in sorted(targets)}
     for url, row in ledger.ends(PAGE, REDIRECT):
         if not url.startswith(WEB) or (row.kind == PAGE and (not row.good or _is_login(url))):
             continue
@@ -164,6 +167,8 @@ def _without_query(url: str) -> str:
 
 def _count(table: dict[tuple[str, str], tuple[int, str]], key: tuple[str, str], url: str) -> None:
     number, first = table.get(key, (0, url))
+    if not number and len(table) >= _MAX_TARGETS:
+        return
     # The shortest, then by the alphabet: of numbered pages this is the first, in any order of the
     # outcomes.
     table[key] = number + 1, min(first, url, key=lambda each: (len(each), each))

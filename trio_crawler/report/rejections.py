@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from heapq import nlargest
 
@@ -96,16 +96,11 @@ def _found(ledger: Ledger, reasons: Collection[Reason]) -> dict[Reason, dict[int
 
 def endless_section(ledger: Ledger, full: bool) -> list[str]:
     """Return a section of the links that a rule against endless sites rejected, by shape."""
-    skipped = any(row.reason in OPTIONS for _, row in ledger.ends(SKIPPED))
-    if not skipped and not any(ledger.rejected[reason] for reason in OPTIONS):
+    groups = _counted(ledger)
+    found = [(-number, reason, shape) for (reason, shape), number in groups.items()]
+    if not found:
         return []
-    groups = _Groups(ledger, OPTIONS)
-    found = [
-        (-len(urls), reason, shape)
-        for reason, shapes in groups.by_reason.items()
-        for shape, urls in shapes.items()
-    ]
-    total, more = -sum(number for number, _, _ in found), "" if ledger.exact else " or more"
+    total, more = groups.total(), "" if ledger.exact else " or more"
     lines = [f"Rejected as endless ({count(total, 'URL')}{more})"]
     for number, reason, shape in sorted(found)[: None if full else _LISTED]:
         about = f" like {readable(shape)}" if shape else " of other shapes"
@@ -113,6 +108,40 @@ def endless_section(ledger: Ledger, full: bool) -> list[str]:
     if not full and len(found) > _LISTED:
         lines.append(f"  and {count(len(found) - _LISTED)} more shapes, use -v to list all")
     return lines
+
+
+def _counted(ledger: Ledger) -> Counter[tuple[Reason, str]]:
+    """Count the URLs that a rule against endless sites rejected, by rule and shape."""
+    marks: defaultdict[Reason, bytearray] = defaultdict(lambda: bytearray(len(ledger.urls)))
+    if any(ledger.rejected[reason] for reason in OPTIONS):
+        for each in ledger.outlinks():
+            for name, packed in each.rejected.items():
+                if (reason := Reason(name)) in OPTIONS:
+                    for number in numbers_of(packed):
+                        marks[reason][number] = 1
+        for _, row in ledger.ends(REDIRECT):
+            if (rejected := row.rejected) and rejected in OPTIONS:
+                marks[rejected][row.target] = 1
+    for _, row in ledger.ends(SKIPPED):
+        # The rule ended only after the URL was let through.
+        if (left := row.reason) and left in OPTIONS:
+            marks[left][row.number] = 1
+    groups = Counter[tuple[Reason, str]]()
+    for number, url in enumerate(ledger.urls.urls) if marks else ():
+        for reason, marked in marks.items():
+            if marked[number]:
+                new_host = reason is Reason.TOO_MANY_HOSTS
+                groups[reason, _NEW_HOSTS if new_host else shape_of(url)] += 1
+                if len(groups) > MOST_GROUPS:
+                    _merge(groups)
+    return groups
+
+
+def _merge(groups: Counter[tuple[Reason, str]]) -> None:
+    """Count the smaller half of the groups together, by reason."""
+    apart = [key for key in groups if key[1] != OTHERS]
+    for key in sorted(apart, key=groups.__getitem__)[: MOST_GROUPS // 2]:
+        groups[key[0], OTHERS] += groups.pop(key)
 
 
 def rejected_section(ledger: Ledger, full: bool) -> list[str]:

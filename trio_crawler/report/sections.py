@@ -65,10 +65,11 @@ def heading(facts: CrawlFacts, verdict: str) -> list[str]:
 # Problems.
 
 
-def redirects(found: FirstItems[tuple[str, int, str, str]]) -> list[str]:
+def redirects(found: FirstItems[tuple[str, int, int, str]], urls: Sequence[str]) -> list[str]:
     """List redirects with their targets."""
     lines = (
-        f"{status} {readable(url)} -> {readable(target)}" + (f" ({reason})" if reason else "")
+        f"{status} {readable(url)} -> {readable(urls[target])}"
+        + (f" ({reason})" if reason else "")
         for url, status, target, reason in found.items
     )
     return section("Redirects", found.total, lines, found.omitted)
@@ -87,9 +88,9 @@ def not_read_whole(found: FirstItems[tuple[str, int]]) -> list[str]:
     return section(title, found.total, lines, found.omitted)
 
 
-def duplicates(found: FirstItems[tuple[str, str]]) -> list[str]:
+def duplicates(found: FirstItems[tuple[str, int]], urls: Sequence[str]) -> list[str]:
     """List the pages that are a duplicate of another one."""
-    lines = (f"{readable(url)} = {readable(first)}" for url, first in found.items)
+    lines = (f"{readable(url)} = {readable(urls[first])}" for url, first in found.items)
     return section("Duplicates", found.total, lines, found.omitted)
 
 

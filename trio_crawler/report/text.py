@@ -101,6 +101,11 @@ class Report:
             self._known = ledger.changes, joined
         return self._known[1]
 
+    def _prepare(self) -> list[str]:
+        """Join the ledger; an exception in it is told once, not by each section."""
+        _ = self._joined
+        return []
+
     @property
     def problems(self) -> int:
         """The number of broken links and of hosts that were given up.
@@ -152,6 +157,8 @@ class Report:
         paint = painting(color)
         # The hosts of a crawl are looked up one by one, and several sections read them.
         facts = replace(facts, hosts=dict(facts.hosts))
+        if lost := attempted(self._prepare, errors):
+            return "\n".join([*lost, "", *sections.finish(facts, facts.ended)])
         summary = self._joined.summary
         ended = facts.ended or (_OUT_OF_TIME if summary.out_of_time else "")
         with_heading: list[_Section] = [
@@ -214,10 +221,10 @@ class Report:
             lambda: self._tls_twins(facts, paint),
             lambda: hosts.given_up(summary, self._full, join.twin_origins),
             lambda: missing_section(self.ledger, self._full),
-            lambda: sections.redirects(summary.redirects),
+            lambda: sections.redirects(summary.redirects, summary.urls),
             lambda: sections.flaws(summary.flaws),
             lambda: sections.not_read_whole(summary.cut),
-            lambda: sections.duplicates(summary.duplicates),
+            lambda: sections.duplicates(summary.duplicates, summary.urls),
         ]
 
     def _broken(self, facts: CrawlFacts, paint: Paint) -> list[str]:
@@ -255,7 +262,12 @@ class Report:
             summary, join, _ = self._joined
             early = early or summary.incomplete
             parts += [
-                lambda: sections.orphans(join.unlinked(facts.seeds), listing, limit, early),
+                lambda: sections.orphans(
+                    join.unlinked(facts.seeds, [each.url for each in listed]),
+                    listing,
+                    limit,
+                    early,
+                ),
                 lambda: sections.unlisted(self._indexable(), listed, listing, limit, early),
             ]
         return parts

@@ -249,13 +249,14 @@ static void add_link(Page *page, const Tag *tag)
         /* The "#" stays after white space, which would be stripped as the end of the URL. */
         link.source.end = at > tag->href.start && at[-1] <= ' ' ? at + 1 : at;
     if (page->count == page->room) {
-        page->room = page->room ? page->room * 2 : 256;
-        Link *links = PyMem_RawRealloc(page->links, page->room * sizeof(Link));
+        Py_ssize_t room = page->room ? page->room * 2 : 256;
+        Link *links = PyMem_RawRealloc(page->links, room * sizeof(Link));
         if (links == NULL) {
             page->given_up = 1;
             return;
         }
         page->links = links;
+        page->room = room;
     }
     page->links[page->count++] = link;
     page->given_up |= page->count >= page->max_links;
@@ -355,14 +356,16 @@ static void read_page(Page *page)
 
 static void add_row(Page *page, Row row)
 {
+    if (page->given_up) return; /* there may be no room: one tag has several rows */
     if (page->count == page->room) {
-        page->room = page->room ? page->room * 2 : 512;
-        Row *rows = PyMem_RawRealloc(page->rows, page->room * sizeof(Row));
+        Py_ssize_t room = page->room ? page->room * 2 : 512;
+        Row *rows = PyMem_RawRealloc(page->rows, room * sizeof(Row));
         if (rows == NULL) {
             page->given_up = 1;
             return;
         }
         page->rows = rows;
+        page->room = room;
     }
     page->rows[page->count++] = row;
     page->given_up |= page->count >= MAX_TAGS;
