@@ -141,3 +141,18 @@ def test_records_that_no_file_takes_stay_in_memory(monkeypatch: pytest.MonkeyPat
             made.append(record)
     assert list(made) == records
     made.close()
+
+
+def test_beyond_the_most_rejected_urls_links_to_known_urls_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("trio_crawler.ledger.ledger.MOST_REJECTED", 1)
+    urls = [f"{HOME}a", f"{HOME}b", HOME]
+    pages = [
+        replace(PAGE_AT_HOME, rejected=(RejectedLink(url, Reason.REL_NOFOLLOW),)) for url in urls
+    ]
+    for outside, kept in ((False, [urls[0], HOME]), (True, urls)):
+        ledger = ledger_of(*pages, outside=outside)
+        found = [numbers_of(each.rejected["rel_nofollow"]) for each in ledger.outlinks()]
+        assert [ledger.urls.urls[number] for numbers in found for number in numbers] == kept
+        assert ledger.exact is outside

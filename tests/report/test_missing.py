@@ -93,3 +93,8 @@ def test_of_many_red_links_twenty_are_listed_or_with_full_all() -> None:
     assert text.count("redlink=1 from ") == 20
     assert "  and 100 more, use -v to list all\n" in text
     assert told(page("a", *reds), full=True).count("redlink=1 from ") == 120
+
+
+def test_a_red_link_to_another_site_counts_too() -> None:
+    other = nofollow("https://other.test/w?redlink=1", Reason.OTHER_SITE)
+    assert "do not exist yet (1)" in told(page("a", rejected=other))

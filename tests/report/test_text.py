@@ -484,3 +484,12 @@ def test_a_crawl_with_a_directory_says_what_is_left_in_it(
 )
 def test_the_first_line_says_what_was_found(outcomes: list[Outcome], verdict: str) -> None:
     assert told(outcomes).splitlines()[0] == f"Crawl of https://a.test/: {verdict}"
+
+
+def test_a_fault_in_what_all_sections_need_is_told_once_above_the_account() -> None:
+    errors: list[Exception] = []
+    text = report_of([Failure("no slash", Reason.DNS, tries=0)]).text(
+        CrawlFacts(Statistics(admitted=1, failures=1), 1, seeds=SEEDS), errors=errors
+    )
+    assert [type(each) for each in errors] == [ValueError]
+    assert text.endswith("admitted 1 = 0 pages + 0 redirects + 1 failure + 0 skipped")

@@ -225,7 +225,7 @@ class LinkCheck:
         yield from self._unlinked(told)
 
     def _judge_ends(self) -> None:
-        """Tell the ends that are fine from the others."""
+        """Divide the ends into those that are fine and the others."""
         ledger = self._ledger
         if self._judged_changes == ledger.changes:
             return

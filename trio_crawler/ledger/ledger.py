@@ -56,7 +56,7 @@ _MARKUP = ("text/html", "application/xhtml+xml")
 # Links that are counted only: most pages have some, and a crawl has nothing to say of them.
 _COUNTED = (Reason.OTHER_SITE, Reason.OTHER_SCHEME)
 # But a link to a page that a wiki does not have: see `report.missing`.
-_RED_LINK = "redlink=1"
+RED_LINK = "redlink=1"
 MOST_REJECTED = 1_000_000
 """The most rejected URLs whose links are kept."""
 
@@ -112,8 +112,9 @@ class Ledger:
     files without a name, which `close` removes at once, and the end of the ledger in any case.
 
     `changes` counts what was added, `kinds` the ends by kind, `rejected` the rejected links by
-    reason, once for each page. `errors` is the number of broken URLs so far, without loops. Of
-    1,000,000 rejected URLs the links are kept, with `outside` of all; then `exact` becomes False.
+    reason, once for each page; `waiting` are the URLs that wait for a later run. `errors` is the
+    number of broken URLs so far, without loops. Of 1,000,000 rejected URLs the links are kept,
+    with `outside` of all; then `exact` becomes False.
     """
 
     __module__ = "trio_crawler.ledger"
@@ -136,7 +137,7 @@ class Ledger:
         self.flaws: list[tuple[Reason, ...]] = [()]
         # For each origin that answered with 401 the scheme of the login, "" for Basic.
         self.logins: dict[str, str] = {}
-        self._waiting: list[str] = []
+        self.waiting: list[str] = []
         self._failing = 0
         self._rejected_urls = 0
         self._rows = Rows()
@@ -166,11 +167,6 @@ class Ledger:
     def errors(self) -> int:
         """The number of failures, error statuses and malformed hrefs."""
         return self._failing + len(self.malformed)
-
-    @property
-    def waiting(self) -> list[str]:
-        """The URLs that wait for a later run."""
-        return self._waiting
 
     def add(self, outcome: Outcome, *, earlier: bool = False) -> None:
         """Record an outcome; one of an `earlier` run does not count if its URL has a later one."""
@@ -204,7 +200,7 @@ class Ledger:
         """Record a URL that has no outcome yet: it waits in the directory for a later run."""
         check_kind("url", url, str, "a URL as a str")
         self.changes += 1
-        self._waiting.append(url)
+        self.waiting.append(url)
 
     def number(self, url: str) -> int | None:
         """Return the number of a URL, in its usual spelling; None if it has none."""
@@ -327,7 +323,7 @@ class Ledger:
         counts, outside = self.rejected, self.outside
         for url, reason in links:
             counts[reason] += 1
-            if outside or reason not in _COUNTED or _RED_LINK in url:
+            if outside or reason not in _COUNTED or RED_LINK in url:
                 kept[reason].append(url)
         found = {}
         for reason, urls in kept.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from heapq import nsmallest
 
-from trio_crawler.ledger.ledger import Ledger, numbers_of
+from trio_crawler.ledger.ledger import RED_LINK, Ledger, numbers_of
 from trio_crawler.model import Reason
 from trio_crawler.report.readable import readable
 from trio_crawler.report.visible import count
@@ -13,7 +13,6 @@ from trio_crawler.report.visible import count
 _LISTED = 20
 
 # MediaWiki: /index.php?title=Name&action=edit&redlink=1, and veaction=edit.
-_RED = "redlink=1"
 _is_red = re.compile(r"\?(?:[^#]*&)?redlink=1(?:&|$)").search
 # DokuWiki: /doku.php?id=name, with rel=nofollow if there is no such page.
 _PLAIN = "doku.php?id="
@@ -26,7 +25,7 @@ def is_red_link(url: str, *, nofollow: bool = False) -> bool:
     That is said by `redlink=1` (MediaWiki); and with `nofollow`, which is whether the link has
     rel=nofollow, by the address of a page of DokuWiki.
     """
-    if _RED in url:
+    if RED_LINK in url:
         return _is_red(url) is not None
     return nofollow and _PLAIN in url and _is_plain(url) is not None
 
@@ -35,7 +34,7 @@ def missing_section(ledger: Ledger, full: bool) -> list[str]:
     """Return a section of the pages that do not exist yet, each with a page that links to it."""
     by_url, by_rel = set[int](), set[int]()
     for number, url in enumerate(ledger.urls.urls):
-        if _RED in url or _PLAIN in url:
+        if RED_LINK in url or _PLAIN in url:
             if is_red_link(url):
                 by_url.add(number)
             elif is_red_link(url, nofollow=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import nlargest
 
 from trio_crawler.ledger.ledger import Ledger, numbers_of
@@ -27,71 +27,22 @@ _LISTED_URLS = 1_000
 _FEW = 20
 
 
-class _Groups:
-    """The rejected URLs of each reason, by shape: the numbers of the URLs.
-
-    At most 10,000 groups are counted apart: when there are more, the smallest are counted
-    together, by reason.
-    """
-
-    def __init__(self, ledger: Ledger, reasons: Collection[Reason]) -> None:
-        self.by_reason: defaultdict[Reason, dict[str, list[str]]] = defaultdict(dict)
-        # By the reason and the number of a URL the smallest of the pages that link to it.
-        self.pages: dict[tuple[Reason, str], str] = {}
-        self._size = 0
-        found = _found(ledger, reasons)
-        urls = ledger.urls.urls
-        for reason, pages in found.items():
-            for number in sorted(pages):
-                url = urls[number]
-                self._add(reason, url)
-                self.pages[reason, url] = pages[number]
-
-    def _add(self, reason: Reason, url: str) -> None:
-        shape = _NEW_HOSTS if reason is Reason.TOO_MANY_HOSTS else shape_of(url)
-        groups = self.by_reason[reason]
-        if shape not in groups:
-            if self._size >= MOST_GROUPS and shape != OTHERS:
-                self._merge_the_smallest()
-            groups[shape] = []
-            self._size += 1
-        groups[shape].append(url)
-
-    def _merge_the_smallest(self) -> None:
-        sizes = {
-            (reason, shape): len(urls)
-            for reason, groups in self.by_reason.items()
-            for shape, urls in groups.items()
-            if shape != OTHERS
-        }
-        for reason, shape in sorted(sizes, key=sizes.__getitem__)[: MOST_GROUPS // 2]:
-            groups = self.by_reason[reason]
-            groups.setdefault(OTHERS, []).extend(groups.pop(shape))
-        self._size = sum(map(len, self.by_reason.values()))
-
-
-def _found(ledger: Ledger, reasons: Collection[Reason]) -> dict[Reason, dict[int, str]]:
-    """Return by reason and number the rejected URLs, each with the smallest page that has it."""
-    urls = ledger.urls.urls
-    found: defaultdict[Reason, dict[int, str]] = defaultdict(dict)
-
-    def add(reason: Reason, numbers: Collection[int], page: str) -> None:
-        known = found[reason]
-        for number in numbers:
-            known[number] = min(page, known.get(number, page))
-
+def _rejections(ledger: Ledger) -> Iterator[tuple[Reason, Iterable[int], int]]:
+    """Yield the numbers of rejected URLs, with the reason and the number of what leads there."""
     for each in ledger.outlinks():
-        for name, packed in each.rejected.items():
-            if (reason := Reason(name)) in reasons:
-                add(reason, numbers_of(packed), urls[each.page])
-    for url, row in ledger.ends(REDIRECT):
-        if (rejected := row.rejected) and rejected in reasons:
-            add(rejected, (row.target,), url)
+        for reason, packed in each.rejected.items():
+            yield Reason(reason), numbers_of(packed), each.page
+    for _, row in ledger.ends(REDIRECT):
+        if row.rejected:
+            yield row.rejected, (row.target,), row.number
     for _, row in ledger.ends(SKIPPED):
         # The rule ended only after the URL was let through.
-        if (left := row.reason) and left in OPTIONS and left in reasons:
-            add(left, (row.number,), "" if row.referrer == NO_URL else urls[row.referrer])
-    return found
+        if row.reason and row.reason in OPTIONS:
+            yield row.reason, (row.number,), row.referrer
+
+
+def _shape(reason: Reason, url: str) -> str:
+    return _NEW_HOSTS if reason is Reason.TOO_MANY_HOSTS else shape_of(url)
 
 
 def endless_section(ledger: Ledger, full: bool) -> list[str]:
@@ -113,25 +64,14 @@ def endless_section(ledger: Ledger, full: bool) -> list[str]:
 def _counted(ledger: Ledger) -> Counter[tuple[Reason, str]]:
     """Count the URLs that a rule against endless sites rejected, by rule and shape."""
     marks: defaultdict[Reason, bytearray] = defaultdict(lambda: bytearray(len(ledger.urls)))
-    if any(ledger.rejected[reason] for reason in OPTIONS):
-        for each in ledger.outlinks():
-            for name, packed in each.rejected.items():
-                if (reason := Reason(name)) in OPTIONS:
-                    for number in numbers_of(packed):
-                        marks[reason][number] = 1
-        for _, row in ledger.ends(REDIRECT):
-            if (rejected := row.rejected) and rejected in OPTIONS:
-                marks[rejected][row.target] = 1
-    for _, row in ledger.ends(SKIPPED):
-        # The rule ended only after the URL was let through.
-        if (left := row.reason) and left in OPTIONS:
-            marks[left][row.number] = 1
+    for reason, numbers, _ in _rejections(ledger):
+        for number in numbers if reason in OPTIONS else ():
+            marks[reason][number] = 1
     groups = Counter[tuple[Reason, str]]()
     for number, url in enumerate(ledger.urls.urls) if marks else ():
         for reason, marked in marks.items():
             if marked[number]:
-                new_host = reason is Reason.TOO_MANY_HOSTS
-                groups[reason, _NEW_HOSTS if new_host else shape_of(url)] += 1
+                groups[reason, _shape(reason, url)] += 1
                 if len(groups) > MOST_GROUPS:
                     _merge(groups)
     return groups
@@ -150,27 +90,41 @@ def rejected_section(ledger: Ledger, full: bool) -> list[str]:
     Of each reason 1,000 are listed, and with `full` all. Links that are not URLs are left out:
     they are among the broken links.
     """
-    groups = _Groups(ledger, [reason for reason in Reason if reason is not Reason.BAD_URL])
-    totals = {
-        reason: sum(map(len, shapes.values())) for reason, shapes in groups.by_reason.items()
-    }
+    reasons = _listed(ledger)
+    totals = {reason: sum(map(len, shapes.values())) for reason, shapes in reasons.items()}
     if not totals:
         return []
     lines = [f"Rejected ({count(sum(totals.values()))})"]
     for reason in sorted(totals):
         lines.append(f"  {reason} ({count(totals[reason])})")
-        shapes = groups.by_reason[reason]
-        pages = {url: groups.pages[reason, url] for urls in shapes.values() for url in urls}
+        shapes = reasons[reason]
         if totals[reason] <= _FEW:
-            lines += (f"    {_from(url, pages[url])}" for url in sorted(pages))
+            rows = sorted(row for urls in shapes.values() for row in urls.items())
+            lines += (f"    {_from(url, page)}" for url, page in rows)
         else:
-            lines += _by_shape(shapes, pages, full)
+            lines += _by_shape(shapes, full)
     return lines
 
 
-def _by_shape(
-    groups: Mapping[str, list[str]], pages: Mapping[str, str], full: bool
-) -> Iterator[str]:
+def _listed(ledger: Ledger) -> dict[Reason, dict[str, dict[str, str]]]:
+    """Return the rejected URLs by reason and shape, each with the smallest page that has it."""
+    urls = ledger.urls.urls
+    found: defaultdict[Reason, dict[int, str]] = defaultdict(dict)
+    for reason, numbers, by in _rejections(ledger):
+        if reason is not Reason.BAD_URL:
+            pages, page = found[reason], "" if by == NO_URL else ledger.url(by)
+            for number in numbers:
+                pages[number] = min(page, pages.get(number, page))
+    groups: defaultdict[Reason, defaultdict[str, dict[str, str]]]
+    groups = defaultdict(lambda: defaultdict(dict))
+    for reason, pages in found.items():
+        for number in sorted(pages):
+            url = urls[number]
+            groups[reason][_shape(reason, url)][url] = pages[number]
+    return {reason: dict(shapes) for reason, shapes in groups.items()}
+
+
+def _by_shape(groups: Mapping[str, Mapping[str, str]], full: bool) -> Iterator[str]:
     most = len(groups) if full else _LISTED_URLS
     shapes = nlargest(most, groups, key=lambda shape: (len(groups[shape]), shape))
     each = max(1, _LISTED_URLS // len(shapes))
@@ -178,7 +132,7 @@ def _by_shape(
         urls = sorted(groups[shape])
         yield f"    {readable(shape) or 'other shapes'} ({count(len(urls))})"
         listed = urls if full else urls[:each]
-        yield from (f"      {_from(url, pages[url])}" for url in listed)
+        yield from (f"      {_from(url, groups[shape][url])}" for url in listed)
         if len(urls) > len(listed):
             yield f"      and {count(len(urls) - len(listed))} more, use -v to list all"
     if len(groups) > len(shapes):

@@ -151,19 +151,18 @@ def shapes_of(ledger: Ledger) -> list[Shape]:
 
 def is_repetitive(ledger: Ledger) -> bool:
     """Whether less than half of the good pages are distinct, of 20 at least."""
-    good = sum(row.good for _, row in ledger.ends(PAGE))
-    if good < _LEAST_PAGES:
-        return False
+    good = distinct = 0
     # Titles that differ are at least as many when they are counted by shape, and those with one
     # remainder at most: few bytes tell that of most crawls.
-    told, distinct = bytearray(2 * good), 0
+    told = bytearray(2 * ledger.kinds[PAGE] + 1)
     for _, row in ledger.ends(PAGE):
+        good += row.good
         if row.good and row.target == NO_URL:
             at = (row.title or row.text) % len(told)
             distinct += not told[at]
             told[at] = 1
-            if 2 * distinct >= good:
-                return False
+    if good < _LEAST_PAGES or 2 * distinct >= good:
+        return False
     return 2 * sum(row.distinct for row in shapes_of(ledger)) < good
 
 

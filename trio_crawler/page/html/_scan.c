@@ -323,15 +323,24 @@ static const byte *use_tag(Page *page, const Tag *tag, int closing, const byte *
     return at;
 }
 
+/* Return the next "<", or NULL; `next` is what follows it, `closing` whether it begins an end tag. */
+static const byte *next_less(const byte *at, const byte *end, byte *next, int *closing)
+{
+    const byte *less = find(at, end, '<');
+    *next = less != NULL && less + 1 < end ? less[1] : 0;
+    *closing = *next == '/' && less + 2 < end && is_letter(less[2]);
+    return less;
+}
+
 /* Find the links of a page; this needs no lock. */
 static void read_page(Page *page)
 {
     const byte *at = page->start, *end = page->end;
     while (at != NULL && !page->given_up) {
-        const byte *less = find(at, end, '<');
+        byte next;
+        int closing;
+        const byte *less = next_less(at, end, &next, &closing);
         if (less == NULL) break;
-        byte next = less + 1 < end ? less[1] : 0;
-        int closing = next == '/' && less + 2 < end && is_letter(less[2]);
         if (closing || is_letter(next)) {
             Tag tag;
             at = read_tag(less + 1 + closing, end, &tag);
@@ -437,10 +446,10 @@ static void read_tags(Page *page)
 {
     const byte *at = page->start, *end = page->end;
     while (at != NULL && !page->given_up) {
-        const byte *less = find(at, end, '<');
+        byte next;
+        int closing;
+        const byte *less = next_less(at, end, &next, &closing);
         if (less == NULL) break;
-        byte next = less + 1 < end ? less[1] : 0;
-        int closing = next == '/' && less + 2 < end && is_letter(less[2]);
         if (closing || is_letter(next)) {
             Tag tag;
             at = read_tag(less + 1 + closing, end, &tag);
