@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
-from io import BufferedWriter
 from typing import Any
 
 import click
@@ -15,11 +14,9 @@ import click
 from trio_crawler import Outcome, check
 from trio_crawler.check import Baseline, Finding, LinkCheck, Verdict, Verdicts, check_report
 from trio_crawler.cli.declaration import requested, secret_flags
-from trio_crawler.cli.exports import Draft, naming
+from trio_crawler.cli.files import Target, naming, target_of
 from trio_crawler.cli.folder import Folder
 from trio_crawler.cli.options import CrawlOptions
-from trio_crawler.cli.outputs import STANDARD_OUTPUT
-from trio_crawler.cli.places import mode_in
 from trio_crawler.cli.verdict_options import VerdictOptions
 from trio_crawler.ledger import Ledger
 from trio_crawler.report import attempted, visible
@@ -75,15 +72,12 @@ class Check:
     def _path(self, flag: str) -> str | None:
         return requested(self._options).get(flag, (None, None))[0]
 
-    def _opened(self, flag: str, stack: ExitStack) -> Draft | None:
-        """Open a file, which gets its name when it is complete; None for standard output."""
+    def _opened(self, flag: str, stack: ExitStack) -> Target:
         path = self._path(flag) or ""
-        if path == STANDARD_OUTPUT:
-            return None
         with naming(flag, path):
-            draft = Draft(path, mode_in(self._directory, path))
-        stack.callback(draft.drop)
-        return draft
+            target = target_of(path, self._directory)
+        stack.callback(target.drop)
+        return target
 
     def once(self, outcome: Outcome) -> Outcome:
         """Return an outcome; of two URLs of one file the second one has no links."""
@@ -172,18 +166,17 @@ class Check:
         """Write the files; return a line for each that a fault of ours has kept from it."""
         lines: list[str] = []
 
-        def write(flag: str, draft: Draft | None) -> list[str]:
+        def write(flag: str, target: Target) -> list[str]:
+            written = all_found if flag == "--write-baseline" else found
             try:
-                if flag == "--write-baseline":
-                    _write(draft, check.write_baseline(all_found))
-                else:
-                    _write(draft, WRITERS[flag](found, facts, path_of=self._path_of))
+                target.write(WRITERS[flag](written, facts, path_of=self._path_of))
+                target.keep()
             except OSError as error:
                 self.errors[self._path(flag) or flag] = error
             return []
 
-        for flag, draft in self._files.items():
-            lost = attempted(partial(write, flag, draft), self.faults)
+        for flag, target in self._files.items():
+            lost = attempted(partial(write, flag, target), self.faults)
             lines += [f"{flag} {self._path(flag)} is not written. {line}" for line in lost]
         return lines
 
@@ -236,14 +229,3 @@ def _baseline(path: str | None) -> Baseline | None:
         raise click.UsageError(why) from None
     except ValueError as error:
         raise click.UsageError(f"--baseline: {error}") from None
-
-
-def _write(draft: Draft | None, pieces: Iterable[bytes]) -> None:
-    """Write a file, or to standard output without one. Raises OSError."""
-    if draft is None:
-        sys.stdout.buffer.writelines(pieces)
-        sys.stdout.buffer.flush()
-        return
-    with BufferedWriter(draft.file, 64 * 1024) as file:
-        file.writelines(pieces)
-    draft.keep()

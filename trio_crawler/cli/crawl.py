@@ -30,11 +30,10 @@ from trio_crawler.cli.exit import (
     refused,
 )
 from trio_crawler.cli.exports import Export, exports, in_place
+from trio_crawler.cli.files import PRIVATE_DIRECTORY, is_plain
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.parsing import NORMAL
-from trio_crawler.cli.places import PRIVATE_DIRECTORY
 from trio_crawler.cli.seed_list import SeedList, opened
-from trio_crawler.cli.sink import is_plain
 from trio_crawler.cli.terminal import Screen
 from trio_crawler.cli.verdict_options import FILES, refuse_without_check
 from trio_crawler.ledger import Ledger
@@ -135,40 +134,30 @@ def _too_few_hosts(options: CrawlOptions, plan: Plan) -> str:
     )
 
 
-class _Files:
-    """The files to export to: `live` ones as outcomes come, `late` ones from the directory."""
+def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> list[Export]:
+    """Open all files but the streams of a crawl directory. Raises OSError.
 
-    def __init__(self, live: list[Export], late: list[Export]) -> None:
-        self.live = live
-        self.late = late
-
-    @property
-    def all(self) -> list[Export]:
-        return [*self.live, *self.late]
-
-
-def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> _Files:
-    """Open all files but the streams of a crawl directory. Raises OSError."""
+    Those that are written as outcomes come are `whole`; the others are read from the directory.
+    """
     named = requested(options).items()
     paths = {flag: path for flag, (path, _) in named if flag not in FILES}
     lines, archive = paths.pop("--jsonl", None), paths.pop("--warc", None)
     lasting = options.directory is not None
-    live: list[Export] = []
+    made: list[Export] = []
     if lines is not None and not (lasting and is_plain(lines)):
-        live.append(stack.enter_context(in_place("--jsonl", lines, named=plan.named)))
+        made.append(stack.enter_context(in_place("--jsonl", lines, named=plan.named)))
     if archive is not None and plan.warc is not None and not lasting:
         warc = plan.warc
         parts = (warc.records, warc.head())
         # Answers to a login may be in it.
         export = in_place("--warc", archive, *parts, tail=warc.rest, costly=True, private=True)
-        live.append(stack.enter_context(export))
+        made.append(stack.enter_context(export))
     if options.directory is not None and paths:
         # An export may be in the directory itself. If that cannot be made, the store says why.
         with suppress(OSError):
             Path(options.directory).mkdir(PRIVATE_DIRECTORY, parents=True, exist_ok=True)
     files = exports(paths, options.directory, whole=not lasting, named=plan.named)
-    drafts = [stack.enter_context(draft) for draft in files]
-    return _Files(live, drafts) if lasting else _Files(live + drafts, [])
+    return [*made, *map(stack.enter_context, files)]
 
 
 class _Crawl:
@@ -179,7 +168,7 @@ class _Crawl:
         options: CrawlOptions,
         plan: Plan,
         screen: Screen,
-        files: _Files,
+        files: list[Export],
         ledger: Ledger,
         check: Check | None,
         urls: SeedList | None,
@@ -188,6 +177,8 @@ class _Crawl:
         self._plan = plan
         self._screen = screen
         self._files = files
+        self._live = [export for export in files if export.whole]
+        self._late = [export for export in files if not export.whole]
         self._urls = urls
         self._ledger = ledger
         full = options.level > NORMAL
@@ -209,8 +200,8 @@ class _Crawl:
         """Crawl, and write the files."""
         async with self._plan.fetch as fetch, trio.open_nursery() as nursery:
             await nursery.start(self._ending.listen)
-            for export in self._files.live:
-                nursery.start_soon(export.sink.drain)
+            for export in self._live:
+                nursery.start_soon(export.drain)
             with self._ending.scope:
                 await self._crawl_or_fail(nursery)
             with self._ending.close():
@@ -250,9 +241,9 @@ class _Crawl:
                 self._resumed = directory.resumed
             self._crawler = crawler
             await self._consume(crawler, directory)
-        for export in self._files.live:
+        for export in self._live:
             # A slow reader has as long as it needs, until Ctrl-C.
-            await export.sink.flush()
+            await export.flush()
 
     async def _directory(self, stack: AsyncExitStack) -> CrawlDirectory | None:
         """Open the crawl directory, if one is named."""
@@ -277,9 +268,9 @@ class _Crawl:
                     self._show_faults(self._check.lines(outcome))
                 if directory is not None:
                     directory.add(outcome)
-                for export in self._files.live:
-                    await export.sink.put(outcome)
-                    if export.sink.error:
+                for export in self._live:
+                    await export.put(outcome)
+                    if export.error:
                         return
 
     def _add(self, outcome: Outcome, *, earlier: bool = False) -> None:
@@ -296,36 +287,33 @@ class _Crawl:
 
     async def _finish_files(self) -> None:
         """Write what can be written only after the crawl."""
-        directory, late = self._options.directory, self._files.late
-        if directory is not None and self._crawler is not None and self._failed is None:
-            from trio_crawler.cli.report import changes
-
-            await self._read_back(directory, late)
-            if self._options.refresh:
-                full = self._options.level > NORMAL
-                self._changes = await trio.to_thread.run_sync(changes, directory, full)
-        for export in self._files.all:
+        if self._options.directory and self._crawler is not None and self._failed is None:
+            await trio.to_thread.run_sync(self._read_back, self._options.directory)
+        for export in self._files:
             await trio.to_thread.run_sync(export.finish)
 
-    async def _read_back(self, directory: str, late: list[Export]) -> None:
+    def _read_back(self, directory: str) -> None:
         """Write the files that the directory has all outcomes for, and report on all runs.
 
-        Not before: to read the outcomes of a million URLs takes a minute.
+        Not before: to read the outcomes of a million URLs takes a minute. It is a thread, which
+        ends if this crawl is cancelled.
         """
-        from trio_crawler.cli.report import left, read_back
+        from trio_crawler import History
+        from trio_crawler.cli.report import changes, read_back
 
-        takers: list[Callable[[Outcome], None]] = [export.sink.take for export in late]
+        takers: list[Callable[[Outcome], None]] = [export.take for export in self._late]
         if self._resumed:
             takers.append(partial(self._add, earlier=True))
-        if takers:
-            # Only a check and the texts of links need more.
-            checks = self._resumed and self._check is not None
-            brief = not checks and self._options.links is None
-            read = partial(read_back, directory, takers, brief=brief)
-            self._textless = await trio.to_thread.run_sync(read)
-            self._resumed = False
-        self._hosts = await trio.to_thread.run_sync(left, directory, self._ledger)
-        for export in late:
+        # Only a check and the texts of links need more.
+        checks = self._resumed and self._check is not None
+        brief = not checks and self._options.links is None
+        alive = trio.from_thread.check_cancelled
+        with History(directory) as history:
+            self._textless = read_back(history, takers, self._ledger, alive, brief=brief)
+            self._resumed, self._hosts = False, history.hosts()
+            if self._options.refresh:
+                self._changes = changes(history, self._options.level > NORMAL)
+        for export in self._late:
             export.whole = True
 
     def close(self) -> int:
@@ -336,7 +324,7 @@ class _Crawl:
             return INTERRUPTED
         unwritten = "\n".join(
             f"{export.path} is not written: 'report {options.directory}' can do that"
-            for export in self._files.late
+            for export in self._late
             if not export.whole and not export.error
         )
         if self._resumed:
@@ -346,16 +334,13 @@ class _Crawl:
             self._report,
             self._check,
             lambda: self._facts(crawler),
-            self._files.all,
+            self._files,
             options,
             owner=options.owner,
             ended=self._ended,
+            textless=self._textless,
             more=(self._changes, unwritten),
         )
-        if self._textless and options.links is not None:
-            from trio_crawler.cli.report import without_texts
-
-            complain(without_texts(options.links, self._textless))
         if self._urls is not None and (problem := self._urls.problem):
             complain(problem)
             status = status or FAULT

@@ -20,11 +20,10 @@ from trio_crawler import (
 )
 from trio_crawler.cli.build import Plan
 from trio_crawler.cli.declaration import declared, requested
+from trio_crawler.cli.files import STANDARD_OUTPUT, is_plain
 from trio_crawler.cli.folder import Folder, base_of
 from trio_crawler.cli.options import CrawlOptions
-from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.shared_options import SharedOptions
-from trio_crawler.cli.sink import is_plain
 from trio_crawler.report import to_jsonl
 from trio_crawler.store import End, Stream
 

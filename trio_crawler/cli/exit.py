@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TextIO
 from trio_crawler import StoreError
 from trio_crawler.cli.color import colored
 from trio_crawler.cli.declaration import declared, requested
+from trio_crawler.cli.files import STANDARD_OUTPUT
 from trio_crawler.cli.options import CrawlOptions
-from trio_crawler.cli.outputs import STANDARD_OUTPUT
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
 from trio_crawler.store import DifferentCrawl, InUse
 
@@ -78,16 +78,24 @@ def finish(
     *,
     owner: bool,
     ended: str,
+    textless: int,
     more: Sequence[str] = (),
 ) -> int:
     """Print what a crawl or a directory has to say, and return the exit status.
 
     That is its report, unless it is a check by the `owner` of the site; its findings, if there is
-    a `check`, which writes its files and tells why it `ended` early; and `more` parts.
+    a `check`, which writes its files and tells why it `ended` early; and `more` parts. A complaint
+    is about the `textless` pages, whose links are written without their texts.
     """
     # Imported late: `report` imports what --help does not need.
     from trio_crawler.report import attempted
 
+    if textless and options.links is not None:
+        noun = "1 page" if textless == 1 else f"{textless:,} pages"
+        complain(
+            f"--links {options.links}: the links of {noun} have no texts, which a directory "
+            "keeps only if it is crawled with --links from the beginning"
+        )
     piped = any(path == STANDARD_OUTPUT for path, _ in requested(options).values())
     color = colored(options.color, sys.stderr if piped else sys.stdout)
     parts, faults = list[str](), list[Exception]()

@@ -1,4 +1,7 @@
-"""Exports: the files that options name; each gets its name only when it is complete."""
+"""Exports: the files that options name, written without holding up the crawl.
+
+Each gets its name only when it is complete, except those that a reader may follow.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,34 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from io import BufferedWriter, FileIO
+from functools import partial
+from io import FileIO
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from trio_crawler import Outcome, report
-from trio_crawler.cli.outputs import STANDARD_OUTPUT
-from trio_crawler.cli.places import PRIVATE, SHARED, mode_in, opened, opened_draft, place_of
-from trio_crawler.cli.sink import Sink, is_plain
+import trio
+
+from trio_crawler import Outcome, Page, report
+from trio_crawler.cli.files import PRIVATE, SHARED, Draft, Target, naming, place_of, target_of
 from trio_crawler.report import to_jsonl
-from trio_crawler.store import FileLock
+
+FULL = 64 * 1024
+"""Bytes that are written at once."""
+
+BATCH = 512 * 1024
+"""Bytes of bodies whose outcomes are encoded at once in a thread.
+
+▶ To call a thread for each outcome takes longer than to encode it.
+"""
+
+_OVERHEAD = 4 * 1024
+"""The bytes that an outcome counts for besides its body."""
+
+EVERY = 0.2
+"""Seconds between two writes."""
+
 
 Named: TypeAlias = Callable[[Outcome], Outcome]
 """Returns an outcome with the names of files as its URLs, for those in a folder."""
@@ -33,22 +51,16 @@ def _of_named(encode: Callable[[Outcome], bytes], named: Named) -> Callable[[Out
     return encode if named is as_it_is else lambda outcome: encode(named(outcome))
 
 
-class Target(Protocol):
-    """The file of an export, while it is written."""
-
-    file: FileIO
-
-    def keep(self) -> None:
-        """Move the file to its name, once it is closed. Raises OSError."""
-
-    def drop(self) -> None:
-        """Abandon the file."""
-
-
 class Export:
     """One file that outcomes are written to; the end of its context manager closes it.
 
-    The file gets its name only if it is `whole` and there was no `error`.
+    During a crawl a thread writes, every 0.2 s or 64 KiB. So a slow reader of a pipe slows the
+    crawl, but does not block the event loop. With `costly` outcomes are gathered instead, up to
+    512 KiB of bodies and one outcome more, and that thread encodes them too.
+
+    After `error` is set nothing more is written. A write to a pipe that is cancelled continues in
+    its thread, and `stuck` is set until it is done; a write to a plain file is not cancelled. The
+    file gets its name only if it is `whole` and neither is set.
     """
 
     def __init__(
@@ -57,16 +69,26 @@ class Export:
         target: Target,
         encode: Callable[[Outcome], bytes],
         head: bytes = b"",
-        *,
         tail: Callable[[], bytes] = bytes,
+        *,
         costly: bool = False,
         whole: bool = True,
     ) -> None:
         self.path = path
         self.whole = whole
         self.error: OSError | None = None
-        self.sink = Sink(target.file, encode, head, tail, costly=costly)
+        self.stuck = False
         self._target = target
+        self._file = target.file
+        self._encode = encode
+        self._tail = tail
+        self._costly = costly
+        self._waits = not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
+        self._gathered = bytearray(head)
+        # With `costly`: the outcomes that are not encoded yet, and the bytes that they count for.
+        self._outcomes: list[Outcome] = []
+        self._waiting = 0
+        self._writing = trio.Lock()
         self._ended = False
 
     def __enter__(self) -> Export:
@@ -77,20 +99,84 @@ class Export:
         self.finish()
 
     def finish(self) -> None:
-        """Write the rest, and move the file to its name."""
+        """Write the rest, unless a thread is stuck in a write, and move the file to its name."""
         if self._ended:
             return
         self._ended = True
-        self.sink.close()
-        self.error = self.sink.error
-        if self.error or self.sink.stuck or not self.whole:
-            self._target.drop()
+        try:
+            if not self.stuck:
+                self._write(self._taken()())
+                self._write(self._tail())
+                self._file.close()
+            if self.whole and not (self.stuck or self.error):
+                self._target.keep()
+                return
+        except OSError as error:
+            self.error = self.error or error
+        self._target.drop()
+
+    def take(self, outcome: Outcome) -> None:
+        """Add one outcome, and write in this thread if there is enough."""
+        self._gathered += self._encode(outcome)
+        if len(self._gathered) >= FULL:
+            self._write(self._taken()())
+
+    async def put(self, outcome: Outcome) -> None:
+        """Add one outcome; wait if the reader is behind."""
+        if self._costly:
+            self._outcomes.append(outcome)
+            self._waiting += _OVERHEAD + (len(outcome.body) if isinstance(outcome, Page) else 0)
+        else:
+            self._gathered += self._encode(outcome)
+        if len(self._gathered) >= FULL or self._waiting >= BATCH:
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write what was gathered."""
+        # It is removed and then written: a cancellation in between would lose it.
+        async with self._writing:
+            with trio.CancelScope(shield=not self._waits):
+                await trio.lowlevel.checkpoint_if_cancelled()
+                if not (self._gathered or self._outcomes):
+                    return
+                taken = self._taken()
+                self.stuck = True
+                write = partial(self._encode_and_write, taken)
+                await trio.to_thread.run_sync(write, abandon_on_cancel=self._waits)
+                self.stuck = False
+
+    def _encode_and_write(self, taken: Callable[[], bytes | bytearray]) -> None:
+        try:
+            data = taken()
+        except BaseException:
+            # A bug, but no write is stuck: the file can be closed.
+            self.stuck = False
+            raise
+        self._write(data)
+
+    def _taken(self) -> Callable[[], bytes | bytearray]:
+        """Remove what was gathered; return a function that encodes it, for any thread."""
+        gathered, self._gathered = self._gathered, bytearray()
+        outcomes, self._outcomes, self._waiting = self._outcomes, [], 0
+        if not outcomes:
+            return lambda: gathered
+        return lambda: b"".join([gathered, *map(self._encode, outcomes)])
+
+    async def drain(self) -> None:
+        """Write the gathered bytes again and again, until cancelled."""
+        while True:
+            await trio.sleep(EVERY)
+            await self.flush()
+
+    def _write(self, gathered: bytes | bytearray) -> None:
+        if self.error:
             return
         try:
-            self._target.keep()
+            rest = memoryview(gathered)
+            while rest:
+                rest = rest[self._file.write(rest) :]
         except OSError as error:
             self.error = error
-            self._target.drop()
 
 
 def exports(
@@ -107,14 +193,10 @@ def exports(
     Raises OSError, whose `filename` is the option with the file, as they were typed.
     """
     for flag, path in paths.items():
-        encode, head, target = _FORMS[flag]
+        encode, head, form = _FORMS[flag]
         with naming(flag, path):
-            at = (
-                InPlace(path)
-                if path == STANDARD_OUTPUT
-                else target(path, mode_in(directory, path))
-            )
-            yield Export(path, at, _of_named(encode, named), head, whole=whole)
+            target = target_of(path, directory, form)
+            yield Export(path, target, _of_named(encode, named), head, whole=whole)
 
 
 def in_place(
@@ -132,131 +214,11 @@ def in_place(
     Only its owner may read a new file that is `private`. Raises OSError as `exports` does.
     """
     with naming(flag, path):
-        file = InPlace(path, PRIVATE if private else SHARED)
+        file = Target(path, PRIVATE if private else SHARED)
         return Export(path, file, _of_named(encode, named), head, **more)
 
 
-@contextmanager
-def naming(flag: str, path: str) -> Iterator[None]:
-    """Let an OSError of the block have the option with its file as `filename`."""
-    try:
-        yield
-    except OSError as error:
-        error.filename = f"{flag} {path}"
-        raise
-
-
-class InPlace:
-    """A file that has its name from the beginning: its reader need not wait for the end."""
-
-    def __init__(self, path: str, mode: int = SHARED) -> None:
-        self.file = opened(path, mode)
-
-    def keep(self) -> None:
-        """Do nothing: it has its name."""
-
-    def drop(self) -> None:
-        """Do nothing: the written part stays."""
-
-
-class Draft:
-    """A file that is written as `PATH.part`, while an earlier file PATH stays as it is.
-
-    A pipe or a device is written in place. A PATH that is a link is replaced by the file, and
-    what it leads to stays as it is. Raises OSError.
-    """
-
-    def __init__(self, path: str, mode: int = SHARED) -> None:
-        self._path = place_of(path)
-        self._written = f"{self._path}.part"
-        self._claim: _Claim | None = None
-        if is_plain(path) and not os.path.isdir(self._path):
-            self.file, self._claim = _claimed(self._written, mode)
-        else:
-            self.file = opened(path)
-
-    def keep(self) -> None:
-        """Move the file to its name, once it is closed. Raises OSError."""
-        self.keep_as(self._path)
-
-    def keep_as(self, path: str) -> None:
-        """Move the file to another name, once it is closed. Raises OSError."""
-        if self._claim is not None:
-            with self._claim.ending():
-                os.replace(self._written, path)
-            self._claim = None
-
-    def drop(self) -> None:
-        """Remove the file, unless it has its name: then another program may be writing there."""
-        if self._claim is not None:
-            with suppress(OSError):
-                self.file.close()
-            with suppress(OSError), self._claim.ending():
-                os.unlink(self._written)
-            self._claim = None
-
-
-class _Claim:
-    """A lock on a draft. It lasts longer than the file is open: until the file has its name.
-
-    Raises OSError.
-    """
-
-    def __init__(self, file: FileIO, path: str) -> None:
-        # The lock is on the open file, which stays open with the duplicate.
-        self._file = os.dup(file.fileno())
-        with ExitStack() as on_error:
-            on_error.callback(os.close, self._file)
-            try:
-                self._lock = FileLock(self._file, Path(path))
-            except BlockingIOError as error:
-                busy = "another crawl or report is writing it"
-                raise OSError(errno.EBUSY, busy) from error
-            on_error.pop_all()
-
-    def release(self) -> None:
-        """Let another program write the draft."""
-        self._lock.release()
-        os.close(self._file)
-
-    @contextmanager
-    def ending(self) -> Iterator[None]:
-        """Release the lock after the block, which moves or removes the file.
-
-        If the block raises OSError the lock stays held. On Windows it is released before the
-        block, since no open file can be moved or removed there.
-        """
-        if os.name == "nt":
-            self.release()
-            yield
-        else:
-            yield
-            self.release()
-
-
-def _claimed(path: str, mode: int) -> tuple[FileIO, _Claim]:
-    """Open a draft that no other program is writing. Raises OSError."""
-    while True:
-        file = opened_draft(path, mode)
-        with ExitStack() as on_error:
-            on_error.callback(file.close)
-            claim = _Claim(file, path)
-            on_error.callback(claim.release)
-            # If not, another program moved the file before we locked it: try again.
-            if _is_at(file, path):
-                file.seek(0)
-                file.truncate()
-                on_error.pop_all()
-                return file, claim
-
-
-def _is_at(file: FileIO, path: str) -> bool:
-    with suppress(FileNotFoundError):
-        return os.path.samestat(os.fstat(file.fileno()), os.lstat(path))
-    return False
-
-
-class SitemapFiles:
+class SitemapFiles(Target):
     """A sitemap, or an index and the sitemaps that it names, `NAME-1.xml` and so on beside it.
 
     Entries are gathered in a file without a name; `split` divides them into sitemaps. Raises
@@ -290,7 +252,7 @@ class SitemapFiles:
             for number, part in enumerate(self._split(entries), 1):
                 if number > 1:
                     self._drafts.append(Draft(str(self._numbered(number)), self._mode))
-                _write(self._drafts[-1], part)
+                self._drafts[-1].write(part)
         if len(self._drafts) > 1:
             self._name(home)
         else:
@@ -304,7 +266,7 @@ class SitemapFiles:
         index = Draft(str(self._path), self._mode)
         self._drafts.append(index)
         names = (quote(os.fsencode(path.name)) for path in paths)
-        _write(index, [report.sitemap_index(home + name for name in names)])
+        index.write([report.sitemap_index(home + name for name in names)])
         index.keep()
 
     def drop(self) -> None:
@@ -315,12 +277,6 @@ class SitemapFiles:
 
     def _numbered(self, number: int) -> Path:
         return self._path.with_stem(f"{self._path.stem}-{number}")
-
-
-def _write(draft: Draft, chunks: Iterable[bytes]) -> None:
-    with BufferedWriter(draft.file, 64 * 1024) as file:
-        for chunk in chunks:
-            file.write(chunk)
 
 
 _FORMS: dict[str, tuple[Callable[[Outcome], bytes], bytes, Callable[[str, int], Target]]] = {

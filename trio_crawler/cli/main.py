@@ -25,8 +25,8 @@ from trio_crawler.cli.exit import (
     discard_output,
     guarded,
 )
+from trio_crawler.cli.files import check_directory, check_files
 from trio_crawler.cli.options import CrawlOptions, ReportOptions
-from trio_crawler.cli.outputs import check_crawl, check_directory, check_files
 from trio_crawler.cli.parsing import site
 from trio_crawler.cli.prompts import asked
 from trio_crawler.cli.secrets import hide_arguments
@@ -247,7 +247,13 @@ def _of_owner(options: CrawlOptions) -> CrawlOptions:
 def _run_crawl(options: CrawlOptions) -> int:
     options = _of_owner(options) if options.mine else options
     check_list(options)
-    check_crawl(options)
+    if options.refresh and options.directory is None:
+        raise click.UsageError("--refresh needs a crawl directory: name it with -o DIR")
+    if options.max_age and options.directory is None:
+        raise click.UsageError("--max-age needs a crawl directory as its memory: name it with -o")
+    if options.directory is not None:
+        check_directory(options.directory, "-o", "; to write to a pipe use --jsonl -")
+    check_files(options)
     options = asked(options)
     # Trio, httpx and the parsers are imported only now: --help needs none of them.
     from trio_crawler.cli.crawl import run

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
-
-import trio
 
 from trio_crawler import History, Outcome, Page, report, store
 from trio_crawler.cli.checking import Check
@@ -19,12 +17,8 @@ from trio_crawler.cli.exports import as_it_is, exports
 from trio_crawler.cli.options import ReportOptions
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.cli.verdict_options import FILES, refuse_without_check
-from trio_crawler.frontier import HostStatistics
 from trio_crawler.ledger import Ledger
 from trio_crawler.report import Report
-
-_PORTION = 64
-"""Outcomes between two checks for a cancellation."""
 
 _EARLY = (store.End.STOPPED, store.End.CUT_SHORT)
 _NO_CHANGES = "The site was crawled only once: --refresh crawls it again and reports the changes"
@@ -54,25 +48,16 @@ def _run(options: ReportOptions) -> int:
         except OSError as error:
             complain(f"cannot write {error.filename}: {error.strerror}")
             return WRONG_USAGE
-        texts = _Texts(history)
+        once = check.once if check is not None else as_it_is
+        takers = [lambda outcome: ledger.add(once(outcome)), *(export.take for export in files)]
         # Only a check and the texts of links need more.
         brief = check is None and "--links" not in paths
-        for outcome in history.outcomes(brief=brief):
-            SIGNALS.check()
-            ledger.add(outcome if check is None else check.once(outcome))
-            texts.add(outcome)
-            for export in files:
-                export.sink.take(outcome)
-        for url in history.waiting():
-            SIGNALS.check()
-            ledger.add_waiting(url)
+        textless = read_back(history, takers, ledger, SIGNALS.check, brief=brief)
         for export in files:
             SIGNALS.check()
             export.finish()
         SIGNALS.check()
-        if options.links is not None and texts.missing:
-            complain(without_texts(options.links, texts.missing))
-        told = changes(options.directory, options.full) or _NO_CHANGES if options.changes else ""
+        told = changes(history, options.full) or _NO_CHANGES if options.changes else ""
         return finish(
             Report(why=options.why, full=options.full, ledger=ledger),
             check,
@@ -81,6 +66,7 @@ def _run(options: ReportOptions) -> int:
             options,
             owner=bool(_flag(settings, "owner")),
             ended=_ended(history),
+            textless=textless,
             more=[told],
         )
 
@@ -146,60 +132,38 @@ def _flag(settings: dict[str, Any], name: str) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-class _Texts:
-    """The count of the pages whose links have no texts, since a run did not keep them."""
+def read_back(
+    history: History,
+    takers: Sequence[Callable[[Outcome], None]],
+    ledger: Ledger,
+    check: Callable[[], None],
+    *,
+    brief: bool,
+) -> int:
+    """Pass the outcomes of the last walk to the takers, and the URLs that wait to the ledger.
 
-    def __init__(self, history: History) -> None:
-        # Only those of the command say it, and only since it has a choice.
-        self._lost = any(run.settings.get("texts") is False for run in history.runs)
-        self.missing = 0
-
-    def add(self, outcome: Outcome) -> None:
-        """Count an outcome."""
-        if self._lost and isinstance(outcome, Page):
-            self.missing += bool(outcome.links) and not outcome.anchors
-
-
-def without_texts(path: str, pages: int) -> str:
-    """Return a sentence about pages whose links are written to a file without their texts."""
-    noun = "1 page" if pages == 1 else f"{pages:,} pages"
-    return (
-        f"--links {path}: the links of {noun} have no texts, which a directory "
-        "keeps only if it is crawled with --links from the beginning"
-    )
-
-
-def read_back(directory: str, takers: Sequence[Callable[[Outcome], None]], *, brief: bool) -> int:
-    """Pass the outcomes of the last walk to each taker, in a thread that Trio may cancel.
-
-    Return the number of pages whose links have no texts, unless they are `brief`.
+    `check` is called before each, and may raise. Return the number of pages whose links have no
+    texts, since a run did not keep them, unless they are `brief`.
     """
-    with History(directory) as history:
-        texts = _Texts(history)
-        for number, outcome in enumerate(history.outcomes(brief=brief)):
-            if number % _PORTION == 0:
-                trio.from_thread.check_cancelled()
-            texts.add(outcome)
-            for take in takers:
-                take(outcome)
-    return texts.missing
+    # Only the runs of the command say it, and only since it has a choice.
+    lost = any(run.settings.get("texts") is False for run in history.runs)
+    textless = 0
+    for outcome in history.outcomes(brief=brief) if takers else ():
+        check()
+        if lost and isinstance(outcome, Page):
+            textless += bool(outcome.links) and not outcome.anchors
+        for take in takers:
+            take(outcome)
+    for url in history.waiting():
+        check()
+        ledger.add_waiting(url)
+    return textless
 
 
-def left(directory: str, ledger: Ledger) -> Mapping[str, HostStatistics]:
-    """Add the URLs that wait to a ledger, in a thread that Trio may cancel; return the hosts."""
-    with History(directory) as history:
-        for number, url in enumerate(history.waiting()):
-            if number % _PORTION == 0:
-                trio.from_thread.check_cancelled()
-            ledger.add_waiting(url)
-        return history.hosts()
-
-
-def changes(directory: str, full: bool) -> str:
+def changes(history: History, full: bool) -> str:
     """Return the changes since the walk before the last one; "" if there was none."""
-    with History(directory) as history:
-        if history.walks < 2:
-            return ""
-        before = [run.started for run in history.runs if run.walk == history.walks - 1]
-        since = min(before, default=None)
-        return report.changes(history.changes(), since, full, repeated=history.repeated())
+    if history.walks < 2:
+        return ""
+    before = [run.started for run in history.runs if run.walk == history.walks - 1]
+    since = min(before, default=None)
+    return report.changes(history.changes(), since, full, repeated=history.repeated())

@@ -1,9 +1,8 @@
-"""The sink: every byte once, whoever writes and whatever is cancelled meanwhile."""
+"""A file of outcomes: every byte once, whoever writes and whatever is cancelled meanwhile."""
 
 from __future__ import annotations
 
 import threading
-from io import FileIO
 
 import httpx
 import pytest
@@ -12,7 +11,8 @@ import trio.testing
 from cases import for_each
 
 from trio_crawler import Outcome, Page, Reason, Skipped
-from trio_crawler.cli.sink import BATCH, FULL, Sink
+from trio_crawler.cli.exports import BATCH, FULL, Export
+from trio_crawler.cli.files import Target
 
 OUTCOMES = [Skipped(f"https://a.test/{number}", Reason.STOPPED) for number in range(3)]
 
@@ -24,6 +24,10 @@ def encoded(outcome: Outcome) -> bytes:
 WHOLE = b"".join(map(encoded, OUTCOMES))
 
 
+def export(folder, *how, **more) -> Export:
+    return Export("x", Target(str(folder / "x")), *how, **more)
+
+
 async def test_what_is_encoded_in_a_thread_stands_once_though_others_write_meanwhile(tmp_path):
     begun, go_on = threading.Event(), threading.Event()
 
@@ -33,18 +37,18 @@ async def test_what_is_encoded_in_a_thread_stands_once_though_others_write_meanw
             go_on.wait(20)
         return encoded(outcome)
 
-    sink = Sink(FileIO(tmp_path / "x", "w"), slowly, b"head\n", lambda: b"tail\n", costly=True)
-    await sink.put(OUTCOMES[0])
-    await sink.put(OUTCOMES[1])
+    file = export(tmp_path, slowly, b"head\n", lambda: b"tail\n", costly=True)
+    await file.put(OUTCOMES[0])
+    await file.put(OUTCOMES[1])
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(sink.flush)
+        nursery.start_soon(file.flush)
         await trio.to_thread.run_sync(begun.wait)
-        await sink.put(OUTCOMES[2])
-        nursery.start_soon(sink.flush)
+        await file.put(OUTCOMES[2])
+        nursery.start_soon(file.flush)
         await trio.testing.wait_all_tasks_blocked()
         go_on.set()
     assert (tmp_path / "x").read_bytes() == b"head\n" + WHOLE
-    sink.close()
+    file.finish()
     assert (tmp_path / "x").read_bytes() == b"head\n" + WHOLE + b"tail\n"
 
 
@@ -56,58 +60,58 @@ async def test_what_is_costly_to_encode_is_encoded_many_at_a_time_in_one_thread(
         return encoded(outcome)
 
     page = Page("https://a.test/", 200, httpx.Headers(), bytes(BATCH // 4))
-    sink = Sink(FileIO(tmp_path / "x", "w"), noted, costly=True)
+    file = export(tmp_path, noted, costly=True)
     for _ in range(3):
-        await sink.put(page)
+        await file.put(page)
     assert not threads
-    await sink.put(page)
+    await file.put(page)
     assert len(threads) == 4
     assert set(threads).isdisjoint({threading.current_thread().name})
-    sink.close()
+    file.finish()
     assert (tmp_path / "x").read_bytes() == 4 * encoded(page)
 
 
 async def test_outcomes_without_bodies_are_not_gathered_without_end(tmp_path):
     counts = list[int]()
-    sink = Sink(FileIO(tmp_path / "x", "w"), lambda outcome: bytes(1), costly=True)
+    file = export(tmp_path, lambda outcome: bytes(1), costly=True)
     for _ in range(1_000):
-        await sink.put(OUTCOMES[0])
+        await file.put(OUTCOMES[0])
         counts.append((tmp_path / "x").stat().st_size)
     assert 0 < min(filter(None, counts)) <= BATCH // 1_024
-    sink.close()
+    file.finish()
     assert (tmp_path / "x").stat().st_size == 1_000
 
 
 async def test_a_bug_in_the_encoding_is_raised_and_the_file_is_closed(tmp_path):
-    file = FileIO(tmp_path / "x", "w")
-    sink = Sink(file, lambda outcome: bytes(1 // len(outcome.url[20:])), costly=True)
-    await sink.put(Skipped("https://a.test/", Reason.STOPPED))
+    target = Target(str(tmp_path / "x"))
+    file = Export("x", target, lambda outcome: bytes(1 // len(outcome.url[20:])), costly=True)
+    await file.put(Skipped("https://a.test/", Reason.STOPPED))
     with pytest.raises(ZeroDivisionError):
-        await sink.flush()
-    sink.close()
-    assert file.closed
+        await file.flush()
+    file.finish()
+    assert target.file.closed
 
 
 @for_each("steps", range(6))
 async def test_a_flush_to_a_plain_file_that_is_cancelled_loses_nothing(tmp_path, steps):
-    sink = Sink(FileIO(tmp_path / "x", "w"), encoded)
+    file = export(tmp_path, encoded)
     for outcome in OUTCOMES:
-        await sink.put(outcome)
+        await file.put(outcome)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(sink.flush)
+        nursery.start_soon(file.flush)
         for _ in range(steps):
             await trio.lowlevel.checkpoint()
         nursery.cancel_scope.cancel()
-    sink.close()
+    file.finish()
     assert (tmp_path / "x").read_bytes() == WHOLE
 
 
 def test_where_nobody_waits_it_writes_at_once_when_there_is_enough(tmp_path):
-    sink = Sink(FileIO(tmp_path / "x", "w"), lambda outcome: b"x" * (FULL // 2))
-    sink.take(OUTCOMES[0])
+    file = export(tmp_path, lambda outcome: b"x" * (FULL // 2))
+    file.take(OUTCOMES[0])
     assert (tmp_path / "x").stat().st_size == 0
-    sink.take(OUTCOMES[1])
+    file.take(OUTCOMES[1])
     assert (tmp_path / "x").stat().st_size == FULL
-    sink.take(OUTCOMES[2])
-    sink.close()
+    file.take(OUTCOMES[2])
+    file.finish()
     assert (tmp_path / "x").stat().st_size == FULL * 3 // 2

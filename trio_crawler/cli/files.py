@@ -1,0 +1,309 @@
+"""Files to write: checked before anything is opened, and never through a planted link."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from io import BufferedWriter, FileIO
+from pathlib import Path
+
+import click
+
+from trio_crawler.cli.declaration import Output, requested
+
+STANDARD_OUTPUT = "-"
+
+PRIVATE, SHARED = 0o600, 0o666
+"""The permissions of a new file: only its owner reads it, or the umask decides who does."""
+
+PRIVATE_DIRECTORY = 0o700
+"""The permissions of a new crawl directory."""
+
+# Without O_NONBLOCK the opening of a pipe waits for its reader.
+_SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+# In these directories links lead to open files: /dev/stdout, /dev/fd/3. In others below /dev, such
+# as /dev/shm, all users may write.
+_OPEN_FILES = ("/dev", "/dev/fd")
+
+
+def check_directory(directory: str, named: str, hint: str = "") -> None:
+    """Raise click.UsageError if this is no name of a directory."""
+    if directory in ("", STANDARD_OUTPUT):
+        raise click.UsageError(f"{named} needs the name of a directory{hint}")
+
+
+def check_files(options: object) -> None:
+    """Raise click.UsageError if two files are the same, or one cannot be standard output."""
+    known: dict[str, str] = {}
+    for flag, (path, output) in requested(options).items():
+        if not path or (path == STANDARD_OUTPUT and output is Output.FILE):
+            raise click.UsageError(f"{flag} needs the name of a file, not '{path}'")
+        _refuse_report(flag, path)
+        place = path if path == STANDARD_OUTPUT else os.path.realpath(path)
+        if place in known:
+            where = "standard output" if path == STANDARD_OUTPUT else path
+            raise click.UsageError(f"{known[place]} and {flag} cannot both write to {where}")
+        # The second is the file while it is written.
+        known[place] = known[f"{place}.part"] = flag
+
+
+def _refuse_report(flag: str, path: str) -> None:
+    """Refuse the file that the report goes to: opened twice, each would overwrite the other."""
+    with suppress(OSError, ValueError):
+        about = os.stat(path)
+        if stat.S_ISREG(about.st_mode) and os.path.samestat(about, os.fstat(1)):
+            raise click.UsageError(
+                f"{flag}: the report goes to {path}: with {flag} - it goes to standard error"
+            )
+
+
+def is_plain(path: str) -> bool:
+    """Whether a file can be truncated, and so be a stream; a pipe and a device cannot."""
+    if path == STANDARD_OUTPUT:
+        return False
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return True
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def place_of(path: str) -> str:
+    """Return the path of a file with the links of its directory resolved, but not its own."""
+    directory, name = os.path.split(path)
+    if not name or _is_open_file(path):
+        return os.path.realpath(path)
+    return os.path.join(os.path.realpath(directory), name)
+
+
+def mode_in(directory: str | os.PathLike[str] | None, path: str) -> int:
+    """Return the permissions of an export: a file in a crawl directory is private, as that is."""
+    if directory is None:
+        return SHARED
+    inside = os.path.join(os.path.realpath(directory), "")
+    return PRIVATE if place_of(path).startswith(inside) else SHARED
+
+
+def opened(path: str, mode: int = SHARED) -> FileIO:
+    """Open a file to write to from its beginning; `-` is standard output. Raises OSError.
+
+    A pipe or a device is opened as it is, wherever a link leads. A link to a plain file or to
+    nothing is removed first, and so is a hard link: what it leads to stays as it is.
+    """
+    if path == STANDARD_OUTPUT:
+        return _standard_output()
+    if not is_plain(path) or _is_open_file(path):
+        return FileIO(path, "w")
+    if _is_link(path):
+        os.unlink(path)
+    with ExitStack() as on_error:
+        file = _opened_plain(path, mode)
+        on_error.callback(file.close)
+        if mode == PRIVATE and not _is_own(os.fstat(file.fileno())):
+            raise OSError(errno.EPERM, "another user owns it, and could read it: move it away")
+        file.truncate()
+        on_error.pop_all()
+    return file
+
+
+def opened_draft(path: str, mode: int) -> FileIO:
+    """Open a draft to write to, with what a killed program left in it. Raises OSError."""
+    if os.path.islink(path):
+        raise OSError(errno.ELOOP, f"{path} is a symbolic link: remove it")
+    try:
+        file = _opened_plain(path, mode)
+    except OSError as error:
+        if error.errno in (errno.EISDIR, errno.ENXIO):
+            raise _not_own(path, error.errno) from error
+        raise
+    about = os.fstat(file.fileno())
+    if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1 or not _is_own(about):
+        file.close()
+        raise _not_own(path, errno.EEXIST)
+    return file
+
+
+def _opened_plain(path: str, mode: int) -> FileIO:
+    """Open a file that is not cut: it may belong to another program until it is locked."""
+    return FileIO(path, "w", opener=partial(_open_uncut, mode))
+
+
+def _open_uncut(mode: int, path: str, how: int) -> int:
+    return os.open(path, (how & ~os.O_TRUNC) | _SAFE, mode)
+
+
+def _is_open_file(path: str) -> bool:
+    directory = os.path.realpath(os.path.dirname(path))
+    return directory in _OPEN_FILES or directory.startswith("/proc/")
+
+
+def _is_link(path: str) -> bool:
+    try:
+        about = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISLNK(about.st_mode) or (stat.S_ISREG(about.st_mode) and about.st_nlink > 1)
+
+
+def _is_own(about: os.stat_result) -> bool:
+    # On Windows there are no such numbers.
+    return not hasattr(os, "geteuid") or about.st_uid == os.geteuid()
+
+
+def _not_own(path: str, number: int | None) -> OSError:
+    text = f"{path} is not a plain file of yours with one name: move it away"
+    return OSError(number or errno.EEXIST, text)
+
+
+def _standard_output() -> FileIO:
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    # Unbuffered, so a thread stuck in a write holds no lock of sys.stdout.
+    return FileIO(sys.stdout.fileno(), "w", closefd=False)
+
+
+@contextmanager
+def naming(flag: str, path: str) -> Iterator[None]:
+    """Let an OSError of the block have the option with its file as `filename`."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = f"{flag} {path}"
+        raise
+
+
+class Target:
+    """A file to write, which has its name from the beginning: a reader need not wait for the end.
+
+    Raises OSError.
+    """
+
+    file: FileIO
+
+    def __init__(self, path: str, mode: int = SHARED) -> None:
+        self.file = opened(path, mode)
+
+    def write(self, pieces: Iterable[bytes]) -> None:
+        """Write the whole file, and close it. Raises OSError."""
+        with BufferedWriter(self.file, 64 * 1024) as file:
+            file.writelines(pieces)
+
+    def keep(self) -> None:
+        """Let the file have its name, once it is closed. Raises OSError."""
+
+    def drop(self) -> None:
+        """Abandon the file; what is written in place stays."""
+
+
+class Draft(Target):
+    """A file that is written as `PATH.part`, while an earlier file PATH stays as it is.
+
+    A pipe or a device is written in place. A PATH that is a link is replaced by the file, and
+    what it leads to stays as it is. Raises OSError.
+    """
+
+    def __init__(self, path: str, mode: int = SHARED) -> None:
+        self._path = place_of(path)
+        self._written = f"{self._path}.part"
+        self._claim: _Claim | None = None
+        if is_plain(path) and not os.path.isdir(self._path):
+            self.file, self._claim = _claimed(self._written, mode)
+        else:
+            self.file = opened(path)
+
+    def keep(self) -> None:
+        """Move the file to its name, once it is closed. Raises OSError."""
+        self.keep_as(self._path)
+
+    def keep_as(self, path: str) -> None:
+        """Move the file to another name, once it is closed. Raises OSError."""
+        if self._claim is not None:
+            with self._claim.ending():
+                os.replace(self._written, path)
+            self._claim = None
+
+    def drop(self) -> None:
+        """Remove the file, unless it has its name: then another program may be writing there."""
+        if self._claim is not None:
+            with suppress(OSError):
+                self.file.close()
+            with suppress(OSError), self._claim.ending():
+                os.unlink(self._written)
+            self._claim = None
+
+
+class _Claim:
+    """A lock on a draft. It lasts longer than the file is open: until the file has its name.
+
+    Raises OSError.
+    """
+
+    def __init__(self, file: FileIO, path: str) -> None:
+        # The store is imported only when a file is written.
+        from trio_crawler.store import FileLock
+
+        # The lock is on the open file, which stays open with the duplicate.
+        self._file = os.dup(file.fileno())
+        with ExitStack() as on_error:
+            on_error.callback(os.close, self._file)
+            try:
+                self._lock = FileLock(self._file, Path(path))
+            except BlockingIOError as error:
+                busy = "another crawl or report is writing it"
+                raise OSError(errno.EBUSY, busy) from error
+            on_error.pop_all()
+
+    def release(self) -> None:
+        """Let another program write the draft."""
+        self._lock.release()
+        os.close(self._file)
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Release the lock after the block, which moves or removes the file.
+
+        If the block raises OSError the lock stays held. On Windows it is released before the
+        block, since no open file can be moved or removed there.
+        """
+        if os.name == "nt":
+            self.release()
+            yield
+        else:
+            yield
+            self.release()
+
+
+def _claimed(path: str, mode: int) -> tuple[FileIO, _Claim]:
+    """Open a draft that no other program is writing. Raises OSError."""
+    while True:
+        file = opened_draft(path, mode)
+        with ExitStack() as on_error:
+            on_error.callback(file.close)
+            claim = _Claim(file, path)
+            on_error.callback(claim.release)
+            # If not, another program moved the file before we locked it: try again.
+            if _is_at(file, path):
+                file.seek(0)
+                file.truncate()
+                on_error.pop_all()
+                return file, claim
+
+
+def _is_at(file: FileIO, path: str) -> bool:
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(file.fileno()), os.lstat(path))
+    return False
+
+
+def target_of(
+    path: str,
+    directory: str | os.PathLike[str] | None = None,
+    form: Callable[[str, int], Target] = Draft,
+) -> Target:
+    """Open a file that is private in a crawl directory; `-` is standard output. Raises OSError."""
+    return Target(path) if path == STANDARD_OUTPUT else form(path, mode_in(directory, path))
