@@ -48,8 +48,10 @@ def test_the_expression_of_a_shape_leaves_out_this_shape_and_no_other(capsys):
 
 def report_in(text: str) -> str:
     """Return the report without its times, and without what only the crawl itself knows."""
-    report = text[text.index("Crawl of ") :]
-    return without_time(re.sub(r"Connections: .*\n\n", "", report))
+    report = re.sub(r"Connections: .*\n\n", "", text[text.index("Crawl of ") :])
+    # With them it may be longer than a screen, and then it has a head.
+    head = r"^admitted .*\n\n(The worst\n(  .*\n)+\n)?Below: .*\n(  .*\n)*"
+    return without_time(re.sub(head, "", report, count=1, flags=re.M))
 
 
 @pytest.mark.parametrize("words", [[], ["-v"], ["--why"]], ids=" ".join)

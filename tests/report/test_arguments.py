@@ -63,7 +63,10 @@ def test_what_takes_an_outcome_refuses_anything_else(
     [
         (lambda: Report(why=1), "why must be True or False, not 1"),
         (lambda: Report(full="no"), "full must be True or False, not 'no'"),
-        (lambda: Report().text(Statistics()), "facts must be a CrawlFacts, not Statistics("),
+        (
+            lambda: Report().text(Statistics()),
+            "crawl must be a Crawler or a CrawlFacts, not Statistics(",
+        ),
         (lambda: Warc(software=None), "software must be a name and version as a str, not None"),
         (lambda: Warc(seeds="http://a/"), "seeds must be several URLs: write ['http://a/']"),
         (lambda: Warc(gzip=9), "gzip must be True or False, not 9"),

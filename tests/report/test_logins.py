@@ -27,7 +27,7 @@ def told(*outcomes: Outcome, **facts: Any) -> list[str]:
     for outcome in outcomes:
         report.add(outcome)
     text = report.text(CrawlFacts(Statistics(), 1, **{"seeds": [HOME], "authorized": (), **facts}))
-    return text.partition("Broken links (")[2].partition("\n\n")[0].splitlines()[1:]
+    return ("\n\n" + text).partition("\n\nBroken links (")[2].partition("\n\n")[0].splitlines()[1:]
 
 
 SEED = page(HOME, 'Basic realm="x"', referrer=None)

@@ -120,7 +120,7 @@ def test_a_shape_that_comes_late_is_counted_although_thousands_came_before(
 
 def listing(*outcomes: Outcome, full: bool = False) -> list[str]:
     text = told(*outcomes, why=True, full=full)
-    return text[text.index("Rejected (") :].partition("\n\n")[0].splitlines()
+    return text[text.index("\n\nRejected (") :].lstrip().partition("\n\n")[0].splitlines()
 
 
 def test_few_rejected_urls_of_a_reason_are_listed_without_their_shapes() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from heapq import nsmallest
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from typing import NamedTuple
 from trio_crawler.check.finding import Finding, origin_of, shortened
 from trio_crawler.link import Link
 from trio_crawler.policy.verdict import Defect, Verdict
-from trio_crawler.report.paint import Paint, Tone
+from trio_crawler.report.layout import Paint, Tone
 from trio_crawler.report.readable import readable
 from trio_crawler.report.visible import count, visible
 
@@ -22,6 +23,7 @@ _SIZES = (30, 10, 5)
 _MANY = 10
 """The pages that make a target one of a template."""
 _MAX_TEXT = 60
+_WORST = 3
 
 _Group = tuple[str | None, list[Finding]]
 
@@ -114,18 +116,30 @@ class Row:
         return self.shown(url)
 
 
-def listing(found: Sequence[Finding], row: Row, *, by_target: bool, full: bool) -> list[list[str]]:
-    """Return the lists of the findings, each with its heading."""
+def most_frequent(found: Iterable[Finding], row: Row) -> list[str]:
+    """Return a line for each of the three faults that most links have."""
+    links: defaultdict[_Bad, list[Finding]] = defaultdict(list)
+    for each in found:
+        if each.verdict is Verdict.FAULT:
+            links[_bad(each)].append(each)
+    first = nsmallest(_WORST, links, key=lambda key: (-len(links[key]), key))
+    return [row.of_template(links[key])[0].strip() for key in first]
+
+
+def listing(found: Sequence[Finding], row: Row, *, by_target: bool, full: bool) -> list[str]:
+    """Return the lists of the findings, each with its heading, with empty lines between them."""
     if by_target:
-        return _listed(_by(found, bad_url), row, full, by_target=True)
-    if full:
-        return _listed(_by(found, attrgetter("page")), row, full)
-    common = _common(found)
-    told = {key for key, _ in common}
-    others = [each for each in found if _bad(each) not in told]
-    parts = _templates([members for _, members in common], row)
-    room = _ROOM - sum(map(len, parts))
-    return parts + _listed(_by(others, attrgetter("page")), row, full, room=room)
+        parts = _listed(_by(found, bad_url), row, full, by_target=True)
+    elif full:
+        parts = _listed(_by(found, attrgetter("page")), row, full)
+    else:
+        common = _common(found)
+        told = {key for key, _ in common}
+        others = [each for each in found if _bad(each) not in told]
+        parts = _templates([members for _, members in common], row)
+        room = _ROOM - sum(map(len, parts))
+        parts += _listed(_by(others, attrgetter("page")), row, full, room=room)
+    return [line for part in parts for line in ("", *part)][1:]
 
 
 def _common(found: Iterable[Finding]) -> list[tuple[_Bad, list[Finding]]]:

@@ -15,13 +15,13 @@ from trio_crawler.arguments import (
 from trio_crawler.check.codes import is_status, sentence
 from trio_crawler.check.facts import CheckFacts
 from trio_crawler.check.finding import Finding, Identity, in_order
-from trio_crawler.check.groups import Row, bad_urls, listing
+from trio_crawler.check.groups import Row, bad_urls, listing, most_frequent
 from trio_crawler.link import ASSET_KINDS, LinkKind
 from trio_crawler.policy.verdict import PERMANENT, Verdict
 from trio_crawler.reason import REASONS
-from trio_crawler.report.paint import Paint, Tone, headed, painting
+from trio_crawler.report.layout import Paint, Tone, attempted, laid_out, painting
 from trio_crawler.report.readable import readable
-from trio_crawler.report.visible import attempted, count, visible
+from trio_crawler.report.visible import count, visible
 
 _MOST_LISTED = 20
 _MOST_ENDINGS = 5
@@ -65,21 +65,25 @@ def check_report(
     named, shown = shown, lambda url: readable(named(url))
     row = Row(shown, paint)
 
-    def listed() -> list[str]:
-        parts = listing(found, row, by_target=by_target, full=full)
-        return ["\n\n".join("\n".join(part) for part in parts if part)] if parts else []
-
-    sections: tuple[Callable[[], list[str]], ...] = (
-        lambda: _head(facts, _verdict(found, known, paint), paint),
-        listed,
-        lambda: headed(_codes(found), paint),
-        lambda: headed(not_checked(facts, row), paint),
-        lambda: headed(_unlinked(facts, full, shown), paint),
-        lambda: _mended(facts.mended, full, shown, paint),
-        lambda: [_totals(found, facts, _verdict(found, known, paint))],
+    head, worst, listed, *sections, mended, end = (
+        attempted(make, errors)
+        for make in (
+            lambda: _head(facts, _verdict(found, known, paint), paint),
+            lambda: most_frequent(found, row),
+            lambda: listing(found, row, by_target=by_target, full=full),
+            lambda: _codes(found),
+            lambda: not_checked(facts, row),
+            lambda: _unlinked(facts, full, shown),
+            lambda: _mended(facts.mended, full, shown, paint),
+            lambda: _totals(found, facts, _verdict(found, known, paint)),
+        )
     )
-    parts = [attempted(make, errors) for make in sections]
-    return "\n\n".join("\n".join(part) for part in parts if part)
+    lists = [listed] if listed else []
+    name = "the faults by target" if by_target else "the faults by page"
+    account = end[-1].partition(":")[0]
+    return laid_out(
+        head, lists, sections, [mended, end], paint, account=account, worst=worst, name=name
+    )
 
 
 def _head(facts: CheckFacts, verdict: str, paint: Paint) -> list[str]:
@@ -210,17 +214,16 @@ def _verdict(found: Sequence[Finding], known: int, paint: Paint) -> str:
     return f"{red}, {yellow}{beside}"
 
 
-def _totals(found: Sequence[Finding], facts: CheckFacts, verdict: str) -> str:
+def _totals(found: Sequence[Finding], facts: CheckFacts, verdict: str) -> list[str]:
+    lines = []
+    if facts.recalled:
+        known_fine = count(facts.recalled, "external URL")
+        lines.append(f"{known_fine} not asked again: fine in an earlier check")
     where = ""
     if found:
         pages = len({each.page for each in found})
         where = f" {count(bad_urls(found), 'target')} on {count(pages, 'page')}:"
-    checked = count(facts.total, "different link")
-    recalled = ""
-    if facts.recalled:
-        known_fine = count(facts.recalled, "external URL")
-        recalled = f"{known_fine} not asked again: fine in an earlier check\n"
-    return f"{recalled}{checked} checked.{where} {verdict}"
+    return [*lines, f"{count(facts.total, 'different link')} checked.{where} {verdict}"]
 
 
 check_report.__module__ = "trio_crawler.check"

@@ -12,5 +12,4 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 # At once: its module has the same name, and would stand for it.
-from trio_crawler.report.visible import attempted as attempted  # noqa: E402
 from trio_crawler.report.visible import visible as visible  # noqa: E402

@@ -4,6 +4,7 @@ from .csv import csv_row as csv_row
 from .csv import link_rows as link_rows
 from .facts import CrawlFacts as CrawlFacts
 from .jsonl import to_jsonl as to_jsonl
+from .layout import attempted as attempted
 from .sections import changes as changes
 from .shapes import Shape as Shape
 from .sitemap_xml import sitemap_entry as sitemap_entry
@@ -13,6 +14,5 @@ from .sitemap_xml import sitemap_parts as sitemap_parts
 from .text import Report as Report
 from .text import one_line as one_line
 from .text import progress_line as progress_line
-from .visible import attempted as attempted
 from .visible import visible as visible
 from .warc.archive import Warc as Warc

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from heapq import nsmallest
 from typing import NamedTuple
 
 from trio_crawler.ledger.join import Broken, Join, Referrer
 from trio_crawler.model import Reason
 from trio_crawler.page.urls import is_web, origin
-from trio_crawler.report.paint import Paint, Tone
+from trio_crawler.report.layout import Paint, Tone
 from trio_crawler.report.readable import readable
 from trio_crawler.report.visible import count, visible
 
@@ -48,6 +49,16 @@ def broken_links(
     if omitted := total - len(found) - len(counted):
         lines.append(f"  and {count(omitted)} more, use -v to list all")
     return lines + (_malformed(malformed, len(counted)) if malformed else [])
+
+
+def worst(found: Iterable[Broken], paint: Paint) -> list[str]:
+    """Return a line for each of the three broken links that most pages have."""
+    pages = {each: len(each.referrers) + each.omitted for each in found}
+    first = nsmallest(_EXAMPLES, pages, key=lambda each: (-pages[each], each.url))
+    return [
+        f"{paint(each.why, Tone.FAULT)} {readable(each.url)}, from {count(pages[each], 'page')}"
+        for each in first
+    ]
 
 
 def _lines(broken: Broken, full: bool, advised: dict[str, str], paint: Paint) -> Iterator[str]:

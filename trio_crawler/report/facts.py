@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Protocol, runtime_checkable
 
 from trio_crawler.arguments import (
     check_flag,
@@ -13,6 +14,7 @@ from trio_crawler.arguments import (
 )
 from trio_crawler.model import Listing, Sitemap, Statistics
 from trio_crawler.net.statistics import WireStatistics
+from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.politeness import HostStatistics, Politeness
 
 
@@ -99,3 +101,41 @@ class CrawlFacts:
         }
         for name, values in lists.items():
             object.__setattr__(self, name, values)
+
+
+@runtime_checkable
+class Crawl(Protocol):
+    """A crawl that knows the facts about itself, as a `Crawler` does."""
+
+    plan: Plan
+
+    @property
+    def hosts(self) -> Mapping[str, HostStatistics]:
+        """The hosts by name."""
+
+    def statistics(self) -> Statistics:
+        """Return the counts."""
+
+    def sitemaps(self) -> Sequence[Sitemap]:
+        """Return the sitemaps that were read."""
+
+    def listing(self, url: str) -> Listing | None:
+        """Return the sitemap entry of a URL, or None."""
+
+
+def facts_of(crawl: CrawlFacts | Crawl) -> CrawlFacts:
+    """Return the facts about a crawl, as far as it knows them itself."""
+    if isinstance(crawl, CrawlFacts):
+        return crawl
+    plan, statistics = crawl.plan, crawl.statistics()
+    return CrawlFacts(
+        statistics,
+        plan.workers,
+        seeds=plan.seeds,
+        politeness=plan.politeness,
+        hosts=crawl.hosts,
+        sitemaps=crawl.sitemaps(),
+        listing=crawl.listing,
+        spent=statistics.pages + statistics.failures >= plan.limits.max_pages,
+        checks=plan.checks.any,
+    )

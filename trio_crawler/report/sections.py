@@ -266,7 +266,7 @@ def finish(facts: CrawlFacts, ended: str, *, again: int = 0) -> list[str]:
         f"Finished {count(done, 'URL')} in {statistics.seconds:,.3f} s"
         f" ({rate:,.1f} URLs/s, workers={facts.workers}{_per_host(facts.politeness)})"
     )
-    return [*lines, f"admitted {count(statistics.admitted)} = {_account(statistics)}"]
+    return [*lines, account(statistics)]
 
 
 def next_run(facts: CrawlFacts) -> list[str]:
@@ -290,7 +290,8 @@ def _per_host(politeness: Politeness | None) -> str:
     return f", per host {politeness.per_host}" + (", adaptive" if politeness.adaptive else "")
 
 
-def _account(statistics: Statistics) -> str:
+def account(statistics: Statistics) -> str:
+    """Return the line that accounts for each URL that was admitted."""
     terms = [
         count(statistics.pages, "page"),
         count(statistics.redirects, "redirect"),
@@ -299,7 +300,7 @@ def _account(statistics: Statistics) -> str:
     ]
     rest = {"in flight": statistics.in_flight, "waiting": statistics.waiting}
     terms += (f"{count(number)} {name}" for name, number in rest.items() if number)
-    return " + ".join(terms)
+    return f"admitted {count(statistics.admitted)} = {' + '.join(terms)}"
 
 
 # Walks.

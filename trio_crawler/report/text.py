@@ -20,22 +20,23 @@ from trio_crawler.ledger.url_table import TextList
 from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skipped, Statistics
 from trio_crawler.policy.politeness import HostStatistics, HostWait
 from trio_crawler.report import broken, hosts, sections, shapes
-from trio_crawler.report.facts import CrawlFacts
+from trio_crawler.report.facts import Crawl, CrawlFacts, facts_of
 from trio_crawler.report.hints import Run, barred, hints, login_advice
+from trio_crawler.report.layout import Paint, attempted, headed, laid_out, painting
 from trio_crawler.report.left_out import LeftOut, left_out, logged_out
 from trio_crawler.report.missing import missing_section
-from trio_crawler.report.paint import Paint, headed, painting
 from trio_crawler.report.readable import readable
 from trio_crawler.report.rejections import endless_section, rejected_section
 from trio_crawler.report.shapes import Shape
 from trio_crawler.report.summary import Summary
-from trio_crawler.report.visible import attempted, count, duration, size, visible
+from trio_crawler.report.visible import count, duration, size, visible
 
 _Section: TypeAlias = Callable[[], list[str]]
 """Makes the lines of a section, or none."""
 
 _MAX_REFERRERS = 10
 _MAX_LISTED = 20
+_WORST = 3
 # A site decides how many there are, and how long.
 _MAX_BROKEN = 1_000
 _MAX_TITLE = 80
@@ -138,47 +139,54 @@ class Report:
 
     def text(
         self,
-        facts: CrawlFacts,
+        crawl: CrawlFacts | Crawl,
         *,
         color: bool = False,
         errors: list[Exception] | None = None,
     ) -> str:
         """Return the report, without a line end after its last line.
 
-        With `full` it includes the slowest hosts and, if `facts` has them, the connections. Text
+        `crawl` is the crawler; a `CrawlFacts` knows more than that, such as the directory. With
+        `full` the report includes the slowest hosts and, if they are known, the connections. One
+        of more than 24 lines begins with a screen that says what is worst, and what is below. Text
         from the web is escaped (see `visible`), URLs are never cut, and the order of the lines
         does not depend on the order of the outcomes. With `color` the text has the colours of a
         terminal (ECMA-48, SGR). With `errors`, a section that raises an exception is told in its
         place, and the exception is added.
         """
-        check_kind("facts", facts, CrawlFacts, "a CrawlFacts")
+        check_kind("crawl", crawl, CrawlFacts | Crawl, "a Crawler or a CrawlFacts")
         check_flag("color", color)
         check_kind("errors", errors, list | None, "a list or None")
         paint = painting(color)
+        facts = facts_of(crawl)
         # The hosts of a crawl are looked up one by one, and several sections read them.
         facts = replace(facts, hosts=dict(facts.hosts))
         if lost := attempted(self._prepare, errors):
             return "\n".join([*lost, "", *sections.finish(facts, facts.ended)])
         summary = self._joined.summary
         ended = facts.ended or (_OUT_OF_TIME if summary.out_of_time else "")
-        with_heading: list[_Section] = [
-            lambda: [
-                *sections.heading(facts, self._verdict(early=bool(ended))),
-                *self._first_lines(facts),
-            ],
-            *self._problems(facts, paint),
-            *self._coverage(facts, early=bool(ended)),
-            *self._figures(facts, early=bool(ended)),
+        worst: list[str] = []
+        early = bool(ended)
+        parts = [
+            *self._problems(facts, paint, worst),
+            *self._coverage(facts, early=early),
+            *self._figures(facts, early=early),
         ]
-        without: list[_Section] = [
+        end: list[_Section] = [
             lambda: sections.totals(summary.counters),
             lambda: sections.connections(facts.wire) if facts.wire and self._full else [],
             lambda: sections.finish(facts, ended, again=summary.counters["again"]),
             lambda: hints(self._run(facts)),
         ]
-        lists = [headed(attempted(make, errors), paint) for make in with_heading]
-        lists += [attempted(make, errors) for make in without]
-        return "\n\n".join("\n".join(lines) for lines in lists if lines)
+        return laid_out(
+            attempted(lambda: self._head(facts, paint, early=early), errors),
+            (),
+            [attempted(section, errors) for section in parts],
+            [attempted(section, errors) for section in end],
+            paint,
+            account=sections.account(facts.statistics),
+            worst=worst[:_WORST],
+        )
 
     def hints(self, facts: CrawlFacts) -> list[str]:
         """Return what the report of a check ends with; `text` has the same of a crawl.
@@ -207,19 +215,28 @@ class Report:
         early = early or summary.incomplete or bool(self.ledger.waiting)
         return (", ".join(told) or "nothing is broken") + (" so far" if early else "")
 
-    def _first_lines(self, facts: CrawlFacts) -> list[str]:
-        """Return the lines that say if the crawl left out, or could not see, most of the site."""
+    def _head(self, facts: CrawlFacts, paint: Paint, *, early: bool) -> list[str]:
+        """Return the heading, and if the crawl left out, or could not see, most of the site."""
         summary, _, left = self._joined
-        alone = logged_out(self.ledger) if facts.credentials else []
-        return [*(barred(summary) or left.lines(len(facts.seeds), summary.pages)), *alone]
-
-    def _problems(self, facts: CrawlFacts, paint: Paint) -> list[_Section]:
-        """Return the sections about broken links and other problems."""
-        summary, join, _ = self._joined
         return [
-            lambda: self._broken(facts, paint),
+            *headed(sections.heading(facts, self._verdict(early=early)), paint),
+            *(barred(summary) or left.lines(len(facts.seeds), summary.pages)),
+            *(logged_out(self.ledger) if facts.credentials else []),
+        ]
+
+    def _problems(self, facts: CrawlFacts, paint: Paint, worst: list[str]) -> list[_Section]:
+        """Return the sections about broken links and other problems; add the worst of them."""
+        summary, join, _ = self._joined
+
+        def given_up() -> list[str]:
+            lines = hosts.given_up(summary, self._full, join.twin_origins)
+            worst[:0] = [f"given up: {line.strip()}" for line in lines[1:]]
+            return lines
+
+        return [
+            lambda: self._broken(facts, paint, worst),
             lambda: self._tls_twins(facts, paint),
-            lambda: hosts.given_up(summary, self._full, join.twin_origins),
+            given_up,
             lambda: missing_section(self.ledger, self._full),
             lambda: sections.redirects(summary.redirects, summary.urls),
             lambda: sections.flaws(summary.flaws),
@@ -227,7 +244,7 @@ class Report:
             lambda: sections.duplicates(summary.duplicates, summary.urls),
         ]
 
-    def _broken(self, facts: CrawlFacts, paint: Paint) -> list[str]:
+    def _broken(self, facts: CrawlFacts, paint: Paint, worst: list[str]) -> list[str]:
         """Return the section about broken links, by host if they are on many hosts."""
         join = self._joined.join
         total = join.problems
@@ -235,10 +252,13 @@ class Report:
         if not self._full and total > broken.MANY_HOSTS:
             found = broken.hosts_of(join)
             if len(found) > broken.MANY_HOSTS:
+                hurt = found[:_WORST]
+                worst += [f"{visible(on.name)}: {count(on.total, 'broken link')}" for on in hurt]
                 return broken.broken_by_host(join, found, source, advice, paint)
         most = None if self._full else _MAX_BROKEN
         grouped = self._malformed()
         listed = join.broken(self._max_referrers, source, most, malformed=not grouped)
+        worst += broken.worst(listed, paint)
         return broken.broken_links(listed, total, self._full, advice, paint, malformed=grouped)
 
     def _malformed(self) -> Mapping[str, Collection[str]]:

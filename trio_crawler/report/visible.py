@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 
-from trio_crawler.arguments import check_function, check_kind
+from trio_crawler.arguments import check_kind
 
 # In this order: C0; DEL and C1; the soft hyphen; the Arabic letter mark; the Mongolian vowel
 # separator; zero-width characters and direction marks; line and paragraph separators with the
@@ -36,29 +35,6 @@ def visible(text: str) -> str:
 
 
 visible.__module__ = "trio_crawler.report"
-
-
-def attempted(
-    section: Callable[[], list[str]], errors: list[Exception] | None = None
-) -> list[str]:
-    """Return the lines of a part of a report, or with `errors` a line that they cannot be made.
-
-    The exception is added to `errors`: a bug in one part must not take the others away. Without
-    `errors` it is raised.
-    """
-    check_function("section", section, "a function that returns lines")
-    check_kind("errors", errors, list | None, "a list or None")
-    try:
-        return section()
-    except Exception as error:
-        if errors is None:
-            raise
-        errors.append(error)
-        what = f"{type(error).__name__}: {error}"
-        return [f"A part of the report is missing, by a fault of trio_crawler: {visible(what)}"]
-
-
-attempted.__module__ = "trio_crawler.report"
 
 
 def json_visible(encoded: bytes) -> bytes:
