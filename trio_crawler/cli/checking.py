@@ -17,7 +17,7 @@ from trio_crawler.cli.declaration import requested, secret_flags
 from trio_crawler.cli.files import Target, naming, target_of
 from trio_crawler.cli.folder import Folder
 from trio_crawler.cli.options import CrawlOptions
-from trio_crawler.cli.verdict_options import VerdictOptions
+from trio_crawler.cli.shared_options import SharedOptions
 from trio_crawler.ledger import Ledger
 from trio_crawler.report import attempted, visible
 
@@ -44,7 +44,7 @@ class Check:
 
     def __init__(
         self,
-        options: VerdictOptions,
+        options: SharedOptions,
         stack: ExitStack,
         *,
         directory: str | None,
@@ -191,7 +191,7 @@ def _secret() -> Iterable[str]:
     return secret_flags(CrawlOptions)
 
 
-def _verdicts(options: VerdictOptions) -> Verdicts:
+def _verdicts(options: SharedOptions) -> Verdicts:
     try:
         accept = check.parse_statuses(options.accept)
     except ValueError as error:

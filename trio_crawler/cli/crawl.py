@@ -16,13 +16,13 @@ import trio
 
 from trio_crawler import Crawler, Outcome, StoreError, report
 from trio_crawler.cli.build import Plan, planned
-from trio_crawler.cli.color import colored
 from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.ending import Ending
 from trio_crawler.cli.exit import (
     FAULT,
     INTERRUPTED,
     WRONG_USAGE,
+    colored,
     complain,
     finish,
     first,
@@ -34,8 +34,8 @@ from trio_crawler.cli.files import PRIVATE_DIRECTORY, is_plain
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.parsing import NORMAL
 from trio_crawler.cli.seed_list import SeedList, opened
+from trio_crawler.cli.shared_options import FILES, refuse_without_check
 from trio_crawler.cli.terminal import Screen
-from trio_crawler.cli.verdict_options import FILES, refuse_without_check
 from trio_crawler.ledger import Ledger
 from trio_crawler.net import WireStatistics
 from trio_crawler.report import Report, one_line

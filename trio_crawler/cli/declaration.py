@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from trio_crawler.cli.parsing import seconds
+
 # As much of a help as says what the option does.
 _BEGINNING = re.compile(r".{20,}?(?=[.;:] |\.?$)")
 
@@ -43,7 +45,8 @@ class Declaration:
 
     With `same_crawl` a crawl directory is continued only with the same value. With `recorded` the
     directory stores the value of each run, for its readers. `stored` is the name of the value
-    there, if it is not that of the flag. `attributes` are those of `click.Option`.
+    there, if it is not that of the flag. With `of_check` only a check obeys it. `attributes` are
+    those of `click.Option`.
     """
 
     flags: tuple[str, ...]
@@ -52,6 +55,7 @@ class Declaration:
     recorded: bool
     stored: str
     output: Output
+    of_check: bool
     attributes: Mapping[str, Any]
 
     @property
@@ -147,10 +151,12 @@ def declaration(
     recorded: bool = False,
     stored: str = "",
     output: Output = Output.NONE,
+    of_check: bool = False,
     **attributes: Any,
 ) -> Declaration:
     """Declare one option, or an argument if it has no flags."""
-    return Declaration(flags, group, same_crawl, recorded, stored, output, attributes)
+    how = (group, same_crawl, recorded, stored, output, of_check)
+    return Declaration(flags, *how, attributes)
 
 
 def option(
@@ -159,6 +165,21 @@ def option(
     """Declare a field; a `secret` is not in the repr, and the option `beside` sets it too."""
     declared = [declaration(group, *flags, **more), *([beside] if beside else [])]
     return field(repr=not secret, metadata={"declared": tuple(declared)})
+
+
+def switch(group: Group, *flags: str, **more: Any) -> Any:
+    """Declare a field that is True if the option is given."""
+    return option(group, *flags, is_flag=True, **more)
+
+
+def stream(group: Group, flag: str, **more: Any) -> Any:
+    """Declare a field that names a file, or "-" for standard output."""
+    return option(group, flag, metavar="FILE", output=Output.STREAM, **more)
+
+
+def time(group: Group, flag: str, **more: Any) -> Any:
+    """Declare a field with a number of seconds, which the option may give in another unit."""
+    return option(group, flag, metavar="TIME", type=str, callback=seconds, **more)
 
 
 def declared(options: type) -> Iterator[tuple[str, Declaration]]:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from trio_crawler import StoreError
-from trio_crawler.cli.color import colored
 from trio_crawler.cli.declaration import declared, requested
 from trio_crawler.cli.files import STANDARD_OUTPUT
 from trio_crawler.cli.options import CrawlOptions
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     # Both import Trio and the parsers, which --help does not need.
     from trio_crawler.cli.checking import Check
     from trio_crawler.cli.exports import Export
-    from trio_crawler.cli.options import ReportOptions
+    from trio_crawler.cli.shared_options import ReportOptions
     from trio_crawler.report import CrawlFacts, Report
 
 FAULT, WRONG_USAGE, NOTHING = 1, 2, 3
@@ -47,6 +46,18 @@ def tell(line: str) -> None:
 def complain(sentence: str) -> None:
     """Print an error in one line."""
     tell(f"trio-crawler: {sentence}")
+
+
+def colored(when: str, stream: TextIO) -> bool:
+    """Whether to use colours on a stream, by the value of --color.
+
+    "auto" stands for a terminal that is not dumb, unless NO_COLOR is set and not empty
+    (https://no-color.org). Variables that force colours, which build servers set, do not count.
+    """
+    if when != "auto":
+        return when == "always"
+    refused = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not refused and stream.isatty()
 
 
 def guarded(work: Callable[[], int]) -> int:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import codecs
 import gc
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from io import TextIOWrapper
 from typing import Any, NoReturn, TextIO
+from urllib.parse import quote
 
 import click
 from click.core import ParameterSource
 
 from trio_crawler import __version__
 from trio_crawler.cli.declaration import Group, GroupedCommand, parameters, secret_flags
-from trio_crawler.cli.encoding import ESCAPED
 from trio_crawler.cli.exit import (
     CLOSED_PIPE,
     FAULT,
@@ -26,11 +28,12 @@ from trio_crawler.cli.exit import (
     guarded,
 )
 from trio_crawler.cli.files import check_directory, check_files
-from trio_crawler.cli.options import CrawlOptions, ReportOptions
+from trio_crawler.cli.logins import asked
+from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.parsing import site
-from trio_crawler.cli.prompts import asked
 from trio_crawler.cli.secrets import hide_arguments
 from trio_crawler.cli.seed_list import check_list
+from trio_crawler.cli.shared_options import ReportOptions
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
 from trio_crawler.page import has_accelerator
 
@@ -98,6 +101,9 @@ _OFTEN_IN_CHECKS = (
     "--check --mine --exclude --max-time --base-url --ignore --accept --fail-on --baseline "
     "--junit --sarif --json -o --why -v"
 ).split()
+_ESCAPED = "trio_crawler.escaped"
+# Letters of a URL are shown behind its host only.
+_in_path = re.compile(r"https?://[^/]+/").match
 _OF_FOLDERS = (
     ("base_url", "--base-url"),
     ("clean_urls", "--clean-urls"),
@@ -115,12 +121,13 @@ _CONTEXT: dict[str, Any] = {
 def main() -> NoReturn:
     """Run the command and exit with its status."""
     hide_arguments(secret_flags(CrawlOptions))
+    codecs.register_error(_ESCAPED, _escaped)
     if sys.stdout is None:
         sys.stdout = _closed_output()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # For a title that the locale cannot encode, and for URLs that are shown readable.
-            stream.reconfigure(errors=ESCAPED)
+            stream.reconfigure(errors=_ESCAPED)
     if sys.stderr is None:
         # Closed, as with 2>&-. To print, None would mean standard output.
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the end of the process
@@ -139,6 +146,17 @@ def main() -> NoReturn:
     # ▶ Or the collector would look through all objects at the exit, for 70 ms.
     gc.freeze()
     sys.exit(SIGNALS.ignore(status))
+
+
+def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Return escapes for letters that a locale lacks: in a URL, those of the URL itself."""
+    if isinstance(error, UnicodeEncodeError):
+        start, text = error.start, error.object
+        word = text[max(text.rfind(end, 0, start) for end in " \n") + 1 : start]
+        if _in_path(word):
+            # The others of the run may be beyond the URL.
+            return quote(text[start], errors="replace"), start + 1
+    return codecs.backslashreplace_errors(error)
 
 
 def _closed_output() -> TextIO:

@@ -13,18 +13,91 @@ from dataclasses import dataclass, field
 import click
 
 from trio_crawler.cli import parsing
-from trio_crawler.cli.check_options import CheckOptions
-from trio_crawler.cli.declaration import Group, Output, declaration, declared, option
-from trio_crawler.cli.verdict_options import VerdictOptions
+from trio_crawler.cli.declaration import (
+    Group,
+    Output,
+    declaration,
+    declared,
+    option,
+    switch,
+    time,
+)
+from trio_crawler.cli.shared_options import RequestOptions
 
 _COUNT = click.IntRange(min=0)
 _POSITIVE = click.IntRange(min=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrawlOptions(CheckOptions):
-    """The options of a crawl; passwords are not in its repr."""
+class CrawlOptions(RequestOptions):
+    """The options of a crawl and of a check; passwords are not in its repr."""
 
+    owner: bool = field(default=False, metadata={"declared": ()})
+    """Whether the site's owner asks: nofollow is not obeyed, and the report is about links."""
+    folder: str | None = field(default=None, metadata={"declared": ()})
+    """The folder that is checked in place of a server."""
+    files: tuple[str, ...] = field(default=(), metadata={"declared": ()})
+    """The files in it that the check begins with, in place of all its pages."""
+    checks: tuple[str, ...] = option(
+        Group.CHECKED,
+        "--check",
+        metavar="KINDS",
+        callback=parsing.kinds,
+        same_crawl=True,
+        help="Check external links, assets, fragments or all besides the pages of the site. "
+        "Several are separated by commas. An external link leaves the site, assets are images, "
+        "styles, scripts and the like, and a fragment is the #name of a link. [default of check: "
+        "all]",
+    )
+    check_robots: bool = switch(
+        Group.CHECKED,
+        "--check-robots",
+        same_crawl=True,
+        help="Obey the robots.txt of hosts that the crawl only checks links to.",
+    )
+    check_delay: float | None = time(
+        Group.CHECKED,
+        "--check-delay",
+        show_default="0.5, and 0.1 after two good answers",
+        recorded=True,
+        help="Wait at least this time between two checks of one host.",
+    )
+    check_max_per_host: int | None = option(
+        Group.CHECKED,
+        "--check-max-per-host",
+        metavar="N",
+        type=int,
+        recorded=True,
+        help="Check at most N URLs of each host outside the site. [default: no limit]",
+    )
+    max_age: float = time(
+        Group.CHECKED,
+        "--max-age",
+        default=0.0,
+        recorded=True,
+        help="Do not ask again for a URL outside the site that an earlier check in DIR (-o) found "
+        "fine less than this time ago, such as 12h or 7d. When the "
+        "check in DIR is finished, the same command begins the next one, as with --refresh.",
+    )
+    base_url: str | None = option(
+        Group.CHECKED,
+        "--base-url",
+        metavar="URL",
+        same_crawl=True,
+        help="Check a folder as the site at this URL, so that links to URL lead into the folder.",
+    )
+    clean_urls: bool = switch(
+        Group.CHECKED,
+        "--clean-urls",
+        same_crawl=True,
+        help="In a folder, let the link /a lead to a.html, as some servers do.",
+    )
+    linked_only: bool = switch(
+        Group.CHECKED,
+        "--linked-only",
+        same_crawl=True,
+        help="Of a folder, check the pages that links from its index.html lead to, not all.",
+    )
     seeds: tuple[str, ...] = option(
         Group.CRAWLED,
         nargs=-1,
@@ -88,57 +161,50 @@ class CrawlOptions(CheckOptions):
         help="Read this sitemap too, besides those that robots.txt names: a URL, or a path on "
         "the given hosts. Repeatable.",
     )
-    sitemap_only: bool = option(
+    sitemap_only: bool = switch(
         Group.CRAWLED,
         "--sitemap-only",
-        is_flag=True,
         same_crawl=True,
         help="Fetch each URL and what the sitemaps list, and follow no links.",
     )
-    no_sitemaps: bool = option(
+    no_sitemaps: bool = switch(
         Group.CRAWLED,
         "--no-sitemaps",
-        is_flag=True,
         same_crawl=True,
         help="Read no sitemap at all.",
     )
-    fold_canonical: bool = option(
+    fold_canonical: bool = switch(
         Group.CRAWLED,
         "--canonical",
-        is_flag=True,
         same_crawl=True,
         help="Treat a page as a duplicate if it names another page as its canonical page. Its "
         "links are followed all the same.",
     )
-    ignore_robots: bool = option(
+    ignore_robots: bool = switch(
         Group.CRAWLED,
         "--ignore-robots",
-        is_flag=True,
         same_crawl=True,
         recorded=True,
         help="Neither request nor obey robots.txt.",
     )
-    ignore_nofollow: bool = option(
+    ignore_nofollow: bool = switch(
         Group.CRAWLED,
         "--ignore-nofollow",
-        is_flag=True,
         same_crawl=True,
         recorded=True,
         help="Follow links even where rel=nofollow, a robots meta element or X-Robots-Tag asks "
         "crawlers not to.",
     )
-    side_effects: bool = option(
+    side_effects: bool = switch(
         Group.CRAWLED,
         "--follow-side-effects",
-        is_flag=True,
         recorded=True,
         help="Follow links that look as if they log out, delete or edit something. Without this "
         "they are not followed if cookies, a login or a certificate of the client are sent.",
     )
-    no_traps: bool = option(
+    no_traps: bool = switch(
         Group.CRAWLED,
         "--no-traps",
-        is_flag=True,
         same_crawl=True,
         help="Follow even URLs that look endless, such as those of a calendar.",
     )
@@ -177,12 +243,9 @@ class CrawlOptions(CheckOptions):
         show_default=True,
         help="Follow no link to a new host after N hosts; each port of a host counts.",
     )
-    max_seconds: float | None = option(
+    max_seconds: float | None = time(
         Group.BOUNDS,
         "--max-time",
-        metavar="TIME",
-        type=str,
-        callback=parsing.seconds,
         recorded=True,
         help="Start no request after this time, such as 90s or 1h: a TIME is in seconds, or has "
         "one of the units ms, s, m, h, d and w. Requests in flight get 5 more seconds.",
@@ -231,12 +294,9 @@ class CrawlOptions(CheckOptions):
     )
     workers_chosen: bool = field(default=False, metadata={"declared": ()})
     """Whether the number of workers is on the command line."""
-    timeout: float = option(
+    timeout: float = time(
         Group.SPEED,
         "--timeout",
-        metavar="TIME",
-        type=str,
-        callback=parsing.seconds,
         default=30.0,
         show_default=True,
         recorded=True,
@@ -253,41 +313,33 @@ class CrawlOptions(CheckOptions):
         recorded=True,
         help="Fetch at most N URLs of one host at the same time.",
     )
-    mine: bool = option(
+    mine: bool = switch(
         Group.SPEED,
         "--mine",
-        is_flag=True,
         help="The site is yours: have as many requests in flight there as there are tasks, with "
         "no delay, and follow what robots.txt and nofollow rule out; --why without --mine lists "
         "that. Other sites are checked as before, and a server that answers with 429 or 503 is "
         "asked less often.",
     )
-    delay: float = option(
+    delay: float = time(
         Group.SPEED,
         "--delay",
-        metavar="TIME",
-        type=str,
-        callback=parsing.seconds,
         default=0.0,
         show_default=True,
         recorded=True,
         help="Wait at least this time between two requests to one host. A longer delay in its "
         "robots.txt is obeyed.",
     )
-    adaptive: bool = option(
+    adaptive: bool = switch(
         Group.SPEED,
         "--adaptive",
-        is_flag=True,
         recorded=True,
         help="Begin with --per-host, then raise that limit for a host that answers quickly, and "
         "lower it for one that slows down.",
     )
-    patience: float = option(
+    patience: float = time(
         Group.SPEED,
         "--patience",
-        metavar="TIME",
-        type=str,
-        callback=parsing.seconds,
         default=360.0,
         show_default=True,
         recorded=True,
@@ -312,10 +364,9 @@ class CrawlOptions(CheckOptions):
         help="Keep the crawl in DIR. The same command continues it where it stopped. The texts of "
         "links are kept only with --links.",
     )
-    refresh: bool = option(
+    refresh: bool = switch(
         Group.DIRECTORY,
         "--refresh",
-        is_flag=True,
         help="Crawl the site in DIR again, and report what has changed.",
     )
     warc: str | None = option(
@@ -346,26 +397,10 @@ class CrawlOptions(CheckOptions):
         ),
     )
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportOptions(VerdictOptions):
-    """The options of a report."""
-
-    directory: str = option(Group.DIRECTORY, metavar="DIR")
-    changes: bool = option(
-        Group.SHOWN,
-        "--changes",
-        is_flag=True,
-        help="Report what has changed between the last two crawls of the site.",
-    )
-    full: bool = option(
-        Group.SHOWN, "-v", "--verbose", is_flag=True, help="Print whole lists in the report."
-    )
-
-
-def flag(name: str) -> str | None:
-    """Return the option of a crawl that sets a field; None if none has this name."""
-    return next((each.flag for field, each in declared(CrawlOptions) if field == name), None)
+    @property
+    def checked_kinds(self) -> tuple[str, ...]:
+        """The kinds of links that are checked; for an owner all of them, unless some are named."""
+        return self.checks or (parsing.KINDS if self.owner else ())
 
 
 @contextmanager
@@ -380,5 +415,6 @@ def errors_of(**fields: str) -> Iterator[None]:
     try:
         yield
     except ArgumentError as error:
-        option = flag(fields.get(error.argument, error.argument))
+        flags = {name: each.flag for name, each in reversed([*declared(CrawlOptions)])}
+        option = flags.get(fields.get(error.argument, error.argument))
         raise click.UsageError(error.named(option) if option else str(error)) from None

@@ -14,9 +14,8 @@ from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.directory import folder_of, politeness_of, protect_crawl_files, texts_of
 from trio_crawler.cli.exit import WRONG_USAGE, complain, finish, guarded
 from trio_crawler.cli.exports import as_it_is, exports
-from trio_crawler.cli.options import ReportOptions
+from trio_crawler.cli.shared_options import FILES, ReportOptions, refuse_without_check
 from trio_crawler.cli.signals import SIGNALS
-from trio_crawler.cli.verdict_options import FILES, refuse_without_check
 from trio_crawler.ledger import Ledger
 from trio_crawler.report import Report
 

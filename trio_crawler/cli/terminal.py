@@ -1,4 +1,4 @@
-"""The terminal: one live line of figures, and other lines above it."""
+"""The terminal: one live line of figures, drawn by Rich, and other lines above it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trio_crawler.frontier import HostStatistics
 from trio_crawler.report import progress_line
 
 if TYPE_CHECKING:
-    from trio_crawler.cli.live_line import LiveLine
+    from rich.live import Live
 
 EVERY, IDLE = 0.125, 1.0
 """Seconds between two drawings of the live line, and while nothing is in flight."""
@@ -31,32 +31,37 @@ class Screen:
     def __init__(self, *, live: bool, color: bool) -> None:
         self._color = color
         # Checked here: Rich also takes a build server that sets FORCE_COLOR for a terminal.
-        self._line = _live_line(color=color) if live and sys.stderr.isatty() else None
+        self._live = _live(color=color) if live and sys.stderr.isatty() else None
 
     def __enter__(self) -> Screen:
-        if self._line:
+        if self._live:
             with self._written():
-                self._line.start()
+                self._live.start()
+                # Rich hides the cursor. Ctrl-Z and kill -9 would leave the shell without one.
+                self._live.console.show_cursor(True)
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._line:
+        if self._live:
             with self._written():
-                self._line.stop()
+                self._live.stop()
 
     @property
     def live(self) -> bool:
         """Whether there is a live line."""
-        return self._line is not None
+        return self._live is not None
 
     def say(self, line: str, *, fault: bool = False) -> None:
         """Print one line, above the live line if there is one; that of a fault says so."""
         mark = "fault " if fault else ""
-        if self._line:
-            with self._written():
-                self._line.print(line, mark=mark, style="red" if self._color else "")
-        else:
+        if self._live is None:
             tell(mark + line)
+            return
+        from rich.text import Text
+
+        text = Text.assemble((mark, "red" if self._color else ""), line)
+        with self._written():
+            self._live.console.print(text, soft_wrap=True)
 
     async def draw(
         self,
@@ -64,12 +69,15 @@ class Screen:
         problems: Callable[[], int],
         hosts: Callable[[], Iterable[HostStatistics]],
     ) -> None:
-        """Draw the live line again and again, until cancelled."""
-        while self._line:
+        """Draw the live line, cut to the width of the terminal, until cancelled."""
+        while self._live:
+            from rich.text import Text
+
             now = statistics()
             figures = progress_line(now, problems(), hosts())
             with self._written():
-                self._line.draw(figures)
+                text = Text(figures, no_wrap=True, overflow="ellipsis")
+                self._live.update(text, refresh=True)
             # At the start nothing is in flight yet.
             await trio.sleep(EVERY if now.in_flight or now.seconds < IDLE else IDLE)
 
@@ -80,12 +88,22 @@ class Screen:
                 yield
             except OSError:
                 # The terminal was closed, which also sends SIGHUP: the crawl goes on until that.
-                self._line = None
+                self._live = None
 
 
-def _live_line(*, color: bool) -> LiveLine | None:
+def _live(*, color: bool) -> Live | None:
+    """Return the live line; None on a terminal that cannot move its cursor."""
     # Rich is imported only for a terminal: it takes 20 ms.
-    from trio_crawler.cli.live_line import LiveLine
+    from rich.console import Console
+    from rich.live import Live
 
-    line = LiveLine(color=color)
-    return line if line.is_possible else None
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False, no_color=not color)
+    if console.is_dumb_terminal:
+        return None
+    return Live(
+        console=console,
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
