@@ -12,6 +12,8 @@ import pytest
 from cli.command import crawl, here
 from sites.raw import html, reply, threaded_raw_server
 
+from trio_crawler.cli.files import Draft
+
 pytestmark = [
     pytest.mark.process,
     pytest.mark.skipif(os.name != "posix", reason="links and pipes of POSIX"),
@@ -40,25 +42,16 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-KINDS = ["link", "hard link", "pipe", "directory"]
-if os.name == "posix" and not os.geteuid():
-    KINDS.append("file of another user")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("flag", DRAFTS)
-def test_a_draft_that_is_planted_is_left_alone_and_named(tmp_path, capsys, flag, kind):
-    target, path = tmp_path / "target", tmp_path / DRAFTS[flag]
-    draft = path.with_name(f"{path.name}.part")
-    target.write_text("mine")
-    plant(kind, draft, target)
-    assert here(flag, str(path), "http://127.0.0.1:9/") == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"trio-crawler: cannot write {flag} {path}: {draft} is ")
-    assert len(said.splitlines()) == 1
-    assert "remove it" in said or "move it away" in said
-    assert target.read_text() == "mine"
-    assert not path.exists()
+def test_files_of_one_name_that_are_written_at_once_are_each_whole(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("old")
+    first, second = Draft(str(path)), Draft(str(path))
+    assert path.read_text() == "old"
+    for number, draft in enumerate((second, first)):
+        draft.write([b"%d" % number])
+        draft.keep()
+        assert path.read_text() == str(number)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_no_name_is_no_file(tmp_path, capsys, monkeypatch):
@@ -68,14 +61,6 @@ def test_no_name_is_no_file(tmp_path, capsys, monkeypatch):
         assert here("--csv", path, "http://127.0.0.1:9/") == 2
         assert capsys.readouterr().err.startswith(f"trio-crawler: cannot write --csv {path}: ")
     assert [each.name for each in tmp_path.iterdir()] == ["in"]
-
-
-def test_a_draft_that_a_killed_crawl_has_left_is_used_again(tmp_path):
-    (tmp_path / "x.csv.part").write_text("old" * 10_000)
-    with threaded_raw_server(SITE) as server:
-        assert here("--csv", str(tmp_path / "x.csv"), server.url) == 0
-    assert len((tmp_path / "x.csv").read_text().splitlines()) == 3
-    assert not (tmp_path / "x.csv.part").exists()
 
 
 @pytest.mark.parametrize("kind", ["link", "hard link"])

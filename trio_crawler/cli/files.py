@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from io import BufferedWriter, FileIO
-from pathlib import Path
+from secrets import token_hex
 
 import click
 
@@ -48,8 +48,7 @@ def check_files(options: object) -> None:
         if place in known:
             where = "standard output" if path == STANDARD_OUTPUT else path
             raise click.UsageError(f"{known[place]} and {flag} cannot both write to {where}")
-        # The second is the file while it is written.
-        known[place] = known[f"{place}.part"] = flag
+        known[place] = flag
 
 
 def _refuse_report(flag: str, path: str) -> None:
@@ -102,35 +101,14 @@ def opened(path: str, mode: int = SHARED) -> FileIO:
     if _is_link(path):
         os.unlink(path)
     with ExitStack() as on_error:
-        file = _opened_plain(path, mode)
+        # Not cut before it is known to whom it belongs.
+        file = FileIO(path, "w", opener=partial(_open_uncut, mode))
         on_error.callback(file.close)
         if mode == PRIVATE and not _is_own(os.fstat(file.fileno())):
             raise OSError(errno.EPERM, "another user owns it, and could read it: move it away")
         file.truncate()
         on_error.pop_all()
     return file
-
-
-def opened_draft(path: str, mode: int) -> FileIO:
-    """Open a draft to write to, with what a killed program left in it. Raises OSError."""
-    if os.path.islink(path):
-        raise OSError(errno.ELOOP, f"{path} is a symbolic link: remove it")
-    try:
-        file = _opened_plain(path, mode)
-    except OSError as error:
-        if error.errno in (errno.EISDIR, errno.ENXIO):
-            raise _not_own(path, error.errno) from error
-        raise
-    about = os.fstat(file.fileno())
-    if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1 or not _is_own(about):
-        file.close()
-        raise _not_own(path, errno.EEXIST)
-    return file
-
-
-def _opened_plain(path: str, mode: int) -> FileIO:
-    """Open a file that is not cut: it may belong to another program until it is locked."""
-    return FileIO(path, "w", opener=partial(_open_uncut, mode))
 
 
 def _open_uncut(mode: int, path: str, how: int) -> int:
@@ -153,11 +131,6 @@ def _is_link(path: str) -> bool:
 def _is_own(about: os.stat_result) -> bool:
     # On Windows there are no such numbers.
     return not hasattr(os, "geteuid") or about.st_uid == os.geteuid()
-
-
-def _not_own(path: str, number: int | None) -> OSError:
-    text = f"{path} is not a plain file of yours with one name: move it away"
-    return OSError(number or errno.EEXIST, text)
 
 
 def _standard_output() -> FileIO:
@@ -201,20 +174,22 @@ class Target:
 
 
 class Draft(Target):
-    """A file that is written as `PATH.part`, while an earlier file PATH stays as it is.
+    """A file that is written under another name, while an earlier file PATH stays as it is.
 
-    A pipe or a device is written in place. A PATH that is a link is replaced by the file, and
-    what it leads to stays as it is. Raises OSError.
+    No other program writes under that name, `PATH.7d01ab3c.part`. A pipe or a device is written in
+    place. A PATH that is a link is replaced by the file, and what it leads to stays as it is.
+    Raises OSError.
     """
 
     def __init__(self, path: str, mode: int = SHARED) -> None:
         self._path = place_of(path)
-        self._written = f"{self._path}.part"
-        self._claim: _Claim | None = None
-        if is_plain(path) and not os.path.isdir(self._path):
-            self.file, self._claim = _claimed(self._written, mode)
-        else:
+        self._written = ""
+        if not is_plain(path) or os.path.isdir(self._path):
             self.file = opened(path)
+            return
+        written = f"{self._path}.{token_hex(4)}.part"
+        self.file = FileIO(written, "x", opener=partial(os.open, mode=mode))
+        self._written = written
 
     def keep(self) -> None:
         """Move the file to its name, once it is closed. Raises OSError."""
@@ -222,82 +197,18 @@ class Draft(Target):
 
     def keep_as(self, path: str) -> None:
         """Move the file to another name, once it is closed. Raises OSError."""
-        if self._claim is not None:
-            with self._claim.ending():
-                os.replace(self._written, path)
-            self._claim = None
+        if self._written:
+            os.replace(self._written, path)
+            self._written = ""
 
     def drop(self) -> None:
-        """Remove the file, unless it has its name: then another program may be writing there."""
-        if self._claim is not None:
+        """Remove the file, unless it has its name."""
+        if self._written:
             with suppress(OSError):
                 self.file.close()
-            with suppress(OSError), self._claim.ending():
+            with suppress(OSError):
                 os.unlink(self._written)
-            self._claim = None
-
-
-class _Claim:
-    """A lock on a draft. It lasts longer than the file is open: until the file has its name.
-
-    Raises OSError.
-    """
-
-    def __init__(self, file: FileIO, path: str) -> None:
-        # The store is imported only when a file is written.
-        from trio_crawler.store import FileLock
-
-        # The lock is on the open file, which stays open with the duplicate.
-        self._file = os.dup(file.fileno())
-        with ExitStack() as on_error:
-            on_error.callback(os.close, self._file)
-            try:
-                self._lock = FileLock(self._file, Path(path))
-            except BlockingIOError as error:
-                busy = "another crawl or report is writing it"
-                raise OSError(errno.EBUSY, busy) from error
-            on_error.pop_all()
-
-    def release(self) -> None:
-        """Let another program write the draft."""
-        self._lock.release()
-        os.close(self._file)
-
-    @contextmanager
-    def ending(self) -> Iterator[None]:
-        """Release the lock after the block, which moves or removes the file.
-
-        If the block raises OSError the lock stays held. On Windows it is released before the
-        block, since no open file can be moved or removed there.
-        """
-        if os.name == "nt":
-            self.release()
-            yield
-        else:
-            yield
-            self.release()
-
-
-def _claimed(path: str, mode: int) -> tuple[FileIO, _Claim]:
-    """Open a draft that no other program is writing. Raises OSError."""
-    while True:
-        file = opened_draft(path, mode)
-        with ExitStack() as on_error:
-            on_error.callback(file.close)
-            claim = _Claim(file, path)
-            on_error.callback(claim.release)
-            # If not, another program moved the file before we locked it: try again.
-            if _is_at(file, path):
-                file.seek(0)
-                file.truncate()
-                on_error.pop_all()
-                return file, claim
-
-
-def _is_at(file: FileIO, path: str) -> bool:
-    with suppress(FileNotFoundError):
-        return os.path.samestat(os.fstat(file.fileno()), os.lstat(path))
-    return False
+            self._written = ""
 
 
 def target_of(

@@ -56,11 +56,13 @@ def urls(context: click.Context, parameter: click.Parameter, given: Any) -> tupl
     """
     for word in given:
         if _is_label(word) and os.path.isdir(word):
-            hint = f"write trio-crawler check {word}, or of a host http://{word}"
-            raise click.BadParameter(f"{word} is a folder; to check it, {hint}")
+            raise click.BadParameter(
+                f"{word} is a folder; to check it, write trio-crawler check {word}, or of a host "
+                f"http://{word}"
+            )
     split = [_split_login(_url(url)) for url in given]
     context.params["logins"] = tuple((url, login) for url, login in split if login)
-    return tuple(dict.fromkeys(_with_host(url) for url, _ in split))
+    return tuple(dict.fromkeys(url for url, _ in split))
 
 
 def listed_url(line: str) -> str:
@@ -95,8 +97,7 @@ def kinds(context: click.Context, parameter: click.Parameter, given: Any) -> tup
     named = [word.strip() for word in given.split(",")]
     for word in named:
         if word not in (*KINDS, "all"):
-            wanted = f"{', '.join(KINDS)} or all"
-            raise click.BadParameter(f"{word!r} is none of {wanted}")
+            raise click.BadParameter(f"{word!r} is none of {', '.join(KINDS)} or all")
     return KINDS if "all" in named else tuple(kind for kind in KINDS if kind in named)
 
 
@@ -109,9 +110,10 @@ def seconds(context: click.Context, parameter: click.Parameter, given: Any) -> f
     try:
         return float(number) * _UNITS[unit.lower()]
     except ValueError:
-        units = "such as 500ms, 30s, 90m, 12h, 1d or 2w"
-        told = f"{given!r} is not a time: write seconds, or a number with a unit, {units}"
-        raise click.BadParameter(told) from None
+        raise click.BadParameter(
+            f"{given!r} is not a time: write seconds, or a number with a unit, such as 500ms, "
+            "30s, 90m, 12h, 1d or 2w"
+        ) from None
 
 
 def site(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
@@ -120,15 +122,7 @@ def site(context: click.Context, parameter: click.Parameter, given: Any) -> tupl
     files = [word for word in given if _is_page(word)]
     if not folders and not files:
         for word in given:
-            if _PATH.match(word) and not os.path.exists(word):
-                raise click.BadParameter(f"there is no file or folder {word}")
-            if _is_file(word) and not _SCHEME.match(word):
-                hint = f"if there is such a host, write http://{word}"
-                told = f"a check reads .html, .htm and .xhtml files, not {word}; {hint}"
-                raise click.BadParameter(told)
-            if "/" in word and _is_label(word):
-                hint = f"a host of that name is written http://{word}"
-                raise click.BadParameter(f"there is no file or folder {word}; {hint}")
+            _refuse_missing(word)
         return urls(context, parameter, given)
     if len(given) > max(len(folders), len(files)) or len(folders) > 1:
         what = f"the folder {folders[0]}" if folders else f"the file {files[0]}"
@@ -139,6 +133,21 @@ def site(context: click.Context, parameter: click.Parameter, given: Any) -> tupl
         os.path.relpath(os.path.abspath(file), os.path.abspath(folder)) for file in files
     )
     return ()
+
+
+def _refuse_missing(word: str) -> None:
+    """Refuse what looks like a file or a folder that can be checked, and is none."""
+    if _PATH.match(word) and not os.path.exists(word):
+        raise click.BadParameter(f"there is no file or folder {word}")
+    if _is_file(word) and not _SCHEME.match(word):
+        raise click.BadParameter(
+            f"a check reads .html, .htm and .xhtml files, not {word}; if there is such a host, "
+            f"write http://{word}"
+        )
+    if "/" in word and _is_label(word):
+        raise click.BadParameter(
+            f"there is no file or folder {word}; a host of that name is written http://{word}"
+        )
 
 
 def _is_label(word: str) -> bool:
@@ -179,8 +188,10 @@ def prefixes(context: click.Context, parameter: click.Parameter, given: Any) -> 
 
 def sitemaps(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
     """Return URLs and paths of sitemaps; a URL without a scheme gets http://."""
+    # Two slashes begin the name of a host.
+    is_path = re.compile("/(?!/)").match
     found = (word.strip() for word in given)
-    return tuple(dict.fromkeys(word if _is_path(word) else _plain_url(word) for word in found))
+    return tuple(dict.fromkeys(word if is_path(word) else _plain_url(word) for word in found))
 
 
 def distinct(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
@@ -192,13 +203,19 @@ def headers(
     context: click.Context, parameter: click.Parameter, given: Any
 ) -> tuple[tuple[str, str], ...]:
     """Return headers as names and values."""
-    return tuple(_header(text) for word in given for text in lines(word, parameter))
+    found = [text.partition(":") for word in given for text in lines(word, parameter)]
+    if not all(colon for _, colon, _ in found):
+        raise click.BadParameter("write it as 'Name: value'")
+    return tuple((name.strip(), value.strip()) for name, _, value in found)
 
 
 def cookies(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
     """Return cookies, each `NAME=VALUE`; one text may have several, with semicolons between."""
     texts = (text for word in given for text in lines(word, parameter))
-    return tuple(_cookie(pair.strip(" ")) for text in texts for pair in text.split(";"))
+    found = tuple(pair.strip(" ") for text in texts for pair in text.split(";"))
+    if not all(map(_COOKIE.fullmatch, found)):
+        raise click.BadParameter("write it as NAME=VALUE")
+    return found
 
 
 def credentials(context: click.Context, parameter: click.Parameter, given: Any) -> Login | None:
@@ -220,55 +237,57 @@ def proxy(context: click.Context, parameter: click.Parameter, given: Any) -> str
     return None if given is None else line(given, parameter)
 
 
-def _is_path(word: str) -> bool:
-    # Two slashes begin the name of a host.
-    return word.startswith("/") and not word.startswith("//")
-
-
 def _url(url: str) -> str:
     """Return a URL with a scheme. Raises BadParameter, which says what another text is."""
     # As the URL Standard does, so that both find the same host.
     url = _LINE_ENDS.sub("", url.strip())
     if not url:
         raise click.BadParameter("an empty URL")
-    if _SCHEME.match(url):
-        return url
-    _refuse_bare_ipv6(f"http://{url}")
-    _refuse_other_scheme(url)
-    _refuse_file(url)
-    return f"http://{url}"
+    found = url if _SCHEME.match(url) else f"http://{url}"
+    _refuse_bare_ipv6(_authority(found).rpartition("@")[2])
+    if found is not url:
+        _refuse_other_scheme(url)
+        _refuse_file(url)
+    return found
 
 
 def _plain_url(word: str) -> str:
     """Return a URL with a scheme and without a user."""
     url = _url(word)
     _refuse_userinfo(url)
-    return _with_host(url)
+    return url
 
 
 def _refuse_other_scheme(word: str) -> None:
     if word.startswith("@"):
-        hint = "write the URLs on the command line, as with xargs"
-        raise click.BadParameter(f"URLs are not read from a file after @: {hint}")
+        raise click.BadParameter(
+            "URLs are not read from a file after @: write the URLs on the command line, as with "
+            "xargs"
+        )
     if _MAILBOX.fullmatch(word):
-        hint = "a URL with a user begins with http:// or https://"
-        raise click.BadParameter(f"an e-mail address is no URL; {hint}")
+        raise click.BadParameter(
+            "an e-mail address is no URL; a URL with a user begins with http:// or https://"
+        )
     found = _WORD.match(word)
     scheme = found[1].lower() if found else ""
     if found and (scheme in _OTHER_SCHEMES or "@" not in _authority(f"http://{word}")):
         what = ", which is an e-mail address" if scheme == "mailto" else ""
-        wanted = "a URL begins with http:// or https://"
-        raise click.BadParameter(f"{wanted}, and this one with {scheme}:{what}")
+        raise click.BadParameter(
+            f"a URL begins with http:// or https://, and this one with {scheme}:{what}"
+        )
 
 
 def _refuse_file(word: str) -> None:
     """Refuse what is a path, or the name of a file: there is no such host."""
     if _PATH.match(word):
-        hint = f"to check a folder or a file, write trio-crawler check {word}"
-        raise click.BadParameter(f"{word} is a path, not a URL; {hint}")
+        raise click.BadParameter(
+            f"{word} is a path, not a URL; to check a folder or a file, write trio-crawler check "
+            f"{word}"
+        )
     if _is_file(word) or _FILE.fullmatch(word):
-        hint = f"if there is such a host, write http://{word}"
-        raise click.BadParameter(f"{word} is a file, not a URL; {hint}")
+        raise click.BadParameter(
+            f"{word} is a file, not a URL; if there is such a host, write http://{word}"
+        )
 
 
 def _split_login(url: str) -> tuple[str, Login | None]:
@@ -305,41 +324,24 @@ def _decoded(part: str) -> str:
 def _refuse_userinfo(url: str) -> None:
     """Refuse a URL with a user or password where that would have no effect."""
     if "@" in _authority(url):
-        advice = "give them with --auth, or in the URL to crawl"
-        raise click.BadParameter(f"a URL must not hold a user or password here: {advice}")
+        raise click.BadParameter(
+            "a URL must not hold a user or password here: give them with --auth, or in the URL to "
+            "crawl"
+        )
 
 
-def _with_host(url: str) -> str:
-    _refuse_bare_ipv6(url)
-    return url
-
-
-def _refuse_bare_ipv6(url: str) -> None:
-    host = _authority(url)
+def _refuse_bare_ipv6(host: str) -> None:
     try:
         IPv6Address(host)
     except AddressValueError:
         return
     # A zone, as in fe80::1%eth0, cannot be in a URL.
-    advice = f"in a URL it has brackets: [{host.partition('%')[0]}]"
-    raise click.BadParameter(f"{host} is an IPv6 address; {advice}")
+    bare = host.partition("%")[0]
+    raise click.BadParameter(f"{host} is an IPv6 address; in a URL it has brackets: [{bare}]")
 
 
 def _authority(url: str) -> str:
     return re.split(r"[/?#\\]", _SLASHES.sub("", url, count=1), maxsplit=1)[0]
-
-
-def _header(header: str) -> tuple[str, str]:
-    name, colon, value = header.partition(":")
-    if not colon:
-        raise click.BadParameter("write it as 'Name: value'")
-    return name.strip(), value.strip()
-
-
-def _cookie(pair: str) -> str:
-    if not _COOKIE.fullmatch(pair):
-        raise click.BadParameter("write it as NAME=VALUE")
-    return pair
 
 
 def level(context: click.Context, parameter: click.Parameter, words: Any) -> int:
