@@ -13,25 +13,23 @@ from hypothesis import strategies as st
 
 from trio_crawler import Reason
 from trio_crawler.model import Anchor
+from trio_crawler.page import accelerator
 from trio_crawler.page.html.anchors import MAX_TEXT, WINDOW, AnchorCollector
-from trio_crawler.page.html.fast_links import find_links
-from trio_crawler.page.html.read import MAX_TREE_CHARACTERS
 from trio_crawler.page.read import read
 
 URL = "http://e.test/a/b.html"
 X = "http://e.test/x"
-# The beginning of a page that decides which reader reads it.
-READERS = {
-    "fast_links": "",
-    "tree": "<p a='>'>",
-    "tokenizer": "<p a='>'>" + " " * MAX_TREE_CHARACTERS,
-}
+# Whether the tags of a page are found by the compiled scanner, if there is one.
+READERS = {"compiled": accelerator.tags, "python": None}
 
 
-def anchors(
-    markup: str, reader: str = "fast_links", media: str = "text/html"
-) -> Mapping[str, Anchor]:
-    body = (READERS[reader] + markup).encode("utf-8", "surrogatepass")
+@pytest.fixture(params=READERS)
+def reader(request, monkeypatch):
+    monkeypatch.setattr(accelerator, "tags", READERS[request.param])
+
+
+def anchors(markup: str, media: str = "text/html") -> Mapping[str, Anchor]:
+    body = markup.encode("utf-8", "surrogatepass")
     return read(body, media, URL, anchors=True).anchors
 
 
@@ -79,14 +77,13 @@ TEXTS = [
 ]
 
 
-@for_each("reader", READERS)
+@pytest.mark.usefixtures("reader")
 @for_each("markup, text", TEXTS)
-def test_the_text_of_a_link_is_what_a_reader_sees(markup, text, reader):
-    assert (find_links(READERS[reader] + markup) is not None) == (reader == "fast_links")
-    assert anchors(markup, reader)[X] == Anchor("a", text)
+def test_the_text_of_a_link_is_what_a_reader_sees(markup, text):
+    assert anchors(markup)[X] == Anchor("a", text)
 
 
-@for_each("reader", READERS)
+@pytest.mark.usefixtures("reader")
 @for_each(
     "markup, text",
     [
@@ -96,25 +93,25 @@ def test_the_text_of_a_link_is_what_a_reader_sees(markup, text, reader):
         ("<map><area alt=' a\n b ' href=/x></map>", "a b"),
     ],
 )
-def test_the_text_of_an_area_is_its_alt(markup, text, reader):
-    assert anchors(markup, reader) == {X: Anchor("area", text)}
+def test_the_text_of_an_area_is_its_alt(markup, text):
+    assert anchors(markup) == {X: Anchor("area", text)}
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_the_first_anchor_with_a_text_counts_for_area_and_a(reader):
-    both = anchors("<area href=/x><a href=/x>text</a>", reader)
+@pytest.mark.usefixtures("reader")
+def test_the_first_anchor_with_a_text_counts_for_area_and_a():
+    both = anchors("<area href=/x><a href=/x>text</a>")
     assert both == {X: Anchor("a", "text")}
-    assert anchors("<a href=/x></a><area href=/x alt=t>", reader) == {X: Anchor("area", "t")}
-    assert anchors("<area href=/x><a href=/x></a>", reader) == {X: Anchor("area", "")}
+    assert anchors("<a href=/x></a><area href=/x alt=t>") == {X: Anchor("area", "t")}
+    assert anchors("<area href=/x><a href=/x></a>") == {X: Anchor("area", "")}
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_every_link_and_every_malformed_href_has_an_anchor(reader):
+@pytest.mark.usefixtures("reader")
+def test_every_link_and_every_malformed_href_has_an_anchor():
     markup = (
         "<a href=/1>a</a><a href='http://[x#f'>b</a><a href='/2' rel=nofollow>c</a>"
         "<a href='mailto:a@b'>d</a><area href='http://['><a href='http://[' rel=nofollow>e</a>"
     )
-    facts = read((READERS[reader] + markup).encode(), "text/html", URL, anchors=True)
+    facts = read(markup.encode(), "text/html", URL, anchors=True)
     texts = {url: anchor.text for url, anchor in facts.anchors.items()}
     assert texts == {
         "http://e.test/1": "a",
@@ -126,25 +123,25 @@ def test_every_link_and_every_malformed_href_has_an_anchor(reader):
     assert set(texts) == {*facts.links, *facts.malformed}
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_anchors_are_found_by_the_urls_that_their_links_resolve_to(reader):
+@pytest.mark.usefixtures("reader")
+def test_anchors_are_found_by_the_urls_that_their_links_resolve_to():
     markup = "<base href='mailto:x'><a href='#f'>a</a><a href='http://e.test/x#g'>b</a>"
-    assert {text for _, text in anchors(markup, reader).values()} == {"a", "b"}
+    assert {text for _, text in anchors(markup).values()} == {"a", "b"}
     markup = "<base href=/d/><a href=x>a</a>"
-    assert anchors(markup, reader) == {"http://e.test/d/x": Anchor("a", "a")}
+    assert anchors(markup) == {"http://e.test/d/x": Anchor("a", "a")}
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_links_that_differ_only_in_the_fragment_share_the_first_text(reader):
+@pytest.mark.usefixtures("reader")
+def test_links_that_differ_only_in_the_fragment_share_the_first_text():
     markup = "<a href='/x#1'></a><a href='/x#2'>first</a><a href='/x#3'>b</a><a href=/x>c</a>"
-    assert anchors(markup, reader) == {X: Anchor("a", "first")}
-    assert anchors("<a href='/x#1'></a><area href=/x alt=t>", reader) == {X: Anchor("area", "t")}
+    assert anchors(markup) == {X: Anchor("a", "first")}
+    assert anchors("<a href='/x#1'></a><area href=/x alt=t>") == {X: Anchor("area", "t")}
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_a_fragment_and_an_empty_href_differ_if_the_base_is_not_http(reader):
+@pytest.mark.usefixtures("reader")
+def test_a_fragment_and_an_empty_href_differ_if_the_base_is_not_http():
     markup = "<base href='mailto:x'><a href=''>none</a><a href='#f'>text</a>"
-    texts = {url: anchor.text for url, anchor in anchors(markup, reader).items()}
+    texts = {url: anchor.text for url, anchor in anchors(markup).items()}
     assert texts == {"": "none", "mailto:x": "text"}
 
 
@@ -158,26 +155,26 @@ def test_a_text_is_read_once_for_all_fragments_of_a_page():
     assert collector.found == {"#0": Anchor("a", "0")}
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_a_long_text_is_cut_by_characters(reader):
+@pytest.mark.usefixtures("reader")
+def test_a_long_text_is_cut_by_characters():
     for unit in ("\u4e2d", "&eacute;", "<b>x</b>", "w "):
-        text = anchors(f'<a href="/x">{unit * 300}</a>', reader)[X].text
+        text = anchors(f'<a href="/x">{unit * 300}</a>')[X].text
         assert len(text) == MAX_TEXT - (unit == "w ")
-    assert anchors(f"<a href=/x><img alt='{'x' * 300}'></a>", reader)[X].text == "x" * MAX_TEXT
-    assert anchors(f"<area href=/x alt='{'x' * 300}'>", reader)[X].text == "x" * MAX_TEXT
+    assert anchors(f"<a href=/x><img alt='{'x' * 300}'></a>")[X].text == "x" * MAX_TEXT
+    assert anchors(f"<area href=/x alt='{'x' * 300}'>")[X].text == "x" * MAX_TEXT
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_a_text_far_behind_its_link_is_ignored(reader):
+@pytest.mark.usefixtures("reader")
+def test_a_text_far_behind_its_link_is_ignored():
     tags = "<i></i>" * (WINDOW // 7 + 1)
-    assert anchors(f"<a href=/x>{tags}text</a>", reader)[X].text == ""
-    assert anchors(f"<a href=/x>near{tags}text</a>", reader)[X].text == "near"
+    assert anchors(f"<a href=/x>{tags}text</a>")[X].text == ""
+    assert anchors(f"<a href=/x>near{tags}text</a>")[X].text == "near"
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_links_beyond_the_limit_have_no_anchors(reader):
+@pytest.mark.usefixtures("reader")
+def test_links_beyond_the_limit_have_no_anchors():
     markup = "".join(f"<a href={n}>{n}</a>" for n in range(9))
-    body = (READERS[reader] + markup).encode()
+    body = markup.encode()
     facts = read(body, "text/html", URL, max_links=4, anchors=True)
     assert {url: text for url, (_, text) in facts.anchors.items()} == {
         f"http://e.test/a/{n}": str(n) for n in range(4)
@@ -192,13 +189,12 @@ def test_the_anchors_of_xhtml_are_read():
 
 def test_facts_differ_only_in_the_anchors_if_none_are_requested():
     for markup, _ in TEXTS:
-        for reader in READERS.values():
-            body = (reader + markup).encode()
-            facts, plain = (read(body, "text/html", URL, anchors=asked) for asked in (True, False))
-            assert plain.anchors == {}
-            assert facts.anchors
-            fields = [name for name in plain.__slots__ if name != "anchors"]
-            assert [getattr(facts, f) for f in fields] == [getattr(plain, f) for f in fields]
+        body = markup.encode()
+        facts, plain = (read(body, "text/html", URL, anchors=asked) for asked in (True, False))
+        assert plain.anchors == {}
+        assert facts.anchors
+        fields = [name for name in plain.__slots__ if name != "anchors"]
+        assert [getattr(facts, f) for f in fields] == [getattr(plain, f) for f in fields]
 
 
 PIECES = re.split(
@@ -215,12 +211,11 @@ PIECES = re.split(
 @settings(max_examples=800, deadline=None)
 @given(st.lists(st.sampled_from([*PIECES, " ", "\n"]), max_size=14).map("".join))
 @example('<a href="/1"><img alt="A"><!-- c --><b>text<svg><path/></svg>w</b>')
-def test_every_reader_finds_the_same_anchors(markup):
-    fast, tree, tokenizer = (anchors(markup, reader) for reader in READERS)
-    assert find_links(markup) is not None
-    assert fast == tokenizer
-    both = tree.keys() & tokenizer.keys()
-    assert {url: tree[url] for url in both} == {url: tokenizer[url] for url in both}
+def test_both_readers_find_the_same_anchors(markup):
+    with pytest.MonkeyPatch.context() as patched:
+        compiled = anchors(markup)
+        patched.setattr(accelerator, "tags", None)
+        assert anchors(markup) == compiled
 
 
 HOSTILE = re.split(
@@ -239,14 +234,13 @@ HOSTILE = re.split(
     st.sampled_from([0, 3, 100_000]),
 )
 def test_no_markup_raises_and_no_text_is_long(pieces, media, most):
-    for start in READERS.values():
-        body = (start + "".join(pieces)).encode("utf-8", "surrogatepass")
-        facts = read(body, media, URL, max_links=most, anchors=True)
-        assert set(facts.anchors) == {*facts.links, *facts.malformed}
-        for kind, text in facts.anchors.values():
-            assert kind in ("a", "area")
-            assert len(text) <= MAX_TEXT
-            assert text == " ".join(text.split())
+    body = "".join(pieces).encode("utf-8", "surrogatepass")
+    facts = read(body, media, URL, max_links=most, anchors=True)
+    assert set(facts.anchors) == {*facts.links, *facts.malformed}
+    for kind, text in facts.anchors.values():
+        assert kind in ("a", "area")
+        assert len(text) <= MAX_TEXT
+        assert text == " ".join(text.split())
 
 
 @given(st.binary(max_size=300))
@@ -295,13 +289,12 @@ def spent(markup: str) -> float:
         "<b x='",
     ],
 )
-@pytest.mark.parametrize("start", ["", "<p a='>'>"], ids=["fast_links", "tokenizer"])
-def test_the_time_for_anchors_grows_with_the_page_and_no_faster(piece, start):
+@pytest.mark.usefixtures("reader")
+def test_the_time_for_anchors_grows_with_the_page_and_no_faster(piece):
     """Quadratic time would be sixteen times as long; ten leaves room for slow CI."""
     one, four = (
         spent(
-            start
-            + "<a href=first>"
+            "<a href=first>"
             + "".join(piece.replace("%d", str(n)) for n in range(length // len(piece)))
         )
         for length in (30_000, 120_000)

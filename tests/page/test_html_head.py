@@ -11,7 +11,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from trio_crawler.page.html.fast_links import find_links
 from trio_crawler.page.html.head import canonical_in_headers, parse_head
 from trio_crawler.page.html.read import MAX_TREE_CHARACTERS, parse_html
 from trio_crawler.page.read import Facts, read
@@ -19,7 +18,7 @@ from trio_crawler.page.read import Facts, read
 URL = "http://e.test/a/b.html"
 # The beginning of a page that decides which reader reads it.
 READERS = {
-    "fast_links": "",
+    "tidy": "",
     "tree": "<p a='>'>",
     "tokenizer": "<p a='>'>" + " " * MAX_TREE_CHARACTERS,
 }
@@ -199,7 +198,6 @@ def test_elements_of_xhtml_without_content_hide_nothing(media):
 @for_each("reader", READERS)
 def test_a_link_is_nofollow_if_all_that_lead_to_it_are(link, expected, reader):
     text = READERS[reader] + link
-    assert (find_links(text) is not None) == (reader == "fast_links")
     page = facts(text)
     assert page.links == ("http://e.test/x",)
     assert page.nofollow == (frozenset(page.links) if expected else frozenset())
@@ -239,9 +237,8 @@ def test_every_reader_finds_the_same_links_to_be_nofollow(tags):
     nodes = [node.attributes for node in LexborHTMLParser(markup).tags("a")]
     with_href = [node for node in nodes if "href" in node]
     unfollowed = ["nofollow" in (node.get("rel") or "").lower().split() for node in with_href]
-    for name, start in READERS.items():
+    for start in READERS.values():
         page = parse_html(start + markup, URL)
-        assert (find_links(start + markup) is not None) == (name == "fast_links")
         pairs = zip(with_href, unfollowed, strict=True)
         expected: tuple[set[str], set[str]] = (set(), set())
         for node, is_nofollow in pairs:

@@ -15,7 +15,7 @@ from cases import for_each
 from rigs import fuzzing, scanner_fuzz
 
 from trio_crawler.page import accelerator
-from trio_crawler.page.html import fast_links, read
+from trio_crawler.page.html import read
 
 LARGE = " " * read.MAX_TREE_CHARACTERS
 
@@ -102,20 +102,15 @@ def test_a_small_page_is_given_up_unless_it_is_tidy(text):
     assert scanned(LARGE + text) is not None
 
 
-@pytest.mark.parametrize(
-    "text", ["<script><!--</script>", "a = '<b>'", '<img alt="<-">', '<meta a="b" content=">" x>']
-)
+@pytest.mark.parametrize("text", ["<script><!--</script>", "a = '<b>'"])
 def test_a_small_page_with_signs_that_matter_nowhere_is_not_given_up(text):
     page = scanned("<p>" + text)
     assert page is not None
     assert page == scanner_fuzz.in_python("<p>" + text)
 
 
-@pytest.mark.parametrize(
-    "text", ["<img title='<-'>", '<IMG alt="<-">', '<imgx a="<">', '<meta a=b c="<">']
-)
-def test_a_small_page_is_given_up_if_python_does_not_find_it_tidy(text):
-    assert fast_links.find_links(text) is None
+@pytest.mark.parametrize("text", ["<img title='<-'>", '<img alt="<-">', '<meta a=b c="<">'])
+def test_a_small_page_is_given_up_if_a_value_could_be_a_tag(text):
     assert scanned(text) is None
 
 

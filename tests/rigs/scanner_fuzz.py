@@ -88,11 +88,12 @@ def damaged(chance: Random) -> Iterator[str]:
 
 def in_python(text: str) -> read.ParsedHtml:
     """Return what the readers in Python find in a page."""
-    scan, accelerator.scan = accelerator.scan, None
+    compiled = accelerator.scan, accelerator.tags
+    accelerator.scan = accelerator.tags = None
     try:
         return read.parse_html(text, URL)
     finally:
-        accelerator.scan = scan
+        accelerator.scan, accelerator.tags = compiled
 
 
 def difference(text: str) -> str | None:
@@ -110,7 +111,7 @@ def difference(text: str) -> str | None:
 
 def tags_differ(text: str) -> str:
     """Return how a check reads a page otherwise in Python; "" if it reads the same."""
-    ours, our_links = scan(text), read_links(text, URL)
+    ours, our_links, our_places = scan(text), read_links(text, URL), read_targets(text).keys
     tags, accelerator.tags = accelerator.tags, None
     try:
         theirs, their_links, places = scan(text), read_links(text, URL), read_targets(text).keys
@@ -118,8 +119,8 @@ def tags_differ(text: str) -> str:
         accelerator.tags = tags
     if our_links != their_links:
         return f"{our_links}\nare not\n{their_links}"
-    if ours is not None and keys_of(ours.places - {""}) != places:
-        return f"{ours.places} are not the places"
+    if our_places != places or (ours is not None and keys_of(ours.places - {""}) != places):
+        return f"these are not the places: {ours and ours.places}"
     if ours is None or theirs is None or ours == theirs:
         return ""
     return f"{ours}\nis not\n{theirs}"

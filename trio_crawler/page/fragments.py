@@ -8,35 +8,16 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Iterable
-from functools import cache
 from hashlib import blake2b
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from trio_crawler.page import entities
-from trio_crawler.page.html.start_tags import VALUE, attributes, next_tag, start_tags
-from trio_crawler.page.html.tokenizer import RAW, SPACE, AttributeMatcher, either_case
+from trio_crawler.page.html.start_tags import PLACE, attributes, start_tags
 
 MAX_TARGETS = 1_000_000
 """The most places of one page that are read."""
 
-_RELEVANT = either_case(f"a template svg math plaintext {RAW}")
-# The first letter of the name of an element that matters only with an id.
-_IRRELEVANT = rf"""
-    (?: [^\W\d_aimnpstxAIMNPSTX]
-    |   [aA] (?![{SPACE}/>])
-    |   [inpstxINPSTX] (?![cefilmotvCEFILMOTV])
-    |   [mM] (?![aA])
-    |   (?! (?:{_RELEVANT}) [{SPACE}/>] ) [a-zA-Z]
-    )
-"""
-# The usual tag with an id: one that may be any element but those in `_RELEVANT`.
-_BESIDE = rf"""(?: [{SPACE}]++ (?! (?:id|name) = ) [a-z-]++ = "[^"]*+" )*+"""
-_USUAL = rf"""
-    (?P<open>) (?! (?:{_RELEVANT}) [{SPACE}/>] ) [a-z][a-z0-9]*+
-    {_BESIDE} [{SPACE}]++ id="(?P<{VALUE}> [^"]*+ )" {_BESIDE} [{SPACE}]*+ >
-"""
-_A_WITHOUT = rf"a {_BESIDE} [{SPACE}]*+ >"
 _DIRECTIVE = ":~:"
 _CODE_HOST = "user-content-"
 
@@ -57,13 +38,12 @@ def read_targets(text: str, *, xml: bool = False) -> Targets:
     Those in a `template` do not count. At most 1,000,000 tags are read that may have one.
     """
     found: set[str] = set()
-    for tag in start_tags(text, _next_tag(), xml=xml, most=MAX_TARGETS):
-        name, _, begin, end, _, _, foreign = tag
-        if not name:
+    for name, _, begin, end, _, _, foreign in start_tags(text, xml=xml, most=MAX_TARGETS):
+        if name == PLACE:
             found.add(text[begin:end])
         elif name == "/":
             return Targets(_decoded_keys(found), whole=False)
-        else:
+        elif name:
             values = attributes(text[begin:end])
             found.add(values.get("id", ""))
             if name == "a" and not foreign:
@@ -122,8 +102,3 @@ def _decoded_keys(sources: set[str]) -> frozenset[int]:
 
 def _digest(name: str) -> bytes:
     return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-
-
-@cache
-def _next_tag() -> AttributeMatcher:
-    return next_tag(rf"(?: (?={_A_WITHOUT}) a | {_IRRELEVANT} )", either_case("id"), _USUAL)

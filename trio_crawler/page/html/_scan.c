@@ -65,7 +65,7 @@ static const char *const SHAPES[] = {
 
 typedef struct {
     const byte *start, *end;
-    int tidy;       /* give up unless the page is tidy, as `fast_links` defines it */
+    int tidy;       /* give up unless each tag has < and > only at its two ends */
     int given_up;
     Name context;   /* the element that must end before the next relevant tag */
     Py_ssize_t tags, count, room, max_links;
@@ -262,7 +262,7 @@ static void add_link(Page *page, const Tag *tag)
     page->given_up |= page->count >= page->max_links;
 }
 
-/* Whether a tag, without its "<" and ">", is tidy: `fast_links._is_tidy`. */
+/* Whether a tag, without its "<" and ">", has no other. */
 static int is_tidy(const byte *at, const byte *end)
 {
     if (find(at, end, '<') != NULL) return 0;
@@ -275,26 +275,6 @@ static int is_tidy(const byte *at, const byte *end)
         if (close == end || *close != *quote) return 0;
     }
     return 1;
-}
-
-/* Return where the attributes of a tag begin that must be tidy: after the easy ones of an image. */
-static const byte *skip_easy(const byte *name, const byte *end)
-{
-    if (end - name < 4) return name;
-    int image = memcmp(name, "img", 3) == 0;
-    if (!image && memcmp(name, "meta", 4) != 0) return name;
-    const byte *at = name + (image ? 3 : 4);
-    for (;;) {
-        const byte *next = at;
-        while (next < end && IS(*next, SPACE)) next++;
-        const byte *word = next;
-        while (next < end && ((*next >= 'a' && *next <= 'z') || *next == '-')) next++;
-        if (word == at || next == word || !begins(next, end, "=\"")) break;
-        const byte *quote = find(next + 2, end, '"');
-        if (quote == NULL) break;
-        at = quote + 1;
-    }
-    return at == end || IS(*at, NAME_END) ? at : name;
 }
 
 /* Use a tag that ends at `at`; return where the next text begins. */
@@ -345,7 +325,7 @@ static void read_page(Page *page)
             Tag tag;
             at = read_tag(less + 1 + closing, end, &tag);
             if (at != NULL) {
-                if (page->tidy && !is_tidy(skip_easy(less + 1, at - 1), at - 1)) page->given_up = 1;
+                if (page->tidy && !is_tidy(less + 1, at - 1)) page->given_up = 1;
                 at = use_tag(page, &tag, closing, at);
             } else
                 page->given_up |= page->tidy;

@@ -5,17 +5,13 @@ read the same part of a page, and the time is linear. Comments, scripts, styles 
 that are not shown are left out. White space is added where a line or a block begins or ends, and
 white space of every kind is collapsed. If there is no text, the `alt` of the images replace it.
 
-The anchor depends only on the source, so nearly always all readers of links return the same one.
-In a page that is not tidy, a `title` in a link counts as text, and in SVG or MathML the text may
-end sooner.
+In SVG or MathML the text may end sooner.
 """
 
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import cast
+from collections.abc import Collection, Iterable, Mapping
 
 from trio_crawler.model import Anchor
 from trio_crawler.page import entities
@@ -59,6 +55,17 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+# The content of an `a` with one text, at most in elements that are neither blocks nor hidden.
+_INLINE = "b|cite|code|em|i|kbd|samp|small|span|strong|tt|var"
+_SIMPLE_TEXT = re.compile(
+    rf"""
+    (?: < (?:{_INLINE}) (?: [ ] class="[^"]*+" )?+ > )*+
+    ( [^<&\0]{{1,{MAX_TEXT}}}+ )
+    (?: </ (?:{_INLINE}) > )*+
+    (?= </a> )
+    """,
+    re.VERBOSE,
+).match
 _FIRST_END = re.compile(rf"</?+[aA]{NAME_END}").search
 _HIDDEN_END = {
     name: re.compile(f"</(?:{either_case(name)}){NAME_END}[^>]*+>").search
@@ -72,11 +79,6 @@ _IS_BLOCK = re.compile(
 ).fullmatch
 _ALT = attribute_matcher("alt")
 _NONE = Anchor()
-# Most pages of a site contain the same links. A cache of their anchors by source saves more than
-# half of the time, and nearly all of the memory if pages are kept. An anchor depends on its source
-# only. Anchors without a text are not cached.
-_MAX_CACHED, _MAX_CACHED_SOURCE = 4_096, 256
-_cache: dict[str | None, Anchor] = {}
 
 
 class AnchorCollector:
@@ -106,7 +108,11 @@ class AnchorCollector:
             self._repeats_left -= 1
             if self._repeats_left < 0:
                 return
-        anchor = self._read_a(at) if name == "a" else read_area(self._text, at)
+        anchor = (
+            self._read_a(at)
+            if name == "a"
+            else Anchor("area", _collapse(_read_alt(self._text, at)))
+        )
         if anchor.text:
             # It is added at the end, so that the anchors stay in document order.
             self.found.pop(href, None)
@@ -116,50 +122,23 @@ class AnchorCollector:
 
     def _read_a(self, at: int) -> Anchor:
         if at >= self._read_to:
-            anchor, self._read_to = _read_until_end(self._text, at)
-            return anchor
+            text, self._read_to = _read_until_end(self._text, at)
+            return Anchor("a", text)
         # In SVG, the tokenizer finds links in elements that are skipped here. Their text ends at
         # the next link, so that no part of a page is read again and again.
         end = _FIRST_END(self._text, at, at + WINDOW)
-        return read_source(self._text[at : at + WINDOW if end is None else end.start()])
+        source = self._text[at : at + WINDOW if end is None else end.start()]
+        return Anchor("a", _read_until_end(source, 0)[0])
 
 
-def read_source(source: str) -> Anchor:
-    """Return the anchor of an `a` from the source after its tag."""
-    return _cache.get(source) or _store(source, _read_until_end(source, 0)[0])
+def text_of(text: str, at: int) -> str:
+    """Return the visible text of an `a` whose content begins at a position."""
+    return _read_until_end(text, at)[0]
 
 
-def read_area(attributes: str, at: int = 0) -> Anchor:
-    """Return the anchor of an `area`, whose attributes begin at a position."""
-    return Anchor("area", _collapse(_read_alt(attributes, at)))
-
-
-def choose_first(
-    hrefs: Sequence[str], sources: Sequence[str | None], read: Callable[[int], Anchor]
-) -> dict[str, Anchor]:
-    """Return an anchor for each distinct href: the first with a text, else the first.
-
-    `sources` has the source of the text for each href, or None if the `a` contains more than text:
-    then `read` returns the anchor for the index of the href. The anchors are returned in document
-    order.
-    """
-    # All in C for cached anchors: nearly all links of a page are on other pages, too.
-    chosen: dict[str, str | None] = {}
-    deque(map(chosen.setdefault, hrefs, sources), 0)
-    found = dict(zip(chosen, map(_cache.get, chosen.values()), strict=True))
-    if not all(found.values()) and (without := _read_unknown(found, chosen, hrefs, read)):
-        return _with_later_texts(cast("dict[str, Anchor]", found), without, hrefs, sources, read)
-    return cast("dict[str, Anchor]", found)
-
-
-def prefer_text(
-    pairs: Iterable[tuple[str, Anchor]], found: dict[str, Anchor] | None = None
-) -> dict[str, Anchor]:
-    """Return an anchor for each name: the first with a text, else the first.
-
-    Anchors that were `found` before precede the others.
-    """
-    found = {} if found is None else found
+def prefer_text(pairs: Iterable[tuple[str, Anchor]]) -> dict[str, Anchor]:
+    """Return an anchor for each name: the first with a text, else the first."""
+    found: dict[str, Anchor] = {}
     for name, anchor in pairs:
         if name not in found or (anchor.text and not found[name].text):
             found[name] = anchor
@@ -184,61 +163,10 @@ def by_url(
     return found
 
 
-def _read_unknown(
-    found: dict[str, Anchor | None],
-    chosen: Mapping[str, str | None],
-    hrefs: Sequence[str],
-    read: Callable[[int], Anchor],
-) -> set[str]:
-    """Add the first anchor of each href that was not cached; return the hrefs without a text."""
-    numbers: dict[str, int] = {}
-    without: set[str] = set()
-    for href in [href for href, anchor in found.items() if anchor is None]:
-        source = chosen[href]
-        if source is None:
-            numbers = numbers or _first_numbers(hrefs)
-            anchor = read(numbers[href])
-        else:
-            anchor = read_source(source)
-        found[href] = anchor
-        if not anchor.text:
-            without.add(href)
-    return without
-
-
-def _with_later_texts(
-    found: dict[str, Anchor],
-    without: set[str],
-    hrefs: Sequence[str],
-    sources: Sequence[str | None],
-    read: Callable[[int], Anchor],
-) -> dict[str, Anchor]:
-    """Replace the anchors `without` a text by later ones with a text, if there are any."""
-    numbers = _first_numbers(hrefs)
-    for number in [number for number, href in enumerate(hrefs) if href in without]:
-        if (href := hrefs[number]) in without:
-            source = sources[number]
-            anchor = read(number) if source is None else read_source(source)
-            if anchor.text:
-                found[href], numbers[href] = anchor, number
-                without.remove(href)
-    return {href: found[href] for href in sorted(found, key=numbers.__getitem__)}
-
-
-def _first_numbers(hrefs: Sequence[str]) -> dict[str, int]:
-    return dict(zip(reversed(hrefs), range(len(hrefs) - 1, -1, -1), strict=True))
-
-
-def _store(source: str, anchor: Anchor) -> Anchor:
-    if anchor.text and len(source) <= _MAX_CACHED_SOURCE:
-        if len(_cache) >= _MAX_CACHED:
-            _cache.clear()
-        _cache[source] = anchor
-    return anchor
-
-
-def _read_until_end(text: str, at: int) -> tuple[Anchor, int]:
-    """Return the anchor of an `a` whose content begins at a position, and where its text ends."""
+def _read_until_end(text: str, at: int) -> tuple[str, int]:
+    """Return the text of an `a` whose content begins at a position, and where it ends."""
+    if (simple := _SIMPLE_TEXT(text, at)) is not None:
+        return " ".join(simple[1].split()), simple.end()
     limit = min(len(text), at + WINDOW)
     shown: list[str] = []
     alts: dict[str, None] = {}
@@ -260,7 +188,7 @@ def _read_until_end(text: str, at: int) -> tuple[Anchor, int]:
         elif kind == "name" and token["name"].lower() == "img":
             alts[_read_alt(text, token.end("name"))] = None
     seen = _collapse("".join(map(entities.in_text, shown)))
-    return Anchor("a", seen or _collapse(" ".join(alts))), at
+    return seen or _collapse(" ".join(alts)), at
 
 
 def _read_alt(text: str, at: int) -> str:

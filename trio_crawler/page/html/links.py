@@ -11,48 +11,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from functools import cache
 from typing import NamedTuple
 
 from trio_crawler.link import Link, LinkKind
-from trio_crawler.page import accelerator, css, entities, link_targets
+from trio_crawler.page import css, entities, link_targets
 from trio_crawler.page.html import anchors
 from trio_crawler.page.html.pointers import MAX_TEXT, MAX_WRITTEN, Pointer, described, pointers
 from trio_crawler.page.html.read import resolve_base
 from trio_crawler.page.html.start_tags import (
-    IRRELEVANT,
     PLACE,
-    VALUE,
     StartTag,
     attributes,
     is_style_sheet,
-    next_tag,
     start_tags,
 )
-from trio_crawler.page.html.tokenizer import SPACE, AttributeMatcher, either_case
 
-_RARE = either_case("background cite style")
-# The usual link: neither rel=nofollow, which contains a "w" or a reference, nor with a style.
-_BESIDE = rf"""
-    (?: [{SPACE}]++
-        (?: class="[^"]*+" | (?! (?:href|rel|style) = ) [a-z-]++ = "[^"]*+" | rel="[^"wW&]*+" )
-    )*+
-"""
-_USUAL_LINK = rf"""
-    (?P<open>) [aA] {_BESIDE}
-    [{SPACE}]++ href=(?P<quote>["']) (?P<{VALUE}> [^"']*+ ) (?P=quote) {_BESIDE} [{SPACE}]*+ >
-"""
-# The content of an `a` with one text, at most in elements that are neither blocks nor hidden.
-_INLINE = "b|cite|code|em|i|kbd|samp|small|span|strong|tt|var"
-_SIMPLE_TEXT = re.compile(
-    rf"""
-    (?: < (?:{_INLINE}) (?: [ ] class="[^"]*+" )?+ > )*+
-    ( [^<&\0]{{1,{MAX_TEXT}}}+ )
-    (?: </ (?:{_INLINE}) > )*+
-    </a>
-    """,
-    re.VERBOSE,
-).match
 # An href that resolves to a URL with the same end, whatever its base: the end is its group.
 _PLAIN = re.compile(
     r"(?!//) (?: [\w./-]* / )? ( [\w-] [\w.-]* ) (?: \# .* )?", re.A | re.S | re.X
@@ -107,9 +80,7 @@ class _Collector:
     def read(self, text: str, *, xml: bool) -> None:
         """Add the links of a document."""
         rows, ends = self.rows, self._ends
-        compiled = None if xml or accelerator.tags is None else accelerator.tags(text)
-        tags = start_tags(text, _next_tag(), xml=xml) if compiled is None else compiled
-        for tag in tags:
+        for tag in start_tags(text, xml=xml):
             name, start, begin, end, content, _, foreign = tag
             if not name:
                 href = text[begin:end]
@@ -179,14 +150,5 @@ def _shown(text: str, start: int, content: int) -> str:
 
 def _text_of(text: str, at: int) -> str:
     """Return the visible text of an `a` whose content begins at a position."""
-    if (simple := _SIMPLE_TEXT(text, at)) is not None:
-        shown = " ".join(simple[1].split())
-    else:
-        end = text.find("</a>", at, at + anchors.WINDOW)
-        shown = anchors.read_source(text[at : end if end >= 0 else at + anchors.WINDOW]).text
+    shown = anchors.text_of(text, at)
     return shown if len(shown) <= MAX_TEXT else shown[:MAX_TEXT].rstrip()
-
-
-@cache
-def _next_tag() -> AttributeMatcher:
-    return next_tag(IRRELEVANT, _RARE, _USUAL_LINK)

@@ -1,30 +1,31 @@
-"""Parse HTML for its title and its links, as the HTML Standard does, with one of four readers.
+"""Parse HTML for its title and its links, as the HTML Standard does, with one of three readers.
 
 - `accelerator` has a compiled scanner, which finds in a page what the others would find there.
-- `fast_links` reads tidy pages, which nearly all pages are.
 - lexbor's tree reads other small pages. A tree takes quadratic time for three shapes of a page:
   deep nesting, many attributes on one tag, and open formatting elements (24 KiB of `<b x=1><p>`
   take 2.4 s and 1 GiB).
-- `tokenizer` reads other large pages, and XHTML. To recognise the three shapes takes a pass over
-  the tags of a page, and such a pass can find the links, too.
+- `tokenizer` reads other large pages, XHTML, and the texts of links. To recognise the three shapes
+  takes a pass over the tags of a page, and such a pass can find the links, too.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from trio_crawler.model import Anchor
 from trio_crawler.page import accelerator, entities, urls
-from trio_crawler.page.html import fast_links, tokenizer
+from trio_crawler.page.html import tokenizer
 from trio_crawler.page.html.anchors import AnchorCollector, prefer_text
 from trio_crawler.page.html.scan import Scan
 
 _SPACES = re.compile(r"[\t\n\f\r ]+")
 _MAX_TITLE_SOURCE = 16_384  # characters; the rest of a longer title is dropped
+_MAX_COMPILED = 1 << 20
 _NOT_A_BASE = ("data:", "javascript:")
 
 MAX_TREE_CHARACTERS, MAX_TREE_TAGS = 8 * 1024, 500
@@ -43,7 +44,7 @@ class _Found(NamedTuple):
     base: str | None
     title: str | None
     beyond: int
-    anchors: dict[str, Anchor] | fast_links.AnchorReader | None
+    anchors: dict[str, Anchor] | None
 
 
 class ParsedHtml(NamedTuple):
@@ -78,27 +79,27 @@ def parse_html(
     `url` is the normalised URL of the document, and `encoding` its encoding. Links in `template`
     are ignored, since a browser does not show them. The base comes from the first `base` with a
     href (2.4.3). The title is the first one, with white space collapsed, from at most 16,384
-    characters of source; None if it is empty. From a large page that is not tidy, at most
-    `max_links` distinct hrefs are read. If the page was `scanned`, it is not read again.
+    characters of source; None if it is empty. From a large page at most `max_links` distinct
+    hrefs are read. If the page was `scanned`, it is not read again.
     """
     if scanned is None and accelerator.scan is not None and not (xml or anchors):
         page = scan_html(text, url, encoding, max_links)
         if page is not None:
             return page
     if scanned is not None:
-        found: _Found | None = _of_scan(scanned)
+        title = _title_of(scanned.title) if scanned.title else None
+        found = _Found(scanned.values, scanned.nofollow_values, scanned.base, title, 0, None)
+    elif xml or anchors or not _is_small(text):
+        # Not from the tree: it moves the texts of links into several elements, and out of tables.
+        found = _read_tags(text, max_links, xml=xml, anchors=anchors)
     else:
-        found = None if xml else _read_fast(text, max_links, anchors=anchors)
-    if found is None:
-        found = _read_untidy(text, max_links, xml=xml, anchors=anchors)
+        found = _read_tree(text)
     base = url if found.base is None else resolve_base(found.base, url, encoding)
     hrefs, nofollow_hrefs = urls.without_fragments(found.hrefs, base), found.nofollow_hrefs
     if nofollow_hrefs:
         nofollow_hrefs = urls.without_fragments(nofollow_hrefs, base)
     named = found.anchors
-    if isinstance(named, fast_links.AnchorReader):
-        named = named.read_all(hrefs, nofollow_hrefs)
-    elif named is not None:
+    if named is not None:
         named = prefer_text(zip(urls.without_fragments(named, base), named.values(), strict=True))
     return ParsedHtml(hrefs, nofollow_hrefs, base, found.title or None, found.beyond, named)
 
@@ -126,38 +127,8 @@ def _without_fragment(source: str) -> str:
     return urls.without_fragments((entities.in_attribute(source),), urls.WEB[0])[0]
 
 
-def _read_fast(text: str, max_links: int, *, anchors: bool) -> _Found | None:
-    found = fast_links.find_links(text, anchors=anchors, max_links=max_links)
-    if found is None:
-        return None
-    hrefs, nofollow_hrefs = found.hrefs, found.nofollow_hrefs
-    # Only the hrefs are searched: in a text of two bytes a character, to find a NUL is slow.
-    if "&" in (joined := "".join(hrefs)) or "\0" in joined:
-        hrefs = [entities.in_attribute(href) for href in hrefs]
-    if nofollow_hrefs:
-        nofollow_hrefs = [entities.in_attribute(href) for href in nofollow_hrefs]
-    base = None if found.base is None else entities.in_attribute(found.base)
-    title = _title_of(found.title) if found.title else None
-    return _Found(hrefs, nofollow_hrefs, base, title, 0, found.reader)
-
-
-def _of_scan(scanned: Scan) -> _Found:
-    title = _title_of(scanned.title) if scanned.title else None
-    return _Found(scanned.values, scanned.nofollow_values, scanned.base, title, 0, None)
-
-
 def _is_small(text: str) -> bool:
     return len(text) <= MAX_TREE_CHARACTERS and text.count("<") <= MAX_TREE_TAGS
-
-
-def _read_untidy(text: str, max_links: int, *, xml: bool, anchors: bool) -> _Found:
-    if xml or not _is_small(text):
-        return _read_tags(text, max_links, xml=xml, anchors=anchors)
-    found = _read_tree(text)
-    if not anchors:
-        return found
-    # Not from the tree: it moves the texts of links into several elements, and out of tables.
-    return found._replace(anchors=_read_tags(text, max_links, xml=False, anchors=True).anchors)
 
 
 def _read_tree(text: str) -> _Found:
@@ -184,7 +155,7 @@ def _read_tags(text: str, max_links: int, *, xml: bool, anchors: bool) -> _Found
     base: str | None = None
     title: str | None = None
     collector = AnchorCollector(text) if anchors else None
-    for name, source, nofollow, at in tokenizer.tags(text, xml=xml):
+    for name, source, nofollow, at in _tags(text, xml=xml):
         if name == "title":
             title = _title_of(source) if title is None else title
         elif name == "base":
@@ -198,6 +169,25 @@ def _read_tags(text: str, max_links: int, *, xml: bool, anchors: bool) -> _Found
             beyond += source not in hrefs and source not in nofollow_hrefs
     by_href = None if collector is None else collector.found
     return _Found(list(hrefs), list(nofollow_hrefs), base, title, beyond, by_href)
+
+
+def _tags(text: str, *, xml: bool) -> Iterator[tuple[str, str, bool, int]]:
+    """Yield what `tokenizer.tags` does, found by the compiled scanner if it can read the page."""
+    # In a longer page the tokenizer stops after 500,000 tags, and the scanner would not.
+    scan = None if xml or len(text) > _MAX_COMPILED else accelerator.tags
+    compiled = None if scan is None else scan(text)
+    if compiled is None:
+        yield from tokenizer.tags(text, xml=xml)
+        return
+    for name, _, begin, end, content, content_end, _ in compiled:
+        if not name:
+            yield "a", text[begin:end], False, content
+        elif name == "title":
+            yield name, text[content:content_end], False, content
+        elif name in tokenizer.WITH_HREF and (href := tokenizer.HREF(text, begin)) is not None:
+            nofollow = tokenizer.is_nofollow(text, begin, end)
+            place = content if name == "a" else begin
+            yield name, tokenizer.attribute_value(href), nofollow, place
 
 
 def _is_foreign(node: LexborNode) -> bool:

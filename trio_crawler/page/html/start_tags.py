@@ -1,15 +1,18 @@
-"""Find the start tags of a page that an expression selects, and their places.
+"""Find the start tags of a page that may point somewhere, and the places that a fragment may name.
 
-This goes through a page as `tokenizer.tags` does, with the same stack of open elements, but it
-yields where each tag is instead of the source of its href.
+The compiled scanner finds them, if there is one that can read the page. Else this goes through the
+page as `tokenizer.tags` does, with the same stack of open elements, but it yields where each tag
+is instead of the source of its href.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import TypeAlias
 
+from trio_crawler.page import accelerator
 from trio_crawler.page.html.tokenizer import (
     ANY_TAG,
     IS_BREAKOUT,
@@ -38,21 +41,19 @@ StartTag: TypeAlias = tuple[str, int, int, int, int, int, bool]
 - whether the element is one of SVG or MathML
 """
 
-VALUE = "value"
-"""The group of a usual tag that contains what is asked for."""
-
 PLACE = "#"
-"""The name of a place among the compiled tags: the value of an id, or of the name of an `a`."""
-
-HARD = "template svg math plaintext"
-"""The elements in which tags mean something else, or that end the tags."""
+"""The name of a place: the value of an id, or of the name of an `a`, in a usual tag."""
 
 _POINTING = "audio base button embed form frame iframe image img input link meta object source"
-RELEVANT = either_case(f"a area {_POINTING} track video {HARD} {RAW}")
-"""The names of elements that may point to something, or whose content is read apart."""
+_HARD = "template svg math plaintext"  # in these tags mean something else, or there are no more
+# The names of elements that may point to something, or whose content is read apart.
+_RELEVANT = either_case(f"a area {_POINTING} track video {_HARD} {RAW}")
+# Any other element matters if it has one of these.
+_RARE = either_case("background cite id style")
 
-# For nearly every name the first two or three letters decide.
-IRRELEVANT = rf"""
+# The first letter of the name of an element that is none of these. For nearly every name the
+# first two or three letters decide.
+_IRRELEVANT = rf"""
     (?: [^\W\d_abefilmnopstvxABEFILMNOPSTVX]
     |   [aA] (?![{SPACE}/>rRuU])
     |   [bB] (?![aAuU])
@@ -68,10 +69,9 @@ IRRELEVANT = rf"""
     |   [tT] (?![eEiI]|[rR][aA])
     |   [vV] (?![iI])
     |   [xX] (?![mM])
-    |   (?! (?:{RELEVANT}) [{SPACE}/>] ) [a-zA-Z]
+    |   (?! (?:{_RELEVANT}) [{SPACE}/>] ) [a-zA-Z]
     )
 """
-"""The first letter of the name of an element that is none of `RELEVANT`."""
 
 _ATTRIBUTES = re.compile(
     rf"""
@@ -92,54 +92,71 @@ _PLAIN_STYLE = r"""
 _SHAPES = "circle|ellipse|g|line|path|polygon|polyline|rect|text|tspan"
 
 
-def without(names: str) -> str:
-    """Return an expression for attributes of the usual form, none of them with one of the names.
+# Attributes of the usual form, none of them rare. A style without a URL is an exception.
+_WITHOUT_RARE = rf"""
+    (?: [{SPACE}]++
+        (?: class="[^"]*+"
+        |   (?! (?: {_RARE} ) [{SPACE}/>=] ) [a-zA-Z0-9_:-]++
+            (?: = (?: "[^"]*+" | '[^']*+' | [^{SPACE}>"'][^{SPACE}>]*+ )
+            |   (?= [{SPACE}/]*+ > | [{SPACE}]++ [a-zA-Z_:-] )
+            )
+        |   {_PLAIN_STYLE}
+        )
+    )*+
+"""
+_OTHER = rf"{_WITHOUT_RARE} [{SPACE}/]*+ >"  # the rest of a tag without rare attributes
 
-    The names are an expression for lower and upper case. A style without a URL is an exception.
+
+def _beside(names: str, also: str = "") -> str:
+    """Return an expression for attributes in double quotes that have none of the names.
+
+    `also` is an expression for others.
     """
+    names = "|".join(names.split())
     return rf"""
         (?: [{SPACE}]++
-            (?: class="[^"]*+"
-            |   (?! (?: {names} ) [{SPACE}/>=] ) [a-zA-Z0-9_:-]++
-                (?: = (?: "[^"]*+" | '[^']*+' | [^{SPACE}>"'][^{SPACE}>]*+ )
-                |   (?= [{SPACE}/]*+ > | [{SPACE}]++ [a-zA-Z_:-] )
-                )
-            |   {_PLAIN_STYLE}
-            )
+            (?: class="[^"]*+" | (?! (?:{names}) = ) [a-z-]++ = "[^"]*+" {also} )
         )*+
     """
 
 
-def plain_svg(other: str) -> str:
-    """Return an expression for an SVG that has nothing but shapes.
-
-    `other` is an expression for the rest of a tag without relevant attributes.
-    """
-    return rf"svg {other} (?: [^<]*+ < (?: /?+ (?:{_SHAPES}) {other} ) )*+ [^<]*+ </svg>"
+# The usual link has no rel=nofollow, which contains a "w" or a reference.
+_IN_LINK = _beside("href id name rel style", '| rel="[^"wW&]*+"')
 
 
-def next_tag(irrelevant: str, names: str, usual: str) -> AttributeMatcher:
-    """Return a function that finds the next relevant start tag from a position on.
-
-    `irrelevant` matches the first letter of a name that is relevant only with one of the
-    attributes `names`; `usual` matches a whole relevant tag without its "<", with the groups
-    `open`, which is empty, at its start, and `VALUE`.
-    """
-    other = rf"{without(names)} [{SPACE}/]*+ >"
+# From a position on, skip text and irrelevant tags, and stop at the next relevant tag. The
+# alternatives after each "<", in this order:
+#
+#   text                                       captured    then
+#   </b>  <p>  <svg><path></svg>  < b  <1                  skip
+#   <a class="c" href="x">                     value       stop after the tag: a usual link
+#   <dt id="x">  <a name="x">                  place       stop after the tag: a usual place
+#   <img src="x">  <a href=x>                  name, slash stop after the tag
+#   <!  <?  </1                                markup      stop after the second character
+@cache
+def _next_relevant() -> AttributeMatcher:
+    """Return the expression, which is compiled for the first crawl that checks links."""
     return re.compile(
         rf"""
         [^<]*+
         (?: <
             (?: / [^>=]*+ >
-            |   {irrelevant} (?: [^=>]*+ > | {NAME} {other} )
-            |   {plain_svg(other)}
+            |   {_IRRELEVANT} (?: [^=>]*+ > | {NAME} {_OTHER} )
+            |   svg {_OTHER} (?: [^<]*+ < (?: /?+ (?:{_SHAPES}) {_OTHER} ) )*+ [^<]*+ </svg>
             |   / [a-zA-Z] {ANY_TAG}
             |   {STRAY}
             )
             [^<]*+
         )*+
         <
-        (?: {usual}
+        (?: (?P<open>) [aA] {_IN_LINK} [{SPACE}]++ href=
+            (?P<quote>["']) (?P<value> [^"']*+ ) (?P=quote) {_IN_LINK} [{SPACE}]*+ >
+        |   (?P<at>)
+            (?: (?! (?:{_RELEVANT}) [{SPACE}/>] ) [a-z][a-z0-9]*+
+                {_beside("background cite id style")} [{SPACE}]++ id
+            |   [aA] {_beside("href id name style")} [{SPACE}]++ (?: id | name )
+            )
+            ="(?P<place> [^"]*+ )" {_beside("background cite href id name style")} [{SPACE}]*+ >
         |   (?P<name> [a-zA-Z] {NAME} ) {TAG_END_WITH_SLASH}
         |   {MARKUP}
         )
@@ -148,15 +165,18 @@ def next_tag(irrelevant: str, names: str, usual: str) -> AttributeMatcher:
     ).match
 
 
-def start_tags(
-    text: str, next_relevant: AttributeMatcher, *, xml: bool = False, most: int = MAX_TAGS
-) -> Iterator[StartTag]:
-    """Yield the start tags outside of templates that a function from `next_tag` finds.
+def start_tags(text: str, *, xml: bool = False, most: int = MAX_TAGS) -> Iterable[StartTag]:
+    """Return the start tags outside of templates that may point somewhere, and the places.
 
-    In SVG and MathML every start tag is yielded. With `xml`, a tag that ends in "/>" has no
+    In SVG and MathML every start tag is returned. With `xml`, a tag that ends in "/>" has no
     content. After `most` tags the last one has the name "/", and the rest of the page is not read.
     """
-    elements = OpenElements()
+    compiled = None if xml or accelerator.tags is None else accelerator.tags(text)
+    return _in_python(text, xml=xml, most=most) if compiled is None else compiled
+
+
+def _in_python(text: str, *, xml: bool, most: int) -> Iterator[StartTag]:
+    elements, next_relevant = OpenElements(), _next_relevant()
     at = 0
     for _ in range(most):
         match = (NEXT_TAG if elements.names else next_relevant)(text, at)
@@ -164,9 +184,12 @@ def start_tags(
             return
         at = match.end()
         kind = match.lastgroup
-        if kind == VALUE:
-            start, end = match.span(VALUE)
+        if kind == "value":
+            start, end = match.span(kind)
             yield "", match.start("open") - 1, start, end, at, at, False
+        elif kind == "place":
+            start, end = match.span(kind)
+            yield PLACE, match.start("at") - 1, start, end, at, at, False
         elif kind == "markup":
             at = markup_end(text, at, cdata=xml or elements.foreign)
         else:

@@ -176,7 +176,7 @@ _NOFOLLOW_TOKEN = re.compile(
     rf"(?<![^{SPACE}])nofollow(?![^{SPACE}])", re.IGNORECASE | re.ASCII
 ).search
 CONTEXTS = frozenset({"template", "svg", "math"})
-_WITH_HREF = frozenset({"a", "area", "base"})
+WITH_HREF = frozenset({"a", "area", "base"})
 # The elements of SVG and MathML that contain HTML (13.2.6, integration points).
 _INTEGRATION_POINTS = {
     "svg": frozenset({"foreignobject", "desc", "title"}),
@@ -228,7 +228,7 @@ def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str, bool, int]
             empty = match["slash"].endswith("/")
             foreign = elements.foreign  # before this tag: a title in SVG is not the page's title
             elements.process(name, empty=empty, xml=xml)
-            if name in _WITH_HREF and not (foreign and name != "a"):
+            if name in WITH_HREF and not (foreign and name != "a"):
                 start, end = match.end("name"), match.start("slash")
                 href = HREF(text, start)
                 if href is not None and not elements.in_template:
