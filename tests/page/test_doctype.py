@@ -9,7 +9,7 @@ from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.page.html.doctype import without_doctype
+from trio_crawler.page.media import without_doctype
 from trio_crawler.page.read import Facts, read
 
 URL = "http://e.test/a/"

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.check.scheme_syntax import fault_of
-from trio_crawler.page import link_field, manifest, refresh
-from trio_crawler.page.srcset import candidates
+from trio_crawler.page import values
 
 
 @for_each(
@@ -37,7 +36,7 @@ from trio_crawler.page.srcset import candidates
     ],
 )
 def test_the_candidates_of_a_srcset_are_those_of_the_standard(value, urls):
-    assert list(candidates(value)) == urls
+    assert list(values.in_srcset(value)) == urls
 
 
 @for_each(
@@ -63,7 +62,7 @@ def test_the_candidates_of_a_srcset_are_those_of_the_standard(value, urls):
     ],
 )
 def test_a_refresh_is_read_as_the_standard_says(value, target):
-    assert refresh.target(value) == target
+    assert values.in_refresh(value) == target
 
 
 @for_each(
@@ -79,7 +78,7 @@ def test_a_refresh_is_read_as_the_standard_says(value, target):
     ],
 )
 def test_the_links_of_a_link_field_are_read(field, found):
-    assert [(link.target, link.rel) for link in link_field.links(field)] == found
+    assert [(link.target, link.rel) for link in values.in_link_field(field)] == found
 
 
 @for_each(
@@ -94,14 +93,14 @@ def test_the_links_of_a_link_field_are_read(field, found):
 )
 def test_what_a_manifest_points_to_is_read(body, found):
     source = b"\xef\xbb\xbf" + json.dumps(body).encode()
-    assert [f"{kind} {value}" for kind, value in manifest.members(source)] == found
+    assert [f"{kind} {value}" for kind, value in values.in_manifest(source)] == found
 
 
 @for_each(
     "body", [b"", b"{", b"\xff", b"[" * 500_000, b'{"icons":' * 100_000, b'"' + b"x" * (1 << 21)]
 )
 def test_a_manifest_that_cannot_be_read_has_no_links(body):
-    assert list(manifest.members(body)) == []
+    assert list(values.in_manifest(body)) == []
 
 
 @for_each(
@@ -161,8 +160,8 @@ def test_a_fault_of_syntax_is_a_sentence_that_shows_it(url, shown):
 
 @given(st.text(max_size=100))
 def test_no_value_raises(value):
-    assert all(url in value for url in candidates(value))
-    assert refresh.target(value) is None or refresh.target(value) in value
-    assert all(link.target in value for link in link_field.links(value))
+    assert all(url in value for url in values.in_srcset(value))
+    assert values.in_refresh(value) is None or values.in_refresh(value) in value
+    assert all(link.target in value for link in values.in_link_field(value))
     for scheme in ("mailto:", "tel:"):
         assert fault_of(scheme + value) is None or len(fault_of(scheme + value) or "") < 500

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from trio_crawler.link import LinkKind
 from trio_crawler.page import accelerator
 from trio_crawler.page.fragments import keys_of, read_targets
-from trio_crawler.page.html.links import read_links
-from trio_crawler.page.html.scan import scan
+from trio_crawler.page.html.links import read_links, scan
 from trio_crawler.page.link_targets import resolve
 from trio_crawler.page.links import PageLinks, read_body_links, read_page_links
 from trio_crawler.page.read import read

@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trio_crawler.model import Reason
-from trio_crawler.page.sitemap.decoding import CHUNK, MAX_MEMBERS
 from trio_crawler.page.sitemap.read import (
+    CHUNK,
     MAX_BYTES,
     MAX_ENTRIES,
+    MAX_MEMBERS,
     ParsedSitemap,
     SitemapEntry,
     parse_sitemap,

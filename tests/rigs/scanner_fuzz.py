@@ -26,8 +26,7 @@ from rigs import fuzzing  # noqa: E402
 from trio_crawler.page import accelerator  # noqa: E402
 from trio_crawler.page.fragments import keys_of, read_targets  # noqa: E402
 from trio_crawler.page.html import read  # noqa: E402
-from trio_crawler.page.html.links import read_links  # noqa: E402
-from trio_crawler.page.html.scan import scan  # noqa: E402
+from trio_crawler.page.html.links import read_links, scan  # noqa: E402
 
 SOURCE = fuzzing.PAGE / "html/_scan.c"
 URL = "http://e.test/d/"

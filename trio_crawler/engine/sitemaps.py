@@ -27,7 +27,7 @@ from trio_crawler.model import (
     RejectedLink,
     Sitemap,
 )
-from trio_crawler.page.gunzip import GZIP
+from trio_crawler.page.sitemap.read import GZIP
 from trio_crawler.page.urls import authority, is_web, normalise, seen_key
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots.store import is_self_named

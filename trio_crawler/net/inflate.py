@@ -8,7 +8,13 @@ from typing import Protocol
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.errors import FetchError
-from trio_crawler.page.gunzip import DEFLATE_WINDOW, GZIP, GZIP_WINDOW, ZLIB_WINDOW, ZlibStream
+from trio_crawler.page.sitemap.read import (
+    DEFLATE_WINDOW,
+    GZIP,
+    GZIP_WINDOW,
+    ZLIB_WINDOW,
+    ZlibStream,
+)
 
 MAX_MEMBERS = 10_000
 STEP = 64 * 1024

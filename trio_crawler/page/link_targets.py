@@ -127,3 +127,12 @@ def _shortened(value: str) -> str:
         return value
     start = value.lstrip(_BLANK)[: 2 * _BEGINNING]
     return start if start[:11].lower().startswith(_CUT) else value
+
+
+def resolve_base(href: str, url: str, encoding: str) -> str:
+    """Return the base URL for a href; the document's URL if the href cannot be a base."""
+    try:
+        base = urls.normalise_in(encoding, href, url)
+    except ValueError:
+        return url
+    return url if base.startswith(_CUT) else base

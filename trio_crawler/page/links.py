@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple, overload
 
 import httpx
@@ -14,16 +15,14 @@ from trio_crawler.page import (
     charset,
     css,
     fragments,
-    link_field,
     link_targets,
-    manifest,
     media,
-    refresh,
+    values,
 )
-from trio_crawler.page.html.doctype import blank_doctype
 from trio_crawler.page.html.links import read_links
 from trio_crawler.page.html.pointers import MAX_TEXT, MAX_WRITTEN, kind_of_rel
 from trio_crawler.page.link_targets import Pointed
+from trio_crawler.page.media import blank_doctype
 
 __all__ = [
     "Link",
@@ -237,9 +236,8 @@ def _in_markup(
 
 
 def _in_manifest(body: bytes, url: str, room: int) -> tuple[list[Link], int]:
-    rows = [
-        (0, kind, value, value[:MAX_WRITTEN], "", False) for kind, value in manifest.members(body)
-    ]
+    found = values.in_manifest(body)
+    rows = [(0, kind, value, value[:MAX_WRITTEN], "", False) for kind, value in found]
     links, left_out = link_targets.links("", rows[:room], url)
     # A decoder of JSON knows no places.
     links = [link._replace(line=0, column=0) for link in links]
@@ -249,18 +247,13 @@ def _in_manifest(body: bytes, url: str, room: int) -> tuple[list[Link], int]:
 def _in_headers(headers: httpx.Headers, url: str) -> Iterator[link_targets.Row]:
     """Yield the links in the Link (RFC 8288) and Refresh headers."""
     if "link" in headers:
-        for found in _in_link_fields(headers.get_list("link"), url):
+        for found in chain.from_iterable(map(values.in_link_field, headers.get_list("link"))):
             kind = kind_of_rel(found.rel)
             if kind is not None and found.is_about(url):
                 text = found.title[:MAX_TEXT]
                 yield 0, kind, found.target, found.target[:MAX_WRITTEN], text, False
-    if "refresh" in headers and (target := refresh.target(headers["refresh"])):
+    if "refresh" in headers and (target := values.in_refresh(headers["refresh"])):
         yield 0, LinkKind.REFRESH, target, target[:MAX_WRITTEN], "", False
-
-
-def _in_link_fields(values: Iterable[str], url: str) -> Iterator[link_field.FieldLink]:
-    for value in values:
-        yield from link_field.links(value)
 
 
 links_of.__module__ = "trio_crawler.page"

@@ -10,11 +10,11 @@ from trio_crawler.model import Anchor, Reason
 from trio_crawler.page import charset, link_targets, media, urls
 from trio_crawler.page.fragments import keys_of
 from trio_crawler.page.html.anchors import by_url
-from trio_crawler.page.html.doctype import without_doctype
 from trio_crawler.page.html.head import parse_head, single_canonical
+from trio_crawler.page.html.links import Scan, scan
 from trio_crawler.page.html.read import ParsedHtml, parse_html
-from trio_crawler.page.html.scan import Scan, scan
 from trio_crawler.page.link_targets import Pointed
+from trio_crawler.page.media import without_doctype
 
 __all__ = ["MAX_CHARACTERS", "Facts", "read"]
 

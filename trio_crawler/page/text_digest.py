@@ -17,7 +17,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from trio_crawler.page import accelerator, charset, entities, media
-from trio_crawler.page.html.doctype import without_doctype
+from trio_crawler.page.media import without_doctype
 
 # Comments, and elements whose text is not shown in the page. Each ends at the end of the text at
 # the latest, so that the search takes linear time.

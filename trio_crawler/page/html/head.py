@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from trio_crawler.page import entities, link_field, urls
+from trio_crawler.page import entities, urls, values
 from trio_crawler.page.html import tokenizer
 from trio_crawler.page.html.tokenizer import (
     COMMENT,
@@ -141,15 +141,15 @@ def parse_head(text: str, *, agent: str = "", xml: bool = False) -> HeadMetadata
     return _read_tags(text, places, keywords[1:]) if places else _NOTHING
 
 
-def canonical_in_headers(values: Iterable[str], url: str) -> str | None:
+def canonical_in_headers(fields: Iterable[str], url: str) -> str | None:
     """Return the canonical URL in the Link fields of a response from `url`, or None.
 
     The rules are those of `single_canonical`. A link with another context (its `anchor`) is
     ignored.
     """
     hrefs: list[str] = []
-    for value in values:
-        for link in link_field.links(value):
+    for field in fields:
+        for link in values.in_link_field(field):
             if _IS_CANONICAL(link.rel) and link.is_about(url):
                 hrefs.append(link.target)
     return single_canonical(hrefs, url)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from trio_crawler.link import LinkKind
-from trio_crawler.page import css, entities, refresh, srcset
+from trio_crawler.page import css, entities, values
 from trio_crawler.page.html.start_tags import attributes
 from trio_crawler.page.html.tokenizer import has_nofollow
 
@@ -175,7 +175,7 @@ def _in_meta(found: Mapping[str, str]) -> Iterator[Pointer]:
     if content is None:
         return
     if found.get("http-equiv", "").lower() == "refresh":
-        if target := refresh.target(entities.in_attribute(content)):
+        if target := values.in_refresh(entities.in_attribute(content)):
             yield Pointer(LinkKind.REFRESH, target, content[:MAX_WRITTEN])
         return
     named = (found.get("property", ""), found.get("name", ""))
@@ -199,7 +199,7 @@ def _pointer(kind: LinkKind, found: Mapping[str, str], attribute: str) -> Iterat
 
 def _in_srcset(found: Mapping[str, str], attribute: str) -> Iterator[Pointer]:
     text = described(found)
-    for url in srcset.candidates(entities.in_attribute(found[attribute])):
+    for url in values.in_srcset(entities.in_attribute(found[attribute])):
         yield Pointer(LinkKind.IMAGE, url, url[:MAX_WRITTEN], text)
 
 

@@ -21,12 +21,12 @@ from trio_crawler.model import Anchor
 from trio_crawler.page import accelerator, entities, urls
 from trio_crawler.page.html import tokenizer
 from trio_crawler.page.html.anchors import AnchorCollector, prefer_text
-from trio_crawler.page.html.scan import Scan
+from trio_crawler.page.html.links import Scan
+from trio_crawler.page.link_targets import resolve_base
 
 _SPACES = re.compile(r"[\t\n\f\r ]+")
 _MAX_TITLE_SOURCE = 16_384  # characters; the rest of a longer title is dropped
 _MAX_COMPILED = 1 << 20
-_NOT_A_BASE = ("data:", "javascript:")
 
 MAX_TREE_CHARACTERS, MAX_TREE_TAGS = 8 * 1024, 500
 """A page with at most this many characters and tags takes lexbor at most 0.3 s and 128 MiB.
@@ -206,12 +206,3 @@ def _title_of(source: str) -> str:
     if "&" in source or "\0" in source:
         source = entities.in_text(source)
     return _collapse(source)
-
-
-def resolve_base(href: str, url: str, encoding: str) -> str:
-    """Return the base URL for a href; the document's URL if the href cannot be a base."""
-    try:
-        base = urls.normalise_in(encoding, href, url)
-    except ValueError:
-        return url
-    return url if base.startswith(_NOT_A_BASE) else base
