@@ -305,11 +305,9 @@ def test_a_folder_or_a_file_is_checked_alone(folder: Path) -> None:
             here("check", str(place), "h.test")
 
 
-def test_a_file_that_cannot_be_written_is_said_before_the_check(
-    server: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert here("check", "--junit", "/no/such/file", server.url) == 2
-    assert "--junit /no/such/file" in capsys.readouterr().err
+def test_a_file_that_cannot_be_written_is_said_before_the_check(server: Server) -> None:
+    with pytest.raises(click.UsageError, match="--junit /no/such/file"):
+        here("check", "--junit", "/no/such/file", server.url)
     assert server.requests == []
 
 

@@ -8,6 +8,7 @@ import os
 import stat
 from pathlib import Path
 
+import click
 import pytest
 from cli.command import crawl, here
 from sites.raw import html, reply, threaded_raw_server
@@ -54,12 +55,12 @@ def test_files_of_one_name_that_are_written_at_once_are_each_whole(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_no_name_is_no_file(tmp_path, capsys, monkeypatch):
+def test_no_name_is_no_file(tmp_path, monkeypatch):
     (tmp_path / "in").mkdir()
     monkeypatch.chdir(tmp_path / "in")
     for path in (".", str(tmp_path)):
-        assert here("--csv", path, "http://127.0.0.1:9/") == 2
-        assert capsys.readouterr().err.startswith(f"trio-crawler: cannot write --csv {path}: ")
+        with pytest.raises(click.UsageError, match=f"cannot write --csv {path}: "):
+            here("--csv", path, "http://127.0.0.1:9/")
     assert [each.name for each in tmp_path.iterdir()] == ["in"]
 
 
@@ -154,8 +155,8 @@ def test_a_crawl_directory_and_archives_are_private_and_what_is_published_is_not
 
 
 @pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="only root has other users")
-def test_an_archive_is_not_written_to_a_file_that_another_user_owns(tmp_path, capsys):
+def test_an_archive_is_not_written_to_a_file_that_another_user_owns(tmp_path):
     path = tmp_path / "x.warc"
     plant("file of another user", path, path)
-    assert here("--warc", str(path), "http://127.0.0.1:9/") == 2
-    assert f"cannot write --warc {path}: another user owns it" in capsys.readouterr().err
+    with pytest.raises(click.UsageError, match="another user owns it"):
+        here("--warc", str(path), "http://127.0.0.1:9/")

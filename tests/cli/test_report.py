@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
+import click
 import pytest
 from cli.command import crawl, ended, here, start
 from cli.gate import Gate
@@ -194,12 +195,10 @@ def test_a_database_of_another_program_is_one_line(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("option", ["--jsonl", "--csv", "--links", "--sitemap-xml"])
-def test_a_file_that_cannot_be_opened_is_status_2_and_one_line(site, option, capsys):
-    assert tell(site[0], option, "/no/where") == 2
-    assert capsys.readouterr() == (
-        "",
-        f"trio-crawler: cannot write {option} /no/where: No such file or directory\n",
-    )
+def test_a_file_that_cannot_be_opened_is_wrong_usage(site, option):
+    message = f"cannot write {option} /no/where: No such file or directory"
+    with pytest.raises(click.UsageError, match=message):
+        tell(site[0], option, "/no/where")
 
 
 def test_a_full_disk_is_status_1_and_one_line_and_the_report_is_still_printed(site, capsys):

@@ -19,7 +19,7 @@ from cli.gate import Gate
 from sites.raw import html, silence, threaded_raw_server
 from trio.testing import wait_all_tasks_blocked
 
-from trio_crawler.cli.ending import Ending
+from trio_crawler.cli.crawl import Ending
 from trio_crawler.cli.signals import SIGNALS
 
 KINDS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]

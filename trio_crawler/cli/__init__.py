@@ -2,7 +2,7 @@
 
 It uses only public names of the library. `main` has the two commands, whose options are declared
 in `options`; `crawl` and `report` run them. `build` makes the parts of a crawl, `directory` opens
-the crawl directory, `exports` writes files, `signals` and `ending` end the command early.
+the crawl directory, `exports` writes `files`, and `signals` end the command early.
 """
 
 # Nothing else: the package imports this before it has heard of signals.

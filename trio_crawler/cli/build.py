@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -35,7 +35,7 @@ from trio_crawler import (
     with_prefix,
 )
 from trio_crawler.cli.exports import Named, as_it_is
-from trio_crawler.cli.folder import Folder, base_of, folder_fetch, pages_in, seeds_in, walks
+from trio_crawler.cli.folder import Folder, folder_fetch, pages_in, seeds_in, walks
 from trio_crawler.cli.logins import login_option, logins
 from trio_crawler.cli.options import CrawlOptions, errors_of
 from trio_crawler.net import CookieStore, FolderFetch
@@ -67,10 +67,10 @@ class Plan:
     crawl_fetch: Fetch
     warc: report.Warc | None
     crawler: Callable[..., Crawler]
-    checks: bool = False
-    pages: Callable[[], AsyncGenerator[str]] | None = None
+    checks: bool
+    pages: Callable[[], AsyncGenerator[str]] | None
     """Makes the stream of all pages of a folder, if those are the seeds."""
-    folder: Folder | None = None
+    folder: Folder | None
 
     @property
     def named(self) -> Named:
@@ -88,13 +88,16 @@ def planned(options: CrawlOptions) -> Plan:
     if not options.seeds:
         _refuse_without_url(options)
     with errors_of():
-        scope = _scope(options)
-        place = None if options.folder is None else folder_fetch(options)
-        urls = options.seeds if place is None else seeds_in(options, place)
-        seeds = tuple(dict.fromkeys(map(normalise, urls)))
-        auth = logins(options, seeds)
+        site = same_site(options.seeds, lenient=not options.strict)
+        urls = tuple(dict.fromkeys(map(normalise, options.seeds)))
+        auth = logins(options, urls)
         with errors_of(auth="auth" if options.auth else "netrc_file"):
             fetch = _fetch(options, auth)
+        checks = _checks(options)
+        other = fetch if checks.external else None
+        place = None if options.folder is None else folder_fetch(options, other)
+        seeds = urls if place is None else seeds_in(options, place)
+        scope = _scope(options, site, place)
         make = partial(
             Crawler,
             seeds,
@@ -103,7 +106,7 @@ def planned(options: CrawlOptions) -> Plan:
             politeness=_politeness(options),
             traps=Traps.off() if options.no_traps else None,
             sitemaps=_sitemaps(options, seeds, place),
-            checks=_checks(options),
+            checks=checks,
             order=_ORDERS[options.order],
             fold_canonical=options.fold_canonical,
             # Not for `-o` and `--warc` alone: there they would cost more than all else that is
@@ -111,23 +114,27 @@ def planned(options: CrawlOptions) -> Plan:
             anchors=options.links is not None,
             workers=options.workers,
         )
-    insecure = tuple(map(_host, options.insecure_hosts))
-    warc = _warc(options.warc, seeds)
-    checks = _checks(options)
-    other = fetch if checks.external else None
-    folder = None if options.folder is None else folder_fetch(options, other)
-    source = fetch if folder is None else folder
-    crawl_fetch: Fetch = warc.recording(source) if warc else source
-    authorized = tuple(auth or ())
-    if any(name.lower() == "authorization" for name, _ in options.headers):
-        authorized = tuple(_origins(seeds))
-    made = Plan(seeds, insecure, authorized, fetch, crawl_fetch, warc, make, checks.any)
-    if folder is None or options.folder is None:
-        return made
-    how = {"clean_urls": options.clean_urls, "whole": walks(options)}
-    names = Folder(options.folder, base_of(options), **how)
-    pages = partial(pages_in, folder, scope) if walks(options) else None
-    return replace(made, folder=names, pages=pages)
+    warc = None
+    if options.warc is not None:
+        warc = report.Warc(seeds=seeds, gzip=options.warc.endswith(".gz"))
+    source = fetch if place is None else place
+    by_header = any(name.lower() == "authorization" for name, _ in options.headers)
+    folder = None
+    if place is not None:
+        how = {"clean_urls": options.clean_urls, "whole": walks(options)}
+        folder = Folder(options.folder or "", place.base_url, **how)
+    return Plan(
+        seeds,
+        insecure_hosts=tuple(map(_host, options.insecure_hosts)),
+        authorized=tuple(_origins(seeds) if by_header else auth or ()),
+        fetch=fetch,
+        crawl_fetch=warc.recording(source) if warc else source,
+        warc=warc,
+        crawler=make,
+        checks=checks.any,
+        pages=partial(pages_in, place, scope) if place is not None and walks(options) else None,
+        folder=folder,
+    )
 
 
 def _refuse_without_url(options: CrawlOptions) -> None:
@@ -157,47 +164,35 @@ def _refuse_without_url(options: CrawlOptions) -> None:
         raise click.UsageError("--depth needs --linked-only: all pages of a folder are checked")
 
 
-def _scope(options: CrawlOptions) -> Scope:
-    if options.folder is not None:
-        return all_of(with_prefix(base_of(options)), *_narrowed(options))
-    if options.seed_stream is not None:
-        return _scope_of_list(options)
-    site = same_site(options.seeds, lenient=not options.strict)
-    return all_of(site, *_narrowed(options))
+def _scope(options: CrawlOptions, site: Scope, folder: FolderFetch | None) -> Scope:
+    """Return the scope of a crawl: the site, or the folder, without what the options leave out.
 
-
-def _scope_of_list(options: CrawlOptions) -> Scope:
-    """Return the scope of a crawl with a list: its URLs, their redirects, and what is asked for.
-
-    Links are followed on the hosts of the given URLs, or without any as the options say.
+    Of a list these are its URLs, their redirects, and what is asked for: links are followed on the
+    hosts of the given URLs, or without any as the options say.
     """
-    followed = [same_site(options.seeds, lenient=not options.strict)] if options.seeds else []
-    narrowed = _narrowed(options)
-    if followed or options.under or options.include:
-        return any_of(seeds_only, all_of(*followed, *narrowed))
-    return all_of(seeds_only, *narrowed)
-
-
-def _narrowed(options: CrawlOptions) -> list[Scope]:
-    """Return the scopes of the options that leave out URLs."""
-    scopes = list[Scope]()
+    if folder is not None:
+        site = with_prefix(folder.base_url)
+    elif not options.seeds:
+        site = all_of() if options.under or options.include else seeds_only
+    scopes = [site]
     if options.under:
         with errors_of(prefixes="under"):
-            scopes.append(with_prefix(*_prefixes(options)))
+            scopes.append(with_prefix(*_prefixes(options, folder)))
     if options.include:
         with errors_of(patterns="include"):
             scopes.append(including(*options.include))
     with errors_of(patterns="exclude"):
-        return [*scopes, excluding(*options.exclude)]
+        found = all_of(*scopes, excluding(*options.exclude))
+    listed = options.seed_stream is not None and site is not seeds_only
+    return any_of(seeds_only, found) if listed else found
 
 
-def _prefixes(options: CrawlOptions) -> list[str]:
+def _prefixes(options: CrawlOptions, folder: FolderFetch | None) -> list[str]:
     absolute = [prefix for prefix in options.under if "://" in prefix]
-    paths = [prefix for prefix in options.under if "://" not in prefix]
-    if options.folder is not None:
-        return absolute + [f"{base_of(options)}{path.lstrip('/')}" for path in paths]
-    origins = _origins(map(normalise, options.seeds))
-    return absolute + [f"{origin}/{path.lstrip('/')}" for origin in origins for path in paths]
+    paths = [prefix.lstrip("/") for prefix in options.under if "://" not in prefix]
+    origins = [f"{origin}/" for origin in _origins(map(normalise, options.seeds))]
+    bases = origins if folder is None else [folder.base_url]
+    return absolute + [f"{base}{path}" for base in bases for path in paths]
 
 
 def _origins(urls: Iterable[str]) -> list[str]:
@@ -322,10 +317,6 @@ def _host(host: str) -> str:
     bare = host.strip("[]")
     url = normalise(f"https://[{bare}]/" if ":" in bare else f"https://{bare}/")
     return urlsplit(url).hostname or ""
-
-
-def _warc(path: str | None, seeds: Iterable[str]) -> report.Warc | None:
-    return report.Warc(seeds=seeds, gzip=path.endswith(".gz")) if path is not None else None
 
 
 def _raise_file_limit(workers: int) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 import click
 
-from trio_crawler import Outcome, check
+from trio_crawler import ArgumentError, Outcome, check
 from trio_crawler.check import Baseline, Finding, LinkCheck, Verdict, Verdicts, check_report
 from trio_crawler.cli.declaration import requested, secret_flags
 from trio_crawler.cli.files import Target, naming, target_of
@@ -38,8 +38,7 @@ class Check:
     """The link check of one crawl, from its options on; `stack` removes files that are unfinished.
 
     The outcomes are those of the `ledger`. A file in `directory`, that of the crawl, is private.
-    The report names the `date`. Raises click.UsageError for options and files that cannot be used,
-    and OSError, whose `filename` is the option with the file, for one that cannot be written.
+    The report names the `date`. Raises click.UsageError for options and files that cannot be used.
     """
 
     def __init__(
@@ -120,9 +119,10 @@ class Check:
         counted = found if fail_on == "new" else all_found
         wanted = Verdict.NOTE if fail_on == "note" else Verdict.FAULT
         self.failed = any(each.verdict >= wanted for each in counted)
+        command = ["trio-crawler", *sys.argv[1:]]
         facts = check.CheckFacts(
             date=self._date,
-            command=check.command_line(["trio-crawler", *sys.argv[1:]], _secret()),
+            command=check.command_line(command, secret_flags(CrawlOptions)),
             checked=self._links.checked,
             not_checked=self._links.not_checked,
             listed=self._links.listed if options.why else None,
@@ -187,45 +187,34 @@ class Check:
         return None if self._folder is None else self._folder.path_of(url)
 
 
-def _secret() -> Iterable[str]:
-    return secret_flags(CrawlOptions)
-
-
 def _verdicts(options: SharedOptions) -> Verdicts:
-    try:
-        accept = check.parse_statuses(options.accept)
-    except ValueError as error:
-        raise click.UsageError(_named(error, "--accept")) from None
     patterns = [*options.ignored]
-    if options.ignore_file is not None:
-        try:
-            with open(options.ignore_file, encoding="utf-8") as file:
-                patterns += check.parse_patterns(file, options.ignore_file)  # type: ignore[arg-type]
-        except OSError as error:
-            why = f"--ignore-file: cannot read {options.ignore_file}: {error.strerror}"
-            raise click.UsageError(why) from None
-        except ValueError as error:
-            raise click.UsageError(f"--ignore-file: {error}") from None
+    if (path := options.ignore_file) is not None:
+        with _reading("--ignore-file", path), open(path, encoding="utf-8") as file:
+            patterns += check.parse_patterns(file, path)  # type: ignore[arg-type]
     redirects = None if options.redirects is None else Verdict(options.redirects)
-    try:
+    with _reading("--accept"):
+        accept = check.parse_statuses(options.accept)
+    with _reading("--ignore"):
         return Verdicts(accept, patterns, redirects, options.strict_status)
-    except ValueError as error:
-        raise click.UsageError(_named(error, "--ignore")) from None
-
-
-def _named(error: ValueError, option: str) -> str:
-    named = getattr(error, "named", None)
-    return str(named(option)) if named is not None else f"{option}: {error}"
 
 
 def _baseline(path: str | None) -> Baseline | None:
     if path is None:
         return None
+    with _reading("--baseline", path), open(path, "rb") as file:
+        return check.read_baseline(file, path)
+
+
+@contextmanager
+def _reading(option: str, path: str = "") -> Iterator[None]:
+    """Raise click.UsageError, which names the option, for an error of the block."""
     try:
-        with open(path, "rb") as file:
-            return check.read_baseline(file, path)
+        yield
     except OSError as error:
-        why = f"--baseline: cannot read {path}: {error.strerror}"
-        raise click.UsageError(why) from None
+        told = f"{option}: cannot read {path}: {error.strerror}"
+        raise click.UsageError(told) from None
+    except ArgumentError as error:
+        raise click.UsageError(error.named(option)) from None
     except ValueError as error:
-        raise click.UsageError(f"--baseline: {error}") from None
+        raise click.UsageError(f"{option}: {error}") from None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -17,11 +18,9 @@ import trio
 from trio_crawler import Crawler, Outcome, StoreError, report
 from trio_crawler.cli.build import Plan, planned
 from trio_crawler.cli.declaration import requested
-from trio_crawler.cli.ending import Ending
 from trio_crawler.cli.exit import (
     FAULT,
     INTERRUPTED,
-    WRONG_USAGE,
     colored,
     complain,
     finish,
@@ -35,18 +34,20 @@ from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.parsing import NORMAL
 from trio_crawler.cli.seed_list import SeedList, opened
 from trio_crawler.cli.shared_options import FILES, refuse_without_check
+from trio_crawler.cli.signals import SIGNALS, name_of
 from trio_crawler.cli.terminal import Screen
 from trio_crawler.ledger import Ledger
 from trio_crawler.net import WireStatistics
 from trio_crawler.report import Report, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from trio_crawler.cli.checking import Check
     from trio_crawler.cli.directory import CrawlDirectory
     from trio_crawler.cli.folder import Folder
     from trio_crawler.frontier import HostStatistics
+
+GRACE = 5.0
+"""Seconds that requests in flight may take after the first signal, or after --max-time."""
 
 _FAILED = "its directory failed"
 _MOST_FAULTS = 200
@@ -68,18 +69,11 @@ async def _main(options: CrawlOptions) -> int:
     # The files of a check are written at the very end, when all others are closed.
     with ExitStack() as last:
         with ExitStack() as stack:
-            try:
-                files = _open_files(options, plan, stack)
-                ledger = last.enter_context(Ledger(outside=options.why, checks=plan.checks))
-                check = _open_check(options, plan.folder, last, ledger) if plan.checks else None
-            except OSError as error:
-                complain(f"cannot write {error.filename}: {error.strerror}")
-                return WRONG_USAGE
-            try:
-                urls = _open_list(options, stack)
-            except OSError as error:
-                complain(f"cannot read {error.filename}: {error.strerror}")
-                return WRONG_USAGE
+            files = _open_files(options, plan, stack)
+            ledger = last.enter_context(Ledger(outside=options.why, checks=plan.checks))
+            check = _open_check(options, plan.folder, last, ledger) if plan.checks else None
+            path = options.seed_stream
+            urls = None if path is None else stack.enter_context(opened(path))
             color = colored(options.color, sys.stderr)
             screen = stack.enter_context(Screen(live=options.level >= NORMAL, color=color))
             if options.level and (line := _too_few_hosts(options, plan)):
@@ -91,15 +85,10 @@ async def _main(options: CrawlOptions) -> int:
         return crawl.close()
 
 
-def _open_list(options: CrawlOptions, stack: ExitStack) -> SeedList | None:
-    """Open the list of URLs, if one is named. Raises OSError."""
-    return stack.enter_context(opened(options.seed_stream)) if options.seed_stream else None
-
-
 def _open_check(
     options: CrawlOptions, folder: Folder | None, stack: ExitStack, ledger: Ledger
 ) -> Check:
-    """Return the check of the crawl, with its files open. Raises OSError."""
+    """Return the check of the crawl, with its files open."""
     # Imported only now: most crawls check no links.
     from trio_crawler.cli.checking import Check
 
@@ -135,7 +124,7 @@ def _too_few_hosts(options: CrawlOptions, plan: Plan) -> str:
 
 
 def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> list[Export]:
-    """Open all files but the streams of a crawl directory. Raises OSError.
+    """Open all files but the streams of a crawl directory.
 
     Those that are written as outcomes come are `whole`; the others are read from the directory.
     """
@@ -356,9 +345,9 @@ class _Crawl:
         return self._ending.phrase or (_FAILED if self._failed else "")
 
     def _facts(self, crawler: Crawler) -> report.CrawlFacts:
-        options = self._options
+        options, totals = self._options, crawler.statistics()
         return report.CrawlFacts(
-            crawler.statistics(),
+            totals,
             options.workers,
             seeds=crawler.plan.seeds,
             ended=self._ended,
@@ -373,10 +362,79 @@ class _Crawl:
             cookies=options.cookies,
             credentials=self._plan.fetch.sends_credentials,
             checks=self._plan.checks,
-            spent=options.max_pages is not None and _spent(crawler) >= options.max_pages,
+            spent=totals.pages + totals.failures >= (options.max_pages or math.inf),
         )
 
 
-def _spent(crawler: Crawler) -> int:
-    totals = crawler.statistics()
-    return totals.pages + totals.failures
+class Ending:
+    """Obey the signals: the first stops the crawl, the second cancels `scope`.
+
+    `signalled` says whether one was obeyed. `phrase` tells people why the crawl ended early, "" if
+    it did not. `at_once` is set by the second signal.
+    """
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.scope = trio.CancelScope()
+        self.signalled = False
+        self.phrase = ""
+        self.at_once = False
+        self._say = say
+        self._crawler: Crawler | None = None
+        self._woken = trio.Event()
+        self._obeyed = 0
+
+    def begin(self, crawler: Crawler, max_seconds: float | None) -> None:
+        """Let signals stop this crawl, and cancel it a grace period after --max-time."""
+        self._crawler = crawler
+        if max_seconds is not None:
+            self.scope.deadline = trio.current_time() + max_seconds + GRACE
+
+    def close(self) -> trio.CancelScope:
+        """Return the scope, not yet entered, of the work that is left after the crawl."""
+        if self.scope.cancelled_caught and not self.phrase:
+            self.phrase = f"cut short {GRACE:g} s after --max-time"
+        deadline = self.scope.deadline if self.signalled else math.inf
+        self.scope = trio.CancelScope(deadline=deadline)
+        if self.at_once:
+            self.scope.cancel(self.phrase)
+        return self.scope
+
+    async def listen(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Obey the signals, also those that came before, until cancelled."""
+        # Not `trio.open_signal_receiver`: at its end it delivers again, to the default
+        # handler, the signals that were not received.
+        token = trio.lowlevel.current_trio_token()
+
+        def wake() -> None:
+            # Called by the handler, wherever that interrupts this thread.
+            with suppress(trio.RunFinishedError):
+                token.run_sync_soon(self._wake)
+
+        with SIGNALS.waking(wake):
+            self._obey_all()
+            task_status.started()
+            while True:
+                await self._woken.wait()
+                self._woken = trio.Event()
+                self._obey_all()
+
+    def _wake(self) -> None:
+        self._woken.set()
+
+    def _obey_all(self) -> None:
+        for number in SIGNALS.received[self._obeyed :]:
+            self._obeyed += 1
+            self._obey(name_of(number))
+
+    def _obey(self, name: str) -> None:
+        if self.signalled or self._crawler is None:
+            self.signalled = self.at_once = True
+            self.phrase = f"stopped at once by {name}"
+            self.scope.cancel(self.phrase)
+            return
+        self.signalled, self.phrase = True, f"stopped by {name}"
+        self._crawler.stop()
+        self.scope.deadline = min(self.scope.deadline, trio.current_time() + GRACE)
+        # Its reader may have left, or the terminal: the crawl is ending all the same.
+        with suppress(OSError):
+            self._say(f"{name}: finishing what is in flight; once more to stop at once")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import trio
@@ -21,11 +21,13 @@ from trio_crawler import (
 from trio_crawler.cli.build import Plan
 from trio_crawler.cli.declaration import declared, requested
 from trio_crawler.cli.files import STANDARD_OUTPUT, is_plain
-from trio_crawler.cli.folder import Folder, base_of
+from trio_crawler.cli.folder import Folder
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.shared_options import SharedOptions
 from trio_crawler.report import to_jsonl
 from trio_crawler.store import End, Stream
+
+_T = TypeVar("_T")
 
 
 class CrawlDirectory:
@@ -134,7 +136,7 @@ def _settings(options: CrawlOptions, plan: Plan, directory: str) -> dict[str, An
         "checks": plan.checks,
         "owner": options.owner,
         "folder": options.folder,
-        "base": None if options.folder is None else base_of(options),
+        "base": None if plan.folder is None else plan.folder.base,
         "clean_urls": options.clean_urls,
         "whole": plan.pages is not None,
         "seeds": list(plan.seeds),
@@ -165,38 +167,41 @@ class _Checked(msgspec.Struct):
     whole: bool = False
 
 
-def politeness_of(settings: Mapping[str, Any]) -> Politeness | None:
-    """Return the politeness of a crawl by the command; None for a crawl of another program."""
+def setting(value: object, kind: type[_T]) -> _T | None:
+    """Return a setting of a run; None if another program has stored one of another kind."""
     try:
-        guest = msgspec.convert(settings, _Guest)
+        return msgspec.convert(value, kind)
     except msgspec.ValidationError:
         return None
-    return Politeness(
-        per_host=guest.per_host,
-        delay=guest.delay,
-        adaptive=guest.adaptive,
-        patience=guest.patience,
-        robots=not guest.ignore_robots,
-        nofollow=not guest.ignore_nofollow,
+
+
+def politeness_of(settings: Mapping[str, Any]) -> Politeness | None:
+    """Return the politeness of a crawl by the command; None for a crawl of another program."""
+    guest = setting(settings, _Guest)
+    return (
+        None
+        if guest is None
+        else Politeness(
+            per_host=guest.per_host,
+            delay=guest.delay,
+            adaptive=guest.adaptive,
+            patience=guest.patience,
+            robots=not guest.ignore_robots,
+            nofollow=not guest.ignore_nofollow,
+        )
     )
-
-
-def texts_of(settings: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Return a list of texts from the settings; none if another program has stored other ones."""
-    try:
-        return msgspec.convert(settings.get(name, ()), tuple[str, ...])
-    except msgspec.ValidationError:
-        return ()
 
 
 def folder_of(settings: Mapping[str, Any]) -> Folder | None:
     """Return the folder that was checked; None for a crawl of servers."""
-    try:
-        checked = msgspec.convert(settings, _Checked)
-    except msgspec.ValidationError:
-        return None
-    how = {"clean_urls": checked.clean_urls, "whole": checked.whole}
-    return Folder(checked.folder, checked.base, **how)
+    checked = setting(settings, _Checked)
+    return (
+        None
+        if checked is None
+        else Folder(
+            checked.folder, checked.base, clean_urls=checked.clean_urls, whole=checked.whole
+        )
+    )
 
 
 def _relative(path: str | None, directory: str | os.PathLike[str]) -> str | None:

@@ -190,7 +190,7 @@ def exports(
 
     `named` returns what is written of an outcome.
 
-    Raises OSError, whose `filename` is the option with the file, as they were typed.
+    Raises click.UsageError for a file that cannot be written.
     """
     for flag, path in paths.items():
         encode, head, form = _FORMS[flag]
@@ -211,7 +211,7 @@ def in_place(
 ) -> Export:
     """Open a file that a reader may follow while it is written.
 
-    Only its owner may read a new file that is `private`. Raises OSError as `exports` does.
+    Only its owner may read a new file that is `private`. Raises as `exports` does.
     """
     with naming(flag, path):
         file = Target(path, PRIVATE if private else SHARED)

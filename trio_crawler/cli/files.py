@@ -142,12 +142,11 @@ def _standard_output() -> FileIO:
 
 @contextmanager
 def naming(flag: str, path: str) -> Iterator[None]:
-    """Let an OSError of the block have the option with its file as `filename`."""
+    """Raise click.UsageError, which names the option, for an OSError of the block."""
     try:
         yield
     except OSError as error:
-        error.filename = f"{flag} {path}"
-        raise
+        raise click.UsageError(f"cannot write {flag} {path}: {error.strerror}") from None
 
 
 class Target:

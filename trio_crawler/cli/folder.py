@@ -31,11 +31,6 @@ def walks(options: CrawlOptions) -> bool:
     return options.folder is not None and not named
 
 
-def base_of(options: CrawlOptions) -> str:
-    """Return the URL of the folder that is checked; it ends in a slash."""
-    return folder_fetch(options).base_url
-
-
 def folder_fetch(options: CrawlOptions, other: Fetch | None = None) -> FolderFetch:
     """Return the fetch of a folder; links that leave it are asked for by the `other` one."""
     base = {} if options.base_url is None else {"base_url": options.base_url}
@@ -68,7 +63,7 @@ async def pages_in(folder: FolderFetch, scope: Scope) -> AsyncGenerator[str]:
 
 
 class Folder:
-    """The folder that is checked, and the URL that stands for it.
+    """The folder that is checked, and the `base`, the URL that stands for it.
 
     `whole` is whether all its pages are checked, not only those that links lead to. `path_of`
     returns the path of what a URL names there, as CI names the files of a repository, whether
@@ -76,7 +71,7 @@ class Folder:
     """
 
     def __init__(self, path: str, base: str, *, clean_urls: bool, whole: bool) -> None:
-        self._path, self._base, self._whole = path, base, whole
+        self._path, self.base, self._whole = path, base, whole
         self._files: FolderFetch | None = None
         # A folder that was checked in an earlier run may not be there any more.
         with suppress(ArgumentError):
@@ -85,18 +80,18 @@ class Folder:
 
     def _path_of(self, url: str) -> str | None:
         before, mark, fragment = url.partition("#")
-        if not before.startswith(self._base):
+        if not before.startswith(self.base):
             return None
         path = None if self._files is None else self._files.path_of(before)
         if path is None:
-            below, question, query = before.removeprefix(self._base).partition("?")
+            below, question, query = before.removeprefix(self.base).partition("?")
             names = "/".join(map(_name, below.split("/")))
             path = os.path.join(self._path, names) + question + query
         return path.removeprefix(f".{os.sep}").replace(os.sep, "/") + mark + fragment
 
     def named(self, outcome: Outcome) -> Outcome:
         """Return an outcome with the paths of files as its URLs, if the folder has no URL."""
-        if not _NOWHERE(self._base):
+        if not _NOWHERE(self.base):
             return outcome
         changed: dict[str, Any] = {}
         for field in fields(outcome):
@@ -136,7 +131,7 @@ class Folder:
 
         No link has to lead to the first page, nor to the one that servers answer 404 with.
         """
-        known = {self._base, f"{self._base}404.html", f"{self._base}404"}
+        known = {self.base, f"{self.base}404.html", f"{self.base}404"}
         if not self._whole:
             return None
         alone = set(links.unlinked()) - known
@@ -147,7 +142,7 @@ class Folder:
         """Count the files that are no pages and were not asked for, by their endings."""
         if self._files is None or not self._whole:
             return Counter()
-        read = f"{self._base}sitemap.xml"
+        read = f"{self.base}sitemap.xml"
         return Counter(
             os.path.splitext(url)[1]
             for url in self._files.others()

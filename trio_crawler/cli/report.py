@@ -11,8 +11,8 @@ from typing import Any
 from trio_crawler import History, Outcome, Page, report, store
 from trio_crawler.cli.checking import Check
 from trio_crawler.cli.declaration import requested
-from trio_crawler.cli.directory import folder_of, politeness_of, protect_crawl_files, texts_of
-from trio_crawler.cli.exit import WRONG_USAGE, complain, finish, guarded
+from trio_crawler.cli.directory import folder_of, politeness_of, protect_crawl_files, setting
+from trio_crawler.cli.exit import finish, guarded
 from trio_crawler.cli.exports import as_it_is, exports
 from trio_crawler.cli.shared_options import FILES, ReportOptions, refuse_without_check
 from trio_crawler.cli.signals import SIGNALS
@@ -34,19 +34,15 @@ def _run(options: ReportOptions) -> int:
         settings = _settings(history)
         asked = requested(options)
         paths = {flag: path for flag, (path, _) in asked.items() if flag not in FILES}
-        if not _flag(settings, "checks"):
+        checks, owner = (setting(settings.get(name), bool) for name in ("checks", "owner"))
+        if not checks:
             refuse_without_check(options, f"and {options.directory} has a crawl without one")
-        try:
-            folder = folder_of(settings)
-            named = as_it_is if folder is None else folder.named
-            made = exports(paths, options.directory, named=named)
-            files = [stack.enter_context(export) for export in made]
-            checks = bool(_flag(settings, "checks"))
-            ledger = stack.enter_context(Ledger(outside=options.why, checks=checks))
-            check = _check(history, options, stack, ledger) if checks else None
-        except OSError as error:
-            complain(f"cannot write {error.filename}: {error.strerror}")
-            return WRONG_USAGE
+        folder = folder_of(settings)
+        named = as_it_is if folder is None else folder.named
+        made = exports(paths, options.directory, named=named)
+        files = [stack.enter_context(export) for export in made]
+        ledger = stack.enter_context(Ledger(outside=options.why, checks=bool(checks)))
+        check = _check(history, options, stack, ledger) if checks else None
         once = check.once if check is not None else as_it_is
         takers = [lambda outcome: ledger.add(once(outcome)), *(export.take for export in files)]
         # Only a check and the texts of links need more.
@@ -63,7 +59,7 @@ def _run(options: ReportOptions) -> int:
             partial(_facts, history, options),
             files,
             options,
-            owner=bool(_flag(settings, "owner")),
+            owner=bool(owner),
             ended=_ended(history),
             textless=textless,
             more=[told],
@@ -109,9 +105,9 @@ def _facts(history: History, options: ReportOptions) -> report.CrawlFacts:
     return report.CrawlFacts(
         history.statistics(),
         (None if run is None else run.workers) or 0,
-        seeds=texts_of(settings, "seeds"),
+        seeds=setting(settings.get("seeds"), tuple[str, ...]) or (),
         ended=how if how in _EARLY else "",
-        insecure=texts_of(settings, "insecure_hosts"),
+        insecure=setting(settings.get("insecure_hosts"), tuple[str, ...]) or (),
         # Not `authorized`: logins are stored nowhere.
         politeness=politeness_of(settings),
         hosts=history.hosts(),
@@ -119,16 +115,10 @@ def _facts(history: History, options: ReportOptions) -> report.CrawlFacts:
         listing=history.listing,
         directory=options.directory,
         spent=how is store.End.SPENT,
-        cookies=_flag(settings, "cookies"),
-        credentials=_flag(settings, "credentials"),
-        checks=_flag(settings, "checks"),
+        cookies=setting(settings.get("cookies"), bool),
+        credentials=setting(settings.get("credentials"), bool),
+        checks=setting(settings.get("checks"), bool),
     )
-
-
-def _flag(settings: dict[str, Any], name: str) -> bool | None:
-    """Return a flag from the settings; None if another program has stored something else."""
-    value = settings.get(name)
-    return value if isinstance(value, bool) else None
 
 
 def read_back(

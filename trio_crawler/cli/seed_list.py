@@ -132,11 +132,14 @@ class SeedList:
 
 @contextmanager
 def opened(path: str) -> Iterator[SeedList]:
-    """Open a list, "-" for standard input. Raises OSError if the file cannot be opened."""
+    """Open a list, "-" for standard input. Raises click.UsageError for another file."""
     if path == STANDARD_INPUT:
         yield SeedList(0, "standard input")
         return
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        raise click.UsageError(f"cannot read {path}: {error.strerror}") from None
     try:
         yield SeedList(descriptor, path)
     finally:

@@ -1,7 +1,7 @@
 """Signals: Ctrl-C, SIGTERM and SIGHUP, from the first lines of the package to the last.
 
 Before the work of the command begins there is nothing to keep, and a signal ends the process at
-once. From then on signals are noted, and the work decides: `ending` for a crawl. The handler
+once. From then on signals are noted, and the work decides: `Ending` for a crawl. The handler
 raises nothing, except at a prompt, so no signal leaves a traceback or a half-made file. A signal
 that the process inherited as ignored stays ignored, as after `nohup` and in the background of a
 script.
