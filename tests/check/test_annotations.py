@@ -5,8 +5,8 @@ import random
 from check.findings import MOVED, PAGE, SEED, finding, path_of, several
 from hypothesis import given
 
-from trio_crawler.check.annotations import to_annotations
 from trio_crawler.check.finding import Finding, in_order
+from trio_crawler.check.github import to_annotations
 from trio_crawler.policy.verdict import Verdict
 
 

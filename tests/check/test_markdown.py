@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from trio_crawler.check.finding import Finding
-from trio_crawler.check.markdown import MAX_BYTES, escaped, to_markdown
+from trio_crawler.check.github import MAX_BYTES, escaped, to_markdown
 from trio_crawler.report.visible import visible
 
 RENDER = MarkdownIt("commonmark").enable(["table", "strikethrough"])

@@ -15,7 +15,7 @@ import trio
 
 from trio_crawler.crawler import Crawler
 from trio_crawler.model import Fault, Job, Outcome, Page, Response
-from trio_crawler.report.warc.archive import Warc
+from trio_crawler.report.warc_archive import Warc
 
 pytest.importorskip("warcio")
 fastwarc = pytest.importorskip("fastwarc.warc")

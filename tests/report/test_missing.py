@@ -7,7 +7,7 @@ from cases import for_each
 
 from trio_crawler.model import Outcome, Page, Reason, RejectedLink, Statistics
 from trio_crawler.report import CrawlFacts, Report
-from trio_crawler.report.missing import is_red_link
+from trio_crawler.report.broken import is_red_link
 
 WIKI = "https://w.test/"
 RED = f"{WIKI}index.php?title=New&action=edit&redlink=1"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from trio_crawler import Page, normalise
 from trio_crawler.report import Report, changes, one_line
-from trio_crawler.report.readable import readable
+from trio_crawler.report.visible import readable
 from trio_crawler.store.changes import Change
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from trio_crawler import Job, Reason, excluding
 from trio_crawler.model import Failure, Outcome, Page, Redirect, Skipped, Statistics
 from trio_crawler.report import CrawlFacts, Report, Shape, shapes
-from trio_crawler.report.exclusion import exclusion, has_long_number, shape_of
+from trio_crawler.report.shapes import exclusion, has_long_number, shape_of
 
 SITE = "https://h.test/"
 

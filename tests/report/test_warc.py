@@ -40,7 +40,7 @@ from trio_crawler.model import (
 )
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.recorder import LARGE, Exchange, Recorder
-from trio_crawler.report.warc.archive import Warc
+from trio_crawler.report.warc_archive import Warc
 from trio_crawler.testing import Web, html, robots
 
 # Which exchange it is.
@@ -225,7 +225,7 @@ SITE = {
 
 def test_warcio_itself_is_not_imported_before_it_is_needed() -> None:
     code = (
-        "import sys, trio_crawler, trio_crawler.report.warc.archive as warc\n"
+        "import sys, trio_crawler, trio_crawler.report.warc_archive as warc\n"
         "assert 'warcio' not in sys.modules\n"
         "warc.Warc()\n"
         "assert 'warcio' in sys.modules\n"

@@ -14,7 +14,7 @@ from report.archives import records as archived
 from trio_crawler import SqliteFrontier
 from trio_crawler.crawler import Crawler
 from trio_crawler.model import Page, Response
-from trio_crawler.report.warc.archive import Warc
+from trio_crawler.report.warc_archive import Warc
 from trio_crawler.testing import Web, html, redirect, robots
 
 pytestmark = pytest.mark.process

@@ -21,7 +21,7 @@ from report.archives import (
 )
 
 from trio_crawler.model import Job, Page, Validator
-from trio_crawler.report.warc.archive import Warc
+from trio_crawler.report.warc_archive import Warc
 
 
 async def test_an_identical_payload_is_a_revisit_of_the_first(tmp_path: Any) -> None:

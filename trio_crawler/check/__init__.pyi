@@ -1,4 +1,3 @@
-from .annotations import to_annotations as to_annotations
 from .baseline import Baseline as Baseline
 from .baseline import Comparison as Comparison
 from .baseline import read_baseline as read_baseline
@@ -9,6 +8,8 @@ from .facts import command_line as command_line
 from .finding import Finding as Finding
 from .finding import Hop as Hop
 from .finding import Identity as Identity
+from .github import to_annotations as to_annotations
+from .github import to_markdown as to_markdown
 from .junit import to_junit as to_junit
 from .link_check import Defect as Defect
 from .link_check import LinkCheck as LinkCheck
@@ -16,7 +17,6 @@ from .link_check import Verdict as Verdict
 from .link_check import Verdicts as Verdicts
 from .link_check import parse_patterns as parse_patterns
 from .link_check import parse_statuses as parse_statuses
-from .markdown import to_markdown as to_markdown
 from .sarif import to_sarif as to_sarif
 from .summary_json import to_json as to_json
 from .text import check_report as check_report

@@ -9,9 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from trio_crawler.arguments import check_function, check_iterable, check_kind
-from trio_crawler.check.codes import sentence
 from trio_crawler.check.facts import CheckFacts
-from trio_crawler.check.finding import Finding, name_of, place, shortened
+from trio_crawler.check.finding import Finding, name_of, place, sentence, shortened
 from trio_crawler.policy.verdict import Verdict
 from trio_crawler.report.visible import ascii_json
 

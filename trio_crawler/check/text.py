@@ -12,16 +12,14 @@ from trio_crawler.arguments import (
     check_kind,
     check_whole,
 )
-from trio_crawler.check.codes import is_status, sentence
 from trio_crawler.check.facts import CheckFacts
-from trio_crawler.check.finding import Finding, Identity, in_order
+from trio_crawler.check.finding import Finding, Identity, in_order, is_status, sentence
 from trio_crawler.check.groups import Row, bad_urls, listing, most_frequent
 from trio_crawler.link import ASSET_KINDS, LinkKind
 from trio_crawler.policy.verdict import PERMANENT, Verdict
 from trio_crawler.reason import REASONS
 from trio_crawler.report.layout import Paint, Tone, attempted, laid_out, painting
-from trio_crawler.report.readable import readable
-from trio_crawler.report.visible import count, visible
+from trio_crawler.report.visible import count, readable, visible
 
 _MOST_LISTED = 20
 _MOST_ENDINGS = 5

@@ -15,4 +15,4 @@ from .text import Report as Report
 from .text import one_line as one_line
 from .text import progress_line as progress_line
 from .visible import visible as visible
-from .warc.archive import Warc as Warc
+from .warc_archive import Warc as Warc

@@ -13,9 +13,8 @@ from trio_crawler.ledger.ledger import Ledger
 from trio_crawler.page.urls import without_userinfo
 from trio_crawler.reason import REASONS, Reason
 from trio_crawler.report.hosts import checks_by_host, robots_files
-from trio_crawler.report.readable import readable
 from trio_crawler.report.summary import Summary
-from trio_crawler.report.visible import count, duration, visible
+from trio_crawler.report.visible import count, duration, readable, visible
 
 if TYPE_CHECKING:
     from trio_crawler.policy.politeness import HostStatistics

@@ -19,9 +19,8 @@ from trio_crawler.arguments import (
 from trio_crawler.model import Listing, Reason, Sitemap, Statistics
 from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.page.urls import authority, without_userinfo
-from trio_crawler.report.readable import readable
 from trio_crawler.report.summary import FirstItems, Summary
-from trio_crawler.report.visible import count, duration, size, visible
+from trio_crawler.report.visible import count, duration, readable, size, visible
 
 if TYPE_CHECKING:
     from trio_crawler.policy.politeness import HostStatistics, Politeness

@@ -20,16 +20,20 @@ from trio_crawler.ledger.url_table import TextList
 from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skipped, Statistics
 from trio_crawler.policy.politeness import HostStatistics, HostWait
 from trio_crawler.report import broken, hosts, sections, shapes
+from trio_crawler.report.broken import missing_section
 from trio_crawler.report.facts import Crawl, CrawlFacts, facts_of
 from trio_crawler.report.hints import Run, barred, hints, login_advice
 from trio_crawler.report.layout import Paint, attempted, headed, laid_out, painting
-from trio_crawler.report.left_out import LeftOut, left_out, logged_out
-from trio_crawler.report.missing import missing_section
-from trio_crawler.report.readable import readable
-from trio_crawler.report.rejections import endless_section, rejected_section
+from trio_crawler.report.rejections import (
+    LeftOut,
+    endless_section,
+    left_out,
+    logged_out,
+    rejected_section,
+)
 from trio_crawler.report.shapes import Shape
 from trio_crawler.report.summary import Summary
-from trio_crawler.report.visible import count, duration, size, visible
+from trio_crawler.report.visible import count, duration, readable, size, visible
 
 _Section: TypeAlias = Callable[[], list[str]]
 """Makes the lines of a section, or none."""

@@ -1,11 +1,19 @@
-"""Text that is safe to show in a terminal, and numbers in the form that people read."""
+"""Text that is safe to show in a terminal; URLs and numbers in the form that people read.
+
+In a URL percent-encoded letters are shown as letters where that misleads no reader.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import unicodedata
+from collections.abc import Callable
+from functools import cache
+from urllib.parse import unquote_to_bytes
 
 from trio_crawler.arguments import check_kind
+from trio_crawler.page.urls import WEB
 
 # In this order: C0; DEL and C1; the soft hyphen; the Arabic letter mark; the Mongolian vowel
 # separator; zero-width characters and direction marks; line and paragraph separators with the
@@ -92,3 +100,82 @@ def duration(seconds: float) -> str:
     if seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
     return f"{seconds:.2f} s" if seconds < 99.995 else f"{seconds:,.0f} s"
+
+
+_AFTER_SCHEME = len("https://")
+# The parts of a path or query to look at: an escape of an ASCII character, or a word, which ends
+# at every character that has a meaning in a URL. `normalise` spells escapes in capitals.
+_PART = re.compile("%[0-7][0-9A-Fa-f]|(?:[A-Za-z0-9]|%[89A-F][0-9A-F])++")
+
+# The letters of the scripts that are shown. A right-to-left script is not among them, since a
+# terminal would show the segments of a path in another order; neither are other digits than 0 to
+# 9, which may look like them, the phonetic letters, and those that look like "i" or "k".
+_LATIN = (
+    "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u0130\u0134-\u0137\u0139-\u013e\u0141-\u0148\u014a-\u017e"
+    "\u01a0\u01a1\u01af\u01b0\u0218-\u021b\u1ea0-\u1ef9"
+)
+_GREEK = "\u0386\u0388-\u038a\u038c\u038e-\u03a1\u03a3-\u03ce"
+_CYRILLIC = "\u0400-\u045f\u0490\u0491"
+_GEORGIAN = "\u10d0-\u10f0"
+_HANGUL = "\uac00-\ud7a3"
+_HAN_AND_KANA = "\u3005\u3041-\u3096\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff"
+_THAI = "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46", "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
+_DEVANAGARI = (
+    "\u0904-\u0939\u093d\u0950\u0960\u0961\u0972-\u097f",
+    "\u0900-\u0903\u093a-\u093c\u093e-\u094f\u0955-\u0957\u0962\u0963",
+)
+# Letters that look like one of ASCII, with or without an accent, like a digit or like a slash or
+# a dash: a word of nothing else is not shown. UTS 39 calls it a whole-script confusable.
+_LIKE_ASCII = (
+    "\u0391\u0392\u0395-\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03b1\u03b3"
+    "\u03b5\u03b7\u03b9\u03ba\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7\u0386\u0388-\u038a\u038c\u038e"
+    "\u0390\u03aa-\u03b0\u03ca-\u03cd"
+    "\u0400\u0401\u0405-\u0408\u0410\u0412\u0415\u0417\u0419\u041a\u041c-\u041e\u0420-\u0423\u0425"
+    "\u042a\u042c\u0430\u0431\u0433\u0435\u043a\u043e\u043f\u0440\u0441\u0443\u0445\u044a\u044c"
+    "\u0450\u0451\u0455-\u0458\u045d\u045e"
+    "\u30ce\u30fc\u4e00\u4e28\u4e36\u4e3f"
+    "0-9"
+)
+
+
+def readable(url: str) -> str:
+    """Return a normalised http(s) URL as people read it: `/%C3%BCn%C3%AF` as `/ünï`.
+
+    A word of its path or query is decoded if all its letters are of one script and it looks like
+    no other word. All else stays as it is: the host, escapes of ASCII characters, mixed scripts,
+    look-alikes, right-to-left scripts, and what is not UTF-8. So `normalise` returns `url` for the
+    result. Any other text is shown as by `visible`.
+    """
+    start = url.find("/", _AFTER_SCHEME)
+    if "%" not in url or start < 0 or not url.isascii() or not url.startswith(WEB):
+        return visible(url)
+    return visible(url[:start] + _PART.sub(_decoded, url[start:]))
+
+
+def _decoded(match: re.Match[str]) -> str:
+    try:
+        word = unquote_to_bytes(match[0]).decode()
+    except UnicodeDecodeError:
+        return match[0]
+    shown = _is_of_one_script()(word) and unicodedata.is_normalized("NFC", word)
+    return word if shown else match[0]
+
+
+@cache
+def _is_of_one_script() -> Callable[[str], object]:
+    return re.compile(
+        "|".join(
+            [
+                f"[0-9{_LATIN}]+",
+                *(
+                    f"(?![{_LIKE_ASCII}]+$)[0-9{letters}]+"
+                    for letters in (_GREEK, _CYRILLIC, _GEORGIAN, _HANGUL, _HAN_AND_KANA)
+                ),
+                # Three marks on one letter could reach into other lines.
+                *(
+                    f"(?:[0-9]|[{letters}][{marks}]{{0,3}})+"
+                    for letters, marks in (_THAI, _DEVANAGARI)
+                ),
+            ]
+        )
+    ).fullmatch

@@ -1,16 +1,19 @@
-"""Findings as Markdown, for the summary of a step of GitHub Actions, or a comment."""
+"""Findings for GitHub: Markdown for the summary of a step of Actions, or a comment; annotations.
+
+Annotations are shown beside the lines of a file.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from heapq import nsmallest
 from urllib.parse import quote
 
 from trio_crawler.arguments import check_function, check_iterable, check_kind, check_whole
-from trio_crawler.check.codes import is_status
 from trio_crawler.check.facts import CheckFacts
-from trio_crawler.check.finding import Finding, in_order, name_of, shortened
+from trio_crawler.check.finding import Finding, in_order, is_status, name_of, place, shortened
 from trio_crawler.check.text import not_checked
 from trio_crawler.model import Reason
 from trio_crawler.page.urls import is_web
@@ -144,3 +147,74 @@ def _weight(findings: list[Finding]) -> tuple[int, int]:
 def escaped(text: str) -> str:
     """Return a line of text as Markdown that shows the same text."""
     return _SPECIAL.sub(r"\\\g<0>", text)
+
+
+SHOWN = 10
+"""The most annotations of each kind that GitHub shows for a step."""
+
+_COMMANDS = {Verdict.FAULT: "error", Verdict.NOTE: "notice"}
+
+
+def to_annotations(
+    findings: Iterable[Finding], *, path_of: Callable[[str], str | None] = lambda url: None
+) -> Iterator[bytes]:
+    """Yield findings as workflow commands of GitHub Actions: `::error file=,line=,col=::message`.
+
+    A fault is an error, a note is a notice. GitHub shows ten of each for a step. So the first ten
+    of each are yielded, by page and line; if there are more, a line of the log counts them.
+    `path_of` returns the path of a page's file, relative to the repository; for None the
+    annotation has no place, and its message begins with the page.
+    """
+    check_iterable("findings", findings, "findings")
+    check_function("path_of", path_of, "a function of a URL")
+    return _annotations(findings, path_of)
+
+
+to_annotations.__module__ = "trio_crawler.check"
+
+
+def _annotations(
+    findings: Iterable[Finding], path_of: Callable[[str], str | None]
+) -> Iterator[bytes]:
+    found: dict[Verdict, list[Finding]] = {verdict: [] for verdict in _COMMANDS}
+    totals = dict.fromkeys(_COMMANDS, 0)
+    for finding in findings:
+        verdict = finding.verdict
+        totals[verdict] += 1
+        found[verdict].append(finding)
+        if len(found[verdict]) > 100 * SHOWN:
+            found[verdict] = nsmallest(SHOWN, found[verdict], key=place)
+    for verdict in _COMMANDS:
+        for finding in nsmallest(SHOWN, found[verdict], key=place):
+            yield _annotation(finding, path_of)
+    rest = {verdict: total - SHOWN for verdict, total in totals.items() if total > SHOWN}
+    if rest:
+        more = " and ".join(count(number, verdict) for verdict, number in rest.items())
+        yield f"{more} more: GitHub shows {SHOWN} annotations of each kind for a step\n".encode()
+
+
+def _annotation(finding: Finding, path_of: Callable[[str], str | None]) -> bytes:
+    page = finding.page
+    path = None if page is None else path_of(page)
+    values = {
+        "file": path or "",
+        "line": str(finding.line) if path and finding.line else "",
+        "col": str(finding.column) if path and finding.line and finding.column else "",
+        "title": f"{finding.verdict} {finding.code}",
+    }
+    properties = ",".join(f"{key}={_property(text)}" for key, text in values.items() if text)
+    message = f"{shortened(name_of(finding.target, path_of))}: {finding.told(path_of)}"
+    if page is not None and path is None:
+        where = f":{finding.line}:{finding.column}" if finding.line else ""
+        message = f"{shortened(page)}{where}: {message}"
+    return f"::{_COMMANDS[finding.verdict]} {properties}::{_data(message)}\n".encode()
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    # The path of a file may have bytes that are no UTF-8.
+    plain = text.encode(errors="replace").decode()
+    return _data(plain).replace(":", "%3A").replace(",", "%2C")
