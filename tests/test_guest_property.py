@@ -36,7 +36,7 @@ from trio_crawler import (
 )
 from trio_crawler.model import Purpose
 from trio_crawler.page.urls import authority, origin
-from trio_crawler.policy.learned_rate import MAX_REFUSALS
+from trio_crawler.policy.host_load import MAX_REFUSALS
 from trio_crawler.testing import fault, html, redirect, robots
 
 TROUBLES: list[Response | Fault] = [

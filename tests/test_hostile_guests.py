@@ -31,7 +31,7 @@ from trio_crawler import (
     with_prefix,
 )
 from trio_crawler.model import Purpose
-from trio_crawler.policy.robots.store import FRESH
+from trio_crawler.policy.robots import FRESH
 from trio_crawler.testing import Web, fault, html, redirect, robots
 
 MAP = HOME + "s.xml"

@@ -21,7 +21,7 @@ from trio_crawler import (
     Response,
     SqliteFrontier,
 )
-from trio_crawler.policy.learned_rate import MAX_REFUSALS
+from trio_crawler.policy.host_load import MAX_REFUSALS
 from trio_crawler.testing import Web, html
 
 

@@ -27,8 +27,7 @@ from trio_crawler import (
     Skipped,
 )
 from trio_crawler.model import Purpose
-from trio_crawler.policy.robots.parse import MAX_BYTES
-from trio_crawler.policy.robots.store import FRESH
+from trio_crawler.policy.robots import FRESH, MAX_BYTES
 from trio_crawler.testing import Web, html, redirect, robots
 
 NO_SECRETS = robots("User-agent: *", "Disallow: /secret")

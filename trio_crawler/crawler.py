@@ -18,13 +18,10 @@ from trio_crawler.engine.handler import fetch_once, repeated
 from trio_crawler.engine.outbox import HOW_TO_ITERATE, Outbox, outcome_block
 from trio_crawler.frontier import Frontier, HostStatistics, Settlement
 from trio_crawler.model import Fetch, Job, Listing, Outcome, Reason, Sitemap, Statistics
-from trio_crawler.policy.checks import Checks
-from trio_crawler.policy.limits import Limits
-from trio_crawler.policy.order import Order
 from trio_crawler.policy.plan import Sitemaps
-from trio_crawler.policy.politeness import Politeness
 from trio_crawler.policy.scope import Scope
-from trio_crawler.policy.traps.watch import Traps
+from trio_crawler.policy.settings import Checks, Limits, Order, Politeness
+from trio_crawler.policy.traps import Traps
 
 
 class Crawler:

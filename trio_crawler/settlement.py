@@ -9,7 +9,7 @@ from typing import TypeAlias
 import msgspec
 
 from trio_crawler.model import Answer, Job, Listing, Outcome, Response, Sitemap, Validator
-from trio_crawler.policy.robots.rules import Rules
+from trio_crawler.policy.robots import Rules
 
 
 class RobotsRules(msgspec.Struct, frozen=True):

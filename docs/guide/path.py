@@ -81,7 +81,7 @@ STATIONS = {
         "A link that was admitted before needs no judging."
     ),
     "engine/rules.py Rules.outside": "Do depth, scope and robots.txt let it in?",
-    "policy/traps/watch.py HostTraps.rejection": (
+    "policy/traps.py HostTraps.rejection": (
         "Does it look as if there were no end to such URLs?"
     ),
     "engine/outbox.py Outbox.put": (

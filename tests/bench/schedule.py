@@ -34,8 +34,8 @@ from statistics import median
 
 from trio_crawler.model import Attempt, Job, Purpose, Response
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.politeness import Politeness
-from trio_crawler.policy.robots.rules import ALLOW_ALL, Rules
+from trio_crawler.policy.robots import ALLOW_ALL, Rules
+from trio_crawler.policy.settings import Politeness
 from trio_crawler.schedule.host_scheduler import HostScheduler
 from trio_crawler.settlement import RobotsRules
 

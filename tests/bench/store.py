@@ -18,7 +18,7 @@ from statistics import median
 import httpx
 
 from trio_crawler.model import Anchor, Page
-from trio_crawler.policy.checks import Checks
+from trio_crawler.policy.settings import Checks
 from trio_crawler.store.history import History
 from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store

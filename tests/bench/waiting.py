@@ -29,7 +29,7 @@ from trio_crawler.frontier.url_index import StoredJob
 from trio_crawler.model import Job
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.politeness import Politeness
+from trio_crawler.policy.settings import Politeness
 from trio_crawler.schedule.disk_queue import DiskQueue, DiskQueueFile
 from trio_crawler.schedule.host_scheduler import HostScheduler
 

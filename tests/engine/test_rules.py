@@ -9,8 +9,7 @@ from trio_crawler import Job, Limits, MemoryFrontier, Reason
 from trio_crawler.engine import rules as rules_module
 from trio_crawler.engine.rules import Rules
 from trio_crawler.frontier import Plan
-from trio_crawler.policy.robots.rules import ALLOW_ALL
-from trio_crawler.policy.robots.store import KnownRules
+from trio_crawler.policy.robots import ALLOW_ALL, KnownRules
 
 
 async def test_a_link_to_an_origin_without_rules_costs_a_microsecond(capsys):

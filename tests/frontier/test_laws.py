@@ -37,7 +37,7 @@ from trio_crawler.frontier import (
     SitemapRead,
 )
 from trio_crawler.model import Purpose
-from trio_crawler.policy.robots.rules import ALLOW_ALL
+from trio_crawler.policy.robots import ALLOW_ALL
 from trio_crawler.testing import Web, html
 
 SITE = "http://e.test/"

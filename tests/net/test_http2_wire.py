@@ -27,7 +27,7 @@ from trio_crawler.net.progress import Progress
 from trio_crawler.net.tls.security import Security
 from trio_crawler.net.turn import TURN, Pace, Turn
 from trio_crawler.policy.host_load import HostLoad
-from trio_crawler.policy.politeness import Politeness
+from trio_crawler.policy.settings import Politeness
 
 pytest.importorskip("h2")
 trustme = pytest.importorskip("trustme")

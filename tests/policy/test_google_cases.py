@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trio_crawler.page.urls import normalise
-from trio_crawler.policy.robots.parse import parse_rules
+from trio_crawler.policy.robots import parse_rules
 
 CASES = Path(__file__).parents[2] / "../shared/data/google_robots_cases.json"
 

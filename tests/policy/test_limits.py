@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 from cases import for_each
 
-from trio_crawler.policy.limits import Limits
+from trio_crawler.policy.settings import Limits
 
 NAMES = [field.name for field in fields(Limits)]
 WHOLE = ["max_redirects", "max_tries", "max_links"]

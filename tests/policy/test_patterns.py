@@ -10,8 +10,8 @@ from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.policy.traps.patterns import fingerprint, pattern, steps
-from trio_crawler.policy.traps.yields import Streak
+from trio_crawler.policy.new_text import Streak, fingerprint
+from trio_crawler.policy.url_shapes import pattern, steps
 
 UUID = "6fa459ea-ee8a-3ca4-894e-db77e160355e"
 HASH = "9fceb02d0ae598e95dc970b74767f19372d61af8"

@@ -6,9 +6,9 @@ import pytest
 from cases import for_each
 
 from trio_crawler.model import Job, Reason
-from trio_crawler.policy.traps.novelty import Novelty
-from trio_crawler.policy.traps.queries import Families, Queries, Standing
-from trio_crawler.policy.traps.watch import HostTraps, Traps
+from trio_crawler.policy.new_text import Novelty
+from trio_crawler.policy.queries import Families, Queries, Standing
+from trio_crawler.policy.traps import HostTraps, Traps
 
 H = "http://h"
 

@@ -6,16 +6,17 @@ import pytest
 from cases import for_each
 
 from trio_crawler.model import Fault, Job, Purpose, Reason, Response, Validator
-from trio_crawler.policy.robots.parse import parse_rules
-from trio_crawler.policy.robots.rules import ALLOW_ALL, Rules
-from trio_crawler.policy.robots.store import (
+from trio_crawler.policy.robots import (
+    ALLOW_ALL,
     FRESH,
     MAX_REDIRECTS,
     KnownRules,
     LongFiles,
+    Rules,
     interpret,
     is_lasting,
     is_self_named,
+    parse_rules,
 )
 
 ORIGIN = "https://h.example:8080"

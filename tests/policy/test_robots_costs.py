@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from trio_crawler.policy.robots.parse import MAX_BYTES, parse_rules
-from trio_crawler.policy.robots.rules import Rules
+from trio_crawler.policy.robots import MAX_BYTES, Rules, parse_rules
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,7 @@ from cases import for_each
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trio_crawler.policy.robots.parse import MAX_BYTES, MAX_DELAY, parse_rules, product_token
-from trio_crawler.policy.robots.rules import ALLOW_ALL
+from trio_crawler.policy.robots import ALLOW_ALL, MAX_BYTES, MAX_DELAY, parse_rules, product_token
 
 
 def free(text: str | bytes, token: str = "bot", paths: str = "abcd") -> str:

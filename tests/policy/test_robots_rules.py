@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.page.urls import normalise
-from trio_crawler.policy.robots.parse import parse_rules
-from trio_crawler.policy.robots.rules import ALLOW_ALL, Rules
+from trio_crawler.policy.robots import ALLOW_ALL, Rules, parse_rules
 
 NOTHING = Rules({"/": False})
 KEPT = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?#[]@!&()+,;=")

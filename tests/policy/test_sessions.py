@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.page.urls import is_web, normalise, origin
-from trio_crawler.policy.traps.sessions import without_session
+from trio_crawler.policy.url_shapes import without_session
 
 ID = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 UUID = "6fa459ea-ee8a-3ca4-894e-db77e160355e"

@@ -23,10 +23,9 @@ from msgspec import structs
 from trio_crawler.model import Job, Reason
 from trio_crawler.page.read import read
 from trio_crawler.page.urls import authority, normalise
-from trio_crawler.policy.traps.patterns import repeats
-from trio_crawler.policy.traps.queries import QueryOrder
-from trio_crawler.policy.traps.sessions import without_session
-from trio_crawler.policy.traps.watch import HostTraps, RecentUrls, Traps
+from trio_crawler.policy.queries import QueryOrder
+from trio_crawler.policy.traps import HostTraps, RecentUrls, Traps
+from trio_crawler.policy.url_shapes import repeats, without_session
 
 HTML = "text/html; charset=utf-8"
 ENDLESS = 20_000

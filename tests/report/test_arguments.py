@@ -11,7 +11,7 @@ from cases import for_each
 
 from trio_crawler.model import Page, Statistics
 from trio_crawler.net.statistics import WireStatistics
-from trio_crawler.policy.politeness import Politeness
+from trio_crawler.policy.settings import Politeness
 from trio_crawler.report import (
     CrawlFacts,
     Report,

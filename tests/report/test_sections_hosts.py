@@ -17,7 +17,7 @@ from trio_crawler.model import (
     Skipped,
     Statistics,
 )
-from trio_crawler.policy.politeness import HostStatistics, Politeness
+from trio_crawler.policy.settings import HostStatistics, Politeness
 from trio_crawler.report import CrawlFacts, Report, summary
 
 PAGE = Page("http://a.test/", 200, httpx.Headers(), b"")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trio_crawler.model import Job
-from trio_crawler.policy.order import breadth_first, by_sitemap, depth_first
+from trio_crawler.policy.settings import breadth_first, by_sitemap, depth_first
 from trio_crawler.schedule.disk_heap import DiskHeap, make_disk_queue
 from trio_crawler.schedule.disk_queue import DiskQueue, DiskQueueFile, nameless_file
 from trio_crawler.schedule.queues import PriorityQueue

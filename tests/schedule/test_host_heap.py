@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from trio_crawler.policy.host_load import HostLoad
-from trio_crawler.policy.politeness import Politeness
+from trio_crawler.policy.settings import Politeness
 from trio_crawler.schedule.host_heap import HostHeap
 from trio_crawler.schedule.host_state import HostState
 from trio_crawler.schedule.origin import Host, Origin

@@ -12,12 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 from trio_crawler.model import Attempt, Fault, Job, Purpose, Reason, Response, Validator
-from trio_crawler.policy.limits import Limits
-from trio_crawler.policy.order import depth_first
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.politeness import HostStatistics, HostWait, Politeness
-from trio_crawler.policy.robots.rules import ALLOW_ALL, Rules
-from trio_crawler.policy.robots.store import FRESH
+from trio_crawler.policy.robots import ALLOW_ALL, FRESH, Rules
+from trio_crawler.policy.settings import HostStatistics, HostWait, Limits, Politeness, depth_first
 from trio_crawler.schedule.host_scheduler import HostScheduler
 from trio_crawler.schedule.origin import RUN
 from trio_crawler.settlement import (

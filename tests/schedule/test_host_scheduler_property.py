@@ -22,12 +22,17 @@ from msgspec.structs import replace
 from trio_crawler.model import Attempt, Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.page.urls import authority, origin
 from trio_crawler.policy.host_load import MAX_LIMIT
-from trio_crawler.policy.limits import Limits
-from trio_crawler.policy.order import Order, breadth_first, by_sitemap, depth_first
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.politeness import Politeness
 from trio_crawler.policy.retry import blames_host
-from trio_crawler.policy.robots.rules import Rules
+from trio_crawler.policy.robots import Rules
+from trio_crawler.policy.settings import (
+    Limits,
+    Order,
+    Politeness,
+    breadth_first,
+    by_sitemap,
+    depth_first,
+)
 from trio_crawler.schedule.host_scheduler import HostScheduler
 from trio_crawler.schedule.origin import RUN, Origin, Share
 from trio_crawler.settlement import (

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from trio_crawler.model import Fault, Phase, Purpose, Reason, Response
 from trio_crawler.policy.host_load import MAX_LIMIT
-from trio_crawler.policy.politeness import Politeness
 from trio_crawler.policy.retry import backoff, blames_host
+from trio_crawler.policy.settings import Politeness
 from trio_crawler.schedule.host_state import (
     MAX_REST,
     RULES,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from trio_crawler.model import Job
-from trio_crawler.policy.traps.queries import Queries
+from trio_crawler.policy.queries import Queries
 from trio_crawler.schedule.lanes import Lanes
 from trio_crawler.schedule.queues import FifoQueue
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.model import Job
-from trio_crawler.policy.order import breadth_first, by_sitemap, depth_first
+from trio_crawler.policy.settings import breadth_first, by_sitemap, depth_first
 from trio_crawler.schedule.queues import FifoQueue, PriorityQueue, Queue, make_queue
 
 

@@ -17,8 +17,8 @@ import pytest
 from trio_crawler.model import Attempt, Job, Purpose, Response
 from trio_crawler.policy.host_load import HostLoad
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.politeness import Politeness
-from trio_crawler.policy.robots.rules import ALLOW_ALL
+from trio_crawler.policy.robots import ALLOW_ALL
+from trio_crawler.policy.settings import Politeness
 from trio_crawler.schedule.host_heap import HostHeap
 from trio_crawler.schedule.host_scheduler import HostScheduler
 from trio_crawler.schedule.host_state import HostState

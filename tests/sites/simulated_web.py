@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from trio_crawler.model import Attempt, Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.robots.rules import Rules
+from trio_crawler.policy.robots import Rules
 from trio_crawler.schedule.host_scheduler import HostScheduler
 from trio_crawler.schedule.origin import Share
 from trio_crawler.settlement import RobotsMissing, RobotsRules

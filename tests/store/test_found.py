@@ -21,7 +21,7 @@ from store.batches import NOW, SITE, page, stored, texts, walk
 
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Checked, Outcome, Page, Reason
-from trio_crawler.policy.checks import Checks
+from trio_crawler.policy.settings import Checks
 from trio_crawler.store import schema
 from trio_crawler.store.decoding import BadRow
 from trio_crawler.store.errors import StoreError

@@ -21,7 +21,7 @@ from trio_crawler.model import (
     RejectedLink,
     Skipped,
 )
-from trio_crawler.policy.politeness import HostStatistics, HostWait
+from trio_crawler.policy.settings import HostStatistics, HostWait
 from trio_crawler.store.changes import Change
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.history import History

@@ -21,7 +21,7 @@ from trio_crawler.model import (
     Sitemap,
     Skipped,
 )
-from trio_crawler.policy.politeness import HostStatistics
+from trio_crawler.policy.settings import HostStatistics
 from trio_crawler.store import runs
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.history import History

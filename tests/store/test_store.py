@@ -27,8 +27,7 @@ from trio_crawler.model import (
     Sitemap,
     Skipped,
 )
-from trio_crawler.policy.checks import Checks
-from trio_crawler.policy.politeness import HostStatistics
+from trio_crawler.policy.settings import Checks, HostStatistics
 from trio_crawler.store.errors import DifferentCrawl, StoreError
 from trio_crawler.store.history import History
 from trio_crawler.store.runs import End

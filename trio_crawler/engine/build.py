@@ -32,8 +32,8 @@ from trio_crawler.model import Fetch, Purpose, Reason, Statistics
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.request import DEFAULT_USER_AGENT
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.politeness import HostStatistics, Politeness
-from trio_crawler.policy.robots.parse import product_token
+from trio_crawler.policy.robots import product_token
+from trio_crawler.policy.settings import HostStatistics, Politeness
 
 # Rows of earlier runs that are read, and then used, before other tasks can run.
 _PORTION = 2_000

@@ -25,10 +25,10 @@ from trio_crawler.page.link_targets import Pointed
 from trio_crawler.page.links import STYLE_SHEET, pointed_of
 from trio_crawler.page.read import Facts
 from trio_crawler.page.urls import is_web, without_userinfo
-from trio_crawler.policy.checks import CHECKED
+from trio_crawler.policy.headers import header_directives, meta_directives
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.robots.directives import header_directives, meta_directives
-from trio_crawler.policy.traps.watch import HostTraps, Traps
+from trio_crawler.policy.settings import CHECKED
+from trio_crawler.policy.traps import HostTraps, Traps
 
 _LINK, _ROBOTS = b"link", b"x-robots-tag"
 # Most headers have another length, so they are not even decoded.

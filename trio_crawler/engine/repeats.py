@@ -19,7 +19,7 @@ from trio_crawler.page.read import Facts
 from trio_crawler.page.text_digest import page_text
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import is_web
-from trio_crawler.policy.traps.patterns import url_shape
+from trio_crawler.policy.url_shapes import url_shape
 from trio_crawler.reason import NOT_WHOLE
 from trio_crawler.settlement import Repeated, Settlement
 

@@ -12,10 +12,9 @@ from trio_crawler.engine.sitemaps import LARGE, SitemapHandler
 from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.model import Answer, Attempt, Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.page.urls import is_web
-from trio_crawler.policy.conditional import validator_of
+from trio_crawler.policy.headers import validator_of
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.robots.rules import Rules
-from trio_crawler.policy.robots.store import FRESH, interpret, is_lasting
+from trio_crawler.policy.robots import FRESH, Rules, interpret, is_lasting
 from trio_crawler.settlement import (
     ProbeAnswered,
     RobotsMissing,

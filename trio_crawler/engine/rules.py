@@ -12,8 +12,8 @@ from trio_crawler.page.urls import host, is_web
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.scope import is_of_urls, rejection
 from trio_crawler.policy.side_effects import changes_something
-from trio_crawler.policy.traps.sessions import without_session
-from trio_crawler.policy.traps.watch import RecentUrls, Traps
+from trio_crawler.policy.traps import RecentUrls, Traps
+from trio_crawler.policy.url_shapes import without_session
 
 MAX_PORTS = 10
 """The most ports of one name that links are followed to, besides 80 and 443."""

@@ -30,7 +30,7 @@ from trio_crawler.model import (
 from trio_crawler.page.sitemap.read import GZIP
 from trio_crawler.page.urls import authority, is_web, normalise, seen_key
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.robots.store import is_self_named
+from trio_crawler.policy.robots import is_self_named
 from trio_crawler.settlement import Settlement, SitemapRead
 
 # Imported late, where it is used: most crawls read no sitemap, and the import takes 15 ms.

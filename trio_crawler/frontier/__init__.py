@@ -11,7 +11,7 @@ from trio_crawler.frontier.seen import Seen, Urls
 from trio_crawler.model import Attempt
 from trio_crawler.page.urls import seen_key
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.politeness import HostStatistics, HostWait
+from trio_crawler.policy.settings import HostStatistics, HostWait
 from trio_crawler.schedule.hosts import Hosts, JobChannel
 from trio_crawler.schedule.queues import Queue
 from trio_crawler.schedule.seeding import Seeding

@@ -10,7 +10,7 @@ from typing import TypeVar
 import trio
 
 from trio_crawler.model import Outcome, Reason
-from trio_crawler.policy.politeness import HostStatistics
+from trio_crawler.policy.settings import HostStatistics
 from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
 from trio_crawler.store.streams import Stream

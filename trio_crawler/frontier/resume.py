@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from trio_crawler.frontier.protocol import Past
 from trio_crawler.model import CHECKS, Checked, Job, Purpose, Validator
 from trio_crawler.page.read import Facts
-from trio_crawler.policy.conditional import validator_of
-from trio_crawler.policy.robots.store import KnownRules, interpret
+from trio_crawler.policy.headers import validator_of
+from trio_crawler.policy.robots import KnownRules, interpret
 from trio_crawler.store.earlier import Known
 from trio_crawler.store.store import Store
 

@@ -25,8 +25,8 @@ from trio_crawler.frontier.url_index import StoredJob, UrlIndex
 from trio_crawler.in_trio import check_in_trio, start_soon
 from trio_crawler.model import Attempt, Checked, Job, Outcome, Purpose, Reason, Statistics
 from trio_crawler.page.read import Facts
-from trio_crawler.policy.order import breadth_first
 from trio_crawler.policy.plan import Plan
+from trio_crawler.policy.settings import breadth_first
 from trio_crawler.schedule.disk_heap import make_disk_queue
 from trio_crawler.schedule.disk_queue import MEMORY, DiskQueueFile
 from trio_crawler.schedule.hosts import Hosts, JobChannel

@@ -13,7 +13,7 @@ from trio_crawler.frontier.seen import Seen
 from trio_crawler.model import COUNTED, Job, Purpose
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import origin
-from trio_crawler.policy.checks import Checks
+from trio_crawler.policy.settings import Checks
 from trio_crawler.settlement import RobotsRules, Settlement, SitemapRead
 from trio_crawler.store.store import Store
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from trio_crawler.model import Purpose
 from trio_crawler.net.http1.wire import MAX_BYTES
-from trio_crawler.policy.robots.parse import MAX_BYTES as ROBOTS_BYTES
+from trio_crawler.policy.robots import MAX_BYTES as ROBOTS_BYTES
 
 __all__ = ["MAX_BYTES", "ROBOTS_BYTES", "SITEMAP_BYTES", "SMALL_BYTES", "Bounds", "bounds_within"]
 

@@ -24,7 +24,7 @@ from trio_crawler.net.tls.about_tls import tls_wanted
 from trio_crawler.net.turn import TURN
 from trio_crawler.page.media import HTML, XHTML, declared_type, is_attachment, is_read
 from trio_crawler.page.urls import origin
-from trio_crawler.policy.conditional import conditions_of
+from trio_crawler.policy.headers import conditions_of
 
 if TYPE_CHECKING:
     from trio_crawler.net.cookies import CookieStore

@@ -22,12 +22,9 @@ from trio_crawler.arguments import (
 )
 from trio_crawler.model import Job, Purpose
 from trio_crawler.page.urls import web_urls
-from trio_crawler.policy.checks import Checks
-from trio_crawler.policy.limits import Limits
-from trio_crawler.policy.order import Order, breadth_first
-from trio_crawler.policy.politeness import Politeness
 from trio_crawler.policy.scope import Scope, any_of, same_site, seeds_only
-from trio_crawler.policy.traps.watch import Traps
+from trio_crawler.policy.settings import Checks, Limits, Order, Politeness, breadth_first
+from trio_crawler.policy.traps import Traps
 
 MAX_WORKERS = 100_000
 """The most workers of a crawl."""

@@ -8,7 +8,7 @@ from datetime import datetime
 import httpx
 
 from trio_crawler.model import Answer, Fault, Phase, Reason, Response
-from trio_crawler.policy.http_dates import parse_http_date
+from trio_crawler.policy.headers import parse_http_date
 from trio_crawler.reason import Kind, of_kind
 
 TRANSIENT = frozenset(of_kind(Kind.TRANSIENT))

@@ -15,7 +15,7 @@ from trio_crawler.arguments import (
 from trio_crawler.model import Listing, Sitemap, Statistics
 from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.politeness import HostStatistics, Politeness
+from trio_crawler.policy.settings import HostStatistics, Politeness
 
 
 @dataclass(frozen=True, slots=True)

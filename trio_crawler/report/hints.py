@@ -17,7 +17,7 @@ from trio_crawler.report.summary import Summary
 from trio_crawler.report.visible import count, duration, readable, visible
 
 if TYPE_CHECKING:
-    from trio_crawler.policy.politeness import HostStatistics
+    from trio_crawler.policy.settings import HostStatistics
     from trio_crawler.report.facts import CrawlFacts
 
 MOST = 3

@@ -23,7 +23,7 @@ from trio_crawler.report.summary import FirstItems, Summary
 from trio_crawler.report.visible import count, duration, readable, size, visible
 
 if TYPE_CHECKING:
-    from trio_crawler.policy.politeness import HostStatistics, Politeness
+    from trio_crawler.policy.settings import HostStatistics, Politeness
     from trio_crawler.report.facts import CrawlFacts
     from trio_crawler.store.changes import Change
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from trio_crawler.ledger.ledger import Ledger
 from trio_crawler.ledger.rows import NO_URL, PAGE, SKIPPED, Row
 from trio_crawler.page.urls import is_web, origin
-from trio_crawler.policy.traps.patterns import may_have_long_number, url_shape
+from trio_crawler.policy.url_shapes import may_have_long_number, url_shape
 from trio_crawler.report.summary import EARLY
 from trio_crawler.report.visible import count, readable, visible
 

@@ -18,7 +18,7 @@ from trio_crawler.ledger.ledger import Ledger
 from trio_crawler.ledger.rows import PAGE
 from trio_crawler.ledger.url_table import TextList
 from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skipped, Statistics
-from trio_crawler.policy.politeness import HostStatistics, HostWait
+from trio_crawler.policy.settings import HostStatistics, HostWait
 from trio_crawler.report import broken, hosts, sections, shapes
 from trio_crawler.report.broken import missing_section
 from trio_crawler.report.facts import Crawl, CrawlFacts, facts_of

@@ -7,7 +7,7 @@ from array import array
 from typing import Any
 
 from trio_crawler.model import Job
-from trio_crawler.policy.order import Order, breadth_first
+from trio_crawler.policy.settings import Order, breadth_first
 from trio_crawler.schedule.disk_queue import OVERHEAD, DiskQueue, DiskQueueFile, bytes_of
 from trio_crawler.schedule.queues import Queue
 from trio_crawler.store.errors import StoreError

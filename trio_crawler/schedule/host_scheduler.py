@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec.structs import replace
 
 from trio_crawler.model import CHECKS, REDIRECTS, Attempt, Fault, Job, Purpose, Reason, Response
-from trio_crawler.policy.order import breadth_first
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import LEAST_BAD, blames_host
-from trio_crawler.policy.robots.store import (
+from trio_crawler.policy.robots import (
     FRESH,
     PATH,
     KnownRules,
     is_self_named,
 )
+from trio_crawler.policy.settings import breadth_first
 from trio_crawler.schedule.failures import Failures
 from trio_crawler.schedule.host_heap import HostHeap
 from trio_crawler.schedule.host_state import State

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from trio_crawler.model import Purpose
 from trio_crawler.policy.host_load import HostLoad
-from trio_crawler.policy.politeness import Politeness
 from trio_crawler.policy.retry import backoff
+from trio_crawler.policy.settings import Politeness
 
 MAX_REST = 30.0
 """Seconds of the longest rest after a failure, unless Retry-After asks for more."""

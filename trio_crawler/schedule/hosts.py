@@ -19,9 +19,9 @@ from trio_crawler.arguments import check_callable, check_function, check_kind
 from trio_crawler.model import ADMITTED, COUNTED, Attempt, Fault, Job, Purpose, Reason, Response
 from trio_crawler.page.urls import origin
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.politeness import HostStatistics
 from trio_crawler.policy.retry import rest_asked_for
-from trio_crawler.policy.robots.store import KnownRules
+from trio_crawler.policy.robots import KnownRules
+from trio_crawler.policy.settings import HostStatistics
 from trio_crawler.schedule.host_scheduler import HostScheduler
 from trio_crawler.schedule.level_gate import LevelGate
 from trio_crawler.schedule.names import Names

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from itertools import chain
 
 from trio_crawler.model import Job
-from trio_crawler.policy.traps.queries import Queries, Shape, Standing
-from trio_crawler.policy.traps.watch import HostTraps
+from trio_crawler.policy.queries import Queries, Shape, Standing
+from trio_crawler.policy.traps import HostTraps
 from trio_crawler.schedule.queues import Queue
 
 # One turn of so many goes to shapes that are unproven, or they might never prove themselves.

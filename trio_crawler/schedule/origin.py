@@ -10,8 +10,8 @@ from trio_crawler.model import CHECKS, Fault, Job, Purpose, Reason
 from trio_crawler.net.turn import Pace
 from trio_crawler.page.urls import host
 from trio_crawler.policy.host_load import HostLoad
-from trio_crawler.policy.politeness import HostStatistics, HostWait
-from trio_crawler.policy.robots.store import MAX_REDIRECTS, PATH, KnownRules
+from trio_crawler.policy.robots import MAX_REDIRECTS, PATH, KnownRules
+from trio_crawler.policy.settings import HostStatistics, HostWait
 from trio_crawler.schedule.host_state import HostState, State
 from trio_crawler.schedule.queues import FifoQueue, Queue
 from trio_crawler.schedule.servers import Server

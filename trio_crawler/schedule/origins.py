@@ -10,12 +10,12 @@ from dataclasses import replace as replace_fields
 from msgspec.structs import replace
 
 from trio_crawler.page.urls import host
-from trio_crawler.policy.checks import DELAY, QUICK_DELAY
 from trio_crawler.policy.host_load import HostLoad
+from trio_crawler.policy.new_text import Novelty
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.robots.store import KnownRules, LongFiles
-from trio_crawler.policy.traps.novelty import Novelty
-from trio_crawler.policy.traps.watch import HostTraps, Traps
+from trio_crawler.policy.robots import KnownRules, LongFiles
+from trio_crawler.policy.settings import DELAY, QUICK_DELAY
+from trio_crawler.policy.traps import HostTraps, Traps
 from trio_crawler.schedule.host_state import HostState
 from trio_crawler.schedule.origin import Host, Origin
 from trio_crawler.schedule.queues import Queue

@@ -4,7 +4,7 @@ import heapq
 from typing import Any, Protocol
 
 from trio_crawler.model import Job
-from trio_crawler.policy.order import Order, breadth_first
+from trio_crawler.policy.settings import Order, breadth_first
 
 
 class Queue(Protocol):

@@ -14,7 +14,7 @@ from trio_crawler.model import REDIRECTS, Checked, Page, Reason, Validator
 from trio_crawler.page.links import READ
 from trio_crawler.page.media import MARKUP
 from trio_crawler.page.read import Facts
-from trio_crawler.policy.checks import Checks
+from trio_crawler.policy.settings import Checks
 from trio_crawler.store import rows
 from trio_crawler.store.database import Database
 from trio_crawler.store.decoding import BadRow, Count, Digest, Latin1, Number, Time, Url, checked

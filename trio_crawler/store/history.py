@@ -10,7 +10,7 @@ import httpx
 from trio_crawler.arguments import check_flag, check_kind, check_path, check_whole
 from trio_crawler.model import Listing, Outcome, Purpose, Sitemap, Statistics
 from trio_crawler.page.urls import normalise, seen_key
-from trio_crawler.policy.politeness import HostStatistics
+from trio_crawler.policy.settings import HostStatistics
 from trio_crawler.store.changes import Change, compare_walks
 from trio_crawler.store.errors import StoreError, printable
 from trio_crawler.store.opening import open_to_read

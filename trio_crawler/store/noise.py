@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from trio_crawler.page.urls import is_web
-from trio_crawler.policy.traps.patterns import url_shape
+from trio_crawler.policy.url_shapes import url_shape
 from trio_crawler.store.database import Database
 from trio_crawler.store.decoding import BadRow, Url, decoded
 

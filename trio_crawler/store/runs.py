@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from trio_crawler.model import Fault, Phase, Purpose, Reason
-from trio_crawler.policy.politeness import HostStatistics, HostWait
+from trio_crawler.policy.settings import HostStatistics, HostWait
 from trio_crawler.store.database import Database, Row
 from trio_crawler.store.decoding import Number, Time, checked, parsed
 from trio_crawler.store.errors import DifferentCrawl, StoreError, printable

@@ -10,8 +10,7 @@ from typing import Any
 
 from trio_crawler.model import Checked, Outcome, Reason, Response, Statistics, Validator
 from trio_crawler.page.read import Facts
-from trio_crawler.policy.checks import Checks
-from trio_crawler.policy.politeness import HostStatistics
+from trio_crawler.policy.settings import Checks, HostStatistics
 from trio_crawler.store import runs
 from trio_crawler.store.database import Database
 from trio_crawler.store.decoding import BadRow

@@ -1,7 +1,7 @@
-"""Patterns of generated URLs, and fingerprints of the text of their pages.
+"""Shapes of URLs: their patterns, and the session ids in them.
 
-A calendar has endless URLs of one pattern, and its pages differ only in their dates. This module
-maps each URL to its pattern and each page to a fingerprint without dates.
+A calendar has endless URLs of one pattern. If every answer has a new session id in its links, each
+page has an endless number of URLs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from string import hexdigits
 
-from trio_crawler.page.urls import directory
+from trio_crawler.page.urls import directory, is_web, normalise, origin
 
 # UUIDs, long hexadecimal numbers, and numbers; not the digits of a percent-encoded character.
 _NUMBER = re.compile(
@@ -41,21 +41,6 @@ _HEX_AS_ZERO = bytes(_ZERO if chr(byte) in hexdigits else byte for byte in range
 _VALUE = re.compile("=[^&]*")
 # Every UUID and every long hexadecimal number begins so, once its digits are replaced by 0.
 _LONG_NUMBER = b"0" * 8
-
-_DIGITS = b"0123456789\0"  # NUL: the other byte of each ASCII character in UTF-16
-_WORD = frozenset(b"0123456789_<>abcdefghijklmnopqrstuvwxyz\0") | frozenset(range(128, 256))
-_WORDS = bytes(byte if byte in _WORD else 32 for byte in bytes(range(256)).lower())
-_DATE_WORDS = frozenset(
-    b"jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june"
-    b" july august september october november december mon tue tues wed thu thur thurs fri sat"
-    b" sun mo tu we th fr sa su monday tuesday wednesday thursday friday saturday sunday st nd"
-    b" rd am pm nbsp".split()
-)
-_LONG = 16
-# Two pages may differ only in an image. The query of its address is left out: it may be generated.
-image_names = re.compile(rb"""src=["']?([^"'?<> ]++)""").findall
-
-_END = 131_072
 
 # A number of a URL, with the sign that it has as the value of a parameter.
 _number = re.compile("(?<==)-?[0-9]{1,18}|[0-9]{1,18}")
@@ -151,34 +136,6 @@ def may_be_dated(url: str) -> bool:
     return _DATE(url, url.index("/", 8)) is not None
 
 
-def fingerprint(url: str, body: bytes) -> int:
-    """Return a hash of the text of a page; pages that differ only in a date have the same.
-
-    It is the hash of a set: the words outside the tags, in lower case, and the names of the
-    images. Left out are digits, months, days of the week, words of the URL, and random words (16
-    letters and digits or more). The hash is valid in one process only. The middle of a body of
-    more than 256 KiB is not read. 30 KB take some 0.4 ms.
-    """
-    if len(body) > 2 * _END:
-        body = body[:_END] + body[-_END:]
-    # A page may begin with text: ">" makes it text after a tag.
-    pieces = set((b">" + body).translate(_WORDS).split(b"<"))
-    text = b" ".join([piece.partition(b">")[2] for piece in pieces])
-    words = [word for word in set(text.split()) if len(word) < _LONG or not _is_random(word)]
-    kept = _without_digits(b" ".join(words)) - _DATE_WORDS
-    in_url = _without_digits(url.encode().translate(_WORDS))
-    return hash(frozenset(kept - in_url | set(image_names(body))))
-
-
-def _is_random(word: bytes) -> bool:
-    # Both tests are for ASCII only: a Chinese sentence is one word here, and not a random one.
-    return word.isalnum() and not word.isalpha()
-
-
-def _without_digits(text: bytes) -> set[bytes]:
-    return set(text.translate(None, _DIGITS).split())
-
-
 def steps(url: str, links: Iterable[str]) -> frozenset[object]:
     """Return how far the links of a page that have its pattern are from its URL.
 
@@ -228,3 +185,66 @@ def _in_a_row(names: Sequence[str], run: int, most: float) -> bool:
         if same >= run * most:
             return True
     return False
+
+
+# ";jsessionid=" of Java servlets, and the segment "(S(24 characters))" of ASP.NET.
+_IN_PATH = re.compile(";jsessionid=[^;/?]*", re.IGNORECASE)
+_SEGMENT = re.compile(r"/\([Ss]\([0-9A-Za-z]{24}\)\)(?=/)")
+
+_IN_QUERY = re.compile(
+    "[?&](?:phpsessid|jsessionid|aspsessionid|oscsid|zenid|sid|session_?id|cfid|cftoken)",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    "(?:phpsessid|jsessionid|aspsessionid[a-z]*|oscsid|zenid)=.*", re.IGNORECASE | re.DOTALL
+)
+# A conference has sessions, too: with these names a value must look random to be an id.
+_UNCERTAIN = re.compile(
+    "(?:sid|session_?id)=(?=[a-z]*[0-9])"
+    "(?:[0-9a-z]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
+    re.IGNORECASE,
+)
+_COLD_FUSION = frozenset({"cfid", "cftoken"})
+
+
+def without_session(url: str) -> str:
+    """Return a normalised URL without its session ids; `url` itself if it has none.
+
+    Removed are `;jsessionid=` in a path, the segment `(S(...))` of ASP.NET, and the parameters
+    PHPSESSID, jsessionid, ASPSESSIONID..., osCsid, zenid, and CFID with CFTOKEN. The parameters
+    sid, sessionid and session_id are removed if the value is a UUID or has 16 letters and digits
+    or more.
+
+    The result for the target of a redirect can be the URL that redirected, if the server assigns
+    its ids by redirects.
+    """
+    if ("?" not in url and ";" not in url and "(" not in url) or not is_web(url):
+        return url
+    site = origin(url)
+    path, mark, query = url[len(site) :].partition("?")
+    kept_path, kept = path, query
+    if ";" in path or "(" in path:
+        # In this order: without ";jsessionid=..." the rest can be a segment of ASP.NET.
+        kept_path = _SEGMENT.sub("", _IN_PATH.sub("", path))
+    if _IN_QUERY.search(mark + query):
+        kept = _without_parameters(query)
+    if kept_path == path and kept == query:
+        return url
+    # The part that was removed may have hidden a segment of dots.
+    return normalise(site + kept_path + mark + kept if kept else site + kept_path)
+
+
+def _without_parameters(query: str) -> str:
+    parts = query.split("&")
+    cold_fusion = _COLD_FUSION.issubset(map(_name, parts))
+    return "&".join(part for part in parts if not _is_session(part, cold_fusion))
+
+
+def _is_session(part: str, cold_fusion: bool) -> bool:
+    if _NAMED.fullmatch(part) or _UNCERTAIN.fullmatch(part):
+        return True
+    return cold_fusion and _name(part) in _COLD_FUSION
+
+
+def _name(part: str) -> str:
+    return part.partition("=")[0].lower()

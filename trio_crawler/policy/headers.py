@@ -1,0 +1,187 @@
+"""Header fields of a response: its version, dates, and the directives for robots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+
+import httpx
+
+from trio_crawler.model import Validator
+from trio_crawler.policy.robots import product_token
+
+_DELIMITERS = re.compile(r"[\t -/;-@\[-`{-~]+")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_KINDS = {
+    "time": re.compile(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?![0-9])"),
+    "day": re.compile(r"([0-9]{1,2})(?![0-9])"),
+    "month": re.compile(rf"({'|'.join(_MONTHS)})"),
+    "year": re.compile(r"([0-9]{2,4})(?![0-9])"),
+}
+
+
+def parse_http_date(text: str) -> datetime | None:
+    """Return a date parsed by the rules for cookies (RFC 6265, 5.1.1), as UTC; None if invalid.
+
+    These rules accept all three formats of HTTP (RFC 9110, 5.6.7), and more.
+    """
+    found = _parts(text.lower())
+    if len(found) < len(_KINDS):
+        return None
+    (month,), (day,), (digits,) = found["month"], found["day"], found["year"]
+    hour, minute, second = map(int, found["time"])
+    year, number = _in_full(int(digits)), _MONTHS.index(month) + 1
+    try:
+        date = datetime(year, number, int(day), hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        return None
+    return date if year > 1600 else None
+
+
+def _parts(text: str) -> dict[str, tuple[str, ...]]:
+    """Return the parts of a date; each word becomes the first kind that fits and is missing."""
+    found: dict[str, tuple[str, ...]] = {}
+    for word in _DELIMITERS.split(text):
+        for kind, pattern in _KINDS.items():
+            if kind not in found and (match := pattern.match(word)):
+                found[kind] = match.groups()
+                break
+    return found
+
+
+def _in_full(year: int) -> int:
+    if year < 70:
+        return year + 2000
+    return year + 1900 if year < 100 else year
+
+
+LONGEST = 1_024
+"""The most bytes of a value that is kept; an entity tag takes a few dozen."""
+
+# Apache, and others like it, mark the entity tag of a body that they encode, and do not recognise
+# their mark in a request (bug 45023). The tag without the mark is that of the body as it is
+# decoded, which is the one that is kept.
+_coded = re.compile(rb'((?:W/)?"[^"]*[^"-])(?:--?|;)(?:gzip|br|deflate|zstd)"').fullmatch
+# Bytes that a field value cannot hold (RFC 9110, 5.5).
+_has_control = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]").search
+
+
+def validator_of(headers: httpx.Headers) -> Validator | None:
+    """Return the validator of a response (RFC 9110, 8.8); None if it has none.
+
+    An entity tag is kept as it was received, weak or strong, quoted or not; one character stands
+    for one byte (latin-1). A field that came twice, or cannot be sent back, is left out.
+    """
+    etag, last_modified = _only(headers, b"etag"), _only(headers, b"last-modified")
+    return Validator(etag, last_modified) if etag or last_modified else None
+
+
+def conditions_of(validator: Validator) -> list[tuple[bytes, bytes]]:
+    """Return the fields that make a request conditional (RFC 9110, 13.1.2 and 13.1.3).
+
+    With both values there are both fields; the server then uses the entity tag alone. An entity
+    tag that is marked with a content coding (`"a-gzip"`) is sent with the mark and without it. A
+    value that cannot be sent is left out.
+    """
+    fields = []
+    if validator.etag is not None and (tag := _encoded(validator.etag)) is not None:
+        marked = _coded(tag)
+        tags = tag if marked is None else b'%b, %b"' % (tag, marked[1])
+        fields.append((b"If-None-Match", tags))
+    # With a tag the server ignores the date (RFC 9110, 13.1.3).
+    if validator.last_modified is not None and (date := _encoded(validator.last_modified)):
+        fields.append((b"If-Modified-Since", date))
+    return fields
+
+
+def _only(headers: httpx.Headers, name: bytes) -> str | None:
+    # Raw bytes: httpx would decode them by an encoding that it guesses.
+    values = [value for key, value in headers.raw if key.lower() == name]
+    value = _sendable(values[0]) if len(values) == 1 else None
+    return None if value is None else value.decode("latin-1")
+
+
+def _encoded(value: str) -> bytes | None:
+    try:
+        return _sendable(value.encode("latin-1"))
+    except UnicodeEncodeError:
+        return None
+
+
+def _sendable(value: bytes) -> bytes | None:
+    value = value.strip(b" \t")
+    # "*" stands for every version: the answer would be 304 for ever.
+    if value in (b"", b"*") or len(value) > LONGEST or _has_control(value):
+        return None
+    return value
+
+
+MAX_DIRECTIVES = 50
+"""The most directives kept from the header fields of one page, and from its meta elements."""
+
+_LONGEST = 100
+"""The most characters of a directive; no date in one is that long."""
+
+_MAX_TEXT = 4_096
+"""The most characters that are read of one field or attribute."""
+
+# A date has a comma before its day.
+_COMMA = re.compile(r",(?!\s*[0-9])")
+_VALUED = re.compile(r"unavailable_after|max-[a-z-]+")
+_AGENT = re.compile(r"\*|[a-z0-9_-]\S*")
+
+
+def header_directives(headers: httpx.Headers, token: str) -> tuple[str, ...]:
+    """Return the directives of all X-Robots-Tag fields that are for all agents or for this one.
+
+    They are in lower case, distinct and in order; "none" becomes "noindex" and "nofollow".
+    `token` is a product token. In a field such as "somebot: noindex, nofollow" all directives are
+    for that agent, up to the next agent that the field names.
+    """
+    fields = headers.get_list("x-robots-tag")
+    return _distinct(each for text in fields for each in _for_agent(text, token.lower()))
+
+
+def meta_directives(contents: Iterable[str]) -> tuple[str, ...]:
+    """Return the directives in the `content` attributes of meta elements.
+
+    They have the form that `header_directives` documents. The caller chooses the elements:
+    `<meta name=robots>`, and those that are named after its product token.
+    """
+    return _distinct(
+        each for text in contents for part in _elements(text) for each in _words(part)
+    )
+
+
+def _for_agent(text: str, token: str) -> Iterator[str]:
+    ours = True
+    for element in _elements(text):
+        name, colon, rest = element.partition(":")
+        if colon and _AGENT.fullmatch(name) and not _VALUED.fullmatch(name):
+            ours = name == "*" or (token != "" and product_token(name) == token)
+            element = rest
+        if ours:
+            yield from _words(element)
+
+
+def _elements(text: str) -> Iterator[str]:
+    for part in _COMMA.split(text[:_MAX_TEXT].lower()):
+        yield ":".join(piece.strip() for piece in part.split(":"))
+
+
+def _words(element: str) -> Iterable[str]:
+    """Return the directives of one element; white space separates them, but not in a value."""
+    return [element] if ":" in element else element.split()
+
+
+def _distinct(elements: Iterable[str]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for element in elements:
+        if len(found) >= MAX_DIRECTIVES:
+            break
+        if element == "none":
+            found.update({"noindex": None, "nofollow": None})
+        elif len(element) <= _LONGEST:
+            found[element] = None
+    return tuple(found)[:MAX_DIRECTIVES]

@@ -1,0 +1,280 @@
+"""The settings of a crawl: how far it goes, in which order, how gently, and what it checks."""
+
+# No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
+# `__module__`, which is set to another module.
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from trio_crawler.arguments import ArgumentError, check_flag, check_kind, check_number, check_whole
+from trio_crawler.model import Fault, Job, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds of a crawl; `math.inf` is no bound.
+
+    `max_pages` counts failures, and pages with any status; a redirect and its target count as
+    one. With `max_depth` the crawl goes level by level, so that a page's depth is its true
+    distance from a seed. After `max_seconds` no URL is admitted and no request is started; the
+    requests in flight finish. `max_redirects` bounds the redirects in a row, `max_tries` the
+    attempts at one URL, and `max_links` the links that are followed from one page; of these all
+    URLs together have at most 4 MiB. The timeout of a request and the bound on a body belong to
+    the fetch: see `HttpFetch`.
+
+    No URL is admitted while the URLs that wait, with their referrers and 100 bytes for each, have
+    `max_waiting` bytes, and none of a new host after `max_hosts` were found (a host counts for
+    each of its ports). Seeds are always admitted.
+
+    Raises TypeError or ValueError, naming the limit, for an invalid value.
+    """
+
+    __module__ = "trio_crawler"
+
+    max_depth: float = math.inf
+    max_pages: float = math.inf
+    max_seconds: float = math.inf
+    max_redirects: int = 10
+    max_tries: int = 4
+    max_links: int = 100_000
+    max_waiting: float = 2**30
+    max_hosts: float = 50_000
+
+    def __post_init__(self) -> None:
+        if self.max_depth != math.inf:
+            check_whole("max_depth", self.max_depth)
+        if self.max_pages != math.inf:
+            check_whole("max_pages", self.max_pages, least=1)
+        check_number("max_seconds", self.max_seconds, above=True)
+        check_whole("max_redirects", self.max_redirects)
+        check_whole("max_tries", self.max_tries, least=1)
+        check_whole("max_links", self.max_links, least=1)
+        check_number("max_waiting", self.max_waiting, least=1)
+        check_number("max_hosts", self.max_hosts, least=1)
+
+
+class Order(Protocol):
+    """Rank a job: any `(job) -> rank`.
+
+    Among the jobs of one host that may start, the one with the least rank starts; among equal
+    ranks the oldest. Ranks must compare with `<`. The crawl calls it once for each job that is
+    admitted. An order must not block.
+    """
+
+    def __call__(self, job: Job, /) -> Any: ...
+
+
+Order.__module__ = "trio_crawler"
+
+
+def breadth_first(job: Job) -> float:
+    """Rank by the number of links from a seed: pages near a seed start before deep ones."""
+    check_kind("job", job, Job, "a Job")
+    return job.depth
+
+
+def depth_first(job: Job) -> float:
+    """Rank deep pages first: a crawl then follows one branch to its end."""
+    check_kind("job", job, Job, "a Job")
+    return -job.depth
+
+
+def by_sitemap(job: Job) -> tuple[float, int]:
+    """Rank by the priority in a sitemap, highest first (0.5 if there is none), then by depth."""
+    check_kind("job", job, Job, "a Job")
+    return (-0.5 if job.priority is None else -job.priority), job.depth
+
+
+for _function in (breadth_first, depth_first, by_sitemap):
+    _function.__module__ = "trio_crawler"
+
+
+@dataclass(frozen=True, slots=True)
+class Politeness:
+    """How gently a crawl treats each host; a host is a name or an address, and a port.
+
+    At most `per_host` requests to a host are in flight. The default of four leaves room for other
+    visitors: a browser opens six connections to a host, and PHP-FPM answers five requests at once
+    in its default configuration. Hosts at one address share that limit and the `delay`: they are
+    one server. Where many unrelated sites share it, half as many requests may be in flight as
+    there are registrable domains, up to 16, and the delay shrinks likewise. A crawl knows the
+    addresses if its fetch does, as `HttpFetch`.
+
+    `delay` is the least number of seconds between the starts of two requests; a longer crawl-delay
+    in robots.txt takes its place. A request starts when its first byte is written; for a fetch
+    that is not `HttpFetch`, when the fetch is called. With `adaptive` the limit of requests in
+    flight begins at `per_host` and follows the latency: it grows by one for each round of answers
+    that are as quick as before, up to 64, and is halved after a slow answer or a failure.
+
+    `patience` is the number of seconds without a good answer after which a host that has answered
+    before is given up. A host that never answered is given up after `Limits.max_tries`.
+
+    With `robots`, robots.txt is obeyed; with `nofollow`, rel=nofollow, robots meta elements and
+    X-Robots-Tag are obeyed. With `side_effects` links are followed even if they look as if they
+    log out, delete or edit something; without, they are rejected (`Reason.SIDE_EFFECT`). None
+    follows them only if the fetch sends no credentials: no cookies, no login, no certificate of
+    the client. The seeds are always fetched.
+
+    `agent` is the product token to look for in robots.txt, or a User-Agent that begins with it;
+    None stands for the User-Agent of the fetch.
+
+    Raises TypeError or ValueError, naming the argument, for an invalid value.
+    """
+
+    __module__ = "trio_crawler"
+
+    per_host: int = 4
+    delay: float = 0.0
+    adaptive: bool = False
+    patience: float = 360.0
+    robots: bool = True
+    nofollow: bool = True
+    side_effects: bool | None = None
+    agent: str | None = None
+
+    def __post_init__(self) -> None:
+        check_whole("per_host", self.per_host, least=1)
+        for name in ("delay", "patience"):
+            check_number(name, getattr(self, name), finite=True)
+        for name in ("adaptive", "robots", "nofollow"):
+            check_flag(name, getattr(self, name))
+        check_kind("side_effects", self.side_effects, bool | None, "True, False or None")
+        if self.agent is not None:
+            check_kind("agent", self.agent, str, "a str")
+
+
+class HostWait(StrEnum):
+    """What the jobs of a host wait for; "" if no job waits."""
+
+    __module__ = "trio_crawler.frontier"
+
+    NOTHING = ""
+    ROBOTS = "robots"
+    """The answer of its robots.txt."""
+    PROBE = "probe"
+    """The answer to a probe: a page that the host has served before."""
+    ANSWER = "answer"
+    """An answer: as many requests are in flight as may be."""
+    REST = "rest"
+    """The end of its delay, of a Retry-After, or of the rest after a failure."""
+    TURN = "turn"
+    """A free worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostStatistics:
+    """The state of one host at one moment, by http and https together.
+
+    `name` is a name or an address, with its port. `waiting` is the number of jobs that wait for
+    their turn, `waits_for` what the next of them waits for. `in_flight` is the number of requests
+    without an answer yet, `limit` the most that may be in flight, `failures` the number of
+    failures in a row. In seconds: `delay` is the least time between the starts of two requests,
+    `rest` the time until the next one may start, `latency` the smoothed time that an answer takes.
+    The politeness or robots.txt asks for the delay `asked`, which is 0 if URLs of the host are
+    only checked, with at most the delay of checks; a longer delay was learned from answers with
+    429 and 503, and `refused` counts these answers since it is. `given_up` has the reason for
+    each scheme ("http", "https") that was given up.
+
+    Since the crawl began: `pages` counts the answers to pages with any status but a redirect, 429
+    and those of a server in trouble (5xx), and `bytes` the bytes of their bodies. `failed` counts
+    all other requests but redirects: each try, and those for robots.txt too.
+    """
+
+    __module__ = "trio_crawler.frontier"
+
+    name: str
+    waiting: int
+    in_flight: int
+    limit: int
+    delay: float
+    rest: float
+    latency: float
+    failures: int
+    given_up: Mapping[str, Reason | Fault]
+    pages: int = 0
+    failed: int = 0
+    bytes: int = 0
+    waits_for: HostWait = HostWait.NOTHING
+    asked: float = 0.0
+    refused: int = 0
+
+
+CHECKED = frozenset({Reason.OTHER_SITE, Reason.NOT_INCLUDED, Reason.TOO_DEEP})
+"""Why a URL is outside of the crawl and may be checked; what a user has excluded may not."""
+
+DELAY, QUICK_DELAY = 0.5, 0.1
+"""Seconds between two checks of one host, at first and after two good answers in a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """The links that a crawl checks besides the pages that it fetches.
+
+    With `external` a URL that the scope keeps out of the crawl as `OTHER_SITE` or `NOT_INCLUDED`,
+    or the depth as `TOO_DEEP`, is asked for once, by HEAD, and by GET where a server answers HEAD
+    with an error; its redirects are followed, its links are not. An `EXCLUDED` URL is not asked
+    for: a scope that answers False means that.
+
+    With `assets` the images, style sheets, scripts and other parts of a page are asked for like
+    pages, and style sheets and manifests are read for more of them. With `fragments` the places
+    that `#fragments` name are looked up in their pages; an external page is then fetched whole,
+    once, and so is one that a page of the crawl redirects to. With any of these, frames, refreshes
+    and what `link` names are followed like links.
+
+    A host that the crawl does not enter gets one request at a time, and the next one `delay`
+    seconds later at the earliest. None stands for half a second, and for a tenth of a second after
+    two good answers in a row that came within half a second each: until an answer is slower, or
+    the host fails, and never again once it has refused a request. With `robots` its robots.txt is
+    obeyed. By default it is not asked for: a check is what a reader does who clicks on the link,
+    once and without going on, and most such hosts are named by one link only, so that the rules
+    would double the requests.
+
+    With `max_age` a refresh does not ask again for an external URL that an earlier walk found fine
+    less than so many seconds ago: that it answered with a success (2xx), or redirected to one that
+    did. Its outcome has the status of that walk, and no tries. All others are asked for again.
+
+    At most `max_per_host` URLs of each host outside are checked, in one run, and none at more than
+    ten of its ports. Others are rejected as `CHECK_BUDGET` and `TOO_MANY_PORTS`.
+
+    Raises TypeError or ValueError, naming the argument, for an invalid value.
+    """
+
+    __module__ = "trio_crawler"
+
+    external: bool = True
+    assets: bool = True
+    fragments: bool = True
+    robots: bool = False
+    delay: float | None = None
+    max_age: float = 0.0
+    max_per_host: float = math.inf
+
+    def __post_init__(self) -> None:
+        for name in ("external", "assets", "fragments", "robots"):
+            check_flag(name, getattr(self, name))
+        if self.delay is not None:
+            check_number("delay", self.delay, finite=True)
+        check_number("max_age", self.max_age)
+        if self.max_per_host != math.inf:
+            check_whole("max_per_host", self.max_per_host, least=1)
+        for name in ("max_age", "max_per_host"):
+            if getattr(self, name) not in (0, math.inf) and not self.external:
+                raise ArgumentError(name, " needs external=True: it is about external URLs")
+
+    @classmethod
+    def off(cls) -> "Checks":
+        """Return checks of nothing."""
+        return cls(external=False, assets=False, fragments=False)
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is checked."""
+        return self.external or self.assets or self.fragments
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The names of what is checked, sorted: they can be part of the meaning of a directory."""
+        return tuple(name for name in ("assets", "external", "fragments") if getattr(self, name))

@@ -1,1 +1,0 @@
-"""Traps: rules that recognise sites with endless URLs."""
