@@ -12,10 +12,10 @@ import httpx
 import trio
 
 from trio_crawler.engine.build import build
-from trio_crawler.engine.crew import Crew
 from trio_crawler.engine.exceptions import BareExceptions, url_noted
 from trio_crawler.engine.handler import fetch_once, repeated
 from trio_crawler.engine.outbox import HOW_TO_ITERATE, Outbox, outcome_block
+from trio_crawler.engine.tasks import Crew
 from trio_crawler.frontier import Frontier, HostStatistics, Settlement
 from trio_crawler.model import Fetch, Job, Listing, Outcome, Reason, Sitemap, Statistics
 from trio_crawler.policy.plan import Sitemaps

@@ -87,7 +87,7 @@ STATIONS = {
     "engine/outbox.py Outbox.put": (
         "The settlement goes to the caller, or waits until there is room."
     ),
-    "engine/counters.py Counters.count": (
+    "engine/outbox.py Counters.count": (
         "The outcome is counted and returned to the caller's loop."
     ),
     "frontier/memory.py MemoryFrontier.settle": (

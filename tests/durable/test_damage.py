@@ -14,8 +14,7 @@ from durable.small import at_once
 from sites.raw import html, threaded_raw_server
 from store.batches import page, walk
 
-from trio_crawler.store.database import Database
-from trio_crawler.store.decoding import BadRow, increasing
+from trio_crawler.store.database import BadRow, Database, increasing
 
 
 @pytest.mark.parametrize(

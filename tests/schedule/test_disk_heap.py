@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 
 from trio_crawler.model import Job
 from trio_crawler.policy.settings import breadth_first, by_sitemap, depth_first
-from trio_crawler.schedule.disk_heap import DiskHeap, make_disk_queue
-from trio_crawler.schedule.disk_queue import DiskQueue, DiskQueueFile, nameless_file
+from trio_crawler.schedule.disk_queue import (
+    DiskHeap,
+    DiskQueue,
+    DiskQueueFile,
+    make_disk_queue,
+    nameless_file,
+)
 from trio_crawler.schedule.queues import PriorityQueue
 from trio_crawler.store.errors import StoreError
 

@@ -8,8 +8,7 @@ import pytest
 
 from trio_crawler.model import Job
 from trio_crawler.policy.queries import Queries
-from trio_crawler.schedule.lanes import Lanes
-from trio_crawler.schedule.queues import FifoQueue
+from trio_crawler.schedule.queues import FifoQueue, Lanes
 
 H = "http://h"
 

@@ -16,7 +16,7 @@ from trio_crawler import Checks, Crawler, HttpFetch, Job, Politeness, Response
 from trio_crawler.model import Answer
 from trio_crawler.net.turn import TURN
 from trio_crawler.page.urls import host
-from trio_crawler.schedule.servers import MOST
+from trio_crawler.schedule.origin import MOST
 from trio_crawler.testing import html
 
 

@@ -23,7 +23,7 @@ from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Checked, Outcome, Page, Reason
 from trio_crawler.policy.settings import Checks
 from trio_crawler.store import schema
-from trio_crawler.store.decoding import BadRow
+from trio_crawler.store.database import BadRow
 from trio_crawler.store.errors import StoreError
 from trio_crawler.store.found import MAX_SIZE, found_fields, found_values
 from trio_crawler.store.history import History

@@ -13,19 +13,16 @@ import trio
 
 from trio_crawler.arguments import check_flag, check_function, check_kind, check_methods
 from trio_crawler.engine.bounces import Bounces
-from trio_crawler.engine.canonical import CanonicalFolding
 from trio_crawler.engine.checks import CheckHandler
-from trio_crawler.engine.counters import Counters
 from trio_crawler.engine.handler import Handler
 from trio_crawler.engine.links import Links
-from trio_crawler.engine.lookups import addresses_of, lookup_of, start_lookups
-from trio_crawler.engine.outbox import Outbox
+from trio_crawler.engine.outbox import Counters, Outbox
 from trio_crawler.engine.pages import PageHandler
 from trio_crawler.engine.repeats import Repeats
 from trio_crawler.engine.robots import ProbeHandler, RobotsHandler
-from trio_crawler.engine.rules import Rules
-from trio_crawler.engine.seeds import Seeder
+from trio_crawler.engine.rules import CanonicalFolding, Rules
 from trio_crawler.engine.sitemaps import SitemapHandler
+from trio_crawler.engine.tasks import Seeder, addresses_of, lookup_of, start_lookups
 from trio_crawler.frontier.memory import MemoryFrontier
 from trio_crawler.frontier.protocol import Frontier, FrontierStatistics, Past
 from trio_crawler.model import Fetch, Purpose, Reason, Statistics

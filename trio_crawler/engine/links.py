@@ -13,8 +13,7 @@ import msgspec
 import trio
 from msgspec.structs import replace
 
-from trio_crawler.engine.canonical import CanonicalFolding
-from trio_crawler.engine.rules import Rules
+from trio_crawler.engine.rules import CanonicalFolding, Rules
 from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.link import ASSET_KINDS, PAGE_KINDS, Link, LinkKind
 from trio_crawler.model import Anchor, Job, Purpose, Reason, RejectedLink, Response

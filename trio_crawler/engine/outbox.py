@@ -1,9 +1,9 @@
-"""The outbox: outcomes on their way from the workers to the caller."""
+"""The outbox: outcomes on their way from the workers to the caller, and their counts."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from functools import wraps
 from math import inf
 from types import TracebackType
@@ -12,12 +12,20 @@ from typing import NoReturn, TypeVar
 import trio
 from msgspec.structs import replace
 
-from trio_crawler.engine.counters import Counters
 from trio_crawler.engine.exceptions import url_noted
 from trio_crawler.engine.handler import Handler
-from trio_crawler.frontier.protocol import Frontier
+from trio_crawler.frontier.protocol import Frontier, FrontierStatistics
 from trio_crawler.in_trio import check_in_trio
-from trio_crawler.model import Outcome, Purpose
+from trio_crawler.model import (
+    Checked,
+    Failure,
+    Outcome,
+    Page,
+    Purpose,
+    Redirect,
+    Skipped,
+    Statistics,
+)
 from trio_crawler.settlement import Settlement
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -216,3 +224,73 @@ def outcome_block(
         return OutcomeBlock(opened(crawler))
 
     return block
+
+
+class Counters:
+    """The counts of the outcomes that the caller has received, and the seconds of the crawl.
+
+    A job is in flight from the moment a worker receives it until the caller receives its outcome,
+    so the sum in `Statistics` holds at every checkpoint.
+    """
+
+    def __init__(self) -> None:
+        self._started: float | None = None
+        self._ended: float | None = None
+        self._counts = dict.fromkeys((Page, Redirect, Failure, Skipped, Checked), 0)
+        self._rejected = 0
+        self._bytes = 0
+        self._earlier = Statistics()
+
+    @property
+    def seconds(self) -> float:
+        """The seconds that this run of the crawl has taken."""
+        if self._started is None:
+            return 0.0
+        ended = self._ended if self._ended is not None else trio.current_time()
+        return ended - self._started
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Measure the time while the crawl runs. Raises RuntimeError if it ran before."""
+        if self._started is not None:
+            raise RuntimeError("a Crawler makes one crawl: make another Crawler")
+        self._started = trio.current_time()
+        try:
+            yield
+        finally:
+            self._ended = trio.current_time()
+
+    def restore(self, past: Statistics) -> None:
+        """Start from the counts of earlier runs."""
+        self._earlier = past
+        ended = (past.pages, past.redirects, past.failures, past.skipped, past.checked)
+        self._counts = dict(zip(self._counts, ended, strict=True))
+        self._rejected, self._bytes = past.rejected, past.bytes
+
+    def count(self, outcome: Outcome) -> None:
+        """Count an outcome that the caller is about to receive."""
+        self._counts[type(outcome)] += 1
+        if isinstance(outcome, Page):
+            self._rejected += len(outcome.rejected)
+            # Not `outcome.size`: a page of this run has its body.
+            self._bytes += len(outcome.body)
+        elif isinstance(outcome, Redirect):
+            self._rejected += outcome.rejected is not None
+
+    def statistics(self, frontier: FrontierStatistics) -> Statistics:
+        """Return the counts at this moment."""
+        ended = sum(self._counts.values())
+        return Statistics(
+            admitted=frontier.admitted,
+            pages=self._counts[Page],
+            redirects=self._counts[Redirect],
+            failures=self._counts[Failure],
+            skipped=self._counts[Skipped],
+            checked=self._counts[Checked],
+            in_flight=frontier.admitted - frontier.waiting - ended,
+            waiting=frontier.waiting,
+            retries=self._earlier.retries + frontier.retries,
+            rejected=self._rejected,
+            bytes=self._bytes,
+            seconds=self._earlier.seconds + self.seconds,
+        )

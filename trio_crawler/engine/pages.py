@@ -8,7 +8,6 @@ from operator import attrgetter
 import trio
 
 from trio_crawler.engine.bounces import Bounces
-from trio_crawler.engine.canonical import CanonicalFolding
 from trio_crawler.engine.handler import (
     LARGE_PAGE,
     TARGET,
@@ -20,6 +19,7 @@ from trio_crawler.engine.handler import (
 from trio_crawler.engine.links import About, Judged, Links
 from trio_crawler.engine.outbox import Outbox
 from trio_crawler.engine.repeats import MOST_BYTES, Repeats
+from trio_crawler.engine.rules import CanonicalFolding
 from trio_crawler.frontier.protocol import Past
 from trio_crawler.model import (
     REDIRECTS,

@@ -6,16 +6,14 @@ from functools import partial
 import trio
 
 from trio_crawler.arguments import ArgumentError, check_kind
-from trio_crawler.frontier.first_jobs import admit_first
 from trio_crawler.frontier.join import Join
-from trio_crawler.frontier.protocol import FrontierStatistics, Past
+from trio_crawler.frontier.protocol import FrontierStatistics, Past, admit_first
 from trio_crawler.frontier.seen import Seen
 from trio_crawler.in_trio import check_in_trio, start_soon
 from trio_crawler.model import Attempt, Job, Reason
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.policy.plan import Plan
-from trio_crawler.schedule.disk_heap import make_disk_queue
-from trio_crawler.schedule.disk_queue import DiskQueueFile
+from trio_crawler.schedule.disk_queue import DiskQueueFile, make_disk_queue
 from trio_crawler.schedule.hosts import Hosts, JobChannel
 from trio_crawler.settlement import Settlement
 

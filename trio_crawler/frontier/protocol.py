@@ -6,7 +6,8 @@
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import islice
+from typing import Protocol, TypeVar
 
 import trio
 
@@ -130,3 +131,29 @@ class Frontier(Protocol):
 
 
 Frontier.__module__ = "trio_crawler"
+
+
+_PORTION = 500
+_AnyJob = TypeVar("_AnyJob", bound=Job)
+
+
+async def admit_first(
+    plan: Plan,
+    record: Callable[[Sequence[Job]], list[_AnyJob]],
+    admit: Callable[[Sequence[_AnyJob]], object],
+) -> None:
+    """Admit the first jobs of a plan, with a checkpoint after each 500 of them.
+
+    `record` returns the new ones among jobs, and `admit` adds these to the hosts. All are recorded
+    before the first of them can start, so that a link to a seed is known.
+    """
+    rest = plan.first_jobs()
+    fresh = record(list(islice(rest, _PORTION)))
+    while jobs := list(islice(rest, _PORTION)):
+        await trio.lowlevel.checkpoint()
+        fresh += record(jobs)
+    # No level of the crawl ends meanwhile: an outcome takes a pass of Trio, as a portion does.
+    admit(fresh[:_PORTION])
+    for start in range(_PORTION, len(fresh), _PORTION):
+        await trio.lowlevel.checkpoint()
+        admit(fresh[start : start + _PORTION])

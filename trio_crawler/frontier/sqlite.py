@@ -16,10 +16,9 @@ import trio
 from msgspec.structs import replace
 
 from trio_crawler.arguments import check_flag, check_function, check_json, check_kind, check_path
-from trio_crawler.frontier.first_jobs import admit_first
 from trio_crawler.frontier.join import Join
 from trio_crawler.frontier.journal import Journal
-from trio_crawler.frontier.protocol import FrontierStatistics, Past
+from trio_crawler.frontier.protocol import FrontierStatistics, Past, admit_first
 from trio_crawler.frontier.resume import known_rules, past_of
 from trio_crawler.frontier.url_index import StoredJob, UrlIndex
 from trio_crawler.in_trio import check_in_trio, start_soon
@@ -27,8 +26,7 @@ from trio_crawler.model import Attempt, Checked, Job, Outcome, Purpose, Reason, 
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.settings import breadth_first
-from trio_crawler.schedule.disk_heap import make_disk_queue
-from trio_crawler.schedule.disk_queue import MEMORY, DiskQueueFile
+from trio_crawler.schedule.disk_queue import MEMORY, DiskQueueFile, make_disk_queue
 from trio_crawler.schedule.hosts import Hosts, JobChannel
 from trio_crawler.settlement import Settlement
 from trio_crawler.store.runs import End

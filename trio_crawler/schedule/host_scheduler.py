@@ -24,12 +24,9 @@ from trio_crawler.policy.settings import breadth_first
 from trio_crawler.schedule.failures import Failures
 from trio_crawler.schedule.host_heap import HostHeap
 from trio_crawler.schedule.host_state import State
-from trio_crawler.schedule.lanes import Lanes, in_lanes
-from trio_crawler.schedule.names import Names
-from trio_crawler.schedule.origin import RUN, Host, Origin, Share
-from trio_crawler.schedule.origins import Origins, StoredRules, TrapsByHost
-from trio_crawler.schedule.queues import Queue, make_queue
-from trio_crawler.schedule.servers import Server
+from trio_crawler.schedule.origin import RUN, Host, Origin, Server, Share
+from trio_crawler.schedule.origins import Names, Origins, StoredRules, TrapsByHost
+from trio_crawler.schedule.queues import Lanes, Queue, in_lanes, make_queue
 from trio_crawler.schedule.turns import Turns
 from trio_crawler.settlement import (
     Learned,

@@ -1,16 +1,22 @@
-"""A connection to the database file of a crawl directory."""
+"""A connection to the database file of a crawl directory, and the one door for what is read there.
 
-from __future__ import annotations
+SQLite stores any value in any column, and has no checksums: a byte that flips on a disk may turn a
+text into a number. Only what passes here is used, so that damage is found where it is read.
+"""
 
+# The annotations are objects, not strings: msgspec reads them.
+import json
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Meta
 
 from trio_crawler.store import schema
-from trio_crawler.store.decoding import BadRow, checked
 from trio_crawler.store.errors import damage_error, database_error, printable
 
 Row: TypeAlias = tuple[Any, ...]
@@ -157,3 +163,61 @@ class Database:
             self._connection.close()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
+
+
+Count = Annotated[int, Meta(ge=0)]
+Number = Annotated[int, Meta(ge=0, le=2**53)]
+"""A number after which there are others."""
+Time = Annotated[float, Meta(ge=0, le=250_000_000_000)]
+"""Seconds since 1970, up to the last year that `datetime` knows."""
+Url = Annotated[str, Meta(pattern=r"^https?://[^/]+/")]
+Origin = Annotated[str, Meta(pattern=r"^https?://[^/]+$")]
+Digest: Any = bytes | None
+Latin1 = Annotated[str, Meta(pattern="^[\x00-\xff]*$")]
+
+
+class BadRow(Exception):
+    """A row of the database is none that a crawl writes."""
+
+
+def checked(kind: type[_T], row: Any) -> _T:
+    """Return a row, or a list of rows, as values of a type. Raises BadRow."""
+    try:
+        return msgspec.convert(row, kind)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise BadRow(str(error)) from error
+
+
+def parsed(kind: type[_T], text: str | bytes) -> _T:
+    """Return the value of JSON text, which may contain lone surrogates. Raises BadRow."""
+    return checked(kind, loaded(text))
+
+
+def loaded(text: str | bytes) -> Any:
+    """Return the value of JSON text; bytes are UTF-8 with lone surrogates. Raises BadRow."""
+    try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8", "surrogatepass")
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadRow(str(error)) from error
+
+
+def decoded(decoder: msgspec.json.Decoder[Any], text: str) -> Any:
+    """Return the value of JSON text by a decoder, as `parsed` does, but faster."""
+    try:
+        return decoder.decode(text)
+    except UnicodeEncodeError:
+        return parsed(decoder.type, text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadRow(str(error)) from error
+
+
+def increasing(after: int, last: int) -> int:
+    """Return the last number of a portion, which must be above `after`. Raises BadRow.
+
+    Without this a reader that goes on after the last number might go on for ever.
+    """
+    if last <= after:
+        raise BadRow(f"number {last} comes after {after}")
+    return last

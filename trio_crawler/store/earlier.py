@@ -16,8 +16,17 @@ from trio_crawler.page.media import MARKUP
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.settings import Checks
 from trio_crawler.store import rows
-from trio_crawler.store.database import Database
-from trio_crawler.store.decoding import BadRow, Count, Digest, Latin1, Number, Time, Url, checked
+from trio_crawler.store.database import (
+    BadRow,
+    Count,
+    Database,
+    Digest,
+    Latin1,
+    Number,
+    Time,
+    Url,
+    checked,
+)
 from trio_crawler.store.found import COLUMNS, found_fields, stored_places
 from trio_crawler.store.schema import REFERRER
 from trio_crawler.store.walk import made_outcomes, named_url

@@ -16,7 +16,7 @@ import msgspec
 
 from trio_crawler.link import Link
 from trio_crawler.model import Checked, Outcome, Page
-from trio_crawler.store.decoding import BadRow, checked, decoded
+from trio_crawler.store.database import BadRow, checked, decoded
 from trio_crawler.store.rows import any_to_json, to_json
 
 COLUMNS = "size, links, targets"

@@ -13,8 +13,7 @@ import msgspec
 
 from trio_crawler.model import Fault, Phase, Purpose, Reason
 from trio_crawler.policy.settings import HostStatistics, HostWait
-from trio_crawler.store.database import Database, Row
-from trio_crawler.store.decoding import Number, Time, checked, parsed
+from trio_crawler.store.database import Database, Number, Row, Time, checked, parsed
 from trio_crawler.store.errors import DifferentCrawl, StoreError, printable
 from trio_crawler.store.rows import column_value
 from trio_crawler.store.walk import Walk, last_number

@@ -12,8 +12,7 @@ from trio_crawler.model import Checked, Outcome, Reason, Response, Statistics, V
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.settings import Checks, HostStatistics
 from trio_crawler.store import runs
-from trio_crawler.store.database import Database
-from trio_crawler.store.decoding import BadRow
+from trio_crawler.store.database import BadRow, Database
 from trio_crawler.store.earlier import Known, fine_checks, stored_check, stored_facts, validators
 from trio_crawler.store.errors import StoreError, file_errors, printable
 from trio_crawler.store.files import PRIVATE_DIRECTORY, Lock

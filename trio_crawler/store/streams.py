@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 from trio_crawler.arguments import check_callable, check_flag, check_kind, check_path, check_whole
 from trio_crawler.model import Outcome
 from trio_crawler.store import opening
-from trio_crawler.store.database import Database
-from trio_crawler.store.decoding import Count
+from trio_crawler.store.database import Count, Database
 from trio_crawler.store.errors import (
     InUse,
     StoreError,

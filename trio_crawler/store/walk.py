@@ -22,13 +22,14 @@ from trio_crawler.model import (
 )
 from trio_crawler.store import found as found_columns
 from trio_crawler.store import rows
-from trio_crawler.store.database import Database, Row
-from trio_crawler.store.decoding import (
+from trio_crawler.store.database import (
     BadRow,
     Count,
+    Database,
     Latin1,
     Number,
     Origin,
+    Row,
     Time,
     Url,
     checked,
