@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -66,6 +66,7 @@ _BEGUN = pytest.StashKey[tuple[float, float]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update", action="store_true", help="record again what is compared")
     parser.addoption(
         "--all", action="store_true", help=f"also run the tests of {', '.join(TIERS)}"
     )
@@ -194,3 +195,18 @@ def _waits_for_a_thread(task: trio.lowlevel.Task) -> bool:
     return any(
         frame.f_code.co_name == "to_thread_run_sync" for frame, _ in task.iter_await_frames()
     )
+
+
+@pytest.fixture
+def recorded(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Compare a text with the file that has it, or write that file with --update."""
+    update = request.config.getoption("--update")
+
+    def compare(path: Path, text: str) -> None:
+        if update and (not path.exists() or path.read_text() != text):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        assert path.is_file(), f"{path} is not there: pytest --update"
+        assert text == path.read_text()
+
+    return compare

@@ -64,35 +64,10 @@ def test_a_red_link_of_dokuwiki_is_the_address_of_a_page_with_rel_nofollow(
     assert not is_red_link(url)
 
 
-def test_red_links_are_listed_whether_they_were_followed_or_rejected() -> None:
-    section = f"""Pages that do not exist yet (3)
-  {WIKI}doku.php?id=new from {WIKI}x
-  {RED} from {WIKI}a
-  {RED}&x from {WIKI}a
-
-"""
-    refused = nofollow(f"{RED}&x", Reason.EXCLUDED)
-    assert section in told(
-        page("b", RED),
-        page("a", WIKI, RED, rejected=refused),
-        page("x", rejected=nofollow(f"{WIKI}doku.php?id=new")),
-        page("y", rejected=nofollow(f"{WIKI}doku.php?id=other", Reason.ROBOTS)),
-    )
-
-
 def test_a_page_that_was_fetched_exists_although_a_link_to_it_says_nofollow() -> None:
     link = page("x", rejected=nofollow(f"{WIKI}doku.php?id=start"))
     assert "do not exist" not in told(link, page("doku.php?id=start"))
     assert "do not exist yet (1)" in told(link, page("doku.php?id=start", status=404))
-
-
-def test_of_many_red_links_twenty_are_listed_or_with_full_all() -> None:
-    reds = [f"{WIKI}w?title={n:03}&redlink=1" for n in range(120)]
-    text = told(page("a", *reds))
-    assert "Pages that do not exist yet (120)\n" in text
-    assert text.count("redlink=1 from ") == 20
-    assert "  and 100 more, use -v to list all\n" in text
-    assert told(page("a", *reds), full=True).count("redlink=1 from ") == 120
 
 
 def test_a_red_link_to_another_site_counts_too() -> None:

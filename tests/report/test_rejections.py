@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from trio_crawler.ledger import ledger
-from trio_crawler.model import Outcome, Page, Reason, Redirect, RejectedLink, Skipped, Statistics
+from trio_crawler.model import Outcome, Page, Reason, Redirect, RejectedLink, Statistics
 from trio_crawler.report import CrawlFacts, Report, rejections
 from trio_crawler.report.rejections import OPTIONS
 
@@ -34,50 +34,10 @@ def numbers(count: int, shape: str = "p/", reason: Reason = Reason.NOTHING_NEW) 
 # By rule.
 
 
-def test_links_that_a_trap_rule_rejected_are_counted_by_rule_and_shape_with_the_option() -> None:
-    hops = page("list", *((f"list?page={n}", Reason.TOO_MANY_HOPS) for n in range(10)))
-    waiting = page("x", *((f"{n}/", Reason.WAITING_BUDGET) for n in range(3)))
-    new = page("y", ("../a", Reason.TOO_MANY_HOSTS), ("../b", Reason.TOO_MANY_HOSTS))
-    section = """
-Rejected as endless (13,257 URLs)
-  nothing_new: 13,242 URLs like https://h.test/p/0; --no-traps follows them
-  too_many_hops: 10 URLs like https://h.test/list?page; --no-traps follows them
-  waiting_budget: 3 URLs like https://h.test/0/; --max-waiting lets more wait
-  too_many_hosts: 2 URLs like https://*; --max-hosts allows more
-
-"""
-    assert section in told(numbers(13_242), hops, waiting, new)
-
-
-def test_urls_that_a_trap_rule_left_out_when_their_turn_came_are_counted_too() -> None:
-    left = [
-        Skipped(f"{SITE}login?next={n}", Reason.BARREN_QUERY, referrer=SITE) for n in range(25)
-    ]
-    known = page("", ("login?next=24", Reason.BARREN_QUERY), ("login?next=x", Reason.BARREN_QUERY))
-    section = """
-Rejected as endless (26 URLs)
-  barren_query: 26 URLs like https://h.test/login?next; --no-traps follows them
-
-"""
-    other = Skipped(f"{SITE}a", Reason.TIME_BUDGET, referrer=SITE)
-    assert section in told(*left, known, other)
-    why = told(*left, known, other, why=True)
-    assert "\n  barren_query (26)\n    https://h.test/login?next (26)\n" in why
-    assert "\n      https://h.test/login?next=0 from https://h.test/\n" in why
-
-
 def test_every_rule_against_endless_sites_has_an_option() -> None:
     reasons = list(Reason)
     first, last = reasons.index(Reason.LONG_URL), reasons.index(Reason.DUPLICATE)
     assert set(reasons[first : last + 1]) == set(OPTIONS)
-
-
-def test_a_url_that_many_pages_link_to_is_counted_once_for_each_rule() -> None:
-    link = ("p/1", Reason.NOTHING_NEW)
-    other = page("z", ("p/1", Reason.TOO_MANY_HOPS))
-    text = told(*(page(f"{n}", link) for n in range(9)), other)
-    assert "nothing_new: 1 URL like" in text
-    assert "too_many_hops: 1 URL like" in text
 
 
 def test_beyond_a_million_urls_the_number_is_the_least(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,15 +51,6 @@ def test_what_no_trap_rule_rejected_is_not_in_that_section() -> None:
     assert "endless" not in told(links)
     away = Redirect(f"{SITE}old", 301, f"{SITE}p/1", rejected=Reason.NOTHING_NEW)
     assert "nothing_new: 1 URL like https://h.test/p/0" in told(away)
-
-
-def test_of_many_shapes_ten_are_listed_or_with_full_all() -> None:
-    many = [numbers(n + 1, f"{chr(97 + n)}/") for n in range(13)]
-    text = told(*many)
-    assert text.count("--no-traps follows them") == 10
-    assert "  nothing_new: 13 URLs like https://h.test/m/0;" in text
-    assert "  and 3 more shapes, use -v to list all\n" in text
-    assert told(*many, full=True).count("--no-traps follows them") == 13
 
 
 def test_a_shape_that_comes_late_is_counted_although_thousands_came_before(
@@ -121,33 +72,6 @@ def test_a_shape_that_comes_late_is_counted_although_thousands_came_before(
 def listing(*outcomes: Outcome, full: bool = False) -> list[str]:
     text = told(*outcomes, why=True, full=full)
     return text[text.index("\n\nRejected (") :].lstrip().partition("\n\n")[0].splitlines()
-
-
-def test_few_rejected_urls_of_a_reason_are_listed_without_their_shapes() -> None:
-    found = page("z", ("p/2", Reason.EXCLUDED), ("docs/a", Reason.EXCLUDED))
-    assert listing(found, page("a", ("p/2", Reason.EXCLUDED))) == [
-        "Rejected (2)",
-        "  excluded (2)",
-        "    https://h.test/docs/a from https://h.test/z",
-        "    https://h.test/p/2 from https://h.test/a",
-    ]
-
-
-def test_many_rejected_urls_are_listed_by_reason_and_shape_with_a_page_each() -> None:
-    found = page("z", *((f"q/{n}", Reason.EXCLUDED) for n in range(2)))
-    lines = listing(numbers(40, reason=Reason.EXCLUDED), found)
-    assert lines[:4] == [
-        "Rejected (42)",
-        "  excluded (42)",
-        "    https://h.test/p/0 (40)",
-        "      https://h.test/p/0 from https://h.test/",
-    ]
-    assert lines[-3:] == [
-        "    https://h.test/q/0 (2)",
-        "      https://h.test/q/0 from https://h.test/z",
-        "      https://h.test/q/1 from https://h.test/z",
-    ]
-    assert len(lines) == 46
 
 
 def test_of_each_reason_a_thousand_urls_are_listed_or_with_full_all() -> None:

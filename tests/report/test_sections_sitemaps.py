@@ -270,18 +270,6 @@ def test_without_sitemaps_the_report_has_no_section_about_them() -> None:
     assert not any(word in text for word in ("itemap", "Orphans", "Unlisted"))
 
 
-def test_of_many_orphans_twenty_are_listed_or_with_full_all() -> None:
-    paths = [f"/{number:04}" for number in range(1025)]
-    for crawl, listed, title in (
-        ([page("/"), *map(page, paths)], ["/", *paths], "Orphans"),
-        ([page("/", *paths), *map(page, paths)], ["/"], "Unlisted"),
-    ):
-        short, full = told(crawl, *listed), told(crawl, *listed, full=True)
-        lines = "".join(f"  {SITE}{path}\n" for path in paths[:20])
-        assert f"{title} (1,025)\n{lines}  and 1,005 more, use -v to list all\n" in short
-        assert all(f"  {SITE}{path}\n" in full for path in paths)
-
-
 def test_a_crawl_that_ended_early_knows_them_only_so_far() -> None:
     crawl: list[Outcome] = [page("/"), page("/lone"), page("/b")]
     text = told(crawl, "/", "/lone", ended="stopped by Ctrl-C")
@@ -295,59 +283,6 @@ def test_a_crawl_that_ended_early_knows_them_only_so_far() -> None:
 
 
 # The sitemaps themselves.
-
-
-def test_sitemaps_are_counted_with_what_they_list() -> None:
-    index = Sitemap(f"{SITE}/index", "index", entries=2)
-    more = Sitemap(f"{SITE}/more", "text", entries=1201, admitted=15)
-    line = "Sitemaps: 3 sitemaps, 1,204 entries, 17 of them new"
-    assert line in told([page("/")], "/", sitemaps=(index, READ, more)).splitlines()
-    one = Sitemap(f"{SITE}/one", "text", entries=1)
-    line = "Sitemaps: 1 sitemap, 1 entry, 0 of them new"
-    assert line in told([page("/")], "/", sitemaps=(one,)).splitlines()
-
-
-def test_rejected_entries_of_a_sitemap_are_counted_and_with_why_listed() -> None:
-    refused = (
-        RejectedLink(f"{SITE}/p", Reason.ROBOTS),
-        RejectedLink("https://b.test/", Reason.OTHER_SITE),
-    )
-    sitemaps = (Sitemap(f"{SITE}/s", "urlset", 3, 1, rejected=refused),)
-    line = "Sitemaps: 1 sitemap, 3 entries, 1 of them new, 2 rejected"
-    assert f"{line} (--why lists them)" in told([page("/")], "/", sitemaps=sitemaps).splitlines()
-    report = Report(why=True)
-    report.add(page("/"))
-    text = report.text(CrawlFacts(Statistics(), 1, seeds=[SEED], sitemaps=sitemaps))
-    assert f"{line}\n  other_site https://b.test/\n  robots {SITE}/p\n" in text
-
-
-def test_a_sitemap_with_flaws_is_listed_with_its_flaws_and_its_referrer() -> None:
-    flaws = (Reason.BAD_SITEMAP, Reason.INCOMPLETE)
-    broken = Sitemap(f"{SITE}/b", "urlset", 5, 5, flaws, "it ends in a tag", f"{SITE}/robots.txt")
-    given_one = Sitemap(f"{SITE}/a", flaws=(Reason.BAD_STATUS,), detail="status 404")
-    silent = Sitemap(f"{SITE}/c", flaws=(Reason.TIMEOUT,))
-    expected = """
-Sitemaps: 4 sitemaps, 8 entries, 7 of them new
-  bad_status https://a.test/a
-      status 404
-      (given)
-  bad_sitemap, incomplete https://a.test/b
-      it ends in a tag
-      from https://a.test/robots.txt
-  timeout https://a.test/c
-      (given)
-
-"""
-    assert expected in told([page("/")], "/", sitemaps=(silent, READ, broken, given_one))
-
-
-def test_of_many_broken_sitemaps_twenty_are_listed_or_with_full_all() -> None:
-    flaws = (Reason.BAD_STATUS,)
-    many = tuple(Sitemap(f"{SITE}/{number:02}", flaws=flaws) for number in range(25))
-    short = told([page("/")], sitemaps=many)
-    assert short.count("  bad_status ") == 20
-    assert "      (given)\n  and 5 more, use -v to list all\n" in short
-    assert told([page("/")], sitemaps=many, full=True).count("  bad_status ") == 25
 
 
 def test_a_broken_page_that_only_a_sitemap_lists_has_the_sitemap_as_referrer() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 import shlex
 
@@ -105,17 +104,6 @@ def test_where_all_pages_of_a_host_have_one_title_their_texts_count() -> None:
     # A title that only one shape has says that its pages are alike.
     assert counts(*same, page("about", "About us"))["p/0"] == (9, 1, 0)
     assert counts(*same, page("p/10", "About us"))["p/0"] == (10, 2, 0)
-
-
-def test_the_rows_do_not_depend_on_the_order_of_the_outcomes() -> None:
-    outcomes: list[Outcome] = [
-        *(page(f"p/{n}", f"{n % 5}", body=b"x" * (n % 7)) for n in range(40)),
-        *(page(f"q/{n}", None if n % 2 else "Q", body=b"x" * (n % 3)) for n in range(40)),
-        *(skipped(f"p/{n}") for n in range(40, 80)),
-    ]
-    for seed in range(10):
-        shuffled = random.Random(seed).sample(outcomes, len(outcomes))
-        assert shapes_of(*shuffled) == shapes_of(*outcomes)
 
 
 def test_the_shapes_that_cost_most_come_first() -> None:
@@ -267,15 +255,6 @@ def test_shapes_that_cost_little_beside_the_others_are_left_out() -> None:
 
 def test_a_crawl_that_ended_early_and_left_nothing_has_no_table() -> None:
     assert "Shapes" not in told(*HONEST, ended="stopped by Ctrl-C")
-
-
-def test_of_many_shapes_ten_are_listed_or_with_full_all() -> None:
-    many = [page(f"{chr(97 + n)}?n={each}", "One") for n in range(13) for each in range(30)]
-    text = told(*many)
-    assert text.count("--exclude") == 10
-    assert "Shapes of URLs (13): fetched, distinct titles, waiting\n" in text
-    assert "  and 3 more, use -v to list all\n" in text
-    assert told(*many, full=True).count("--exclude") == 13
 
 
 def test_a_shell_reads_the_expression_as_it_is() -> None:

@@ -63,6 +63,11 @@ class Broken:
     referrers: tuple[Referrer, ...] = ()
     omitted: int = 0
 
+    @property
+    def is_seed(self) -> bool:
+        """Whether only a seed leads to it."""
+        return not self.omitted and all(each.page is None for each in self.referrers)
+
 
 class BrokenEnd(NamedTuple):
     """Why a URL is broken."""

@@ -60,7 +60,8 @@ def worst(found: Iterable[Broken], paint: Paint) -> list[str]:
     pages = {each: len(each.referrers) + each.omitted for each in found}
     first = nsmallest(_EXAMPLES, pages, key=lambda each: (-pages[each], each.url))
     return [
-        f"{paint(each.why, Tone.FAULT)} {readable(each.url)}, from {count(pages[each], 'page')}"
+        f"{paint(each.why, Tone.FAULT)} {readable(each.url)}"
+        + ("" if each.is_seed else f", from {count(pages[each], 'page')}")
         for each in first
     ]
 
