@@ -12,13 +12,9 @@ import pytest
 import trio
 from cli.command import crawl, ended, start
 from sites.login import PAGES, bounce
-from sites.raw import Request, redirect, threaded_raw_server
+from sites.raw import Request, threaded_raw_server
 
 pytestmark = pytest.mark.process
-
-
-def untimed(report: str) -> list[str]:
-    return [line for line in report.splitlines() if not line.startswith("Finished ")]
 
 
 def test_with_cookies_all_pages_are_found_and_the_status_is_0(tmp_path):
@@ -51,35 +47,6 @@ def test_without_cookies_the_report_names_the_option():
     assert f"redirect loop {server.url}\n" in result.stdout
     assert "may be the bounce to a login" in result.stdout
     assert "(--cookies stores cookies and sends them back)" in result.stdout
-
-
-@pytest.mark.parametrize("cookies", [True, False])
-def test_the_report_of_a_directory_is_that_of_its_crawl(tmp_path, cookies):
-    with threaded_raw_server(bounce) as server:
-        words = ["-q", "-o", str(tmp_path / "d"), *["--cookies"] * cookies, server.url]
-        result = crawl(*words)
-        again = crawl("report", str(tmp_path / "d"))
-        refreshed = crawl(*words, "--refresh") if cookies else None
-    assert again.returncode == result.returncode
-    assert untimed(again.stdout) == untimed(result.stdout)
-    assert ("--cookies" in again.stdout) is not cookies
-    if refreshed is not None:
-        assert refreshed.returncode == 0
-        assert f"0 new, 0 changed, 0 gone, {PAGES + 2} unchanged" in refreshed.stdout
-    with sqlite3.connect(tmp_path / "d" / "crawl.sqlite") as connection:
-        of_pages = "SELECT count(*) FROM pages WHERE newest AND again"
-        of_redirects = "SELECT count(*) FROM redirects WHERE again"
-        assert connection.execute(of_pages).fetchone() == (int(cookies),)
-        assert connection.execute(of_redirects).fetchone() == (0,)
-    connection.close()
-
-
-def test_a_genuine_loop_under_cookies_is_told_and_names_no_option():
-    with threaded_raw_server({"/": redirect("/a"), "/a": redirect("/")}) as server:
-        result = crawl("-q", "--cookies", server.url)
-    assert result.returncode == 3
-    assert f"redirect loop {server.url}\n" in result.stdout
-    assert "--cookies" not in result.stdout
 
 
 @pytest.mark.parametrize("killed_at", [2, 3, 4, 5, 6, 9, PAGES + 4])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
@@ -82,27 +81,6 @@ def test_the_faults_of_a_folder_are_told_by_page_with_their_places(
     assert told.rstrip().endswith("3 faults, 0 notes")
 
 
-def test_a_folder_without_a_fault_is_checked_with_status_0(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder / "index.html").write_text(PAGE.format("Start", "<p>nothing</p>"))
-    (folder / "sub" / "page.html").write_text("<h1 id=nowhere></h1><a href=#nowhere>here</a>")
-    assert here("check", str(folder)) == 0
-    assert "0 faults, 0 notes" in capsys.readouterr().out
-
-
-def test_by_target_each_bad_url_is_named_once_with_the_pages_that_have_it(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder / "sub" / "index.html").write_text(
-        PAGE.format("Below", '<a href="../gone.html">gone</a> <a href="page.html">page</a>')
-    )
-    here("check", *BASE, "--by", "target", str(folder))
-    told = capsys.readouterr().out
-    assert told.count("gone.html") == 1
-    assert f"{folder}/gone.html: 404 (2 faults)\n" in told
-
-
 def test_clean_urls_lead_to_files_of_html_on_request(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -149,21 +127,6 @@ def test_a_baseline_lets_only_new_faults_fail_and_tells_what_was_mended(
     told = capsys.readouterr().out
     assert "Mended since the baseline (1)" in told
     assert "other.html" in told
-
-
-def test_json_on_standard_output_is_alone_there(folder: Path) -> None:
-    result = crawl("check", *BASE, "--json", "-", str(folder))
-    assert json.loads(result.stdout)["trio_crawler_check"] == 1
-    assert "3 faults" in result.stderr
-
-
-def test_annotations_of_github_name_the_files(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    here("check", *BASE, "--github", str(folder))
-    told = capsys.readouterr().out
-    assert told.startswith("::error file=")
-    assert told.count("::error ") == 3
 
 
 def test_a_page_is_named_by_its_file_as_the_disk_has_it(
@@ -402,22 +365,6 @@ def test_a_place_that_is_not_there_is_named(tmp_path: Path) -> None:
         here("check", str(tmp_path / "none"))
 
 
-def test_links_in_the_document_of_a_frame_are_checked(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    frame = "<iframe srcdoc=\"<a href='{}'>x</a><img src={}>\"></iframe>"
-    page = frame.format("/gone.html", "/gone.png") + frame.format("/sub/#x", "/sub/")
-    (folder / "index.html").write_text(page)
-    (folder / "sub" / "page.html").unlink()
-    (folder / "sub" / "index.html").write_text("<p id=x>")
-    assert here("check", str(folder)) == 1
-    told = capsys.readouterr().out
-    assert "404: /gone.html" in told
-    assert "404: /gone.png" in told
-    assert "2 faults, 0 notes" in told
-    assert "Not checked" not in told
-
-
 def test_a_scheme_that_leads_nowhere_is_a_note_with_its_place(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -508,17 +455,6 @@ def test_the_same_line_each_night_does_not_ask_again_for_what_was_fine(
         assert "3 different links checked. 1 target on 1 page: 1 fault, 0 notes\n" in each
 
 
-def test_the_number_of_recalled_urls_is_in_the_json_document(
-    linked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    line = ("-o", str(tmp_path / "memory"), "--max-age", "90m", *PRIVATE, str(linked))
-    recalled = []
-    for _ in range(2):
-        here("check", "--json", str(tmp_path / "a.json"), *line)
-        recalled.append(json.loads((tmp_path / "a.json").read_text())["recalled"])
-    assert recalled == [0, 2]
-
-
 def test_without_a_max_age_a_finished_check_is_told_again_and_nothing_is_asked_for(
     linked: Path, other: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -533,15 +469,6 @@ def test_without_a_max_age_a_finished_check_is_told_again_and_nothing_is_asked_f
     # What was checked without a memory is known to the first run with one.
     assert here(*line[:1], "--max-age", "2W", *line[1:]) == 1
     assert "2 external URLs not asked again" in capsys.readouterr().out
-
-
-def test_a_max_age_of_a_crawl_with_checks_recalls_too(
-    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ("--check", "external", "-o", str(tmp_path / "memory"), "--max-age", "86400")
-    for _ in range(2):
-        here(*words, server.url)
-    assert pages(server).count("/a") == 2
 
 
 def test_a_directory_of_another_folder_or_of_a_plain_crawl_is_refused(
@@ -571,19 +498,6 @@ def test_a_check_has_more_workers_than_a_crawl_unless_a_number_is_given(
         assert history.runs[-1].workers == workers
     with History(plain) as history:
         assert history.runs[-1].workers == min(workers, 10)
-
-
-def test_a_link_out_of_the_folder_and_a_pipe_are_told_and_never_opened(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    links = '<a href="out.html">out</a> <a href="pipe.html">pipe</a>'
-    (folder / "index.html").write_text(PAGE.format("Start", links))
-    (folder / "out.html").symlink_to(Path(__file__))
-    os.mkfifo(folder / "pipe.html")
-    assert here("check", str(folder)) == 1
-    told = capsys.readouterr().out
-    assert "a symbolic link leads out of the folder" in told
-    assert "a pipe, a socket or a device, not a regular file" in told
 
 
 # Commands of strangers.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from pathlib import Path
 
@@ -84,20 +83,6 @@ def test_an_interrupted_and_resumed_check_reports_all_of_it(tmp_path: Path) -> N
     assert again.returncode == resumed.returncode == 1
 
 
-def test_the_report_of_a_folder_names_its_files(tmp_path: Path) -> None:
-    folder, kept = tmp_path / "public", str(tmp_path / "kept")
-    folder.mkdir()
-    (folder / "index.html").write_text('<!doctype html><title>x</title><a href="gone">x</a>')
-    base = ("--base-url", "https://example.org/docs/")
-    printed = crawl("check", "-o", kept, *base, str(folder))
-    again = crawl("report", kept, "--github")
-    assert f"{folder}/index.html (1 fault)" in printed.stdout
-    assert again.stdout.startswith(f"::error file={folder}/index.html,")
-    assert "".join(again.stdout.partition("Link check")[1:]).split("\n\n")[1:] == body(
-        printed.stdout
-    )
-
-
 def test_a_crawl_that_checks_keeps_both_reports(tmp_path: Path) -> None:
     kept = str(tmp_path / "kept")
     with threaded_raw_server(SITE) as server:
@@ -105,20 +90,6 @@ def test_a_crawl_that_checks_keeps_both_reports(tmp_path: Path) -> None:
     told = crawl("report", kept)
     assert "Broken links (" in told.stdout
     assert "\n\nLink check, " in told.stdout
-
-
-def test_the_files_for_ci_come_from_a_directory_too(tmp_path: Path) -> None:
-    kept, known = str(tmp_path / "kept"), str(tmp_path / "known.jsonl")
-    with threaded_raw_server(SITE) as server:
-        first = crawl("check", "-o", kept, "--json", "-", server.url)
-    again = crawl("report", kept, "--json", "-", "--write-baseline", known)
-    mine, theirs = json.loads(again.stdout), json.loads(first.stdout)
-    for summary in (mine, theirs):
-        del summary["date"], summary["command"]
-    assert mine == theirs
-    told = crawl("report", kept, "--baseline", known)
-    assert told.returncode == 0
-    assert "known from the baseline" in told.stdout
 
 
 def test_options_of_a_check_are_refused_where_there_is_none(tmp_path: Path) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from cases import for_each
 from cli.command import crawl, here
 from sites.raw import reply, threaded_raw_server
 
@@ -44,15 +42,6 @@ def test_each_link_that_is_not_checked_is_told_with_its_reason_and_its_place() -
     assert "".join(line for line in lines if not line.startswith("    ")) in short.stdout
 
 
-@for_each("named", ["", "index.html"])
-def test_in_a_folder_the_place_is_that_of_the_file(
-    tmp_path: Path, named: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "index.html").write_bytes(PAGE)
-    here("check", "--why", "--ignore", "next|%C3", str(tmp_path / named))
-    assert f"\n    {tmp_path}/index.html:2:1: mailto:a@b.example " in capsys.readouterr().out
-
-
 def test_a_thousand_links_of_a_kind_and_a_reason_are_listed_and_with_v_all(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,24 +54,3 @@ def test_a_thousand_links_of_a_kind_and_a_reason_are_listed_and_with_v_all(
     assert (short.count(": tel:"), whole.count(": tel:")) == (1_000, 1_002)
     assert '1000:1: tel:999 "x"\n    and 2 more, use -v to list all\n' in short
     assert "use -v" not in whole
-
-
-def test_a_program_reads_them_from_the_json(tmp_path: Path) -> None:
-    (tmp_path / "index.html").write_bytes(NEXT)
-    told = tmp_path / "told.json"
-    here("check", "--json", str(told), str(tmp_path))
-    assert json.loads(told.read_bytes())["listed"] is None
-    here("check", "--why", "--json", str(told), str(tmp_path))
-    first, second = json.loads(told.read_bytes())["listed"]
-    assert first == {
-        "kind": "mailto",
-        "reason": "other_scheme",
-        "url": "mailto:a@b.example",
-        "page": f"{tmp_path}/index.html",
-        "path": f"{tmp_path}/index.html",
-        "line": 1,
-        "column": 32,
-        "text": "mail",
-        "as_written": "mailto:a@b.example",
-    }
-    assert second["url"] == "tel:1"

@@ -69,16 +69,6 @@ def test_known_faults_are_not_shown_again(terminal: Terminal, tmp_path) -> None:
     assert faults(terminal.read()) == [f"fault 404 {it.url}new from {it.url}"]
 
 
-def test_a_pipe_and_a_quiet_check_have_no_fault_before_the_report(
-    server: Server, terminal: Terminal
-) -> None:
-    piped = crawl("check", server.url)
-    assert piped.stderr == ""
-    quiet = crawl("check", "-q", server.url, stderr=terminal.theirs, env=XTERM)
-    assert terminal.read() == ""
-    assert quiet.stdout.splitlines()[2:] == piped.stdout.splitlines()[2:]
-
-
 def test_a_check_of_a_thousand_faults_shows_two_hundred_and_says_so(terminal: Terminal) -> None:
     with (
         threaded_raw_server({"/": html(*(f"/gone/{at}" for at in range(300)))}) as it,
@@ -118,21 +108,9 @@ def test_a_terminal_without_colours_gets_none(
     assert f"{RED}404" in terminal.read()
 
 
-def test_an_empty_no_color_does_not_count(server: Server, terminal: Terminal) -> None:
-    where = environment(TERM="xterm", NO_COLOR="")
-    crawl("check", "-q", server.url, stdout=terminal.theirs, env=where)
-    assert f"{RED}404" in terminal.read()
-
-
 def test_no_colour_reaches_a_pipe_unless_it_must(server: Server, terminal: Terminal) -> None:
     forced = environment(FORCE_COLOR="1", TERM="xterm")
     assert "\x1b" not in crawl("check", server.url, env=forced).stdout
     assert f"{RED}404" in crawl("check", "--color", "always", server.url).stdout
     crawl("check", "--color", "never", server.url, stdout=terminal.theirs, env=XTERM)
     assert "\x1b" not in terminal.read()
-
-
-def test_a_document_on_standard_output_has_no_colours(server: Server) -> None:
-    result = crawl("check", "--json", "-", "--color", "always", server.url)
-    assert "\x1b" not in result.stdout
-    assert f"{RED}404" in result.stderr

@@ -17,7 +17,7 @@ from cli.asked import pages, requests
 from cli.command import crawl, ended, environment, start, wait_until
 from cli.gate import Gate
 from cli.terminal import Terminal, shown
-from sites.raw import Request, html, redirect, reply, silence, threaded_raw_server
+from sites.raw import Request, html, redirect, silence, threaded_raw_server
 
 from trio_crawler.cli.main import command
 
@@ -93,14 +93,6 @@ def test_verbose_shows_each_outcome_on_standard_error_as_one_line():
     assert re.search(f"^Connections: {counts}; {sizes}$", result.stdout, re.M)
 
 
-def test_a_pipe_is_no_terminal_even_where_a_build_server_forces_colour():
-    forced = environment(FORCE_COLOR="1", TTY_COMPATIBLE="1", TERM="xterm-256color")
-    with threaded_raw_server({"/": html("/a")}) as server:
-        result = crawl(server.url, env=forced)
-    assert result.stderr == ""
-    assert "\x1b" not in result.stdout
-
-
 HOSTILE = "\x1b[31m\x1b]0;owned\x07\u202e\u2066\x9b2J"
 
 
@@ -119,27 +111,7 @@ def test_nothing_that_a_terminal_obeys_gets_through_from_a_page():
     assert obeyed.findall(result.stdout + result.stderr) == []
 
 
-def test_a_title_that_the_locale_cannot_write_is_no_reason_to_fail():
-    forced = environment(PYTHONUTF8="0", PYTHONIOENCODING="ascii")
-    with threaded_raw_server({"/": html("http://[é")}) as server:
-        result = crawl(server.url, env=forced)
-    assert (result.returncode, result.stderr) == (1, "")
-    assert r"http://[\xe9" in result.stdout
-
-
 # JSON Lines.
-
-
-def test_jsonl_to_a_dash_is_on_standard_output_and_the_report_on_standard_error():
-    site = {"/": html("/a", "/old", "/gone"), "/a": html(), "/old": redirect("/a")}
-    with threaded_raw_server(site) as server:
-        result = crawl("--jsonl", "-", server.url)
-    records = [json.loads(line) for line in result.stdout.splitlines()]
-    found = {record["url"].removeprefix(server.url): record["kind"] for record in records}
-    assert found == {"": "page", "a": "page", "old": "redirect", "gone": "page"}
-    assert len(records) == 4
-    assert account(result.stderr) == [4, 3, 1, 0, 0, 0, 0]
-    assert result.returncode == 1
 
 
 def test_jsonl_to_a_file_has_one_line_for_each_url_and_replaces_what_was_there(tmp_path):
@@ -292,14 +264,6 @@ def test_only_what_is_under_a_prefix_is_asked_for_also_behind_a_redirect(prefix)
     assert asked == ["/", "/shop/a", "/shop/b", "/to-blog", "/to-shop"]
 
 
-def test_max_redirect_bounds_a_chain_and_names_the_url_it_stopped_at():
-    site = {"/": redirect("/1"), "/1": redirect("/2"), "/2": redirect("/3"), "/3": html()}
-    with threaded_raw_server(site) as server:
-        result = crawl("--max-redirect", "2", server.url)
-    assert pages(server) == ["/", "/1", "/2"]
-    assert f"too_many_redirects {server.url}2\n" in result.stdout
-
-
 def test_headers_go_to_the_origin_that_was_given_and_the_user_agent_to_all():
     words = ["--header", "X-Key: a: b", "--header", "Accept:c", "--user-agent", "me/1"]
     with (
@@ -332,14 +296,6 @@ def test_max_time_ends_a_site_that_has_no_end():
     assert account(result.stdout)[1] == len(pages(server)) >= 1
 
 
-def test_a_crawl_that_is_done_in_its_time_has_not_ended_early():
-    with threaded_raw_server({"/": html("/a"), "/a": html()}) as server:
-        result = crawl("--max-time", "30", server.url)
-    assert account(result.stdout)[:2] == [2, 2]
-    assert "Ended early" not in result.stdout
-    assert "Tried again" not in result.stdout
-
-
 def test_what_is_in_flight_finishes_after_the_first_ctrl_c_and_nothing_more_is_asked_for():
     gate, leaves = Gate(), [f"/{number}" for number in range(5)]
     site = {"/": html("/slow", *leaves), "/slow": gate, **dict.fromkeys(leaves, html())}
@@ -355,26 +311,6 @@ def test_what_is_in_flight_finishes_after_the_first_ctrl_c_and_nothing_more_is_a
     assert account(out) == [7, 2, 0, 0, 5, 0, 0]
     assert "\nEnded early: stopped by Ctrl-C\n" in out
     assert "\nSkipped: 5 stopped\n" in out
-
-
-def test_a_busy_page_that_waits_when_ctrl_c_comes_is_told_by_its_last_answer():
-    gate, busy = Gate(), reply(503, {"Retry-After": "60"})
-    words = ["-v", "--max-tasks", "1", "--allow-private", "127.0.0.1"]
-    with threaded_raw_server({"/slow": gate}) as other:
-        # The other host has its turn while this one rests.
-        site = {"/": html("/busy", f"{other.url}slow", "/never"), "/busy": busy}
-        with threaded_raw_server(site) as server, start(*words, server.url) as process:
-            assert gate.came.wait(20)
-            process.send_signal(signal.SIGINT)
-            while b"Ctrl-C" not in process.stderr.readline():
-                pass
-            gate.open()
-            out, _ = ended(process)
-    assert process.returncode == 130
-    assert (pages(server), pages(other)) == (["/", "/busy"], ["/slow"])
-    assert f"\n  503 {server.url}busy\n" in out
-    assert account(out) == [4, 3, 0, 0, 1, 0, 0]
-    assert "\nSkipped: 1 stopped\n" in out
 
 
 def test_sigterm_ends_a_crawl_as_ctrl_c_does_with_a_status_of_its_own():

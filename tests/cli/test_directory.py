@@ -100,26 +100,6 @@ def test_what_waits_when_a_signal_comes_is_told_and_fetched_by_the_same_command(
     assert "Ended early" not in again.stdout
 
 
-def test_two_signals_end_at_once_and_what_was_in_flight_is_asked_for_again(crawled):
-    site = {"/": html("/slow"), "/slow": silence}
-    words = ["-o", str(crawled), "--max-tasks", "1"]
-    with threaded_raw_server(site) as server:
-        with start(*words, server.url) as process:
-            wait_until(lambda: pages(server) == ["/", "/slow"])
-            process.terminate()
-            process.stderr.readline()
-            process.terminate()
-            out, err = ended(process, patience=3)
-        assert (process.returncode, err) == (143, "")
-        assert "\nEnded early: stopped at once by SIGTERM\n" in out
-        assert f"\n1 URL waits in {crawled}: the same command goes on\n" in out
-        site["/slow"] = html("/")
-        again = crawl(*words, server.url)
-    assert (again.returncode, again.stderr) == (0, "")
-    assert pages(server) == ["/", "/slow", "/slow"]
-    assert "\nadmitted 2 = 2 pages " in again.stdout
-
-
 def test_a_later_run_that_is_ended_at_once_tells_that_its_report_is_not_of_all_runs(crawled):
     site = {"/": html("/slow", "/gone"), "/slow": silence}
     words = ["-o", str(crawled), "--max-tasks", "1"]
@@ -135,19 +115,6 @@ def test_a_later_run_that_is_ended_at_once_tells_that_its_report_is_not_of_all_r
             assert (process.returncode, err) == (143, "")
             told.append(f"\nThe report does not have all runs: 'report {crawled}' has" in out)
     assert told == [False, True]
-
-
-def test_what_only_a_run_itself_knows_is_told_with_what_the_directory_knows(crawled):
-    gate = Gate("/in")
-    digest = reply(401, {"WWW-Authenticate": "Digest realm=x"}, b"who are you?")
-    site = {"/": html("/slow", "/gone"), "/slow": gate, "/in": digest}
-    words = ["-o", str(crawled), "--max-tasks", "1"]
-    with threaded_raw_server(site) as server:
-        stopped(gate, *words, server.url)
-        again = crawl(*words, server.url)
-    assert (again.returncode, again.stderr) == (1, "")
-    assert f"  404 {server.url}gone\n" in again.stdout
-    assert "the server wants a login by Digest" in again.stdout
 
 
 @pytest.mark.parametrize("kills", [1, 3])
@@ -187,18 +154,6 @@ def test_a_json_lines_file_that_is_new_gets_also_what_was_known(crawled):
     assert len(pages(server)) == 3
 
 
-def test_json_lines_on_standard_output_are_those_of_this_run(crawled):
-    gate = Gate("/last")
-    words = ["-o", str(crawled), "--max-tasks", "1", "--jsonl", "-"]
-    with threaded_raw_server(gated(gate)) as server:
-        first, *_ = stopped(gate, *words, server.url)
-        again = crawl(*words, server.url)
-    urls = [json.loads(line)["url"] for line in (first + again.stdout).splitlines()]
-    assert len(urls) == len(set(urls)) == 9
-    assert len(first.splitlines()) == 2
-    assert "\nadmitted 9 = 9 pages" in again.stderr
-
-
 def test_exports_tell_of_all_runs(crawled):
     gate, path = Gate("/last"), crawled.with_suffix(".csv")
     words = ["-o", str(crawled), "--max-tasks", "1", "--csv", str(path)]
@@ -235,27 +190,6 @@ def test_a_budget_that_is_used_up_leaves_what_waits(crawled):
         assert [run.how for run in history.runs] == [End.SPENT, End.FINISHED]
     assert "\nadmitted 7 = 7 pages + 0 redirects + 0 failures + 0 skipped\n" in again.stdout
     assert len(pages(server)) == 7
-
-
-def archived(path: Path) -> tuple[int, int]:
-    """Count the responses and the revisits in a WARC file."""
-    written = path.read_bytes()
-    return written.count(b"WARC-Type: response\r\n"), written.count(b"WARC-Type: revisit\r\n")
-
-
-def test_an_archive_refers_to_payloads_of_earlier_runs(crawled):
-    archive = crawled.with_suffix(".warc")
-    site = {
-        "/robots.txt": reply(404),
-        "/": html(*LEAVES),
-        **dict.fromkeys(LEAVES, html(title="x")),
-    }
-    with threaded_raw_server(site) as server:
-        words = ["-o", str(crawled), "--max-tasks", "1", server.url, "--warc", str(archive)]
-        here(*words, "--max-pages", "2")
-        here(*words)
-    # The page, one of the others, and the answer for robots.txt.
-    assert archived(archive) == (3, 5)
 
 
 @pytest.mark.parametrize("option", ["--jsonl", "--warc"])
@@ -381,12 +315,6 @@ def test_a_directory_stores_the_options_under_the_names_that_earlier_versions_ga
     assert json.loads(settings) == {"seeds": [server.url], **SETTINGS}
 
 
-def test_a_directory_that_was_refused_another_crawl_is_as_it_was(done, capsys):
-    directory, url = done
-    assert here("-o", directory, url) == 0
-    assert "\nadmitted 2 = 2 pages " in capsys.readouterr().out
-
-
 def test_options_that_only_say_how_may_change(done, capsys):
     directory, url = done
     how = ["--max-tasks", "3", "--delay", "0.1", "--timeout", "5", "--order", "depth", "--why"]
@@ -439,15 +367,6 @@ def test_refresh_tells_what_is_new_changed_gone_and_unchanged(crawled):
     assert f"  404 {server.url}b\n" in plain.stdout
 
 
-def test_a_crawl_that_is_not_finished_is_not_walked_again(crawled):
-    site = {"/": html(*LEAVES), **dict.fromkeys(LEAVES, html())}
-    with threaded_raw_server(site) as server:
-        here("-o", str(crawled), "--max-pages", "2", server.url)
-        result = crawl("-o", str(crawled), "--refresh", server.url)
-    assert (result.returncode, result.stdout) == (1, "")
-    assert re.fullmatch(r"trio-crawler: .+ without --refresh first\n", result.stderr)
-
-
 # What can be wrong.
 
 
@@ -464,30 +383,6 @@ def test_a_second_crawl_in_the_same_directory_is_refused_and_the_first_goes_on(c
     assert "\nadmitted 9 = 9 pages" in out
 
 
-def other_application(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("PRAGMA application_id = 1")
-        database.execute("CREATE TABLE t (x)")
-    database.close()
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda path: path.write_bytes(b"no database, but a text of some length" * 100),
-        lambda path: path.mkdir(),
-        other_application,
-    ],
-)
-def test_what_is_no_database_of_ours_is_status_1_and_one_line(crawled, spoil, capsys):
-    crawled.mkdir()
-    spoil(crawled / "crawl.sqlite")
-    assert here("-o", str(crawled), NOBODY) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert re.fullmatch(r"trio-crawler: .*crawl\.sqlite.*\n", err)
-
-
 def test_a_file_in_place_of_the_directory_is_status_1_and_one_line(crawled, capsys):
     crawled.write_text("a file")
     assert here("-o", str(crawled), NOBODY) == 1
@@ -495,14 +390,6 @@ def test_a_file_in_place_of_the_directory_is_status_1_and_one_line(crawled, caps
     assert out == ""
     assert re.fullmatch(rf"trio-crawler: {crawled}.*\n", err)
     assert crawled.read_text() == "a file"
-
-
-@pytest.mark.parametrize("option", ["--jsonl", "--warc"])
-def test_a_stream_that_cannot_be_opened_is_status_1_and_one_line(crawled, option, capsys):
-    assert here("-o", str(crawled), option, "/no/where", NOBODY) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert re.fullmatch(r"trio-crawler: /no/where: .+\n", err)
 
 
 def test_a_stream_that_is_gone_in_the_middle_ends_the_crawl_with_one_line(crawled):

@@ -39,38 +39,6 @@ def located(path: Path) -> list[str]:
     return [each.text or "" for each in ElementTree.parse(path).iter(f"{SPACE}loc")]
 
 
-def test_csv_has_a_line_for_each_url(tmp_path):
-    path = tmp_path / "out.csv"
-    with threaded_raw_server(SITE) as server:
-        result = crawl("--csv", str(path), server.url)
-    assert (result.returncode, result.stderr) == (1, "")
-    found = {row["url"].removeprefix(server.url): row for row in table(path.read_text())}
-    assert {url: row["kind"] for url, row in found.items()} == {
-        "": "page",
-        "a": "page",
-        "old": "redirect",
-        "gone": "page",
-        "paper": "page",
-    }
-    assert (found["a"]["title"], found["gone"]["status"]) == ("'=A", "404")
-    assert (found[""]["links"], found[""]["rejected"]) == ("4", "1")
-
-
-def test_links_has_a_line_for_each_link_of_each_page(tmp_path):
-    path = tmp_path / "links.csv"
-    with threaded_raw_server(SITE) as server:
-        crawl("--links", str(path), server.url)
-    pairs = {
-        (row["page"].removeprefix(server.url), row["url"].removeprefix(server.url)): row
-        for row in table(path.read_text())
-    }
-    ours = {("", "a"), ("", "old"), ("", "gone"), ("", "paper"), ("a", ""), ("old", "a")}
-    assert set(pairs) == ours | {("", "http://other.test/")}
-    assert pairs["", "http://other.test/"]["reason"] == "other_site"
-    assert (pairs["", "a"]["kind"], pairs["", "a"]["text"]) == ("a", "/a")
-    assert pairs["old", "a"]["kind"] == "redirect"
-
-
 def test_the_sitemap_has_the_pages_that_are_well(tmp_path):
     path = tmp_path / "sitemap.xml"
     with threaded_raw_server(SITE) as server:
@@ -110,14 +78,6 @@ def test_a_file_that_is_there_stays_until_the_new_one_is_whole(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["out.csv"]
 
 
-def test_a_full_disk_is_status_1_and_one_line_and_the_report_is_still_printed():
-    with threaded_raw_server({"/": html("/a"), "/a": html()}) as server:
-        result = crawl("--csv", "/dev/full", server.url)
-    assert result.returncode == 1
-    assert result.stderr == "trio-crawler: cannot write /dev/full: No space left on device\n"
-    assert "\nadmitted " in result.stdout
-
-
 def test_a_warc_file_holds_what_was_sent_and_received(tmp_path):
     path = tmp_path / "site.warc"
     with threaded_raw_server(SITE) as server:
@@ -128,13 +88,6 @@ def test_a_warc_file_holds_what_was_sent_and_received(tmp_path):
     assert archived.count(b"WARC-Type: request\r\n") == 6
     assert f"WARC-Target-URI: {server.url}robots.txt\r\n".encode() in archived
     assert b"<title>Home</title>" in archived
-
-
-def test_a_warc_file_is_compressed_by_its_name(tmp_path):
-    path = tmp_path / "site.warc.gz"
-    with threaded_raw_server({"/": html()}) as server:
-        crawl("--warc", str(path), server.url)
-    assert path.read_bytes().startswith(b"\x1f\x8b")
 
 
 # Sitemaps of many pages.

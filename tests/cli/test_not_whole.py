@@ -50,12 +50,6 @@ def test_a_body_over_max_bytes_is_told_and_no_problem(tmp_path: Path) -> None:
     assert (whole.returncode, "Duplicates (1)" in whole.stdout) == (1, True)
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "1.5", "", "10M"])
-def test_max_bytes_is_a_number_of_at_least_one(value: str) -> None:
-    result = crawl("--max-bytes", value, "http://127.0.0.1/")
-    assert (result.returncode, "--max-bytes" in result.stderr) == (2, True)
-
-
 def test_an_archive_has_the_bodies_of_all_types_and_says_which_were_cut(tmp_path: Path) -> None:
     path = tmp_path / "a.warc"
     with threaded_raw_server(SITE) as server:
@@ -109,18 +103,6 @@ def test_a_directory_has_digests_of_whole_bodies_only(tmp_path: Path) -> None:
     assert third.returncode == 0
     # The image is not among them: nothing would read it anyway.
     assert "Not read whole, --max-bytes sets the limit (2)" in third.stdout
-
-
-def test_a_page_that_was_cut_is_not_asked_for_by_its_validator(tmp_path: Path) -> None:
-    words = ["-o", str(tmp_path / "crawl"), "--max-bytes"]
-    with threaded_raw_server(SITE) as server:
-        assert crawl(*words, "4000", server.url).returncode == 0
-        seen = len(server.requests)
-        again = crawl(*words, "200000", "--refresh", server.url)
-    asked = [r for r in server.requests[seen:] if r.target == "/large"]
-    assert [("if-none-match" in r.headers) for r in asked] == [False]
-    assert again.returncode == 1
-    assert "/never" in again.stdout
 
 
 # Archives and downloads.
@@ -221,11 +203,3 @@ def test_a_refresh_without_the_archive_of_the_walk_before_compares_files_by_size
     assert "0 new, 0 changed, 0 gone, 2 unchanged" in without.stdout
     assert "0 new, 0 changed, 0 gone, 2 unchanged" in again.stdout
     assert "/a.png (100,001 bytes, before: 100,000)" in changed.stdout
-
-
-def test_a_page_that_is_served_as_a_download_is_read_all_the_same(tmp_path: Path) -> None:
-    body = b"<a href=/a>a</a>" + b" " * 100_000
-    site = {"/": reply(200, {"Content-Type": "text/html", **SAVED}, body), "/a": html()}
-    with threaded_raw_server(site) as server:
-        assert crawl(server.url).returncode == 0
-    assert server.targets == ["/robots.txt", "/", "/a"]

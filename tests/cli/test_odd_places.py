@@ -61,21 +61,6 @@ def test_the_file_that_the_report_goes_to_is_refused_for_another(tmp_path):
             assert f"the report goes to {path}" in said.stderr
 
 
-def test_a_file_is_refused_for_another(tmp_path):
-    files = ("--csv", str(tmp_path / "x.csv"), "--sitemap-xml", str(tmp_path / "x.csv"))
-    result = crawl(*files, "http://a.test/")
-    assert result.returncode == 2
-    assert f"cannot both write to {tmp_path / 'x.csv'}" in result.stderr
-
-
-def test_a_sitemap_is_not_written_to_what_is_no_plain_file():
-    result = crawl("--sitemap-xml", "/dev/null", "http://a.test/")
-    assert result.returncode == 2
-    assert result.stderr.startswith(
-        "trio-crawler: cannot write --sitemap-xml /dev/null: it is no plain file"
-    )
-
-
 @pytest.mark.parametrize("closed", [">&-", ">&- <&-", ">&- 2>&-", ">&- 2>&- <&-"])
 def test_closed_standard_output_is_told_as_a_full_disk_is(closed, tmp_path):
     with threaded_raw_server(SITE) as server:

@@ -101,32 +101,6 @@ def test_a_link_to_a_pipe_or_a_device_is_followed(tmp_path, flag, link):
     assert server.url in result.stdout.splitlines()[1 if flag == "--csv" else 0]
 
 
-@pytest.mark.parametrize("flag", AT_ONCE)
-def test_a_stream_is_no_link(tmp_path, capsys, flag):
-    target, path = tmp_path / "target", tmp_path / AT_ONCE[flag]
-    path.symlink_to(target)
-    with threaded_raw_server(SITE) as server:
-        assert here("-o", str(tmp_path / "crawl"), flag, str(path), server.url) == 1
-    assert capsys.readouterr().err == (
-        f"trio-crawler: {path}: it is a symbolic link, which is not followed: "
-        "remove it, or give another path\n"
-    )
-    assert not target.exists()
-
-
-@pytest.mark.parametrize("kind", ["link", "hard link", "pipe", "directory"])
-@pytest.mark.parametrize("name", ["lock", "crawl.sqlite", "crawl.sqlite-wal"])
-def test_what_is_planted_in_a_crawl_directory_is_named_in_one_line(tmp_path, capsys, name, kind):
-    target = tmp_path / "target"
-    target.write_bytes(b"")
-    plant(kind, tmp_path / name, target)
-    assert here("-o", str(tmp_path), "http://127.0.0.1:9/") == 1
-    said = capsys.readouterr().err
-    assert said.startswith(f"trio-crawler: {tmp_path / name}: ")
-    assert len(said.splitlines()) == 1
-    assert target.read_bytes() == b""
-
-
 # Who may read what is written.
 
 

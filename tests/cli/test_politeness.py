@@ -42,15 +42,6 @@ PRIVATE = {
 }
 
 
-def test_robots_txt_is_asked_for_first_and_what_it_forbids_is_not_asked_for(crawl):
-    with threaded_raw_server(PRIVATE) as server:
-        status, out, _ = crawl("--why", server.url)
-    assert server.targets == ["/robots.txt", "/", "/a"]
-    assert f"  robots (1)\n    {server.url}no from {server.url}\n" in out
-    assert "ignored" not in out
-    assert status == 0
-
-
 def test_a_robots_txt_that_is_ignored_is_not_asked_for_and_the_report_says_so(crawl):
     with threaded_raw_server(PRIVATE) as server:
         status, out, _ = crawl("--ignore-robots", server.url)
@@ -71,25 +62,6 @@ def test_a_seed_that_robots_forbid_is_skipped_and_when_nothing_comes_that_is_sta
         "(--ignore-robots crawls anyway)\n\n"
     )
     assert status == 3
-
-
-def test_a_seed_that_robots_forbid_beside_good_pages_is_no_problem(crawl):
-    with threaded_raw_server(PRIVATE) as server:
-        status, out, _ = crawl(server.url, f"{server.url}no")
-    assert "\nSkipped: 1 robots\n" in out
-    assert "--ignore-robots" not in out
-    assert status == 0
-
-
-def test_a_robots_txt_that_cannot_be_had_keeps_its_host_from_being_asked(crawl):
-    site = {"/": html(), "/robots.txt": reply(503, {"Retry-After": "0"})}
-    with threaded_raw_server(site) as server, threaded_raw_server({"/": html()}) as other:
-        status, out, _ = crawl("--max-tries", "1", server.url, other.url)
-    origin = server.url.rstrip("/")
-    assert set(server.targets) == {"/robots.txt"}
-    assert f"\nHosts given up (1)\n  {origin}: robots_unavailable, 1 URL not asked for\n" in out
-    assert f"\nrobots.txt of {server.url} could not be had: the server is busy" in out
-    assert status == 1
 
 
 @pytest.mark.parametrize(
@@ -117,15 +89,6 @@ SHY = {
     ),
     "/c": html(),
 }
-
-
-def test_what_asks_not_to_be_followed_is_not_and_the_reason_is_told(crawl):
-    with threaded_raw_server(SHY) as server:
-        _, out, _ = crawl("--why", server.url)
-    assert pages(server) == ["/", "/b"]
-    assert f"  meta_nofollow (1)\n    {server.url}c from {server.url}b\n" in out
-    assert f"  rel_nofollow (1)\n    {server.url}a from {server.url}\n" in out
-    assert re.search("^ +1 noindex$", out, re.MULTILINE)
 
 
 def test_nofollow_is_ignored_when_that_is_wanted_and_the_report_says_so(crawl):
@@ -178,15 +141,6 @@ def test_a_page_is_folded_into_its_canonical_one_when_that_is_wanted(crawl, tmp_
     assert records[f"{site}/print"]["duplicate_of"] == f"{site}/article"
     assert "duplicate_of" not in records[f"{site}/article"]
     assert status == 0
-
-
-def test_otherwise_the_canonical_page_is_only_told(crawl, tmp_path):
-    told = tmp_path / "told.jsonl"
-    with threaded_raw_server(CANON) as server:
-        crawl("--jsonl", str(told), server.url)
-    records = [json.loads(line) for line in told.read_text().splitlines()]
-    assert pages(server) == ["/", "/print", "/8"]
-    assert [record.get("canonical") for record in records] == [None, f"{server.url}article", None]
 
 
 # How much at once, how often, and in which order.

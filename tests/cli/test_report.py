@@ -7,13 +7,10 @@ import io
 import json
 import re
 import signal
-import sqlite3
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
-import click
 import pytest
 from cli.command import crawl, ended, here, start
 from cli.gate import Gate
@@ -132,13 +129,6 @@ def test_links_without_texts_are_told_by_a_report_and_by_a_run_that_goes_on(
             assert (url, kind, text != "") == (f"{server.url}a", "a" if kept else "", kept)
 
 
-def test_an_export_to_standard_output_sends_the_report_to_standard_error(site):
-    result = crawl("report", site[0], "--csv", "-")
-    assert len(result.stdout.splitlines()) == 5
-    assert "\nadmitted 4 = " in result.stderr
-    assert result.returncode == 1
-
-
 def test_changes_of_one_walk_are_none_and_of_two_are_told(tmp_path, capsys):
     directory, pages = str(tmp_path / "crawl"), {"/": html("/a"), "/a": html()}
     with threaded_raw_server(pages) as server:
@@ -186,28 +176,6 @@ def test_where_no_crawl_is_one_line_says_so(tmp_path, make, capsys):
     assert re.fullmatch(rf"trio-crawler: {path}: .+\n", err)
 
 
-def test_a_database_of_another_program_is_one_line(tmp_path, capsys):
-    with closing(sqlite3.connect(tmp_path / "crawl.sqlite")) as database, database:
-        database.execute("CREATE TABLE t (x)")
-    database.close()
-    assert tell(str(tmp_path)) == 1
-    assert re.fullmatch(r"trio-crawler: .*crawl\.sqlite.+\n", capsys.readouterr().err)
-
-
-@pytest.mark.parametrize("option", ["--jsonl", "--csv", "--links", "--sitemap-xml"])
-def test_a_file_that_cannot_be_opened_is_wrong_usage(site, option):
-    message = f"cannot write {option} /no/where: No such file or directory"
-    with pytest.raises(click.UsageError, match=message):
-        tell(site[0], option, "/no/where")
-
-
-def test_a_full_disk_is_status_1_and_one_line_and_the_report_is_still_printed(site, capsys):
-    assert tell(site[0], "--csv", "/dev/full") == 1
-    out, err = capsys.readouterr()
-    assert err == "trio-crawler: cannot write /dev/full: No space left on device\n"
-    assert "\nadmitted 4 = " in out
-
-
 def test_a_reader_that_leaves_ends_it_without_a_word(site):
     with start("report", site[0]) as process:
         process.stdout.close()
@@ -225,16 +193,6 @@ def test_a_host_of_that_name_is_written_as_a_url(monkeypatch, capsys):
     assert capsys.readouterr().out.startswith(
         "Crawl of http://report/: no page was fetched, 1 broken link\n"
     )
-
-
-def test_help_names_every_option_of_it():
-    result = crawl("report", "--help")
-    assert (result.returncode, result.stderr) == (0, "")
-    names = {name for parameter in report_command.params for name in parameter.opts} - {
-        "directory"
-    }
-    assert [name for name in names if name not in result.stdout] == []
-    assert "report docs --csv docs.csv" in result.stdout
 
 
 @pytest.mark.parametrize("option", ["--csv", "--links", "--sitemap-xml", "--jsonl"])

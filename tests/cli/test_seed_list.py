@@ -197,24 +197,3 @@ def test_what_a_list_cannot_be_read_with_is_refused_by_one_line(case, tmp_path):
     assert (process.returncode, out) == (2, b"")
     assert err.decode().startswith(f"trio-crawler: {cause}")
     assert err.count(b"\n") == 1
-
-
-def test_a_directory_is_not_continued_with_another_list(server, tmp_path):
-    server.begin(tmp_path / "log")
-    for name in ("one", "other"):
-        (tmp_path / name).write_text(server.url)
-    words = ["-o", "crawl", *LOCAL, "--urls"]
-    assert crawl(*words, "one", cwd=tmp_path).returncode == 0
-    refused = crawl(*words, "other", cwd=tmp_path)
-    assert refused.returncode == 2
-    assert '(--urls was "one", now it is "other")' in refused.stderr
-
-
-def test_lines_that_are_added_to_a_list_are_fetched_by_the_next_run(server, tmp_path):
-    server.begin(tmp_path / "log")
-    place = tmp_path / "list"
-    words = ["-o", str(tmp_path / "crawl"), *LOCAL, "--urls", str(place)]
-    for lines in (["a", "b"], ["new", "a", "b", "c"]):
-        place.write_text("\n".join(server.url + line for line in lines))
-        crawl(*words)
-    assert paths_asked(server) == Counter(["/a", "/b", "/new", "/c"])

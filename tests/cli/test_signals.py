@@ -17,7 +17,6 @@ from cli.asked import pages
 from cli.command import PATIENCE, crawl, ended, environment, start, wait_until
 from cli.gate import Gate
 from sites.raw import html, silence, threaded_raw_server
-from trio.testing import wait_all_tasks_blocked
 
 from trio_crawler.cli.crawl import Ending
 from trio_crawler.cli.signals import SIGNALS
@@ -106,21 +105,6 @@ def test_a_signal_that_is_inherited_as_ignored_stays_ignored(number):
 # While it works.
 
 
-def test_sighup_ends_a_crawl_as_sigterm_does_and_leaves_no_draft(tmp_path):
-    path, site = tmp_path / "out.csv", {"/": html("/slow"), "/slow": silence}
-    words = ["--csv", str(path)]
-    with threaded_raw_server(site) as server, start(*words, server.url) as process:
-        wait_until(lambda: pages(server) == ["/", "/slow"])
-        process.send_signal(signal.SIGHUP)
-        said = process.stderr.readline()
-        process.send_signal(signal.SIGHUP)
-        out, err = ended(process, patience=3)
-    assert said == b"SIGHUP: finishing what is in flight; once more to stop at once\n"
-    assert (process.returncode, err) == (129, "")
-    assert "\nEnded early: stopped at once by SIGHUP\n" in out
-    assert [each.name for each in tmp_path.iterdir()] == ["out.csv"]
-
-
 def test_a_thousand_signals_are_one_line_and_the_report():
     site = {"/": html("/slow"), "/slow": silence}
     with threaded_raw_server(site) as server, start(server.url) as process:
@@ -158,26 +142,6 @@ class Crawl:
 
     def stop(self) -> None:
         self.stopped += 1
-
-
-async def test_two_signals_at_one_moment_are_a_first_and_a_second(autojump_clock):
-    said: list[str] = []
-    ending, stopped = Ending(said.append), Crawl()
-    ending.begin(stopped, None)
-    try:
-        async with trio.open_nursery() as nursery:
-            await nursery.start(ending.listen)
-            SIGNALS.received += [signal.SIGTERM, signal.SIGINT]
-            SIGNALS._wake()
-            await wait_all_tasks_blocked()
-            assert ending.scope.cancel_called
-            nursery.cancel_scope.cancel()
-    finally:
-        SIGNALS.received.clear()
-    assert (stopped.stopped, ending.phrase) == (1, "stopped at once by Ctrl-C")
-    assert said == ["SIGTERM: finishing what is in flight; once more to stop at once"]
-    # Not listened to any more: nothing is left to wake.
-    SIGNALS._wake()
 
 
 async def test_a_reader_of_standard_error_that_has_left_does_not_keep_the_crawl_from_ending():

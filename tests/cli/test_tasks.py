@@ -31,14 +31,6 @@ def test_tasks_that_one_host_does_not_let_work_are_told_at_the_start(words, told
     assert result.stderr == (start if told else "")
 
 
-def test_of_two_hosts_each_lets_its_number_of_tasks_work():
-    with threaded_raw_server({"/": html()}) as one, threaded_raw_server({"/": html()}) as two:
-        fit = crawl("--max-tasks", "8", one.url, two.url)
-        many = crawl("--max-tasks", "9", one.url, two.url)
-    assert fit.stderr == ""
-    assert many.stderr.startswith("--max-tasks 9 is too much for 2 hosts: each gets")
-
-
 def test_where_other_hosts_may_come_no_number_of_tasks_is_too_much():
     with threaded_raw_server({"/": html()}) as server:
         result = crawl("--lenient", "--max-tasks", "9", server.url)
