@@ -76,21 +76,6 @@ def test_a_field_is_for_everybody_or_for_the_agents_it_names(values, directives)
     assert header(*values) == tuple(directives.split())
 
 
-def test_an_agent_without_a_name_hears_only_what_is_for_everybody():
-    fields = ["008: nofollow", "trio_crawler: nofollow", "*: noarchive", "noindex"]
-    assert header(*fields, token="") == ("noarchive", "noindex")
-    assert header(*fields, token="Trio_Crawler") == ("nofollow", "noarchive", "noindex")
-
-
-def test_a_page_without_directives_has_none():
-    assert header_directives(httpx.Headers({"content-type": "text/html"}), "bot") == ()
-    assert meta_directives([]) == ()
-
-
-def test_several_elements_count_together():
-    assert meta_directives(["noindex", "", "NOFOLLOW, noindex"]) == ("noindex", "nofollow")
-
-
 def test_no_more_than_fifty_directives_are_kept_and_none_that_is_longer_than_any():
     text = ", ".join(f"no{number}" for number in range(200))
     assert (

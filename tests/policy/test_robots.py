@@ -9,7 +9,6 @@ from trio_crawler.model import Fault, Job, Purpose, Reason, Response, Validator
 from trio_crawler.policy.robots import (
     ALLOW_ALL,
     FRESH,
-    MAX_REDIRECTS,
     KnownRules,
     LongFiles,
     Rules,
@@ -25,10 +24,6 @@ OPEN = f"{ORIGIN}/open"
 RULES = parse_rules(b"User-agent: *\nDisallow: /secret\nCrawl-delay: 2", "bot")
 
 
-def test_the_figures_are_those_of_the_rfc():
-    assert (MAX_REDIRECTS, FRESH) == (5, 24 * 60 * 60)
-
-
 def test_rules_are_good_for_a_day():
     known = KnownRules(RULES, 1_000)
     assert known.is_fresh(1_000 + FRESH)
@@ -40,12 +35,6 @@ def test_renewed_rules_and_their_validator_are_good_for_another_day():
     assert known.is_fresh(2 * FRESH + 1)
     assert not known.is_fresh(2 * FRESH + 2)
     assert (known.rules, known.validator) == (RULES, Validator('"1"', None))
-
-
-def test_old_rules_may_be_kept_for_a_while_longer():
-    known = KnownRules(RULES, 0).renewed(FRESH + 1, 600)
-    assert known.is_fresh(FRESH + 601)
-    assert not known.is_fresh(FRESH + 602)
 
 
 def long_rules(megabytes: float) -> Rules:
@@ -74,11 +63,6 @@ def test_a_file_that_is_stored_again_is_the_newest_and_counted_once():
     assert store(files, "c", long_rules(1.5))[1] == ["b"]
     assert store(files, "a", ALLOW_ALL) == (ALLOW_ALL, [])
     assert store(files, "d", long_rules(1.4))[1] == []
-
-
-def test_a_single_file_is_kept_however_long_it_is():
-    rules = long_rules(4)
-    assert store(LongFiles(), "a", rules) == (rules, [])
 
 
 def test_an_origin_whose_long_file_was_forgotten_three_times_allows_nothing():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import threading
-from itertools import product
 
 import pytest
 from cases import for_each
@@ -98,19 +96,9 @@ def test_an_agent_without_a_name_goes_by_the_groups_of_everyone(token):
     assert free(text, token) == "bcd"
 
 
-def test_an_agent_is_found_whatever_the_case_on_either_side():
-    for ours, theirs in product(["bot", "BOT", "Bot"], repeat=2):
-        assert free(f"User-agent: {theirs}\nDisallow: /a", ours) == "bcd"
-
-
 @for_each("end", ["\n", "\r", "\r\n", "\n\n", "\n\r"])
 def test_lines_end_as_they_like(end):
     assert free(end.join(["User-agent: *", "Disallow: /a", "Disallow: /b"])) == "cd"
-
-
-def test_no_other_character_ends_a_line():
-    for character in "\x0b\x0c\x1c\x85\u2028":
-        assert free(f"User-agent: *\nDisallow: /x{character}Disallow: /a") == "abcd"
 
 
 @for_each(
@@ -127,24 +115,6 @@ def test_no_other_character_ends_a_line():
 )
 def test_byte_order_marks_utf_16_and_nul_bytes_do_not_matter(encode):
     assert free(encode("User-agent: *\nDisallow: /a\nDisallow: /b")) == "cd"
-
-
-RUBBISH = [
-    b"\xff\xfe\x80",
-    b"\xff\xfe",
-    b"\xfe\xff",
-    b"\xfe\xff\x80",
-    b"\xff",
-    b"\x80",
-    b"\xef\xbf",
-]
-
-
-@for_each("rubbish", RUBBISH)
-@for_each("text", ["User-agent: *\nDisallow: /a", "User-agent: *\nDisallow: /a "])
-def test_rubbish_in_the_first_line_costs_no_rules_of_the_others(rubbish, text):
-    assert free(rubbish + b"\n" + text.encode()) == "bcd"
-    assert free(rubbish + b" \r\n" + text.encode()) == "bcd"
 
 
 @pytest.mark.parametrize("mark", [b"\xef", b"\xef\xbb", b"\xef\xbb\xbf"])
@@ -171,12 +141,6 @@ def test_a_comment_in_utf_16_says_nothing(comment):
         assert free(mark + text) == "bcd"
 
 
-def test_utf_16_with_a_mark_can_say_all_that_utf_8_can():
-    rules = parse_rules("User-agent: *\nDisallow: /ü\nDisallow: /ツ".encode("utf-16"), "bot")
-    assert not rules.allows("http://h.example/%C3%BC")
-    assert not rules.allows("http://h.example/%E3%83%84")
-
-
 def test_each_line_that_is_no_utf_8_is_latin_1():
     text = b"# \xff\nUser-agent: *\nDisallow: /\xfc\nDisallow: /" + "ö".encode()
     rules = parse_rules(text, "bot")
@@ -187,13 +151,6 @@ def test_each_line_that_is_no_utf_8_is_latin_1():
 def test_a_page_served_in_place_of_a_robots_txt_allows_everything():
     page = "<!doctype html>\n<title>404: Not found</title>\n<p>User-agent: *<br>\nDisallow: /</p>"
     assert parse_rules(page.encode(), "bot") is ALLOW_ALL
-
-
-@for_each(
-    "text", [b"", b"\n" * 99, b"# nothing", b"User-agent: *\nDisallow:\nAllow: /", b"\0" * 9_999]
-)
-def test_files_that_forbid_nothing_and_say_nothing_else_share_one_object(text):
-    assert parse_rules(text, "bot") is ALLOW_ALL
 
 
 @for_each(
@@ -283,19 +240,6 @@ def test_a_line_counts_up_to_16_663_bytes():
         rules = parse_rules(f"User-agent: *\nDisallow: {path}{more}\n".encode(), "bot")
         assert not rules.allows(f"http://h.example{path}")
         assert rules.allows(f"http://h.example{path[:-1]}")
-
-
-def test_files_can_be_read_in_threads_at_once():
-    found: list[str] = []
-    texts = [f"User-agent: *\nDisallow: /{letter}\nDisallow: /e" * 999 for letter in "abcd"]
-    threads = [
-        threading.Thread(target=lambda text=text: found.append(free(text))) for text in texts
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(found) == ["abc", "abd", "acd", "bcd"]
 
 
 @given(st.binary(max_size=300), st.text(max_size=8))

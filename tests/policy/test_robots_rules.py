@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.page.urls import normalise
-from trio_crawler.policy.robots import ALLOW_ALL, Rules, parse_rules
+from trio_crawler.policy.robots import Rules, parse_rules
 
 NOTHING = Rules({"/": False})
 KEPT = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?#[]@!&()+,;=")
@@ -122,25 +122,11 @@ def test_the_longest_pattern_wins_and_of_two_as_long_the_allowing_one(rules, all
     assert Rules(reverse).allows("http://h.example/a/b") is allowed
 
 
-def test_a_pattern_that_is_allowed_and_disallowed_is_allowed():
-    assert allows("/a", "/a", among="Allow: /a\n")
-    assert allows("/", "/a", among="Allow: /a\nDisallow: /a\n")
-
-
 @pytest.mark.parametrize("rules", [NOTHING, Rules({"*": False}), Rules({"/robots.txt": False})])
 def test_robots_txt_itself_is_always_allowed(rules):
     assert rules.allows("http://h.example/robots.txt")
     assert not NOTHING.allows("http://h.example/robots.txt.bak")
     assert not NOTHING.allows("http://h.example/a/robots.txt")
-
-
-def test_the_two_constants_say_what_they_are_called():
-    for url in ("http://h.example/", "https://h.example:8080/a?b"):
-        assert ALLOW_ALL.allows(url)
-        assert not NOTHING.allows(url)
-    assert repr(Rules({"/a": False, "/*b": True}, 2.5, ("http://h.example/s",))) == (
-        "<Rules: 2 patterns, delay 2.5 s, 1 sitemaps>"
-    )
 
 
 def units(text: str) -> list[str]:
@@ -214,13 +200,3 @@ def test_a_url_that_would_take_too_many_steps_is_disallowed():
     rules = Rules({f"/*{'a' * 100}*{number}*{'a' * 50}b{'a' * 49}": True for number in range(60)})
     assert rules.allows("http://h.example/" + "b" * 50)
     assert not rules.allows("http://h.example/" + "a" * 2_000 + "b" * 60)
-
-
-def test_stars_in_a_row_are_one_star():
-    assert allows(f"/a{'*' * 16_000}b", "/acd")
-    assert not allows(f"/a{'*' * 16_000}b", "/acb")
-
-
-def test_rules_that_a_url_is_too_short_for_take_no_steps():
-    rules = Rules({f"/{'*a' * 2_000}{number}": False for number in range(64)})
-    assert rules.allows("http://h.example/" + "a" * 2_000)

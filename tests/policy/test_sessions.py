@@ -97,18 +97,6 @@ def test_what_only_looks_a_little_like_a_session_is_returned_itself(url):
     assert without_session(url) is url
 
 
-@given(urls)
-def test_nothing_is_left_to_cut_the_second_time(url):
-    plain = without_session(url)
-    assert without_session(plain) is plain
-
-
-@given(urls)
-def test_a_url_without_its_sessions_is_still_spelled_as_the_standard_does(url):
-    plain = without_session(url)
-    assert normalise(plain) == plain
-
-
 HOSTS = ["h", ";jsessionid=x", "(s(aaaaaaaaaaaaaaaaaaaaaaaa))", "[::1]:81", "h;jsessionid=1.", "?"]
 NAMES = [
     *WORDS,
