@@ -20,7 +20,7 @@ from .model import Response as Response
 from .model import Skipped as Skipped
 from .model import Statistics as Statistics
 from .net.fetch import HttpFetch as HttpFetch
-from .net.httpx.fetch import HttpxFetch as HttpxFetch
+from .net.httpx_fetch import HttpxFetch as HttpxFetch
 from .page.urls import normalise as normalise
 from .policy.plan import Sitemaps as Sitemaps
 from .policy.scope import Scope as Scope

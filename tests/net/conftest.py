@@ -11,7 +11,7 @@ import pytest
 from sites.raw import raw_server
 
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.httpx.fetch import HttpxFetch
+from trio_crawler.net.httpx_fetch import HttpxFetch
 
 
 @pytest.fixture(scope="module")

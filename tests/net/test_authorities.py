@@ -20,7 +20,7 @@ from trio_crawler import ArgumentError, Fetch
 from trio_crawler.model import Fault, Job, Reason, Response
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.http1.wire import Wire
-from trio_crawler.net.httpx.fetch import HttpxFetch
+from trio_crawler.net.httpx_fetch import HttpxFetch
 from trio_crawler.net.tls.security import Security
 
 trustme = pytest.importorskip("trustme")

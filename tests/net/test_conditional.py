@@ -14,7 +14,7 @@ from sites.raw import Request, raw_server, reply, threaded_raw_server
 from trio_crawler.model import Job, Purpose, Response, Validator
 from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.httpx.fetch import HttpxFetch
+from trio_crawler.net.httpx_fetch import HttpxFetch
 
 TAG, DATE = 'W/"a-1"', "Sat, 21 Nov 2026 19:00:00 GMT"
 BOTH = Validator(TAG, DATE)

@@ -10,7 +10,7 @@ from cases import for_each
 
 from trio_crawler.model import Fault, Phase, Reason
 from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError, socket_fault
-from trio_crawler.net.httpx.errors import fault_of
+from trio_crawler.net.httpx_errors import fetch_error
 from trio_crawler.net.progress import Progress
 
 
@@ -24,6 +24,14 @@ def connect_error(*causes: BaseException) -> httpx.ConnectError:
     # As after `raise ... from None` in httpcore.
     error.__context__ = middle
     return error
+
+
+def fault_of(
+    error: httpx.TransportError | OSError, server: str = "h", received: int | None = None
+) -> Fault:
+    made = Progress(server)
+    made.received = received
+    return fetch_error(error, made).fault
 
 
 def os_error(number: int) -> OSError:
@@ -44,15 +52,15 @@ def os_error(number: int) -> OSError:
     ],
 )
 def test_the_error_number_tells_why_no_connection_came(number: int, reason: Reason) -> None:
-    fault = fault_of(connect_error(os_error(number)), "h", None)
+    fault = fault_of(connect_error(os_error(number)))
     assert fault.reason is reason
     assert "h" in fault.detail.split(" ")
 
 
 def test_of_several_addresses_the_one_that_refused_tells_most() -> None:
     both = os_error(errno.ENETUNREACH), os_error(errno.ECONNREFUSED)
-    assert fault_of(connect_error(*both), "h", None).reason is Reason.CONNECTION_REFUSED
-    assert fault_of(connect_error(*reversed(both)), "h", None).reason is Reason.CONNECTION_REFUSED
+    assert fault_of(connect_error(*both)).reason is Reason.CONNECTION_REFUSED
+    assert fault_of(connect_error(*reversed(both))).reason is Reason.CONNECTION_REFUSED
 
 
 @pytest.mark.parametrize(
@@ -60,7 +68,7 @@ def test_of_several_addresses_the_one_that_refused_tells_most() -> None:
     [(socket.EAI_NONAME, Reason.NO_SUCH_HOST), (socket.EAI_AGAIN, Reason.DNS)],
 )
 def test_a_name_that_cannot_be_looked_up_is_a_fault(number: int, reason: Reason) -> None:
-    fault = fault_of(connect_error(socket.gaierror(number, "No address")), "h:81", None)
+    fault = fault_of(connect_error(socket.gaierror(number, "No address")), "h:81")
     assert fault.reason is reason
     assert "the name of h:81" in fault.detail
 
@@ -90,7 +98,7 @@ def test_a_name_that_cannot_be_looked_up_is_a_fault(number: int, reason: Reason)
     ],
 )
 def test_every_network_exception_has_its_reason(error: OSError, reason: Reason) -> None:
-    fault = fault_of(error, "h", None)
+    fault = fault_of(error)
     assert fault.reason is reason
     assert fault.detail
 
@@ -102,30 +110,30 @@ def test_a_reset_in_the_body_says_how_far_it_had_come() -> None:
 @pytest.mark.parametrize("error", [FileNotFoundError(errno.ENOENT, "x"), OSError("?")])
 def test_an_oserror_that_is_not_of_the_network_is_raised(error: OSError) -> None:
     with pytest.raises(OSError) as caught:  # noqa: PT011 - its identity is what counts
-        fault_of(error, "h", None)
+        fault_of(error)
     assert caught.value is error
 
 
 def test_what_a_server_put_in_a_message_stays_one_short_printable_line() -> None:
     error = httpx.RemoteProtocolError("\x1b[2J\r\n\u202e" + "x" * 10_000)
-    detail = fault_of(error, "h", None).detail
+    detail = fault_of(error).detail
     assert detail.isprintable()
     assert len(detail) < 250
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
 def test_a_client_without_descriptors_does_not_blame_the_server(number: int) -> None:
-    fault = fault_of(connect_error(os_error(number)), "h", None)
+    fault = fault_of(connect_error(os_error(number)))
     assert (fault.reason, fault.detail) == (Reason.NO_SOCKETS, OUT_OF_SOCKETS)
     both = connect_error(os_error(errno.ECONNREFUSED), os_error(number))
-    assert fault_of(both, "h", None).reason is Reason.NO_SOCKETS
+    assert fault_of(both).reason is Reason.NO_SOCKETS
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EINVAL])
 def test_a_file_that_may_not_be_read_is_none_of_the_network(number: int) -> None:
     error = os_error(number)
     with pytest.raises(OSError) as caught:  # noqa: PT011 - its identity is what counts
-        fault_of(error, "h", None)
+        fault_of(error)
     assert caught.value is error
 
 

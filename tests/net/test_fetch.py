@@ -32,7 +32,7 @@ from trio_crawler.net.decode import DecodeSlots
 from trio_crawler.net.dial.resolve import Resolver
 from trio_crawler.net.fetch import DEFAULT_USER_AGENT, HttpFetch
 from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
-from trio_crawler.net.httpx.fetch import HttpxFetch
+from trio_crawler.net.httpx_fetch import HttpxFetch
 from trio_crawler.page.urls import normalise
 from trio_crawler.policy.retry import is_transient
 
@@ -668,7 +668,7 @@ async def test_a_response_with_a_bad_head_is_closed() -> None:
     assert pieces.closed
 
 
-@pytest.mark.parametrize("bug", [TypeError, KeyError, httpx.DecodingError, httpx.StreamConsumed])
+@pytest.mark.parametrize("bug", [TypeError, KeyError, httpx.StreamConsumed])
 async def test_a_bug_in_a_transport_is_raised(bug: type[Exception]) -> None:
     error = bug() if bug is httpx.StreamConsumed else bug("a bug")
 
@@ -743,7 +743,7 @@ async def test_a_client_that_is_also_used_otherwise_follows_its_own_redirects() 
         for _ in range(3):
             await HttpxFetch(client)(Job(server.url))
         assert (await client.get(server.url)).content == b"b"
-        assert len(client.event_hooks["response"]) == 2
+        assert len(client.event_hooks["response"]) == 1
 
 
 async def test_a_client_keeps_its_own_timeouts() -> None:

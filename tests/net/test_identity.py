@@ -14,7 +14,7 @@ from sites.raw import Request, raw_server, reply
 from trio_crawler import __version__
 from trio_crawler.model import Job, Purpose
 from trio_crawler.net.fetch import DEFAULT_USER_AGENT, HttpFetch
-from trio_crawler.net.httpx.fetch import HttpxFetch
+from trio_crawler.net.httpx_fetch import HttpxFetch
 
 ME = "crawler+info@example.org"
 

@@ -14,7 +14,7 @@ from sites.raw import Handler, Request, chunked, raw_server, reply
 from trio_crawler.model import Fault, Job, Purpose, Reason, Response
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.fetcher import SMALL_BYTES, Fetcher
-from trio_crawler.net.httpx.fetch import HttpxFetch
+from trio_crawler.net.httpx_fetch import HttpxFetch
 
 KIB, MIB = 1024, 1024 * 1024
 IMAGE = b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n"

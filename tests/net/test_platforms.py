@@ -40,7 +40,7 @@ async def main():
         hide()
         from trio_crawler.model import Job
         from trio_crawler.net.fetch import HttpFetch
-        from trio_crawler.net.httpx.fetch import HttpxFetch
+        from trio_crawler.net.httpx_fetch import HttpxFetch
 
         async with HttpFetch(seeds=[server.url]) as fetch:
             print([(await fetch(Job(server.url))).body for _ in range(2)], server.connections)

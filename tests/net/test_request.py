@@ -19,7 +19,7 @@ from trio_crawler.model import Job
 from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.http1.wire import Wire
-from trio_crawler.net.httpx.fetch import HttpxFetch
+from trio_crawler.net.httpx_fetch import HttpxFetch
 from trio_crawler.net.tls.security import Security
 
 trustme = pytest.importorskip("trustme")

@@ -9,7 +9,7 @@ from sites.raw import raw_server, redirect, reply
 from trio_crawler.model import Job, Purpose, Response, Validator
 from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.httpx.fetch import HttpxFetch
+from trio_crawler.net.httpx_fetch import HttpxFetch
 
 SITE = {
     "/": reply(body=b"home"),

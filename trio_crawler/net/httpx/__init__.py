@@ -1,1 +1,0 @@
-"""Requests by httpx, for a caller's client or transport."""

@@ -1,0 +1,389 @@
+"""Fetch URLs by a client or transport of the caller, over the public interface of httpx."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import trio
+
+from trio_crawler.model import Phase, Reason
+from trio_crawler.net.errors import FetchError
+from trio_crawler.net.fetcher import TIMEOUT, Fetcher
+from trio_crawler.net.http1.head import (
+    WITHOUT_BODY,
+    Fields,
+    Head,
+    bad_reply,
+    check_size,
+    content_encoding,
+    content_length,
+)
+from trio_crawler.net.http1.transport import head_of
+from trio_crawler.net.http1.wire import MAX_BYTES
+from trio_crawler.net.httpx_errors import fetch_error
+from trio_crawler.net.progress import Progress
+from trio_crawler.net.request import (
+    DEFAULT_USER_AGENT,
+    Auth,
+    Headers,
+    Requests,
+    Target,
+    bad_url,
+    default_fields,
+    merged,
+)
+from trio_crawler.page.urls import web_urls
+
+if TYPE_CHECKING:
+    from trio_crawler.net.cookies import CookieStore
+
+CLOSE_TIMEOUT = 1.0
+"""The most seconds that closing may take."""
+
+_MAX_PARTS = 100_000
+_PHASES = {
+    "connect_tcp.started": Phase.CONNECT,
+    "start_tls.started": Phase.TLS,
+    "send_request_headers.started": Phase.SEND,
+    "receive_response_headers.started": Phase.WAIT,
+    "receive_response_body.started": Phase.READ,
+}
+_HEADERS = "trio_crawler.headers"
+"""The extension of a request of this package, and of a response whose Location is hidden."""
+_LOST = (
+    "the HTTP client has read or closed the body of this response and did not keep it: "
+    "a hook reads it with aread(), or leaves it unread"
+)
+
+
+class HttpxFetch(Fetcher):
+    """Fetch a URL with one GET request, by an `httpx.AsyncClient` or `httpx.AsyncBaseTransport`.
+
+    That client or transport is responsible for addresses, certificates, proxies, connections and
+    the framing of answers, and the caller closes it: `aclose` only ends this fetch. A client adds
+    its own headers, cookies, authentication and timeouts; it gets a response hook, which acts
+    only on the requests of this fetch.
+
+    The client's own hooks and authentication may read the body of a response with `aread`, which
+    nothing bounds: the page is the same as without them, and is cut at `max_bytes` afterwards. A
+    status that a hook refuses with `raise_for_status` is a response all the same, without a body.
+    Any other exception of a hook is a bug, and so is a hook that loses the body of a response
+    below 400 (RuntimeError): one that reads only a part of it, or closes it.
+
+    `timeout` (seconds), `max_bytes`, `bodies`, redirects, the body of an error response and
+    `job.purpose` are as in `HttpFetch`. `max_bytes` bounds only bodies, as the transport returns
+    them. A timeout of the client is a Fault that names it.
+
+    `user_agent` is sent to every server, and `contact`, an e-mail address, in From. The default
+    of `user_agent` is the User-Agent of the client unless that is httpx's own, else that of
+    `HttpFetch`; the attribute `user_agent` has the value that is sent. `headers` and `auth` are
+    sent only to the origins of `seeds`, as by `HttpFetch`. `cookies` stores and sends cookies; if
+    it has cookies for a URL, the client's cookies are not sent. Without it a login that leads back
+    to its first URL is not followed, whatever cookies the client itself stores.
+
+    Raises TypeError or ValueError, naming the argument, if it is invalid or would have no effect:
+    `seeds` without `headers` or `auth`, and `auth` for a client with its own authentication.
+    """
+
+    __module__ = "trio_crawler"
+
+    def __init__(
+        self,
+        client_or_transport: httpx.AsyncClient | httpx.AsyncBaseTransport,
+        *,
+        seeds: Iterable[str | httpx.URL] = (),
+        user_agent: str | None = None,
+        contact: str | None = None,
+        headers: Headers = (),
+        auth: Auth | None = None,
+        cookies: CookieStore | None = None,
+        timeout: float = TIMEOUT,
+        max_bytes: int = MAX_BYTES,
+        bodies: bool = True,
+    ) -> None:
+        client = _checked(client_or_transport)
+        seeds = web_urls("seeds", seeds)
+        own = _own_fields(client)
+        defaults = default_fields(user_agent, contact, replaced=own)
+        requests = Requests(defaults, seeds=seeds, headers=headers, auth=auth, cookies=cookies)
+        if seeds and not requests.has_own:
+            raise ValueError("seeds would have no effect without headers or auth: give them too")
+        if client is not None and client.auth is not None and requests.authorizes:
+            raise ValueError("auth would have no effect: the client has authentication of its own")
+        adapter = HttpxAdapter(requests, client_or_transport)
+        super().__init__(
+            adapter,
+            user_agent=user_agent or own.get("User-Agent", DEFAULT_USER_AGENT),
+            cookies=cookies,
+            cookies_for=adapter.cookies_for,
+            sends_credentials=requests.has_credentials or _has_credentials(client),
+            timeout=timeout,
+            max_bytes=max_bytes,
+            bodies=bodies,
+        )
+
+
+class HttpxAdapter:
+    """A client or transport of httpx as a Network; it is responsible for all connections.
+
+    The call of the client or transport counts as the start of a request.
+    """
+
+    def __init__(
+        self, requests: Requests, asked: httpx.AsyncBaseTransport | httpx.AsyncClient
+    ) -> None:
+        self._requests = requests
+        self._asked = asked
+
+    async def ask(
+        self,
+        url: str,
+        progress: Progress,
+        max_bytes: int,
+        added: Fields | None = None,
+        *,
+        head_only: bool = False,
+    ) -> tuple[ResponseBody, Head, bytes]:
+        """Send a request; see `Network.ask`. Raises FetchError.
+
+        The head of the request is the one that httpx had. Only transports of this package refuse
+        a body by `max_bytes`.
+        """
+        target = Target.of(url)
+        progress.server, progress.phase = target.authority, Phase.WAIT
+        method = "HEAD" if head_only else "GET"
+        request = self._request(method, url, target, progress, added or [])
+        if progress.turn is not None and not progress.turn.is_call():
+            await progress.wait_for_turn()
+            progress.turn.start()
+        response = await self._sent(request, progress)
+        progress.phase, progress.received = Phase.READ, 0
+        body = ResponseBody(response, progress)
+        try:
+            head = _head(response, bodiless=head_only)
+        except FetchError:
+            await body.aclose()  # noqa: ASYNC120 - it shields itself where it waits
+            raise
+        if body.content is not None and (head.encoding or head.status >= 400):
+            # It is decoded, or closed: Content-Length counts other bytes.
+            head = head._replace(length=None, encoding=b"")
+        body.length = head.length
+        # A client makes new requests if its authentication needs more than one.
+        sent = response.request if isinstance(self._asked, httpx.AsyncClient) else request
+        return body, head, head_of(sent)
+
+    async def _sent(self, request: httpx.Request, progress: Progress) -> httpx.Response:
+        try:
+            if isinstance(self._asked, httpx.AsyncClient):
+                return await _by_client(self._asked, request)
+            return await self._asked.handle_async_request(request)
+        except httpx.DecodingError as error:
+            detail = f"the body of {progress.server} cannot be decoded"
+            raise FetchError(Reason.BAD_REPLY, detail, Phase.READ) from error
+        except (httpx.TransportError, OSError) as error:
+            raise fetch_error(error, progress) from error
+
+    def cookies_for(self, url: str) -> str | None:
+        """Return the value of the Cookie header that a request would have now, or None."""
+        try:
+            request = self._request("GET", url, Target.of(url), Progress(""), [])
+        except FetchError:
+            return None
+        values = (value for name, value in request.headers.raw if name.lower() == b"cookie")
+        return b"; ".join(values).decode("latin-1") or None
+
+    async def release(self, body: ResponseBody) -> None:
+        """Close a response, whether its body was read or not."""
+        await body.aclose()
+
+    def statistics(self) -> None:
+        """Return None, since the caller owns the connections."""
+
+    async def aclose(self) -> None:
+        """Do nothing, since the caller owns the client or transport."""
+
+    def _request(
+        self, method: str, url: str, target: Target, progress: Progress, added: Fields
+    ) -> httpx.Request:
+        # With a Host field httpx does not decode the name, which would fail for half of the emoji.
+        fields = merged(self._requests.with_cookies(url, self._requests.fields(target)), added)
+        extensions: dict[str, Any] = {"trace": _tracing(progress), _HEADERS: True}
+        try:
+            if httpx.URL(url).raw_path != target.target.encode():
+                # Only if httpx would change the target: a client's proxy needs the whole URL.
+                extensions["target"] = target.target.encode()
+            if isinstance(self._asked, httpx.AsyncClient):
+                build = self._asked.build_request
+                return build(method, url, headers=fields, extensions=extensions)
+            return httpx.Request(method, url, headers=fields, extensions=extensions)
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise bad_url(ascii(str(error))) from error
+
+
+class ResponseBody:
+    """The body of an httpx response as it was sent, or its decoded `content` if that was read."""
+
+    def __init__(self, response: httpx.Response, progress: Progress) -> None:
+        self.content: bytes | None = None
+        self.length: int | None = None
+        self._response = response
+        self._parts: AsyncIterator[bytes] | None = None
+        self._progress = progress
+        if response.is_stream_consumed or response.is_closed:
+            status = response.status_code
+            try:
+                self.content = response.content
+            except httpx.ResponseNotRead:
+                # Nothing needs the body of an error response, so a hook may close that.
+                self.content = b"" if status >= 400 or status in WITHOUT_BODY else None
+
+    async def read(self) -> bytes:
+        """Return the next bytes of the body, none at its end.
+
+        Raises FetchError, and RuntimeError if the body was read elsewhere and is lost.
+        """
+        progress, response = self._progress, self._response
+        if self.content is not None:
+            part, self.content = self.content, b""
+            progress.received = (progress.received or 0) + len(part)
+            return part or self._end()
+        if self._parts is None:
+            if response.is_stream_consumed or response.is_closed:
+                raise RuntimeError(_LOST)
+            if not isinstance(response.stream, httpx.AsyncByteStream):
+                raise TypeError("the transport answered with a body that is not asynchronous")
+            # Not aiter_bytes: httpx would decode without a bound.
+            self._parts = aiter(response.stream)
+        try:
+            async for part in self._parts:
+                if part:
+                    progress.received = (progress.received or 0) + len(part)
+                    return part
+        except (httpx.TransportError, OSError) as error:
+            raise fetch_error(error, progress) from error
+        return self._end()
+
+    def _end(self) -> bytes:
+        received = self._progress.received or 0
+        if self.length is not None and received < self.length:
+            detail = f"{received} of {self.length} bytes of the body came"
+            raise FetchError(Reason.INCOMPLETE, detail, Phase.READ)
+        return b""
+
+    def take_whole(self) -> None:
+        """Return None: the length of a body may be unknown before its end."""
+
+    async def aclose(self) -> None:
+        """Close the response, whether its body was read or not."""
+        with trio.move_on_after(CLOSE_TIMEOUT, shield=True):
+            if isinstance(self._parts, AsyncGenerator):
+                await _abandon(self._parts)
+            await self._response.aclose()
+
+
+async def _abandon(parts: AsyncGenerator[bytes, None]) -> None:
+    """Close an iterator over a body before its end.
+
+    httpx and httpcore use nested generators: closing the outer one leaves the inner ones to the
+    garbage collector. A cancellation inside the innermost one ends them all.
+    """
+    with trio.CancelScope(shield=True) as scope:
+        scope.cancel()
+        try:
+            for _ in range(_MAX_PARTS):
+                await anext(parts)
+        except (StopAsyncIteration, httpx.TransportError):
+            return
+    await parts.aclose()
+
+
+async def _by_client(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
+    """Send a request by a caller's client, and return its response before the body is read.
+
+    Its headers, cookies, authentication and hooks apply. Redirects are returned, not followed. A
+    response whose status a hook refuses (`raise_for_status`) is returned all the same.
+    """
+    hooks = client.event_hooks
+    if hooks["response"][-1:] != [_hide_location]:
+        # The caller may add hooks, or set others, at any time.
+        others = [hook for hook in hooks["response"] if hook is not _hide_location]
+        client.event_hooks = {**hooks, "response": [*others, _hide_location]}
+    try:
+        response = await client.send(request, stream=True, follow_redirects=False)
+    except httpx.HTTPStatusError as error:
+        if _HEADERS not in error.request.extensions:
+            raise
+        return error.response
+    response.headers = response.extensions.pop(_HEADERS, response.headers)
+    return response
+
+
+async def _hide_location(response: httpx.Response) -> None:  # noqa: ASYNC124 - httpx awaits it
+    """Hide Location from the client.
+
+    The client builds the next request even if it must not follow the redirect. For `javascript:`
+    and other odd targets that raises, and the response would be lost.
+    """
+    if _HEADERS in response.request.extensions and "location" in response.headers:
+        response.extensions[_HEADERS] = response.headers
+        others = [pair for pair in response.headers.raw if pair[0].lower() != b"location"]
+        response.headers = httpx.Headers(others)
+
+
+def _tracing(progress: Progress) -> Any:
+    """Return a function that sets the phase by httpcore's events; other transports have none."""
+
+    async def trace(event: str, details: Any) -> None:  # noqa: ASYNC124 - httpcore awaits it
+        phase = _PHASES.get(event.partition(".")[2])
+        if phase is not None:
+            progress.phase = phase
+            progress.received = 0 if phase is Phase.READ else None
+
+    return trace
+
+
+def _head(response: httpx.Response, *, bodiless: bool) -> Head:
+    """Return the head of a response. Raises FetchError for one that the wire would refuse."""
+    status, headers = response.status_code, response.headers
+    if status == 407:
+        detail = "the proxy of the HTTP client wants a user and a password, or other ones"
+        raise FetchError(Reason.PROXY, detail, Phase.CONNECT)
+    if status < 200:
+        raise bad_reply(f"the answer has status {status}, which is not a final one")
+    length = 0 if bodiless or status in WITHOUT_BODY else None
+    if length is None and "transfer-encoding" not in headers:
+        length = content_length(headers.raw)
+    check_size(headers.raw)
+    encoding = content_encoding(headers.raw)
+    return Head(status, b"", 1, headers.raw, length, False, False, encoding)
+
+
+def _checked(given: object) -> httpx.AsyncClient | None:
+    """Return the client, or None for a transport. Raises TypeError and ValueError."""
+    if isinstance(given, httpx.AsyncClient):
+        if given.is_closed:
+            raise ValueError("client_or_transport must be open, and this client is closed")
+        return given
+    if not isinstance(given, httpx.AsyncBaseTransport):
+        wanted = "client_or_transport must be an httpx.AsyncClient or an httpx.AsyncBaseTransport"
+        raise TypeError(f"{wanted}, not {given!r}")
+    return None
+
+
+def _has_credentials(client: httpx.AsyncClient | None) -> bool:
+    """Whether a client sends cookies or a login of its own."""
+    if client is None:
+        return False
+    named = "cookie" in client.headers or "authorization" in client.headers
+    return named or client.auth is not None or bool(client.cookies)
+
+
+def _own_fields(client: httpx.AsyncClient | None) -> dict[str, str]:
+    """Return the User-Agent and Accept of a client, unless they are httpx's defaults."""
+    if client is None:
+        return {}
+    plain = {"User-Agent": f"python-httpx/{httpx.__version__}", "Accept": "*/*"}
+    own = {name: client.headers.get(name, value) for name, value in plain.items()}
+    return {name: value for name, value in own.items() if value != plain[name]}
