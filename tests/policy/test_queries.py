@@ -216,15 +216,6 @@ def test_a_url_in_a_query_is_an_echo_poor_from_the_start_and_soon_left_out(value
     assert standing(queries, url) is Standing.LEFT_OUT
 
 
-def test_downloads_wait_but_are_not_left_out():
-    queries, url = Queries(16), f"{H}/get?file={{}}"
-    for number in range(100):
-        queries.record_leaf(url.format(letters(number)))
-    assert standing(queries, url) is Standing.POOR
-    pages(queries, url, 1, news=True)
-    assert standing(queries, url) is Standing.GOOD
-
-
 def test_parameters_are_told_apart_at_both_separators_and_without_their_order():
     queries = Queries(16)
     shapes = {queries.shape(f"{H}/?{query}") for query in ("C=N;O=D", "O=A;C=M", "C=S&O=A")}

@@ -170,8 +170,6 @@ class Links:
             about.traps.record_links(job.url, response.body, new, links, depth=job.depth)
         elif about.traps is not None and response.status in _GONE:
             about.traps.record_nothing(job.url)
-        elif about.traps is not None and response.status < 300:
-            about.traps.record_leaf(job.url)
         with_reasons: tuple[RejectedLink, ...] = ()
         if rejected or facts.malformed:
             with_reasons = await _rejected(facts.malformed, rejected)

@@ -120,15 +120,13 @@ class _Parameter:
 class Shape:
     """The URLs of one family with the same parameters."""
 
-    __slots__ = ("_is_number", "_parameters", "leads_nowhere")
+    __slots__ = ("_is_number", "_parameters")
 
     def __init__(self, parameters: tuple[_Parameter, ...], *, is_number: bool = False) -> None:
         self._parameters = parameters
         # As in `?id=5` or `?page=5`, it counts pages: a list that may go on, so it comes early,
         # and is never left out. The pattern of the URL has bounds of its own.
         self._is_number = is_number
-        # Whether its last page was no HTML, such as a download: it may wait, but is not left out.
-        self.leads_nowhere = False
 
     @property
     def size(self) -> int:
@@ -140,8 +138,8 @@ class Shape:
         """The standing of the worst parameter; one number alone is good or poor."""
         found = max((each.standing for each in self._parameters), default=Standing.UNPROVEN)
         if self._is_number:
-            found = Standing.GOOD if found < Standing.POOR else Standing.POOR
-        return max(found, Standing.POOR) if self.leads_nowhere else found
+            return Standing.GOOD if found < Standing.POOR else Standing.POOR
+        return found
 
     def record(self, *, news: bool, weight: float) -> bool:
         """Record a page; one without news counts against the parameters that brought none.
@@ -149,11 +147,10 @@ class Shape:
         Return whether the standing of a parameter has changed.
         """
         before = [each.standing for each in self._parameters]
-        changed, self.leads_nowhere = self.leads_nowhere, False
         blamed = [each for each in self._parameters if each.standing is not Standing.GOOD]
         for each in self._parameters if news else blamed or self._parameters:
             each.record(news=news, weight=weight)
-        return changed or before != [each.standing for each in self._parameters]
+        return before != [each.standing for each in self._parameters]
 
 
 class Queries:
@@ -211,12 +208,6 @@ class Queries:
         """
         weight = 1.0 if news else self._weight(url, new)
         self.version += self.shape(url).record(news=news, weight=weight)
-
-    def record_leaf(self, url: str) -> None:
-        """Record that the answer for a URL with a query is no HTML: it leads nowhere."""
-        shape = self.shape(url)
-        self.version += not shape.leads_nowhere
-        shape.leads_nowhere = True
 
     def _weight(self, url: str, new: Iterable[str]) -> float:
         """Return how much a page without news counts: less if it is part of a chain."""

@@ -280,11 +280,6 @@ class HostTraps:
         leads_on = any(key_of(link) == key for link in new)
         found.add(url, body, links, leads_on=leads_on)
 
-    def record_leaf(self, url: str) -> None:
-        """Record an answer with a 2xx status that is no HTML."""
-        if "?" in url and (queries := self.queries()):
-            queries.record_leaf(url)
-
     def record_nothing(self, url: str) -> None:
         """Record an answer that brought nothing: an error, or a redirect to a known URL."""
         if "?" in url and self._asked > _MANY_QUERIES and (queries := self.queries()):
