@@ -204,3 +204,26 @@ def test_no_memory_is_lost_whatever_the_end(traced):
         with pytest.raises(TypeError, match="unhashable"):
             scan(links, lambda source: [source])
     assert tracemalloc.get_traced_memory()[0] - before < 100_000
+
+
+def test_only_links_that_may_be_wanted_are_told_of():
+    hrefs = [
+        "x.html",
+        "a/x.html#f",
+        "y.html",
+        "../y.html",
+        "/d/",
+        "?q",
+        "//h/y.html",
+        "y&amp;z",
+        "é",
+    ]
+    text = "".join(f'<a href="{href}" class="c">' for href in hrefs) + '<p id="i"><img src="s">'
+    assert accelerator.tags is not None
+    told = accelerator.tags(text, frozenset({"x.html"}))
+    assert [text[begin:end] for name, _, begin, end, *_ in told or () if not name] == [
+        *("x.html", "a/x.html#f", "/d/", "?q", "//h/y.html", "y&amp;z", "é")
+    ]
+    assert [name for name, *_ in told or () if name] == ["img"]
+    with pytest.raises(TypeError):
+        accelerator.tags(text, {"x.html"})

@@ -62,6 +62,8 @@ MOST_REJECTED = 1_000_000
 
 # The records of the pages that are packed together.
 _BLOCK = 128
+# Bytes of places in memory, unpacked: keys of 64 bits at random become no smaller.
+_PLACES = 8 * 1024 * 1024
 _MAX_CHALLENGES = 2_000
 _quoted = re.compile(r'"(?:[^"\\]|\\.)*"')
 # The scheme of a challenge, before its parameters (RFC 9110, 11.6.1).
@@ -144,7 +146,7 @@ class Ledger:
         # By the number of a URL another spelling that its outcome has.
         self._spelled: dict[int, int] = {}
         self._tail: list[tuple[object, ...]] = []
-        self._links, self._sources, self._places = Spool(), Spool(), Spool()
+        self._links, self._sources, self._places = Spool(), Spool(), Spool(_PLACES)
 
     def __repr__(self) -> str:
         return f"<Ledger: {len(self)} ends, {len(self.urls)} URLs>"
@@ -315,7 +317,7 @@ class Ledger:
                 self._links.append(self._tail)
                 self._tail = []
         if page.targets is not None:
-            self._places.append((self.usual(number), _packed(page.targets)))
+            self._add_places(number, page.targets)
 
     def _rejected(self, links: Iterable[RejectedLink]) -> dict[str, bytes]:
         """Return the rejected links by reason, as numbers, as far as they are kept."""
@@ -397,11 +399,11 @@ class Ledger:
         about = (checked.status or 0, flags, target, referrer, checked.seconds)
         self._put(number, CHECKED, code, *about, detail=checked.detail)
         if checked.targets is not None:
-            self._places.append((self.usual(number), _packed(checked.targets)))
+            self._add_places(number, checked.targets)
 
-
-def _packed(keys: Iterable[int]) -> bytes:
-    return array("Q", keys).tobytes()
+    def _add_places(self, number: int, keys: Iterable[int]) -> None:
+        packed = array("Q", keys).tobytes()
+        self._places.append((self.usual(number), packed), len(packed))
 
 
 def _is_failing(row: Row) -> bool:

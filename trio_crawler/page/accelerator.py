@@ -15,7 +15,7 @@ from typing import Protocol, TypeAlias
 
 Scanned: TypeAlias = tuple[list[str], list[str], str | None, str | None]
 Scan: TypeAlias = Callable[[str, Callable[[str], str], bool, int], Scanned | None]
-Tags: TypeAlias = Callable[[str], "list[tuple[str, int, int, int, int, int, bool]] | None"]
+Tags: TypeAlias = Callable[..., "list[tuple[str, int, int, int, int, int, bool]] | None"]
 
 
 class Text(Protocol):

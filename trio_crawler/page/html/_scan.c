@@ -543,18 +543,48 @@ static PyObject *name_of(PyObject *text, const Page *page, const Row *row, PyObj
     return name;
 }
 
-static PyObject *rows_of(PyObject *text, const Page *page)
+/* Return the end of a plain href, from its last slash on; the result of `_PLAIN` in links.py. */
+static Span plain_end(Span href)
 {
-    PyObject *rows = PyList_New(page->count), *told[sizeof TOLD / sizeof *TOLD] = {NULL};
+    const byte *at = href.start, *last = at;
+    if (begins(at, href.end, "//")) return (Span){NULL, NULL};
+    for (; at < href.end && *at != '#'; at++) {
+        if (*at == '/') last = at + 1;
+        else if (!is_letter(*at) && !(*at >= '0' && *at <= '9')
+                 && *at != '_' && *at != '.' && *at != '-')
+            return (Span){NULL, NULL};
+    }
+    return last == at || *last == '.' ? (Span){NULL, NULL} : (Span){last, at};
+}
+
+/* Return whether a row is wanted: none for a usual link whose end is not in `ends`, nor a place. */
+static int is_wanted(PyObject *text, const Page *page, const Row *row, PyObject *ends)
+{
+    if (ends == NULL || row->name > PLACE || row->name == IRRELEVANT) return 1;
+    if (row->name == PLACE) return 0;
+    Span end = plain_end((Span){row->begin, row->end});
+    if (end.start == NULL) return 1;
+    PyObject *found = substring(text, page, end);
+    int wanted = found == NULL ? -1 : PySet_Contains(ends, found);
+    Py_XDECREF(found);
+    return wanted;
+}
+
+static PyObject *rows_of(PyObject *text, const Page *page, PyObject *ends)
+{
+    PyObject *rows = PyList_New(0), *told[sizeof TOLD / sizeof *TOLD] = {NULL};
     for (Py_ssize_t each = 0; rows != NULL && each < page->count; each++) {
         const Row *row = &page->rows[each];
+        int wanted = is_wanted(text, page, row, ends);
+        if (wanted < 0) Py_CLEAR(rows);
+        if (wanted <= 0) continue;
         PyObject *name = name_of(text, page, row, told);
         const byte *zero = page->start;
         PyObject *tuple = name == NULL ? NULL : Py_BuildValue(
             "NnnnnnO", name, row->start - zero, row->begin - zero, row->end - zero,
             row->content - zero, row->content_end - zero, Py_False);
-        if (tuple == NULL) Py_CLEAR(rows);
-        else PyList_SET_ITEM(rows, each, tuple);
+        if (tuple == NULL || PyList_Append(rows, tuple) < 0) Py_CLEAR(rows);
+        Py_XDECREF(tuple);
         if (each % SLICE == SLICE - 1) {
             Py_BEGIN_ALLOW_THREADS
             Py_END_ALLOW_THREADS
@@ -564,24 +594,25 @@ static PyObject *rows_of(PyObject *text, const Page *page)
     return rows;
 }
 
-static PyObject *tags(PyObject *module, PyObject *text)
+static PyObject *tags(PyObject *module, PyObject *args)
 {
-    PyObject *result = NULL;
+    PyObject *text, *ends = NULL, *result = NULL;
     Page page = {0};
     byte *bytes = NULL;
-    if (!PyUnicode_Check(text)) return PyErr_Format(PyExc_TypeError, "the text must be a str");
+    if (!PyArg_ParseTuple(args, "U|O!:tags", &text, &PyFrozenSet_Type, &ends)) return NULL;
     if (read_text(text, &page, read_tags, &bytes))
-        result = page.given_up ? Py_NewRef(Py_None) : rows_of(text, &page);
+        result = page.given_up ? Py_NewRef(Py_None) : rows_of(text, &page, ends);
     PyMem_RawFree(page.rows);
     PyMem_RawFree(bytes);
     return result;
 }
 
 PyDoc_STRVAR(tags_doc,
-"tags(text, /)\n--\n\n"
+"tags(text, ends=None, /)\n--\n\n"
 "Return the start tags of a page that may point somewhere, and its places, as `start_tags` does.\n\n"
 "A usual link has the name \"\" and the place of its href, an id or name the name \"#\" and its own\n"
-"place. None for a page that another reader must read: one with a template, MathML, plaintext, or\n"
+"place. With the frozenset `ends`, usual links that are plain and end otherwise are left out, and\n"
+"places. None for a page that another reader must read: one with a template, MathML, plaintext, or\n"
 "an SVG that has more than shapes.");
 
 PyDoc_STRVAR(scan_doc,
@@ -593,7 +624,7 @@ PyDoc_STRVAR(scan_doc,
 
 static PyMethodDef methods[] = {
     {"scan", scan, METH_VARARGS, scan_doc},
-    {"tags", tags, METH_O, tags_doc},
+    {"tags", tags, METH_VARARGS, tags_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -74,7 +74,7 @@ class _Collector:
     """A collector of the links of a document, and of the documents in its frames."""
 
     def __init__(
-        self, max_links: int, frames: int = _MAX_FRAMES, ends: Collection[str] | None = None
+        self, max_links: int, frames: int = _MAX_FRAMES, ends: frozenset[str] | None = None
     ) -> None:
         self.rows: list[link_targets.Row] = []
         self.base: str | None = None
@@ -84,7 +84,7 @@ class _Collector:
     def read(self, text: str, *, xml: bool) -> None:
         """Add the links of a document."""
         rows, ends = self.rows, self._ends
-        for tag in start_tags(text, xml=xml):
+        for tag in start_tags(text, xml=xml, ends=ends):
             name, start, begin, end, content, _, foreign = tag
             if not name:
                 href = text[begin:end]

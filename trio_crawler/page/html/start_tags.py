@@ -165,13 +165,18 @@ def _next_relevant() -> AttributeMatcher:
     ).match
 
 
-def start_tags(text: str, *, xml: bool = False, most: int = MAX_TAGS) -> Iterable[StartTag]:
+def start_tags(
+    text: str, *, xml: bool = False, most: int = MAX_TAGS, ends: frozenset[str] | None = None
+) -> Iterable[StartTag]:
     """Return the start tags outside of templates that may point somewhere, and the places.
+
+    With `ends`, links may be left out whose URLs do not end in one of them, and so may places.
 
     In SVG and MathML every start tag is returned. With `xml`, a tag that ends in "/>" has no
     content. After `most` tags the last one has the name "/", and the rest of the page is not read.
     """
-    compiled = None if xml or accelerator.tags is None else accelerator.tags(text)
+    wanted = () if ends is None else (ends,)
+    compiled = None if xml or accelerator.tags is None else accelerator.tags(text, *wanted)
     return _in_python(text, xml=xml, most=most) if compiled is None else compiled
 
 
