@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlsplit
-
-import click
 
 from trio_crawler import (
     Checks,
@@ -35,8 +33,8 @@ from trio_crawler import (
     with_prefix,
 )
 from trio_crawler.cli.exports import Named, as_it_is
-from trio_crawler.cli.folder import Folder, folder_fetch, pages_in, seeds_in, walks
-from trio_crawler.cli.logins import login_option, logins
+from trio_crawler.cli.folder import Folder, folder_fetch, pages_in, seeds_in
+from trio_crawler.cli.logins import logins
 from trio_crawler.cli.options import CrawlOptions, errors_of
 from trio_crawler.net import CookieStore, FolderFetch
 
@@ -85,8 +83,6 @@ def planned(options: CrawlOptions) -> Plan:
     need a package, or a version of one, that is not installed.
     """
     _raise_file_limit(options.workers)
-    if not options.seeds:
-        _refuse_without_url(options)
     with errors_of():
         site = same_site(options.seeds, lenient=not options.strict)
         urls = tuple(dict.fromkeys(map(normalise, options.seeds)))
@@ -121,7 +117,7 @@ def planned(options: CrawlOptions) -> Plan:
     by_header = any(name.lower() == "authorization" for name, _ in options.headers)
     folder = None
     if place is not None:
-        how = {"clean_urls": options.clean_urls, "whole": walks(options)}
+        how = {"clean_urls": options.clean_urls, "whole": options.walks}
         folder = Folder(options.folder or "", place.base_url, **how)
     return Plan(
         seeds,
@@ -132,36 +128,9 @@ def planned(options: CrawlOptions) -> Plan:
         warc=warc,
         crawler=make,
         checks=checks.any,
-        pages=partial(pages_in, place, scope) if place is not None and walks(options) else None,
+        pages=partial(pages_in, place, scope) if place is not None and options.walks else None,
         folder=folder,
     )
-
-
-def _refuse_without_url(options: CrawlOptions) -> None:
-    """Refuse what has no effect on a list alone: its URLs are treated as those of strangers.
-
-    Nothing of it has an effect on a folder but what is about its paths.
-    """
-    of_list = {
-        "--under with a path": any("://" not in prefix for prefix in options.under),
-        "--sitemap": options.sitemaps,
-        "--sitemap-only": options.sitemap_only,
-    }
-    given = {
-        "--lenient": not options.strict,
-        **({} if options.folder is not None else of_list),
-        "--header": options.headers,
-        "--cookie": options.own_cookies,
-        "--auth": options.auth,
-        "--netrc": options.netrc,
-        "--netrc-file": options.netrc_file,
-        "--client-cert": options.client_cert,
-    }
-    beside = "beside --urls" if options.folder is None else "not a folder"
-    if option := next((option for option, value in given.items() if value), None):
-        raise click.UsageError(f"{option} needs a URL on the command line, {beside}")
-    if options.max_depth is not None and walks(options):
-        raise click.UsageError("--depth needs --linked-only: all pages of a folder are checked")
 
 
 def _scope(options: CrawlOptions, site: Scope, folder: FolderFetch | None) -> Scope:
@@ -229,10 +198,6 @@ def _politeness(options: CrawlOptions) -> Politeness:
 
 def _checks(options: CrawlOptions) -> Checks:
     kinds = options.checked_kinds
-    if options.max_age and "external" not in kinds:
-        raise click.UsageError("--max-age is about URLs outside the site: --check external")
-    if options.check_max_per_host is not None and "external" not in kinds:
-        raise click.UsageError("--check-max-per-host is about other sites: --check external")
     most = options.check_max_per_host
     with errors_of(delay="check_delay", max_per_host="check_max_per_host"):
         return Checks(
@@ -247,32 +212,26 @@ def _checks(options: CrawlOptions) -> Checks:
 
 
 def _sitemaps(options: CrawlOptions, seeds: Iterable[str], folder: FolderFetch | None) -> Sitemaps:
-    if options.no_sitemaps and options.sitemaps:
-        raise click.UsageError("use --sitemap or --no-sitemaps, not both")
-    if options.no_sitemaps and options.sitemap_only:
-        raise click.UsageError("use --sitemap-only or --no-sitemaps, not both")
     urls = [word for word in options.sitemaps if not word.startswith("/")]
     paths = [word for word in options.sitemaps if word.startswith("/")]
     found = [*urls, *(f"{origin}{path}" for origin in _origins(seeds) for path in paths)]
     if folder is not None:
         own = folder.url_of("sitemap.xml")
         found = [*urls, *(folder.url_of(path.lstrip("/")) for path in paths)]
-        if walks(options) and not options.no_sitemaps and folder.path_of(own) is not None:
+        if options.walks and not options.no_sitemaps and folder.path_of(own) is not None:
             found.append(own)
     with errors_of(also="sitemaps"):
         return Sitemaps(not options.no_sitemaps, found, only=options.sitemap_only)
 
 
 def _fetch(options: CrawlOptions, auth: dict[str, tuple[str, str]] | None) -> HttpFetch:
-    if options.proxy is not None and options.trust_env:
-        raise click.UsageError("use --proxy or --trust-env, not both")
-    if options.allow_private and options.public_only:
-        raise click.UsageError("use --allow-private or --public-only, not both")
+    # All cookies make one header (RFC 6265, 5.4).
+    cookies = [("Cookie", "; ".join(options.own_cookies))] if options.own_cookies else []
     return HttpFetch(
         seeds=options.seeds,
         user_agent=options.user_agent,
         contact=options.contact,
-        headers=_headers(options),
+        headers=[*options.headers, *cookies],
         auth=auth,
         cookies=CookieStore() if options.cookies else None,
         timeout=options.timeout,
@@ -299,17 +258,6 @@ def _client_cert(
         return None
     key = certificate if options.client_key is None else options.client_key
     return (certificate, key) if password is None else (certificate, key, password)
-
-
-def _headers(options: CrawlOptions) -> Sequence[tuple[str, str]]:
-    """Return the headers for the seeds; all cookies make one header (RFC 6265, 5.4)."""
-    named = {name.lower() for name, _ in options.headers}
-    if (option := login_option(options)) and "authorization" in named:
-        raise click.UsageError(f"use {option} or a --header Authorization, not both")
-    if options.own_cookies and "cookie" in named:
-        raise click.UsageError("use --cookie or a --header Cookie, not both")
-    cookies = [("Cookie", "; ".join(options.own_cookies))] if options.own_cookies else []
-    return [*options.headers, *cookies]
 
 
 def _host(host: str) -> str:

@@ -167,6 +167,11 @@ def option(
     return field(repr=not secret, metadata={"declared": tuple(declared)})
 
 
+def undeclared(default: Any, *, secret: bool = False) -> Any:
+    """Declare a field that no option sets by itself."""
+    return field(default=default, repr=not secret, metadata={"declared": ()})
+
+
 def switch(group: Group, *flags: str, **more: Any) -> Any:
     """Declare a field that is True if the option is given."""
     return option(group, *flags, is_flag=True, **more)

@@ -136,18 +136,16 @@ def close(
 
     `failed` says whether the crawl has found a problem; None stands for those of the report.
     `errors` are those of other files. `faults` are bugs of this program, which the report tells in
-    place of some of its parts: their tracebacks go to standard error. If standard output is that
-    of a file, or `piped`, the report goes to standard error. Raises BrokenPipeError when a reader
-    has left.
+    place of some of its parts: their tracebacks go to standard error. If a file is written
+    to standard output (`piped`), the report goes to standard error. Raises BrokenPipeError when a
+    reader has left.
     """
     unwritten = {export.path: export.error for export in exports if export.error}
     unwritten |= errors or {}
-    for error in unwritten.values():
-        if isinstance(error, BrokenPipeError):
-            raise error
+    if gone := [each for each in unwritten.values() if isinstance(each, BrokenPipeError)]:
+        raise gone[0]
     for path, error in unwritten.items():
         complain(f"cannot write {path}: {error.strerror}")
-    piped = piped or any(export.path == STANDARD_OUTPUT for export in exports)
     with SIGNALS.writing(2 if piped else 1):
         printed = _printed(text, sys.stderr if piped else sys.stdout)
     for fault in faults:
@@ -186,10 +184,7 @@ def first(group: BaseExceptionGroup[StoreError]) -> StoreError:
 
 def refused(error: StoreError) -> int:
     """Print why a directory cannot be used, and return the exit status."""
-    complain(_difference(error) if isinstance(error, DifferentCrawl) else str(error))
+    # With the options as they are typed.
+    flags = {each.key: each.flag for _, each in declared(CrawlOptions)}
+    complain(error.named(flags) if isinstance(error, DifferentCrawl) else str(error))
     return WRONG_USAGE if isinstance(error, DifferentCrawl | InUse) else FAULT
-
-
-def _difference(error: DifferentCrawl) -> str:
-    """Return the text of an error with the options as they are typed."""
-    return error.named({each.key: each.flag for _, each in declared(CrawlOptions)})

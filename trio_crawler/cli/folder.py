@@ -25,12 +25,6 @@ _NAMES = 100_000
 """The URLs whose files are remembered: a page's links are those of many others."""
 
 
-def walks(options: CrawlOptions) -> bool:
-    """Whether all pages of a folder are seeds, not only its first one or those that are named."""
-    named = options.files or options.sitemap_only or options.linked_only
-    return options.folder is not None and not named
-
-
 def folder_fetch(options: CrawlOptions, other: Fetch | None = None) -> FolderFetch:
     """Return the fetch of a folder; links that leave it are asked for by the `other` one."""
     base = {} if options.base_url is None else {"base_url": options.base_url}
@@ -50,7 +44,7 @@ def seeds_in(options: CrawlOptions, folder: FolderFetch) -> tuple[str, ...]:
     if options.files:
         return tuple(map(folder.url_of, options.files))
     # Without an index.html the pages alone are the seeds.
-    missing = walks(options) and folder.path_of(folder.base_url) is None
+    missing = options.walks and folder.path_of(folder.base_url) is None
     return () if missing else (folder.base_url,)
 
 

@@ -56,8 +56,6 @@ def asked(options: CrawlOptions) -> CrawlOptions:
 def _password_of_key(options: CrawlOptions) -> str | None:
     """Ask for the password of the key of --client-cert, if it has one."""
     if options.client_cert is None:
-        if options.client_key is not None:
-            raise click.UsageError("--client-key would have no effect without --client-cert")
         return None
     option = "--client-cert" if options.client_key is None else "--client-key"
     path = options.client_cert if options.client_key is None else options.client_key
@@ -76,22 +74,6 @@ def _password_of_key(options: CrawlOptions) -> str | None:
     return ask(f"Password of the key in {path}: ", f"the key of {option}", remedy)
 
 
-def login_option(options: CrawlOptions) -> str:
-    """Return what gives users on the command line, as messages name it; "" without any.
-
-    Raises click.UsageError for options that exclude each other.
-    """
-    given = {
-        "--auth": options.auth is not None,
-        "--netrc": options.netrc,
-        "--netrc-file": options.netrc_file is not None,
-    }
-    named = [option for option, is_given in given.items() if is_given]
-    if len(named) > 1:
-        raise click.UsageError(f"use {named[0]} or {named[1]}, not both")
-    return named[0] if named else "a user in a URL" if options.logins else ""
-
-
 def logins(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, tuple[str, str]] | None:
     """Return the user and the password for each origin: those of its URL, else of the option.
 
@@ -105,9 +87,9 @@ def logins(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, tuple[str, 
         origin, login = _origin(normalise(url)), (user, password or "")
         if found.setdefault(origin, login) != login:
             raise click.UsageError(f"URL: {origin}/ is given with two users or passwords")
-    option = login_option(options)
-    if not option.startswith("--"):
+    if not options.login:
         return found or None
+    option = options.login[0]
     rest = [origin for origin in dict.fromkeys(map(_origin, seeds)) if origin not in found]
     if not rest:
         raise click.UsageError(f"{option} would have no effect: each URL has its own user")

@@ -29,11 +29,11 @@ from trio_crawler.cli.exit import (
 )
 from trio_crawler.cli.files import check_directory, check_files
 from trio_crawler.cli.logins import asked
-from trio_crawler.cli.options import CrawlOptions
+from trio_crawler.cli.options import CrawlOptions, refuse_contradictions
 from trio_crawler.cli.parsing import site
 from trio_crawler.cli.secrets import hide_arguments
 from trio_crawler.cli.seed_list import check_list
-from trio_crawler.cli.shared_options import ReportOptions
+from trio_crawler.cli.shared_options import ReportOptions, refuse
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
 from trio_crawler.page import has_accelerator
 
@@ -215,11 +215,11 @@ def _crawl(**given: Any) -> int:
       trio-crawler report DIR    print the report of the crawl in DIR again
     """
     options = CrawlOptions(**given)
-    if not options.seeds and options.seed_stream is None:
-        raise click.UsageError("name at least one URL to crawl, or ask for --help")
+    nothing = not options.seeds and options.seed_stream is None
+    wrong = {"name at least one URL to crawl, or ask for --help": nothing}
     for name, flag in _OF_FOLDERS:
-        if getattr(options, name):
-            raise click.UsageError(f"{flag} is for a folder: see 'trio-crawler check --help'")
+        wrong[f"{flag} is for a folder: see 'trio-crawler check --help'"] = getattr(options, name)
+    refuse(wrong)
     return _run_crawl(options)
 
 
@@ -231,17 +231,21 @@ def _check(**given: Any) -> int:
     those that no link leads to; of a FILE those that its links lead to, in the folder of FILE.
     """
     options = CrawlOptions(**given, owner=True)
-    if not (options.seeds or options.folder or options.seed_stream):
-        raise click.UsageError("name a URL or a folder to check, or ask for --help")
-    if options.folder is not None and options.seed_stream is not None:
-        raise click.UsageError("check the folder alone, or the URLs of --urls")
+    folder, asked = options.folder, options.seeds or options.folder or options.seed_stream
+    wrong = {
+        "name a URL or a folder to check, or ask for --help": not asked,
+        "check the folder alone, or the URLs of --urls": folder and options.seed_stream,
+        "--sitemap-xml of a folder needs --base-url: a sitemap has URLs": (
+            folder and options.sitemap_xml and not options.base_url
+        ),
+        "--linked-only is for a folder: of a file, the links are followed": (
+            options.files and options.linked_only
+        ),
+    }
     for name, flag in _OF_FOLDERS:
-        if options.folder is None and getattr(options, name):
-            raise click.UsageError(f"{flag} is for a folder: name one in place of a URL")
-    if options.folder is not None and options.sitemap_xml and not options.base_url:
-        raise click.UsageError("--sitemap-xml of a folder needs --base-url: a sitemap has URLs")
-    if options.files and options.linked_only:
-        raise click.UsageError("--linked-only is for a folder: of a file, the links are followed")
+        told = f"{flag} is for a folder: name one in place of a URL"
+        wrong[told] = folder is None and getattr(options, name)
+    refuse(wrong)
     return _run_crawl(options)
 
 
@@ -256,19 +260,15 @@ def _of_owner(options: CrawlOptions) -> CrawlOptions:
         "--urls": options.seed_stream is not None,
         "a folder": options.folder is not None,
     }
-    if other := next((other for other, value in given.items() if value), None):
-        why = "it is about the hosts of the given URLs, and sets how they are asked"
-        raise click.UsageError(f"use --mine or {other}, not both: {why}")
+    why = "it is about the hosts of the given URLs, and sets how they are asked"
+    refuse({f"use --mine or {other}, not both: {why}": is_so for other, is_so in given.items()})
     return replace(options, per_host=options.workers, ignore_robots=True, ignore_nofollow=True)
 
 
 def _run_crawl(options: CrawlOptions) -> int:
     options = _of_owner(options) if options.mine else options
     check_list(options)
-    if options.refresh and options.directory is None:
-        raise click.UsageError("--refresh needs a crawl directory: name it with -o DIR")
-    if options.max_age and options.directory is None:
-        raise click.UsageError("--max-age needs a crawl directory as its memory: name it with -o")
+    refuse_contradictions(options)
     if options.directory is not None:
         check_directory(options.directory, "-o", "; to write to a pipe use --jsonl -")
     check_files(options)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import click
 
@@ -21,8 +21,9 @@ from trio_crawler.cli.declaration import (
     option,
     switch,
     time,
+    undeclared,
 )
-from trio_crawler.cli.shared_options import RequestOptions
+from trio_crawler.cli.shared_options import RequestOptions, refuse
 
 _COUNT = click.IntRange(min=0)
 _POSITIVE = click.IntRange(min=1)
@@ -32,11 +33,11 @@ _POSITIVE = click.IntRange(min=1)
 class CrawlOptions(RequestOptions):
     """The options of a crawl and of a check; passwords are not in its repr."""
 
-    owner: bool = field(default=False, metadata={"declared": ()})
+    owner: bool = undeclared(False)
     """Whether the site's owner asks: nofollow is not obeyed, and the report is about links."""
-    folder: str | None = field(default=None, metadata={"declared": ()})
+    folder: str | None = undeclared(None)
     """The folder that is checked in place of a server."""
-    files: tuple[str, ...] = field(default=(), metadata={"declared": ()})
+    files: tuple[str, ...] = undeclared(())
     """The files in it that the check begins with, in place of all its pages."""
     checks: tuple[str, ...] = option(
         Group.CHECKED,
@@ -292,7 +293,7 @@ class CrawlOptions(RequestOptions):
         stored="workers",
         help="Fetch at most N URLs at the same time. At one host --per-host is the limit.",
     )
-    workers_chosen: bool = field(default=False, metadata={"declared": ()})
+    workers_chosen: bool = undeclared(False)
     """Whether the number of workers is on the command line."""
     timeout: float = time(
         Group.SPEED,
@@ -401,6 +402,72 @@ class CrawlOptions(RequestOptions):
     def checked_kinds(self) -> tuple[str, ...]:
         """The kinds of links that are checked; for an owner all of them, unless some are named."""
         return self.checks or (parsing.KINDS if self.owner else ())
+
+    @property
+    def walks(self) -> bool:
+        """Whether all pages of a folder are seeds, not only its first one or those named."""
+        named = self.files or self.sitemap_only or self.linked_only
+        return self.folder is not None and not named
+
+    @property
+    def login(self) -> list[str]:
+        """The options that give the users and passwords of all URLs."""
+        files = {"--netrc": self.netrc, "--netrc-file": self.netrc_file is not None}
+        given = {"--auth": self.auth is not None} | files
+        return [option for option, is_given in given.items() if is_given]
+
+
+def refuse_contradictions(options: CrawlOptions) -> None:
+    """Raise click.UsageError for options that exclude each other, or that need another one."""
+    headers = {name.lower() for name, _ in options.headers}
+    nowhere, own_site = options.directory is None, "external" not in options.checked_kinds
+    aged, bounded = options.max_age, options.check_max_per_host is not None
+    proxies = options.proxy is not None and options.trust_env
+    private = options.allow_private and options.public_only
+    login = [*options.login, *(["a user in a URL"] if options.logins else []), ""][0]
+    keyless = options.client_cert is None and options.client_key is not None
+    wrong: dict[str, object] = {
+        "--refresh needs a crawl directory: name it with -o DIR": options.refresh and nowhere,
+        "--max-age needs a crawl directory as its memory: name it with -o": aged and nowhere,
+        "--max-age is about URLs outside the site: --check external": aged and own_site,
+        "--check-max-per-host is about other sites: --check external": bounded and own_site,
+        f"use {' or '.join(options.login[:2])}, not both": len(options.login) > 1,
+        f"use {login} or a --header Authorization, not both": login and "authorization" in headers,
+        "use --cookie or a --header Cookie, not both": options.own_cookies and "cookie" in headers,
+        "use --proxy or --trust-env, not both": proxies,
+        "use --allow-private or --public-only, not both": private,
+        "--client-key would have no effect without --client-cert": keyless,
+    }
+    sitemaps = {"--sitemap": options.sitemaps, "--sitemap-only": options.sitemap_only}
+    for flag, given in sitemaps.items():
+        wrong[f"use {flag} or --no-sitemaps, not both"] = given and options.no_sitemaps
+    refuse(wrong)
+    if not options.seeds:
+        _refuse_without_url(options)
+
+
+def _refuse_without_url(options: CrawlOptions) -> None:
+    """Refuse what has no effect on a list alone: its URLs are treated as those of strangers.
+
+    Nothing of it has an effect on a folder but what is about its paths.
+    """
+    of_list = {
+        "--under with a path": any("://" not in prefix for prefix in options.under),
+        "--sitemap": options.sitemaps,
+        "--sitemap-only": options.sitemap_only,
+    }
+    given = {
+        "--lenient": not options.strict,
+        **({} if options.folder is not None else of_list),
+        "--header": options.headers,
+        "--cookie": options.own_cookies,
+        **dict.fromkeys(options.login, True),
+        "--client-cert": options.client_cert,
+    }
+    beside = "beside --urls" if options.folder is None else "not a folder"
+    refuse({f"{flag} needs a URL on the command line, {beside}": given[flag] for flag in given})
+    only = "--depth needs --linked-only: all pages of a folder are checked"
+    refuse({only: options.max_depth is not None and options.walks})
 
 
 @contextmanager

@@ -5,12 +5,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import click
 
 from trio_crawler.cli import parsing
-from trio_crawler.cli.declaration import Group, Output, declared, option, stream, switch
+from trio_crawler.cli.declaration import (
+    Group,
+    Output,
+    declared,
+    option,
+    stream,
+    switch,
+    undeclared,
+)
 from trio_crawler.cli.secrets import Login
 
 
@@ -182,9 +191,7 @@ class ReportOptions(SharedOptions):
 class RequestOptions(SharedOptions):
     """What a crawl sends, and how it connects; passwords are not in its repr."""
 
-    logins: tuple[tuple[str, Login], ...] = field(
-        default=(), repr=False, metadata={"declared": ()}
-    )
+    logins: tuple[tuple[str, Login], ...] = undeclared((), secret=True)
     """The URLs that have a user, with the user and the password."""
     user_agent: str | None = option(
         Group.SENT,
@@ -266,7 +273,7 @@ class RequestOptions(SharedOptions):
         help="The key of --client-cert, if it is in a FILE of its own. The terminal is asked for "
         "its password, if it has one.",
     )
-    client_password: str | None = field(default=None, repr=False, metadata={"declared": ()})
+    client_password: str | None = undeclared(None, secret=True)
     """The password of the key."""
     insecure_hosts: tuple[str, ...] = option(
         Group.CONNECTIONS,
@@ -319,12 +326,22 @@ FILES = frozenset(each.flag for each in _OF_CHECKS.values() if each.output is no
 """The options that name a file about a whole check."""
 
 
+def refuse(wrong: Mapping[str, object]) -> None:
+    """Raise click.UsageError with the first sentence that is so."""
+    for sentence, is_so in wrong.items():
+        if is_so:
+            raise click.UsageError(sentence)
+
+
 def refuse_without_check(options: SharedOptions, why: str) -> None:
     """Raise click.UsageError if an option is given that only a check obeys.
 
     `why` says what is missing.
     """
-    for name, each in _OF_CHECKS.items():
-        usual = each.attributes.get("default")
-        if getattr(options, name) not in (usual, None, (), False):
-            raise click.UsageError(f"{each.flag} is about a check, {why}")
+    refuse(
+        {
+            f"{each.flag} is about a check, {why}": getattr(options, name)
+            not in (each.attributes.get("default"), None, (), False)
+            for name, each in _OF_CHECKS.items()
+        }
+    )
