@@ -28,7 +28,7 @@ from trio_crawler.engine.handler import fetch_once
 from trio_crawler.frontier import Hosts, Plan, Settlement
 from trio_crawler.model import Attempt, Fetch, Purpose
 from trio_crawler.net.dial.addresses import AddressPolicy
-from trio_crawler.net.dial.dial import Dialer, connect
+from trio_crawler.net.dial.connector import Dialer, connect
 from trio_crawler.net.turn import HOLD, TURN, Turn
 from trio_crawler.policy.host_load import HostLoad
 from trio_crawler.settlement import RobotsMoved

@@ -48,11 +48,11 @@ STATIONS = {
         "The name is looked up, by one for all who ask."
     ),
     "net/dial/addresses.py AddressPolicy.block_reason": "May this address be connected to?",
-    "net/dial/dial.py connect": "The address that was judged is the one connected to.",
+    "net/dial/connector.py connect": "The address that was judged is the one connected to.",
     "net/http1/connection.py Connection.ask": (
         "The request is sent and the head of the answer awaited."
     ),
-    "net/http1/head.py parse": (
+    "net/http1/message.py parse": (
         "The head is read: where does its body end, and can one be sure?"
     ),
     "schedule/hosts.py Hosts.answered": (

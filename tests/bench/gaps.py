@@ -31,7 +31,7 @@ import trio
 
 from trio_crawler import Crawler, HttpFetch, Limits, Politeness, Traps
 from trio_crawler.net.dial.addresses import AddressPolicy
-from trio_crawler.net.dial.dial import Dialer, connect
+from trio_crawler.net.dial.connector import Dialer, connect
 
 Starts = dict[int, list[float]]
 

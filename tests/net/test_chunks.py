@@ -11,8 +11,7 @@ from sites.raw import chunked
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.http1.chunks import ChunkDecoder
-from trio_crawler.net.http1.head import MAX_HEAD_BYTES, MAX_HEAD_LINES
+from trio_crawler.net.http1.message import MAX_HEAD_BYTES, MAX_HEAD_LINES, ChunkDecoder
 
 BODY = chunked(b"one ", b"two", trailers=b"X-Sum: 7\r\n")
 

@@ -22,8 +22,8 @@ from trio_crawler import ArgumentError, Crawler, Failure, Page, Redirect
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.http1.wire import Wire
-from trio_crawler.net.tls.client_cert import is_requested
 from trio_crawler.net.tls.security import Security
+from trio_crawler.net.tls.sessions import is_requested
 
 trustme = pytest.importorskip("trustme")
 serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")

@@ -15,7 +15,7 @@ from sites.webs import everything
 
 from trio_crawler import Crawler, Failure, Limits, Outcome, Page, Reason
 from trio_crawler.net.dial.addresses import AddressPolicy
-from trio_crawler.net.dial.dial import Dialer, connect
+from trio_crawler.net.dial.connector import Dialer, connect
 from trio_crawler.net.http1.wire import Wire
 from trio_crawler.page.urls import normalise
 

@@ -13,9 +13,9 @@ from cases import for_each
 from sites.steps import cancelled_at
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.dial import dial
+from trio_crawler.net.dial import connector
 from trio_crawler.net.dial.addresses import AddressPolicy
-from trio_crawler.net.dial.dial import Dialer
+from trio_crawler.net.dial.connector import Dialer
 from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError
 from trio_crawler.net.progress import Progress
 
@@ -576,8 +576,8 @@ async def test_of_a_name_with_thousands_of_addresses_a_few_are_tried(
     dialer = Dialer(OPEN, leads_to(*race.plan), connect=race.connect)
     assert (await faulty(dialer, "a.example")).fault.reason is Reason.CONNECTION_REFUSED
     tried = [address for _, address in race.starts]
-    assert len(tried) == dial.MAX_ADDRESSES
-    assert sum(":" in address for address in tried) == dial.MAX_ADDRESSES // 2
+    assert len(tried) == connector.MAX_ADDRESSES
+    assert sum(":" in address for address in tried) == connector.MAX_ADDRESSES // 2
 
 
 async def test_cancelled_at_any_checkpoint_a_race_leaves_no_socket(

@@ -15,7 +15,7 @@ from sites.raw import chunked
 
 from trio_crawler.model import Fault, Phase, Reason
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.http1.head import (
+from trio_crawler.net.http1.message import (
     check_start,
     content_codings,
     content_encoding,

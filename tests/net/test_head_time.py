@@ -12,7 +12,7 @@ from sites.pieces import hear
 
 from trio_crawler.net.dial.stream import STEP
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.http1.head import parse
+from trio_crawler.net.http1.message import parse
 
 pytestmark = pytest.mark.slow
 

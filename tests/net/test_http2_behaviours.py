@@ -17,7 +17,7 @@ from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.dial.addresses import AddressPolicy
-from trio_crawler.net.dial.dial import Dialer, connect
+from trio_crawler.net.dial.connector import Dialer, connect
 from trio_crawler.net.fetch import HttpFetch, WireAdapter
 from trio_crawler.net.fetcher import Fetcher
 from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire

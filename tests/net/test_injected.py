@@ -27,7 +27,7 @@ from sites.socks import socks_server
 from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
-from trio_crawler.net.dial import dial
+from trio_crawler.net.dial import connector
 from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.tls.security import Security
 
@@ -155,7 +155,7 @@ class _Socket(socket.socket):
 @pytest.fixture
 def injector(monkeypatch: pytest.MonkeyPatch) -> Injector:
     made = Injector()
-    monkeypatch.setattr(dial, "socket", made.module)
+    monkeypatch.setattr(connector, "socket", made.module)
     return made
 
 

@@ -10,8 +10,7 @@ from cases import for_each
 from trio_crawler.arguments import ArgumentError
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.http1.wire import Wire
-from trio_crawler.net.proxy.bypass import Bypass
-from trio_crawler.net.proxy.choice import Proxies, Proxy
+from trio_crawler.net.proxy.choice import Bypass, Proxies, Proxy
 
 # NO_PROXY, then hosts with their ports that are asked directly, then others that are not.
 TABLE = [

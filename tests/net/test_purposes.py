@@ -35,7 +35,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from trio_crawler.model import Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.fetcher import ROBOTS_BYTES, SITEMAP_BYTES
+from trio_crawler.net.fetcher import SITEMAP_BYTES
+from trio_crawler.policy.robots import MAX_BYTES as ROBOTS_BYTES
 
 KIB = 1024
 MIB = 1024 * KIB

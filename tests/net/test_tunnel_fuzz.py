@@ -13,9 +13,10 @@ from cases import for_each
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.http1.head import MAX_HEAD_BYTES
-from trio_crawler.net.proxy import socks, tunnel
+from trio_crawler.net.http1.message import MAX_HEAD_BYTES
+from trio_crawler.net.proxy import socks
 from trio_crawler.net.proxy.choice import Proxy
+from trio_crawler.net.proxy.http import tunnel
 
 HTTP = Proxy("http", "p.test", 3128, "me", "secret")
 SOCKS = Proxy("socks5", "p.test", 1080, "me", "secret")
@@ -91,9 +92,9 @@ REPLIES = {
 
 async def test_the_answer_to_connect_may_be_split_anywhere() -> None:
     for pieces in splits(ANSWER):
-        assert await tried(tunnel.connect, HTTP, pieces) is None
+        assert await tried(tunnel, HTTP, pieces) is None
     for pieces in splits(REFUSED):
-        error = await tried(tunnel.connect, HTTP, pieces)
+        error = await tried(tunnel, HTTP, pieces)
         assert error is not None
         assert error.fault.reason is Reason.PROXY
 
@@ -106,7 +107,7 @@ async def test_the_replies_of_socks_may_be_split_anywhere(reply: bytes) -> None:
 
 async def test_what_is_sent_is_exactly_this() -> None:
     script = Script([ANSWER])
-    await tunnel.connect(script, HTTP, "::1", 81)
+    await tunnel(script, HTTP, "::1", 81)
     assert script.sent_bytes == (
         b"CONNECT [::1]:81 HTTP/1.1\r\nHost: [::1]:81\r\n"
         b"Proxy-Authorization: Basic bWU6c2VjcmV0\r\n\r\n"
@@ -123,7 +124,7 @@ async def test_what_is_sent_is_exactly_this() -> None:
 @pytest.mark.parametrize("fails", [False, True])
 async def test_an_answer_that_ends_early_or_breaks_is_a_lost_connection(fails: bool) -> None:
     for at in range(len(ANSWER)):
-        error = await tried(tunnel.connect, HTTP, [ANSWER[:at]] if at else [], fails)
+        error = await tried(tunnel, HTTP, [ANSWER[:at]] if at else [], fails)
         assert error is not None
         assert error.fault.reason is Reason.RESET
     for reply in REPLIES.values():
@@ -137,7 +138,7 @@ async def test_an_answer_that_ends_early_or_breaks_is_a_lost_connection(fails: b
 
 @pytest.mark.parametrize("more", [b"\0", b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 100_000])
 async def test_bytes_behind_the_reply_make_no_connection(more: bytes) -> None:
-    cases = [(tunnel.connect, HTTP, ANSWER), (socks.connect, SOCKS, REPLIES["v4"])]
+    cases = [(tunnel, HTTP, ANSWER), (socks.connect, SOCKS, REPLIES["v4"])]
     for connect, proxy, answer in cases:
         error = await tried(connect, proxy, [answer + more])
         assert error is not None
@@ -178,7 +179,7 @@ async def test_each_method_and_version_that_was_not_asked_for_is_no_socks5() -> 
 @for_each("seed", range(20))
 async def test_random_bytes_make_no_connection_and_no_exception(seed: int) -> None:
     chance = random.Random(seed)
-    for connect, proxy in product([tunnel.connect, socks.connect], [HTTP, SOCKS]):
+    for connect, proxy in product([tunnel, socks.connect], [HTTP, SOCKS]):
         if proxy.is_socks is not (connect is socks.connect):
             continue
         for _ in range(300):
@@ -190,8 +191,8 @@ async def test_random_bytes_make_no_connection_and_no_exception(seed: int) -> No
 async def test_a_damaged_answer_is_a_connection_or_a_fault(seed: int) -> None:
     chance = random.Random(seed)
     cases = [
-        (tunnel.connect, HTTP, ANSWER),
-        (tunnel.connect, HTTP, REFUSED),
+        (tunnel, HTTP, ANSWER),
+        (tunnel, HTTP, REFUSED),
         *((socks.connect, SOCKS, reply) for reply in REPLIES.values()),
     ]
     for connect, proxy, whole in cases:
@@ -211,7 +212,7 @@ async def test_a_head_beyond_the_bound_is_refused_before_it_is_read_on() -> None
         if line.startswith(b"HTTP"):
             script.pieces.pop(0)
         with pytest.raises(FetchError, match="does not answer in valid HTTP") as caught:
-            await tunnel.connect(script, HTTP, "h.test", 443)
+            await tunnel(script, HTTP, "h.test", 443)
         assert caught.value.fault.reason is Reason.PROXY
         assert (100_000 - len(script.pieces)) * len(line) <= MAX_HEAD_BYTES + 2 * len(line)
 

@@ -15,7 +15,7 @@ import trio_crawler
 from trio_crawler.model import Job, Response
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.http1.connection import Connection
-from trio_crawler.net.http1.head import Head
+from trio_crawler.net.http1.message import Head
 from trio_crawler.net.progress import Progress
 
 PACKAGE = Path(trio_crawler.__file__).parent

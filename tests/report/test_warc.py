@@ -39,7 +39,7 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.recorder import LARGE, Exchange, Recorder
+from trio_crawler.net.wrapping import LARGE, Exchange, Recorder
 from trio_crawler.report.warc_archive import Warc
 from trio_crawler.testing import Web, html, robots
 

@@ -23,7 +23,7 @@ from report.archives import (
 )
 
 from trio_crawler.model import Anchor, Job, Page, Purpose, Reason, Redirect, RejectedLink
-from trio_crawler.net.fetcher import ROBOTS_BYTES
+from trio_crawler.policy.robots import MAX_BYTES as ROBOTS_BYTES
 from trio_crawler.report.warc_archive import Warc
 
 # The block of a response.

@@ -17,7 +17,7 @@ from trio_crawler.model import Fault
 from trio_crawler.net.decode import Body
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.http1.connection import Connection
-from trio_crawler.net.http1.head import Fields, content_codings
+from trio_crawler.net.http1.message import Fields, content_codings
 from trio_crawler.net.http1.wire import FRAMING_BYTES
 from trio_crawler.net.progress import Progress
 

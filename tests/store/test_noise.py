@@ -15,7 +15,7 @@ from cases import for_each
 
 from trio_crawler import Crawler, Fault, History, Job, Politeness, Reason, Response, SqliteFrontier
 from trio_crawler.model import Page
-from trio_crawler.net.recorder import Recorder, RecordingFetch
+from trio_crawler.net.wrapping import Recorder, RecordingFetch
 from trio_crawler.store import Change
 
 HOME = "http://site.test/"

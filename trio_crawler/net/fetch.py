@@ -17,7 +17,7 @@ from trio_crawler.in_trio import check_in_trio
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.fetcher import TIMEOUT, Fetcher, Request
 from trio_crawler.net.http1.connection import DEFAULT_PORTS, Connection, Origin
-from trio_crawler.net.http1.head import Fields, Head
+from trio_crawler.net.http1.message import Fields, Head
 from trio_crawler.net.http1.wire import MAX_BYTES, Wire
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import (
@@ -31,7 +31,7 @@ from trio_crawler.net.request import (
     merged,
 )
 from trio_crawler.net.statistics import WireStatistics
-from trio_crawler.net.tls.client_cert import ClientCert
+from trio_crawler.net.tls.certificates import ClientCert
 from trio_crawler.net.tls.security import Security
 from trio_crawler.page.urls import origin as url_origin
 from trio_crawler.page.urls import web_urls

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
+from math import inf
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
 
 import httpx
 import trio
@@ -13,35 +14,30 @@ import trio
 from trio_crawler.arguments import check_flag, check_kind, check_number, check_whole
 from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import REDIRECTS, Fault, Job, Phase, Purpose, Reason, Response
-from trio_crawler.net.bounds import ROBOTS_BYTES, SITEMAP_BYTES, SMALL_BYTES, Bounds, bounds_within
 from trio_crawler.net.decode import Body, DecodeSlots
-from trio_crawler.net.errors import AskAgain, FetchError
-from trio_crawler.net.http1.head import Fields, Head, content_codings
+from trio_crawler.net.errors import AskAgain, FetchError, tls_wanted
+from trio_crawler.net.http1.message import Fields, Head, content_codings
+from trio_crawler.net.http1.wire import MAX_BYTES
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import Headers, fields_of
 from trio_crawler.net.statistics import FetchStatistics, WireStatistics
-from trio_crawler.net.tls.about_tls import tls_wanted
 from trio_crawler.net.turn import TURN
 from trio_crawler.page.media import HTML, XHTML, declared_type, is_attachment, is_read
 from trio_crawler.page.urls import origin
 from trio_crawler.policy.headers import conditions_of
+from trio_crawler.policy.robots import MAX_BYTES as ROBOTS_BYTES
 
 if TYPE_CHECKING:
     from trio_crawler.net.cookies import CookieStore
 
-__all__ = [
-    "ROBOTS_BYTES",
-    "SITEMAP_BYTES",
-    "SMALL_BYTES",
-    "TIMEOUT",
-    "FetchStatistics",
-    "Fetcher",
-    "Network",
-    "Source",
-]
-
 TIMEOUT = 30.0
 """The default deadline of one fetch, in seconds."""
+
+SITEMAP_BYTES = 50 * 1024 * 1024
+"""The default bound on the bytes of a sitemap (sitemaps.org)."""
+
+SMALL_BYTES = 64 * 1024
+"""A body of at most this many bytes is read even if nothing needs it, to keep the connection."""
 
 # The reason of a deadline that passes before the server was reached.
 _UNREACHED = {
@@ -49,6 +45,32 @@ _UNREACHED = {
     Phase.CONNECT: Reason.CONNECT_TIMEOUT,
     Phase.TLS: Reason.CONNECT_TIMEOUT,
 }
+
+
+class Bounds(NamedTuple):
+    """Bounds on the body of a response.
+
+    A body of more than `max_bytes` is a fault, or is cut there with `truncate`; after `enough`
+    bytes as sent no more is read. Without `errors` the body of an error response (400 and up) is
+    not read. With `pages` bodies that a crawl does not need are not.
+    """
+
+    max_bytes: int
+    truncate: bool = False
+    enough: float = inf
+    errors: bool = True
+    pages: bool = False
+
+
+def bounds_within(max_bytes: int) -> dict[Purpose, Bounds]:
+    """Return the bounds for each purpose, of a fetch that reads at most `max_bytes` of a page."""
+    # A limit below the default, or above 50 MiB, applies to sitemaps too.
+    sitemap = max_bytes if max_bytes < MAX_BYTES else max(max_bytes, SITEMAP_BYTES)
+    return {
+        **dict.fromkeys(Purpose, Bounds(max_bytes, truncate=True, pages=True)),
+        Purpose.ROBOTS: Bounds(ROBOTS_BYTES, truncate=True, enough=ROBOTS_BYTES, errors=False),
+        Purpose.SITEMAP: Bounds(sitemap, errors=False),
+    }
 
 
 class Source(Protocol):

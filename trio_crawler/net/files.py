@@ -1,4 +1,4 @@
-"""Find and open files by names below a folder, and none outside of it."""
+"""Find and open files by names below a folder, none outside of it, and know their media types."""
 
 from __future__ import annotations
 
@@ -130,3 +130,94 @@ def open_found(path: str, found: os.stat_result) -> int:
 def _is_link(status: os.stat_result) -> bool:
     # Junctions and other reparse points of Windows are links, too.
     return stat.S_ISLNK(status.st_mode) or bool(getattr(status, "st_reparse_tag", 0))
+
+
+# The module `mimetypes` reads tables of the machine, which differ. These are the types of the IANA
+# registry. Text types are without a charset, so that what a page says about itself counts.
+_SUFFIXES = {
+    "text/html": "html htm shtml",
+    "application/xhtml+xml": "xhtml xht",
+    "text/css": "css",
+    "text/javascript": "js mjs cjs",
+    "application/json": "json map",
+    "application/ld+json": "jsonld",
+    "application/manifest+json": "webmanifest",
+    "application/geo+json": "geojson",
+    "application/xml": "xml xsl xsd",
+    "application/rss+xml": "rss",
+    "application/atom+xml": "atom",
+    "text/plain": "txt text asc log conf ini",
+    "text/markdown": "md markdown",
+    "text/csv": "csv",
+    "text/tab-separated-values": "tsv",
+    "text/calendar": "ics",
+    "text/vcard": "vcf",
+    "text/vtt": "vtt",
+    "text/x-rst": "rst",
+    "application/yaml": "yaml yml",
+    "image/svg+xml": "svg",
+    "image/png": "png",
+    "image/apng": "apng",
+    "image/jpeg": "jpg jpeg jpe jfif",
+    "image/gif": "gif",
+    "image/webp": "webp",
+    "image/avif": "avif",
+    "image/jxl": "jxl",
+    "image/heic": "heic",
+    "image/vnd.microsoft.icon": "ico cur",
+    "image/bmp": "bmp",
+    "image/tiff": "tif tiff",
+    "font/woff": "woff",
+    "font/woff2": "woff2",
+    "font/ttf": "ttf",
+    "font/otf": "otf",
+    "font/collection": "ttc",
+    "application/vnd.ms-fontobject": "eot",
+    "audio/mpeg": "mp3",
+    "audio/mp4": "m4a",
+    "audio/aac": "aac",
+    "audio/ogg": "ogg oga opus",
+    "audio/wav": "wav",
+    "audio/flac": "flac",
+    "audio/midi": "mid midi",
+    "video/mp4": "mp4 m4v",
+    "video/mpeg": "mpg mpeg",
+    "video/webm": "webm",
+    "video/ogg": "ogv",
+    "video/quicktime": "mov",
+    "video/x-msvideo": "avi",
+    "video/x-matroska": "mkv",
+    "application/vnd.apple.mpegurl": "m3u8",
+    "application/pdf": "pdf",
+    "application/postscript": "ps eps ai",
+    "application/epub+zip": "epub",
+    "application/rtf": "rtf",
+    "application/msword": "doc",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.ms-powerpoint": "ppt",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+    "application/vnd.oasis.opendocument.text": "odt",
+    "application/vnd.oasis.opendocument.spreadsheet": "ods",
+    "application/vnd.oasis.opendocument.presentation": "odp",
+    "application/gzip": "gz tgz",
+    "application/x-bzip2": "bz2",
+    "application/x-xz": "xz",
+    "application/zstd": "zst",
+    "application/zip": "zip",
+    "application/x-tar": "tar",
+    "application/x-7z-compressed": "7z",
+    "application/vnd.rar": "rar",
+    "application/java-archive": "jar",
+    "application/wasm": "wasm",
+    "application/octet-stream": "bin exe dll so dmg iso img deb rpm msi apk whl pyc",
+}
+_TYPES = {
+    suffix: media.encode() for media, suffixes in _SUFFIXES.items() for suffix in suffixes.split()
+}
+
+
+def type_of(name: str) -> bytes:
+    """Return the media type of a file by the end of its name, in any case; b"" if it has none."""
+    return _TYPES.get(name[name.rfind(".") + 1 :].lower(), b"") if "." in name else b""

@@ -26,11 +26,11 @@ from trio_crawler.arguments import (
 )
 from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import Answer, Fault, Fetch, Job, Phase, Reason, Response, Validator
-from trio_crawler.net.bounds import MAX_BYTES, bounds_within
-from trio_crawler.net.files import Files, OutsideError, open_found
+from trio_crawler.net.fetcher import bounds_within
+from trio_crawler.net.files import Files, OutsideError, open_found, type_of
+from trio_crawler.net.http1.wire import MAX_BYTES
 from trio_crawler.net.request import DEFAULT_USER_AGENT
 from trio_crawler.net.statistics import FetchStatistics
-from trio_crawler.net.suffixes import type_of
 from trio_crawler.page.media import is_read
 from trio_crawler.page.urls import NOWHERE, normalise, web_url
 

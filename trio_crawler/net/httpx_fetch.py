@@ -11,7 +11,7 @@ import trio
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.fetcher import TIMEOUT, Fetcher
-from trio_crawler.net.http1.head import (
+from trio_crawler.net.http1.message import (
     WITHOUT_BODY,
     Fields,
     Head,

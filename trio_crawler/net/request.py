@@ -13,7 +13,7 @@ from trio_crawler.model import Reason
 from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.decode import OFFERED
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.http1.head import Fields
+from trio_crawler.net.http1.message import Fields
 from trio_crawler.page.urls import origin, web_url
 
 DEFAULT_USER_AGENT = f"trio_crawler/{__version__} (+https://pypi.org/project/trio-crawler/)"

@@ -1,12 +1,17 @@
-"""Fetches that call another fetch, and have its optional attributes."""
+"""Fetches that call another fetch and have its optional attributes, such as one that records."""
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
+
+import httpx
+import trio
 
 from trio_crawler.arguments import check_function
-from trio_crawler.model import Fetch
+from trio_crawler.model import REDIRECTS, Fault, Fetch, Job, Purpose, Response, Validator
 
 _Function = TypeVar("_Function", bound=Fetch)
 
@@ -51,3 +56,121 @@ def carry(fetch: Fetch, other: object) -> None:
     for name in OPTIONAL:
         if hasattr(fetch, name):
             setattr(other, name, getattr(fetch, name))
+
+
+LARGE = 64 * 1024
+"""A robots.txt or sitemap with a body of at least this many bytes is encoded in a thread."""
+
+# Checks and probes are not recorded.
+_RECORDED = (Purpose.ROBOTS, Purpose.SITEMAP)
+
+
+class Exchange(NamedTuple):
+    """A request and its response; `began` is a Unix time.
+
+    `request` is the head of the request. `body` is the body of the response, `size` its bytes. The
+    body of a page is left out, since the outcome has it. `validator` is that of the job.
+    """
+
+    url: str
+    purpose: Purpose
+    began: float
+    request: bytes
+    status: int
+    headers: httpx.Headers
+    size: int
+    body: bytes
+    validator: Validator | None = None
+
+
+class Recorder:
+    """The last exchange of each page, and the encoded exchanges of robots.txt files and sitemaps.
+
+    `encode` returns the bytes for the exchange of a robots.txt or sitemap. It is called at once,
+    since many of these may come before the next outcome, and in a thread if the body is large.
+    Every attempt at these is recorded; of a page only the last attempt. Probes are not recorded,
+    nor are repeats, since the answer before is the outcome.
+
+    `pop`, `pop_encoded` and `len` may be called in any thread.
+    """
+
+    def __init__(self, encode: Callable[[Exchange], bytes]) -> None:
+        self._encode = encode
+        # By URL, and whether it was admitted again: the next request may come before `pop`.
+        self._pages: dict[tuple[str, bool], Exchange] = {}
+        self._encoded: deque[bytes] = deque()
+
+    def __len__(self) -> int:
+        return len(self._pages) + len(self._encoded)
+
+    def __repr__(self) -> str:
+        return f"<Recorder: {len(self._pages)} pages, {len(self._encoded)} others>"
+
+    def pop(self, url: str, again: bool = False) -> Exchange | None:
+        """Remove and return the last exchange of a page, None if there is none."""
+        return self._pages.pop((url, again), None)
+
+    def pop_encoded(self) -> bytes:
+        """Remove and return the encoded exchanges since the last call."""
+        pieces = []
+        # One at a time, since the crawl may add more meanwhile.
+        while self._encoded:
+            pieces.append(self._encoded.popleft())
+        return b"".join(pieces)
+
+    async def record(self, job: Job, answer: Response | Fault, began: float) -> None:
+        """Record the answer to a job; a Fault drops the exchange of the page's last attempt."""
+        if job.repeat:
+            return
+        if job.purpose is Purpose.PAGE:
+            if isinstance(answer, Fault):
+                self._pages.pop((job.url, job.again), None)
+            else:
+                self._pages[job.url, job.again] = _of_page(job, answer, began)
+        elif job.purpose in _RECORDED and isinstance(answer, Response):
+            exchange = _exchange(job, answer, began, answer.body)
+            self._encoded.append(await self._to_bytes(exchange))
+
+    async def _to_bytes(self, exchange: Exchange) -> bytes:
+        if exchange.size < LARGE:
+            return self._encode(exchange)
+        return await trio.to_thread.run_sync(self._encode, exchange)
+
+
+class RecordingFetch:
+    """A fetch that calls another fetch, and records each request and response."""
+
+    def __init__(self, fetch: Fetch, recorder: Recorder) -> None:
+        self._fetch = fetch
+        self._recorder = recorder
+        carry(fetch, self)
+
+    def __repr__(self) -> str:
+        return f"<RecordingFetch of {self._fetch!r}>"
+
+    async def __call__(self, job: Job) -> Response | Fault:
+        """Fetch one URL, and record the answer."""
+        began = time.time()
+        answer = await self._fetch(job)
+        await self._recorder.record(job, answer, began)
+        return answer
+
+
+def _of_page(job: Job, answer: Response, began: float) -> Exchange:
+    # The body of a redirect is kept: its outcome has no body.
+    body = answer.body if answer.status in REDIRECTS else b""
+    return _exchange(job, answer, began, body)
+
+
+def _exchange(job: Job, answer: Response, began: float, body: bytes) -> Exchange:
+    return Exchange(
+        job.url,
+        job.purpose,
+        began,
+        answer.request,
+        answer.status,
+        answer.headers,
+        len(answer.body),
+        body,
+        job.validator,
+    )

@@ -30,7 +30,7 @@ from trio_crawler.model import (
     Redirect,
     Skipped,
 )
-from trio_crawler.net.recorder import Exchange, Recorder, RecordingFetch
+from trio_crawler.net.wrapping import Exchange, Recorder, RecordingFetch
 from trio_crawler.page.urls import url_texts, without_userinfo
 from trio_crawler.policy.robots import MAX_BYTES as ROBOTS_BYTES
 from trio_crawler.reason import NOT_WHOLE

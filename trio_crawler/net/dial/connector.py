@@ -2,26 +2,216 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
+import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from itertools import chain, zip_longest
+from typing import TypeAlias
 
 import trio
 
+from trio_crawler.in_trio import start_soon
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.dial.dial import Dialer
-from trio_crawler.net.dial.resolve import server_name
+from trio_crawler.net.dial.addresses import AddressPolicy, as_in_url, parse_address
+from trio_crawler.net.dial.resolve import Resolve, Resolver, server_name
 from trio_crawler.net.dial.stream import PlainStream, Stream
-from trio_crawler.net.errors import FetchError, name_fault, socket_fault, speaks_no_tls
+from trio_crawler.net.errors import (
+    FetchError,
+    connect_fault,
+    name_fault,
+    socket_fault,
+    speaks_no_tls,
+)
 from trio_crawler.net.http1.connection import Connection, Origin
 from trio_crawler.net.progress import Progress
-from trio_crawler.net.proxy import socks, tunnel
+from trio_crawler.net.proxy import socks
 from trio_crawler.net.proxy.choice import Proxies, Proxy
-from trio_crawler.net.proxy.forward import ForwardedConnection
-from trio_crawler.net.proxy.refusal import proxy_fault
+from trio_crawler.net.proxy.http import ForwardedConnection, proxy_fault, tunnel
 from trio_crawler.net.tls.security import HTTP1, Security
 from trio_crawler.net.tls.sessions import NotResumedError
+
+STAGGER = 0.25
+"""Seconds between the starts of two attempts (RFC 8305, 5, recommends 250 ms)."""
+
+MAX_ADDRESSES = 16
+"""The most addresses of one host that are tried; a name may have thousands."""
+
+# Windows has another errno for it.
+_IN_PROGRESS = (errno.EINPROGRESS, getattr(errno, "WSAEWOULDBLOCK", errno.EINPROGRESS))
+
+Connect: TypeAlias = Callable[[str, int], Awaitable[socket.socket]]
+
+
+async def connect(address: str, port: int) -> socket.socket:
+    """Return a socket, non-blocking and without Nagle's delay, connected to an address.
+
+    The caller closes it. Raises OSError. `address` must not be a name: its lookup would block.
+    """
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        number = sock.connect_ex((address, port))
+        if number in _IN_PROGRESS:
+            await trio.lowlevel.wait_writable(sock)
+            number = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        else:
+            await trio.lowlevel.checkpoint()
+        if number:
+            raise OSError(number, os.strerror(number))
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+class Dialer:
+    """Connect to hosts; every address is checked by the policy before it is connected to.
+
+    If a host has several addresses, the first one that accepts is used (RFC 8305). The next
+    attempt starts `stagger` seconds after the one before, or as soon as an attempt fails. `kind`
+    precedes the name of a host in messages ("the proxy ", for example).
+    """
+
+    def __init__(
+        self,
+        policy: AddressPolicy,
+        resolve: Resolve | None = None,
+        *,
+        stagger: float = STAGGER,
+        connect: Connect = connect,
+        kind: str = "",
+    ) -> None:
+        self._policy = policy
+        self._resolve = resolve or Resolver()
+        self._stagger = stagger
+        self._connect = connect
+        self._kind = kind
+
+    async def __call__(self, host: str, port: int, progress: Progress) -> socket.socket:
+        """Return a connected, non-blocking socket; the caller closes it.
+
+        `host` is a name or an address, in brackets or not. Raises FetchError, and OSError for an
+        error that is not due to the network.
+        """
+        addresses = await self.addresses(host, port, progress)
+        sock, errors = await self._first(addresses, port)
+        if sock is None:
+            server = self._kind + server_name(host, port)
+            raise _fetch_error(errors, server, self._policy.withheld(host))
+        return sock
+
+    async def addresses(self, host: str, port: int, progress: Progress) -> list[str]:
+        """Return the addresses to try for a host, at least one. Raises FetchError."""
+        progress.phase = Phase.RESOLVE
+        found = await self._resolve(host, port)
+        progress.phase = Phase.CONNECT
+        return _interleaved(self._allowed(host, port, found))[:MAX_ADDRESSES]
+
+    async def look_up_early(self, host: str, within: float) -> float:
+        """Look up a host before it is connected to, as `Resolver.look_up_early`.
+
+        Returns math.inf if the addresses come from another function.
+        """
+        if isinstance(self._resolve, Resolver):
+            return await self._resolve.look_up_early(host, within)
+        await trio.lowlevel.checkpoint()
+        return math.inf
+
+    def known(self, host: str) -> Sequence[str]:
+        """Return the addresses of a host that its last lookup found, () if they are not known."""
+        return self._resolve.known(host) if isinstance(self._resolve, Resolver) else ()
+
+    def check_literal(self, host: str, port: int) -> None:
+        """Raise FetchError(BLOCKED_ADDRESS) for a host that is an address and is blocked.
+
+        An address may be spelled as in no normalised URL, such as 127.1: a proxy would know it.
+        """
+        with suppress(ValueError):
+            host = as_in_url(host)
+        if parse_address(host) is not None:
+            self._allowed(host, port, [host])
+
+    def _allowed(self, host: str, port: int, found: Sequence[str]) -> list[str]:
+        self._policy.record(host, found)
+        reasons = {address: self._policy.block_reason(host, port, address) for address in found}
+        allowed = [address for address in found if reasons[address] is None]
+        if not allowed:
+            detail = next(filter(None, reasons.values()), f"{host} has no address")
+            raise FetchError(Reason.BLOCKED_ADDRESS, detail, Phase.CONNECT)
+        return allowed
+
+    async def _first(
+        self, addresses: Sequence[str], port: int
+    ) -> tuple[socket.socket | None, list[OSError]]:
+        if len(addresses) > 1:
+            return await _race(addresses, port, self._connect, self._stagger)
+        try:
+            return await self._connect(addresses[0], port), []
+        except OSError as error:
+            return None, [error]
+
+
+async def _race(
+    addresses: Sequence[str], port: int, connect: Connect, stagger: float
+) -> tuple[socket.socket | None, list[OSError]]:
+    """Start attempts one after the other until one succeeds; close all others."""
+    winner: list[socket.socket] = []
+    errors: list[OSError] = []
+    failed = trio.Event()
+
+    async def attempt(address: str) -> None:
+        try:
+            sock = await connect(address, port)
+        except OSError as error:
+            errors.append(error)
+            failed.set()
+            return
+        if winner:
+            # Another attempt succeeded at the same moment.
+            sock.close()
+        else:
+            winner.append(sock)
+            nursery.cancel_scope.cancel()
+
+    try:
+        async with trio.open_nursery() as nursery:
+            for address in addresses:
+                failed = trio.Event()
+                start_soon(nursery, attempt, address)
+                with trio.move_on_after(stagger):
+                    await failed.wait()
+    except BaseException:
+        for sock in winner:
+            sock.close()
+        raise
+    return (winner[0] if winner else None), errors
+
+
+def _interleaved(addresses: Sequence[str]) -> list[str]:
+    """Return addresses with alternating families, that of the first one first (RFC 8305, 4)."""
+    is_v6 = ":" in addresses[0]
+    first = [address for address in addresses if (":" in address) is is_v6]
+    other = [address for address in addresses if (":" in address) is not is_v6]
+    alternating = chain.from_iterable(zip_longest(first, other))
+    return [address for address in alternating if address is not None]
+
+
+def _fetch_error(errors: Sequence[OSError], server: str, more: str) -> FetchError:
+    """Return the most useful error, with `more` if that is not empty.
+
+    Raises the first error if none is an error of the network.
+    """
+    fault = connect_fault(errors, server)
+    if fault is None:
+        raise errors[0]
+    detail = f"{fault.detail}; {more}" if more else fault.detail
+    return FetchError(fault.reason, detail, Phase.CONNECT)
 
 
 class Connector:
@@ -107,7 +297,7 @@ class Connector:
         site = server_name(host, port)
         through = f"{site} through {proxy.label}"
         if scheme == "https" or proxy.is_socks:
-            connect = socks.connect if proxy.is_socks else tunnel.connect
+            connect = socks.connect if proxy.is_socks else tunnel
             progress.server = through
             progress.phase = Phase.CONNECT
             try:

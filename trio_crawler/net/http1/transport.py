@@ -13,7 +13,7 @@ import trio
 from trio_crawler.model import Fault, Phase, Reason
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.http1.connection import DEFAULT_PORTS, Connection, Origin
-from trio_crawler.net.http1.head import Head
+from trio_crawler.net.http1.message import Head
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import has_control, is_token
 

@@ -21,14 +21,12 @@ from trio_crawler.arguments import (
 from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import Reason
 from trio_crawler.net.dial.addresses import AddressPolicy
-from trio_crawler.net.dial.connector import Connector
-from trio_crawler.net.dial.dial import Dialer
+from trio_crawler.net.dial.connector import Connector, Dialer
 from trio_crawler.net.dial.resolve import Resolve, Resolver, descriptors
 from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.http1.connection import Connection, Origin
-from trio_crawler.net.http1.head import Head
-from trio_crawler.net.http1.pool import Pool
+from trio_crawler.net.http1.connection import Connection, Origin, Pool
+from trio_crawler.net.http1.message import Head
 from trio_crawler.net.http1.transport import (
     BodyStream,
     origin_of,

@@ -27,17 +27,23 @@ from trio_crawler.model import Fault, Phase, Reason
 from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import AskAgain, FetchError
 from trio_crawler.net.http1.connection import Origin
-from trio_crawler.net.http1.head import MAX_HEAD_BYTES, MAX_INTERIM_HEADS, WITHOUT_BODY, bad_reply
-from trio_crawler.net.http2.codes import code_name
+from trio_crawler.net.http1.message import (
+    MAX_HEAD_BYTES,
+    MAX_INTERIM_HEADS,
+    WITHOUT_BODY,
+    bad_reply,
+)
 from trio_crawler.net.http2.frames import (
+    Block,
     Frame,
     FrameError,
     FrameReader,
     Kind,
+    code_name,
     goaway,
+    head_of,
     window_update,
 )
-from trio_crawler.net.http2.message import Block, head_of
 from trio_crawler.net.http2.stream import Http2Stream
 from trio_crawler.net.progress import Progress
 

@@ -1,13 +1,40 @@
-"""Split what a server sends into frames, within bounds, before h2 gets to see them.
+"""Frames, error codes and messages of HTTP/2, in the form that this package has for them.
 
-h2 raises an error for the connection as a whole: it does not tell the stream that caused it, and
-after a GOAWAY it refuses the frames of streams that may still end.
+What a server sends is split into frames, within bounds, before h2 gets to see it: h2 raises an
+error for the connection as a whole, does not tell the stream that caused it, and after a GOAWAY
+refuses the frames of streams that may still end.
 """
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+from hpack import NeverIndexedHeaderTuple
+
+from trio_crawler.net.http1.message import (
+    WITHOUT_BODY,
+    Fields,
+    Head,
+    bad_reply,
+    check_size,
+    content_encoding,
+    content_length,
+    is_name,
+)
+
+_NAMES = (
+    *("NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT"),
+    *("STREAM_CLOSED", "FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR"),
+    *("CONNECT_ERROR", "ENHANCE_YOUR_CALM", "INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED"),
+)
+
+
+def code_name(code: int) -> str:
+    """Return the name of an error code; a code without a name is named by its number."""
+    return _NAMES[code] if 0 <= code < len(_NAMES) else f"error code {code}"
+
 
 FRAME_BYTES = 16 * 1024
 """The most bytes of a frame, without its header; a server may send more only if it is allowed."""
@@ -108,3 +135,61 @@ def goaway(frame: Frame) -> tuple[int, int]:
 def window_update(size: int) -> bytes:
     """Return a frame that adds `size` bytes to the window of the connection (RFC 9113, 6.9)."""
     return b"\0\0\x04\x08\0\0\0\0\0" + size.to_bytes(4)
+
+
+Block: TypeAlias = list[tuple[bytes, bytes]]
+
+# RFC 9113, 8.2.2: they are about one connection of HTTP/1.1. Host is ":authority" (8.3.1).
+_NOT_SENT = frozenset(
+    {
+        *(b"connection", b"host", b"keep-alive", b"proxy-connection"),
+        *(b"te", b"transfer-encoding", b"upgrade"),
+    }
+)
+# RFC 7541, 7.1.3: not in the table of the compressor, which proxies may share.
+_SECRET = frozenset({b"authorization", b"cookie"})
+_is_status = re.compile(rb"[2-9][0-9][0-9]").fullmatch
+_has_break = re.compile(rb"[\r\n\0]").search
+
+
+def block_of(request: bytes) -> Block:
+    """Return the header block for a request, whose head is in the form of HTTP/1.1."""
+    start, *lines = request.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    method, target, _ = start.split(b" ")
+    authority = b""
+    fields: Block = []
+    for line in lines:
+        name, _, value = line.partition(b": ")
+        name = name.lower()
+        if name == b"host":
+            authority = value
+        elif name in _SECRET:
+            fields.append(NeverIndexedHeaderTuple(name, value))
+        elif name not in _NOT_SENT:
+            fields.append((name, value))
+    return [
+        (b":method", method),
+        (b":authority", authority),
+        (b":scheme", b"https"),
+        (b":path", target),
+        *fields,
+    ]
+
+
+def head_of(block: Block, *, bodiless: bool = False) -> Head:
+    """Return the head of a response, which is `bodiless` after HEAD. Raises FetchError(BAD_REPLY).
+
+    Names may have upper case, which RFC 9113, 8.2.1 forbids: browsers read such responses.
+    """
+    statuses = [value for name, value in block if name == b":status"]
+    fields: Fields = [field for field in block if not field[0].startswith(b":")]
+    if len(statuses) != 1 or not _is_status(statuses[0]):
+        raise bad_reply("the answer has no final status, or more than one")
+    if len(block) - len(fields) != 1:
+        raise bad_reply("the answer has a pseudo-header that only requests have")
+    check_size(fields)
+    if any(not is_name(name) or _has_break(value) for name, value in fields):
+        raise bad_reply("a header line has a control character in it, or no valid name")
+    status = int(statuses[0])
+    length = 0 if bodiless or status in WITHOUT_BODY else content_length(fields)
+    return Head(status, b"", 0, fields, length, False, False, content_encoding(fields))

@@ -11,9 +11,8 @@ from h2.errors import ErrorCodes
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.errors import AskAgain, FetchError, connection_lost, socket_fault
-from trio_crawler.net.http1.head import Head, bad_reply
-from trio_crawler.net.http2.codes import code_name
-from trio_crawler.net.http2.frames import HEADER_BYTES, Frame
+from trio_crawler.net.http1.message import Head, bad_reply
+from trio_crawler.net.http2.frames import HEADER_BYTES, Frame, code_name
 from trio_crawler.net.progress import Progress
 
 

@@ -9,12 +9,11 @@ import trio
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError, connection_lost
-from trio_crawler.net.http1.connection import Connection, Origin
-from trio_crawler.net.http1.head import Head
-from trio_crawler.net.http1.pool import Pool
+from trio_crawler.net.http1.connection import Connection, Origin, Pool
+from trio_crawler.net.http1.message import Head
 from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
 from trio_crawler.net.http2.connection import MAX_STREAMS, Http2Connection
-from trio_crawler.net.http2.message import block_of
+from trio_crawler.net.http2.frames import block_of
 from trio_crawler.net.http2.stream import Http2Stream
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.statistics import WireStatistics

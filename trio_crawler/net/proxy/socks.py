@@ -13,7 +13,7 @@ from trio_crawler.net.dial.resolve import server_name
 from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.proxy.choice import Proxy
-from trio_crawler.net.proxy.refusal import login_refused, losing, lost, proxy_fault
+from trio_crawler.net.proxy.http import login_refused, losing, lost, proxy_fault
 
 _VERSION, _CONNECT = 5, 1
 _NO_LOGIN, _PASSWORD, _NO_METHOD = 0, 2, 0xFF

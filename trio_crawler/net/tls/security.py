@@ -13,8 +13,12 @@ from trio_crawler.arguments import ArgumentError, check_kind, several_strings
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.dial.stream import Stream, TlsStream
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.tls.authorities import verifying_context
-from trio_crawler.net.tls.client_cert import ClientCert, check_client_cert, load_client_cert
+from trio_crawler.net.tls.certificates import (
+    ClientCert,
+    check_client_cert,
+    load_client_cert,
+    verifying_context,
+)
 from trio_crawler.net.tls.sessions import ResumableStream, Sessions
 from trio_crawler.page.urls import host, normalise, web_urls, without_userinfo
 

@@ -15,7 +15,6 @@ from typing import TypeAlias, cast
 import trio
 
 from trio_crawler.net.dial.stream import Stream, TlsStream
-from trio_crawler.net.tls.client_cert import is_requested
 
 MAX_SESSIONS = 1_000
 """The most sessions that are kept, and the most servers whose connections are counted."""
@@ -28,6 +27,7 @@ _WORTH = 8
 _PER_SERVER = 8
 
 _MAX_HEARD = 64 * 1024
+_HANDSHAKE, _CERTIFICATE_REQUEST = b"\x16", 13
 # OpenSSL's reasons for the alerts of a server that refuses the handshake, and of one that wants a
 # certificate of the client (TLS 1.3 only).
 _REFUSED, _WANTED = "SSLV3_ALERT_HANDSHAKE_FAILURE", "TLSV13_ALERT_CERTIFICATE_REQUIRED"
@@ -199,3 +199,22 @@ class _Heard:
         if len(self.data) < _MAX_HEARD:
             self.data += data
         return data
+
+
+def is_requested(heard: bytes) -> bool:
+    """Whether the first bytes from a server have a CertificateRequest (RFC 5246, 7.4.4).
+
+    TLS 1.3 encrypts it, and has an alert of its own for a certificate that is missing.
+    """
+    messages = b""
+    at = 0
+    while heard[at : at + 1] == _HANDSHAKE:
+        length = int.from_bytes(heard[at + 3 : at + 5])
+        messages += heard[at + 5 : at + 5 + length]
+        at += 5 + length
+    at = 0
+    while at < len(messages):
+        if messages[at] == _CERTIFICATE_REQUEST:
+            return True
+        at += 4 + int.from_bytes(messages[at + 1 : at + 4])
+    return False

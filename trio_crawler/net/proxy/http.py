@@ -1,0 +1,280 @@
+"""HTTP proxies: requests that they forward, tunnels through them, and what they refuse."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from trio_crawler.model import Phase, Reason
+from trio_crawler.net.dial.resolve import server_name
+from trio_crawler.net.dial.stream import Stream
+from trio_crawler.net.errors import FetchError, one_line
+from trio_crawler.net.http1.connection import DEFAULT_PORTS, Connection, Origin
+from trio_crawler.net.http1.message import (
+    MAX_HEAD_BYTES,
+    MAX_INTERIM_HEADS,
+    Fields,
+    Head,
+    check_start,
+    end_of_head,
+    parse,
+)
+from trio_crawler.net.progress import Progress
+from trio_crawler.net.proxy.choice import Proxy
+
+# Statuses with which proxies say that a site cannot be reached, or not now. Privoxy sends 404 for
+# an unknown name, tinyproxy 500 for a refused connection.
+_UNREACHED = frozenset({404, 429}) | (frozenset(range(500, 600)) - {501, 505})
+_REASONS = {
+    # squid: the name of the page, and the number of the system's error.
+    b"ERR_DNS_FAIL": Reason.DNS,
+    b"ERR_CONNECT_FAIL %d" % errno.ECONNREFUSED: Reason.CONNECTION_REFUSED,
+    # RFC 9209, 2.3.
+    b"dns_error": Reason.DNS,
+    b"connection_refused": Reason.CONNECTION_REFUSED,
+}
+_ERROR = re.compile(rb";[ \t]*error[ \t]*=[ \t]*\"?([a-z_]+)")
+# Privoxy's own pages have no Server, and this Last-Modified.
+_PRIVOXY = b"Wed, 08 Jun 1955 12:00:00 GMT"
+
+
+def proxy_fault(detail: str) -> FetchError:
+    """Return the error for a proxy that refuses, or that cannot be used."""
+    return FetchError(Reason.PROXY, detail, Phase.CONNECT)
+
+
+def lost(proxy: Proxy, site: str) -> FetchError:
+    """Return the error for a connection to a proxy that ends before the site is reached."""
+    detail = f"{proxy.label} closed the connection before it had connected to {site}"
+    return FetchError(Reason.RESET, detail, Phase.CONNECT)
+
+
+@contextmanager
+def losing(proxy: Proxy, site: str) -> Iterator[None]:
+    """Raise `lost` for an error of the connection to the proxy."""
+    try:
+        yield
+    except OSError as error:
+        raise lost(proxy, site) from error
+
+
+def not_http(proxy: Proxy) -> FetchError:
+    """Return the error for a server that does not answer as an HTTP proxy does."""
+    return proxy_fault(f"{proxy.label} does not speak HTTP on this port")
+
+
+def refusal(proxy: Proxy, site: str, head: Head) -> FetchError:
+    """Return the error for a head with which a proxy itself answers a request for a site."""
+    # tinyproxy answers a wrong password with 401.
+    if head.status in (401, 407):
+        return _login_wanted(proxy, head)
+    answer = one_line(f"{head.status} {head.phrase.decode('latin-1')}".strip())
+    reason = _reason(head.fields)
+    if reason is None and head.status not in _UNREACHED:
+        return proxy_fault(f"{proxy.label} refuses to ask {site}: {answer}")
+    detail = f"{proxy.label} cannot reach {site}: {answer}"
+    return FetchError(reason or Reason.UNREACHABLE, detail, Phase.CONNECT)
+
+
+def login_refused(proxy: Proxy) -> FetchError:
+    """Return the error for a proxy that wants a user and a password, or other ones."""
+    source = proxy.source
+    if proxy.has_login:
+        detail = f"{proxy.label} does not accept the user and the password in {source}"
+    else:
+        # Only the option asks the terminal for a password.
+        user = "USER" if source == "--proxy" else "USER:PASSWORD"
+        as_in = f"{proxy.scheme}://{user}@HOST:PORT"
+        detail = f"{proxy.label} wants a user and a password: give them in {source}, as {as_in}"
+    return proxy_fault(detail)
+
+
+def _login_wanted(proxy: Proxy, head: Head) -> FetchError:
+    schemes = [value for name, value in head.fields if name.lower() == b"proxy-authenticate"]
+    if not schemes or b"basic" in b",".join(schemes).lower():
+        return login_refused(proxy)
+    scheme = one_line(schemes[0].decode("latin-1").partition(" ")[0])
+    return proxy_fault(f"{proxy.label} wants a login by {scheme}; only Basic is supported")
+
+
+def is_of_proxy(head: Head) -> bool:
+    """Whether a proxy that forwards requests has made this response itself.
+
+    A site may stand behind proxies of its own, which also mark their errors. Their responses have
+    a Via for each proxy on the way.
+    """
+    if head.status < 300:
+        return False
+    if head.status == 407:
+        return True
+    # Of several fields with one name the last one; most sites have none of these marks.
+    named = {name.lower(): value for name, value in head.fields}
+    # squid's deny_info leads to a page about the refusal.
+    if head.status < 400 and b"x-squid-error" not in named:
+        return False
+    server = named.get(b"server")
+    if server is None and named.get(b"last-modified") == _PRIVOXY:
+        return True
+    if server is not None and server.startswith(b"tinyproxy/") and b"via" not in named:
+        return True
+    if b"x-squid-error" not in named and not (b"proxy-status" in named and _error(head.fields)):
+        return False
+    vias = [value for name, value in head.fields if name.lower() == b"via"]
+    return b"," not in b",".join(vias)
+
+
+def _reason(fields: Fields) -> Reason | None:
+    for name, value in fields:
+        if name.lower() == b"x-squid-error":
+            return _REASONS.get(value) or _REASONS.get(value.partition(b" ")[0])
+    return _REASONS.get(_error(fields))
+
+
+def _error(fields: Fields) -> bytes:
+    """Return the error of the last proxy, which is the nearest one (RFC 9209, 2); else nothing."""
+    statuses = b",".join(value for name, value in fields if name.lower() == b"proxy-status")
+    found = _ERROR.search(statuses.rpartition(b",")[2])
+    return found[1] if found else b""
+
+
+async def tunnel(stream: Stream, proxy: Proxy, host: str, port: int) -> None:
+    """Ask the proxy at the other end of `stream` to connect it to a host.
+
+    The caller closes the stream, also if this raises. Raises FetchError.
+    """
+    site = server_name(host, port)
+    name = f"[{host}]" if ":" in host else host
+    authority = f"{name}:{port}".encode()
+    request = b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n"
+    with losing(proxy, site):
+        await stream.send(request % (authority, authority, proxy.authorization()))
+        head, rest = await _final_head(stream, proxy, site)
+    if not 200 <= head.status < 300:
+        raise refusal(proxy, site, head)
+    # A 2xx has no body, whatever its fields say. A server of TLS does not speak first, so these
+    # bytes would be the proxy's own.
+    if rest:
+        raise proxy_fault(f"{proxy.label} sends bytes of its own to those of {site}")
+
+
+async def _final_head(stream: Stream, proxy: Proxy, site: str) -> tuple[Head, bytes]:
+    """Return the head of the response, and the bytes that follow it; interim ones are skipped."""
+    buffer = b""
+    # As in a response to any request, the bounds hold for all heads together.
+    room = MAX_HEAD_BYTES
+    for _ in range(MAX_INTERIM_HEADS + 1):
+        raw, buffer = await _raw_head(stream, buffer, room, proxy, site)
+        room -= len(raw)
+        try:
+            head = parse(raw, bodiless=True, framed=False)
+        except FetchError as error:
+            raise _invalid(proxy, error.fault.detail) from error
+        if head.status >= 200 or head.status == 101:
+            return head, buffer
+    raise _invalid(proxy, f"the answer begins with more than {MAX_INTERIM_HEADS} interim answers")
+
+
+async def _raw_head(
+    stream: Stream, buffer: bytes, room: int, proxy: Proxy, site: str
+) -> tuple[bytes, bytes]:
+    while (end := end_of_head(buffer)) is None:
+        if buffer:
+            _check_start(buffer, proxy)
+        if len(buffer) > room:
+            break
+        data = await stream.receive()
+        if not data:
+            raise lost(proxy, site)
+        buffer += data
+    if end is None or end.end() > room:
+        raise _invalid(proxy, f"the header of the answer has more than {MAX_HEAD_BYTES} bytes")
+    _check_start(buffer, proxy)
+    return buffer[: end.end()], buffer[end.end() :]
+
+
+def _check_start(buffer: bytes, proxy: Proxy) -> None:
+    try:
+        check_start(buffer)
+    except FetchError as error:
+        raise not_http(proxy) from error
+
+
+def _invalid(proxy: Proxy, why: str) -> FetchError:
+    return proxy_fault(f"{proxy.label} does not answer in valid HTTP: {why}")
+
+
+class ForwardedConnection(Connection):
+    """A connection to a proxy that is used for one origin.
+
+    Requests are given in origin form, as to the site itself. Each is sent with the whole URL and
+    with the credentials for the proxy. `known` has the proxies that have answered in HTTP before.
+    """
+
+    __slots__ = ("_authorization", "_known", "_proxy", "_server", "_site", "_target")
+
+    def __init__(self, origin: Origin, stream: Stream, proxy: Proxy, known: set[Proxy]) -> None:
+        super().__init__(origin, stream)
+        self._proxy = proxy
+        self._known = known
+        scheme, host, port = origin
+        self._site = server_name(host, port)
+        # The client cannot know which of the two ends a connection.
+        self._server = f"{self._site} through {proxy.label}"
+        name = f"[{host}]" if ":" in host else host
+        authority = name if port == DEFAULT_PORTS[scheme] else f"{name}:{port}"
+        self._target = f"{scheme}://{authority}".encode()
+        self._authorization = proxy.authorization()
+
+    # Not `async`: ▶ each coroutine around another one takes 1 us.
+    def ask(
+        self, request: bytes, progress: Progress, max_bytes: int, *, bodiless: bool = False
+    ) -> Coroutine[Any, Any, Head]:
+        """Send a request and return the head of its response; see `Connection.ask`.
+
+        Raises FetchError also for a response that the proxy has made instead of the site.
+        """
+        progress.server = self._server
+        return super().ask(self._forwarded(request), progress, max_bytes, bodiless=bodiless)
+
+    def _raw_head(self, max_bytes: int) -> Coroutine[Any, Any, bytes]:
+        reading = super()._raw_head(max_bytes)
+        return self._first_head(reading) if self.asked == 1 else reading
+
+    async def _first_head(self, reading: Coroutine[Any, Any, bytes]) -> bytes:
+        try:
+            raw = await reading
+        except FetchError as error:
+            if error.fault.reason in (Reason.BAD_REPLY, Reason.TLS):
+                self._check_http(self._buffer)
+            raise
+        self._check_http(raw)
+        return raw
+
+    def _check_http(self, begun: bytes) -> None:
+        """Raise FetchError if the bytes are no HTTP, and the proxy has not answered in it before.
+
+        A proxy that has may also pass on what a site says.
+        """
+        if self._proxy not in self._known and not b"HTTP/1.".startswith(begun[:7]):
+            raise not_http(self._proxy)
+
+    def _begin(self, head: Head) -> None:
+        if self.asked == 1:
+            self._known.add(self._proxy)
+        if is_of_proxy(head):
+            raise refusal(self._proxy, self._site, head)
+        super()._begin(head)
+
+    def _forwarded(self, request: bytes) -> bytes:
+        method, _, rest = request.partition(b" ")
+        if rest.startswith(b"/"):
+            request = b"%b %b%b" % (method, self._target, rest)
+        elif rest.startswith(b"* "):
+            # RFC 9112, 3.2.4: for OPTIONS this is a URL without a path.
+            request = b"%b %b%b" % (method, self._target, rest[1:])
+        if self._authorization:
+            request = request.replace(b"\r\n", b"\r\n" + self._authorization, 1)
+        return request
