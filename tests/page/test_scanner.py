@@ -207,22 +207,13 @@ def test_no_memory_is_lost_whatever_the_end(traced):
 
 
 def test_only_links_that_may_be_wanted_are_told_of():
-    hrefs = [
-        "x.html",
-        "a/x.html#f",
-        "y.html",
-        "../y.html",
-        "/d/",
-        "?q",
-        "//h/y.html",
-        "y&amp;z",
-        "é",
-    ]
+    unclear = ["/d/", "?q", "//h/y.html", "y&amp;z", "é"]
+    hrefs = ["x.html", "a/x.html#f", "y.html", "../y.html", *unclear]
     text = "".join(f'<a href="{href}" class="c">' for href in hrefs) + '<p id="i"><img src="s">'
     assert accelerator.tags is not None
     told = accelerator.tags(text, frozenset({"x.html"}))
     assert [text[begin:end] for name, _, begin, end, *_ in told or () if not name] == [
-        *("x.html", "a/x.html#f", "/d/", "?q", "//h/y.html", "y&amp;z", "é")
+        *("x.html", "a/x.html#f", *unclear)
     ]
     assert [name for name, *_ in told or () if name] == ["img"]
     with pytest.raises(TypeError):
