@@ -43,7 +43,6 @@ from trio_crawler.report import Report, one_line
 if TYPE_CHECKING:
     from trio_crawler.cli.checking import Check
     from trio_crawler.cli.directory import CrawlDirectory
-    from trio_crawler.cli.folder import Folder
     from trio_crawler.frontier import HostStatistics
 
 GRACE = 5.0
@@ -71,7 +70,20 @@ async def _main(options: CrawlOptions) -> int:
         with ExitStack() as stack:
             files = _open_files(options, plan, stack)
             ledger = last.enter_context(Ledger(outside=options.why, checks=plan.checks))
-            check = _open_check(options, plan.folder, last, ledger) if plan.checks else None
+            check = None
+            if plan.checks:
+                # Imported only now: most crawls check no links.
+                from trio_crawler.cli.checking import Check
+
+                check = Check(
+                    options,
+                    last,
+                    directory=options.directory,
+                    folder=plan.folder,
+                    full=options.level > NORMAL,
+                    date=datetime.now(UTC),
+                    ledger=ledger,
+                )
             path = options.seed_stream
             urls = None if path is None else stack.enter_context(opened(path))
             color = colored(options.color, sys.stderr)
@@ -83,24 +95,6 @@ async def _main(options: CrawlOptions) -> int:
             crawl = _Crawl(options, plan, screen, files, ledger, check, urls)
             await crawl.run()
         return crawl.close()
-
-
-def _open_check(
-    options: CrawlOptions, folder: Folder | None, stack: ExitStack, ledger: Ledger
-) -> Check:
-    """Return the check of the crawl, with its files open."""
-    # Imported only now: most crawls check no links.
-    from trio_crawler.cli.checking import Check
-
-    return Check(
-        options,
-        stack,
-        directory=options.directory,
-        folder=folder,
-        full=options.level > NORMAL,
-        date=datetime.now(UTC),
-        ledger=ledger,
-    )
 
 
 def _too_few_hosts(options: CrawlOptions, plan: Plan) -> str:
@@ -211,8 +205,14 @@ class _Crawl:
     async def _crawl(self, nursery: trio.Nursery) -> None:
         plan = self._plan
         async with AsyncExitStack() as stack:
-            directory = await self._directory(stack)
-            frontier = directory.frontier if directory else None
+            directory, frontier = None, None
+            if self._options.directory is not None:
+                # SQLite and the store are imported only now: others need neither.
+                from trio_crawler.cli.directory import CrawlDirectory, frontier_of
+
+                frontier = frontier_of(self._options, plan, self._options.directory)
+                await stack.enter_async_context(frontier)
+                directory = CrawlDirectory(frontier, self._options, plan)
             places = {"fetch": plan.crawl_fetch, "frontier": frontier}
             stream: AsyncIterable[str] | None = self._urls
             if plan.pages is not None:
@@ -233,18 +233,6 @@ class _Crawl:
         for export in self._live:
             # A slow reader has as long as it needs, until Ctrl-C.
             await export.flush()
-
-    async def _directory(self, stack: AsyncExitStack) -> CrawlDirectory | None:
-        """Open the crawl directory, if one is named."""
-        options, plan = self._options, self._plan
-        if options.directory is None:
-            return None
-        # SQLite and the store are imported only now: a crawl without a directory needs neither.
-        from trio_crawler.cli.directory import CrawlDirectory, frontier_of
-
-        frontier = frontier_of(options, plan, options.directory)
-        await stack.enter_async_context(frontier)
-        return CrawlDirectory(frontier, options, plan)
 
     async def _consume(self, crawler: Crawler, directory: CrawlDirectory | None) -> None:
         """Report and write the outcomes as they come."""
@@ -308,6 +296,7 @@ class _Crawl:
     def close(self) -> int:
         """Print the report and return the exit status."""
         crawler, options = self._crawler, self._options
+        ended = self._ending.phrase or (_FAILED if self._failed else "")
         if crawler is None:
             complain(f"{self._ending.phrase} before the crawl could begin")
             return INTERRUPTED
@@ -322,11 +311,11 @@ class _Crawl:
         status = finish(
             self._report,
             self._check,
-            lambda: self._facts(crawler),
+            lambda: self._facts(crawler, ended),
             self._files,
             options,
             owner=options.owner,
-            ended=self._ended,
+            ended=ended,
             textless=self._textless,
             more=(self._changes, unwritten),
         )
@@ -339,18 +328,13 @@ class _Crawl:
         refused(self._failed)
         return FAULT
 
-    @property
-    def _ended(self) -> str:
-        """Why the crawl ended early; "" if it did not."""
-        return self._ending.phrase or (_FAILED if self._failed else "")
-
-    def _facts(self, crawler: Crawler) -> report.CrawlFacts:
+    def _facts(self, crawler: Crawler, ended: str) -> report.CrawlFacts:
         options, totals = self._options, crawler.statistics()
         return report.CrawlFacts(
             totals,
             options.workers,
             seeds=crawler.plan.seeds,
-            ended=self._ended,
+            ended=ended,
             insecure=self._plan.insecure_hosts,
             authorized=self._plan.authorized,
             wire=self._wire,

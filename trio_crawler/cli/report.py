@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 from trio_crawler import History, Outcome, Page, report, store
 from trio_crawler.cli.checking import Check
@@ -31,9 +30,11 @@ def run(options: ReportOptions) -> int:
 def _run(options: ReportOptions) -> int:
     with History(options.directory) as history, ExitStack() as stack:
         protect_crawl_files(history, options)
-        settings = _settings(history)
-        asked = requested(options)
-        paths = {flag: path for flag, (path, _) in asked.items() if flag not in FILES}
+        # The last run of the last walk; there is none before its first one is stored.
+        walked = [run for run in history.runs if run.walk == history.walks]
+        run = walked[-1] if walked else None
+        settings = {} if run is None else run.settings
+        paths = {flag: path for flag, (path, _) in requested(options).items() if flag not in FILES}
         checks, owner = (setting(settings.get(name), bool) for name in ("checks", "owner"))
         if not checks:
             refuse_without_check(options, f"and {options.directory} has a crawl without one")
@@ -42,7 +43,17 @@ def _run(options: ReportOptions) -> int:
         made = exports(paths, options.directory, named=named)
         files = [stack.enter_context(export) for export in made]
         ledger = stack.enter_context(Ledger(outside=options.why, checks=bool(checks)))
-        check = _check(history, options, stack, ledger) if checks else None
+        check = None
+        if checks:
+            check = Check(
+                options,
+                stack,
+                directory=options.directory,
+                folder=folder,
+                full=options.full,
+                date=datetime.fromtimestamp(0.0 if run is None else run.started, UTC),
+                ledger=ledger,
+            )
         once = check.once if check is not None else as_it_is
         takers = [lambda outcome: ledger.add(once(outcome)), *(export.take for export in files)]
         # Only a check and the texts of links need more.
@@ -53,60 +64,31 @@ def _run(options: ReportOptions) -> int:
             export.finish()
         SIGNALS.check()
         told = changes(history, options.full) or _NO_CHANGES if options.changes else ""
+        early = "" if run is None or run.how not in _EARLY else run.how
+        statistics = history.statistics()
+        waiting = statistics.waiting + statistics.in_flight
         return finish(
             Report(why=options.why, full=options.full, ledger=ledger),
             check,
-            partial(_facts, history, options),
+            partial(_facts, history, options, run, early),
             files,
             options,
             owner=bool(owner),
-            ended=_ended(history),
+            ended=early or ("URLs wait for its next run" if waiting else ""),
             textless=textless,
             more=[told],
         )
 
 
-def _last_run(history: History) -> store.Run | None:
-    """Return the last run of the last walk; None before its first one is stored."""
-    return next((run for run in reversed(history.runs) if run.walk == history.walks), None)
-
-
-def _settings(history: History) -> dict[str, Any]:
-    run = _last_run(history)
-    return {} if run is None else dict(run.settings)
-
-
-def _ended(history: History) -> str:
-    """Return why a check ended early; "" if it did not."""
-    run, statistics = _last_run(history), history.statistics()
-    if run is not None and run.how in _EARLY:
-        return run.how
-    return "URLs wait for its next run" if statistics.waiting + statistics.in_flight else ""
-
-
-def _check(history: History, options: ReportOptions, stack: ExitStack, ledger: Ledger) -> Check:
-    """Return the check, with its files open. Raises OSError."""
-    run = _last_run(history)
-    began = 0.0 if run is None else run.started
-    return Check(
-        options,
-        stack,
-        directory=options.directory,
-        folder=folder_of(_settings(history)),
-        full=options.full,
-        date=datetime.fromtimestamp(began, UTC),
-        ledger=ledger,
-    )
-
-
-def _facts(history: History, options: ReportOptions) -> report.CrawlFacts:
-    run, settings = _last_run(history), _settings(history)
-    how = None if run is None else run.how
+def _facts(
+    history: History, options: ReportOptions, run: store.Run | None, early: str
+) -> report.CrawlFacts:
+    settings = {} if run is None else run.settings
     return report.CrawlFacts(
         history.statistics(),
         (None if run is None else run.workers) or 0,
         seeds=setting(settings.get("seeds"), tuple[str, ...]) or (),
-        ended=how if how in _EARLY else "",
+        ended=early,
         insecure=setting(settings.get("insecure_hosts"), tuple[str, ...]) or (),
         # Not `authorized`: logins are stored nowhere.
         politeness=politeness_of(settings),
@@ -114,7 +96,7 @@ def _facts(history: History, options: ReportOptions) -> report.CrawlFacts:
         sitemaps=history.sitemaps(),
         listing=history.listing,
         directory=options.directory,
-        spent=how is store.End.SPENT,
+        spent=run is not None and run.how is store.End.SPENT,
         cookies=setting(settings.get("cookies"), bool),
         credentials=setting(settings.get("credentials"), bool),
         checks=setting(settings.get("checks"), bool),
