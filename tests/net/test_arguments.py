@@ -23,7 +23,7 @@ from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.folder import FolderFetch
 from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.httpx_fetch import HttpxFetch
-from trio_crawler.net.tls.security import Security
+from trio_crawler.net.tls import Security
 
 PAGE = reply(200, {"Set-Cookie": "id=1"}, b"page")
 HOME = "http://h.test/"

@@ -21,7 +21,7 @@ from trio_crawler.model import Fault, Job, Reason, Response
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.httpx_fetch import HttpxFetch
-from trio_crawler.net.tls.security import Security
+from trio_crawler.net.tls import Security
 
 trustme = pytest.importorskip("trustme")
 # It comes with trustme.
@@ -302,25 +302,6 @@ def test_a_file_without_certificates_is_named(
     with pytest.raises(ArgumentError, match=sentence) as caught:
         HttpFetch()
     assert caught.value.argument == "SSL_CERT_FILE"
-
-
-async def test_openssl_reads_the_file_of_the_environment_only_for_a_certificate(
-    company: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # A whole sequence of DER, which is no certificate.
-    path = tmp_path / "authority.pem"
-    path.write_text("-----BEGIN CERTIFICATE-----\nMAMCAQA=\n-----END CERTIFICATE-----\n")
-    monkeypatch.setenv("SSL_CERT_FILE", str(path))
-    async with raw_server({"/": PAGE}) as server, HttpFetch(seeds=[server.url]) as fetch:
-        assert isinstance(await fetch(Job(server.url)), Response)
-    async with (
-        raw_server({"/": PAGE}, tls=company.tls()) as server,
-        HttpFetch(seeds=[server.url]) as fetch,
-    ):
-        fault = await fetch(Job(server.url))
-    assert isinstance(fault, Fault)
-    assert fault.reason is Reason.TLS
-    assert f"SSL_CERT_FILE must be a file of certificates in PEM, not '{path}'" in fault.detail
 
 
 def test_a_file_with_one_damaged_certificate_is_named(company: Machine, tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ from sites.raw import raw_server, redirect, reply
 
 from trio_crawler import ArgumentError, Crawler, Failure, Page, Redirect
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
+from trio_crawler.net.dial.stream import is_requested
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.http1.wire import Wire
-from trio_crawler.net.tls.security import Security
-from trio_crawler.net.tls.sessions import is_requested
+from trio_crawler.net.tls import Security
 
 trustme = pytest.importorskip("trustme")
 serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")

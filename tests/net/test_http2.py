@@ -20,7 +20,7 @@ from sites.steps import cancelled_at, until
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.fetch import HttpFetch, WireAdapter
 from trio_crawler.net.http1.wire import Wire
-from trio_crawler.net.tls.security import Security
+from trio_crawler.net.tls import Security
 
 pytest.importorskip("h2")
 trustme = pytest.importorskip("trustme")

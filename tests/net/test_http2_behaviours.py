@@ -22,7 +22,7 @@ from trio_crawler.net.fetch import HttpFetch, WireAdapter
 from trio_crawler.net.fetcher import Fetcher
 from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
 from trio_crawler.net.httpx_fetch import HttpxFetch
-from trio_crawler.net.tls.security import Security
+from trio_crawler.net.tls import Security
 
 pytest.importorskip("h2")
 trustme = pytest.importorskip("trustme")

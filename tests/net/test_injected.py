@@ -29,7 +29,7 @@ from sites.steps import until
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.dial import connector
 from trio_crawler.net.http1.wire import Wire
-from trio_crawler.net.tls.security import Security
+from trio_crawler.net.tls import Security
 
 pytestmark = pytest.mark.slow
 

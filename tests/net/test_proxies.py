@@ -37,7 +37,7 @@ from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.statistics import WireStatistics
-from trio_crawler.net.tls.security import Security
+from trio_crawler.net.tls import Security
 
 trustme = pytest.importorskip("trustme")
 

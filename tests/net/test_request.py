@@ -20,7 +20,7 @@ from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.httpx_fetch import HttpxFetch
-from trio_crawler.net.tls.security import Security
+from trio_crawler.net.tls import Security
 
 trustme = pytest.importorskip("trustme")
 

@@ -20,7 +20,7 @@ from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.http1.wire import Wire
-from trio_crawler.net.tls.security import Security
+from trio_crawler.net.tls import Security
 
 trustme = pytest.importorskip("trustme")
 
@@ -130,6 +130,26 @@ async def test_a_certificate_nobody_vouches_for_is_refused(
     assert found.reason is Reason.TLS
     assert found.detail.startswith(f"the certificate of 127.0.0.1:{server.port} cannot be trusted")
     assert server.requests == []
+
+
+async def test_each_connection_has_a_handshake_of_its_own(
+    server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
+) -> None:
+    resumed = []
+
+    async def closes(request: Request, stream: Any) -> None:
+        resumed.append(bool(stream.inner._ssl_object.session_reused))
+        await stream.send_all(reply(200, {"Connection": "close"}, b"page"))
+        await stream.inner.unwrap()
+
+    server_tls.maximum_version = ssl.TLSVersion.TLSv1_2
+    async with (
+        raw_server(closes, tls=server_tls) as server,
+        wired(asked(server), client_tls) as wire,
+    ):
+        for _ in range(12):
+            assert await body(wire, asked(server)) == b"page"
+    assert resumed == [False] * 12
 
 
 async def test_a_certificate_that_signs_itself_is_refused(client_tls: ssl.SSLContext) -> None:

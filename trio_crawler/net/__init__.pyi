@@ -4,5 +4,5 @@ from .http1.wire import Wire as Wire
 from .statistics import CookieStatistics as CookieStatistics
 from .statistics import FetchStatistics as FetchStatistics
 from .statistics import WireStatistics as WireStatistics
-from .tls.security import Security as Security
+from .tls import Security as Security
 from .wrapping import wrapping as wrapping

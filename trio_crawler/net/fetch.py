@@ -31,8 +31,7 @@ from trio_crawler.net.request import (
     merged,
 )
 from trio_crawler.net.statistics import WireStatistics
-from trio_crawler.net.tls.certificates import ClientCert
-from trio_crawler.net.tls.security import Security
+from trio_crawler.net.tls import ClientCert, Security
 from trio_crawler.page.urls import origin as url_origin
 from trio_crawler.page.urls import web_urls
 

@@ -31,8 +31,7 @@ from trio_crawler.net.progress import Progress
 from trio_crawler.net.proxy import socks
 from trio_crawler.net.proxy.choice import Proxies, Proxy
 from trio_crawler.net.proxy.http import ForwardedConnection, proxy_fault, tunnel
-from trio_crawler.net.tls.security import HTTP1, Security
-from trio_crawler.net.tls.sessions import NotResumedError
+from trio_crawler.net.tls import HTTP1, Security
 
 STAGGER = 0.25
 """Seconds between the starts of two attempts (RFC 8305, 5, recommends 250 ms)."""
@@ -240,11 +239,10 @@ class Connector:
         proxy, for a `connection`. Raises FetchError.
         """
         try:
-            # A server that fails on an earlier session gets a full handshake; so does a proxy.
-            for _ in range(2):
-                with suppress(NotResumedError):
-                    return await self._opened(origin, progress, protocols)
-            return await self._opened(origin, progress, protocols)
+            proxy = None if self.proxies is None else self.proxies(origin)
+            if proxy is not None:
+                return await self._stream_by(proxy, origin, progress, protocols)
+            return await self._stream(origin, progress, protocols)
         except OSError as error:
             fault = socket_fault(error, progress)
             raise FetchError(fault.reason, fault.detail, fault.phase) from error
@@ -267,14 +265,6 @@ class Connector:
         if proxy is None or proxy.is_socks or origin[0] == "https":
             return Connection(origin, stream)
         return ForwardedConnection(origin, stream, proxy, self._known)
-
-    async def _opened(
-        self, origin: Origin, progress: Progress, protocols: Sequence[str]
-    ) -> Stream:
-        proxy = None if self.proxies is None else self.proxies(origin)
-        if proxy is not None:
-            return await self._stream_by(proxy, origin, progress, protocols)
-        return await self._stream(origin, progress, protocols)
 
     async def _stream(
         self, origin: Origin, progress: Progress, protocols: Sequence[str]

@@ -38,7 +38,7 @@ from trio_crawler.net.http1.transport import (
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.proxy.choice import Proxies
 from trio_crawler.net.statistics import WireStatistics
-from trio_crawler.net.tls.security import HTTP1, Security
+from trio_crawler.net.tls import HTTP1, Security
 from trio_crawler.page.urls import web_urls
 
 MAX_BYTES = 10 * 1024 * 1024
