@@ -126,22 +126,6 @@ def test_a_kill_leaves_no_other_lock_on_windows(tmp_path, system):
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_a_history_reads_a_copy_of_an_older_format(tmp_path, system):
-    program = """
-import sqlite3
-from store.test_migration import DUMP
-from trio_crawler.store.schema import APPLICATION
-with sqlite3.connect(directory / "crawl.sqlite") as connection:
-    connection.executescript(DUMP.read_text())
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute("PRAGMA user_version = 1")
-with History(directory) as history:
-    print(len(list(history.outcomes())))
-"""
-    assert run(system, tmp_path, program) == ["11"]
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
 def test_the_frontier_and_the_archive_can_be_imported(tmp_path, system):
     program = """
 import trio_crawler.report.warc_records
