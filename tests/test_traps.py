@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
-from itertools import pairwise, permutations
+from itertools import pairwise
 
 import httpx
 import pytest
@@ -319,21 +319,6 @@ async def test_breadth_first_finds_the_good_pages_before_it_goes_into_the_trap(a
 # One figure each.
 
 
-async def test_a_url_longer_than_2083_characters_is_refused(autojump_clock):
-    just, beyond = HOME + "x" * (2083 - len(HOME)), HOME + "y" * (2084 - len(HOME))
-    (home, page) = await collect(Crawler([HOME], fetch=Web({HOME: html(just, beyond)})))
-    assert home.rejected == ((beyond, Reason.LONG_URL),)
-    assert page.url == just
-
-
-async def test_a_path_of_more_than_20_segments_is_refused(autojump_clock):
-    names = "abcdefghijklmnopqrstuvw"
-    just, beyond = "/".join(names[:20]), "/".join(names[:21])
-    (home, page) = await collect(Crawler([HOME], fetch=Web({HOME: html(just, beyond)})))
-    assert home.rejected == ((HOME + beyond, Reason.DEEP_PATH),)
-    assert page.url == HOME + just
-
-
 async def test_more_links_from_a_seed_than_a_bound_are_refused(autojump_clock):
     site = {f"/{'abcdefghijklmnopqrstuvwxyz'[n]}": html() for n in range(26)}
     names = list(site)
@@ -359,23 +344,6 @@ async def test_a_chain_of_random_names_that_brings_nothing_ends(autojump_clock):
     # Each page has the name of the next one as its only new text.
     assert 1_000 < site.trapped < 1_050
     assert reasons(outcomes) == {Reason.TOO_MANY_HOPS}
-
-
-async def test_a_budget_for_a_pattern_and_for_a_host_may_be_given(autojump_clock):
-    web = Web({"/": html(*(f"/n/{n}" for n in range(30)), *(f"/{c}" for c in "abcdef"))})
-    outcomes = await collect(Crawler([HOME], fetch=web, traps=Traps(per_pattern=10)))
-    assert Counter(reason for _, reason in outcomes[0].rejected) == {Reason.PATTERN_BUDGET: 20}
-    outcomes = await collect(Crawler([HOME], fetch=web, traps=Traps(per_host=10)))
-    assert Counter(reason for _, reason in outcomes[0].rejected) == {Reason.HOST_BUDGET: 26}
-
-
-async def test_pages_that_say_something_new_are_no_trap(autojump_clock):
-    """2,000 numbered pages, each with a word of its own."""
-    words = ["".join(chosen) for chosen in permutations("trawler", 5)][:2000]
-    site = {f"/n/{n}": html(f"/n/{n + 1}", title=word) for n, word in enumerate(words)}
-    home = html(*(f"/n/{n}" for n in range(0, 2000, 10)))
-    outcomes = await collect(Crawler([HOME], fetch=Web(site | {"/": home})))
-    assert sum(outcome.ok for outcome in outcomes) == 2001
 
 
 async def test_redirects_that_change_the_url_for_ever_end(autojump_clock):
@@ -429,19 +397,3 @@ async def test_a_link_that_a_copy_shares_with_another_page_is_followed_from_ther
     outcomes = await collect(Crawler([HOME], fetch=Web(site, delay=1), workers=1))
     pages = {page.url.removeprefix(HOME): page for page in outcomes}
     assert pages["2?next"].referrer == HOME + "late"
-
-
-async def test_the_same_body_on_two_hosts_is_no_copy(autojump_clock):
-    web = Web({HOME: html("/a"), "http://www.site.test/": html("/a")})
-    outcomes = await collect(Crawler([HOME, "http://www.site.test/"], fetch=web))
-    assert len(outcomes) == 4
-    assert not [page for page in outcomes if page.duplicate_of and page.url.endswith("/")]
-
-
-async def test_a_site_that_is_mirrored_in_two_directories_loses_no_page(autojump_clock):
-    site = {f"/{top}/{n}": html(f"{n + 1}") for top in ("one", "two") for n in range(10)}
-    web = Web(site | {"/": html("/one/0", "/two/0")}, delay=1)
-    outcomes = await collect(Crawler([HOME], fetch=web))
-    assert {outcome.url for outcome in outcomes if outcome.ok} == {
-        HOME + path.lstrip("/") for path in [*site, "/"]
-    }
