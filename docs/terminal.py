@@ -104,7 +104,7 @@ def transcript() -> list[str]:
         left_out,
         *second[head : head + 6],
         left_out,
-        next(line for line in second if "links checked" in line),
+        next(line for line in reversed(second) if "links checked" in line),
         "\x1b[typedm$ echo $?\x1b[0m",
         str(status),
     ]
