@@ -105,7 +105,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "CookieStore.store": {"url": HOME, "headers": httpx.Headers()},
     "CrawlFacts": {"statistics": Statistics(), "workers": 1, "seeds": [HOME]},
     "Fault": {"reason": Reason.TIMEOUT},
-    "FileLock": {"file": 0, "path": Path("never made")},
+    "FileLock": {"file": 0},
     "Finding": {"verdict": Verdict.FAULT, "url": HOME, "code": "404"},
     "Hosts": {"plan": Plan(), "end": lambda reason: None},
     "FolderFetch": {"folder": "."},

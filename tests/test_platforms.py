@@ -22,7 +22,7 @@ import certifi, click, httptools, httpx, msgspec, rich.live, selectolax.lexbor, 
 from store import systems
 
 assert not any(name.startswith("trio_crawler") for name in sys.modules)
-systems.without_locks()
+systems.windows()
 for name in ("resource", "pwd", "grp", "termios", "tty", "pty", "readline", "syslog"):
     sys.modules[name] = None
 for name in sys.argv[1:]:

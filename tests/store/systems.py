@@ -1,4 +1,4 @@
-"""Make this process look like one on a system without POSIX's files and locks."""
+"""Make this process look like one on Windows, without POSIX's files and locks."""
 
 from __future__ import annotations
 
@@ -23,22 +23,16 @@ _ONLY_POSIX = ("pread", "pwrite", "O_CLOEXEC", "O_NOCTTY", "O_DIRECTORY")
 
 class _Missing(MetaPathFinder):
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if name in ("fcntl", "msvcrt"):
+        if name == "fcntl":
             raise ModuleNotFoundError(f"No module named {name!r}")
 
 
-def without_locks() -> None:
-    """Hide `fcntl`, `msvcrt`, and what `os` has on POSIX only."""
+def windows() -> None:
+    """Hide what POSIX alone has; put a `msvcrt` in place that locks one byte."""
     sys.meta_path.insert(0, _Missing())
-    for name in ("fcntl", "msvcrt"):
-        sys.modules.pop(name, None)
+    sys.modules.pop("fcntl", None)
     for name in _ONLY_POSIX:
         delattr(os, name)
-
-
-def windows() -> None:
-    """Do as `without_locks` does, and then put a `msvcrt` in place that locks one byte."""
-    without_locks()
     msvcrt = types.ModuleType("msvcrt")
     msvcrt.LK_NBLCK, msvcrt.LK_UNLCK = 2, 0
     held = {}

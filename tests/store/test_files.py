@@ -1,4 +1,4 @@
-"""A crawl directory on systems without POSIX's files and locks."""
+"""A crawl directory on Windows, without POSIX's files and locks."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 BEGIN = """
 import os, sys
 from pathlib import Path
 from store import systems
-systems.{system}()
+systems.windows()
 from store.batches import batch, page
 from trio_crawler import History
 from trio_crawler.store.errors import StoreError
@@ -31,20 +29,18 @@ def refusal(what):
     else:
         print("not refused")
 """
-SYSTEMS = ["without_locks", "windows"]
 
 
-def run(system: str, directory: Path, program: str) -> list[str]:
-    """Run a program on such a system; return the lines that it prints."""
+def run(directory: Path, program: str) -> list[str]:
+    """Run a program there; return the lines that it prints."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-c", BEGIN.format(system=system) + program, directory]
+    command = [sys.executable, "-c", BEGIN + program, directory]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert not done.stderr
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_a_directory_opens_refuses_a_second_crawl_and_opens_again(tmp_path, system):
+def test_a_directory_opens_refuses_a_second_crawl_and_opens_again(tmp_path):
     program = """
 with Store.open(directory) as store:
     store.write(batch([page("a")]))
@@ -52,7 +48,7 @@ with Store.open(directory) as store:
 with Store.open(directory) as store:
     print(store.run, [outcome.url for outcome in store.walk.outcomes()], os.getpid())
 """
-    refused, opened = run(system, tmp_path, program)
+    refused, opened = run(tmp_path, program)
     process = opened.split()[-1]
     assert refused == (
         f"InUse {tmp_path}: another crawl is using it (process {process}): "
@@ -62,8 +58,7 @@ with Store.open(directory) as store:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["crawl.sqlite", "lock"]
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_a_stream_is_locked_too_and_written_and_cut_back(tmp_path, system):
+def test_a_stream_is_locked_too_and_written_and_cut_back(tmp_path):
     program = """
 path = directory / "records"
 with Store.open(directory / "one") as one, Store.open(directory / "two") as two:
@@ -77,60 +72,30 @@ with Store.open(directory / "one") as one:
     one.write(batch([page("b")], 2, writes=[(stream, [page("b")])]))
 print(path.read_text().split())
 """
-    refused, written = run(system, tmp_path, program)
+    refused, written = run(tmp_path, program)
     path = tmp_path / "records"
     assert refused == f"InUse {path}: another crawl is writing to it: give another path"
     assert written == "['https://a.test/a', 'https://a.test/b']"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["one", "records", "two"]
 
 
-KILLED = """
+def test_a_kill_leaves_no_other_lock(tmp_path):
+    program = """
 store = Store.open(directory)
 store.write(batch([page("a")]))
 print(os.getpid(), flush=True)
 os._exit(9)
 """
-OPEN = """
-refusal(lambda: Store.open(directory))
-"""
+    run(tmp_path, program)
+    assert sorted(path.name for path in tmp_path.iterdir() if "lock" in path.name) == ["lock"]
+    assert run(tmp_path, "print(Store.open(directory).run)") == ["2"]
 
 
-@pytest.mark.slow
-def test_a_lock_that_a_killed_crawl_left_is_recognised_and_can_be_deleted(tmp_path):
-    (process,) = run("without_locks", tmp_path, KILLED)
-    lock = tmp_path / "lock.held"
-    (refused,) = run("without_locks", tmp_path, OPEN)
-    assert refused == (
-        f"StoreError {lock}: it is the lock of process {process}, which is not running: "
-        "delete it, then start the crawl again"
-    )
-    lock.unlink()
-    program = "print(len(list(Store.open(directory).walk.outcomes())))"
-    assert run("without_locks", tmp_path, program) == ["1"]
-
-
-def test_a_lock_that_names_no_process_is_refused_with_a_remedy(tmp_path):
-    lock = tmp_path / "lock.held"
-    lock.touch()
-    (refused,) = run("without_locks", tmp_path, OPEN)
-    assert refused == (
-        f"StoreError {lock}: it is a lock that names no process: "
-        "delete it if no other crawl is running"
-    )
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_a_kill_leaves_no_other_lock_on_windows(tmp_path, system):
-    run(system, tmp_path, KILLED)
-    assert (tmp_path / "lock.held").exists() == (system == "without_locks")
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_the_frontier_and_the_archive_can_be_imported(tmp_path, system):
+def test_the_frontier_and_the_archive_can_be_imported(tmp_path):
     program = """
 import trio_crawler.report.warc_records
 from trio_crawler import SqliteFrontier
 from trio_crawler.report import Warc
 print(SqliteFrontier.__name__, Warc.__name__)
 """
-    assert run(system, tmp_path, program) == ["SqliteFrontier Warc"]
+    assert run(tmp_path, program) == ["SqliteFrontier Warc"]

@@ -1,7 +1,6 @@
 """Exclusive file locks, and reads and writes at an offset, on every system.
 
-POSIX has `fcntl` and positioned reads and writes; Windows has `msvcrt`; elsewhere a second file is
-the lock. No module or function that only some systems have is required.
+POSIX has `fcntl` and positioned reads and writes; Windows has `msvcrt`.
 """
 
 from __future__ import annotations
@@ -9,34 +8,20 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import ExitStack, suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from trio_crawler.arguments import check_kind, check_whole
-from trio_crawler.store.errors import (
-    InUse,
-    StoreError,
-    check_plain,
-    file_error,
-    file_errors,
-    printable,
-)
+from trio_crawler.arguments import check_whole
+from trio_crawler.store.errors import InUse, check_plain, file_error, file_errors, printable
 
-
-def _optional(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        return None
-
-
-_fcntl, _msvcrt = _optional("fcntl"), _optional("msvcrt")
+_msvcrt: Any = None
+try:
+    import fcntl
+except ImportError:
+    import msvcrt as _msvcrt
 
 NAME = "lock"
-_SUFFIX = ".held"
-LOCK_FILES = (NAME, NAME + _SUFFIX)
-"""The names of the files that lock a directory; only systems without locks have the second."""
+"""The name of the file that locks a directory."""
 
 # Windows locks bytes, and no other process can read a locked byte: few files are this long.
 _WINDOWS_BYTE = 2**31 - 2
@@ -93,35 +78,27 @@ def sync_directory(directory: Path) -> None:
 class FileLock:
     """An exclusive lock on an open file, until `release` or the end of the process.
 
-    Raises BlockingIOError if the file is locked already, OSError if it cannot be locked. On a
-    system without locks the lock is a second file, `PATH.held`, with the process ID. A process
-    that is killed does not delete it; then StoreError asks the user to do so. On Windows a lock
-    moves the position of the file.
+    Raises BlockingIOError if the file is locked already, OSError if it cannot be locked. On
+    Windows a lock moves the position of the file.
     """
 
     __module__ = "trio_crawler.store"
 
-    def __init__(self, file: int, path: Path) -> None:
+    def __init__(self, file: int) -> None:
         check_whole("file", file)
-        check_kind("path", path, Path, "a Path")
         self._file = file
-        self._second = path.with_name(path.name + _SUFFIX)
-        if _fcntl is not None:
-            _fcntl.flock(file, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
-        elif _msvcrt is not None:
-            self._windows(_msvcrt.LK_NBLCK)
+        if _msvcrt is None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         else:
-            _make_lock_file(self._second)
+            self._windows(_msvcrt.LK_NBLCK)
 
     def release(self) -> None:
         """Release the lock; call it before the file is closed."""
         with suppress(OSError):
-            if _fcntl is not None:
-                _fcntl.flock(self._file, _fcntl.LOCK_UN)
-            elif _msvcrt is not None:
-                self._windows(_msvcrt.LK_UNLCK)
+            if _msvcrt is None:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
             else:
-                os.unlink(self._second)
+                self._windows(_msvcrt.LK_UNLCK)
 
     def _windows(self, how: int) -> None:
         os.lseek(self._file, _WINDOWS_BYTE, os.SEEK_SET)
@@ -131,45 +108,6 @@ class FileLock:
             if error.errno in (errno.EACCES, errno.EDEADLK):
                 raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
             raise
-
-
-def _make_lock_file(path: Path) -> None:
-    """Create a file that is a lock; raise BlockingIOError or StoreError if it exists."""
-    try:
-        file = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, PRIVATE)
-    except FileExistsError as error:
-        with file_errors(path):
-            check_plain(path, os.lstat(path), to_write=False)
-            process = path.read_bytes().strip()
-        if not process.isdigit():
-            raise StoreError(
-                f"{printable(path)}: it is a lock that names no process: "
-                "delete it if no other crawl is running"
-            ) from error
-        if not _is_running(int(process)):
-            raise StoreError(
-                f"{printable(path)}: it is the lock of process {process.decode()}, which is not "
-                "running: delete it, then start the crawl again"
-            ) from error
-        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
-    try:
-        os.write(file, b"%d\n" % os.getpid())
-    finally:
-        os.close(file)
-
-
-def _is_running(process: int) -> bool:
-    """Whether a process is running; True if that cannot be found out."""
-    # On Windows os.kill would end the process.
-    if os.name != "posix" or not hasattr(os, "kill"):
-        return True
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
-    return True
 
 
 class Lock:
@@ -197,7 +135,7 @@ class Lock:
 
     def _acquire(self, directory: Path) -> FileLock:
         try:
-            return FileLock(self._file, self._path)
+            return FileLock(self._file)
         except BlockingIOError as error:
             raise InUse(
                 f"{printable(directory)}: another crawl is using it{self._holder()}: "

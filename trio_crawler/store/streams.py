@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from trio_crawler.arguments import check_callable, check_flag, check_kind, check_path, check_whole
 from trio_crawler.model import Outcome
-from trio_crawler.store import opening
+from trio_crawler.store import files, opening
 from trio_crawler.store.database import Count, Database
 from trio_crawler.store.errors import (
     InUse,
@@ -22,7 +22,6 @@ from trio_crawler.store.errors import (
     printable,
 )
 from trio_crawler.store.files import (
-    LOCK_FILES,
     PRIVATE,
     FileLock,
     open_file,
@@ -40,7 +39,7 @@ Head: TypeAlias = Callable[[], bytes | Iterable[bytes]]
 # The process's umask decides who may read it.
 _SHARED = 0o666
 
-_OWN_FILES = frozenset({opening.NAME, f"{opening.NAME}-wal", f"{opening.NAME}-shm", *LOCK_FILES})
+_OWN_FILES = frozenset({opening.NAME, f"{opening.NAME}-wal", f"{opening.NAME}-shm", files.NAME})
 
 
 class Stream:
@@ -166,7 +165,7 @@ class Stream:
 
     def _lock(self) -> None:
         with file_errors(self.path), suppress(BlockingIOError):
-            self._locked = FileLock(self._file, self.path)
+            self._locked = FileLock(self._file)
             return
         raise InUse(f"{printable(self.path)}: another crawl is writing to it: give another path")
 
