@@ -53,11 +53,16 @@ class Check:
         ledger: Ledger,
     ) -> None:
         self._options = options
-        self._directory = directory
         self._folder = folder
         self._full = full
         self._date = date
-        self._files = {flag: self._opened(flag, stack) for flag in WRITERS if self._path(flag)}
+        paths = {flag: path for flag, (path, _) in requested(options).items() if flag in WRITERS}
+        self._files: dict[str, tuple[str, Target]] = {}
+        for flag, path in paths.items():
+            with naming(flag, path):
+                target = target_of(path, directory)
+            stack.callback(target.drop)
+            self._files[flag] = path, target
         self._verdicts = _verdicts(options)
         self._baseline = _baseline(options.baseline)
         shown = sys.maxsize if full else _MOST_LISTED
@@ -67,16 +72,6 @@ class Check:
         self.failed = False
         self.errors: dict[str, OSError] = {}
         self.faults: list[Exception] = []
-
-    def _path(self, flag: str) -> str | None:
-        return requested(self._options).get(flag, (None, None))[0]
-
-    def _opened(self, flag: str, stack: ExitStack) -> Target:
-        path = self._path(flag) or ""
-        with naming(flag, path):
-            target = target_of(path, self._directory)
-        stack.callback(target.drop)
-        return target
 
     def once(self, outcome: Outcome) -> Outcome:
         """Return an outcome; of two URLs of one file the second one has no links."""
@@ -166,18 +161,18 @@ class Check:
         """Write the files; return a line for each that a fault of ours has kept from it."""
         lines: list[str] = []
 
-        def write(flag: str, target: Target) -> list[str]:
+        def write(flag: str, path: str, target: Target) -> list[str]:
             written = all_found if flag == "--write-baseline" else found
             try:
                 target.write(WRITERS[flag](written, facts, path_of=self._path_of))
                 target.keep()
             except OSError as error:
-                self.errors[self._path(flag) or flag] = error
+                self.errors[path] = error
             return []
 
-        for flag, target in self._files.items():
-            lost = attempted(partial(write, flag, target), self.faults)
-            lines += [f"{flag} {self._path(flag)} is not written. {line}" for line in lost]
+        for flag, (path, target) in self._files.items():
+            lost = attempted(partial(write, flag, path, target), self.faults)
+            lines += [f"{flag} {path} is not written. {line}" for line in lost]
         return lines
 
     def _shown(self, url: str) -> str:

@@ -28,8 +28,8 @@ from trio_crawler.cli.exit import (
     guarded,
     refused,
 )
-from trio_crawler.cli.exports import Export, exports, in_place
-from trio_crawler.cli.files import PRIVATE_DIRECTORY, is_plain
+from trio_crawler.cli.exports import Export, archive, exports
+from trio_crawler.cli.files import PRIVATE_DIRECTORY, STANDARD_OUTPUT, is_plain
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.parsing import NORMAL
 from trio_crawler.cli.seed_list import SeedList, opened
@@ -122,25 +122,21 @@ def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> list[Exp
 
     Those that are written as outcomes come are `whole`; the others are read from the directory.
     """
-    named = requested(options).items()
-    paths = {flag: path for flag, (path, _) in named if flag not in FILES}
-    lines, archive = paths.pop("--jsonl", None), paths.pop("--warc", None)
-    lasting = options.directory is not None
-    made: list[Export] = []
-    if lines is not None and not (lasting and is_plain(lines)):
-        made.append(stack.enter_context(in_place("--jsonl", lines, named=plan.named)))
-    if archive is not None and plan.warc is not None and not lasting:
-        warc = plan.warc
-        parts = (warc.records, warc.head())
-        # Answers to a login may be in it.
-        export = in_place("--warc", archive, *parts, tail=warc.rest, costly=True, private=True)
-        made.append(stack.enter_context(export))
+    paths = {flag: path for flag, (path, _) in requested(options).items() if flag not in FILES}
+    packed, lasting = paths.pop("--warc", None), options.directory is not None
+    if lasting and is_plain(paths.get("--jsonl", STANDARD_OUTPUT)):
+        del paths["--jsonl"]
     if options.directory is not None and paths:
         # An export may be in the directory itself. If that cannot be made, the store says why.
         with suppress(OSError):
             Path(options.directory).mkdir(PRIVATE_DIRECTORY, parents=True, exist_ok=True)
-    files = exports(paths, options.directory, whole=not lasting, named=plan.named)
-    return [*made, *map(stack.enter_context, files)]
+    files = exports(
+        paths, options.directory, in_place="--jsonl", whole=not lasting, named=plan.named
+    )
+    made = [*map(stack.enter_context, files)]
+    if packed is not None and plan.warc is not None and not lasting:
+        made.append(stack.enter_context(archive(packed, plan.warc)))
+    return made
 
 
 class _Crawl:

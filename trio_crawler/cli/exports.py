@@ -13,7 +13,7 @@ from functools import partial
 from io import FileIO
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from urllib.parse import quote
 
 import trio
@@ -45,10 +45,6 @@ Named: TypeAlias = Callable[[Outcome], Outcome]
 def as_it_is(outcome: Outcome) -> Outcome:
     """Return an outcome as it is: its URLs are those of servers."""
     return outcome
-
-
-def _of_named(encode: Callable[[Outcome], bytes], named: Named) -> Callable[[Outcome], bytes]:
-    return encode if named is as_it_is else lambda outcome: encode(named(outcome))
 
 
 class Export:
@@ -183,39 +179,33 @@ def exports(
     paths: Mapping[str, str],
     directory: str | os.PathLike[str] | None = None,
     *,
+    in_place: str = "",
     whole: bool = True,
     named: Named = as_it_is,
 ) -> Iterator[Export]:
     """Open files, by the options that name them; those in a crawl directory are private.
 
-    `named` returns what is written of an outcome.
-
-    Raises click.UsageError for a file that cannot be written.
+    A reader may follow the file of the option `in_place`, which is always whole. `named` returns
+    what is written of an outcome. Raises click.UsageError for a file that cannot be written.
     """
     for flag, path in paths.items():
         encode, head, form = _FORMS[flag]
+        if named is not as_it_is:
+            encode = partial(_encoded, encode, named)
         with naming(flag, path):
-            target = target_of(path, directory, form)
-            yield Export(path, target, _of_named(encode, named), head, whole=whole)
+            target = target_of(path, directory, Target if flag == in_place else form)
+            yield Export(path, target, encode, head, whole=whole or flag == in_place)
 
 
-def in_place(
-    flag: str,
-    path: str,
-    encode: Callable[[Outcome], bytes] = to_jsonl,
-    head: bytes = b"",
-    *,
-    private: bool = False,
-    named: Named = as_it_is,
-    **more: Any,
-) -> Export:
-    """Open a file that a reader may follow while it is written.
+def archive(path: str, warc: report.Warc) -> Export:
+    """Open an archive, which only its owner may read: answers to a login may be in it."""
+    with naming("--warc", path):
+        target = Target(path, PRIVATE)
+        return Export(path, target, warc.records, warc.head(), warc.rest, costly=True)
 
-    Only its owner may read a new file that is `private`. Raises as `exports` does.
-    """
-    with naming(flag, path):
-        file = Target(path, PRIVATE if private else SHARED)
-        return Export(path, file, _of_named(encode, named), head, **more)
+
+def _encoded(encode: Callable[[Outcome], bytes], named: Named, outcome: Outcome) -> bytes:
+    return encode(named(outcome))
 
 
 class SitemapFiles(Target):
