@@ -11,7 +11,7 @@ from typing import NoReturn
 import httpx
 import trio
 
-from trio_crawler.engine.build import build
+from trio_crawler.engine.build import Engine
 from trio_crawler.engine.exceptions import BareExceptions, url_noted
 from trio_crawler.engine.handler import fetch_once, repeated
 from trio_crawler.engine.outbox import HOW_TO_ITERATE, Outbox, outcome_block
@@ -60,7 +60,7 @@ class Crawler:
         fetch: Fetch | None = None,
         frontier: Frontier | None = None,
     ) -> None:
-        self._engine = build(
+        self._engine = Engine(
             fetch,
             frontier,
             seeds=seeds,

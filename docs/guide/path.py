@@ -58,7 +58,7 @@ STATIONS = {
     "schedule/hosts.py Hosts.answered": (
         "The host has answered: its next URL may start."
     ),
-    "engine/robots.py RobotsHandler.settled": (
+    "engine/sitemaps.py RobotsHandler.settled": (
         "It was robots.txt: that is no page, and has no outcome."
     ),
     "schedule/origins.py StoredRules.store": ("Its rules are stored for a day."),

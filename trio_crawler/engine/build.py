@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeVar
 
 import trio
 
 from trio_crawler.arguments import check_flag, check_function, check_kind, check_methods
-from trio_crawler.engine.bounces import Bounces
-from trio_crawler.engine.checks import CheckHandler
 from trio_crawler.engine.handler import Handler
 from trio_crawler.engine.links import Links
 from trio_crawler.engine.outbox import Counters, Outbox
-from trio_crawler.engine.pages import PageHandler
-from trio_crawler.engine.repeats import Repeats
-from trio_crawler.engine.robots import ProbeHandler, RobotsHandler
+from trio_crawler.engine.pages import CheckHandler, PageHandler
+from trio_crawler.engine.repeats import Bounces, Repeats
 from trio_crawler.engine.rules import CanonicalFolding, Rules
-from trio_crawler.engine.sitemaps import SitemapHandler
+from trio_crawler.engine.sitemaps import ProbeHandler, RobotsHandler, SitemapHandler
 from trio_crawler.engine.tasks import Seeder, addresses_of, lookup_of, start_lookups
 from trio_crawler.frontier.memory import MemoryFrontier
 from trio_crawler.frontier.protocol import Frontier, FrontierStatistics, Past
@@ -38,25 +34,39 @@ _T = TypeVar("_T")
 _METHODS = ("open", "run", "known", "add", "settle", "retry", "end", "statistics")
 
 
-@dataclass(slots=True)
 class Engine:
-    """The parts of one crawl. `fetch` is None if the caller passed none: the crawl makes one."""
+    """The parts of one crawl. `fetch` is None if the caller passed none: the crawl makes one.
 
-    plan: Plan
-    frontier: Frontier
-    fetch: Fetch | None
-    counters: Counters
-    outbox: Outbox
-    handlers: Mapping[Purpose, Handler]
-    rules: Rules
-    pages: PageHandler
-    sitemaps: SitemapHandler
-    checks: CheckHandler
-    folding: CanonicalFolding
-    is_open: bool = False
-    ended: Reason | None = None
-    _past: Past | None = None
-    _restored: trio.Event = field(default_factory=trio.Event)
+    `given` are the other arguments of its `Plan`. Raises TypeError or ValueError, naming the
+    argument, for an invalid value.
+    """
+
+    def __init__(self, fetch: Fetch | None, frontier: Frontier | None, **given: Any) -> None:
+        self.plan = plan = plan_of(fetch, **given)
+        frontier = MemoryFrontier() if frontier is None else frontier
+        check_methods("frontier", frontier, _METHODS, "a frontier, such as MemoryFrontier()")
+        self.frontier, self.fetch = frontier, fetch
+        self.counters = Counters()
+        self.outbox = outbox = Outbox(plan.workers, self.counters, frontier)
+        self.rules = rules = Rules(plan, frontier)
+        self.folding = folding = CanonicalFolding(plan, frontier, rules)
+        links = Links(plan, frontier, rules, folding)
+        repeats = Repeats(frontier, plan.workers)
+        self.pages = PageHandler(plan, links, folding, outbox, repeats, Bounces.of(fetch))
+        self.sitemaps = SitemapHandler(plan, frontier, rules)
+        self.checks = CheckHandler(plan, links)
+        self.handlers: dict[Purpose, Handler] = {
+            Purpose.PAGE: self.pages,
+            Purpose.CHECK: self.checks,
+            Purpose.FRAGMENTS: self.checks,
+            Purpose.SITEMAP: self.sitemaps,
+            Purpose.ROBOTS: RobotsHandler(plan, frontier, self.sitemaps),
+            Purpose.PROBE: ProbeHandler(),
+        }
+        self.is_open = False
+        self.ended: Reason | None = None
+        self._past: Past | None = None
+        self._restored = trio.Event()
 
     def opened_fetch(self) -> AbstractAsyncContextManager[Fetch]:
         """Return a block with the fetch; it closes a fetch that the crawl itself made."""
@@ -134,12 +144,8 @@ class Engine:
 async def _in_portions(rows: Iterable[_T], size: int) -> AsyncIterator[list[_T]]:
     """Yield the rows in portions, each read in a thread."""
     rows = iter(rows)
-    while portion := await trio.to_thread.run_sync(partial(_first, rows, size)):
+    while portion := await trio.to_thread.run_sync(lambda: list(islice(rows, size))):
         yield portion
-
-
-def _first(rows: Iterable[_T], count: int) -> list[_T]:
-    return list(islice(rows, count))
 
 
 def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any) -> Plan:
@@ -167,38 +173,3 @@ def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any)
     if given["random"] is None:
         given["random"] = getattr(fetch, "random", None)
     return Plan(politeness=politeness, agent=product_token(agent), **given)
-
-
-def checked_frontier(frontier: Frontier | None) -> Frontier:
-    """Return `frontier`, by default one in memory; raise TypeError if it lacks a method."""
-    if frontier is None:
-        return MemoryFrontier()
-    check_methods("frontier", frontier, _METHODS, "a frontier, such as MemoryFrontier()")
-    return frontier
-
-
-def build(fetch: Fetch | None, frontier: Frontier | None, **given: Any) -> Engine:
-    """Return the engine of one crawl; `given` are the arguments of its `Plan`.
-
-    Raises TypeError or ValueError, naming the argument, for an invalid value.
-    """
-    plan, frontier = plan_of(fetch, **given), checked_frontier(frontier)
-    counters = Counters()
-    outbox = Outbox(plan.workers, counters, frontier)
-    rules = Rules(plan, frontier)
-    folding = CanonicalFolding(plan, frontier, rules)
-    links = Links(plan, frontier, rules, folding)
-    repeats = Repeats(frontier, plan.workers)
-    pages = PageHandler(plan, links, folding, outbox, repeats, Bounces.of(fetch))
-    sitemaps = SitemapHandler(plan, frontier, rules)
-    checks = CheckHandler(plan, links)
-    handlers: dict[Purpose, Handler] = {
-        Purpose.PAGE: pages,
-        Purpose.CHECK: checks,
-        Purpose.FRAGMENTS: checks,
-        Purpose.SITEMAP: sitemaps,
-        Purpose.ROBOTS: RobotsHandler(plan, frontier, sitemaps),
-        Purpose.PROBE: ProbeHandler(),
-    }
-    parts = (counters, outbox, handlers, rules, pages, sitemaps, checks, folding)
-    return Engine(plan, frontier, fetch, *parts)

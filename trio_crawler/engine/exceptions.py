@@ -50,11 +50,15 @@ class noted(msgspec.Struct):
 
 
 class Caught:
-    """Catch an exception of one class that leaves the block, and keep it in `error`."""
+    """Catch an exception of one class that leaves the block, and keep it in `error`.
 
-    def __init__(self, kind: type[BaseException]) -> None:
+    Without `cancellation` Trio's own goes on.
+    """
+
+    def __init__(self, kind: type[BaseException], *, cancellation: bool = True) -> None:
         self.error: BaseException | None = None
         self._kind = kind
+        self._cancellation = cancellation
 
     def __enter__(self) -> Caught:
         return self
@@ -65,7 +69,7 @@ class Caught:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if isinstance(error, self._kind):
+        if isinstance(error, self._kind) and (self._cancellation or not _is_cancellation(error)):
             self.error = error
         return self.error is not None
 
@@ -78,7 +82,7 @@ class BareExceptions:
     """
 
     def __init__(self) -> None:
-        self.carried = _Carried()
+        self.carried = Caught(BaseException, cancellation=False)
 
     def __enter__(self) -> BareExceptions:
         return self
@@ -97,27 +101,6 @@ class BareExceptions:
             raise BaseExceptionGroup("the crawl and its block", [error, mine]) from None
         if mine is not None:
             raise_bare(mine)
-
-
-class _Carried:
-    """A context manager that catches and keeps the exception of its block."""
-
-    def __init__(self) -> None:
-        self.error: BaseException | None = None
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
-        if error is None or _is_cancellation(error):
-            return False
-        self.error = error
-        return True
 
 
 def raise_bare(error: BaseException) -> NoReturn:

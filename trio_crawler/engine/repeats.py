@@ -1,24 +1,27 @@
-"""Repeats: pages that a refresh asks for twice, to learn what differs at each fetch.
+"""Repeats and bounces: the pages that are asked for once more, in a refresh or after a login.
 
-A random quotation, a captcha or the number of a request make a page look changed. Two fetches at
-nearly the same moment differ in just that, and the other pages of its shape have it as well.
+A refresh asks for some pages twice, to learn what differs at each fetch. A random quotation, a
+captcha or the number of a request make a page look changed. Two fetches at nearly the same moment
+differ in just that, and the other pages of its shape have it as well.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import NamedTuple
+from struct import Struct
+from zlib import crc32
 
 from msgspec.structs import replace
 
+from trio_crawler.arguments import check_function
 from trio_crawler.frontier.protocol import Frontier, Past
-from trio_crawler.model import Page
+from trio_crawler.model import Fetch, Job, Page, Response
 from trio_crawler.page.read import Facts
 from trio_crawler.page.text_digest import page_text
 from trio_crawler.page.url_set import UrlSet
-from trio_crawler.page.urls import is_web
+from trio_crawler.page.urls import is_web, seen_key
 from trio_crawler.policy.url_shapes import url_shape
 from trio_crawler.reason import NOT_WHOLE
 from trio_crawler.settlement import Repeated, Settlement
@@ -33,13 +36,6 @@ MOST_BYTES = 200_000
 """A page with more bytes is not asked for twice: it would be kept in memory meanwhile."""
 
 _MOST_LINKS = 20
-
-
-class _Held(NamedTuple):
-    """The settlement of a page that is asked for once more, and its facts."""
-
-    settlement: Settlement
-    facts: Facts
 
 
 class Repeats:
@@ -63,7 +59,7 @@ class Repeats:
         # By the hash of the shape: its pages that seemed changed, and the requests for them.
         self._changed: Counter[int] = Counter()
         self._asked: Counter[int] = Counter()
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, tuple[Settlement, Facts]] = {}
 
     def restore(self, past: Past) -> None:
         """Record the texts of the walk before, and those that this walk has so far."""
@@ -90,7 +86,7 @@ class Repeats:
         if self._asked[shape] * ONE_IN >= self._changed[shape] or len(self._held) >= self._workers:
             return False
         self._asked[shape] += 1
-        self._held[page.url] = _Held(settlement, facts)
+        self._held[page.url] = settlement, facts
         return True
 
     def _may_repeat(self, page: Page) -> bool:
@@ -130,3 +126,110 @@ def _keys(pages: Iterable[tuple[str, str | None, bytes]]) -> Iterable[str]:
 
 def _key(url: str, title: str | None, digest: bytes) -> str:
     return f"{url} {digest.hex()} {title or ''}"
+
+
+CookiesFor = Callable[[str], str | None]
+
+# The cookies of a request of an earlier run. That run's session is over.
+_UNKNOWN = 0
+_MAX_DEPTH = 2**32 - 1
+
+
+class Bounces:
+    """The pages that were answered with a redirect, and the cookies that they were asked with.
+
+    A login answers `/` with a redirect to `/login`, and `/login` with a cookie and a redirect to
+    `/`. Browsers follow that, so a URL may be admitted again.
+
+    A redirect to one of them leads back, if a request would have other cookies now. The login may
+    be in another chain of redirects: two requests may be in flight when the first cookie comes.
+    A page that was answered with anything else is never asked again, or each link that switches
+    the language would fetch a page twice.
+    """
+
+    def __init__(self, cookies_for: CookiesFor) -> None:
+        self._cookies_for = cookies_for
+        self._redirected = _Redirected()
+
+    @classmethod
+    def of(cls, fetch: Fetch | None) -> Bounces | None:
+        """Return the bounces of a fetch, None if it does not tell which cookies it sends.
+
+        Raises TypeError if its `cookies_for` is not a function.
+        """
+        cookies_for = getattr(fetch, "cookies_for", None)
+        if cookies_for is None:
+            return None
+        check_function("the cookies_for of fetch", cookies_for, "a function of a URL, or None")
+        return cls(cookies_for)
+
+    def restore(self, redirected: Iterable[tuple[str, int]]) -> None:
+        """Add the pages that earlier runs found to redirect: URL and depth."""
+        for url, depth in redirected:
+            self._redirected.put(seen_key(url), _UNKNOWN, depth)
+
+    def record(self, job: Job, response: Response) -> None:
+        """Record the redirect that answered a job."""
+        if response.request:
+            sent = _fingerprint(_cookies_in(response.request))
+            self._redirected.put(seen_key(job.url), sent, job.depth)
+
+    def judged(self, job: Job) -> Job:
+        """Return the job for the target of a redirect, marked `again` if it leads back.
+
+        The depth is that of the first admission, if that is smaller. The frontier decides whether
+        the URL was admitted again before.
+        """
+        first = self._redirected.get(seen_key(job.url))
+        if first is None:
+            return job
+        sent, depth = first
+        if sent == _fingerprint((self._cookies_for(job.url) or "").encode("latin-1", "replace")):
+            return job
+        return replace(job, depth=min(depth, job.depth), again=True)
+
+
+class _Redirected(UrlSet):
+    """URLs, each with the fingerprint of its cookies and its depth: 30 bytes for each."""
+
+    __slots__ = ()
+
+    # An entry is the key and two numbers.
+    _width = 16
+    _numbers = Struct("<II")
+
+    def put(self, url: str, cookies: int, depth: int) -> None:
+        """Add a URL, unless it is there."""
+        key, index = self._place(url)
+        bucket = self._buckets[index]
+        if self._search_bucket(bucket, key) < 0:
+            numbers = self._numbers.pack(cookies, min(depth, _MAX_DEPTH))
+            self._buckets[index] = bucket + key + numbers
+            self._grow()
+
+    def get(self, url: str) -> tuple[int, int] | None:
+        """Return the cookies and the depth of a URL, None if it is not there."""
+        key, index = self._place(url)
+        bucket = self._buckets[index]
+        at = self._search_bucket(bucket, key)
+        if at < 0:
+            return None
+        cookies, depth = self._numbers.unpack_from(bucket, at + len(key))
+        return cookies, depth
+
+    def _search_bucket(self, bucket: bytes, key: bytes) -> int:
+        at = bucket.find(key)
+        while at >= 0 and at % self._width:
+            at = bucket.find(key, at + 1)
+        return at
+
+
+def _fingerprint(cookies: bytes) -> int:
+    """Return a number for a Cookie header; not 0, which is none."""
+    return crc32(cookies) or 1
+
+
+def _cookies_in(request: bytes) -> bytes:
+    """Return the value of the Cookie header in the head of a request, b"" if it has none."""
+    lines = (line.partition(b":") for line in request.split(b"\r\n"))
+    return b"; ".join(value.strip() for name, _, value in lines if name.lower() == b"cookie")

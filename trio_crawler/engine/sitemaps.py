@@ -1,4 +1,4 @@
-"""The handler of sitemaps: which are fetched, and which of their URLs are admitted."""
+"""The handlers of sitemaps, of robots.txt files, which name them, and of probes."""
 
 from __future__ import annotations
 
@@ -22,16 +22,27 @@ from trio_crawler.model import (
     Fault,
     Job,
     Listing,
+    Phase,
     Purpose,
     Reason,
     RejectedLink,
+    Response,
     Sitemap,
 )
 from trio_crawler.page.sitemap.read import GZIP
 from trio_crawler.page.urls import authority, is_web, normalise, seen_key
+from trio_crawler.policy.headers import validator_of
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.robots import is_self_named
-from trio_crawler.settlement import Settlement, SitemapRead
+from trio_crawler.policy.robots import FRESH, interpret, is_lasting, is_self_named
+from trio_crawler.settlement import (
+    ProbeAnswered,
+    RobotsMissing,
+    RobotsMoved,
+    RobotsRenewed,
+    RobotsRules,
+    Settlement,
+    SitemapRead,
+)
 
 # Imported late, where it is used: most crawls read no sitemap, and the import takes 15 ms.
 if TYPE_CHECKING:
@@ -266,3 +277,91 @@ def _unread(why: Fault) -> ParsedSitemap:
     from trio_crawler.page.sitemap.read import ParsedSitemap
 
     return ParsedSitemap(flaws=(why.reason,), detail=why.detail)
+
+
+# Seconds for which old rules are used after robots.txt could not be fetched.
+_EXTENSION = 600.0
+# A fault in one of these phases is due to the host, and not to its robots.txt.
+_HOST_PHASES = (Phase.RESOLVE, Phase.CONNECT, Phase.TLS)
+
+
+class RobotsHandler:
+    """Turn the attempts at robots.txt files into rules (RFC 9309)."""
+
+    def __init__(self, plan: Plan, frontier: Frontier, sitemaps: SitemapHandler) -> None:
+        self._token = plan.agent
+        self._frontier = frontier
+        self._sitemaps = sitemaps
+
+    def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
+        """Return the settlement of a robots.txt that redirects to a host that was given up."""
+        return Settlement(job, learned=RobotsMissing(job.referrer or job.url, _fault(why)))
+
+    def delay(self, attempt: Attempt) -> float | None:
+        """Return None: the state of the host decides when its robots.txt is fetched again."""
+        return None
+
+    async def settled(self, attempt: Attempt) -> Settlement:
+        """Return the settlement of a robots.txt (RFC 9309, 2.3.1)."""
+        job, answer = attempt.job, attempt.answer
+        # After redirects the referrer is still the URL of the robots.txt itself.
+        robots_url = job.referrer or job.url
+        if (hop := _hop(job, answer)) is not None:
+            moved = replace(hop, referrer=robots_url, validator=None)
+            return Settlement(job, learned=RobotsMoved(moved))
+        if isinstance(answer, Response) and answer.status == 304 and job.validator is not None:
+            return Settlement(job, learned=RobotsRenewed(robots_url, FRESH))
+        if isinstance(answer, Fault) or len(answer.body) < LARGE:
+            rules = interpret(answer, self._token)
+        else:
+            rules = await trio.to_thread.run_sync(interpret, answer, self._token)
+        if rules is not None:
+            named, rejected = self._sitemaps.named(rules.sitemaps, robots_url)
+            validator, kept = None, None
+            if isinstance(answer, Response):
+                validator = validator_of(answer.headers)
+                kept = answer if is_lasting(answer) else None
+            learned = RobotsRules(robots_url, rules, validator, kept, rejected)
+            return Settlement(job, successors=named, learned=learned)
+        known = self._frontier.hosts.origin(robots_url).robots
+        if known is not None and not known.is_fresh(trio.current_time()):
+            # The old rules may be used while the file cannot be fetched (RFC 9309, 2.4).
+            return Settlement(job, learned=RobotsRenewed(robots_url, _EXTENSION))
+        return Settlement(job, learned=RobotsMissing(robots_url, _unavailable(answer)))
+
+
+class ProbeHandler:
+    """Report whether a host is back: a probe fetches a page again that the host has served."""
+
+    def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
+        """Return the settlement of a probe that is not fetched."""
+        return Settlement(job, learned=ProbeAnswered(job.url, _fault(why)))
+
+    def delay(self, attempt: Attempt) -> float | None:
+        """Return None: the state of the host decides when it is probed again."""
+        return None
+
+    async def settled(self, attempt: Attempt) -> Settlement:
+        """Return the settlement of a probe."""
+        return Settlement(attempt.job, learned=ProbeAnswered(attempt.job.url, attempt.answer))
+
+
+def _hop(job: Job, answer: Answer) -> Job | None:
+    """Return the job for the target of a redirect; None if there is none to follow."""
+    if isinstance(answer, Fault) or not is_redirect(answer) or job.redirects <= 0:
+        return None
+    target = redirect_target(job, answer)
+    if isinstance(target, Fault) or not is_web(target):
+        return None
+    return replace(job, url=target, redirects=job.redirects - 1)
+
+
+def _fault(why: Reason | Fault) -> Fault:
+    return why if isinstance(why, Fault) else Fault(Reason.UNREACHABLE, str(why))
+
+
+def _unavailable(answer: Answer) -> Answer:
+    """Return the answer; unless the host itself failed, mark a fault as one of robots.txt."""
+    if isinstance(answer, Response) or answer.phase in _HOST_PHASES:
+        return answer
+    return replace_fields(answer, about=Purpose.ROBOTS)
