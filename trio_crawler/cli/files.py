@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from io import BufferedWriter, FileIO
-from secrets import token_hex
 
 import click
 
@@ -186,7 +185,7 @@ class Draft(Target):
         if not is_plain(path) or os.path.isdir(self._path):
             self.file = opened(path)
             return
-        written = f"{self._path}.{token_hex(4)}.part"
+        written = f"{self._path}.{os.urandom(4).hex()}.part"
         self.file = FileIO(written, "x", opener=partial(os.open, mode=mode))
         self._written = written
 
