@@ -111,15 +111,19 @@ def difference(text: str) -> str | None:
 def tags_differ(text: str) -> str:
     """Return how a check reads a page otherwise in Python; "" if it reads the same."""
     ours, our_links, our_places = scan(text), read_links(text, URL), read_targets(text).keys
-    tags, accelerator.tags = accelerator.tags, None
+    compiled = accelerator.tags, accelerator.targets
+    accelerator.tags = accelerator.targets = None
     try:
         theirs, their_links, places = scan(text), read_links(text, URL), read_targets(text).keys
     finally:
-        accelerator.tags = tags
+        accelerator.tags, accelerator.targets = compiled
     if our_links != their_links:
         return f"{our_links}\nare not\n{their_links}"
     if our_places != places or (ours is not None and keys_of(ours.places - {""}) != places):
         return f"these are not the places: {ours and ours.places}"
+    if ours is not None and theirs is not None:
+        theirs = theirs._replace(values=list(dict.fromkeys(theirs.values)))
+        ours = ours._replace(values=list(dict.fromkeys(ours.values)))
     if ours is None or theirs is None or ours == theirs:
         return ""
     return f"{ours}\nis not\n{theirs}"
@@ -153,6 +157,7 @@ def compare(pages: int, seed: int) -> int:
 def use(module: Any) -> None:
     """Let the readers use a scanner that was built elsewhere."""
     accelerator.scan, accelerator.tags = module.scan, module.tags
+    accelerator.targets = module.targets
 
 
 def said(pages: int, seed: int) -> str:

@@ -17,6 +17,8 @@ Scanned: TypeAlias = tuple[list[str], list[str], str | None, str | None]
 Scan: TypeAlias = Callable[[str, Callable[[str], str], bool, int], Scanned | None]
 Tags: TypeAlias = Callable[..., "list[tuple[str, int, int, int, int, int, bool]] | None"]
 
+Targets: TypeAlias = Callable[[str], "tuple[list[str | tuple[str, str, str]], set[str]] | None"]
+
 
 class Text(Protocol):
     """The functions of `_text.pyi`."""
@@ -30,18 +32,18 @@ class Text(Protocol):
     def hints(self, signals: frozenset[bytes], /) -> bytes: ...
 
 
-def _load() -> tuple[Scan, Tags, Text] | tuple[None, None, None]:
+def _load() -> tuple[Scan, Tags, Targets, Text] | tuple[None, None, None, None]:
     if os.environ.get("TRIO_CRAWLER_PURE"):
-        return None, None, None
+        return None, None, None, None
     try:
         from trio_crawler.page import _text
         from trio_crawler.page.html import _scan
     except ImportError:
-        return None, None, None
-    return _scan.scan, _scan.tags, _text
+        return None, None, None, None
+    return _scan.scan, _scan.tags, _scan.targets, _text
 
 
-scan, tags, text = _load()
+scan, tags, targets, text = _load()
 """The functions of `_scan.pyi`, and `_text.pyi`; each None if pages are read in Python."""
 
 

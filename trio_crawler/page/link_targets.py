@@ -33,6 +33,7 @@ class Pointed(NamedTuple):
 
 # A fragment that the URL Standard does not change.
 _SIMPLE = re.compile(r"[!#-;=?-_a-z{-~]*+").fullmatch
+_PLAIN = b"\n" + bytes(each for each in range(0x80) if _SIMPLE(chr(each)))
 _BLANK = "".join(map(chr, range(0x21)))  # what the standard strips from the ends of a URL
 _SURROGATES = re.compile("[\ud800-\udfff]")
 # A `data:` URL may be as long as its page; its beginning is enough to say what it is.
@@ -84,12 +85,27 @@ def links(
 def resolve(values: Iterable[str], base: str, encoding: str = "utf-8") -> dict[str, Target]:
     """Return the target of each value; those beyond 4 MiB of URLs are left out."""
     distinct = list(dict.fromkeys(values))
-    hrefs = urls.without_fragments(map(_shortened, distinct), base)
+    written = "\n".join(distinct)
+    # Nearly no page has a URL that is cut, or a fragment that the URL Standard changes.
+    lower = written.lower()
+    cut = any(scheme in lower for scheme in _CUT)
+    odd = written.encode("utf-8", "surrogatepass").translate(None, _PLAIN)
+    hrefs = urls.without_fragments(map(_shortened, distinct) if cut else distinct, base)
     found, bad, _ = urls.resolve_within(list(dict.fromkeys(hrefs)), base, encoding, MAX_CHARACTERS)
-    return with_fragments(dict(zip(distinct, hrefs, strict=True)), found, bad)
+    if cut or bad or odd or len(found) < len(set(hrefs)):
+        return _with_fragments(dict(zip(distinct, hrefs, strict=True)), found, bad)
+    return {
+        value: (found[href], value[at:] if (at := value.find("#") + 1) else "", False)
+        for value, href in zip(distinct, hrefs, strict=True)
+    }
 
 
-def with_fragments(
+def is_cut(url: str) -> bool:
+    """Whether a URL may be only the beginning of one that is not kept."""
+    return len(url) >= _BEGINNING and url.startswith(_CUT)
+
+
+def _with_fragments(
     hrefs: Mapping[str, str], found: Mapping[str, str], malformed: Iterable[str]
 ) -> dict[str, Target]:
     """Return the target of each value; those that were not resolved are left out.

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from trio_crawler.link import Link, LinkKind
+from trio_crawler.link import Link
 from trio_crawler.model import Anchor, Reason
 from trio_crawler.page import charset, link_targets, media, urls
 from trio_crawler.page.fragments import keys_of
 from trio_crawler.page.html.anchors import by_url
-from trio_crawler.page.html.head import parse_head, single_canonical
+from trio_crawler.page.html.head import HeadMetadata, parse_head, single_canonical
 from trio_crawler.page.html.links import Scan, scan
-from trio_crawler.page.html.read import ParsedHtml, parse_html
-from trio_crawler.page.link_targets import Pointed
+from trio_crawler.page.html.read import ParsedHtml, parse_html, title_of
+from trio_crawler.page.link_targets import Pointed, resolve_base
 from trio_crawler.page.media import without_doctype
 
 __all__ = ["MAX_CHARACTERS", "Facts", "read"]
@@ -88,16 +88,12 @@ def read(
         return Facts(kind, encoding)
     xml = kind != media.HTML
     head = parse_head(text, agent=agent, xml=xml)
-    all_found = scan(text) if scanned and not (xml or anchors) else None
-    page = parse_html(
-        text,
-        url,
-        encoding=encoding,
-        xml=xml,
-        max_links=max_links,
-        anchors=anchors,
-        scanned=all_found,
-    )
+    flaws = () if clean else (Reason.BAD_CHARSET,)
+    if scanned and not (xml or anchors) and (found := scan(text)) is not None:
+        facts = _of_scan(Facts(kind, encoding, flaws=flaws), found, head, url, max_links)
+        if facts is not None:
+            return facts
+    page = parse_html(text, url, encoding=encoding, xml=xml, max_links=max_links, anchors=anchors)
     if len(page.hrefs) + len(page.nofollow_hrefs) > max_links:
         page = _limited(page, max_links)
     resolved, malformed, room = urls.resolve_within(
@@ -115,11 +111,6 @@ def read(
     if room < 0:
         named = set(page.hrefs).union(page.nofollow_hrefs)
         beyond += len(named.difference(resolved, malformed))
-    if all_found is not None and not beyond:
-        pointed = _pointed(all_found, page, resolved, malformed, url, encoding, max_links)
-    else:
-        pointed = None
-    flaws = () if clean else (Reason.BAD_CHARSET,)
     return Facts(
         kind,
         encoding,
@@ -132,41 +123,50 @@ def read(
         single_canonical(head.canonicals, page.base, encoding) if head.canonicals else None,
         head.robots,
         {} if page.anchors is None else by_url(page.anchors, resolved, malformed),
-        pointed=pointed,
-        targets=keys_of(all_found.places) if pointed is not None and all_found else None,
     )
 
 
-def _pointed(
-    scanned: Scan,
-    page: ParsedHtml,
-    resolved: Mapping[str, str],
-    malformed: Sequence[str],
-    url: str,
-    encoding: str,
-    max_links: int,
-) -> Pointed | None:
-    """Return what a page points to, without its fragments that name a place of its own.
+def _of_scan(
+    facts: Facts, found: Scan, head: HeadMetadata, url: str, max_links: int
+) -> Facts | None:
+    """Return the facts of a page that was scanned, with what it points to, and its places.
 
-    None if there are more links than are read.
+    A fragment that names a place of the page itself is left out. None if there are more links than
+    are read, or if a `data:` URL is too long to be kept.
     """
-    values = scanned.values + scanned.nofollow_values
-    if len(values) + len(scanned.others) > max_links:
+    encoding, values, places = facts.charset, found.values, found.places
+    base = url if found.base is None else resolve_base(found.base, url, encoding)
+    every = [*values, *found.nofollow_values, *(value for _, value in found.others)]
+    targets = link_targets.resolve(every, base, encoding)
+    if len(every) > max_links or len(targets) < len(set(every)):
         return None
-    hrefs = dict(zip(values, page.hrefs + page.nofollow_hrefs, strict=True))
-    targets = link_targets.with_fragments(hrefs, resolved, malformed)
-    places = scanned.places
-    links = [
+    pointed = [targets[value] for value in values]
+    links = dict.fromkeys([target for target, _, malformed in pointed if not malformed])
+    nofollow: frozenset[str] = frozenset()
+    if found.nofollow_values:
+        more = [targets[value] for value in found.nofollow_values]
+        pointed += more
+        unfollowed = [target for target, _, malformed in more if not malformed]
+        nofollow = frozenset(unfollowed).difference(links)
+        links |= dict.fromkeys(unfollowed)
+    if any(map(link_targets.is_cut, links)):
+        return None
+    here = [
         (url, "", False) if target[0] == url and target[1] in places else target
-        for target in targets.values()
+        for target in pointed
     ]
-    others: list[tuple[LinkKind, link_targets.Target]] = []
-    if scanned.others:
-        targets = link_targets.resolve((each[1] for each in scanned.others), page.base, encoding)
-        if len(targets) < len({value for _, value in scanned.others}):
-            return None
-        others = [(kind, targets[value]) for kind, value in scanned.others]
-    return Pointed(tuple(dict.fromkeys(links)), tuple(dict.fromkeys(others)))
+    others = [(kind, targets[value]) for kind, value in found.others]
+    return replace(
+        facts,
+        title=(found.title and title_of(found.title)) or None,
+        links=tuple(links),
+        malformed=tuple(dict.fromkeys([target[0] for target in pointed if target[2]])),
+        nofollow=nofollow,
+        canonical=single_canonical(head.canonicals, base, encoding) if head.canonicals else None,
+        meta_robots=head.robots,
+        pointed=Pointed(tuple(dict.fromkeys(here)), tuple(dict.fromkeys(others))),
+        targets=keys_of(places),
+    )
 
 
 def _markup(

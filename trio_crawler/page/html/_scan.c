@@ -594,6 +594,64 @@ static PyObject *rows_of(PyObject *text, const Page *page, PyObject *ends)
     return rows;
 }
 
+/* Add one row to what a page points to; return -1 with an exception set if that fails. */
+static int add_target(PyObject *text, const Page *page, const Row *row, PyObject **told,
+                      PyObject *items, PyObject *seen, PyObject *places)
+{
+    PyObject *value = substring(text, page, (Span){row->begin, row->end});
+    int done = value == NULL ? -1 : 0;
+    if (value != NULL && row->name == PLACE) {
+        done = PySet_Add(places, value);
+    } else if (value != NULL && row->name == USUAL) {
+        int known = PySet_Contains(seen, value);
+        done = known < 0 || (!known && (PySet_Add(seen, value) < 0 || PyList_Append(items, value) < 0))
+                   ? -1 : 0;
+    } else if (value != NULL) {
+        PyObject *name = name_of(text, page, row, told);
+        PyObject *content = substring(text, page, (Span){row->content, row->content_end});
+        PyObject *item = name == NULL || content == NULL ? NULL : PyTuple_Pack(3, name, value, content);
+        done = item == NULL ? -1 : PyList_Append(items, item);
+        Py_XDECREF(name);
+        Py_XDECREF(content);
+        Py_XDECREF(item);
+    }
+    Py_XDECREF(value);
+    return done;
+}
+
+static PyObject *targets_of(PyObject *text, const Page *page)
+{
+    PyObject *told[sizeof TOLD / sizeof *TOLD] = {NULL}, *result = NULL;
+    PyObject *items = PyList_New(0), *seen = PySet_New(NULL), *places = PySet_New(NULL);
+    int done = items == NULL || seen == NULL || places == NULL ? -1 : 0;
+    for (Py_ssize_t each = 0; done == 0 && each < page->count; each++) {
+        done = add_target(text, page, &page->rows[each], told, items, seen, places);
+        if (each % SLICE == SLICE - 1) {
+            Py_BEGIN_ALLOW_THREADS
+            Py_END_ALLOW_THREADS
+        }
+    }
+    if (done == 0) result = PyTuple_Pack(2, items, places);
+    for (size_t each = 0; each < sizeof told / sizeof *told; each++) Py_XDECREF(told[each]);
+    Py_XDECREF(items);
+    Py_XDECREF(seen);
+    Py_XDECREF(places);
+    return result;
+}
+
+static PyObject *targets(PyObject *module, PyObject *text)
+{
+    PyObject *result = NULL;
+    Page page = {0};
+    byte *bytes = NULL;
+    if (!PyUnicode_Check(text)) return PyErr_Format(PyExc_TypeError, "the text must be a str");
+    if (read_text(text, &page, read_tags, &bytes))
+        result = page.given_up ? Py_NewRef(Py_None) : targets_of(text, &page);
+    PyMem_RawFree(page.rows);
+    PyMem_RawFree(bytes);
+    return result;
+}
+
 static PyObject *tags(PyObject *module, PyObject *args)
 {
     PyObject *text, *ends = NULL, *result = NULL;
@@ -622,9 +680,16 @@ PyDoc_STRVAR(scan_doc,
 "that another reader must read: one with a relevant tag in a template, SVG or MathML, with\n"
 "`max_links` links, or, if it must be `tidy`, one that is not.");
 
+PyDoc_STRVAR(targets_doc,
+"targets(text, /)\n--\n\n"
+"Return what the start tags of a page may point to, in their order, and its places, as a set.\n\n"
+"A usual link is its href, the first time that it comes; any other tag is its name, its\n"
+"attributes and its content. None for the pages for which `tags` returns None.");
+
 static PyMethodDef methods[] = {
     {"scan", scan, METH_VARARGS, scan_doc},
     {"tags", tags, METH_VARARGS, tags_doc},
+    {"targets", targets, METH_O, targets_doc},
     {NULL, NULL, 0, NULL},
 };
 

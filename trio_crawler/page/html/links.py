@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from trio_crawler.link import Link, LinkKind
-from trio_crawler.page import css, entities, link_targets
+from trio_crawler.page import accelerator, css, entities, link_targets
 from trio_crawler.page.html import anchors
 from trio_crawler.page.html.pointers import MAX_TEXT, MAX_WRITTEN, Pointer, described, pointers
 from trio_crawler.page.html.start_tags import (
@@ -70,6 +70,11 @@ def read_links(
     return FoundLinks(links, base, collector.beyond + left_out)
 
 
+def _is_unwanted(href: str, ends: Collection[str]) -> bool:
+    plain = _PLAIN(href)
+    return plain is not None and plain[1] not in ends
+
+
 class _Collector:
     """A collector of the links of a document, and of the documents in its frames."""
 
@@ -92,7 +97,7 @@ class _Collector:
                     self.beyond += 1
                     continue
                 self._room -= 1
-                if ends is not None and (plain := _PLAIN(href)) and plain[1] not in ends:
+                if ends is not None and _is_unwanted(href, ends):
                     continue
                 value = entities.in_attribute(href) if "&" in href or "\0" in href else href
                 rows.append((start, LinkKind.A, value, href[:MAX_WRITTEN], content, False))
@@ -115,11 +120,12 @@ class _Collector:
 
     def _add(self, found: Iterable[Pointer], start: int, shown: str) -> None:
         for kind, value, written, attribute, nofollow in found:
-            if self._room > 0:
-                self._room -= 1
-                self.rows.append((start, kind, value, written, shown or attribute, nofollow))
-            else:
+            if self._room <= 0:
                 self.beyond += 1
+                continue
+            self._room -= 1
+            if self._ends is None or not _is_unwanted(value, self._ends):
+                self.rows.append((start, kind, value, written, shown or attribute, nofollow))
 
     def _read_style(self, text: str, tag: StartTag) -> None:
         _, _, begin, end, content, content_end, foreign = tag
@@ -187,29 +193,45 @@ def scan(text: str) -> Scan | None:
     """
     if len(text) > _MAX_CHARACTERS or "\0" in text:
         return None
-    found = Scan([], [], [], set(), None, None)
-    values, places = found.values, found.places
+    compiled = None if accelerator.targets is None else accelerator.targets(text)
+    items, places = _targets(text) if compiled is None else compiled
+    found = Scan([], [], [], {_decoded(place) for place in places}, None, None)
     base: str | None = None
     title: str | None = None
+    for item in items:
+        if isinstance(item, str):
+            found.values.append(_decoded(item))
+            continue
+        name, source, content = item
+        if name in _HARD or (name == "iframe" and "srcdoc" in source.lower()):
+            return None
+        if name == "base" and base is None and "href" in (given := attributes(source)):
+            base = entities.in_attribute(given["href"])
+        elif name == "title" and title is None:
+            title = content
+        elif name == "style" and is_style_sheet(source):
+            for url, _, _, imported in css.style_urls(content):
+                kind = LinkKind.STYLE if imported else LinkKind.CSS
+                found.others.append((kind, url))
+        _add(found, name, source)
+    return found._replace(base=base, title=title)
+
+
+def _targets(text: str) -> tuple[list[str | tuple[str, str, str]], set[str]]:
+    """Return what the compiled `targets` does."""
+    items, places = list[str | tuple[str, str, str]](), set[str]()
     for name, _, begin, end, content, content_end, foreign in start_tags(text):
         value = text[begin:end]
-        if not name:
-            values.append(value if "&" not in value else entities.in_attribute(value))
-        elif name == PLACE:
-            places.add(value if "&" not in value else entities.in_attribute(value))
-        elif foreign or name in _HARD or (name == "iframe" and "srcdoc" in value.lower()):
-            return None
+        if name == PLACE:
+            places.add(value)
         else:
-            if name == "base" and base is None and "href" in (given := attributes(value)):
-                base = entities.in_attribute(given["href"])
-            elif name == "title" and title is None:
-                title = text[content:content_end]
-            elif name == "style" and is_style_sheet(value):
-                for url, _, _, imported in css.style_urls(text[content:content_end]):
-                    kind = LinkKind.STYLE if imported else LinkKind.CSS
-                    found.others.append((kind, url))
-            _add(found, name, value)
-    return found._replace(base=base, title=title)
+            told = (_HARD[0] if foreign else name, value, text[content:content_end])
+            items.append(told if name else value)
+    return items, places
+
+
+def _decoded(value: str) -> str:
+    return entities.in_attribute(value) if "&" in value else value
 
 
 def _add(found: Scan, name: str, source: str) -> None:

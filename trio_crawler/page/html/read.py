@@ -21,7 +21,6 @@ from trio_crawler.model import Anchor
 from trio_crawler.page import accelerator, entities, urls
 from trio_crawler.page.html import tokenizer
 from trio_crawler.page.html.anchors import AnchorCollector, prefer_text
-from trio_crawler.page.html.links import Scan
 from trio_crawler.page.link_targets import resolve_base
 
 _SPACES = re.compile(r"[\t\n\f\r ]+")
@@ -72,7 +71,6 @@ def parse_html(
     xml: bool = False,
     max_links: int = 100_000,
     anchors: bool = False,
-    scanned: Scan | None = None,
 ) -> ParsedHtml:
     """Return the title, the base URL, and the hrefs of `a` and `area`.
 
@@ -80,16 +78,12 @@ def parse_html(
     are ignored, since a browser does not show them. The base comes from the first `base` with a
     href (2.4.3). The title is the first one, with white space collapsed, from at most 16,384
     characters of source; None if it is empty. From a large page at most `max_links` distinct
-    hrefs are read. If the page was `scanned`, it is not read again.
+    hrefs are read.
     """
-    if scanned is None and accelerator.scan is not None and not (xml or anchors):
-        page = scan_html(text, url, encoding, max_links)
-        if page is not None:
-            return page
-    if scanned is not None:
-        title = _title_of(scanned.title) if scanned.title else None
-        found = _Found(scanned.values, scanned.nofollow_values, scanned.base, title, 0, None)
-    elif xml or anchors or not _is_small(text):
+    page = None if xml or anchors else scan_html(text, url, encoding, max_links)
+    if page is not None:
+        return page
+    if xml or anchors or not _is_small(text):
         # Not from the tree: it moves the texts of links into several elements, and out of tables.
         found = _read_tags(text, max_links, xml=xml, anchors=anchors)
     else:
@@ -120,7 +114,7 @@ def scan_html(text: str, url: str, encoding: str, max_links: int) -> ParsedHtml 
     base = url if source is None else resolve_base(entities.in_attribute(source), url, encoding)
     if not base.startswith(urls.WEB):
         return None
-    return ParsedHtml(hrefs, nofollow_hrefs, base, (title and _title_of(title)) or None, 0)
+    return ParsedHtml(hrefs, nofollow_hrefs, base, (title and title_of(title)) or None, 0)
 
 
 def _without_fragment(source: str) -> str:
@@ -157,7 +151,7 @@ def _read_tags(text: str, max_links: int, *, xml: bool, anchors: bool) -> _Found
     collector = AnchorCollector(text) if anchors else None
     for name, source, nofollow, at in _tags(text, xml=xml):
         if name == "title":
-            title = _title_of(source) if title is None else title
+            title = title_of(source) if title is None else title
         elif name == "base":
             base = entities.in_attribute(source) if base is None else base
         elif name and len(hrefs) + len(nofollow_hrefs) < max_links:
@@ -201,7 +195,8 @@ def _collapse(text: str) -> str:
     return _SPACES.sub(" ", text[:_MAX_TITLE_SOURCE]).strip(" ")
 
 
-def _title_of(source: str) -> str:
+def title_of(source: str) -> str:
+    """Return the text of a title from its source."""
     source = source[:_MAX_TITLE_SOURCE]
     if "&" in source or "\0" in source:
         source = entities.in_text(source)
