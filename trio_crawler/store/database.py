@@ -6,6 +6,7 @@ text into a number. Only what passes here is used, so that damage is found where
 
 # The annotations are objects, not strings: msgspec reads them.
 import json
+import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -53,6 +54,7 @@ class Database:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
+        self._temporary: Path | None = None
         self._closed = False
 
     @contextmanager
@@ -144,6 +146,10 @@ class Database:
                 self._connection.rollback()
             raise
 
+    def remove_on_close(self, directory: Path) -> None:
+        """Remove a directory when the connection is closed."""
+        self._temporary = directory
+
     def close(self) -> None:
         """Close the connection; may be called again.
 
@@ -155,6 +161,8 @@ class Database:
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         with suppress(*_ERRORS):
             self._connection.close()
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
 
 
 Count = Annotated[int, Meta(ge=0)]
