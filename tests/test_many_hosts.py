@@ -140,8 +140,9 @@ async def test_a_function_of_the_caller_is_not_asked_before_it_is_needed():
         asked.append(host)
         raise FetchError(Reason.DNS, "no", Phase.RESOLVE)
 
-    dialer = Dialer(AddressPolicy((), ()), resolve)
-    assert await dialer.look_up_early("h.test", 30) == math.inf
+    async with HttpFetch() as fetch:
+        fetch._connector.dial = Dialer(AddressPolicy((), ()), resolve)
+        assert await fetch.lookup("http://h.test/") == math.inf
     assert asked == []
 
 

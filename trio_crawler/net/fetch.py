@@ -14,6 +14,7 @@ import trio
 
 from trio_crawler.arguments import ArgumentError, check_flag, check_function
 from trio_crawler.in_trio import check_in_trio
+from trio_crawler.net.dial.resolve import Resolver
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.fetcher import TIMEOUT, Fetcher, Request
 from trio_crawler.net.http1.connection import DEFAULT_PORTS, Connection, Origin
@@ -160,9 +161,10 @@ class HttpFetch(Fetcher):
             if not seeds:
                 raise ValueError("request is called only at the origins of seeds: name the seeds")
         check_flag("http2", http2)
-        self._adapter = _network(requests, wire, max_idle, http2=http2)
+        self._connector = wire.connector
+        self._wire = _by_http2(wire, max_idle) if http2 else wire
         super().__init__(
-            self._adapter,
+            WireAdapter(requests, self._wire),
             user_agent=DEFAULT_USER_AGENT if user_agent is None else user_agent,
             cookies=cookies,
             cookies_for=requests.cookies_for,
@@ -187,27 +189,39 @@ class HttpFetch(Fetcher):
         """
         check_in_trio("HttpFetch")
         self._check_open()
-        return await self._adapter.look_up_early(url, self._timeout)
+        resolver, origin = self._resolver(url)
+        seconds = inf if resolver is None else self._wire.needs_no_name(origin)
+        if resolver is None or seconds:
+            await trio.lowlevel.checkpoint()
+            return seconds
+        return await resolver.look_up_early(origin[1], self._timeout)
 
     def addresses(self, url: str) -> Sequence[str]:
         """Return the addresses of a URL's host that the last lookup found, as long as it holds.
 
         None are known of a host that a proxy looks up.
         """
-        return self._adapter.addresses(url)
+        resolver, origin = self._resolver(url)
+        return () if resolver is None else resolver.known(origin[1])
+
+    def _resolver(self, url: str) -> tuple[Resolver | None, Origin]:
+        """Return what looks up the host of a URL, None if it cannot be requested; its origin."""
+        try:
+            origin = origin_of(Target.of(url))
+        except FetchError:
+            # The fetch returns the fault, and looks nothing up.
+            return None, ("", "", 0)
+        return self._connector.resolver(origin), origin
 
 
-def _network(requests: Requests, wire: Wire, max_idle: int | None, *, http2: bool) -> WireAdapter:
-    if not http2:
-        return WireAdapter(requests, wire)
+def _by_http2(wire: Wire, max_idle: int | None) -> Http2Wire:
     if find_spec("h2") is None:
         remedy = "pip install 'trio-crawler[http2]'"
         raise ArgumentError("http2", f": HTTP/2 needs the package h2: {remedy}")
     # Imported late, since h2 takes 60 ms.
     from trio_crawler.net.http2.wire import Http2Wire
 
-    by_http2 = Http2Wire(wire) if max_idle is None else Http2Wire(wire, max_idle=max_idle)
-    return WireAdapter(requests, by_http2)
+    return Http2Wire(wire) if max_idle is None else Http2Wire(wire, max_idle=max_idle)
 
 
 class _Site(NamedTuple):
@@ -255,24 +269,6 @@ class WireAdapter:
     async def release(self, source: Any) -> None:
         """Keep the connection if its body was read, else close it."""
         self.wire.release(source)
-
-    async def look_up_early(self, url: str, within: float) -> float:
-        """Look up the host of a URL; see `Resolver.look_up_early`."""
-        try:
-            origin = origin_of(Target.of(url))
-        except FetchError:
-            # The fetch returns the fault, and looks nothing up.
-            await trio.lowlevel.checkpoint()
-            return inf
-        return await self.wire.look_up_early(origin, within)
-
-    def addresses(self, url: str) -> Sequence[str]:
-        """Return the known addresses of the host of a URL."""
-        wire = self.wire if isinstance(self.wire, Wire) else self.wire.wire
-        try:
-            return wire.connector.addresses(origin_of(Target.of(url)))
-        except FetchError:
-            return ()
 
     def statistics(self) -> WireStatistics:
         """Return the counts of the connections and bytes of the wire."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import math
 import os
 import socket
 import ssl
@@ -87,7 +86,7 @@ class Dialer:
         kind: str = "",
     ) -> None:
         self._policy = policy
-        self._resolve = resolve or Resolver()
+        self.resolve = resolve or Resolver()
         self._stagger = stagger
         self._connect = connect
         self._kind = kind
@@ -99,32 +98,29 @@ class Dialer:
         error that is not due to the network.
         """
         addresses = await self.addresses(host, port, progress)
-        sock, errors = await self._first(addresses, port)
-        if sock is None:
-            server = self._kind + server_name(host, port)
-            raise _fetch_error(errors, server, self._policy.withheld(host))
-        return sock
+        if len(addresses) > 1:
+            sock, errors = await _race(addresses, port, self._connect, self._stagger)
+            if sock is not None:
+                return sock
+        else:
+            try:
+                return await self._connect(addresses[0], port)
+            except OSError as error:
+                errors = [error]
+        fault = connect_fault(errors, self._kind + server_name(host, port))
+        if fault is None:
+            # None of them is an error of the network.
+            raise errors[0]
+        more = self._policy.withheld(host)
+        detail = f"{fault.detail}; {more}" if more else fault.detail
+        raise FetchError(fault.reason, detail, Phase.CONNECT)
 
     async def addresses(self, host: str, port: int, progress: Progress) -> list[str]:
         """Return the addresses to try for a host, at least one. Raises FetchError."""
         progress.phase = Phase.RESOLVE
-        found = await self._resolve(host, port)
+        found = await self.resolve(host, port)
         progress.phase = Phase.CONNECT
         return _interleaved(self._allowed(host, port, found))[:MAX_ADDRESSES]
-
-    async def look_up_early(self, host: str, within: float) -> float:
-        """Look up a host before it is connected to, as `Resolver.look_up_early`.
-
-        Returns math.inf if the addresses come from another function.
-        """
-        if isinstance(self._resolve, Resolver):
-            return await self._resolve.look_up_early(host, within)
-        await trio.lowlevel.checkpoint()
-        return math.inf
-
-    def known(self, host: str) -> Sequence[str]:
-        """Return the addresses of a host that its last lookup found, () if they are not known."""
-        return self._resolve.known(host) if isinstance(self._resolve, Resolver) else ()
 
     def check_literal(self, host: str, port: int) -> None:
         """Raise FetchError(BLOCKED_ADDRESS) for a host that is an address and is blocked.
@@ -144,16 +140,6 @@ class Dialer:
             detail = next(filter(None, reasons.values()), f"{host} has no address")
             raise FetchError(Reason.BLOCKED_ADDRESS, detail, Phase.CONNECT)
         return allowed
-
-    async def _first(
-        self, addresses: Sequence[str], port: int
-    ) -> tuple[socket.socket | None, list[OSError]]:
-        if len(addresses) > 1:
-            return await _race(addresses, port, self._connect, self._stagger)
-        try:
-            return await self._connect(addresses[0], port), []
-        except OSError as error:
-            return None, [error]
 
 
 async def _race(
@@ -201,18 +187,6 @@ def _interleaved(addresses: Sequence[str]) -> list[str]:
     return [address for address in alternating if address is not None]
 
 
-def _fetch_error(errors: Sequence[OSError], server: str, more: str) -> FetchError:
-    """Return the most useful error, with `more` if that is not empty.
-
-    Raises the first error if none is an error of the network.
-    """
-    fault = connect_fault(errors, server)
-    if fault is None:
-        raise errors[0]
-    detail = f"{fault.detail}; {more}" if more else fault.detail
-    return FetchError(fault.reason, detail, Phase.CONNECT)
-
-
 class Connector:
     """Open streams to origins, at addresses that `dial` allows.
 
@@ -221,7 +195,7 @@ class Connector:
     """
 
     def __init__(
-        self, dial: Dialer, security: Security, proxies: Proxies | None, dial_proxy: Dialer
+        self, dial: Dialer, security: Security, proxies: Proxies, dial_proxy: Dialer
     ) -> None:
         self.dial = dial
         self.dial_proxy = dial_proxy
@@ -239,7 +213,7 @@ class Connector:
         proxy, for a `connection`. Raises FetchError.
         """
         try:
-            proxy = None if self.proxies is None else self.proxies(origin)
+            proxy = self.proxies(origin)
             if proxy is not None:
                 return await self._stream_by(proxy, origin, progress, protocols)
             return await self._stream(origin, progress, protocols)
@@ -247,21 +221,15 @@ class Connector:
             fault = socket_fault(error, progress)
             raise FetchError(fault.reason, fault.detail, fault.phase) from error
 
-    async def look_up_early(self, origin: Origin, within: float) -> float:
-        """Look up the host of an origin, unless a proxy does; see `Resolver.look_up_early`."""
-        if self.proxies is not None and self.proxies(origin) is not None:
-            await trio.lowlevel.checkpoint()
-            return math.inf
-        return await self.dial.look_up_early(origin[1], within)
-
-    def addresses(self, origin: Origin) -> Sequence[str]:
-        """Return the known addresses of an origin, none if a proxy looks its name up."""
-        proxied = self.proxies is not None and self.proxies(origin) is not None
-        return () if proxied else self.dial.known(origin[1])
+    def resolver(self, origin: Origin) -> Resolver | None:
+        """Return what looks up the name of an origin; None for a proxy or another function."""
+        resolve = self.dial.resolve
+        proxied = self.proxies(origin) is not None
+        return resolve if isinstance(resolve, Resolver) and not proxied else None
 
     def connection(self, origin: Origin, stream: Stream) -> Connection:
         """Return a connection for HTTP/1.1 over a stream to an origin."""
-        proxy = None if self.proxies is None else self.proxies(origin)
+        proxy = self.proxies(origin)
         if proxy is None or proxy.is_socks or origin[0] == "https":
             return Connection(origin, stream)
         return ForwardedConnection(origin, stream, proxy, self._known)

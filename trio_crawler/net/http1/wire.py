@@ -8,7 +8,6 @@ an httpx.AsyncClient.
 from collections.abc import Iterable, Sequence
 
 import httpx
-import trio
 
 from trio_crawler.arguments import (
     check_flag,
@@ -105,8 +104,7 @@ class Wire(httpx.AsyncBaseTransport):
         check_flag("public_only", public_only)
         policy = AddressPolicy(seeds, allowed, public_only=public_only)
         check_flag("trust_env", trust_env)
-        named = proxy is not None or trust_env
-        proxies = Proxies(proxy, trust_env=trust_env) if named else None
+        proxies = Proxies(proxy, trust_env=trust_env)
         resolve = resolve or Resolver()
         # The user has named the proxies, so they may have any address.
         anywhere = Dialer(AddressPolicy((), _EVERYWHERE), resolve, kind="the proxy ")
@@ -191,15 +189,9 @@ class Wire(httpx.AsyncBaseTransport):
         connection = await self._connect(origin, progress, stream)
         return connection, await self._ask(connection, request, progress, limit, bodiless)
 
-    async def look_up_early(self, origin: Origin, within: float) -> float:
-        """Look up the host of an origin, so that a request need not wait for that.
-
-        Returns the seconds for which none waits. With an idle connection none needs the name.
-        """
-        if origin in self._pool:
-            await trio.lowlevel.checkpoint()
-            return self._keepalive
-        return await self.connector.look_up_early(origin, within)
+    def needs_no_name(self, origin: Origin) -> float:
+        """Return the seconds for which an idle connection makes a lookup needless, else 0."""
+        return self._keepalive if origin in self._pool else 0
 
     def release(self, connection: Connection) -> None:
         """Keep a connection if its response was read to its end, else close it."""

@@ -114,13 +114,12 @@ class Http2Wire:
             self.release(stream)
             raise
 
-    async def look_up_early(self, origin: Origin, within: float) -> float:
-        """Look up the host of an origin, unless it has a connection; see `Wire.look_up_early`."""
+    def needs_no_name(self, origin: Origin) -> float:
+        """Return the seconds for which a connection makes a lookup needless, else 0."""
         site = self._sites.get(origin)
         if origin in self._pool or (site is not None and site.active):
-            await trio.lowlevel.checkpoint()
             return KEEPALIVE
-        return await self.wire.look_up_early(origin, within)
+        return self.wire.needs_no_name(origin)
 
     def release(self, source: Http2Stream | Connection) -> None:
         """Keep the connection of a response; what was not read of it is refused."""
