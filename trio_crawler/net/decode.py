@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
 from math import inf
@@ -59,22 +58,8 @@ class Body:
     """
 
     __slots__ = (
-        "_begun",
-        "_blocks",
-        "_buffer",
-        "_codings",
-        "_done",
-        "_left",
-        "_limit",
-        "_pieces",
-        "_received",
-        "_room",
-        "_size",
-        "_stages",
-        "_tail",
-        "_truncate",
-        "cpu_seconds",
-        "cut",
+        *("_begun", "_buffer", "_codings", "_done", "_limit", "_pieces", "_received", "_room"),
+        *("_sent", "_size", "_stages", "_truncate", "cpu_seconds", "cut"),
     )
 
     def __init__(self, limit: int, codings: Sequence[str] = (), truncate: bool = False) -> None:
@@ -90,9 +75,7 @@ class Body:
         self._stages: tuple[Coding, ...] = ()
         if codings:
             self._stages = _stages(codings, self._room)
-            self._blocks: deque[bytes] = deque()
-            self._tail = bytearray()
-            self._left = 0
+            self._sent = bytearray()
             self._begun = self._done = False
         self.cut = False
         self.cpu_seconds = 0.0
@@ -112,9 +95,7 @@ class Body:
         copy = Body(self._limit, self._codings, self._truncate)
         copy.cut = self.cut
         copy._received = self._received
-        copy._left = self._left
-        copy._blocks = self._blocks.copy()
-        copy._tail = self._tail.copy()
+        copy._sent = self._sent.copy()
         return copy
 
     def feed(self, chunk: bytes) -> None:
@@ -126,7 +107,7 @@ class Body:
                 raise _too_large(f"the body has more than {self._limit} bytes")
             chunk, self.cut = chunk[: max(room, 0)], True
         if self._stages:
-            self._store(chunk)
+            self._sent += chunk
         else:
             self._append(chunk)
 
@@ -153,7 +134,8 @@ class Body:
         for piece in self._decoded_pieces():
             self._append(piece)
             seconds = clock() - began
-            _check_time(self.cpu_seconds + seconds, max_seconds)
+            if self.cpu_seconds + seconds > max_seconds:
+                raise _bad(f"the body takes more than {max_seconds:g} CPU seconds to decode")
             if seconds > slice_seconds:
                 self.cpu_seconds += seconds
                 yield
@@ -172,18 +154,6 @@ class Body:
         # A single piece is returned without a copy.
         return b"".join(self._pieces)
 
-    def _store(self, chunk: bytes) -> None:
-        self._left += len(chunk)
-        start, tail = 0, self._tail
-        # Blocks of one size, so that the result does not depend on the sizes of the chunks.
-        while start < len(chunk):
-            end = start + _BLOCK - len(tail)
-            tail += chunk[start:end]
-            start = end
-            if len(tail) == _BLOCK:
-                self._blocks.append(bytes(tail))
-                tail.clear()
-
     def _decoded_pieces(self) -> Iterable[bytes]:
         pieces: Iterable[bytes] = self._stored()
         for stage in self._stages:
@@ -191,13 +161,14 @@ class Body:
         return self._truncated(pieces) if self._truncate else pieces
 
     def _stored(self) -> Iterator[bytes]:
-        """Remove and yield the blocks that were stored."""
-        self._blocks.append(bytes(self._tail))
-        self._tail.clear()
-        while self._blocks:
-            block = self._blocks.popleft()
+        """Remove and yield what was stored, in blocks of one size.
+
+        So the result does not depend on the sizes of the chunks, and the memory is freed.
+        """
+        while self._sent:
+            block = bytes(self._sent[:_BLOCK])
             yield block
-            self._left -= len(block)
+            del self._sent[:_BLOCK]
 
     def _truncated(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """Yield up to `limit` bytes; fewer if the bytes between two codings are too many."""
@@ -217,31 +188,23 @@ class Body:
         if not piece:
             return
         self._size += len(piece)
-        if self._stages and self._size + self._left > self._limit + _SPARE:
+        room = self._limit + _SPARE - self._size
+        if self._stages and len(self._sent) > room:
             # Bytes do not become fewer when they are decoded: the rest would exceed the limit.
             if not self._truncate:
                 raise _too_large(f"the decoded body has more than {self._limit} bytes")
-            self._drop_rest()
+            self.cut = True
+            del self._sent[max(room, 0) :]
         pieces = self._pieces
         if self._buffer is not None:
             self._buffer.write(piece)
         elif not pieces or (len(pieces) < _FEW and self._size <= self._limit // 2):
             pieces.append(piece)
         else:
-            self._use_buffer(piece)
-
-    def _drop_rest(self) -> None:
-        """Free the memory of the last blocks, which would be decoded beyond the limit."""
-        self.cut = True
-        while self._blocks and self._size + self._left > self._limit + _SPARE:
-            self._left -= len(self._blocks.pop())
-
-    def _use_buffer(self, piece: bytes) -> None:
-        """Move the pieces to a buffer, which returns its bytes without a second copy."""
-        self._buffer = BytesIO()
-        self._buffer.writelines(self._pieces)
-        self._buffer.write(piece)
-        self._pieces.clear()
+            # A buffer returns its bytes without a second copy.
+            self._buffer = BytesIO()
+            self._buffer.writelines([*pieces, piece])
+            pieces.clear()
 
 
 class DecodeSlots:
@@ -308,11 +271,6 @@ def _too_large(detail: str) -> FetchError:
 
 def _bad(detail: str) -> FetchError:
     return FetchError(Reason.BAD_REPLY, detail, Phase.READ)
-
-
-def _check_time(seconds: float, most: float) -> None:
-    if seconds > most:
-        raise _bad(f"the body takes more than {most:g} CPU seconds to decode")
 
 
 def _stages(codings: Sequence[str], limit: int) -> tuple[Coding, ...]:
