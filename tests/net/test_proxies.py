@@ -420,7 +420,9 @@ async def test_a_page_of_the_site_stays_one(status: int, headers: dict[str, str]
 @for_each("said", [b"SSH-2.0-x\r\n\r\n", b"\x05\xff", b"\x15\x03\x01\x00\x02", b"<"])
 async def test_what_is_no_http_on_the_proxys_port_is_told(url: str, said: bytes) -> None:
     found = await answered(said, url)
-    assert told(found) == (Reason.PROXY, Phase.CONNECT, "{} does not speak HTTP on this port")
+    assert told(found)[:2] == (Reason.PROXY, Phase.CONNECT)
+    how = "speak HTTP on this port" if url == HTTP else "answer in valid HTTP: the answer begins"
+    assert f" does not {how}" in found.detail
 
 
 async def test_a_site_without_http_is_not_blamed_on_a_proxy_that_has_answered() -> None:
@@ -475,8 +477,6 @@ async def test_bytes_behind_the_answer_to_connect_are_not_taken_for_the_sites() 
         b"HTTP/1.0 200\r\n\r\n",
         b"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n",
         b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 299 Odd\n\n",
-        b"HTTP/1.1 200 Two\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-        b"HTTP/1.1 200 Odd\r\nTransfer-Encoding: foo\r\nContent-Length:\r\n\r\n",
     ],
 )
 async def test_any_2xx_makes_a_tunnel_and_has_no_body(

@@ -77,6 +77,11 @@ class Connection:
         """Whether the server has closed an idle connection, or sent bytes without a request."""
         return not self.stream.is_quiet()
 
+    @property
+    def is_clean(self) -> bool:
+        """Whether no bytes have arrived that were not read."""
+        return not self._buffer
+
     def is_unanswered(self) -> bool:
         """Whether no byte of the response was received."""
         return self._unanswered

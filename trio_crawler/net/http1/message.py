@@ -8,7 +8,6 @@ head ends, and it saves little: 2.2 us a head against 4.8 us here, of some 80 us
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -61,10 +60,9 @@ class Head(NamedTuple):
     is_ascii: bool = False
 
 
-def parse(head: bytes, *, bodiless: bool = False, framed: bool = True) -> Head:
+def parse(head: bytes, *, bodiless: bool = False) -> Head:
     """Parse a head, from the status line to the empty line; `bodiless` for a response to HEAD.
 
-    Without `framed` the fields about the body are not looked at, as for CONNECT (RFC 9110, 9.3.6).
     Raises FetchError(BAD_REPLY).
     """
     start = _START.match(head)
@@ -74,7 +72,7 @@ def parse(head: bytes, *, bodiless: bool = False, framed: bool = True) -> Head:
     fields, plain = _fields(head, start.end())
     if len(fields) > MAX_HEAD_LINES:
         raise bad_reply(f"the answer has more than {MAX_HEAD_LINES} header lines")
-    length, chunked, keep_alive, encoding = _framing(fields if framed else (), minor)
+    length, chunked, keep_alive, encoding = _framing(fields, minor)
     if bodiless or status in WITHOUT_BODY or status < 200:
         # A 204 must not have a length (RFC 9110, 8.6); if it has one, a body may still come.
         keep_alive = keep_alive and not (status == 204 and (length or chunked))
@@ -154,7 +152,7 @@ def content_encoding(fields: Fields) -> bytes:
     return b",".join(value for name, value in fields if name.lower() == b"content-encoding")
 
 
-def _framing(fields: Iterable[Field], minor: int) -> tuple[int | None, bool, bool, bytes]:
+def _framing(fields: Fields, minor: int) -> tuple[int | None, bool, bool, bytes]:
     length: bytes | None = None
     codings = options = encoding = b""
     for name, value in fields:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Coroutine
 from typing import Any
 
 from trio_crawler.model import Phase, Reason
@@ -15,12 +14,8 @@ from trio_crawler.net.errors import FetchError, one_line
 from trio_crawler.net.http1.connection import DEFAULT_PORTS, Connection, Origin
 from trio_crawler.net.http1.message import (
     MAX_HEAD_BYTES,
-    MAX_INTERIM_HEADS,
     Fields,
     Head,
-    check_start,
-    end_of_head,
-    parse,
 )
 from trio_crawler.net.progress import Progress
 from trio_crawler.net.proxy.choice import Proxy
@@ -50,15 +45,6 @@ def lost(proxy: Proxy, site: str) -> FetchError:
     """Return the error for a connection to a proxy that ends before the site is reached."""
     detail = f"{proxy.label} closed the connection before it had connected to {site}"
     return FetchError(Reason.RESET, detail, Phase.CONNECT)
-
-
-@contextmanager
-def losing(proxy: Proxy, site: str) -> Iterator[None]:
-    """Raise `lost` for an error of the connection to the proxy."""
-    try:
-        yield
-    except OSError as error:
-        raise lost(proxy, site) from error
 
 
 def not_http(proxy: Proxy) -> FetchError:
@@ -149,61 +135,22 @@ async def tunnel(stream: Stream, proxy: Proxy, host: str, port: int) -> None:
     name = f"[{host}]" if ":" in host else host
     authority = f"{name}:{port}".encode()
     request = b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n"
-    with losing(proxy, site):
-        await stream.send(request % (authority, authority, proxy.authorization()))
-        head, rest = await _final_head(stream, proxy, site)
+    request %= (authority, authority, proxy.authorization())
+    talk = Connection(("https", host, port), stream)
+    try:
+        # Not the progress of the fetch, whose request has not started yet.
+        head = await talk.ask(request, Progress(proxy.label), 2 * MAX_HEAD_BYTES, bodiless=True)
+    except FetchError as error:
+        if error.fault.reason is Reason.BAD_REPLY:
+            why = f"does not answer in valid HTTP: {error.fault.detail}"
+            raise proxy_fault(f"{proxy.label} {why}") from error
+        raise lost(proxy, site) from error
     if not 200 <= head.status < 300:
         raise refusal(proxy, site, head)
     # A 2xx has no body, whatever its fields say. A server of TLS does not speak first, so these
     # bytes would be the proxy's own.
-    if rest:
+    if not talk.is_clean:
         raise proxy_fault(f"{proxy.label} sends bytes of its own to those of {site}")
-
-
-async def _final_head(stream: Stream, proxy: Proxy, site: str) -> tuple[Head, bytes]:
-    """Return the head of the response, and the bytes that follow it; interim ones are skipped."""
-    buffer = b""
-    # As in a response to any request, the bounds hold for all heads together.
-    room = MAX_HEAD_BYTES
-    for _ in range(MAX_INTERIM_HEADS + 1):
-        raw, buffer = await _raw_head(stream, buffer, room, proxy, site)
-        room -= len(raw)
-        try:
-            head = parse(raw, bodiless=True, framed=False)
-        except FetchError as error:
-            raise _invalid(proxy, error.fault.detail) from error
-        if head.status >= 200 or head.status == 101:
-            return head, buffer
-    raise _invalid(proxy, f"the answer begins with more than {MAX_INTERIM_HEADS} interim answers")
-
-
-async def _raw_head(
-    stream: Stream, buffer: bytes, room: int, proxy: Proxy, site: str
-) -> tuple[bytes, bytes]:
-    while (end := end_of_head(buffer)) is None:
-        if buffer:
-            _check_start(buffer, proxy)
-        if len(buffer) > room:
-            break
-        data = await stream.receive()
-        if not data:
-            raise lost(proxy, site)
-        buffer += data
-    if end is None or end.end() > room:
-        raise _invalid(proxy, f"the header of the answer has more than {MAX_HEAD_BYTES} bytes")
-    _check_start(buffer, proxy)
-    return buffer[: end.end()], buffer[end.end() :]
-
-
-def _check_start(buffer: bytes, proxy: Proxy) -> None:
-    try:
-        check_start(buffer)
-    except FetchError as error:
-        raise not_http(proxy) from error
-
-
-def _invalid(proxy: Proxy, why: str) -> FetchError:
-    return proxy_fault(f"{proxy.label} does not answer in valid HTTP: {why}")
 
 
 class ForwardedConnection(Connection):

@@ -13,7 +13,7 @@ from trio_crawler.net.dial.resolve import server_name
 from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.proxy.choice import Proxy
-from trio_crawler.net.proxy.http import login_refused, losing, lost, proxy_fault
+from trio_crawler.net.proxy.http import login_refused, lost, proxy_fault
 
 _VERSION, _CONNECT = 5, 1
 _NO_LOGIN, _PASSWORD, _NO_METHOD = 0, 2, 0xFF
@@ -40,10 +40,12 @@ async def connect(stream: Stream, proxy: Proxy, host: str, port: int) -> None:
     """
     talk = _Talk(stream, proxy, server_name(host, port))
     target = _address(host, proxy) + port.to_bytes(2, "big")
-    with losing(proxy, talk.site):
+    try:
         await talk.log_in()
         await stream.send(bytes([_VERSION, _CONNECT, 0]) + target)
         await talk.check_reply()
+    except OSError as error:
+        raise lost(proxy, talk.site) from error
     if talk.rest:
         # No server speaks before it is asked, so these bytes would be the proxy's own.
         raise proxy_fault(f"{proxy.label} sends bytes of its own to those of {talk.site}")
