@@ -16,6 +16,7 @@ from sites.webs import everything
 from trio.testing import wait_all_tasks_blocked
 
 from trio_crawler import (
+    Checked,
     Crawler,
     Failure,
     Fault,
@@ -828,6 +829,24 @@ async def test_the_links_of_an_error_page_are_not_followed(autojump_clock):
     web = Web({"/": html("/a", status=404)})
     (page,) = await collect(Crawler([HOME], fetch=web))
     assert (page.status, page.ok, page.links) == (404, False, ())
+
+
+@for_each(
+    "outcome, ok, fault",
+    [
+        (Page(HOME, 204, httpx.Headers(), b""), True, None),
+        (Page(HOME, 304, httpx.Headers(), b""), False, None),
+        (Redirect(HOME, 301, HOME), False, None),
+        (Failure(HOME, Reason.DNS, "no address", tries=0), False, Fault(Reason.DNS, "no address")),
+        (Skipped(HOME, Reason.ROBOTS), False, None),
+        (Checked(HOME, 200), True, None),
+        (Checked(HOME, 404), False, None),
+        (Checked(HOME, reason=Reason.RESET, detail="x"), False, Fault(Reason.RESET, "x")),
+        (Checked(HOME, reason=Reason.ROBOTS, tries=0), False, None),
+    ],
+)
+def test_an_outcome_of_any_kind_says_if_it_is_well_and_why_not(outcome, ok, fault):
+    assert (outcome.ok, outcome.fault) == (ok, fault)
 
 
 async def test_malformed_links_are_refused_and_the_crawl_goes_on(autojump_clock):

@@ -252,8 +252,29 @@ class Anchor(NamedTuple):
     text: str = ""
 
 
+class _Outcome:
+    """What outcomes of all kinds have."""
+
+    __slots__ = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the URL itself was answered with a success (2xx)."""
+        return isinstance(self, Page | Checked) and 200 <= (self.status or 0) < 300
+
+    @property
+    def fault(self) -> Fault | None:
+        """Why the last attempt failed; None if it was answered, or if there was none."""
+        match self:
+            case Failure(reason=reason, detail=detail, phase=phase, about=about):
+                return Fault(reason, detail, phase, about)
+            case Checked(reason=Reason() as reason, status=None, detail=detail, phase=phase):
+                return Fault(reason, detail, phase) if self.tries else None
+        return None
+
+
 @dataclass(frozen=True, slots=True)
-class Page:
+class Page(_Outcome):
     """The outcome of a URL that was answered, with any status but a redirect.
 
     `links` are the distinct URLs inside the scope that the page links to, in document order;
@@ -312,18 +333,13 @@ class Page:
         return len(self.body) if self.body_size is None else self.body_size
 
     @property
-    def ok(self) -> bool:
-        """Whether the status is a success (2xx)."""
-        return 200 <= self.status < 300
-
-    @property
     def text(self) -> str:
         """The body decoded by `charset`, invalid bytes replaced; each access decodes it again."""
         return webencodings.decode(self.body, self.charset or "utf-8", "replace")[0]
 
 
 @dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirect(_Outcome):
     """The outcome of a URL that redirects; `rejected` is why `target` was not admitted.
 
     `again` is that of its `Job`. If the URL is admitted again, another outcome follows this one.
@@ -346,7 +362,7 @@ class Redirect:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(_Outcome):
     """The outcome of a URL whose last attempt failed; `tries` is 0 if it was never fetched.
 
     `target` is the target of the last redirect if `reason` is `TOO_MANY_REDIRECTS`. `phase` is the
@@ -370,7 +386,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(_Outcome):
     """The outcome of a URL that was admitted but never fetched, for a `reason`.
 
     `again` is that of its `Job`: then the URL was fetched when it was admitted first.
@@ -386,7 +402,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(_Outcome):
     """The outcome of a URL outside the crawl that was only checked: its links are not followed.
 
     `status` is that of its last response, None if there was none: then `reason` says why, `detail`
