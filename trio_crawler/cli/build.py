@@ -98,8 +98,26 @@ def planned(options: CrawlOptions) -> Plan:
             Crawler,
             seeds,
             scope=scope,
-            limits=_limits(options),
-            politeness=_politeness(options),
+            limits=Limits(
+                max_depth=math.inf if options.max_depth is None else options.max_depth,
+                max_pages=math.inf if options.max_pages is None else options.max_pages,
+                max_seconds=math.inf if options.max_seconds is None else options.max_seconds,
+                max_redirects=options.max_redirects,
+                max_tries=options.max_tries,
+                max_waiting=options.max_waiting * 2**20,
+                max_hosts=options.max_hosts,
+            ),
+            politeness=Politeness(
+                per_host=options.per_host if options.folder is None else options.workers,
+                delay=options.delay,
+                adaptive=options.adaptive,
+                patience=options.patience,
+                robots=not (options.ignore_robots or options.folder),
+                # The owner of a site wants to know what is behind such links, too.
+                nofollow=not (options.ignore_nofollow or options.owner),
+                side_effects=options.side_effects or None,
+                agent=options.user_agent,
+            ),
             traps=Traps.off() if options.no_traps else None,
             sitemaps=_sitemaps(options, seeds, place),
             checks=checks,
@@ -168,32 +186,6 @@ def _origins(urls: Iterable[str]) -> list[str]:
     """Return the origins of normalised URLs, each once."""
     parts = map(urlsplit, urls)
     return list(dict.fromkeys(f"{part.scheme}://{part.netloc}" for part in parts))
-
-
-def _limits(options: CrawlOptions) -> Limits:
-    return Limits(
-        max_depth=math.inf if options.max_depth is None else options.max_depth,
-        max_pages=math.inf if options.max_pages is None else options.max_pages,
-        max_seconds=math.inf if options.max_seconds is None else options.max_seconds,
-        max_redirects=options.max_redirects,
-        max_tries=options.max_tries,
-        max_waiting=options.max_waiting * 2**20,
-        max_hosts=options.max_hosts,
-    )
-
-
-def _politeness(options: CrawlOptions) -> Politeness:
-    return Politeness(
-        per_host=options.per_host if options.folder is None else options.workers,
-        delay=options.delay,
-        adaptive=options.adaptive,
-        patience=options.patience,
-        robots=not (options.ignore_robots or options.folder),
-        # The owner of a site wants to know what is behind such links, too.
-        nofollow=not (options.ignore_nofollow or options.owner),
-        side_effects=options.side_effects or None,
-        agent=options.user_agent,
-    )
 
 
 def _checks(options: CrawlOptions) -> Checks:

@@ -94,7 +94,10 @@ def opened(path: str, mode: int = SHARED) -> FileIO:
     nothing is removed first, and so is a hard link: what it leads to stays as it is.
     """
     if path == STANDARD_OUTPUT:
-        return _standard_output()
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        # Unbuffered, so a thread stuck in a write holds no lock of sys.stdout.
+        return FileIO(sys.stdout.fileno(), "w", closefd=False)
     if not is_plain(path) or _is_open_file(path):
         return FileIO(path, "w")
     if _is_link(path):
@@ -103,7 +106,9 @@ def opened(path: str, mode: int = SHARED) -> FileIO:
         # Not cut before it is known to whom it belongs.
         file = FileIO(path, "w", opener=partial(_open_uncut, mode))
         on_error.callback(file.close)
-        if mode == PRIVATE and not _is_own(os.fstat(file.fileno())):
+        # On Windows there are no numbers of users.
+        own = not hasattr(os, "geteuid") or os.fstat(file.fileno()).st_uid == os.geteuid()
+        if mode == PRIVATE and not own:
             raise OSError(errno.EPERM, "another user owns it, and could read it: move it away")
         file.truncate()
         on_error.pop_all()
@@ -125,18 +130,6 @@ def _is_link(path: str) -> bool:
     except FileNotFoundError:
         return False
     return stat.S_ISLNK(about.st_mode) or (stat.S_ISREG(about.st_mode) and about.st_nlink > 1)
-
-
-def _is_own(about: os.stat_result) -> bool:
-    # On Windows there are no such numbers.
-    return not hasattr(os, "geteuid") or about.st_uid == os.geteuid()
-
-
-def _standard_output() -> FileIO:
-    if sys.stdout is None:
-        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-    # Unbuffered, so a thread stuck in a write holds no lock of sys.stdout.
-    return FileIO(sys.stdout.fileno(), "w", closefd=False)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import quote, urlsplit
 
@@ -105,16 +105,7 @@ def _origin(url: str) -> str:
 
 
 def _of_netrc(option: str, path: str | None, origins: Sequence[str]) -> dict[str, tuple[str, str]]:
-    hosts = {origin: urlsplit(origin).hostname or "" for origin in origins}
-    known = _netrc(option, path, hosts.values())
-    if not known:
-        where = ", ".join(dict.fromkeys(hosts.values()))
-        raise click.UsageError(f"{option}: {path or _NETRC} has no entry for {where}")
-    return {origin: known[host] for origin, host in hosts.items() if host in known}
-
-
-def _netrc(option: str, path: str | None, hosts: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return the user and the password of each of the hosts that the file has an entry for."""
+    """Return the user and the password of each of the origins that the file has an entry for."""
     from netrc import NetrcParseError, netrc
 
     if path == "":
@@ -133,5 +124,9 @@ def _netrc(option: str, path: str | None, hosts: Iterable[str]) -> dict[str, tup
         raise click.UsageError(f"{option}: {name} is not UTF-8 text") from None
     if os.name == "posix" and stat.S_ISREG(mode) and mode & (stat.S_IRGRP | stat.S_IROTH):
         complain(f"other users can read {name}: chmod 600 {name}")
-    found = {host: entries.get(host) or entries.get("default") for host in hosts}
-    return {host: (entry[0], entry[2] or "") for host, entry in found.items() if entry}
+    hosts = {origin: urlsplit(origin).hostname or "" for origin in origins}
+    found = {each: entries.get(hosts[each]) or entries.get("default") for each in origins}
+    if not any(found.values()):
+        where = ", ".join(dict.fromkeys(hosts.values()))
+        raise click.UsageError(f"{option}: {name} has no entry for {where}")
+    return {origin: (entry[0], entry[2] or "") for origin, entry in found.items() if entry}

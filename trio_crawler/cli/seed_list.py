@@ -69,7 +69,8 @@ class SeedList:
             return f"cannot read {self.name} after line {self._number:,}: {self.error.strerror}"
         if self.wrong > SHOWN:
             return f"{self.name}: {self.wrong:,} lines are no URLs; the first {SHOWN} are above"
-        return f"{self.name}: {_lines(self.wrong)} no URL" if self.wrong else ""
+        lines = "1 line is" if self.wrong == 1 else f"{self.wrong:,} lines are"
+        return f"{self.name}: {lines} no URL" if self.wrong else ""
 
     async def __aiter__(self) -> AsyncIterator[str]:
         """Yield the URLs as they are written; one without a scheme gets http://."""
@@ -144,7 +145,3 @@ def opened(path: str) -> Iterator[SeedList]:
         yield SeedList(descriptor, path)
     finally:
         os.close(descriptor)
-
-
-def _lines(count: int) -> str:
-    return "1 line is" if count == 1 else f"{count:,} lines are"

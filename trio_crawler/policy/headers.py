@@ -31,7 +31,9 @@ def parse_http_date(text: str) -> datetime | None:
         return None
     (month,), (day,), (digits,) = found["month"], found["day"], found["year"]
     hour, minute, second = map(int, found["time"])
-    year, number = _in_full(int(digits)), _MONTHS.index(month) + 1
+    year, number = int(digits), _MONTHS.index(month) + 1
+    if year < 100:
+        year += 2000 if year < 70 else 1900
     try:
         date = datetime(year, number, int(day), hour, minute, second, tzinfo=UTC)
     except ValueError:
@@ -48,12 +50,6 @@ def _parts(text: str) -> dict[str, tuple[str, ...]]:
                 found[kind] = match.groups()
                 break
     return found
-
-
-def _in_full(year: int) -> int:
-    if year < 70:
-        return year + 2000
-    return year + 1900 if year < 100 else year
 
 
 LONGEST = 1_024

@@ -178,14 +178,12 @@ class Streak:
         """Record a page with its links; it adds `weight` to `barren` if it has no new text."""
         self._pages += 1
         if self._prints is not None and self._pages % _EVERY == 1:
-            self._look(fingerprint(url, body), self._prints, weight)
+            found = fingerprint(url, body)
+            self.barren = self.barren + _EVERY * weight if found in self._prints else 0.0
+            self._prints.add(found)
+            if len(self._prints) >= _ENOUGH:
+                self._prints = None
             self._step(url, links)
-
-    def _look(self, found: int, prints: set[int], weight: float) -> None:
-        self.barren = self.barren + _EVERY * weight if found in prints else 0.0
-        prints.add(found)
-        if len(prints) >= _ENOUGH:
-            self._prints = None
 
     def _step(self, url: str, links: Sequence[str]) -> None:
         if not self.barren:

@@ -186,14 +186,14 @@ class Queries:
         if shape is None:
             if len(self._shapes) >= _MAX_SHAPES:
                 return self._others
-            parameters = tuple(self._parameter(family, name) for name in names)
+            parameters = tuple(
+                self._parameters.setdefault((family, name), _Parameter(self._most, name))
+                for name in names
+            )
             is_number = len(names) == 1 and names[0].endswith(_NUMBER)
             shape = self._shapes[key] = Shape(parameters, is_number=is_number)
             self.version += 1
         return shape
-
-    def _parameter(self, family: str, name: str) -> _Parameter:
-        return self._parameters.setdefault((family, name), _Parameter(self._most, name))
 
     def left_out(self, url: str) -> bool:
         """Whether a URL with a query has a parameter that is left out, and is not sampled."""

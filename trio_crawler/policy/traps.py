@@ -316,17 +316,12 @@ class HostTraps:
             return Reason.DEEP_PATH
         if repeats(names, traps.max_repeats):
             return Reason.REPEATED_PATH
-        if self._is_too_far(job.depth):
+        far = job.depth > _FAR and self._far >= traps.barren
+        if far if traps.max_hops is None else job.depth > traps.max_hops:
             return Reason.TOO_MANY_HOPS
         if self._orders is not None and self._orders.rejects(job.url, job.referrer):
             return Reason.PERMUTED_QUERY
         return None
-
-    def _is_too_far(self, depth: int) -> bool:
-        """Whether a URL so many links from a seed is rejected."""
-        if self._traps.max_hops is not None:
-            return depth > self._traps.max_hops
-        return depth > _FAR and self._far >= self._traps.barren
 
     def _spent(self, key: int | None, url: str) -> Reason | None:
         if key is not None:

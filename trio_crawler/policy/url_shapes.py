@@ -235,16 +235,10 @@ def without_session(url: str) -> str:
 
 
 def _without_parameters(query: str) -> str:
-    parts = query.split("&")
-    cold_fusion = _COLD_FUSION.issubset(map(_name, parts))
-    return "&".join(part for part in parts if not _is_session(part, cold_fusion))
-
-
-def _is_session(part: str, cold_fusion: bool) -> bool:
-    if _NAMED.fullmatch(part) or _UNCERTAIN.fullmatch(part):
-        return True
-    return cold_fusion and _name(part) in _COLD_FUSION
-
-
-def _name(part: str) -> str:
-    return part.partition("=")[0].lower()
+    named = [(part, part.partition("=")[0].lower()) for part in query.split("&")]
+    cold_fusion = _COLD_FUSION if {name for _, name in named} >= _COLD_FUSION else ()
+    return "&".join(
+        part
+        for part, name in named
+        if not (_NAMED.fullmatch(part) or _UNCERTAIN.fullmatch(part) or name in cold_fusion)
+    )
