@@ -20,6 +20,30 @@ _KINDS = {
     "year": re.compile(r"([0-9]{2,4})(?![0-9])"),
 }
 
+LONGEST = 1_024
+"""The most bytes of a value that is kept; an entity tag takes a few dozen."""
+
+# Apache, and others like it, mark the entity tag of a body that they encode, and do not recognise
+# their mark in a request (bug 45023). The tag without the mark is that of the body as it is
+# decoded, which is the one that is kept.
+_coded = re.compile(rb'((?:W/)?"[^"]*[^"-])(?:--?|;)(?:gzip|br|deflate|zstd)"').fullmatch
+# Bytes that a field value cannot hold (RFC 9110, 5.5).
+_has_control = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]").search
+
+MAX_DIRECTIVES = 50
+"""The most directives kept from the header fields of one page, and from its meta elements."""
+
+_LONGEST = 100
+"""The most characters of a directive; no date in one is that long."""
+
+_MAX_TEXT = 4_096
+"""The most characters that are read of one field or attribute."""
+
+# A date has a comma before its day.
+_COMMA = re.compile(r",(?!\s*[0-9])")
+_VALUED = re.compile(r"unavailable_after|max-[a-z-]+")
+_AGENT = re.compile(r"\*|[a-z0-9_-]\S*")
+
 
 def parse_http_date(text: str) -> datetime | None:
     """Return a date parsed by the rules for cookies (RFC 6265, 5.1.1), as UTC; None if invalid.
@@ -50,17 +74,6 @@ def _parts(text: str) -> dict[str, tuple[str, ...]]:
                 found[kind] = match.groups()
                 break
     return found
-
-
-LONGEST = 1_024
-"""The most bytes of a value that is kept; an entity tag takes a few dozen."""
-
-# Apache, and others like it, mark the entity tag of a body that they encode, and do not recognise
-# their mark in a request (bug 45023). The tag without the mark is that of the body as it is
-# decoded, which is the one that is kept.
-_coded = re.compile(rb'((?:W/)?"[^"]*[^"-])(?:--?|;)(?:gzip|br|deflate|zstd)"').fullmatch
-# Bytes that a field value cannot hold (RFC 9110, 5.5).
-_has_control = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]").search
 
 
 def validator_of(headers: httpx.Headers) -> Validator | None:
@@ -111,21 +124,6 @@ def _sendable(value: bytes) -> bytes | None:
     if value in (b"", b"*") or len(value) > LONGEST or _has_control(value):
         return None
     return value
-
-
-MAX_DIRECTIVES = 50
-"""The most directives kept from the header fields of one page, and from its meta elements."""
-
-_LONGEST = 100
-"""The most characters of a directive; no date in one is that long."""
-
-_MAX_TEXT = 4_096
-"""The most characters that are read of one field or attribute."""
-
-# A date has a comma before its day.
-_COMMA = re.compile(r",(?!\s*[0-9])")
-_VALUED = re.compile(r"unavailable_after|max-[a-z-]+")
-_AGENT = re.compile(r"\*|[a-z0-9_-]\S*")
 
 
 def header_directives(headers: httpx.Headers, token: str) -> tuple[str, ...]:

@@ -30,6 +30,16 @@ _MUCH_MORE = 0.1
 _MAX_URLS = 10_000
 _MOMENT = 1e-6
 
+MAX_LIMIT = 64
+"""Requests in flight at one host that an adaptive limit can reach."""
+
+# A host is busy if its latency exceeds _SLOWER times its best latency, plus _NOISE seconds.
+_SLOWER, _NOISE = 2.0, 0.02
+_SMOOTHING = 0.2
+_FOREVER = 1 << 60
+# One object for all hosts: each other one would take 24 bytes.
+_NEVER = -math.inf
+
 
 class LearnedRate:
     """The requests in flight that a host allows, and the seconds between the starts of two.
@@ -182,17 +192,6 @@ class LearnedRate:
         load.delay = max(self.asked, 0.0 if over else self.delay, pace)
         if not adaptive:
             load.limit = most if over else min(self.limit, most)
-
-
-MAX_LIMIT = 64
-"""Requests in flight at one host that an adaptive limit can reach."""
-
-# A host is busy if its latency exceeds _SLOWER times its best latency, plus _NOISE seconds.
-_SLOWER, _NOISE = 2.0, 0.02
-_SMOOTHING = 0.2
-_FOREVER = 1 << 60
-# One object for all hosts: each other one would take 24 bytes.
-_NEVER = -math.inf
 
 
 class HostLoad:

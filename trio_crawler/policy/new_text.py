@@ -38,6 +38,14 @@ _LONG = 16
 # Two pages may differ only in an image. The query of its address is left out: it may be generated.
 image_names = re.compile(rb"""src=["']?([^"'?<> ]++)""").findall
 
+_EVERY, _ENOUGH = 4, 4_096
+_STEPS_KEPT = 16
+# The weight of a page that leads to the same distances as the pages before, and that of a page
+# without links of its own pattern, such as the days of a calendar.
+_STEADY = _ENDS = 0.1
+# Numbers of 6 or 8 digits are dates if so many times more of them look like dates than not.
+_MOSTLY = 9
+
 
 def fingerprint(url: str, body: bytes) -> int:
     """Return a hash of the text of a page; pages that differ only in a date have the same.
@@ -146,15 +154,6 @@ def _texts_of(body: bytes) -> set[bytes]:
     }
     texts.discard(b"")
     return texts
-
-
-_EVERY, _ENOUGH = 4, 4_096
-_STEPS_KEPT = 16
-# The weight of a page that leads to the same distances as the pages before, and that of a page
-# without links of its own pattern, such as the days of a calendar.
-_STEADY = _ENDS = 0.1
-# Numbers of 6 or 8 digits are dates if so many times more of them look like dates than not.
-_MOSTLY = 9
 
 
 class Streak:

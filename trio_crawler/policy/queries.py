@@ -24,6 +24,26 @@ _MAX_DIRECTORIES = 500
 _ITEM = "*"
 _numbers = re.compile("[0-9]+").sub
 
+# Of a parameter that is left out one URL in so many is fetched.
+_SAMPLED = 50
+# A parameter with a URL in it is left out after so many pages: it repeats where a link was.
+_ECHOES = 8
+# The weight of a page of a chain. The pages of a list may all be known for a while, as tags lead
+# to their articles too, and then others come. Chains are short beside the products of filters.
+_CHAIN = 1 / 8
+# A page that leads to at most so many new URLs of its family, and to one, is part of a chain.
+_NEXT = 2
+_MAX_SHAPES = 256
+# The parameters of a shape that are told apart: a URL of 2,000 characters may have 500.
+_MAX_NAMES = 64
+# Marks of the names of parameters: no name has such a character in a normalised URL.
+_URL, _NUMBER = " url", " number"
+_LINKS_READ = 1_000
+
+_part = re.compile("[&;]").split
+_is_url = re.compile("https?:|/", re.IGNORECASE).match
+_is_number = re.compile("[0-9]+").fullmatch
+
 
 class Families:
     """The families of the paths of one host.
@@ -58,27 +78,6 @@ class Families:
                     known.add(folded)
             family = f"{family}/{folded}"
         return family
-
-
-# Of a parameter that is left out one URL in so many is fetched.
-_SAMPLED = 50
-# A parameter with a URL in it is left out after so many pages: it repeats where a link was.
-_ECHOES = 8
-# The weight of a page of a chain. The pages of a list may all be known for a while, as tags lead
-# to their articles too, and then others come. Chains are short beside the products of filters.
-_CHAIN = 1 / 8
-# A page that leads to at most so many new URLs of its family, and to one, is part of a chain.
-_NEXT = 2
-_MAX_SHAPES = 256
-# The parameters of a shape that are told apart: a URL of 2,000 characters may have 500.
-_MAX_NAMES = 64
-# Marks of the names of parameters: no name has such a character in a normalised URL.
-_URL, _NUMBER = " url", " number"
-_LINKS_READ = 1_000
-
-_part = re.compile("[&;]").split
-_is_url = re.compile("https?:|/", re.IGNORECASE).match
-_is_number = re.compile("[0-9]+").fullmatch
 
 
 class Standing(IntEnum):

@@ -38,6 +38,40 @@ _ODD = re.compile(
 _UNRESERVED = re.compile(r"[\w\-.~]", re.ASCII).fullmatch
 _STARS = re.compile(r"\*+")
 
+MAX_BYTES = 500 * 1024
+"""The most bytes that are read of a robots.txt (RFC 9309, 2.5)."""
+
+MAX_LINE = 16_663
+"""The most bytes that are read of a line, as in Google's parser."""
+
+MAX_DELAY = 60.0
+"""The most seconds of crawl-delay that are obeyed."""
+
+MAX_SITEMAPS = 1_000
+"""The most sitemaps that are read from one file."""
+
+_TOKEN = re.compile("[A-Za-z_-]+")
+_COMPATIBLE = re.compile("compatible; *([A-Za-z_-]+)")
+# The byte order mark of UTF-8, or its beginning, as in Google's parser.
+_BOM = re.compile(b"\xef(?:\xbb\xbf?+)?+")
+_FIELD = re.compile(r"^[ \t]*+[a-z][a-z-]++[ \t]*+:", re.ASCII | re.IGNORECASE | re.MULTILINE)
+_EVERYONE = re.compile(r"\*(?:\s|$)")
+_DELAY = re.compile(r"[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++", re.ASCII)
+
+MAX_REDIRECTS = 5
+"""The most redirects that are followed for one robots.txt (RFC 9309, 2.3.1.2)."""
+
+FRESH = 86_400.0
+"""Seconds for which a robots.txt is valid (RFC 9309, 2.4)."""
+
+PATH = "/robots.txt"
+
+_TOO_MANY_REQUESTS = 429
+_MAX_SIZE = 3 * 1024 * 1024
+# Characters of patterns; nearly all files have fewer.
+_LONG = 16 * 1024
+_MAX_TIMES = 3
+
 
 class _Wild(NamedTuple):
     """A pattern with stars inside: the pieces between the stars.
@@ -219,27 +253,6 @@ ALLOW_ALL = Rules({})
 """The rules of a file that is empty or missing."""
 
 
-MAX_BYTES = 500 * 1024
-"""The most bytes that are read of a robots.txt (RFC 9309, 2.5)."""
-
-MAX_LINE = 16_663
-"""The most bytes that are read of a line, as in Google's parser."""
-
-MAX_DELAY = 60.0
-"""The most seconds of crawl-delay that are obeyed."""
-
-MAX_SITEMAPS = 1_000
-"""The most sitemaps that are read from one file."""
-
-_TOKEN = re.compile("[A-Za-z_-]+")
-_COMPATIBLE = re.compile("compatible; *([A-Za-z_-]+)")
-# The byte order mark of UTF-8, or its beginning, as in Google's parser.
-_BOM = re.compile(b"\xef(?:\xbb\xbf?+)?+")
-_FIELD = re.compile(r"^[ \t]*+[a-z][a-z-]++[ \t]*+:", re.ASCII | re.IGNORECASE | re.MULTILINE)
-_EVERYONE = re.compile(r"\*(?:\s|$)")
-_DELAY = re.compile(r"[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++", re.ASCII)
-
-
 def product_token(user_agent: str) -> str:
     """Return the product token of a User-Agent (RFC 9309, 2.2.1), "" for none.
 
@@ -386,21 +399,6 @@ def _is_web(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-MAX_REDIRECTS = 5
-"""The most redirects that are followed for one robots.txt (RFC 9309, 2.3.1.2)."""
-
-FRESH = 86_400.0
-"""Seconds for which a robots.txt is valid (RFC 9309, 2.4)."""
-
-PATH = "/robots.txt"
-
-_TOO_MANY_REQUESTS = 429
-_MAX_SIZE = 3 * 1024 * 1024
-# Characters of patterns; nearly all files have fewer.
-_LONG = 16 * 1024
-_MAX_TIMES = 3
 
 
 class KnownRules(msgspec.Struct, frozen=True, gc=False):

@@ -12,6 +12,12 @@ from typing import Any, Protocol
 from trio_crawler.arguments import ArgumentError, check_flag, check_kind, check_number, check_whole
 from trio_crawler.model import Fault, Job, Reason
 
+CHECKED = frozenset({Reason.OTHER_SITE, Reason.NOT_INCLUDED, Reason.TOO_DEEP})
+"""Why a URL is outside of the crawl and may be checked; what a user has excluded may not."""
+
+DELAY, QUICK_DELAY = 0.5, 0.1
+"""Seconds between two checks of one host, at first and after two good answers in a row."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -200,13 +206,6 @@ class HostStatistics:
     waits_for: HostWait = HostWait.NOTHING
     asked: float = 0.0
     refused: int = 0
-
-
-CHECKED = frozenset({Reason.OTHER_SITE, Reason.NOT_INCLUDED, Reason.TOO_DEEP})
-"""Why a URL is outside of the crawl and may be checked; what a user has excluded may not."""
-
-DELAY, QUICK_DELAY = 0.5, 0.1
-"""Seconds between two checks of one host, at first and after two good answers in a row."""
 
 
 @dataclass(frozen=True, slots=True)

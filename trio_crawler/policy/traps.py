@@ -17,6 +17,20 @@ from trio_crawler.policy.new_text import Novelty, PatternYield
 from trio_crawler.policy.queries import Queries, QueryOrder
 from trio_crawler.policy.url_shapes import key_of, keys_of_one_host, repeats, segments
 
+FEW = 20
+"""Up to this many URLs, the pages of a pattern are not examined: so few are not a trap."""
+
+# Pages so many links from a seed are examined: a chain of links may have no end.
+_FAR = 20
+# The weight of a page far away whose texts differ from earlier ones only in their numbers.
+_UNLIKE = 0.1
+# A host is examined for its queries when it has more URLs with one.
+_MANY_QUERIES = 8
+# So many URLs of each pattern are fetched even if a parameter is left out elsewhere.
+_EACH = 2
+_REMEMBERED = 65_536
+_COPIES = 20.0
+
 
 class DuplicateBodies:
     """The first URL of each body of one host.
@@ -67,21 +81,6 @@ class DuplicateBodies:
             return first
         self._directories[key] = followed | {here}
         return None
-
-
-FEW = 20
-"""Up to this many URLs, the pages of a pattern are not examined: so few are not a trap."""
-
-# Pages so many links from a seed are examined: a chain of links may have no end.
-_FAR = 20
-# The weight of a page far away whose texts differ from earlier ones only in their numbers.
-_UNLIKE = 0.1
-# A host is examined for its queries when it has more URLs with one.
-_MANY_QUERIES = 8
-# So many URLs of each pattern are fetched even if a parameter is left out elsewhere.
-_EACH = 2
-_REMEMBERED = 65_536
-_COPIES = 20.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,25 @@ _number = re.compile("(?<==)-?[0-9]{1,18}|[0-9]{1,18}")
 _LEAST_STEPS = 3
 _LINKS_READ = 1_000
 
+# ";jsessionid=" of Java servlets, and the segment "(S(24 characters))" of ASP.NET.
+_IN_PATH = re.compile(";jsessionid=[^;/?]*", re.IGNORECASE)
+_SEGMENT = re.compile(r"/\([Ss]\([0-9A-Za-z]{24}\)\)(?=/)")
+
+_IN_QUERY = re.compile(
+    "[?&](?:phpsessid|jsessionid|aspsessionid|oscsid|zenid|sid|session_?id|cfid|cftoken)",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    "(?:phpsessid|jsessionid|aspsessionid[a-z]*|oscsid|zenid)=.*", re.IGNORECASE | re.DOTALL
+)
+# A conference has sessions, too: with these names a value must look random to be an id.
+_UNCERTAIN = re.compile(
+    "(?:sid|session_?id)=(?=[a-z]*[0-9])"
+    "(?:[0-9a-z]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
+    re.IGNORECASE,
+)
+_COLD_FUSION = frozenset({"cfid", "cftoken"})
+
 
 def pattern(url: str) -> str | None:
     """Return the pattern of a normalised http(s) URL; None if it has none.
@@ -185,26 +204,6 @@ def _in_a_row(names: Sequence[str], run: int, most: float) -> bool:
         if same >= run * most:
             return True
     return False
-
-
-# ";jsessionid=" of Java servlets, and the segment "(S(24 characters))" of ASP.NET.
-_IN_PATH = re.compile(";jsessionid=[^;/?]*", re.IGNORECASE)
-_SEGMENT = re.compile(r"/\([Ss]\([0-9A-Za-z]{24}\)\)(?=/)")
-
-_IN_QUERY = re.compile(
-    "[?&](?:phpsessid|jsessionid|aspsessionid|oscsid|zenid|sid|session_?id|cfid|cftoken)",
-    re.IGNORECASE,
-)
-_NAMED = re.compile(
-    "(?:phpsessid|jsessionid|aspsessionid[a-z]*|oscsid|zenid)=.*", re.IGNORECASE | re.DOTALL
-)
-# A conference has sessions, too: with these names a value must look random to be an id.
-_UNCERTAIN = re.compile(
-    "(?:sid|session_?id)=(?=[a-z]*[0-9])"
-    "(?:[0-9a-z]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
-    re.IGNORECASE,
-)
-_COLD_FUSION = frozenset({"cfid", "cftoken"})
 
 
 def without_session(url: str) -> str:
