@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ssl
 from typing import Any
 
 import httpx
-import pytest
 import trio
 from cases import for_each
 from sites.raw import Request, raw_server, reply, threaded_raw_server
@@ -145,36 +143,3 @@ async def test_a_page_that_has_changed_comes_whole(asked: Any) -> None:
         answer = await fetch(Job(url, validator=BOTH))
     assert isinstance(answer, Response)
     assert (answer.status, answer.headers["etag"], answer.body) == (200, '"b"', b"new")
-
-
-async def test_by_http_2_too_a_request_is_conditional(
-    authority: Any, client_tls: ssl.SSLContext
-) -> None:
-    pytest.importorskip("h2")
-    from sites import two
-
-    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    authority.issue_cert("127.0.0.1").configure_cert(tls)
-    coded = [("content-encoding", "rot13"), ("etag", TAG)]
-    site = {"/": two.answer(b"", 304, coded), "/b": two.answer(b"page")}
-    async with two.two_server(site, tls) as server:
-        url = f"https://127.0.0.1:{server.port}/"
-        async with HttpFetch(seeds=[url], tls=client_tls, http2=True) as fetch:
-            answer = await fetch(Job(url, validator=BOTH))
-            await fetch(Job(url + "b"))
-    assert isinstance(answer, Response)
-    assert (answer.status, answer.body, answer.headers["etag"]) == (304, b"", TAG)
-    first, second = server.requests
-    assert (first["if-none-match"], first["if-modified-since"]) == (TAG, DATE)
-    assert not {"if-none-match", "if-modified-since"} & set(second)
-    assert server.connections == 1
-
-
-async def test_a_request_by_the_wire_beside_http_2_is_conditional() -> None:
-    pytest.importorskip("h2")
-    async with (
-        raw_server(unchanged) as server,
-        HttpFetch(seeds=[server.url], http2=True) as fetch,
-    ):
-        await fetch(Job(server.url, validator=BOTH))
-    assert asking(server.requests[0].head) == [TAG_LINE, DATE_LINE]

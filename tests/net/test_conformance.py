@@ -130,20 +130,6 @@ async def test_the_answer_is_that_of_httpx(name: str) -> None:
     assert first.head == second.head
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-async def test_the_head_of_an_answer_is_that_of_httpx(name: str) -> None:
-    head, blank, _ = ANSWERS[name].partition(b"\r\n\r\n")
-    if b" 10" in head:
-        # Of interim answers the last head counts.
-        head = ANSWERS[name].split(b"\r\n\r\n")[-2]
-    async with raw_server(once(head + blank)) as server:
-        wire, own = both(server.url)
-        async with wire, own:
-            answers = [seen(await one.head(server.url)) for one in (wire, own)]
-    assert answers[0] == answers[1]
-    assert answers[0]["content"] == b""
-
-
 async def stated() -> AsyncIterator[bytes]:
     for piece in (b"one ", b"", b"two", b"x" * 100_000):
         yield piece
@@ -192,77 +178,6 @@ async def test_a_body_is_sent_as_httpx_sends_it(body: dict[str, Any], method: st
                 assert (await one.request(method, url, **made)).content == b"done"
         nursery.cancel_scope.cancel()
     assert sent[0] == sent[1]
-
-
-@for_each("status", [301, 302, 303, 307, 308])
-@for_each("method", ["GET", "POST", "HEAD"])
-async def test_a_client_follows_redirects_as_over_httpx(status: int, method: str) -> None:
-    async def handler(request: Request, stream: trio.abc.Stream) -> None:
-        assert not int(request.headers.get("content-length", 0))
-        answer = redirect("/b?c", status) if request.target == "/" else reply(body=b"end")
-        await stream.send_all(answer if request.method != "HEAD" else answer.removesuffix(b"end"))
-
-    async with raw_server(handler) as server:
-        wire, own = both(server.url)
-        answers = []
-        async with wire, own:
-            for one in (wire, own):
-                one.follow_redirects = True
-                answers.append(seen(await one.request(method, server.url)))
-    assert answers[0] == answers[1]
-    assert [request.head for request in server.requests[:2]] == [
-        request.head for request in server.requests[2:]
-    ]
-    assert answers[0]["history"] == [(status, server.url)]
-
-
-async def test_cookies_and_authentication_of_a_client_work_as_over_httpx() -> None:
-    def site(request: Request) -> bytes:
-        if "authorization" not in request.headers:
-            return reply(
-                401,
-                {
-                    "WWW-Authenticate": 'Digest realm="r", nonce="n", qop="auth"',
-                    "Set-Cookie": "c=1",
-                },
-            )
-        return reply(body=request.headers.get("cookie", "").encode())
-
-    async def handler(request: Request, stream: trio.abc.Stream) -> None:
-        await stream.send_all(site(request))
-
-    async with raw_server(handler) as server:
-        answers = []
-        for one in both(server.url):
-            async with one:
-                answers.append(await one.get(server.url, auth=httpx.DigestAuth("u", "p")))
-    assert [answer.status_code for answer in answers] == [200, 200]
-    assert [answer.content for answer in answers] == [b"c=1", b"c=1"]
-
-
-async def test_a_stream_gives_the_same_bytes_raw_decoded_and_as_lines() -> None:
-    text = b"".join(b"line %d\n" % n for n in range(5000))
-    coded = gzip.compress(text, mtime=0)
-    async with raw_server({"/": reply(200, {"Content-Encoding": "gzip"}, coded)}) as server:
-        for one in both(server.url):
-            async with one:
-                async with one.stream("GET", server.url) as response:
-                    raw = b"".join([piece async for piece in response.aiter_raw()])
-                async with one.stream("GET", server.url) as response:
-                    whole = b"".join([piece async for piece in response.aiter_bytes()])
-                async with one.stream("GET", server.url) as response:
-                    lines = [line async for line in response.aiter_lines()]
-                assert (raw, whole, len(lines)) == (coded, text, 5000)
-
-
-async def test_a_length_that_is_said_twice_counts_once() -> None:
-    # httpx gives it as said once; the wire gives the fields as they came.
-    async with raw_server(once(b"HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\na")) as server:
-        wire, own = both(server.url)
-        async with wire, own:
-            answers = [await one.get(server.url) for one in (wire, own)]
-    assert [answer.content for answer in answers] == [b"a", b"a"]
-    assert [answer.headers["content-length"] for answer in answers] == ["1, 1", "1"]
 
 
 # What goes wrong.

@@ -125,25 +125,6 @@ async def test_a_name_that_is_bound_again_is_judged_again() -> None:
     assert reasons == [Reason.CONNECTION_REFUSED, Reason.BLOCKED_ADDRESS]
 
 
-async def test_of_the_addresses_of_a_name_only_the_public_ones_are_contacted() -> None:
-    internet = Internet({"mixed.test": [["10.0.0.1", PUBLIC, "::1", "2606:4700::1111"]]})
-    async with raw_server({"/": html("http://mixed.test/")}) as own:
-        await crawled(internet.wire(own.url), own.url)
-    assert sorted(internet.contacts) == ["2606:4700::1111", PUBLIC]
-
-
-async def test_a_seeds_name_that_is_bound_again_leads_nowhere_new() -> None:
-    # Connection: close, so that each page is dialled for.
-    page = reply(200, {"Content-Type": "text/html", "Connection": "close"}, b'<a href="/b">')
-    internet = Internet({"h.test": [["127.0.0.1"], ["127.0.0.2"]]})
-    async with raw_server({"/": page, "/b": page}) as own:
-        seed = f"http://h.test:{own.port}/"
-        outcomes = await crawled(internet.wire(seed), seed)
-    assert internet.contacts == []
-    assert [type(outcome) for outcome in outcomes] == [Page, Failure]
-    assert own.targets == ["/robots.txt", "/"]
-
-
 async def test_each_connection_is_to_an_address_of_the_lookup_that_was_judged() -> None:
     page = reply(200, {"Content-Type": "text/html", "Connection": "close"}, b'<a href="/b">')
     internet = Internet({"h.test": [["127.0.0.1"]]})
@@ -153,25 +134,6 @@ async def test_each_connection_is_to_an_address_of_the_lookup_that_was_judged() 
     # One lookup for each connection: nothing between the judging and the connecting asks again.
     assert internet.asked == ["h.test"] * own.connections
     assert own.targets == ["/robots.txt", "/", "/b"]
-
-
-async def test_what_is_allowed_by_name_of_its_network_is_contacted() -> None:
-    internet = Internet({"evil.test": [["10.0.0.1"]]})
-    links = (
-        "http://10.1.2.3/",
-        "http://evil.test/",
-        "http://[::ffff:10.0.0.9]/",
-        "http://11.0.0.1/",
-    )
-    async with raw_server({"/": html(*links, "http://192.168.0.1/")}) as own:
-        outcomes = await crawled(internet.wire(own.url, allowed=["10.0.0.0/8"]), own.url)
-    assert sorted(internet.contacts) == ["10.0.0.1", "10.1.2.3", "11.0.0.1", "::ffff:a00:9"]
-    blocked = [
-        outcome.url
-        for outcome in outcomes
-        if isinstance(outcome, Failure) and outcome.reason is Reason.BLOCKED_ADDRESS
-    ]
-    assert blocked == ["http://192.168.0.1/"]
 
 
 # What a seed opens, and what it does not.

@@ -8,20 +8,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Any
 
-import httpx
 import pytest
 import trio
 from sites.over import home, over, requests
-from sites.raw import Request, Server, chunked, hang_up, html, raw_server, reply, silence, tunnel
+from sites.raw import Request, Server, chunked, html, raw_server, reply, tunnel
 from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.dial.addresses import AddressPolicy
 from trio_crawler.net.dial.connector import Dialer, connect
-from trio_crawler.net.fetch import HttpFetch, WireAdapter
+from trio_crawler.net.fetch import WireAdapter
 from trio_crawler.net.fetcher import Fetcher
 from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
-from trio_crawler.net.httpx_fetch import HttpxFetch
 from trio_crawler.net.tls import Security
 
 pytest.importorskip("h2")
@@ -154,62 +152,6 @@ async def test_the_answers_of_http_2_that_share_a_connection_are_not_counted_tog
 
 SHORT = {"timeout": 0.3, "max_bytes": 1000}
 LONG = {"timeout": 10, "max_bytes": 1000}
-ROOT = "http://127.0.0.1/"
-ODD: dict[str, bytes | Handler] = {
-    "/fine": reply(body=b"fine"),
-    "/silent": silence,
-    "/gone": hang_up,
-    "/cut": reply(headers={"Content-Length": "9"}, body=b"ab")[:-1],
-    "/large": reply(body=b"x" * 2000),
-    "/two": b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-    "/junk": b"SSH-2.0-x\r\n\r\n",
-    "/chunks": reply(headers={"Transfer-Encoding": "chunked"}, body=b"zz\r\n\r\n"),
-    "/interim": b"HTTP/1.1 103 Early Hints\r\n\r\n" * 50,
-}
-
-
-async def assert_told_alike(url: str, times: int, wire: Any, network: Any) -> None:
-    """Ask with the options for a wire and with those for a network, and compare."""
-    bounds = SHORT if url.endswith("/silent") else LONG
-    async with (
-        HttpFetch(seeds=[ROOT], **bounds, **wire) as plain,
-        HttpFetch(seeds=[ROOT], **bounds, **network) as fetch,
-    ):
-        for _ in range(times):
-            assert told(await fetch(Job(url))) == told(await plain(Job(url))), url
-
-
-@pytest.mark.parametrize("options", [{"http2": True}, {"trust_env": True}], ids=str)
-async def test_plain_http_without_a_proxy_is_told_as_the_wire_tells_it(
-    options: dict[str, Any],
-) -> None:
-    async with raw_server(ODD) as server:
-        urls = [server.url + path[1:] for path in ODD]
-        for url in [*urls, "http://127.0.0.9:1/", "http://[::ffff:10.0.0.1]/"]:
-            await assert_told_alike(url, 1, {}, options)
-
-
-async def test_https_without_http_2_is_told_as_the_wire_tells_it(
-    server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
-) -> None:
-    wire = {"tls": client_tls}
-    async with raw_server(ODD, tls=server_tls) as server:
-        for path in ODD:
-            await assert_told_alike(server.url + path[1:], 2, wire, {**wire, "http2": True})
-
-
-async def test_a_wire_inside_a_client_gives_its_own_reasons() -> None:
-    async with (
-        raw_server(ODD) as server,
-        httpx.AsyncClient(transport=Wire(seeds=[server.url])) as client,
-    ):
-        fetch = HttpxFetch(client)
-        found = await fetch(Job("http://127.0.0.9:1/"))
-        cut = await fetch(Job(server.url + "cut"))
-    assert isinstance(found, Fault)
-    assert found.reason is Reason.BLOCKED_ADDRESS
-    assert isinstance(cut, Fault)
-    assert cut.detail == "1 of 9 bytes of the body came"
 
 
 async def test_the_server_without_http_2_is_found_once_and_then_asked_by_the_wire(
@@ -308,36 +250,6 @@ async def test_an_answer_that_does_not_come_keeps_no_other_waiting_by_http_2(
             assert told(await fetch(Job(url))) == (200, b"two")
         assert server.connections == 1
         nursery.cancel_scope.cancel()
-
-
-@pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_an_answer_that_does_not_come_keeps_no_other_waiting_by_a_proxy(
-    server_tls: ssl.SSLContext, client_tls: ssl.SSLContext, scheme: str
-) -> None:
-    proxied: list[str] = []
-    async with raw_server({"/mute": silence, "/": reply(body=b"x")}, tls=server_tls) as origin:
-
-        async def site(request: Request, stream: trio.abc.Stream) -> None:
-            proxied.append(request.target)
-            if request.method == "CONNECT":
-                await tunnel(stream, origin.port)
-            elif request.target.endswith("mute"):
-                await silence(request, stream)
-            else:
-                await stream.send_all(reply(body=b"x"))
-
-        async with (
-            raw_server(site) as server,
-            asking_by_http2(client_tls, proxy=server.url) as network,
-            trio.open_nursery() as nursery,
-        ):
-            fetch = over(network)
-            nursery.start_soon(fetch, Job(f"{scheme}://h.test/mute"))
-            await until(lambda: bool(proxied))
-            with trio.fail_after(5):
-                assert told(await fetch(Job(f"{scheme}://h.test/"))) == (200, b"x")
-            nursery.cancel_scope.cancel()
-    assert len(proxied) == 2
 
 
 async def test_who_waits_for_a_tunnel_shares_it_by_http_2(

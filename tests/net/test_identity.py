@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from typing import Any
 
 import httpx
@@ -63,19 +62,6 @@ async def test_it_is_told_to_everybody_and_not_only_to_the_seeds() -> None:
         ME,
     ]
     assert home.requests[0].head.lower().count(b"\r\nfrom:") == 1
-
-
-async def test_by_http_2_too_it_is_told(authority: Any, client_tls: ssl.SSLContext) -> None:
-    pytest.importorskip("h2")
-    from sites import two
-
-    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    authority.issue_cert("127.0.0.1").configure_cert(tls)
-    async with two.two_server({"/": two.answer(b"page")}, tls) as server:
-        url = f"https://127.0.0.1:{server.port}/"
-        async with HttpFetch(seeds=[url], tls=client_tls, http2=True, contact=ME) as fetch:
-            await fetch(Job(url))
-    assert server.requests[0]["from"] == ME
 
 
 async def test_a_client_keeps_its_own_address_and_name_unless_others_are_given() -> None:

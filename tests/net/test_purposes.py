@@ -5,12 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import ssl
 import subprocess
 import sys
 import zlib
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -19,21 +17,17 @@ import brotli
 import pytest
 import trio
 from cases import for_each
-from sites.left import sockets
 from sites.raw import (
     Handler,
     Request,
     Server,
     chunked,
-    raw_server,
-    redirect,
     reply,
     threaded_raw_server,
 )
-from sites.steps import cancelled_at, until
-from trio.testing import MockClock, wait_all_tasks_blocked
+from trio.testing import wait_all_tasks_blocked
 
-from trio_crawler.model import Fault, Job, Phase, Purpose, Reason, Response
+from trio_crawler.model import Fault, Job, Purpose, Reason, Response
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.fetcher import SITEMAP_BYTES
 from trio_crawler.policy.robots import MAX_BYTES as ROBOTS_BYTES
@@ -306,41 +300,6 @@ async def test_a_robots_file_that_cannot_be_decoded_is_a_bad_reply(
         assert reason_of(await fetch(robots(url))) is Reason.BAD_REPLY
 
 
-async def test_the_deadline_holds_for_a_robots_file_too(mock_clock: MockClock) -> None:
-    mock_clock.autojump_threshold = 0.02
-
-    async def drip(request: Request, stream: trio.abc.Stream) -> None:
-        await stream.send_all(CHUNKED)
-        while True:
-            await stream.send_all(b"1\r\nx\r\n")
-            await trio.sleep(1)
-
-    async with raw_server(drip) as server, HttpFetch(seeds=[server.url]) as fetch:
-        answer = await fetch(robots(server.url))
-        assert 30 <= trio.current_time() < 31
-        assert fetch.statistics().wire.open == 0
-    assert (reason_of(answer), answer.phase) == (Reason.TIMEOUT, Phase.READ)
-
-
-async def test_a_cut_that_is_cancelled_at_any_checkpoint_leaves_nothing_behind(asked: Any) -> None:
-    body = gzip.compress(NOISE, 1, mtime=0)
-
-    async def site(request: Request, stream: trio.abc.Stream) -> None:
-        await stream.send_all(reply(200, {"Content-Encoding": "gzip"}, body))
-
-    cancelled = 0
-    before = sockets()
-    for checkpoint in range(1, 1000):
-        async with asked(site) as (server, url, fetch):
-            ended = await cancelled_at(checkpoint, lambda: fetch(robots(url)))
-            await until(lambda: server.open == 0)
-        await until(lambda: sockets() == before)
-        cancelled += ended
-        if not ended and checkpoint > cancelled + 5:
-            break
-    assert cancelled >= 5
-
-
 # What is no robots file or sitemap.
 
 
@@ -380,18 +339,6 @@ async def test_the_body_of_an_error_that_is_a_page_is_read(asked: Any) -> None:
 
     async with asked(site) as (_, url, fetch):
         assert body_of(await fetch(Job(url + "robots.txt"))) == b"not here"
-
-
-@for_each("make", [robots, sitemap])
-async def test_a_redirect_is_given_back(asked: Any, make: Any) -> None:
-    async def site(request: Request, stream: trio.abc.Stream) -> None:
-        await stream.send_all(redirect("/elsewhere", 301))
-
-    async with asked(site) as (server, url, fetch):
-        answer = await fetch(make(url))
-    assert isinstance(answer, Response)
-    assert (answer.status, answer.headers["location"]) == (301, "/elsewhere")
-    assert len(server.requests) == 1
 
 
 # Sitemaps.
@@ -511,65 +458,3 @@ def coded(coding: str, body: bytes) -> bytes:
 
 
 # HTTP/2.
-
-
-async def test_by_http_2_too_a_robots_file_is_cut_and_a_sitemap_is_not(
-    authority: Any, client_tls: ssl.SSLContext
-) -> None:
-    two = pytest.importorskip("sites.two")
-    encoded = gzip.compress(bytes(11 * MIB), 1, mtime=0)
-    large = two.answer(encoded, headers=[("content-encoding", "gzip")])
-    site = {"/robots.txt": RULES, "/sitemap.xml": large, "/": b"page"}
-    async with by_http_2(authority, client_tls, site) as (server, url, fetch):
-        for _ in range(3):
-            assert body_of(await fetch(robots(url))) == RULES[:ROBOTS_BYTES]
-            assert body_of(await fetch(Job(url))) == b"page"
-        assert len(body_of(await fetch(sitemap(url)))) == 11 * MIB
-        assert server.connections == 1
-    await until(lambda: server.open == 0)
-
-
-async def test_a_server_is_told_by_http_2_that_the_rest_is_not_wanted(
-    authority: Any, client_tls: ssl.SSLContext
-) -> None:
-    talks: list[Any] = []
-
-    async def begin(talk: Any, number: int) -> None:
-        talks.append(talk)
-        talk.machine.send_headers(number, [(":status", "404")])
-        await talk.flush()
-
-    async with by_http_2(authority, client_tls, {"/robots.txt": begin}) as (_, url, fetch):
-        assert body_of(await fetch(robots(url))) == b""
-        await until(lambda: talks[0].machine.open_inbound_streams == 0)
-
-
-async def test_answers_by_http_2_that_are_left_unread_do_not_stop_what_follows(
-    authority: Any, client_tls: ssl.SSLContext
-) -> None:
-    two = pytest.importorskip("sites.two")
-    moved = two.answer(bytes(2 * MIB), 302, [("location", "/")])
-    site = {"/moved": moved, "/": b"page"}
-    async with by_http_2(authority, client_tls, site) as (server, url, fetch):
-        # More than the 16 MiB that a server may send unacknowledged.
-        for _ in range(10):
-            assert body_of(await fetch(Job(url + "moved"))) == b""
-        assert body_of(await fetch(Job(url))) == b"page"
-        assert server.connections == 1
-
-
-@asynccontextmanager
-async def by_http_2(
-    authority: Any, client_tls: ssl.SSLContext, site: Mapping[str, Any]
-) -> AsyncIterator[tuple[Any, str, HttpFetch]]:
-    two = pytest.importorskip("sites.two")
-    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    authority.issue_cert("127.0.0.1").configure_cert(tls)
-    answers = {
-        target: two.answer(answer) if isinstance(answer, bytes) else answer
-        for target, answer in site.items()
-    }
-    async with two.two_server(answers, tls) as server:
-        url = f"https://127.0.0.1:{server.port}/"
-        async with HttpFetch(seeds=[url], tls=client_tls, http2=True, timeout=10) as fetch:
-            yield server, url, fetch

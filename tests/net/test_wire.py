@@ -64,35 +64,6 @@ async def start(wire: Wire, url: str) -> httpx.Response:
     return await wire.handle_async_request(httpx.Request("GET", url))
 
 
-async def test_one_request_after_another_uses_one_connection() -> None:
-    site = {
-        "/": reply(body=b"a"),
-        "/chunked": reply(200, {"Transfer-Encoding": "chunked"}, chunked(b"b")),
-        "/empty": reply(204),
-    }
-    async with raw_server(site) as server, wired(server) as wire:
-        for path in ("", "chunked", "empty", "missing", ""):
-            await get(wire, server.url + path)
-        assert figures(wire) == WireStatistics(open=1, idle=1, made=1, reused=4)
-    assert server.connections == 1
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        reply(200, {"Connection": "close"}, b"a"),
-        b"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\na",
-        b"HTTP/1.1 200 OK\r\n\r\na",
-    ],
-)
-async def test_a_connection_the_server_ends_is_not_kept(answer: bytes) -> None:
-    async with raw_server({"/": answer}) as server, wired(server) as wire:
-        for _ in range(2):
-            assert await get(wire, server.url) == b"a"
-            assert wire.statistics().open == 0
-    assert server.connections == 2
-
-
 @for_each(
     "answer",
     [
@@ -114,39 +85,6 @@ async def test_bytes_behind_an_answer_are_never_the_answer_to_another_request(
             await get(wire, server.url)
             assert await get(wire, server.url + "next") == b"next"
     assert server.connections > 3
-
-
-async def test_bytes_that_come_between_two_requests_end_the_connection() -> None:
-    late = trio.Event()
-
-    async def handler(request: Request, stream: trio.abc.Stream) -> None:
-        await stream.send_all(reply(body=b"good"))
-        if not late.is_set():
-            await trio.testing.wait_all_tasks_blocked()
-            await stream.send_all(reply(body=b"evil"))
-            late.set()
-
-    async with raw_server(handler) as server, wired(server) as wire:
-        assert await get(wire, server.url) == b"good"
-        await late.wait()
-        assert await get(wire, server.url) == b"good"
-        assert wire.statistics().made == 2
-
-
-async def test_a_kept_connection_that_was_closed_meanwhile_is_replaced() -> None:
-    closed = trio.Event()
-
-    async def once(request: Request, stream: trio.abc.Stream) -> None:
-        await stream.send_all(reply(body=b"a"))
-        await stream.aclose()
-        closed.set()
-
-    async with raw_server(once) as server, wired(server) as wire:
-        assert await get(wire, server.url) == b"a"
-        await closed.wait()
-        assert await get(wire, server.url) == b"a"
-        assert wire.statistics().made == 2
-    assert len(server.requests) == 2
 
 
 def second_time(then: Handler) -> tuple[Handler, list[str]]:
@@ -183,26 +121,6 @@ async def test_a_new_connection_that_dies_is_not_retried() -> None:
             await get(wire, server.url)
         assert figures(wire) == WireStatistics(made=1)
     assert len(server.requests) == 1
-
-
-@pytest.mark.parametrize(
-    ("part", "error"),
-    [(b"HTTP/1.1 20", httpx.ReadError), (b"nonsense\r\n\r\n", httpx.RemoteProtocolError)],
-)
-async def test_an_answer_that_has_begun_is_not_asked_for_again(
-    part: bytes, error: type[httpx.TransportError]
-) -> None:
-    async def begin(request: Request, stream: trio.abc.Stream) -> None:
-        await stream.send_all(part)
-        await stream.aclose()
-
-    handler, log = second_time(begin)
-    async with raw_server(handler) as server, wired(server) as wire:
-        await get(wire, server.url + "1")
-        with pytest.raises(error):
-            await get(wire, server.url + "2")
-        assert wire.statistics().open == 0
-    assert log == ["/1", "/2"]
 
 
 async def test_a_request_that_changes_something_is_not_retried() -> None:
@@ -368,12 +286,6 @@ async def test_a_body_cannot_be_read_on_once_the_wire_is_closed() -> None:
         await until(lambda: server.open == 0)
 
 
-async def test_a_scheme_other_than_http_and_https_is_not_supported() -> None:
-    async with Wire() as wire:
-        with pytest.raises(httpx.UnsupportedProtocol):
-            await get(wire, "ftp://127.0.0.1/")
-
-
 async def test_a_hundred_requests_at_once_do_not_queue() -> None:
     everybody = trio.Event()
 
@@ -483,23 +395,6 @@ def test_importing_the_fetch_loads_neither_httpcore_nor_the_certificates() -> No
 
 
 # How much is kept.
-
-
-async def test_a_wire_that_keeps_nothing_asks_each_time_on_a_new_connection() -> None:
-    async with raw_server({"/": reply(body=b"a")}) as server, wired(server, max_idle=0) as wire:
-        for _ in range(2):
-            assert await get(wire, server.url) == b"a"
-            assert figures(wire).open == 0
-    assert server.connections == 2
-
-
-@pytest.mark.parametrize(
-    "options", [{"max_idle": -1}, {"keepalive": -0.1}, {"keepalive": float("nan")}]
-)
-def test_numbers_that_cannot_be_meant_are_refused(options: dict[str, Any]) -> None:
-    [(name, number)] = options.items()
-    with pytest.raises(ValueError, match=f"^{name} must be 0 or more, not {number}"):
-        Wire(**options)
 
 
 @pytest.mark.parametrize(("begins", "ends"), [(11, 12), (5, 11)])
