@@ -182,21 +182,21 @@ class _Crawl:
             for export in self._live:
                 nursery.start_soon(export.drain)
             with self._ending.scope:
-                await self._crawl_or_fail(nursery)
+                try:
+                    await self._crawl(nursery)
+                except* StoreError as group:
+                    # If the directory fails in the middle, what came until then is reported.
+                    if self._crawler is None:
+                        raise
+                    self._failed = first(group)
             with self._ending.close():
-                await self._finish_files()
+                if self._options.directory and self._crawler is not None and not self._failed:
+                    await trio.to_thread.run_sync(self._read_back, self._options.directory)
+                for export in self._files:
+                    await trio.to_thread.run_sync(export.finish)
             nursery.cancel_scope.cancel("the crawl is over")
             # Before everything is closed.
             self._wire = fetch.statistics().wire
-
-    async def _crawl_or_fail(self, nursery: trio.Nursery) -> None:
-        """Crawl; if the directory fails in the middle, what came until then is reported."""
-        try:
-            await self._crawl(nursery)
-        except* StoreError as group:
-            if self._crawler is None:
-                raise
-            self._failed = first(group)
 
     async def _crawl(self, nursery: trio.Nursery) -> None:
         plan = self._plan
@@ -257,13 +257,6 @@ class _Crawl:
             self._screen.say(line, fault=True)
             if self._faults == _MOST_FAULTS:
                 self._screen.say(f"{_MOST_FAULTS} faults are shown: the report has the others")
-
-    async def _finish_files(self) -> None:
-        """Write what can be written only after the crawl."""
-        if self._options.directory and self._crawler is not None and self._failed is None:
-            await trio.to_thread.run_sync(self._read_back, self._options.directory)
-        for export in self._files:
-            await trio.to_thread.run_sync(export.finish)
 
     def _read_back(self, directory: str) -> None:
         """Write the files that the directory has all outcomes for, and report on all runs.

@@ -118,13 +118,7 @@ class SeedList:
 
         read = partial(os.read, self._descriptor, _PORTION)
         try:
-            if sys.platform != "win32":
-                try:
-                    await trio.lowlevel.wait_readable(self._descriptor)
-                except PermissionError:
-                    # A file on a disk is always readable, so epoll does not wait for it.
-                    return await trio.to_thread.run_sync(read)
-                return read()
+            # A silent terminal or pipe does not hold up the end of a crawl.
             return await trio.to_thread.run_sync(read, abandon_on_cancel=True)
         except OSError as error:
             self.error = error
