@@ -110,8 +110,26 @@ static const byte *find(const byte *at, const byte *end, char c)
     return memchr(at, c, end - at);
 }
 
+/* The second letters of the names in NAME and TOLD, by their first. Hardly any other tag has both. */
+static const char *const SECOND[256] = {
+    ['a'] = "ru", ['b'] = "au", ['e'] = "m", ['f'] = "or", ['i'] = "fmn", ['l'] = "i",
+    ['m'] = "ae", ['n'] = "o", ['o'] = "b", ['p'] = "l", ['s'] = "ceotv", ['t'] = "eir",
+    ['v'] = "i", ['x'] = "m",
+};
+
+/* Whether a name may be one of those in NAME or TOLD. */
+static int may_matter(Span name)
+{
+    byte first = lower(*name.start);
+    if (name.end - name.start == 1) return first == 'a';
+    const char *second = SECOND[first];
+    while (second != NULL && *second && (byte)*second != lower(name.start[1])) second++;
+    return second != NULL && *second;
+}
+
 static Name identify(Span name)
 {
+    if (!may_matter(name)) return OTHER;
     byte first = lower(*name.start);
     for (Name each = A; each < NAMES; each++)
         if ((byte)*NAME[each] == first && is_word(name, NAME[each])) return each;
@@ -158,12 +176,15 @@ static const byte *read_tag(const byte *at, const byte *end, Tag *tag)
                 value = (Span){next, at};
             }
         }
-        if (tag->href.start == NULL && is_word(name, "href")) tag->href = value;
-        if (tag->rel.start == NULL && is_word(name, "rel")) tag->rel = value;
-        if (tag->id.start == NULL && is_word(name, "id")) tag->id = value;
-        if (tag->anchor.start == NULL && is_word(name, "name")) tag->anchor = value;
-        if (is_word(name, "cite") || is_word(name, "background") ||
-            (is_word(name, "style") && may_point(value))) tag->rare = 1;
+        switch (lower(*name.start)) {
+        case 'h': if (tag->href.start == NULL && is_word(name, "href")) tag->href = value; break;
+        case 'r': if (tag->rel.start == NULL && is_word(name, "rel")) tag->rel = value; break;
+        case 'i': if (tag->id.start == NULL && is_word(name, "id")) tag->id = value; break;
+        case 'n': if (tag->anchor.start == NULL && is_word(name, "name")) tag->anchor = value; break;
+        case 'c': tag->rare |= is_word(name, "cite"); break;
+        case 'b': tag->rare |= is_word(name, "background"); break;
+        case 's': tag->rare |= is_word(name, "style") && may_point(value); break;
+        }
     }
 }
 
@@ -398,6 +419,10 @@ static const byte *svg_end(const byte *at, const byte *end)
 /* Add what a start tag may point to, and its places; return where the next text begins. */
 static const byte *tell_tag(Page *page, const Tag *tag, const byte *start, const byte *at)
 {
+    if (!tag->rare && !may_matter(tag->name)) {
+        add_place(page, start, tag->id, at);
+        return at;
+    }
     Row row = {index_in(TOLD + POINTING, tag->name), start, tag->name.end, tag->attributes_end, at, at};
     int is_a = row.name == 0;
     if (row.name != IRRELEVANT) row.name += POINTING;
@@ -543,18 +568,28 @@ static PyObject *name_of(PyObject *text, const Page *page, const Row *row, PyObj
     return name;
 }
 
+static int is_plain(byte c)
+{
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+}
+
 /* Return the end of a plain href, from its last slash on; the result of `_PLAIN` in links.py. */
 static Span plain_end(Span href)
 {
-    const byte *at = href.start, *last = at;
-    if (begins(at, href.end, "//")) return (Span){NULL, NULL};
-    for (; at < href.end && *at != '#'; at++) {
+    const Span none = {NULL, NULL};
+    const byte *at = href.start, *end = find(at, href.end, '#');
+    if (end == NULL) end = href.end;
+    int scheme = begins(at, end, "http://") ? 7 : begins(at, end, "https://") ? 8 : 0;
+    if (!scheme && begins(at, end, "//")) return none;
+    const byte *host = at += scheme;
+    while (scheme && at < end && (is_plain(*at) || *at == ':')) at++;
+    if (scheme && (at == host || at == end || *at != '/')) return none;
+    const byte *last = at;
+    for (; at < end; at++) {
         if (*at == '/') last = at + 1;
-        else if (!is_letter(*at) && !(*at >= '0' && *at <= '9')
-                 && *at != '_' && *at != '.' && *at != '-')
-            return (Span){NULL, NULL};
+        else if (!is_plain(*at)) return none;
     }
-    return last == at || *last == '.' ? (Span){NULL, NULL} : (Span){last, at};
+    return last == end || *last == '.' ? none : (Span){last, end};
 }
 
 /* Return whether a row is wanted: none for a usual link whose end is not in `ends`, nor a place. */

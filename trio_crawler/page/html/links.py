@@ -32,7 +32,8 @@ from trio_crawler.page.link_targets import resolve_base
 
 # An href that resolves to a URL with the same end, whatever its base: the end is its group.
 _PLAIN = re.compile(
-    r"(?!//) (?: [\w./-]* / )? ( [\w-] [\w.-]* ) (?: \# .* )?", re.A | re.S | re.X
+    r"(?: https?://[\w.:-]+/ | (?!//) ) (?: [\w./-]* / )? ( [\w-] [\w.-]* ) (?: \# .* )?",
+    re.A | re.S | re.X,
 ).fullmatch
 _MAX_FRAMES = 3  # documents in a srcdoc of a srcdoc are not read
 
