@@ -242,9 +242,7 @@ def _fetch(options: CrawlOptions, auth: dict[str, tuple[str, str]] | None) -> Ht
     )
 
 
-def _client_cert(
-    options: CrawlOptions,
-) -> tuple[str, str] | tuple[str, str, str] | None:
+def _client_cert(options: CrawlOptions) -> tuple[str, str] | tuple[str, str, str] | None:
     certificate, password = options.client_cert, options.client_password
     if certificate is None:
         return None

@@ -146,8 +146,16 @@ def close(
         raise gone[0]
     for path, error in unwritten.items():
         complain(f"cannot write {path}: {error.strerror}")
+    printed = True
     with SIGNALS.writing(2 if piped else 1):
-        printed = _printed(text, sys.stderr if piped else sys.stdout)
+        try:
+            print(text, file=sys.stderr if piped else sys.stdout, flush=True)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            complain(f"cannot write the report: {error.strerror}")
+            discard_output()
+            printed = False
     for fault in faults:
         tell("".join(traceback.format_exception(fault)).rstrip())
     if faults:
@@ -157,18 +165,6 @@ def close(
     whole = printed and all(export.whole for export in exports)
     problems = bool(report.problems) if failed is None else failed
     return FAULT if problems or unwritten or not whole else 0
-
-
-def _printed(text: str, output: TextIO) -> bool:
-    try:
-        print(text, file=output, flush=True)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        complain(f"cannot write the report: {error.strerror}")
-        discard_output()
-        return False
-    return True
 
 
 def discard_output() -> None:
