@@ -101,8 +101,6 @@ class Http2Connection:
         self.closed = False
         # Whether the server has announced the end of the connection.
         self.ending = False
-        # The most requests for this connection, None if no limit is known.
-        self.most: int | None = None
         self.alone = False
         self._server = server
         self._streams: dict[int, Http2Stream] = {}
@@ -147,8 +145,7 @@ class Http2Connection:
         """The number of requests that may begin now."""
         if self.closed or self.ending or self.alone:
             return 0
-        most = _MAX_NUMBER if self.most is None else self.most
-        return min(self.allowed - len(self._streams), most - self.started)
+        return min(self.allowed - len(self._streams), _MAX_NUMBER - self.started)
 
     def is_stale(self) -> bool:
         """Whether the server has ended an idle connection. What it has sent meanwhile is read.
@@ -438,8 +435,6 @@ class Http2Connection:
         """End the streams above `last`, which the server has not processed (RFC 9113, 6.8)."""
         self.ending = True
         lost = [each for each in self._streams.values() if each.number > last]
-        if lost and code == ErrorCodes.NO_ERROR:
-            self.most = max(1, (last + 1) // 2)
         detail = f"{self._server} ended the connection: {code_name(code)} (HTTP/2)"
         fault = Fault(Reason.RESET, detail, Phase.WAIT)
         if code != ErrorCodes.NO_ERROR:

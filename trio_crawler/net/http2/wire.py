@@ -41,9 +41,8 @@ class _Site:
         self.opening = 0
         self.waiting = 0
         self.lot = trio.lowlevel.ParkingLot()
-        # What the server has shown: requests for one connection, at once and together.
+        # What the server has shown: requests at once for one connection.
         self.room = MAX_STREAMS
-        self.most: int | None = None
 
     @property
     def is_busy(self) -> bool:
@@ -52,8 +51,7 @@ class _Site:
 
     def has_enough(self) -> bool:
         """Whether the connections that are being opened will do for all who wait for one."""
-        most = self.room if self.most is None else min(self.room, self.most)
-        return self.opening * most >= self.waiting
+        return self.opening * self.room >= self.waiting
 
 
 class Http2Wire:
@@ -228,7 +226,6 @@ class Http2Wire:
             return stream
         self._made += 1
         connection = Http2Connection(origin, stream, progress.server)
-        connection.most = site.most
         site.active.append(connection)
         return connection
 
@@ -248,8 +245,6 @@ class Http2Wire:
             # `aclose` has closed it already.
             return
         site.room = connection.allowed
-        if connection.ending and connection.most is not None:
-            site.most = connection.most
         if connection.in_flight:
             return
         site.active.remove(connection)
@@ -257,9 +252,6 @@ class Http2Wire:
         if connection.closed or connection.ending:
             self._close(connection)
             return
-        if connection.room <= 0:
-            # The server lets it live beyond the number after which it ended another one.
-            site.most = connection.most = None
         self._pool.push(connection)
 
     def _close(self, connection: Http2Connection) -> None:
