@@ -238,8 +238,6 @@ async def test_what_a_goaway_accepts_is_answered_and_the_rest_asked_again(
     assert figures.retried <= 5 * len(LEAVES)
 
 
-
-
 @pytest.mark.parametrize("code", [ErrorCodes.REFUSED_STREAM])
 @pytest.mark.parametrize("times", [1, 3])
 async def test_a_refused_stream_is_asked_again_at_once(

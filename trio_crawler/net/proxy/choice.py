@@ -8,36 +8,26 @@ from base64 import b64encode
 from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import NamedTuple
+from urllib.request import getproxies_environment
 
 import httpx
 
 from trio_crawler.arguments import ArgumentError
-from trio_crawler.net.dial.addresses import as_in_url, parse_address
+from trio_crawler.net.dial.addresses import parse_address
 from trio_crawler.net.dial.resolve import server_name
 from trio_crawler.net.http1.connection import Origin
 
 _SEPARATORS = re.compile(r"[,\s]+")
-# An IPv6 address has a port only if it is in brackets; a second colon begins no port.
-_PORT = re.compile(r"(\[.*\]|[^:]*):([0-9]{1,5})")
-
-
-class _Entry(NamedTuple):
-    """One entry: a name or an address; a `suffix` begins with a dot."""
-
-    host: str
-    suffix: str
-    port: int | None
 
 
 class Bypass:
-    """The hosts of a NO_PROXY, a list that commas or spaces separate, as curl and Go read it.
+    """The hosts of a NO_PROXY, a list that commas or spaces separate, as most programs read it.
 
     An entry is one of these:
 
     - `*`: every host;
-    - `e.org` or `.e.org`: this name and its subdomains; `*.e.org`: its subdomains only;
-    - `127.0.0.1`, `::1` or `[::1]`: an address, also in another spelling;
+    - `e.org`, `.e.org` or `*.e.org`: this name and its subdomains;
+    - `127.0.0.1`, `::1` or `[::1]`: an address;
     - `10.0.0.0/8` or `fe80::/10`: the addresses of a network. A name is not looked up for it.
 
     All but a network may have a port (`e.org:8080`), and count only for that port then. The case
@@ -47,58 +37,29 @@ class Bypass:
     def __init__(self, listed: str) -> None:
         words = [word.lower() for word in _SEPARATORS.split(listed) if word]
         self._all = "*" in words
-        self._networks = [found for word in words if (found := _network(word)) is not None]
-        self._entries = [_entry(word) for word in words if "/" not in word]
+        self._networks: list[IPv4Network | IPv6Network] = []
+        self._names: list[str] = []
+        for word in words:
+            address, slash, length = word.partition("/")
+            with suppress(ValueError):
+                network = ip_network(address.strip("[]") + slash + length, strict=False)
+                self._networks.append(network)
+                continue
+            name = word.removesuffix(".").removeprefix("*").removeprefix(".")
+            if name and not slash:
+                self._names.append(name)
 
     def __call__(self, host: str, port: int) -> bool:
         """Whether `host`, without brackets, is requested at `port` without a proxy."""
-        if self._all:
-            return True
-        host = _plain(host)
+        host = host.lower().removesuffix(".")
         address = parse_address(host)
-        if address is not None:
-            if any(address in network for network in self._networks):
-                return True
-            return any(
-                entry.port in (None, port) and parse_address(entry.host) == address
-                for entry in self._entries
-                if entry.host
-            )
+        if self._all or (address and any(address in network for network in self._networks)):
+            return True
+        server = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         return any(
-            entry.port in (None, port) and (host == entry.host or host.endswith(entry.suffix))
-            for entry in self._entries
+            name in (host, server) or host.endswith(f".{name}") or server.endswith(f".{name}")
+            for name in self._names
         )
-
-
-def _network(word: str) -> IPv4Network | IPv6Network | None:
-    address, slash, length = word.partition("/")
-    if slash and length.isdecimal():
-        with suppress(ValueError):
-            return ip_network(f"{address.strip('[]')}/{length}", strict=False)
-    return None
-
-
-def _entry(word: str) -> _Entry:
-    port = None
-    if found := _PORT.fullmatch(word):
-        word, port = found[1], int(found[2])
-    name = _plain(word.strip("[]"))
-    if name.startswith("*."):
-        return _Entry("", name[1:], port)
-    name = _in_ascii(name.removeprefix("."))
-    return _Entry(name, f".{name}", port)
-
-
-def _plain(host: str) -> str:
-    return host.lower().removesuffix(".")
-
-
-def _in_ascii(name: str) -> str:
-    """Return a name as URLs have it: `bücher.test` is xn--bcher-kva.test."""
-    if not name.isascii():
-        with suppress(ValueError):
-            return as_in_url(name)
-    return name
 
 
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
@@ -166,8 +127,14 @@ class Proxies:
                 raise TypeError(f"proxy must be a URL as a str or httpx.URL, not {kind}")
             self._named = {"all": _parsed("proxy", str(proxy), whole=True)}
         elif trust_env:
-            self._named = _of_environment()
-            self._bypass = Bypass(_variable("no_proxy")[1])
+            named = getproxies_environment()
+            self._bypass = Bypass(named.get("no", ""))
+            for scheme in named.keys() & {"http", "https", "all"}:
+                url = named[scheme].strip()
+                lower = f"{scheme}_proxy"
+                name = lower if lower in os.environ else lower.upper()
+                # As in curl, http:// may be left out.
+                self._named[scheme] = _parsed(name, url if "://" in url else f"http://{url}")
 
     def __call__(self, origin: Origin) -> Proxy | None:
         """Return the proxy for an origin, or None."""
@@ -175,25 +142,6 @@ class Proxies:
         if self._bypass is not None and self._bypass(host, port):
             return None
         return self._named.get(scheme) or self._named.get("all")
-
-
-def _of_environment() -> dict[str, Proxy]:
-    """Return the proxies of the environment, by scheme; http:// may be left out, as in curl."""
-    found = {scheme: _variable(f"{scheme}_proxy") for scheme in ("http", "https", "all")}
-    return {
-        scheme: _parsed(name, url if "://" in url else f"http://{url}")
-        for scheme, (name, url) in found.items()
-        if url
-    }
-
-
-def _variable(name: str) -> tuple[str, str]:
-    """Return the name of a variable, in the case in which it is set, and its value."""
-    upper = name.upper()
-    if name not in os.environ and upper in os.environ:
-        is_header = name == "http_proxy" and "REQUEST_METHOD" in os.environ
-        return upper, "" if is_header else os.environ[upper].strip()
-    return name, os.environ.get(name, "").strip()
 
 
 def _parsed(name: str, url: str, *, whole: bool = False) -> Proxy:
