@@ -256,8 +256,6 @@ class WireAdapter:
         if site is None or not is_target(target):
             site, target = self._site(Target.of(url))
         progress.server = site.server
-        if progress.turn is not None:
-            progress.turn.adopt()
         lines = self._lines(url, site, added)
         if head_only:
             request = b"HEAD %b HTTP/1.1\r\n%b\r\n" % (target.encode(), lines)

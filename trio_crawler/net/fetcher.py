@@ -201,7 +201,8 @@ class Fetcher:
             # Not move_on_after, which takes 4 us more.
             with trio.CancelScope(deadline=trio.current_time() + self._timeout) as scope:
                 if (turn := TURN.get()) is not None:
-                    progress.turn, progress.scope = turn, scope
+                    turn.adopt(scope)
+                    progress.turn = turn
                 return await self._fetch(job, progress)
         except FetchError as error:
             self._requests -= error.fault.reason is Reason.BAD_URL

@@ -155,8 +155,8 @@ class HttpxAdapter:
         progress.server, progress.phase = target.authority, Phase.WAIT
         method = "HEAD" if head_only else "GET"
         request = self._request(method, url, target, progress, added or [])
-        if progress.turn is not None and not progress.turn.is_call():
-            await progress.wait_for_turn()
+        if progress.turn is not None:
+            await progress.turn.wait()
             progress.turn.start()
         response = await self._sent(request, progress)
         progress.phase, progress.received = Phase.READ, 0

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
-import trio
-
 from trio_crawler.model import Phase
 from trio_crawler.net.turn import Turn
 
@@ -18,14 +14,12 @@ class Progress:
 
     `received` is None until the head of the response was received. `decoding` is set when the
     whole body was received, so that the fetch does not wait for the server. `turn` is that of the
-    job at its host, None if the host has no delay; `scope` has the deadline of the fetch then.
+    job at its host, None if the host has no delay.
     `repeats` counts how often the request was sent again because of others; with `http1` it must
     not be sent by HTTP/2.
     """
 
-    __slots__ = (
-        *("decoding", "http1", "phase", "received", "repeats", "scope", "server", "turn"),
-    )
+    __slots__ = (*("decoding", "http1", "phase", "received", "repeats", "server", "turn"),)
 
     def __init__(self, server: str) -> None:
         self.server = server
@@ -33,7 +27,6 @@ class Progress:
         self.received: int | None = None
         self.decoding = False
         self.turn: Turn | None = None
-        self.scope: trio.CancelScope | None = None
         self.repeats = 0
         self.http1 = False
 
@@ -43,15 +36,9 @@ class Progress:
         return self.turn is None or self.turn.is_held
 
     async def wait_for_turn(self) -> None:
-        """Wait until the first byte of a request may be written; the deadline waits too."""
-        if self.turn is None or self.turn.is_held:
-            return
-        if self.scope is None:
+        """Wait until the first byte of a request may be written; the deadlines wait too."""
+        if self.turn is not None:
             await self.turn.wait()
-            return
-        left, self.scope.deadline = self.scope.deadline - trio.current_time(), math.inf
-        await self.turn.wait()
-        self.scope.deadline = trio.current_time() + left
 
     def repeat(self, *, http1: bool) -> bool:
         """Prepare to send the request again. Returns False if that was done often enough."""

@@ -81,15 +81,16 @@ class Turn:
     have the same URL, a robots.txt that another host leads to.
     """
 
-    __slots__ = ("_hold", "_load", "_pace", "_unwritten", "hurry", "scope", "taken")
+    __slots__ = ("_load", "_pace", "_scopes", "_unwritten", "hurry", "scope", "taken")
 
     def __init__(self, load: HostLoad, pace: Pace | None, hurry: float = math.inf) -> None:
         self.hurry = hurry
         self.taken = False
         self.scope = trio.CancelScope()
+        # Their deadlines do not run while the request waits.
+        self._scopes = [self.scope]
         self._load = load
         self._pace = pace
-        self._hold = HOLD
         self._unwritten = False
         if pace is not None:
             pace.hold(self, HOLD)
@@ -107,13 +108,16 @@ class Turn:
         """Wait until the request may start; a checkpoint only if it must wait."""
         if self._pace is None or self.is_held:
             return
-        left = self.scope.deadline - trio.current_time()
-        self.scope.deadline = math.inf
+        now = trio.current_time()
+        left = [(scope, scope.deadline - now) for scope in self._scopes]
+        for scope in self._scopes:
+            scope.deadline = math.inf
         if self._pace.holder is self:
             self._pace.holder = None
         await self._pace.wait()
-        self._pace.hold(self, self._hold)
-        self.scope.deadline = trio.current_time() + left
+        self._pace.hold(self, HOLD)
+        for scope, seconds in left:
+            scope.deadline = trio.current_time() + seconds
 
     def call(self) -> None:
         """Record that the fetch is called: this is the start, unless the fetch adopts the turn."""
@@ -121,21 +125,16 @@ class Turn:
         self._unwritten = True
         self.start()
 
-    def is_call(self) -> bool:
-        """Return whether the call counts as the start of this request: it is the first one."""
-        first, self._unwritten = self._unwritten, False
-        return first
-
-    def adopt(self, seconds: float = HOLD) -> bool:
+    def adopt(self, scope: trio.CancelScope | None = None) -> None:
         """Let the fetch wait before each first byte and report that as the start, not the call.
 
-        The fetch holds its turn for so many `seconds`. Returns whether it holds it now.
+        The deadline of its `scope` does not run meanwhile.
         """
-        first, self._hold = self.is_call(), seconds
+        self._scopes = [self.scope] if scope is None else [self.scope, scope]
+        first, self._unwritten = self._unwritten, False
         pace = self._pace
         if first and pace is not None and pace.holder is None and pace.latest is self:
-            pace.hold(self, seconds)
-        return self.is_held
+            pace.hold(self, HOLD)
 
     def start(self) -> None:
         """Record that the first byte of the request was written."""
