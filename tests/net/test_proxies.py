@@ -559,7 +559,7 @@ async def test_a_proxy_whose_name_is_not_known_is_named() -> None:
     for port, name in (("", "p.test"), (":81", "p.test:81")):
         async with wired(proxy=f"http://p.test{port}", resolve=no_name) as wire:
             found = await fault(wire, HTTP)
-        detail = f"the name of the proxy {name} is not known"
+        detail = f"the proxy {name} cannot be used: the name of {name} is not known"
         assert told(found) == (Reason.DNS, Phase.RESOLVE, detail)
 
     async def own(host: str, port: int) -> Sequence[str]:

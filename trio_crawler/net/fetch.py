@@ -17,7 +17,7 @@ from trio_crawler.in_trio import check_in_trio
 from trio_crawler.net.dial.resolve import Resolver
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.fetcher import TIMEOUT, Fetcher, Request
-from trio_crawler.net.http1.connection import DEFAULT_PORTS, Connection, Origin
+from trio_crawler.net.http1.connection import Connection, Origin
 from trio_crawler.net.http1.message import Fields, Head
 from trio_crawler.net.http1.wire import MAX_BYTES, Wire
 from trio_crawler.net.progress import Progress
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from trio_crawler.net.http2.stream import Http2Stream
     from trio_crawler.net.http2.wire import Http2Wire
 
-__all__ = ["DEFAULT_USER_AGENT", "HttpFetch", "WireAdapter", "origin_of"]
+__all__ = ["DEFAULT_USER_AGENT", "HttpFetch", "WireAdapter"]
 
 _MAX_SITES = 10_000
 _AFTER_SCHEME = len("https://")
@@ -207,7 +207,7 @@ class HttpFetch(Fetcher):
     def _resolver(self, url: str) -> tuple[Resolver | None, Origin]:
         """Return what looks up the host of a URL, None if it cannot be requested; its origin."""
         try:
-            origin = origin_of(Target.of(url))
+            origin = Target.of(url).server
         except FetchError:
             # The fetch returns the fault, and looks nothing up.
             return None, ("", "", 0)
@@ -286,24 +286,9 @@ class WireAdapter:
         if len(self._sites) >= _MAX_SITES:
             self._sites.clear()
         fields = self._requests.fields(target)
-        site = _Site(origin_of(target), target.authority, fields, _lines(fields))
+        site = _Site(target.server, target.authority, fields, _lines(fields))
         self._sites[target.origin] = site
         return site, target.target
-
-
-def origin_of(target: Target) -> Origin:
-    """Return the scheme, host and port to connect to for a URL."""
-    scheme, _, _ = target.origin.partition(":")
-    host, port = _host_and_port(target.authority)
-    return scheme, host, DEFAULT_PORTS[scheme] if port is None else port
-
-
-def _host_and_port(authority: str) -> tuple[str, int | None]:
-    if authority.startswith("["):
-        host, _, port = authority[1:].partition("]")
-        return host, int(port[1:]) if port else None
-    host, _, port = authority.partition(":")
-    return host, int(port) if port else None
 
 
 def _lines(fields: Fields) -> bytes:

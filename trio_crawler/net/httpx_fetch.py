@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import trio
 
+from trio_crawler.arguments import check_kind
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.fetcher import TIMEOUT, Fetcher
@@ -103,7 +104,12 @@ class HttpxFetch(Fetcher):
         max_bytes: int = MAX_BYTES,
         bodies: bool = True,
     ) -> None:
-        client = _checked(client_or_transport)
+        given = client_or_transport
+        wanted = "an httpx.AsyncClient or an httpx.AsyncBaseTransport"
+        check_kind(
+            "client_or_transport", given, httpx.AsyncClient | httpx.AsyncBaseTransport, wanted
+        )
+        client = given if isinstance(given, httpx.AsyncClient) else None
         seeds = web_urls("seeds", seeds)
         own = _own_fields(client)
         defaults = default_fields(user_agent, contact, replaced=own)
@@ -112,7 +118,7 @@ class HttpxFetch(Fetcher):
             raise ValueError("seeds would have no effect without headers or auth: give them too")
         if client is not None and client.auth is not None and requests.authorizes:
             raise ValueError("auth would have no effect: the client has authentication of its own")
-        adapter = HttpxAdapter(requests, client_or_transport)
+        adapter = HttpxAdapter(requests, given)
         super().__init__(
             adapter,
             user_agent=user_agent or own.get("User-Agent", DEFAULT_USER_AGENT),
@@ -358,18 +364,6 @@ def _head(response: httpx.Response, *, bodiless: bool) -> Head:
     check_size(headers.raw)
     encoding = content_encoding(headers.raw)
     return Head(status, b"", 1, headers.raw, length, False, False, encoding)
-
-
-def _checked(given: object) -> httpx.AsyncClient | None:
-    """Return the client, or None for a transport. Raises TypeError and ValueError."""
-    if isinstance(given, httpx.AsyncClient):
-        if given.is_closed:
-            raise ValueError("client_or_transport must be open, and this client is closed")
-        return given
-    if not isinstance(given, httpx.AsyncBaseTransport):
-        wanted = "client_or_transport must be an httpx.AsyncClient or an httpx.AsyncBaseTransport"
-        raise TypeError(f"{wanted}, not {given!r}")
-    return None
 
 
 def _has_credentials(client: httpx.AsyncClient | None) -> bool:

@@ -12,7 +12,9 @@ from trio_crawler.arguments import ArgumentError, check_kind, several
 from trio_crawler.model import Reason
 from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.decode import OFFERED
+from trio_crawler.net.dial.addresses import bare
 from trio_crawler.net.errors import FetchError
+from trio_crawler.net.http1.connection import DEFAULT_PORTS, Origin
 from trio_crawler.net.http1.message import Fields
 from trio_crawler.page.urls import origin, web_url
 
@@ -32,16 +34,21 @@ is_target = re.compile(r"/[\x21-\x22\x24-\x7e]*").fullmatch
 # The headers that decide where a request goes and where it ends.
 _OURS = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 _URL = re.compile(
-    r"(https?://((?:\[[0-9a-f:.]+\]|[^/?#@:\[\]\s]+)(?::[0-9]+)?))([/?][\x21-\x22\x24-\x7e]*)?(?:#.*)?"
+    r"((https?)://((\[[0-9a-f:.]+\]|[^/?#@:\[\]\s]+)(?::([0-9]+))?))"
+    r"([/?][\x21-\x22\x24-\x7e]*)?(?:#.*)?"
 )
 
 
 class Target(NamedTuple):
-    """The parts of a URL that a request needs; `origin` is a prefix of the URL."""
+    """The parts of a URL that a request needs; `origin` is a prefix of the URL.
+
+    `server` is what is connected to: scheme, host and port.
+    """
 
     origin: str
     authority: str
     target: str
+    server: Origin
 
     @classmethod
     def of(cls, url: str) -> Target:
@@ -53,9 +60,16 @@ class Target(NamedTuple):
         parts = _URL.fullmatch(url)
         if parts is None or not url.isascii():
             raise bad_url("not an absolute http or https URL in its normal form")
-        origin, authority, target = parts.groups("/")
-        _check_authority(authority)
-        return cls(origin, authority, target if target.startswith("/") else "/" + target)
+        origin, scheme, authority, host, port, target = parts.groups("")
+        # For other hosts and ports Python's resolver would raise odd errors.
+        if len(port) > 5 or int(port or 0) > 65535:
+            raise bad_url("the port is above 65535")
+        # RFC 1035, 2.3.4.
+        labels = host.removesuffix(".").split(".")
+        if not host.startswith("[") and not all(0 < len(label) < 64 for label in labels):
+            raise bad_url("a part of the host name is empty or has over 63 characters")
+        server = scheme, bare(host), int(port) if port else DEFAULT_PORTS[scheme]
+        return cls(origin, authority, target if target.startswith("/") else "/" + target, server)
 
 
 class Requests:
@@ -87,16 +101,16 @@ class Requests:
             raise ValueError(
                 "headers and auth are sent only to the origins of the seeds: name the seeds"
             )
-        if logins and _has_authorization(own):
+        if logins and _has(own, b"authorization"):
             raise ValueError(
                 "auth and a header Authorization exclude each other: give one of them"
             )
         if cookies is not None:
             check_kind("cookies", cookies, CookieStore, "a CookieStore")
         self.cookies = cookies
-        self.authorizes = bool(logins) or _has_authorization(own)
+        self.authorizes = bool(logins) or _has(own, b"authorization")
         """Whether an Authorization field is sent to a seed."""
-        self.has_credentials = self.authorizes or cookies is not None or _has_cookie(own)
+        self.has_credentials = self.authorizes or cookies is not None or _has(own, b"cookie")
         """Whether a login or cookies are sent."""
         self.has_own = bool(own or logins)
         """Whether there are fields that only seeds get."""
@@ -130,17 +144,6 @@ class Requests:
 def bad_url(why: str) -> FetchError:
     """Return the error for a URL that cannot be requested."""
     return FetchError(Reason.BAD_URL, f"this URL cannot be requested: {why}")
-
-
-def _check_authority(authority: str) -> None:
-    """Raise FetchError for a host or port for which Python's resolver would raise odd errors."""
-    name, _, port = authority.rpartition("]")[2].partition(":")
-    if len(port) > 5 or (port and int(port) > 65535):
-        raise bad_url("the port is above 65535")
-    # RFC 1035, 2.3.4. For an IPv6 address the name is empty here.
-    labels = name.removesuffix(".").split(".")
-    if not authority.startswith("[") and not all(0 < len(label) < 64 for label in labels):
-        raise bad_url("a part of the host name is empty or has over 63 characters")
 
 
 def default_fields(
@@ -200,12 +203,8 @@ def _logins(auth: Auth | None, origins: Collection[str]) -> dict[str, Fields]:
     return found
 
 
-def _has_authorization(fields: Fields) -> bool:
-    return any(name.lower() == b"authorization" for name, _ in fields)
-
-
-def _has_cookie(fields: Fields) -> bool:
-    return any(name.lower() == b"cookie" for name, _ in fields)
+def _has(fields: Fields, wanted: bytes) -> bool:
+    return any(name.lower() == wanted for name, _ in fields)
 
 
 def fields_of(headers: Headers, argument: str = "headers") -> Fields:

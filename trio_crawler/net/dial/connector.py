@@ -21,7 +21,6 @@ from trio_crawler.net.dial.stream import PlainStream, Stream
 from trio_crawler.net.errors import (
     FetchError,
     connect_fault,
-    name_fault,
     socket_fault,
     speaks_no_tls,
 )
@@ -280,7 +279,9 @@ class Connector:
         except FetchError as error:
             if error.fault.phase is not Phase.RESOLVE:
                 raise
-            raise _nameless(proxy, error) from error
+            # It is the proxy that is not known, not the host of the URL.
+            detail = f"{proxy.label} cannot be used: {error.fault.detail}"
+            raise FetchError(Reason.DNS, detail, Phase.RESOLVE) from error
         if proxy.scheme != "https":
             return stream
         progress.phase = Phase.TLS
@@ -290,14 +291,3 @@ class Connector:
             if speaks_no_tls(error):
                 raise proxy_fault(f"{proxy.label} does not speak TLS on this port") from error
             raise
-
-
-def _nameless(proxy: Proxy, error: FetchError) -> FetchError:
-    """Return the error for a proxy whose name cannot be looked up."""
-    if isinstance(error.__cause__, OSError):
-        fault = name_fault(error.__cause__, proxy.label)
-        # It is the proxy that is not known, not the host of the URL.
-        reason = Reason.DNS if fault.reason is Reason.NO_SUCH_HOST else fault.reason
-        return FetchError(reason, fault.detail, Phase.RESOLVE)
-    detail = f"{proxy.label} cannot be used: {error.fault.detail}"
-    return FetchError(Reason.DNS, detail, Phase.RESOLVE)

@@ -6,6 +6,7 @@ an httpx.AsyncClient.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import httpx
 
@@ -230,15 +231,23 @@ class Wire(httpx.AsyncBaseTransport):
             raise
 
     async def open(
-        self, origin: Origin, progress: Progress, protocols: Sequence[str] = HTTP1
+        self,
+        origin: Origin,
+        progress: Progress,
+        protocols: Sequence[str] = HTTP1,
+        *pools: Pool[Any],
     ) -> Stream:
-        """Return a new stream to an origin, which the caller owns; see `Connector`."""
+        """Return a new stream to an origin, which the caller owns; see `Connector`.
+
+        Without a file descriptor an idle connection is closed, of the wire or of other `pools`.
+        """
         while True:
             try:
                 return await self.connector(origin, progress, protocols)
             except FetchError as error:
-                # Close an idle connection, to free its file descriptor for this one.
-                if error.fault.reason is not Reason.NO_SOCKETS or not self._pool.drop_oldest():
+                if error.fault.reason is not Reason.NO_SOCKETS:
+                    raise
+                if not any(pool.drop_oldest() for pool in (self._pool, *pools)):
                     raise
 
     async def _connect(

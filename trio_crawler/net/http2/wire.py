@@ -212,7 +212,7 @@ class Http2Wire:
     ) -> Http2Connection | Stream:
         site.opening += 1
         try:
-            stream = await self._open(origin, progress)
+            stream = await self.wire.open(origin, progress, _PROTOCOLS, self._pool)
         finally:
             site.opening -= 1
             site.lot.unpark_all()
@@ -228,15 +228,6 @@ class Http2Wire:
         connection = Http2Connection(origin, stream, progress.server)
         site.active.append(connection)
         return connection
-
-    async def _open(self, origin: Origin, progress: Progress) -> Stream:
-        while True:
-            try:
-                return await self.wire.open(origin, progress, _PROTOCOLS)
-            except FetchError as error:
-                # Close an idle connection, to free its file descriptor for this one.
-                if error.fault.reason is not Reason.NO_SOCKETS or not self._pool.drop_oldest():
-                    raise
 
     def _put_back(self, connection: Http2Connection) -> None:
         """Learn what a connection has shown; keep it for other requests if it has none now."""
