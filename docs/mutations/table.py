@@ -156,7 +156,7 @@ MUTATIONS = (
     ),
     Mutation(
         "How can a budget of three pages be exact?",
-        "schedule/level_gate.py",
+        "schedule/queues.py",
         "while self._current and self._released < self._budget:",
         "while self._current:",
         "budget",
@@ -164,7 +164,7 @@ MUTATIONS = (
     ),
     Mutation(
         "Whose depth does a page have?",
-        "schedule/level_gate.py",
+        "schedule/queues.py",
         "self._by_level = plan.limits.max_depth < math.inf",
         "self._by_level = False",
         "depth",

@@ -25,8 +25,8 @@ from trio_crawler.policy.settings import Checks
 from trio_crawler.store import schema
 from trio_crawler.store.database import BadRow
 from trio_crawler.store.errors import StoreError
-from trio_crawler.store.found import MAX_SIZE, found_fields, found_values
 from trio_crawler.store.history import History
+from trio_crawler.store.rows import MAX_SIZE, found_fields, found_values
 from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
 from trio_crawler.store.writer import Batch
@@ -172,7 +172,7 @@ def test_damaged_places_are_told_as_damage(tmp_path, packed):
 
 
 def test_links_beyond_the_bound_of_the_reader_are_cut_by_the_writer(monkeypatch):
-    monkeypatch.setattr("trio_crawler.store.found.MAX_SIZE", 1_000)
+    monkeypatch.setattr("trio_crawler.store.rows.MAX_SIZE", 1_000)
     many = tuple(Link(f"{SITE}{n}") for n in range(100))
     made = page(found=many)
     fields = found_fields(made, found_values(made))

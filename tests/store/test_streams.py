@@ -101,7 +101,7 @@ from store.test_streams import Store, record, write
 store = Store.open(sys.argv[1])
 stream = store.stream(Path(sys.argv[1], "pages.jsonl"), record)
 write(store, stream, 1, "a")
-Store._write_rows = lambda *_: os.kill(os.getpid(), 9)
+Store._transact = lambda *_, **how: os.kill(os.getpid(), 9)
 write(store, stream, 2, "b")
 """
 

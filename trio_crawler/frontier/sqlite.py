@@ -19,8 +19,7 @@ from trio_crawler.arguments import check_flag, check_function, check_json, check
 from trio_crawler.frontier.join import Join
 from trio_crawler.frontier.journal import Journal
 from trio_crawler.frontier.protocol import FrontierStatistics, Past, admit_first
-from trio_crawler.frontier.resume import known_rules, past_of
-from trio_crawler.frontier.url_index import StoredJob, UrlIndex
+from trio_crawler.frontier.url_index import StoredJob, UrlIndex, known_rules
 from trio_crawler.in_trio import check_in_trio, start_soon
 from trio_crawler.model import Attempt, Checked, Job, Outcome, Purpose, Reason, Statistics
 from trio_crawler.page.read import Facts
@@ -183,8 +182,7 @@ class SqliteFrontier:
             await trio.lowlevel.checkpoint()
             return None
         self._past_urls = self._index.restore(store, plan.checks)
-        found = partial(past_of, store, self._past_urls, self._facts, self._checked)
-        past = await self._journal.call(found)
+        past = await self._journal.call(self._past)
         # Until `run` has restored each of them.
         self._index.admitted = past.statistics.admitted
         self._stored = past.statistics.waiting
@@ -195,6 +193,24 @@ class SqliteFrontier:
         if store.walk.number == 1 and plan.order is breadth_first:
             await self._admit_waiting(await self._journal.call(partial(next, self._waiting, [])))
         return past
+
+    def _past(self) -> Past:
+        """Return the state that earlier runs of this walk left."""
+        store, walk = self._journal.store, self._journal.store.walk
+        bodies = walk.bodies(originals=True)
+        return Past(
+            statistics=store.statistics(),
+            sitemaps=walk.sitemaps(),
+            listings=walk.listings(),
+            urls=self._past_urls,
+            bodies=((url, digest) for rows in bodies for url, digest, _ in rows),
+            outcomes=walk.outcomes(found=False, brief=True),
+            facts=self._facts,
+            redirected=walk.redirected(),
+            texts_before=walk.texts_before(),
+            texts=walk.texts(),
+            checked=self._checked,
+        )
 
     async def _restore_hosts(self, plan: Plan, past: Statistics) -> None:
         """Restore the rules of the hosts, and what earlier runs used of the page budget."""
@@ -231,7 +247,7 @@ class SqliteFrontier:
 
     def known(self, urls: Collection[str]) -> set[str]:
         """Return the URLs among `urls` that were admitted with all the redirects of the limit."""
-        return self._index.known(urls)
+        return self._index.seen.known(urls)
 
     async def add(self, jobs: Sequence[Job]) -> int:
         """Admit the new pages and sitemaps among `jobs`; return how many were new."""

@@ -3,22 +3,26 @@
 # The annotations are objects, not strings: the fields of StoredJob are decoded by them.
 
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from struct import Struct
 
 from msgspec.structs import astuple, replace
 
 from trio_crawler.frontier.journal import Journal
-from trio_crawler.frontier.resume import EarlierChecks, EarlierPages
 from trio_crawler.frontier.seen import Seen
-from trio_crawler.model import COUNTED, Job, Purpose
+from trio_crawler.model import CHECKS, COUNTED, Job, Purpose, Validator
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import origin
+from trio_crawler.policy.headers import validator_of
+from trio_crawler.policy.robots import KnownRules, interpret
 from trio_crawler.policy.settings import Checks
 from trio_crawler.settlement import RobotsRules, Settlement, SitemapRead
 from trio_crawler.store.store import Store
 
 LONG = 200
 """A URL with more characters is stored once, and by its number where a page links to it."""
+
+_time = Struct("<d")
 
 
 class StoredJob(Job, frozen=True, array_like=True):
@@ -57,13 +61,13 @@ class UrlIndex:
         self._in_flight: dict[tuple[Purpose, str], StoredJob] = {}
         # The numbers of the long URLs among them.
         self._numbers: dict[str, int] = {}
-        self._earlier = EarlierPages()
-        self._checks = EarlierChecks()
+        # Both by the hash of the URL, like `UrlSet`. The pages that an earlier walk fetched: their
+        # numbers and validators in latin-1. ▶ With both validators one takes 260 bytes of memory.
+        self._earlier: dict[int, tuple[int, bytes]] = {}
+        # The URLs outside the crawl that an earlier walk found fine, not long ago; the numbers of
+        # those without places are negative. ▶ One takes some 120 bytes.
+        self._checks: dict[int, int] = {}
         self._number = self._restored = 0
-
-    def known(self, urls: Collection[str]) -> set[str]:
-        """Return the URLs among `urls` that were admitted with all the redirects of the limit."""
-        return self.seen.known(urls)
 
     def restore(self, store: Store, checks: Checks) -> Iterator[list[str]]:
         """Restore what earlier runs left, and yield the URLs of the pages in portions.
@@ -78,9 +82,6 @@ class UrlIndex:
             self.seen.restore(rows)
             self._restored += len(rows)
             yield [url for _, url, _ in rows]
-        self._restore_others(store, checks)
-
-    def _restore_others(self, store: Store, checks: Checks) -> None:
         self._number = store.last_number()
         outside = store.walk.checks()
         self.seen.restore_checks((url, Purpose(purpose)) for url, purpose in outside)
@@ -91,9 +92,12 @@ class UrlIndex:
         self.admitted = self._restored + len(again) + len(outside)
         self.seen.restore_hops(store.walk.hops())
         self.seen.restore_sitemaps(store.walk.sitemap_urls())
-        self._earlier.add(store.validators(checks))
-        if checks.max_age:
-            self._checks.add(store.fine_checks(checks.max_age))
+        for url, number, (etag, modified, digest, began) in store.validators(checks):
+            headers = f"{etag or ''}\n{modified or ''}\n".encode("latin-1")
+            answer = _time.pack(began or 0) + (digest or b"")
+            self._earlier[hash(url)] = number, headers + answer
+        for url, (number, places) in store.fine_checks(checks.max_age) if checks.max_age else ():
+            self._checks[hash(url)] = number if places else -number
 
     def admit(self, jobs: Iterable[Job]) -> list[StoredJob]:
         """Return the new jobs among `jobs`, each with a new number."""
@@ -122,12 +126,16 @@ class UrlIndex:
         return self.recalled(StoredJob.of(job, self._number))
 
     def recalled(self, job: StoredJob) -> StoredJob:
-        """Return a job marked `recalled` if an earlier walk found its URL fine, else itself."""
-        return replace(job, recalled=True) if self._checks.recalls(job) else job
+        """Return a job marked `recalled` if all that it asks for is known, else itself."""
+        if not self._checks or job.purpose not in CHECKS or job.tries:
+            return job
+        number = self._checks.get(hash(job.url), 0)
+        known = number > 0 or (number < 0 and job.purpose is Purpose.CHECK)
+        return replace(job, recalled=True) if known else job
 
     def earlier_check(self, url: str) -> int:
         """Return the number of the check of a URL whose job is `recalled`."""
-        return self._checks.number(url)
+        return abs(self._checks[hash(url)])
 
     def hand_out(self, job: StoredJob) -> Job:
         """Record that a worker receives a job; return the job, conditional if that is possible."""
@@ -135,7 +143,14 @@ class UrlIndex:
         if len(job.url) > LONG:
             self._numbers[job.url] = job.number
         self._journal.at_risk += 1
-        return self._earlier.conditional(job)
+        known = self._earlier.get(hash(job.url)) if self._earlier else None
+        if known is None or job.purpose is not Purpose.PAGE or job.blocked is not None:
+            return job
+        *headers, answer = known[1].split(b"\n", 2)
+        etag, modified = (each.decode("latin-1") or None for each in headers)
+        (began,) = _time.unpack_from(answer)
+        digest = answer[_time.size :] or None
+        return replace(job, validator=Validator(etag, modified, digest, began))
 
     def _taken_back(self, job: Job) -> StoredJob:
         self._numbers.pop(job.url, None)
@@ -183,4 +198,23 @@ class UrlIndex:
 
     def earlier(self, url: str) -> int | None:
         """Return the number of the page that an earlier walk fetched from a URL, None if none."""
-        return self._earlier.number(url)
+        known = self._earlier.get(hash(url))
+        return None if known is None else known[0]
+
+
+def known_rules(
+    store: Store, token: str, now: float, today: float
+) -> Iterator[tuple[str, KnownRules]]:
+    """Yield each origin with robots.txt rules from an earlier run of this walk, and the rules.
+
+    The rules of an earlier walk are not used: each walk reads robots.txt again, and the sitemaps
+    that it names. `now` and `today` are the same moment, by Trio's clock and as Unix time. Call
+    this in a thread, since many files take long.
+    """
+    began = store.walk.began()
+    for name, at, answer in store.robots():
+        rules = interpret(answer, token) if at >= began else None
+        if rules is not None:
+            # If the clock was set back, the rules must not stay valid for longer.
+            age = max(today - at, 0.0)
+            yield name, KnownRules(rules, now - age, validator_of(answer.headers))

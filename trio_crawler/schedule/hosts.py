@@ -23,10 +23,9 @@ from trio_crawler.policy.retry import rest_asked_for
 from trio_crawler.policy.robots import KnownRules
 from trio_crawler.policy.settings import HostStatistics
 from trio_crawler.schedule.host_scheduler import HostScheduler
-from trio_crawler.schedule.level_gate import LevelGate
 from trio_crawler.schedule.origin import Origin
 from trio_crawler.schedule.origins import Names
-from trio_crawler.schedule.queues import Queue, make_queue
+from trio_crawler.schedule.queues import LevelGate, Queue, make_queue
 from trio_crawler.schedule.seeding import Seeding
 from trio_crawler.schedule.turns import Turns
 from trio_crawler.settlement import Settlement

@@ -22,7 +22,7 @@ from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import is_web
 from trio_crawler.policy.url_shapes import url_shape
 from trio_crawler.store.database import BadRow, Database, Url, checked, decoded, increasing
-from trio_crawler.store.earlier import stored_facts
+from trio_crawler.store.store import stored_facts
 from trio_crawler.store.walk import PORTION, Walk
 
 _NOT_LINKED = "no page links to it any more"

@@ -20,7 +20,7 @@ try:
 except ImportError:
     import msvcrt as _msvcrt
 
-NAME = "lock"
+LOCK_FILE = "lock"
 """The name of the file that locks a directory."""
 
 # Windows locks bytes, and no other process can read a locked byte: few files are this long.
@@ -118,7 +118,7 @@ class Lock:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._path = directory / NAME
+        self._path = directory / LOCK_FILE
         with file_errors(self._path):
             self._file = open_file(self._path, create=True)
         with ExitStack() as on_error:

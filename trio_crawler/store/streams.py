@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from trio_crawler.arguments import check_callable, check_flag, check_kind, check_path, check_whole
 from trio_crawler.model import Outcome
-from trio_crawler.store import files, opening
+from trio_crawler.store import opening
 from trio_crawler.store.database import Count, Database
 from trio_crawler.store.errors import (
     InUse,
@@ -22,6 +22,7 @@ from trio_crawler.store.errors import (
     printable,
 )
 from trio_crawler.store.files import (
+    LOCK_FILE,
     PRIVATE,
     FileLock,
     open_file,
@@ -39,7 +40,7 @@ Head: TypeAlias = Callable[[], bytes | Iterable[bytes]]
 # The process's umask decides who may read it.
 _SHARED = 0o666
 
-_OWN_FILES = frozenset({opening.NAME, f"{opening.NAME}-wal", f"{opening.NAME}-shm", files.NAME})
+_OWN_FILES = frozenset({opening.NAME, f"{opening.NAME}-wal", f"{opening.NAME}-shm", LOCK_FILE})
 
 
 class Stream:

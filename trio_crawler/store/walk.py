@@ -9,26 +9,21 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar
 
-import httpx
 import msgspec
 
 from trio_crawler.model import (
     Listing,
     Outcome,
     RejectedLink,
-    Response,
     Sitemap,
     Statistics,
 )
-from trio_crawler.store import found as found_columns
 from trio_crawler.store import rows
 from trio_crawler.store.database import (
     BadRow,
     Count,
     Database,
-    Latin1,
     Number,
-    Origin,
     Row,
     Time,
     Url,
@@ -54,7 +49,7 @@ _KINDS: tuple[tuple[str, str, Any, MakeOutcome | None], ...] = (
     ("redirect_", f"{rows.REDIRECT}, exact", rows.REDIRECT_ROW, rows.redirect),
     ("failure_", f"{rows.FAILURE}, exact", rows.FAILURE_ROW, rows.failure),
     ("skip_", "reason, NULL", rows.SKIP_ROW, rows.skipped),
-    ("check_", f"{rows.CHECK}, exact", rows.CHECK_ROW, rows.checked),
+    ("check_", f"{rows.CHECK}, exact", rows.CHECK_ROW, rows.check),
 )
 _URL_ROW: Any = tuple[int, Url, int]
 _REDIRECTED_ROW: Any = tuple[int, Url, Count]
@@ -68,7 +63,6 @@ _BODY_ROW: Any = tuple[int, Url, bytes, Time]
 _SUMS: Any = tuple[int | None, ...]
 _LISTING_ROW: Any = tuple[str, str | None, float | None]
 _KEYED_LISTING_ROW: Any = tuple[str, str, str | None, float | None]
-_ROBOTS_ROW: Any = tuple[Origin, Time, Count, str, bytes]
 _SITEMAP_ROW: Any = tuple[
     str, str, Count, Count, str | None, str, str | None, str | None, Literal[0, 1] | bool
 ]
@@ -260,13 +254,13 @@ class Walk:
                 if number in packed:
                     # One by one: in memory the links of a page take ten times as much.
                     with self._database.store_errors():
-                        more |= found_columns.found_fields(outcome, packed.pop(number))
+                        more |= rows.found_fields(outcome, packed.pop(number))
                 yield replace(outcome, **more) if more else outcome
             after = last
 
     def _found(self, after: int, last: int) -> dict[int, Row]:
         """Return the rows of all that pages point to, by the numbers of the outcomes."""
-        columns = ", ".join(f"found_.{name}" for name in found_columns.COLUMNS.split(", "))
+        columns = ", ".join(f"found_.{name}" for name in rows.FOUND.split(", "))
         sql = (
             f"SELECT page_.number, {columns} FROM page_ "
             "JOIN found_ ON found_.number = coalesce(page_.same_as, page_.number) "
@@ -389,7 +383,6 @@ class Walk:
 
 
 _REJECTED = msgspec.json.Decoder(list[RejectedLink])
-_HEADERS = msgspec.json.Decoder(list[tuple[Latin1, Latin1]])
 
 
 _OUTCOME_TABLES = ("page_", "redirect_", "failure_", "skip_", "check_")
@@ -407,16 +400,6 @@ def last_number(database: Database) -> int:
         if ended > number:
             raise BadRow(f"an outcome of URL {ended}, but {number} URLs")
     return int(number)
-
-
-def stored_robots(database: Database) -> Iterator[tuple[str, float, Response]]:
-    """Yield the last response for the robots.txt of each origin of all walks, and its time."""
-    sql = "SELECT origin, fetched, status, headers, body FROM robots"
-    for origin, fetched, status, headers, body in database.read(_ROBOTS_ROW, sql):
-        with database.store_errors():
-            pairs = decoded(_HEADERS, headers)
-        fields = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in pairs]
-        yield origin, fetched, Response(status, httpx.Headers(fields), body)
 
 
 def made_outcomes(

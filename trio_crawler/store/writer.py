@@ -20,8 +20,6 @@ from trio_crawler.model import (
 )
 from trio_crawler.store import rows
 from trio_crawler.store.database import Database, Row
-from trio_crawler.store.found import COLUMNS, found_values
-from trio_crawler.store.rows import EncodeJson
 
 if TYPE_CHECKING:
     from trio_crawler.store.streams import Stream
@@ -79,7 +77,7 @@ _REDIRECT = _insert("redirect_", f"number, {rows.REDIRECT}, exact")
 _FAILURE = _insert("failure_", f"number, {rows.FAILURE}, exact")
 _SKIP = _insert("skip_", "number, reason")
 _CHECK = _insert("check_", f"number, {rows.CHECK}, exact")
-_FOUND = _insert("found_", f"number, {COLUMNS}")
+_FOUND = _insert("found_", f"number, {rows.FOUND}")
 _REPEATED = _insert("repeated_", "number, blocks, retitled, links")
 _SITEMAP = _insert(
     "sitemaps",
@@ -160,7 +158,7 @@ class BatchWriter:
                 many(sql, others)
 
     def _pages(self, careful: bool) -> list[Row]:
-        encode: EncodeJson = rows.any_to_json if careful else rows.to_json
+        encode: rows.EncodeJson = rows.any_to_json if careful else rows.to_json
         found = []
         for number, fetched, page in self._batch.settled:
             if isinstance(page, Page):
@@ -173,7 +171,7 @@ class BatchWriter:
     def _found(self) -> Iterator[Row]:
         """Yield the rows of what pages point to; that of a 304 is stored with its content."""
         for number, _, outcome in self._batch.settled:
-            values = found_values(outcome)
+            values = rows.found_values(outcome)
             if values is not None and not (
                 isinstance(outcome, Page) and self._content(number, outcome)[0]
             ):
@@ -226,12 +224,6 @@ class BatchWriter:
             self._database.execute_many(_ROBOTS, map(_column_values, found) if careful else found)
 
 
-def record_progress(database: Database, run: int, seconds: float, retries: int) -> None:
-    """Record the duration of a run so far, and add retries to its count."""
-    sql = "UPDATE runs SET seconds = ?, retries = retries + ? WHERE run = ?"
-    database.execute(sql, seconds, retries, run)
-
-
 def _row(number: int, values: rows.Values, careful: bool) -> Row:
     columns, exact = rows.split_exact(values) if careful else (values, None)
     return (number, *columns, exact)
@@ -249,7 +241,7 @@ def _column_values(row: Row) -> Row:
 
 
 def _sitemap(sitemap: Sitemap, careful: bool) -> Row:
-    encode: EncodeJson = rows.any_to_json if careful else rows.to_json
+    encode: rows.EncodeJson = rows.any_to_json if careful else rows.to_json
     values = (
         sitemap.url,
         sitemap.kind,
