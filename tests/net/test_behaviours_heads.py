@@ -10,7 +10,6 @@ from trio_crawler.model import Phase, Reason, Response
 
 OK = b"HTTP/1.1 200 OK\r\n"
 PAGE = b"Content-Length: 4\r\n\r\npage"
-EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
 
 STATUS_LINES = {
     "without a phrase": (b"HTTP/1.1 200 ", 200),

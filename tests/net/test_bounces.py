@@ -17,8 +17,6 @@ from trio_crawler.model import Response
 from trio_crawler.net import CookieStore
 from trio_crawler.report import Warc
 
-LAST = f"/p{PAGES - 1}"
-
 
 async def totals_of(server: Server, fetch: Any) -> Statistics:
     async with fetch:

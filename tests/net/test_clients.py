@@ -11,12 +11,11 @@ from typing import Any
 
 import httpx
 import pytest
-import respx
 import trio
 import trio.testing
 from cases import for_each
 from sites import two
-from sites.raw import Request, chunked, html, raw_server, redirect, reply
+from sites.raw import Request, chunked, raw_server, redirect, reply
 
 from trio_crawler import Crawler, Page, Politeness
 from trio_crawler.model import Answer, Fault, Job, Phase, Reason, Response
@@ -340,19 +339,6 @@ async def test_the_options_of_a_client_leave_the_page_alone(options: dict[str, A
     assert moved.headers["location"] == "javascript:alert(1)"
 
 
-async def test_a_mount_and_a_proxy_of_a_client_are_used() -> None:
-    mounted = httpx.MockTransport(lambda request: httpx.Response(200, text="mounted"))
-    async with client_of(reads, mounts={"http://h.test": mounted}) as client:
-        assert whole(await HttpxFetch(client)(Job("http://h.test/"))) == b"mounted"
-
-    async def proxied(request: Request, stream: trio.abc.Stream) -> None:
-        await stream.send_all(reply(body=f"by the proxy: {request.target}".encode()))
-
-    async with raw_server(proxied) as proxy, client_of(reads, proxy=proxy.url) as client:
-        answer = await HttpxFetch(client)(Job("http://h.test/a"))
-    assert whole(answer) == b"by the proxy: http://h.test/a"
-
-
 async def test_a_proxy_of_a_client_that_refuses_is_to_blame_itself() -> None:
     async def refuses(request: Request, stream: trio.abc.Stream) -> None:
         await stream.send_all(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
@@ -373,14 +359,6 @@ async def test_a_407_is_never_a_page_of_the_site() -> None:
         answer = await HttpxFetch(client)(Job("http://h.test/a"))
     assert isinstance(answer, Fault)
     assert (answer.reason, answer.phase) == (Reason.PROXY, Phase.CONNECT)
-
-
-async def test_a_hook_may_close_a_response_that_has_no_body() -> None:
-    async def closes(response: httpx.Response) -> None:
-        await response.aclose()
-
-    for target in ("empty", "not-modified"):
-        assert whole(await asked(ODD, closes, target=target)) == b""
 
 
 async def test_cookies_of_the_client_are_no_change_of_cookies() -> None:
@@ -480,23 +458,6 @@ async def test_a_transport_may_read_its_own_answers_but_not_lose_them() -> None:
             async with Reads(lost) as transport:
                 with pytest.raises(RuntimeError, match="did not keep it"):
                     await HttpxFetch(transport)(Job(server.url))
-
-
-async def test_respx_answers_a_client_in_a_crawl() -> None:
-    async with respx.mock(base_url="http://h.test") as mocked, client_of(reads) as client:
-        mocked.get("/").respond(html="<a href=/b>b</a><a href=/gone>g</a>")
-        mocked.get("/b").respond(text="leaf")
-        mocked.get("/gone").respond(404, json={"a": 1})
-        mocked.get("/down").mock(side_effect=httpx.ConnectError)
-        fetch = HttpxFetch(client)
-        crawler = Crawler(["http://h.test/"], fetch=fetch, politeness=POLITE)
-        async with crawler.outcomes() as outcomes:
-            pages = {o.url: o.status async for o in outcomes if isinstance(o, Page)}
-        down = await fetch(Job("http://h.test/down"))
-    assert pages == {"http://h.test/": 200, "http://h.test/b": 200, "http://h.test/gone": 404}
-    assert isinstance(down, Fault)
-    assert down.reason is Reason.UNREACHABLE
-    assert down.detail == "h.test cannot be reached: Mock Error"
 
 
 # HTTP/2.
@@ -632,16 +593,3 @@ async def test_what_is_not_http_1_1_is_told_without_an_object_of_python(head: by
     answer = await asked(odd)
     assert isinstance(answer, Fault)
     assert not re.search(r"bytearray|<\w|Error|\.\w+\(|role=|: $", answer.detail), answer.detail
-
-
-async def test_a_crawl_with_the_hook_of_the_documentation_of_httpx_ends_whole() -> None:
-    links = [f"/{n}" for n in range(40)]
-    site = {"/": html(*links), **{f"/{n}": html(f"/{n}/gone", title=f"{n}") for n in range(40)}}
-    async with raw_server(site) as server, client_of(reads_and_checks) as client:
-        crawler = Crawler([server.url], fetch=HttpxFetch(client), politeness=POLITE)
-        async with crawler.outcomes() as outcomes:
-            pages = [o async for o in outcomes if isinstance(o, Page)]
-    assert sorted(page.status for page in pages) == [200] * 41 + [404] * 40
-    for page in pages:
-        name = page.url.removeprefix(server.url)
-        assert page.status == 404 or (page.title or "") == name

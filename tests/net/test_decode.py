@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 import tracemalloc
-import weakref
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -135,10 +134,6 @@ def test_all_frames_of_a_zstd_body_are_read_and_skippable_ones_say_nothing(
     assert decode(frames + skippable(70_000), "zstd") == b"".join(parts)
 
 
-def test_a_zstd_body_of_skippable_frames_alone_is_empty() -> None:
-    assert decode(skippable(0) + skippable(9), "zstd") == b""
-
-
 def test_a_body_whose_second_member_is_cut_is_incomplete() -> None:
     two = gzip.compress(b"one", mtime=0) + gzip.compress(b"two", mtime=0)
     assert reason(two[:-1], "gzip") is Reason.INCOMPLETE
@@ -165,13 +160,6 @@ def test_what_goes_on_behind_the_end_of_br_and_zstd_is_a_bad_reply(
 ) -> None:
     for page in (b"page", random.Random(1).randbytes(SLICE), bytes(3 * STEP)):
         assert reason(ENCODERS[coding](page) + junk, coding) is Reason.BAD_REPLY
-
-
-def test_what_goes_on_behind_br_is_a_bad_reply_also_where_the_end_fills_a_slice() -> None:
-    page = random.Random(1).randbytes(SLICE)
-    sizes = [len(ENCODERS["br"](page[:size])) for size in range(SLICE - 20, SLICE)]
-    size = SLICE - 20 + sizes.index(SLICE)
-    assert reason(ENCODERS["br"](page[:size]) + b"\0", "br") is Reason.BAD_REPLY
 
 
 @pytest.mark.parametrize("coding", CODINGS)
@@ -448,25 +436,11 @@ def test_between_two_steps_little_is_read_and_little_is_written(coding: str) -> 
     assert len(list(Coding(coding, LIMIT).undo([data]))) >= len(data) // SLICE
 
 
-def test_members_that_say_nothing_are_steps_also_behind_another_coding() -> None:
-    nothing = zstd.compress(b"") * 50 + skippable(9)
-    steps = Coding("deflate", LIMIT).undo(Coding("zstd", LIMIT).undo([nothing]))
-    assert list(steps) == [b""] * 51
-
-
 def test_decoding_stops_for_others_in_between() -> None:
     for coding in CODINGS:
         body = fed(ENCODERS[coding](bytes(LIMIT)), coding)
         assert sum(1 for _ in body.decode(slice_seconds=-1)) >= LIMIT // STEP
         assert body.finish() == bytes(LIMIT)
-
-
-def test_a_body_whose_decoding_was_left_is_never_given() -> None:
-    body = Body(LIMIT, ["gzip"])
-    body.feed(gzip.compress(b"page", mtime=0)[:-1])
-    for _ in range(2):
-        with pytest.raises((FetchError, RuntimeError)):
-            body.finish()
 
 
 # Slots that try a body as a small one first, and others where each body is a long one.
@@ -620,55 +594,6 @@ async def test_a_small_body_that_takes_long_goes_over_to_the_long_ones() -> None
     order = [seen[n] for n in range(len(seen)) if n == 0 or seen[n] != seen[n - 1]]
     # On a busy machine the first piece alone may take longer than a try.
     assert [names for names in order if names] in ([["quick"], ["long"]], [["long"]])
-
-
-async def test_a_body_that_was_tried_in_vain_has_no_window_while_it_waits() -> None:
-    slots, tried = DecodeSlots(slice_seconds=-1, quick_seconds=-1), list[weakref.ref[Body]]()
-
-    class Watched(Body):
-        __slots__ = ("__weakref__",)
-
-        def copy(self) -> Body:
-            copy = super().copy()
-            watched = fed(gzip.compress(bytes(LIMIT), mtime=0), kind=Watched)
-            tried.append(weakref.ref(watched))
-            assert copy.size == watched.size
-            return watched
-
-    async with trio.open_nursery() as nursery, held(slots.long):
-        body = fed(gzip.compress(bytes(LIMIT), mtime=0), kind=Watched)
-        nursery.start_soon(slots.decode, body)
-        await trio.testing.wait_all_tasks_blocked()
-        assert [watched() for watched in tried] == [None]
-        assert not slots.quick.locked()
-        nursery.cancel_scope.cancel()
-
-
-def test_a_copy_is_decoded_apart_from_its_body() -> None:
-    noise = random.Random(1).randbytes(50_000)
-    body = fed(gzip.compress(noise, mtime=0))
-    assert body.copy().finish() == noise
-    assert body.copy().finish() == noise
-    assert body.finish() == noise
-
-
-def steps_until_too_large(body: Body) -> int:
-    slices = body.decode(slice_seconds=-1)
-    for count in range(LIMIT):
-        try:
-            next(slices)
-        except FetchError as error:
-            return count if error.fault.reason is Reason.TOO_LARGE else -1
-    raise AssertionError("it never ended")
-
-
-def test_a_copy_that_grows_too_large_ends_as_early_as_its_body() -> None:
-    noise = random.Random(1).randbytes(LIMIT - 100_000)
-    body = fed(gzip.compress(bytes(LIMIT) + noise, mtime=0))
-    copied, own = steps_until_too_large(body.copy()), steps_until_too_large(body)
-    assert copied == own
-    # What is left counts from the beginning.
-    assert 0 < own < LIMIT // STEP // 2
 
 
 def test_output_that_fills_a_step_to_the_brim_is_not_lost() -> None:

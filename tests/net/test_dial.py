@@ -51,16 +51,6 @@ def leads_to(*addresses: str) -> Callable[[str, int], Awaitable[Sequence[str]]]:
     return resolve
 
 
-def either(names: dict[str, list[str]]) -> Callable[[str, int], Awaitable[Sequence[str]]]:
-    """Make a lookup that knows these names, and returns any other host as it is."""
-
-    async def resolve(host: str, port: int) -> Sequence[str]:
-        await trio.lowlevel.checkpoint()
-        return names.get(host, [host])
-
-    return resolve
-
-
 @contextmanager
 def listening(*addresses: str, port: int = 0, backlog: int = 16) -> Iterator[list[socket.socket]]:
     """Listen at each address, all on one port, and answer nothing."""
@@ -156,16 +146,6 @@ async def test_an_address_that_is_refused_is_not_contacted(address: str) -> None
         assert visits(server) == 0
 
 
-async def test_a_seed_on_loopback_opens_exactly_its_address() -> None:
-    with listening("127.0.0.1", "127.0.0.2", "::1") as servers:
-        port = port_of(servers[0])
-        dialer = Dialer(AddressPolicy([f"http://127.0.0.1:{port}/"]))
-        for host in ("127.0.0.2", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"):
-            fault = (await faulty(dialer, host, port)).fault
-            assert fault.reason is Reason.BLOCKED_ADDRESS
-        assert [visits(server) for server in servers] == [0, 0, 0]
-
-
 async def test_a_name_that_leads_to_refused_addresses_only_is_blocked_and_says_both() -> None:
     dialer = Dialer(AddressPolicy(), leads_to("127.0.0.1", "::1"))
     with listening("127.0.0.1", "::1") as servers:
@@ -173,60 +153,6 @@ async def test_a_name_that_leads_to_refused_addresses_only_is_blocked_and_says_b
         assert fault.reason is Reason.BLOCKED_ADDRESS
         assert fault.detail.startswith("evil.example leads to 127.0.0.1, a loopback address; ")
         assert [visits(server) for server in servers] == [0, 0]
-
-
-async def test_of_several_addresses_those_that_are_refused_are_left_out() -> None:
-    resolve = leads_to("127.0.0.2", "::1", "127.0.0.1", "169.254.169.254", "127.0.0.3")
-    with listening("127.0.0.1", "127.0.0.2", "127.0.0.3", "::1") as servers:
-        port = port_of(servers[0])
-        dialer = Dialer(AddressPolicy(allow_private=["127.0.0.1"]), resolve)
-        with closing(await dialer("a.example", port, Steps())) as sock:
-            assert sock.getpeername() == ("127.0.0.1", port)
-        assert [visits(server) for server in servers] == [1, 0, 0, 0]
-
-
-async def test_a_seed_that_changes_to_another_address_is_blocked() -> None:
-    answers = iter([["127.0.0.1"], ["127.0.0.2"], ["127.0.0.1"]])
-
-    async def resolve(host: str, port: int) -> Sequence[str]:
-        await trio.lowlevel.checkpoint()
-        return next(answers)
-
-    with listening("127.0.0.1", "127.0.0.2") as servers:
-        port = port_of(servers[0])
-        dialer = Dialer(AddressPolicy([f"http://intra.example:{port}/"]), resolve)
-        (await dialer("intra.example", port, Steps())).close()
-        fault = (await faulty(dialer, "intra.example", port)).fault
-        assert fault.reason is Reason.BLOCKED_ADDRESS
-        (await dialer("intra.example", port, Steps())).close()
-        assert [visits(server) for server in servers] == [2, 0]
-
-
-async def test_another_name_that_leads_to_a_private_address_opens_nothing() -> None:
-    with listening("127.0.0.1") as [server]:
-        port = port_of(server)
-        dialer = Dialer(AddressPolicy([f"http://intra.example:{port}/"]), leads_to("127.0.0.1"))
-        for _ in range(2):
-            fault = (await faulty(dialer, "evil.example", port)).fault
-            assert fault.reason is Reason.BLOCKED_ADDRESS
-        assert visits(server) == 0
-        # Not even after the seed's own name.
-        (await dialer("intra.example", port, Steps())).close()
-        assert (await faulty(dialer, "evil.example", port)).fault.detail.endswith(REMEDY)
-        assert visits(server) == 1
-
-
-async def test_another_port_of_a_seeds_name_or_address_is_blocked() -> None:
-    with listening("127.0.0.1") as [own], listening("127.0.0.1") as [other]:
-        port = port_of(own)
-        seeds = [f"http://intra.example:{port}/", f"http://127.0.0.1:{port}/"]
-        dialer = Dialer(AddressPolicy(seeds), either({"intra.example": ["127.0.0.1"]}))
-        for host in ("intra.example", "127.0.0.1"):
-            (await dialer(host, port, Steps())).close()
-            fault = (await faulty(dialer, host, port_of(other))).fault
-            assert fault.reason is Reason.BLOCKED_ADDRESS
-            assert f"its seed opens only port {port}; name this URL as a seed" in fault.detail
-        assert [visits(server) for server in (own, other)] == [2, 0]
 
 
 @pytest.mark.parametrize("first", ["public", "private"])
@@ -270,18 +196,6 @@ async def test_addresses_that_are_not_withheld_from_a_seed_are_not_told(
     dialer = Dialer(policy, leads_to("93.184.216.34", "127.0.0.1"), connect=connect)
     fault = (await faulty(dialer, "seed.example")).fault
     assert fault.detail == "seed.example refused the connection"
-
-
-async def test_with_public_only_a_seed_on_loopback_is_not_contacted() -> None:
-    with listening("127.0.0.1") as [server]:
-        port = port_of(server)
-        seeds = [f"http://127.0.0.1:{port}/", f"http://intra.example:{port}/"]
-        policy = AddressPolicy(seeds, public_only=True)
-        dialer = Dialer(policy, either({"intra.example": ["127.0.0.1"]}))
-        for host in ("127.0.0.1", "intra.example"):
-            fault = (await faulty(dialer, host, port)).fault
-            assert fault.reason is Reason.BLOCKED_ADDRESS
-        assert visits(server) == 0
 
 
 async def test_what_is_not_an_address_is_never_given_to_the_system() -> None:
@@ -558,13 +472,6 @@ async def test_all_attempts_may_fail_and_the_last_failure_ends_it(
     fault = (await faulty(dialer, "a.example")).fault
     assert fault.detail == "a.example refused the connection"
     assert trio.current_time() - race.begun == pytest.approx(2.0)
-
-
-async def test_the_stagger_can_be_set(autojump_clock: trio.testing.MockClock) -> None:
-    race = Race({"192.0.2.1": HANGS, "192.0.2.2": 0.0})
-    dialer = Dialer(OPEN, leads_to(*race.plan), stagger=2.0, connect=race.connect)
-    (await dialer("a.example", 80, Steps())).close()
-    assert [start for start, _ in race.starts] == [0, 2.0]
 
 
 async def test_of_a_name_with_thousands_of_addresses_a_few_are_tried(

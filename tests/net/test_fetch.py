@@ -414,20 +414,6 @@ async def test_no_headers_of_the_user_go_to_a_name_that_only_begins_like_the_ori
 # Transports and clients of the caller's.
 
 
-async def test_a_mock_transport_answers_with_a_plain_or_an_async_function() -> None:
-    def plain(request: httpx.Request) -> httpx.Response:
-        return httpx.Response(200, text=f"at {request.url.path}")
-
-    async def slow(request: httpx.Request) -> httpx.Response:
-        await trio.lowlevel.checkpoint()
-        return plain(request)
-
-    for handler in (plain, slow):
-        async with HttpxFetch(httpx.MockTransport(handler)) as fetch:
-            assert body_of(await fetch(Job("http://h.test/a"))) == b"at /a"
-            assert fetch.statistics().wire is None
-
-
 async def test_a_short_body_of_any_transport_is_incomplete() -> None:
     def short(request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, headers={"Content-Length": "9"}, content=b"short")
@@ -525,15 +511,6 @@ async def test_a_client_gives_redirects_back_wherever_they_lead(target: str) -> 
     assert server.targets == ["/"]
 
 
-async def test_a_client_that_is_also_used_otherwise_follows_its_own_redirects() -> None:
-    site = {"/": redirect("/b"), "/b": reply(body=b"b")}
-    async with raw_server(site) as server, CLIENT(follow_redirects=True) as client:
-        for _ in range(3):
-            await HttpxFetch(client)(Job(server.url))
-        assert (await client.get(server.url)).content == b"b"
-        assert len(client.event_hooks["response"]) == 1
-
-
 async def test_a_client_keeps_its_own_timeouts() -> None:
     async with raw_server(silence) as server, CLIENT(timeout=0.1) as client:
         answer = await HttpxFetch(client)(Job(server.url))
@@ -546,14 +523,6 @@ async def test_a_body_of_a_client_that_is_too_large_leaves_nothing_open() -> Non
         fetch = HttpxFetch(client, max_bytes=50_000)
         assert flaw_of(await fetch(Job(server.url))) is Reason.TOO_LARGE
         assert not client._transport._pool.connections
-
-
-async def test_a_client_or_transport_of_the_caller_stays_open() -> None:
-    async with raw_server({"/": reply()}) as server, CLIENT() as client:
-        for _ in range(2):
-            async with HttpxFetch(client) as fetch:
-                assert isinstance(await fetch(Job(server.url)), Response)
-    assert server.connections == 1
 
 
 async def test_the_bytes_and_requests_are_counted_as_sent() -> None:

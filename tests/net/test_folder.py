@@ -6,7 +6,6 @@ import os
 import resource
 import shutil
 import socket
-import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import trio
 from cases import for_each
@@ -22,7 +20,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from trio_crawler import Crawler, Fault, HttpFetch, Job, Page, Politeness, Reason, Redirect
+from trio_crawler import Crawler, Fault, Job, Page, Politeness, Reason, Redirect
 from trio_crawler.model import Answer, Phase, Purpose, Response, Validator
 from trio_crawler.net import FolderFetch
 from trio_crawler.net.folder import STEP
@@ -286,12 +284,6 @@ async def test_a_symbolic_link_is_followed_inside_only(folder: Path) -> None:
         assert await told(folder, path) == 404
 
 
-async def test_a_link_out_and_back_is_inside(folder: Path) -> None:
-    write(folder, "a.html")
-    (folder / "parent").symlink_to("..")
-    assert await told(folder, "parent/public/a.html") == "a.html"
-
-
 async def test_the_folder_itself_may_be_a_link_and_the_root_of_the_disk(folder: Path) -> None:
     write(folder, "a.html")
     link = folder.parent / "link"
@@ -358,20 +350,6 @@ async def test_names_are_compared_by_case_on_a_file_system_that_does_not(folding
     assert (await status("sub/new.html"), await status("sub/NEW.html")) == (200, 404)
 
 
-async def test_two_names_of_one_file_are_no_sign_of_another_case(folder: Path) -> None:
-    write(folder, "a.html", "other.html")
-    (folder / "A.HTML").hardlink_to(folder / "a.html")
-    fetch = FolderFetch(folder, base_url=BASE)
-    statuses = []
-    for path in ("a.html", "A.HTML", "other.html", "OTHER.html"):
-        found = await fetch(Job(BASE + path))
-        assert isinstance(found, Response)
-        statuses.append(found.status)
-    write(folder, "later.html")
-    assert isinstance(later := await fetch(Job(BASE + "later.html")), Response)
-    assert [*statuses, later.status] == [200, 200, 200, 404, 200]
-
-
 # Files that cannot be read.
 
 
@@ -393,12 +371,6 @@ async def test_a_special_file_is_a_fault_and_is_never_opened(
     # An open of a reader would have let a writer in.
     with pytest.raises(OSError, match="No such device"):
         os.open(folder / "pipe.html", os.O_WRONLY | os.O_NONBLOCK)
-
-
-async def test_a_device_is_a_fault() -> None:
-    for name in ("null", "zero"):
-        assert stat.S_ISCHR(os.stat(f"/dev/{name}").st_mode)
-        assert await told(Path("/dev"), name) is Reason.BAD_REPLY
 
 
 @contextmanager
@@ -437,15 +409,6 @@ async def test_without_a_free_descriptor_a_file_is_a_fault(folder: Path) -> None
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert found == Fault(Reason.NO_SOCKETS, "Too many open files", Phase.READ)
-
-
-async def test_a_folder_that_has_gone_is_not_found(folder: Path) -> None:
-    fetch = FolderFetch(folder, base_url=BASE)
-    os.rmdir(folder)
-    for path in ("", "a.html"):
-        found = await fetch(Job(BASE + path))
-        assert isinstance(found, Response)
-        assert found.status == 404
 
 
 @contextmanager
@@ -522,15 +485,6 @@ async def test_a_large_file_is_read_while_other_tasks_run(folder: Path) -> None:
     assert found[0].body == body
 
 
-async def test_no_answer_leaves_a_descriptor(folder: Path) -> None:
-    write(folder, "index.html", "a.png", "sub/x")
-    os.mkfifo(folder / "pipe")
-    before = descriptors()
-    for path in ("", "a.png", "sub", "sub/", "none", "pipe"):
-        await answer(folder, path, max_bytes=3, bodies=False)
-    assert descriptors() == before
-
-
 # Bodies.
 
 
@@ -557,21 +511,6 @@ async def test_a_body_is_bounded(
     assert isinstance(found, Response)
     assert (len(found.body), found.flaw) == expected
     assert found.headers["content-length"] == str(size)
-
-
-async def test_a_robots_txt_is_cut_and_a_long_sitemap_is_a_fault(folder: Path) -> None:
-    (folder / "robots.txt").write_bytes(bytes(501 * KIB))
-    (folder / "sitemap.xml").write_bytes(bytes(11 * MIB))
-    fetch = FolderFetch(folder)
-    rules = await fetch(Job(f"{fetch.base_url}robots.txt", purpose=Purpose.ROBOTS))
-    assert isinstance(rules, Response)
-    assert (len(rules.body), rules.flaw) == (500 * KIB, Reason.TOO_LARGE)
-    sitemap = Job(f"{fetch.base_url}sitemap.xml", purpose=Purpose.SITEMAP)
-    assert isinstance(whole := await fetch(sitemap), Response)
-    assert len(whole.body) == 11 * MIB
-    found = await FolderFetch(folder, max_bytes=MIB)(sitemap)
-    detail = f"the file has {11 * MIB} bytes; {MIB} are the limit"
-    assert found == Fault(Reason.TOO_LARGE, detail, Phase.READ)
 
 
 @for_each(
@@ -626,14 +565,6 @@ async def test_a_file_that_has_not_changed_is_answered_by_304(folder: Path) -> N
     assert await status(None, "Thu, 01 Jan 1970 00:00:01 GMT") == (304, b"")
 
 
-async def test_a_file_of_a_time_that_is_no_date_has_no_last_modified(folder: Path) -> None:
-    write(folder, "a.html")
-    os.utime(folder / "a.html", ns=(0, -(10**20) // 8))
-    found = await answer(folder, "a.html")
-    assert isinstance(found, Response)
-    assert (found.status, "etag" in found.headers) == (200, True)
-
-
 # Other URLs.
 
 
@@ -652,13 +583,6 @@ async def test_other_urls_go_to_the_other_fetch(folder: Path) -> None:
     assert statuses == [200, 200, 404, 200, 404]
     assert BASE not in web.hits
     assert fetch.statistics().requests == 1
-
-
-async def test_without_another_fetch_other_urls_are_faults(folder: Path) -> None:
-    fetch = FolderFetch(folder, base_url=BASE)
-    detail = f"the folder has only what is below {BASE}"
-    for url in ("https://b.test/", "https://example.org/", "https://example.org/docs2/"):
-        assert await fetch(Job(url)) == Fault(Reason.BLOCKED_ADDRESS, detail, Phase.CONNECT)
 
 
 async def test_robots_txt_of_the_host_is_never_asked_for_elsewhere(folder: Path) -> None:
@@ -703,15 +627,6 @@ async def test_a_name_is_looked_up_by_the_other_fetch_but_not_that_of_the_folder
     assert FolderFetch(folder).user_agent.startswith("trio_crawler/")
 
 
-async def test_the_other_fetch_is_left_open(folder: Path) -> None:
-    async with HttpFetch() as other:
-        async with FolderFetch(folder, other=other) as fetch:
-            pass
-        with pytest.raises(RuntimeError, match=r"^this FolderFetch is closed"):
-            await fetch(Job(BASE))
-        assert isinstance(await other(Job("http://h.invalid:0/")), Fault)
-
-
 # A crawl.
 
 
@@ -742,11 +657,6 @@ async def test_a_folder_is_crawled(folder: Path) -> None:
         BASE + "none": 404,
         "https://example.org/about": 200,
     }
-
-
-def test_a_fetch_of_a_folder_says_what_it_is(folder: Path) -> None:
-    fetch = FolderFetch(folder, base_url=httpx.URL(BASE))
-    assert repr(fetch) == f"<FolderFetch: {str(folder.resolve())!r} as {BASE}>"
 
 
 PATHS = {

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Any
 
@@ -15,8 +14,6 @@ from sites.raw import Request, Server, chunked, html, raw_server, reply, tunnel
 from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
-from trio_crawler.net.dial.addresses import AddressPolicy
-from trio_crawler.net.dial.connector import Dialer, connect
 from trio_crawler.net.fetch import WireAdapter
 from trio_crawler.net.fetcher import Fetcher
 from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
@@ -154,25 +151,6 @@ SHORT = {"timeout": 0.3, "max_bytes": 1000}
 LONG = {"timeout": 10, "max_bytes": 1000}
 
 
-async def test_the_server_without_http_2_is_found_once_and_then_asked_by_the_wire(
-    server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
-) -> None:
-    async with (
-        raw_server({"/": reply(body=b"one")}, tls=server_tls) as server,
-        asking_by_http2(client_tls) as network,
-    ):
-        fetch = over(network)
-        async with trio.open_nursery() as nursery:
-            for _ in range(5):
-                nursery.start_soon(fetch, Job(server.url))
-        for _ in range(5):
-            assert told(await fetch(Job(server.url))) == (200, b"one")
-        figures = network.statistics()
-    assert figures.made + figures.reused == 10
-    assert figures.made == server.connections <= 5
-    assert len(server.requests) == 10
-
-
 async def test_the_wire_does_not_offer_http_2_because_another_does(
     authority: trustme.CA, client_tls: ssl.SSLContext
 ) -> None:
@@ -191,65 +169,6 @@ async def test_the_wire_does_not_offer_http_2_because_another_does(
         assert told(answer) == (200, b"two")
         await over(network.wire.wire)(Job(second.url))
     assert agreed == ["http/1.1"]
-
-
-async def test_a_name_that_takes_too_long_is_a_matter_of_looking_up_by_http_2_too() -> None:
-    async def never(host: str, port: int) -> Sequence[str]:
-        await trio.sleep_forever()
-        raise AssertionError
-
-    async with asking_by_http2(resolve=never) as network:
-        answer = await over(network, **SHORT)(Job("https://h.test/"))
-    assert isinstance(answer, Fault)
-    assert answer.phase is Phase.RESOLVE
-    assert "looking up the name of h.test" in answer.detail
-
-
-async def test_an_address_that_does_not_answer_does_not_keep_http_2_from_the_next_one(
-    authority: trustme.CA, client_tls: ssl.SSLContext
-) -> None:
-    tried: list[str] = []
-
-    async def both(host: str, port: int) -> Sequence[str]:
-        return ["127.0.0.2", "127.0.0.1"]
-
-    async def dial(address: str, port: int) -> socket.socket:
-        tried.append(address)
-        if address == "127.0.0.2":
-            await trio.sleep_forever()
-        return await connect(address, port)
-
-    security = Security(client_tls)
-    wire = Wire(security=security)
-    policy = AddressPolicy((), ["127.0.0.0/8"])
-    wire.connector.dial = Dialer(policy, both, stagger=0.0, connect=dial)
-    async with (
-        two.two_server({"/": two.answer(b"two")}, serving(authority)) as server,
-        aclosing(WireAdapter(requests(), Http2Wire(wire))) as network,
-    ):
-        answer = await over(network)(Job(f"https://h.test:{server.port}/"))
-    assert told(answer) == (200, b"two")
-    assert tried == ["127.0.0.2", "127.0.0.1"]
-
-
-async def test_an_answer_that_does_not_come_keeps_no_other_waiting_by_http_2(
-    authority: trustme.CA, client_tls: ssl.SSLContext
-) -> None:
-    site = {"/mute": two.silence, "/": two.answer(b"two")}
-    async with (
-        two.two_server(site, serving(authority)) as server,
-        asking_by_http2(client_tls) as network,
-        trio.open_nursery() as nursery,
-    ):
-        fetch = over(network)
-        url = f"https://127.0.0.1:{server.port}/"
-        nursery.start_soon(fetch, Job(url + "mute"))
-        for _ in range(3):
-            await trio.lowlevel.checkpoint()
-        with trio.fail_after(5):
-            assert told(await fetch(Job(url))) == (200, b"two")
-        assert server.connections == 1
-        nursery.cancel_scope.cancel()
 
 
 async def test_who_waits_for_a_tunnel_shares_it_by_http_2(
@@ -274,17 +193,6 @@ async def test_who_waits_for_a_tunnel_shares_it_by_http_2(
             assert told(await fetch(Job("https://h.test/"))) == (200, b"two")
             nursery.cancel_scope.cancel()
     assert asked == ["CONNECT"]
-
-
-async def test_a_name_with_a_dot_at_its_end_is_certified_without_it_by_http_2_too(
-    authority: trustme.CA, client_tls: ssl.SSLContext
-) -> None:
-    async with (
-        two.two_server({"/": two.answer(b"two")}, serving(authority)) as server,
-        asking_by_http2(client_tls) as network,
-    ):
-        answer = await over(network)(Job(f"https://h.test.:{server.port}/"))
-    assert told(answer) == (200, b"two")
 
 
 async def test_who_waits_for_the_first_connection_of_http_2_is_connecting() -> None:
@@ -324,23 +232,3 @@ async def test_connections_and_bytes_of_http_2_are_counted(
     assert 15_000 < figures.bytes_in < 25_000
     assert 0 < figures.bytes_out < 5_000
     assert (after.open, after.idle, after.made) == (0, 0, 1)
-
-
-async def test_a_body_that_nothing_reads_is_left_by_http_2_and_its_connection_kept(
-    server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
-) -> None:
-    image = two.answer(bytes(3_000_000), headers=[("content-type", "image/png")])
-    async with (
-        two.two_server({"/image": image, "/": two.answer(b"well")}, server_tls) as server,
-        asking_by_http2(client_tls) as network,
-    ):
-        url = f"https://127.0.0.1:{server.port}/"
-        fetch = over(network, bodies=False)
-        for _ in range(3):
-            left = await fetch(Job(url + "image"))
-            assert isinstance(left, Response)
-            assert (left.body, left.flaw) == (b"", Reason.NOT_READ)
-            assert told(await fetch(Job(url))) == (200, b"well")
-        # The bodies come all the same, since httpcore has opened a window of 16 MiB for each.
-        assert network.statistics().made == 1
-        assert fetch.statistics().bytes == 3 * len(b"well")

@@ -20,7 +20,7 @@ from sites.steps import cancelled_at, until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.fetch import HttpFetch, WireAdapter
+from trio_crawler.net.fetch import WireAdapter
 from trio_crawler.net.fetcher import Fetcher
 from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
 from trio_crawler.net.progress import Progress
@@ -404,14 +404,6 @@ async def test_a_page_that_breaks_the_connection_is_the_only_one_that_fails(
     assert figures.retried <= (ALONE_AFTER + 1) * at_once
 
 
-async def test_many_bad_pages_take_no_good_one_with_them(asking: Asking) -> None:
-    bad = {f"/{name}": page for name, page in BAD.items()}
-    async with asking(bad | GOOD) as asked:
-        answers = await asked.assert_good(list(BAD), 16)
-    assert set(answers) == set(BAD)
-    assert all(isinstance(answer, Fault) for answer in answers.values())
-
-
 @pytest.mark.parametrize("size", [70_000, 100_000, 320_000])
 async def test_a_head_that_is_too_large_is_said_to_be(asking: Asking, size: int) -> None:
     async with asking({"/": huge_head(size)} | GOOD) as asked:
@@ -561,35 +553,12 @@ async def test_what_a_server_said_before_it_closed_is_read(asking: Asking) -> No
 
 
 @pytest.fixture
-def wanting(authority: trustme.CA, server_tls: ssl.SSLContext) -> ssl.SSLContext:
-    """A context for a server that wants a certificate of its clients."""
-    server_tls.verify_mode = ssl.CERT_REQUIRED
-    authority.configure_trust(server_tls)
-    return server_tls
-
-
-@pytest.fixture
 def files(authority: trustme.CA, tmp_path: Path) -> tuple[Path, Path]:
     """The files of the authority, and of a certificate of a client with its key."""
     own = authority.issue_cert("me@example.org")
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     own.private_key_and_cert_chain_pem.write_to_path(tmp_path / "me.pem")
     return tmp_path / "ca.pem", tmp_path / "me.pem"
-
-
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-async def test_a_certificate_of_the_client_is_shown_by_http_2_too(
-    wanting: ssl.SSLContext, files: tuple[Path, Path], version: ssl.TLSVersion
-) -> None:
-    wanting.minimum_version = wanting.maximum_version = version
-    cacert, mine = files
-    async with two.two_server(GOOD, wanting) as server:
-        job = Job(f"{server.url}leaf1")
-        options = {"seeds": [server.url], "cacert": cacert, "http2": True}
-        async with HttpFetch(client_cert=mine, **options) as fetch:
-            answer = await fetch(job)
-    assert isinstance(answer, Response)
-    assert answer.body == b"leaf1" * 50
 
 
 @pytest.mark.parametrize("kind", ["http", "socks5h"])
@@ -877,15 +846,6 @@ async def test_a_request_cancelled_at_any_checkpoint_takes_no_neighbour_with_it(
 
 async def _assert_body(asked: Asked, leaf: str, large: bytes) -> None:
     assert await asked.body(leaf) == (large if leaf == "large" else leaf.encode() * 50)
-
-
-async def test_a_request_that_is_too_late_leaves_the_others_alone(asking: Asking) -> None:
-    async with asking({"/mute": two.silence} | GOOD, limits={"timeout": 0.3}) as asked:
-        answers = await asked.assert_good(["mute"])
-    assert answers["mute"].reason is Reason.TIMEOUT
-    assert "waiting for the answer of" in answers["mute"].detail
-    assert asked.server.connections == 1
-    assert [code for _, code in asked.server.resets] == [ErrorCodes.CANCEL]
 
 
 async def test_closing_ends_the_requests_in_flight(asking: Asking) -> None:

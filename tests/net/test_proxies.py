@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-import httpx
 import pytest
 import trio
 from cases import for_each
@@ -18,11 +17,9 @@ from sites.over import home, over
 from sites.raw import (
     Request,
     Server,
-    chunked,
     hang_up,
     html,
     raw_server,
-    redirect,
     reply,
     silence,
     tunnel,
@@ -33,16 +30,13 @@ from sites.steps import cancelled_at, until
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.dial.resolve import Resolver, server_name
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
+from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.progress import Progress
-from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.net.tls import Security
 
 trustme = pytest.importorskip("trustme")
 
 EVIL = reply(body=b"EVIL")
-SMALL = {"timeout": 10, "max_bytes": 20_000}
 Handler = Callable[[Request, trio.abc.Stream], Awaitable[object]]
 
 
@@ -161,18 +155,6 @@ async def test_what_is_recorded_is_the_request_as_the_site_would_have_it() -> No
     assert b"Proxy" not in answer.request
 
 
-async def test_a_client_of_httpx_goes_through_the_proxy_of_its_wire_too() -> None:
-    proxy = Proxy()
-    async with proxied(proxy) as (_, wire), httpx.AsyncClient(transport=wire) as client:
-        assert (await client.get("http://h.test/a")).content == b"by the proxy"
-        await client.post("http://h.test/b")
-        await client.request("OPTIONS", "http://h.test", extensions={"target": b"*"})
-        with pytest.raises(httpx.ConnectError, match=r"the proxy 127\.0\.0\.1:\d+ cannot reach"):
-            await client.get("https://h.test/")
-    expected = ["GET http://h.test/a", "POST http://h.test/b", "OPTIONS http://h.test"]
-    assert proxy.targets[:3] == expected
-
-
 async def test_https_goes_through_a_tunnel_that_is_kept_and_is_secured_to_the_end(
     server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
 ) -> None:
@@ -221,29 +203,6 @@ async def test_a_private_address_is_not_asked_of_a_proxy(host: str, scheme: str)
         found = await fault(wire, f"{scheme}://{host}/")
     assert (found.reason, found.phase) == (Reason.BLOCKED_ADDRESS, Phase.CONNECT)
     assert (proxy.targets, server.connections) == ([], 0)
-
-
-async def test_redirects_through_a_proxy_are_given_back() -> None:
-    async with proxied(lambda request, stream: stream.send_all(redirect("/b"))) as (server, wire):
-        answer = await ask(wire, "http://h.test/")
-    assert isinstance(answer, Response)
-    assert (answer.status, answer.headers["location"]) == (302, "/b")
-    assert len(server.requests) == 1
-
-
-async def test_connections_and_bytes_through_a_proxy_are_counted() -> None:
-    async with proxied(lambda request, stream: stream.send_all(reply(body=b"x" * 5000))) as (
-        server,
-        wire,
-    ):
-        for _ in range(3):
-            await ask(wire, "http://h.test/")
-        figures = wire.statistics()
-    heads = sum(len(request.head) for request in server.requests)
-    sent = 3 * len(reply(body=b"x" * 5000))
-    assert figures == WireStatistics(
-        open=1, idle=1, made=1, reused=2, bytes_in=sent, bytes_out=heads
-    )
 
 
 # SOCKS.
@@ -661,41 +620,6 @@ async def test_a_connection_that_was_closed_meanwhile_is_replaced_and_no_request
     assert server.connections == 5
 
 
-async def test_an_answer_that_does_not_come_keeps_no_other_waiting(way: Way) -> None:
-    asked: list[str] = []
-
-    async def site(request: Request, stream: trio.abc.Stream) -> None:
-        asked.append(request.target)
-        if request.target.endswith("mute"):
-            await silence(request, stream)
-        else:
-            await stream.send_all(reply(body=b"x"))
-
-    async with way:
-        _, fetch = await way.open(site)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(fetch, Job(way.url + "mute"))
-            await until(lambda: bool(asked))
-            with trio.fail_after(5):
-                assert told(await fetch(Job(way.url))) == (200, b"x")
-            nursery.cancel_scope.cancel()
-    assert len(asked) == 2
-
-
-async def test_an_answer_within_the_bound_is_taken(way: Way) -> None:
-    large = chunked(*[b"y"] * 10_000)
-
-    async def site(request: Request, stream: trio.abc.Stream) -> None:
-        await stream.send_all(reply(headers={"Transfer-Encoding": "chunked"}, body=large))
-
-    assert 20_000 < len(large) < FRAMING_BYTES
-    async with way:
-        server, fetch = await way.open(site, **SMALL)
-        for _ in range(5):
-            assert told(await fetch(Job(way.url))) == (200, b"y" * 10_000)
-    assert server.connections == 1
-
-
 async def test_a_flood_before_a_tunnel_ends_at_the_bound() -> None:
     async def interim(request: Request, stream: trio.abc.Stream) -> None:
         while True:
@@ -778,27 +702,6 @@ async def test_hosts_that_need_no_proxy_are_asked_directly(
             assert await body(wire, f"http://{host}:{origin.port}/") == b"direct"
             assert wire.statistics().made == 1
     assert proxy.targets == []
-
-
-async def test_an_environment_that_is_not_trusted_is_not_looked_at(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    monkeypatch.setenv("all_proxy", "http://127.0.0.1:1")
-    async with (
-        raw_server({"/": reply(body=b"direct")}) as server,
-        HttpFetch(seeds=[server.url]) as fetch,
-    ):
-        assert isinstance(await fetch(Job(server.url)), Response)
-
-
-async def test_a_proxy_that_is_named_comes_before_the_environment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    monkeypatch.setenv("no_proxy", "*")
-    async with proxied(Proxy()) as (_, wire):
-        assert await body(wire, HTTP) == b"by the proxy"
 
 
 async def test_http2_may_be_offered_to_a_site_behind_each_kind_of_proxy(

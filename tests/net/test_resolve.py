@@ -183,25 +183,6 @@ def test_a_peer_is_named_with_its_port_unless_it_is_a_usual_one(
     assert resolve.server_name(host, port) == peer
 
 
-async def test_the_port_is_in_the_sentence_of_each_who_waited() -> None:
-    names = Names(socket.gaierror(socket.EAI_NONAME, "x"))
-    names.free.clear()
-    resolver = Resolver(names)
-    details: list[str] = []
-
-    async def ask(port: int) -> None:
-        details.append((await faulty(resolver, "h", port)).fault.detail)
-
-    async with trio.open_nursery() as nursery:
-        for port in (80, 81, 82):
-            nursery.start_soon(ask, port)
-        await names.were_asked(1)
-        names.free.set()
-    said = sorted(f"the name of {peer} is not known" for peer in ("h", "h:81", "h:82"))
-    assert sorted(details) == said
-    assert len(names.asked) == 1
-
-
 def test_a_process_without_descriptors_says_so_and_not_that_the_name_is_unknown() -> None:
     # In a new process, for glibc keeps what it once read. All but a few descriptors are taken
     # once Trio has its own; the name is one that /etc/hosts has.
@@ -263,14 +244,6 @@ async def test_of_too_many_names_the_oldest_is_evicted(
     assert names.asked[5:] == [b"b"]
 
 
-def test_a_resolver_can_be_made_before_trio_runs() -> None:
-    async def main() -> Sequence[str]:
-        return await resolver("h.test", 80)
-
-    resolver = Resolver(lambda name: ["192.0.2.1"])
-    assert trio.run(main) == ["192.0.2.1"]
-
-
 async def test_many_who_ask_at_once_cause_one_lookup() -> None:
     names = Names(["192.0.2.1"], ["192.0.2.2"])
     names.free.clear()
@@ -289,20 +262,6 @@ async def test_many_who_ask_at_once_cause_one_lookup() -> None:
         names.free.set()
     assert found == [["192.0.2.1"]] * 50
     assert len(names.asked) == 1
-
-
-async def test_names_are_looked_up_side_by_side() -> None:
-    names = Names(["192.0.2.1"])
-    names.free.clear()
-    resolver = Resolver(names, max_threads=THREADS)
-    async with trio.open_nursery() as nursery:
-        for n in range(THREADS + 5):
-            nursery.start_soon(resolver, f"h{n}", 80)
-        await names.were_asked(THREADS)
-        await trio.testing.wait_all_tasks_blocked()
-        assert len(names.asked) == THREADS
-        names.free.set()
-    assert len(names.asked) == THREADS + 5
 
 
 async def test_a_failure_is_shared_by_those_who_waited_and_not_kept() -> None:
@@ -354,22 +313,6 @@ async def test_when_the_one_who_looks_up_is_cancelled_another_starts_anew() -> N
     assert len(names.asked) == 2
 
 
-async def test_one_who_waits_may_be_cancelled_alone() -> None:
-    names = Names(["192.0.2.1"])
-    names.free.clear()
-    resolver = Resolver(names)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(resolver, "h", 80)
-        await names.were_asked(1)
-        with trio.CancelScope() as scope:
-            scope.cancel()
-            await resolver("h", 80)
-        assert scope.cancelled_caught
-        names.free.set()
-    assert await resolver("h", 80) == ["192.0.2.1"]
-    assert len(names.asked) == 1
-
-
 async def test_an_abandoned_lookup_keeps_its_thread_until_it_ends() -> None:
     names = Names(["192.0.2.1"])
     names.free.clear()
@@ -385,19 +328,6 @@ async def test_an_abandoned_lookup_keeps_its_thread_until_it_ends() -> None:
         assert b"late" not in names.asked
         names.free.set()
     assert names.asked[-1] == b"late"
-
-
-async def test_two_resolvers_have_threads_of_their_own() -> None:
-    names, others = Names(["192.0.2.1"]), Names(["192.0.2.2"])
-    names.free.clear()
-    resolver = Resolver(names, max_threads=THREADS)
-    async with trio.open_nursery() as nursery:
-        for n in range(THREADS):
-            nursery.start_soon(resolver, f"h{n}", 80)
-        await names.were_asked(THREADS)
-        assert await Resolver(others)("h", 80) == ["192.0.2.2"]
-        assert trio.to_thread.current_default_thread_limiter().borrowed_tokens == 0
-        names.free.set()
 
 
 async def test_cancelled_at_any_checkpoint_a_lookup_leaves_nothing_under_way() -> None:
@@ -422,11 +352,6 @@ async def test_an_answer_that_is_known_still_lets_others_run() -> None:
     for host in ("h", "127.0.0.1"):
         with trio.testing.assert_checkpoints():
             await resolver(host, 80)
-
-
-def test_a_resolver_can_be_made_outside_trio() -> None:
-    resolver = Resolver(Names(["192.0.2.1"]))
-    assert trio.run(resolver, "h", 80) == ["192.0.2.1"]
 
 
 async def test_a_bug_in_a_lookup_is_raised_and_holds_up_nobody() -> None:

@@ -16,7 +16,6 @@ import trio
 from cases import for_each
 from sites.over import over
 from sites.raw import Request, Server, chunked, raw_server, reply, reset
-from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.http1.wire import Wire
@@ -100,21 +99,6 @@ async def tcp_server(
 
 
 # Whom the wire believes.
-
-
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-async def test_https_is_spoken_over_a_kept_connection(
-    server_tls: ssl.SSLContext, client_tls: ssl.SSLContext, version: ssl.TLSVersion
-) -> None:
-    server_tls.minimum_version = server_tls.maximum_version = version
-    async with (
-        raw_server(PAGE, tls=server_tls) as server,
-        wired(asked(server), client_tls) as wire,
-    ):
-        for _ in range(3):
-            assert await body(wire, asked(server)) == b"secret"
-        assert (wire.statistics().made, wire.statistics().reused) == (1, 2)
-    assert server.connections == 1
 
 
 @pytest.mark.parametrize("default", [True, False], ids=["certifi", "another authority"])
@@ -226,15 +210,6 @@ async def test_an_insecure_host_is_believed_and_no_other(authority: trustme.CA) 
             assert isinstance(answer, Fault)
             assert answer.reason is Reason.TLS
     assert len(server.requests) == 1
-
-
-async def test_an_insecure_host_may_be_an_ipv6_address() -> None:
-    context = server_context(trustme.CA().issue_cert("nowhere.test"))
-    async with (
-        raw_server(PAGE, tls=context, host="::1") as server,
-        wired(server.url, insecure_hosts=["[::1]"]) as wire,
-    ):
-        assert await body(wire, server.url) == b"secret"
 
 
 async def test_an_insecure_host_must_still_speak_tls() -> None:
@@ -510,23 +485,6 @@ async def test_a_kept_connection_that_dies_under_the_request_is_retried_once_on_
             assert await body(wire, asked(server)) == b"secret"
         assert wire.statistics().retried == 1
     assert (len(server.requests), server.connections) == (3, 2)
-
-
-async def test_a_kept_connection_that_was_closed_meanwhile_is_not_used(
-    server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
-) -> None:
-    async def handler(request: Request, stream: trio.abc.Stream) -> None:
-        await stream.send_all(reply(body=b"secret"))
-        await stream.aclose()
-
-    async with (
-        raw_server(handler, tls=server_tls) as server,
-        wired(asked(server), client_tls) as wire,
-    ):
-        for _ in range(3):
-            assert await body(wire, asked(server)) == b"secret"
-            await until(lambda: server.open == 0)
-        assert (wire.statistics().made, wire.statistics().retried) == (3, 0)
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["in one packet", "later"])

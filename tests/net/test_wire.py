@@ -218,16 +218,6 @@ async def test_a_body_read_to_its_end_and_closed_again_gives_its_connection_back
         assert figures(wire) == WireStatistics(open=1, idle=1, made=1)
 
 
-async def test_a_wire_serves_as_the_transport_of_a_client() -> None:
-    async with (
-        raw_server({"/": reply(body=b"a")}) as server,
-        httpx.AsyncClient(transport=wired(server)) as client,
-    ):
-        for _ in range(2):
-            assert (await client.get(server.url)).content == b"a"
-    assert server.connections == 1
-
-
 async def test_closing_ends_the_requests_under_way_and_refuses_new_ones() -> None:
     async with raw_server(silence) as server, trio.open_nursery() as nursery:
         wire = wired(server)
