@@ -15,7 +15,7 @@ from trio_crawler.engine.build import Engine
 from trio_crawler.engine.exceptions import BareExceptions, url_noted
 from trio_crawler.engine.handler import fetch_once, repeated
 from trio_crawler.engine.outbox import HOW_TO_ITERATE, Outbox, outcome_block
-from trio_crawler.engine.tasks import Crew
+from trio_crawler.engine.tasks import Crew, start_lookups
 from trio_crawler.frontier import Frontier, HostStatistics, Settlement
 from trio_crawler.model import Fetch, Job, Listing, Outcome, Reason, Sitemap, Statistics
 from trio_crawler.policy.plan import Sitemaps
@@ -108,7 +108,7 @@ class Crawler:
         with engine.counters.running(), BareExceptions() as bare:
             await engine.open()
             async with engine.opened_fetch() as ask, trio.open_nursery() as nursery:
-                engine.start_lookups(nursery, ask)
+                start_lookups(nursery, ask, self.frontier.hosts)
                 engine.start_seeding(nursery)
                 nursery.start_soon(engine.run)
                 await Crew(nursery, self.plan.workers, self.work, ask, engine.outbox).start()

@@ -61,7 +61,7 @@ STATIONS = {
     "engine/sitemaps.py RobotsHandler.settled": (
         "It was robots.txt: that is no page, and has no outcome."
     ),
-    "schedule/origins.py StoredRules.store": ("Its rules are stored for a day."),
+    "schedule/origins.py Origins.store_rules": ("Its rules are stored for a day."),
     "schedule/origin.py Origin.rejection": (
         "Now the page itself: do the rules allow it?"
     ),

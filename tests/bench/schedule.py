@@ -147,8 +147,10 @@ class Crawl:
             self._find(site, 1, 0.0)
         now = 0.0
         self._start(now)
-        while self._in_flight or len(self._scheduler):
-            wakes = self._scheduler.wakes if len(self._in_flight) < self._workers else math.inf
+        while self._in_flight or self._scheduler.waiting:
+            wakes = (
+                self._scheduler.heap.wakes if len(self._in_flight) < self._workers else math.inf
+            )
             if self._in_flight and self._in_flight[0][0] <= wakes:
                 now = self._in_flight[0][0]
                 self._land(now)

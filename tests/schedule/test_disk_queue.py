@@ -404,5 +404,5 @@ def test_a_scheduler_keeps_what_waits_in_the_queues_that_it_is_given(file):
     rest = list(scheduler.empty())
     assert [one.number for one in rest] == [n for k in range(3) for n in range(k, 60, 3)]
     assert scheduler.next(0.0) is None
-    assert not scheduler
+    assert not scheduler.waiting
     assert len(file) == 0

@@ -120,8 +120,8 @@ class World:
             if not self.step():
                 break
         assert not self.flights
-        assert len(self.turns) == 0
-        assert self.turns.wakes == math.inf
+        assert self.turns.waiting == 0
+        assert self.turns.heap.wakes == math.inf
         assert not +self.waiting, "a job was put and never came out"
 
     def step(self) -> bool:

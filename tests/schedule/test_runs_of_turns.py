@@ -91,9 +91,9 @@ class Web:
     def run(self) -> Web:
         self.meet(self.seeds)
         self.start()
-        while self.flights or len(self.scheduler):
+        while self.flights or self.scheduler.waiting:
             free = len(self.flights) < self.workers
-            wakes = self.scheduler.wakes if free else math.inf
+            wakes = self.scheduler.heap.wakes if free else math.inf
             if self.flights and self.flights[0][0] <= wakes:
                 self.land()
             else:

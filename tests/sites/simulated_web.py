@@ -112,7 +112,7 @@ class Crawl:
         for _ in range(self.seeds):
             self._find_host()
         self._start()
-        while self.now < until and (self._answers or self._later or len(self.scheduler)):
+        while self.now < until and (self._answers or self._later or self.scheduler.waiting):
             moments = [queue[0][0] for queue in (self._answers, self._later) if queue]
             if len(self._answers) < self.workers:
                 moments.append(self.scheduler.wake(self.now))

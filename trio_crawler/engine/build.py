@@ -18,7 +18,7 @@ from trio_crawler.engine.pages import CheckHandler, PageHandler
 from trio_crawler.engine.repeats import Bounces, Repeats
 from trio_crawler.engine.rules import CanonicalFolding, Rules
 from trio_crawler.engine.sitemaps import ProbeHandler, RobotsHandler, SitemapHandler
-from trio_crawler.engine.tasks import Seeder, addresses_of, lookup_of, start_lookups
+from trio_crawler.engine.tasks import Seeder, addresses_of, lookup_of
 from trio_crawler.frontier.memory import MemoryFrontier
 from trio_crawler.frontier.protocol import Frontier, FrontierStatistics, Past
 from trio_crawler.model import Fetch, Purpose, Reason, Statistics
@@ -71,10 +71,6 @@ class Engine:
     def opened_fetch(self) -> AbstractAsyncContextManager[Fetch]:
         """Return a block with the fetch; it closes a fetch that the crawl itself made."""
         return HttpFetch(seeds=self.plan.seeds) if self.fetch is None else nullcontext(self.fetch)
-
-    def start_lookups(self, nursery: trio.Nursery, ask: Fetch) -> None:
-        """Look up the names of the hosts beside the workers, if the fetch can do that."""
-        start_lookups(nursery, ask, self.frontier.hosts)
 
     def start_seeding(self, nursery: trio.Nursery) -> None:
         """Read the stream of seeds beside the workers, if there is one."""

@@ -30,7 +30,7 @@ class Journal:
 
     `at_risk` counts the URLs that workers have received and that are not written as settled yet:
     after a kill these would be fetched again. The caller sets `max_at_risk`, and hands out no more
-    jobs while the journal is `full`.
+    jobs while as many are at risk.
     """
 
     def __init__(self, make: Callable[[], Store]) -> None:
@@ -75,11 +75,6 @@ class Journal:
                     await self.call(partial(self.store.end, how, hosts, seconds, reason))
             finally:
                 await self.call(self.store.close)  # noqa: ASYNC102 - the store has its own time-out
-
-    @property
-    def full(self) -> bool:
-        """Whether no more jobs may be handed out."""
-        return self.at_risk >= self.max_at_risk
 
     def record(self) -> None:
         """Record that something was added to the batch."""

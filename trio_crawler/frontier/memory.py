@@ -1,6 +1,6 @@
 """The frontier in memory."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 import trio
@@ -83,7 +83,7 @@ class MemoryFrontier:
         if self._plan is None:
             raise RuntimeError("open the frontier first: await frontier.open(plan)")
         try:
-            await admit_first(self._plan, self.seen.admit_all, self._admit_fresh)
+            await admit_first(self._plan, self.seen.admit_all, self._admit)
             self._join.done()
             async with trio.open_nursery() as nursery:
                 start_soon(nursery, self.hosts.keep_time)
@@ -100,7 +100,7 @@ class MemoryFrontier:
     async def add(self, jobs: Sequence[Job]) -> int:
         """Admit the new pages and sitemaps among `jobs`; return how many were new."""
         await trio.lowlevel.checkpoint_if_cancelled()
-        admitted = self._admit(jobs)
+        admitted = 0 if self._join.is_over else self._admit(self.seen.admit_all(jobs))
         await trio.lowlevel.cancel_shielded_checkpoint()
         return admitted
 
@@ -151,13 +151,7 @@ class MemoryFrontier:
             retries=self.hosts.retries,
         )
 
-    def _admit(self, jobs: Iterable[Job]) -> int:
-        if self._join.is_over:
-            return 0
-        fresh = self.seen.admit_all(jobs)
-        return self._admit_fresh(fresh)
-
-    def _admit_fresh(self, fresh: Sequence[Job]) -> int:
+    def _admit(self, fresh: Sequence[Job]) -> int:
         self._join.add(len(fresh))
         self.hosts.admit(fresh)
         return len(fresh)

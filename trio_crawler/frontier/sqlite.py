@@ -348,7 +348,8 @@ class SqliteFrontier:
 
     def _choose(self, last: bool) -> Job | None:
         """Return the job to start now; None if no more URLs may be at risk."""
-        if self._ended is not None or self._journal.full:
+        journal = self._journal
+        if self._ended is not None or journal.at_risk >= journal.max_at_risk:
             return None
         job = self.hosts.next_job(last)
         return self._index.hand_out(job) if isinstance(job, StoredJob) else job

@@ -25,7 +25,7 @@ from trio_crawler.schedule.failures import Failures
 from trio_crawler.schedule.host_heap import HostHeap
 from trio_crawler.schedule.host_state import State
 from trio_crawler.schedule.origin import RUN, Host, Origin, Server, Share
-from trio_crawler.schedule.origins import Names, Origins, StoredRules, TrapsByHost
+from trio_crawler.schedule.origins import Names, Origins, TrapsByHost
 from trio_crawler.schedule.queues import Lanes, Queue, in_lanes, make_queue
 from trio_crawler.schedule.turns import Turns
 from trio_crawler.settlement import (
@@ -49,7 +49,7 @@ class HostScheduler:
 
     `HostHeap` says which of the hosts that may be requested now is next. A host takes less than
     1 KiB of memory besides its jobs. `queue` makes the queue for the pages of an origin; the
-    default is a queue in memory in the order of the plan.
+    default is a queue in memory in the order of the plan. `waiting` is the number of jobs.
 
     With `turns`, which may be set before the first job, a job of a host with a delay gets one, and
     no other job of the host is chosen until its request has started; `moved` places the host
@@ -58,7 +58,6 @@ class HostScheduler:
 
     def __init__(self, plan: Plan, queue: Callable[[], Queue] | None = None) -> None:
         self._plan = plan
-        self._obey = plan.politeness.robots
         self._make_queue = queue or (lambda: make_queue(plan.order))
         # A caller's order is kept.
         self._useful_first = plan.order is breadth_first
@@ -70,7 +69,7 @@ class HostScheduler:
         self.host, self.hosts, self._share = origins.host, origins.hosts, origins.share
         self.traps = TrapsByHost(plan.traps)
         self.heap = HostHeap(plan.workers)
-        self.rules = StoredRules(origins.by_name, obey=self._obey)
+        self._store_rules, self.restore_rules = origins.store_rules, origins.restore_rules
         self._in_flight = 0
         self.waiting = 0
         # The new pages that were put, and the jobs that wait for their next try elsewhere.
@@ -84,21 +83,10 @@ class HostScheduler:
         # Requests to hosts that have not answered yet, by the time at which the first one started.
         self._first_requests: deque[tuple[float, list[Origin]]] = deque()
 
-    def __len__(self) -> int:
-        return self.waiting
-
     @property
     def found(self) -> int:
         """The number of hosts that were found, each with its port and scheme."""
         return max(len(self._origins), len(self.traps))
-
-    @property
-    def wakes(self) -> float:
-        """The time at which the next rest of a host ends, or earlier."""
-        return self.heap.wakes
-
-    def __repr__(self) -> str:
-        return f"<HostScheduler: {self.waiting} jobs of {len(list(self.hosts()))} hosts>"
 
     def await_names(self, names: Names, now: float) -> None:
         """Let hosts wait for the lookup of their names, also those that have jobs already."""
@@ -238,7 +226,7 @@ class HostScheduler:
                 origin.state.probe_ok()
                 self._failures.good(origin.host, now)
             case RobotsRules(rules=rules, validator=validator):
-                self.rules.store(origin, KnownRules(rules, now, validator))
+                self._store_rules(origin, KnownRules(rules, now, validator))
                 origin.state.robots_ok()
                 self._failures.good(origin.host, now)
             case RobotsRenewed(seconds=seconds):

@@ -111,7 +111,8 @@ class Hosts:
     the crawl has `ended`, the crawler itself calls it, too.
 
     `jobs` is the channel from which the workers receive. `traps` returns the traps of the host of
-    a normalised http(s) URL. `turns` has the turns of the jobs that workers have, by purpose and
+    a normalised http(s) URL, `origin` the record of its origin, a new one if needed, and `known`
+    that record or None. `turns` has the turns of the jobs that workers have, by purpose and
     URL, if their host has a delay or URLs that hang. `ended` is why nothing more is fetched, None
     until then; `when_ended` is called when that is set. By Trio's clock the time budget is used up
     at `deadline`. `waiting` is the number of pages and checks that wait, `waiting_bytes` the bytes
@@ -147,6 +148,7 @@ class Hosts:
         turns = Turns(self._moved, hurried=limits.max_tries > 1)
         self._scheduler.turns, self.turns = turns, turns.out
         self.traps = self._scheduler.traps.of
+        self.origin, self.known = self._scheduler.origin, self._scheduler.known
         self._names: Names | None = None
         self._gate: LevelGate | None = None
         if min(limits.max_depth, limits.max_pages) < math.inf:
@@ -186,7 +188,7 @@ class Hosts:
     @property
     def ready(self) -> int:
         """The number of jobs that wait for the turn of their host."""
-        return len(self._scheduler) + len(self._blocked)
+        return self._scheduler.waiting + len(self._blocked)
 
     @property
     def held(self) -> int:
@@ -393,14 +395,6 @@ class Hosts:
         authority = url[url.index("/") + 2 : url.index("/", 8)]
         return authority not in self._scheduler.traps and self._scheduler.known(url) is None
 
-    def origin(self, url: str) -> Origin:
-        """Return the record of the origin of a normalised http(s) URL, a new one if needed."""
-        return self._scheduler.origin(url)
-
-    def known(self, url: str) -> Origin | None:
-        """Return the record of the origin of a normalised http(s) URL; None if there is none."""
-        return self._scheduler.known(url)
-
     def statistics(self, now: float | None = None) -> Mapping[str, HostStatistics]:
         """Return the hosts by name, in the order found; each look-up returns current counts.
 
@@ -455,8 +449,7 @@ class Hosts:
 
     def restore_rules(self, url: str, known: KnownRules) -> None:
         """Store the rules that an earlier run read; its host counts as one that has answered."""
-        scheduler = self._scheduler
-        scheduler.rules.restore(scheduler.origin(url), known, trio.current_time())
+        self._scheduler.restore_rules(self.origin(url), known, trio.current_time())
 
     def _release(self, now: float) -> None:
         if self._gate is not None:

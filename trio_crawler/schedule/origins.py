@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace as replace_fields
 
 import trio
@@ -44,6 +44,7 @@ class Origins:
         self._of_checks = replace_fields(self._politeness, per_host=1, delay=delay, adaptive=False)
         own = self._politeness.delay
         self._quick = max(self._quick, own) if self._checks.external else own
+        self._long_files = LongFiles()
         # The first host at each address. ▶ An address takes 100 bytes.
         self._servers: dict[int, Host] = {}
 
@@ -109,6 +110,28 @@ class Origins:
             server.join(each.hostname, each.load)
         return known
 
+    def store_rules(self, origin: Origin, known: KnownRules) -> None:
+        """Store the rules of an origin's robots.txt; of the long files only the last are kept."""
+        rules = self._long_files.accepted(origin.name, known.rules)
+        origin.robots = known if rules is known.rules else replace(known, rules=rules)
+        if self._politeness.robots:
+            load = origin.host.load
+            if load.ask(rules.delay) and load.in_flight:
+                # The other scheme has requests in flight that may have started just now.
+                load.last = max(load.last, known.since)
+        for name in self._long_files.add(origin.name, rules):
+            self.by_name[name].robots = None
+
+    def restore_rules(self, origin: Origin, known: KnownRules, now: float) -> None:
+        """Store the rules that an earlier run read; a delay of the host begins now.
+
+        That run may have asked the host just before it ended.
+        """
+        origin.state.answered = True
+        self.store_rules(origin, known)
+        if origin.host.load.delay:
+            origin.host.load.last = now
+
     def _new(self, name: str) -> Origin:
         _, _, authority = name.partition("://")
         other, politeness, checks = self.host(authority), self._politeness, self._checks
@@ -134,40 +157,6 @@ def _network(address: str) -> str:
         return address
     packed = ipaddress.IPv6Address(address).packed
     return str(ipaddress.IPv4Address(packed[12:]) if packed[:12] in _WITH_IPV4 else packed[:8])
-
-
-class StoredRules:
-    """Store the rules of `origins`, by name; of the long files only the last ones are kept.
-
-    With `obey` their delays are kept at their hosts.
-    """
-
-    def __init__(self, origins: Mapping[str, Origin], *, obey: bool) -> None:
-        self._origins = origins
-        self._obey = obey
-        self._long_files = LongFiles()
-
-    def store(self, origin: Origin, known: KnownRules) -> None:
-        """Store the rules of an origin's robots.txt."""
-        rules = self._long_files.accepted(origin.name, known.rules)
-        origin.robots = known if rules is known.rules else replace(known, rules=rules)
-        if self._obey:
-            load = origin.host.load
-            if load.ask(rules.delay) and load.in_flight:
-                # The other scheme has requests in flight that may have started just now.
-                load.last = max(load.last, known.since)
-        for name in self._long_files.add(origin.name, rules):
-            self._origins[name].robots = None
-
-    def restore(self, origin: Origin, known: KnownRules, now: float) -> None:
-        """Store the rules that an earlier run read; a delay of the host begins now.
-
-        That run may have asked the host just before it ended.
-        """
-        origin.state.answered = True
-        self.store(origin, known)
-        if origin.host.load.delay:
-            origin.host.load.last = now
 
 
 class TrapsByHost:

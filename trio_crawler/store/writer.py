@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trio_crawler.model import (
     Checked,
@@ -17,6 +18,7 @@ from trio_crawler.model import (
     Redirect,
     Response,
     Sitemap,
+    Skipped,
 )
 from trio_crawler.store import rows
 from trio_crawler.store.database import Database, Row
@@ -73,10 +75,12 @@ def _insert(table: str, columns: str) -> str:
 
 _PAGE = _insert("page_", f"number, {rows.PAGE}, exact, text_digest, text_size, text_blocks")
 _LINKS = _insert("links_", "number, links, rejected")
-_REDIRECT = _insert("redirect_", f"number, {rows.REDIRECT}, exact")
-_FAILURE = _insert("failure_", f"number, {rows.FAILURE}, exact")
 _SKIP = _insert("skip_", "number, reason")
-_CHECK = _insert("check_", f"number, {rows.CHECK}, exact")
+_OTHERS: Mapping[type[Outcome], tuple[str, Callable[[Any, float], rows.Values]]] = {
+    Redirect: (_insert("redirect_", f"number, {rows.REDIRECT}, exact"), rows.redirect_values),
+    Failure: (_insert("failure_", f"number, {rows.FAILURE}, exact"), rows.failure_values),
+    Checked: (_insert("check_", f"number, {rows.CHECK}, exact"), rows.check_values),
+}
 _FOUND = _insert("found_", f"number, {rows.FOUND}")
 _REPEATED = _insert("repeated_", "number, blocks, retitled, links")
 _SITEMAP = _insert(
@@ -119,7 +123,9 @@ class BatchWriter:
         self._write_admitted(careful)
         self._write_settled(careful)
         self._write_sitemaps(careful)
-        self._write_robots(careful)
+        if answers := [_robots_row(*each) for each in self._batch.robots]:
+            stored = map(_column_values, answers) if careful else answers
+            self._database.execute_many(_ROBOTS, stored)
 
     def _write_admitted(self, careful: bool) -> None:
         batch, many = self._batch, self._database.execute_many
@@ -153,9 +159,8 @@ class BatchWriter:
             many(_FOUND, found)
         if repeated := self._batch.repeated:
             many(_REPEATED, [(*row[:-1], rows.to_json(row[-1])) for row in repeated])
-        for sql, others in self._others(careful):
-            if others:
-                many(sql, others)
+        for sql, others in self._others(careful).items():
+            many(sql, others)
 
     def _pages(self, careful: bool) -> list[Row]:
         encode: rows.EncodeJson = rows.any_to_json if careful else rows.to_json
@@ -194,19 +199,16 @@ class BatchWriter:
             return digest, text_digest, size, blocks
         return None, None, None, None
 
-    def _others(self, careful: bool) -> Iterator[tuple[str, list[Row]]]:
-        redirects, failures, skips, checks = [], [], [], []
+    def _others(self, careful: bool) -> Mapping[str, list[Row]]:
+        """Return the rows of the outcomes that are no pages, by their statement."""
+        found = defaultdict[str, list[Row]](list)
         for number, fetched, outcome in self._batch.settled:
-            if isinstance(outcome, Redirect):
-                redirects.append(_row(number, rows.redirect_values(outcome, fetched), careful))
-            elif isinstance(outcome, Failure):
-                failures.append(_row(number, rows.failure_values(outcome, fetched), careful))
-            elif isinstance(outcome, Checked):
-                checks.append(_row(number, rows.check_values(outcome, fetched), careful))
+            if isinstance(outcome, Skipped):
+                found[_SKIP].append((number, outcome.reason))
             elif not isinstance(outcome, Page):
-                skips.append((number, outcome.reason))
-        yield from ((_REDIRECT, redirects), (_FAILURE, failures), (_SKIP, skips))
-        yield _CHECK, checks
+                sql, values = _OTHERS[type(outcome)]
+                found[sql].append(_row(number, values(outcome, fetched), careful))
+        return found
 
     def _write_sitemaps(self, careful: bool) -> None:
         done, many = self._batch.sitemaps, self._database.execute_many
@@ -215,13 +217,8 @@ class BatchWriter:
         many("UPDATE urls SET ended = 1 WHERE number = ?", [(number,) for number, _, _ in done])
         found = [_sitemap(sitemap, careful) for _, sitemap, _ in done if sitemap is not None]
         many(_SITEMAP, [(self._walk, *row) for row in found])
-        entries = [_listing(self._walk, *each) for _, _, listings in done for each in listings]
+        entries = [(self._walk, key, *entry) for _, _, found in done for key, entry in found]
         many(_LISTING, map(_column_values, entries) if careful else entries)
-
-    def _write_robots(self, careful: bool) -> None:
-        found = [_robots_row(*each) for each in self._batch.robots]
-        if found:
-            self._database.execute_many(_ROBOTS, map(_column_values, found) if careful else found)
 
 
 def _row(number: int, values: rows.Values, careful: bool) -> Row:
@@ -255,10 +252,6 @@ def _sitemap(sitemap: Sitemap, careful: bool) -> Row:
     )
     columns, exact = rows.split_exact(values) if careful else (values, None)
     return (*columns, exact)
-
-
-def _listing(walk: int, key: str, listing: Listing) -> Row:
-    return (walk, key, *listing)
 
 
 def _robots_row(origin: str, fetched: float, answer: Response) -> Row:
