@@ -842,6 +842,7 @@ async def test_the_links_of_an_error_page_are_not_followed(autojump_clock):
         (Checked(HOME, 200), True, None),
         (Checked(HOME, 404), False, None),
         (Checked(HOME, reason=Reason.RESET, detail="x"), False, Fault(Reason.RESET, "x")),
+        (Checked(HOME, reason=Reason.TIMEOUT, tries=0), False, Fault(Reason.TIMEOUT)),
         (Checked(HOME, reason=Reason.ROBOTS, tries=0), False, None),
     ],
 )

@@ -17,7 +17,7 @@ import webencodings
 
 from trio_crawler.arguments import check_kind, check_whole
 from trio_crawler.link import Link
-from trio_crawler.reason import NOT_WHOLE, Reason
+from trio_crawler.reason import NOT_WHOLE, Kind, Reason, of_kind
 
 __all__ = [
     "Anchor",
@@ -252,6 +252,9 @@ class Anchor(NamedTuple):
     text: str = ""
 
 
+_FAILING = (*of_kind(Kind.FAILED), *of_kind(Kind.TRANSIENT), *of_kind(Kind.LOST))
+
+
 class _Outcome:
     """What outcomes of all kinds have."""
 
@@ -264,12 +267,12 @@ class _Outcome:
 
     @property
     def fault(self) -> Fault | None:
-        """Why the last attempt failed; None if it was answered, or if there was none."""
+        """Why there is no answer, although the URL was wanted; None if there is one."""
         match self:
             case Failure(reason=reason, detail=detail, phase=phase, about=about):
                 return Fault(reason, detail, phase, about)
-            case Checked(reason=Reason() as reason, status=None, detail=detail, phase=phase):
-                return Fault(reason, detail, phase) if self.tries else None
+            case Checked(reason=Reason() as reason, status=None) if reason in _FAILING:
+                return Fault(reason, self.detail, self.phase)
         return None
 
 

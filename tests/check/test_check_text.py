@@ -130,7 +130,7 @@ def test_faults_are_red_notes_yellow_headings_bold_and_what_is_mended_green() ->
     assert "\x1b[31m404\x1b[0m: /gone" in told
     assert "\x1b[33mnote 301\x1b[0m -> " in told
     assert f"\x1b[1m{PAGE}\x1b[0m (1 fault, 1 note)" in told
-    assert "\x1b[32mMended since the baseline (1)\x1b[0m\n" in told
+    assert "\x1b[1mMended since the baseline (1)\x1b[0m\n  \x1b[32m404\x1b[0m /back on /\n" in told
     assert "\x1b[31m1 fault\x1b[0m, \x1b[33m1 note\x1b[0m" in told
     assert "\x1b[32m0 faults\x1b[0m" in check_report([], FACTS, color=True)
 
@@ -172,3 +172,10 @@ def test_pages_that_no_link_leads_to_are_listed_up_to_a_bound_and_other_files_co
     alone = "that no link leads to, were not read"
     assert f"Not read\n  3 files of other kinds, {alone}: {kinds}\n" in told
     assert "  A check reads no Markdown: check the HTML that is made of it\n" in told
+
+
+def test_a_report_of_nothing_but_what_is_mended_names_it_and_escapes_it() -> None:
+    mended = [Identity("/p", f"/{number}", "404\x1b[2J") for number in range(25)]
+    told = check_report([], replace(FACTS, mended=mended, not_checked={}))
+    assert "\n\nBelow: Mended since the baseline (25)\n\n" in told
+    assert "\x1b" not in told

@@ -493,3 +493,19 @@ def test_the_links_to_wanted_urls_are_those_among_all_links(hrefs, base):
     for wanted in {link.url for link in every} | {"http://other.test/x"}:
         found = read_links(text, URL, wanted={wanted}).links
         assert found == [link for link in every if link.url == wanted]
+
+
+@for_each(
+    "element",
+    [
+        "<input type=image>",
+        "<input type=image src>",
+        "<link rel=icon>",
+        "<img srcset>",
+        "<a>",
+        "<base>",
+    ],
+)
+def test_an_element_without_its_attribute_points_nowhere(element):
+    assert read_links(element, "http://e.test/").links == []
+    assert read(element.encode(), "text/html", "http://e.test/", scanned=True).links == ()

@@ -130,3 +130,13 @@ def test_the_links_of_headers_are_among_those_that_are_pointed_to():
     found = read_page_links(b"<p>", headers, URL, facts.pointed, 100_000)
     assert [url for _, (url, _, _) in found.pointed.others] == ["https://example.org/s.css"]
     assert found == read_body_links(b"<p>", headers, URL).links
+
+
+def test_a_crawl_and_a_check_find_the_same_long_url_of_a_script():
+    body = "".join(f"<a href='javascript://[{'x' * 150}{end}'>" for end in "AB").encode()
+    body += f"<a href='javascript:{'y' * 100}'><a href='data:,{'z' * 100}'><a href=k>".encode()
+    plain, scanned = (read(body, "text/html", URL, scanned=each) for each in (False, True))
+    assert (plain.links, plain.malformed) == (scanned.links, scanned.malformed)
+    assert [len(url) for url in scanned.links] == [111, 106, len("https://example.org/a/k")]
+    assert scanned.pointed is not None
+    assert [len(url) for url, _, _ in scanned.pointed.links] == [128, 64, 64, 23]

@@ -42,7 +42,7 @@ def test_a_long_report_begins_with_a_screen_of_what_is_worst_and_what_is_below()
         "admitted 0 = 0 pages + 0 redirects + 0 failures + 0 skipped",
         "",
         "The worst",
-        "  given up: http://lost.test: host_given_up, 1 URL not asked for",
+        "  given up: http://lost.test, host_given_up, 1 URL not asked for",
         "  404 https://a.test/x0, from 8 pages",
         "  404 https://a.test/x1, from 7 pages",
         "",
@@ -50,6 +50,19 @@ def test_a_long_report_begins_with_a_screen_of_what_is_worst_and_what_is_below()
         "",
     ]
     assert "The worst" not in told(*crawl[:1])
+
+
+def test_the_worst_of_more_broken_links_than_are_listed_are_those_of_most_pages() -> None:
+    links = [f"/{number:04}" for number in range(1_200)]
+    crawl = [page("/", *links), page("/p", "/1199"), *(page(link, status=404) for link in links)]
+    assert told(*crawl).splitlines()[4] == "  404 https://a.test/1199, from 2 pages"
+
+
+def test_a_report_of_one_long_end_has_no_empty_list_of_what_is_below() -> None:
+    crawl = [Redirect(f"{SITE}/", 301, f"{SITE}/x", rejected=Reason.OTHER_SITE)]
+    text = told(*crawl, statistics=Statistics(waiting=1), full=True)
+    assert text.startswith("Crawl of https://a.test/: no page was fetched so far\n")
+    assert "Below: \n" not in text
 
 
 LATE = Reason.TIME_BUDGET

@@ -62,6 +62,7 @@ PIECES = re.split(
     <title>\0&notit;</title>  id="i"  id=j>  <p ID='k'  name="n"  style="a:url(u)"  style="a:b">
     cite=c  background=g>  src="s"  srcdoc="<a href=f>"  <img  <iframe  <td  <link rel=stylesheet
     <q cite="q">  <circle id="i"/>  <path style="a:b(c)">  <a id=i href="x1">  <a name=n>
+    <input type=image>  <link rel=icon>  <img srcset>
     @import 'o';  a{b:url(v)}  <form action=f>  <meta property="og:url" content="t">""",
 )
 PIECES += [" ", "\t", "\n", "\f", "\r", "\r\n", "  ", "\v", "\xa0"]

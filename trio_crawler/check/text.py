@@ -63,7 +63,7 @@ def check_report(
     named, shown = shown, lambda url: readable(named(url))
     row = Row(shown, paint)
 
-    head, worst, listed, *sections, mended, end = (
+    head, worst, listed, *sections, end = (
         attempted(make, errors)
         for make in (
             lambda: _head(facts, _verdict(found, known, paint), paint),
@@ -79,9 +79,7 @@ def check_report(
     lists = [listed] if listed else []
     name = "the faults by target" if by_target else "the faults by page"
     account = end[-1].partition(":")[0]
-    return laid_out(
-        head, lists, sections, [mended, end], paint, account=account, worst=worst, name=name
-    )
+    return laid_out(head, lists, sections, [end], paint, account=account, worst=worst, name=name)
 
 
 def _head(facts: CheckFacts, verdict: str, paint: Paint) -> list[str]:
@@ -196,8 +194,10 @@ def _mended(
     if not mended:
         return []
     listed = mended if full else mended[:_MOST_LISTED]
-    lines = [paint(f"Mended since the baseline ({count(len(mended))})", Tone.GOOD)]
-    lines += [f"  {each.code} {shown(each.target)} on {shown(each.page)}" for each in listed]
+    lines = [f"Mended since the baseline ({count(len(mended))})"]
+    for each in listed:
+        code = paint(visible(each.code), Tone.GOOD)
+        lines.append(f"  {code} {shown(each.target)} on {shown(each.page)}")
     if rest := len(mended) - len(listed):
         lines.append(f"  and {count(rest)} more, use -v to list all")
     return lines

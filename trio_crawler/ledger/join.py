@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -178,6 +178,18 @@ class Join:
         pairs = finder.group_links()
         found = (finder.broken(node, end, pairs[node], limit) for node, end in ends.items())
         return sorted(found, key=lambda broken: broken.url)
+
+    def most_linked(self, number: int) -> list[int]:
+        """Return the numbers of so many broken URLs, those that most pages lead to."""
+        paths = _paths(self.ends.keys() - self.twins, self.redirects)
+        wanted, usual = self._ledger.spellings(paths), self._ledger.usual
+        pages = Counter[int]()
+        for each in self._ledger.outlinks():
+            hits = wanted.intersection(each.followed)
+            if packed := each.rejected.get(Reason.BAD_URL):
+                hits |= wanted.intersection(numbers_of(packed))
+            pages.update({paths[usual(target)].end for target in hits})
+        return nsmallest(number, pages, key=lambda end: (-pages[end], self.ends[end].url))
 
     def malformed(self) -> dict[str, set[str]]:
         """Return the hrefs of each page that are not URLs."""

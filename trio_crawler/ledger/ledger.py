@@ -55,7 +55,7 @@ _UNAUTHORIZED, _NOT_MODIFIED = 401, 304
 _MARKUP = ("text/html", "application/xhtml+xml")
 # Links that are counted only: most pages have some, and a crawl has nothing to say of them.
 _COUNTED = (Reason.OTHER_SITE, Reason.OTHER_SCHEME)
-# But a link to a page that a wiki does not have: see `report.missing`.
+# But a link to a page that a wiki does not have: see `report.broken.missing_section`.
 RED_LINK = "redlink=1"
 MOST_REJECTED = 1_000_000
 """The most rejected URLs whose links are kept."""
@@ -64,6 +64,8 @@ MOST_REJECTED = 1_000_000
 _BLOCK = 128
 # Bytes of places in memory, unpacked: keys of 64 bits at random become no smaller.
 _PLACES = 8 * 1024 * 1024
+# Bytes that a record takes in memory besides its places.
+_RECORD = 100
 _MAX_CHALLENGES = 2_000
 _quoted = re.compile(r'"(?:[^"\\]|\\.)*"')
 # The scheme of a challenge, before its parameters (RFC 9110, 11.6.1).
@@ -146,7 +148,7 @@ class Ledger:
         # By the number of a URL another spelling that its outcome has.
         self._spelled: dict[int, int] = {}
         self._tail: list[tuple[object, ...]] = []
-        self._links, self._sources, self._places = Spool(), Spool(), Spool(_PLACES)
+        self._links, self._sources, self._places = Spool(), Spool(), Spool(_PLACES, in_order=True)
 
     def __repr__(self) -> str:
         return f"<Ledger: {len(self)} ends, {len(self.urls)} URLs>"
@@ -403,7 +405,7 @@ class Ledger:
 
     def _add_places(self, number: int, keys: Iterable[int]) -> None:
         packed = array("Q", keys).tobytes()
-        self._places.append((self.usual(number), packed), len(packed))
+        self._places.append((self.usual(number), packed), len(packed) + _RECORD)
 
 
 def _is_failing(row: Row) -> bool:

@@ -82,27 +82,38 @@ def links(
     return found, left_out
 
 
-def resolve(values: Iterable[str], base: str, encoding: str = "utf-8") -> dict[str, Target]:
-    """Return the target of each value; those beyond 4 MiB of URLs are left out."""
+def resolve(
+    values: Iterable[str], base: str, encoding: str = "utf-8", *, whole: bool = False
+) -> dict[str, Target]:
+    """Return the target of each value; those beyond 4 MiB of URLs are left out.
+
+    Of a long `data:` or `javascript:` URL only the beginning is returned, unless it is to be
+    `whole`: see `shortened`.
+    """
     distinct = list(dict.fromkeys(values))
     written = "\n".join(distinct)
     # Nearly no page has a URL that is cut, or a fragment that the URL Standard changes.
     lower = written.lower()
     cut = any(scheme in lower for scheme in _CUT)
     odd = written.encode("utf-8", "surrogatepass").translate(None, _PLAIN)
+    cut &= not whole
     hrefs = urls.without_fragments(map(_shortened, distinct) if cut else distinct, base)
     found, bad, _ = urls.resolve_within(list(dict.fromkeys(hrefs)), base, encoding, MAX_CHARACTERS)
     if cut or bad or odd or len(found) < len(set(hrefs)):
-        return _with_fragments(dict(zip(distinct, hrefs, strict=True)), found, bad)
+        targets = _with_fragments(dict(zip(distinct, hrefs, strict=True)), found, bad)
+        return {value: shortened(each) for value, each in targets.items()} if cut else targets
     return {
         value: (found[href], value[at:] if (at := value.find("#") + 1) else "", False)
         for value, href in zip(distinct, hrefs, strict=True)
     }
 
 
-def is_cut(url: str) -> bool:
-    """Whether a URL may be only the beginning of one that is not kept."""
-    return len(url) >= _BEGINNING and url.startswith(_CUT)
+def shortened(target: Target) -> Target:
+    """Return a target with no more than the beginning of its `data:` or `javascript:` URL."""
+    url, fragment, malformed = target
+    if malformed:
+        return _shortened(url), fragment, malformed
+    return (url[:_BEGINNING], fragment, malformed) if url.startswith(_CUT) else target
 
 
 def _with_fragments(
@@ -119,8 +130,6 @@ def _with_fragments(
     simple = _SIMPLE("".join([value.partition("#")[2] for value in hrefs])) is not None
     for value, href in hrefs.items():
         if (url := found.get(href)) is not None:
-            if url[0] in "dj" and url.startswith(_CUT):
-                url = url[:_BEGINNING]
             at = value.find("#") + 1
             fragment = "" if not at else value[at:] if simple else fragment_of(value)
             targets[value] = url, fragment, False

@@ -132,12 +132,12 @@ def _of_scan(
     """Return the facts of a page that was scanned, with what it points to, and its places.
 
     A fragment that names a place of the page itself is left out. None if there are more links than
-    are read, or if a `data:` URL is too long to be kept.
+    are read.
     """
     encoding, values, places = facts.charset, found.values, found.places
     base = url if found.base is None else resolve_base(found.base, url, encoding)
     every = [*values, *found.nofollow_values, *(value for _, value in found.others)]
-    targets = link_targets.resolve(every, base, encoding)
+    targets = link_targets.resolve(every, base, encoding, whole=True)
     if len(every) > max_links or len(targets) < len(set(every)):
         return None
     pointed = [targets[value] for value in values]
@@ -149,18 +149,19 @@ def _of_scan(
         unfollowed = [target for target, _, malformed in more if not malformed]
         nofollow = frozenset(unfollowed).difference(links)
         links |= dict.fromkeys(unfollowed)
-    if any(map(link_targets.is_cut, links)):
-        return None
+    malformed = dict.fromkeys([target[0] for target in pointed if target[2]])
+    others = [(kind, targets[value]) for kind, value in found.others]
+    # Such a URL of a link is rejected, and one of an image may be as long as the page.
+    others = [(kind, link_targets.shortened(target)) for kind, target in others]
     here = [
         (url, "", False) if target[0] == url and target[1] in places else target
-        for target in pointed
+        for target in map(link_targets.shortened, pointed)
     ]
-    others = [(kind, targets[value]) for kind, value in found.others]
     return replace(
         facts,
         title=(found.title and title_of(found.title)) or None,
         links=tuple(links),
-        malformed=tuple(dict.fromkeys([target[0] for target in pointed if target[2]])),
+        malformed=tuple(malformed),
         nofollow=nofollow,
         canonical=single_canonical(head.canonicals, base, encoding) if head.canonicals else None,
         meta_robots=head.robots,

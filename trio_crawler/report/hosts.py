@@ -112,6 +112,18 @@ def given_up(summary: Summary, full: bool, twins: Collection[str] = ()) -> list[
     return lines
 
 
+def lost(summary: Summary, twins: Collection[str] = ()) -> list[str]:
+    """Return a line about the hosts that were given up, but for `twins`; none without them."""
+    found = {key: number for key, number in summary.given_up.items() if key[0] not in twins}
+    if not found:
+        return []
+    urls = f"{count(sum(found.values()), 'URL')} not asked for"
+    if len(found) > 1:
+        return [f"given up: {count(len(found), 'host')}, {urls}"]
+    ((host, reason),) = found
+    return [f"given up: {visible(host)}, {reason}, {urls}"]
+
+
 def _by_reason(found: Counter[tuple[str, str]]) -> list[str]:
     hosts: defaultdict[str, list[str]] = defaultdict(list)
     urls: Counter[str] = Counter()

@@ -13,7 +13,7 @@ from trio_crawler.report.visible import visible
 _SCREEN = 24
 """The lines of a terminal that has its usual size."""
 _WIDTH = 79
-_HARD = "\xa0"
+_HARD, _HYPHEN = "\xa0", "\u2011"
 
 
 class Tone(Enum):
@@ -95,15 +95,12 @@ def laid_out(
         first = [[*head, account]]
         if worst:
             first.append([paint("The worst", Tone.HEADING), *(f"  {line}" for line in worst)])
-        names = [_name(lines[0]) for lines in sections]
-        # A line ends between two names, never in one.
-        below = (
-            ", ".join([name, *names] if lists else names)
-            .replace(" ", _HARD)
-            .replace(f",{_HARD}", ", ")
-        )
-        rows = textwrap.wrap(f"Below: {below}", _WIDTH, subsequent_indent="  ")
-        first.append([row.replace(_HARD, " ") for row in rows])
+        names = [*([name] if lists else []), *(_name(lines[0]) for lines in sections)]
+        if names:
+            # A line ends between two names, never in one.
+            below = ", ".join(each.replace(" ", _HARD).replace("-", _HYPHEN) for each in names)
+            rows = textwrap.wrap(f"Below: {below}", _WIDTH, subsequent_indent="  ")
+            first.append([row.replace(_HARD, " ").replace(_HYPHEN, "-") for row in rows])
     return "\n\n".join("\n".join(lines) for lines in [*first, *parts])
 
 

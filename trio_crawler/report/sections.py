@@ -36,12 +36,14 @@ _NOT_CHECKED = (
 )
 
 
-def section(title: str, total: int, lines: Iterable[str], omitted: int) -> list[str]:
+def section(
+    title: str, total: int, lines: Iterable[str], omitted: int, about: str = ""
+) -> list[str]:
     """Return a heading with the total, the lines, and how many are omitted; nothing for 0."""
     if not total:
         return []
     rest = [f"  and {count(omitted)} more, use -v to list all"] if omitted else []
-    return [f"{title} ({count(total)})", *(f"  {line}" for line in lines), *rest]
+    return [f"{title} ({count(total)}){about}", *(f"  {line}" for line in lines), *rest]
 
 
 def heading(facts: CrawlFacts, verdict: str) -> list[str]:
@@ -56,7 +58,7 @@ def heading(facts: CrawlFacts, verdict: str) -> list[str]:
     if facts.politeness and not facts.politeness.nofollow:
         lines.append("nofollow ignored")
     if not seeds:
-        return lines
+        return [f"Crawl: {verdict}", *lines]
     more = f" and {count(len(seeds) - 1, 'more seed')}" if len(seeds) > 1 else ""
     return [f"Crawl of {readable(without_userinfo(seeds[0]))}{more}: {verdict}", *lines]
 
@@ -83,8 +85,8 @@ def flaws(found: FirstItems[tuple[str, str]]) -> list[str]:
 def not_read_whole(found: FirstItems[tuple[str, int]]) -> list[str]:
     """List the pages whose bodies were cut at the limit of the fetch, with the bytes read."""
     lines = (f"{size(read)} read of {visible(url)}" for url, read in found.items)
-    title = "Not read whole, --max-bytes sets the limit"
-    return section(title, found.total, lines, found.omitted)
+    about = ": --max-bytes sets the limit"
+    return section("Not read whole", found.total, lines, found.omitted, about)
 
 
 def duplicates(found: FirstItems[tuple[str, int]], urls: Sequence[str]) -> list[str]:

@@ -169,7 +169,7 @@ class Report:
             return "\n".join([*lost, "", *sections.finish(facts, facts.ended)])
         summary = self._joined.summary
         ended = facts.ended or (_OUT_OF_TIME if summary.out_of_time else "")
-        worst: list[str] = []
+        worst = hosts.lost(summary, self._joined.join.twin_origins)
         early = bool(ended)
         parts = [
             *self._problems(facts, paint, worst),
@@ -207,23 +207,25 @@ class Report:
         summary, join, _ = self._joined
         return Run(self.ledger, summary, join, facts, logins or {})
 
-    def _verdict(self, *, early: bool) -> str:
+    def _verdict(self, facts: CrawlFacts, *, early: bool) -> str:
         """Return in a few words what the crawl has found."""
         summary, join, left = self._joined
-        told = [] if summary.pages else ["no page was fetched"]
+        here = " in this run" if facts.statistics.pages else ""
+        told = [] if summary.pages else [f"no page was fetched{here}"]
         told += ["no link was followed"] if left.all else []
         if join.problems:
             told.append(count(join.problems, "broken link"))
         if summary.hosts_lost:
             told.append(f"{count(summary.hosts_lost, 'host')} given up")
         early = early or summary.incomplete or bool(self.ledger.waiting)
+        early = early or facts.statistics.waiting + facts.statistics.in_flight > 0
         return (", ".join(told) or "nothing is broken") + (" so far" if early else "")
 
     def _head(self, facts: CrawlFacts, paint: Paint, *, early: bool) -> list[str]:
         """Return the heading, and if the crawl left out, or could not see, most of the site."""
         summary, _, left = self._joined
         return [
-            *headed(sections.heading(facts, self._verdict(early=early)), paint),
+            *headed(sections.heading(facts, self._verdict(facts, early=early)), paint),
             *(barred(summary) or left.lines(len(facts.seeds), summary.pages)),
             *(logged_out(self.ledger) if facts.credentials else []),
         ]
@@ -232,15 +234,10 @@ class Report:
         """Return the sections about broken links and other problems; add the worst of them."""
         summary, join, _ = self._joined
 
-        def given_up() -> list[str]:
-            lines = hosts.given_up(summary, self._full, join.twin_origins)
-            worst[:0] = [f"given up: {line.strip()}" for line in lines[1:]]
-            return lines
-
         return [
             lambda: self._broken(facts, paint, worst),
             lambda: self._tls_twins(facts, paint),
-            given_up,
+            lambda: hosts.given_up(summary, self._full, join.twin_origins),
             lambda: missing_section(self.ledger, self._full),
             lambda: sections.redirects(summary.redirects, summary.urls),
             lambda: sections.flaws(summary.flaws),
@@ -262,7 +259,8 @@ class Report:
         most = None if self._full else _MAX_BROKEN
         grouped = self._malformed()
         listed = join.broken(self._max_referrers, source, most, malformed=not grouped)
-        worst += broken.worst(listed, paint)
+        first = join.most_linked(_WORST) if total > len(listed) else []
+        worst += broken.worst(join.broken(None, source, among=first) if first else listed, paint)
         return broken.broken_links(listed, total, self._full, advice, paint, malformed=grouped)
 
     def _malformed(self) -> Mapping[str, Collection[str]]:

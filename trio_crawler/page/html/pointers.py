@@ -145,7 +145,7 @@ def _in_html(name: str, found: Mapping[str, str]) -> Iterator[Pointer]:
     for attribute, kind in _IN_HTML.get(name, ()):
         if attribute in found and not (attribute == "src" and "srcdoc" in found):
             yield from _pointer(kind, found, attribute)
-    if name == "input" and found.get("type", "").lower() == "image":
+    if name == "input" and "src" in found and found.get("type", "").lower() == "image":
         yield from _pointer(LinkKind.IMAGE, found, "src")
     if "srcset" in found and name in ("img", "image", "source"):
         yield from _in_srcset(found, "srcset")

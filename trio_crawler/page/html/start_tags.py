@@ -36,7 +36,8 @@ StartTag: TypeAlias = tuple[str, int, int, int, int, int, bool]
 """A start tag: its name, in lower case, and where the following begin or end.
 
 - the "<" of the tag
-- the attributes, and their end; of a usual tag, which has the name "", the value of `VALUE`
+- the attributes, and their end; of a usual link, which has the name "", its href; of a place,
+  which has the name `PLACE`, what it is called
 - the content, and the end of the content if that is raw text, else the same place again
 - whether the element is one of SVG or MathML
 """
@@ -89,6 +90,7 @@ _PLAIN_STYLE = r"""
     [sS][tT][yY][lL][eE]="
     [^"(\\&]*+ (?: (?<! [uU][rR][lL] ) (?<! [sS][eE][tT] ) \( [^"(\\&]*+ )*+ "
 """
+_SVG = either_case("svg")
 _SHAPES = "circle|ellipse|g|line|path|polygon|polyline|rect|text|tspan"
 
 
@@ -142,7 +144,8 @@ def _next_relevant() -> AttributeMatcher:
         (?: <
             (?: / [^>=]*+ >
             |   {_IRRELEVANT} (?: [^=>]*+ > | {NAME} {_OTHER} )
-            |   svg {_OTHER} (?: [^<]*+ < (?: /?+ (?:{_SHAPES}) {_OTHER} ) )*+ [^<]*+ </svg>
+            |   (?:{_SVG}) {_OTHER} (?: [^<]*+ < (?: /?+ (?:{_SHAPES}) {_OTHER} ) )*+
+                [^<]*+ </(?:{_SVG})>
             |   / [a-zA-Z] {ANY_TAG}
             |   {STRAY}
             )
