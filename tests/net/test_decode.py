@@ -21,9 +21,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.decode import OFFERED, SMALL_BYTES, Body, DecodeSlots
+from trio_crawler.net.decode import (
+    MAX_MEMBERS,
+    OFFERED,
+    SLICE,
+    SMALL_BYTES,
+    STEP,
+    Body,
+    Coding,
+    DecodeSlots,
+)
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.inflate import MAX_MEMBERS, SLICE, STEP, Coding
 
 if sys.version_info >= (3, 14):
     from compression import zstd

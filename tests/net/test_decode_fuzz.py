@@ -15,9 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trio_crawler.model import Reason
-from trio_crawler.net.decode import Body
+from trio_crawler.net.decode import Body, Coding
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.inflate import Coding
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from trio_crawler.net.dial import connector
 from trio_crawler.net.dial.addresses import AddressPolicy
 from trio_crawler.net.dial.connector import Dialer
 from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError
-from trio_crawler.net.progress import Progress
+from trio_crawler.net.turn import Progress
 
 LOOPBACK = ("127.0.0.1", "127.0.0.2", "127.0.0.3", "::1")
 REMEDY = "name it as a seed or with --allow-private"

@@ -10,8 +10,8 @@ from cases import for_each
 
 from trio_crawler.model import Fault, Phase, Reason
 from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError, socket_fault
-from trio_crawler.net.httpx_errors import fetch_error
-from trio_crawler.net.progress import Progress
+from trio_crawler.net.httpx_fetch import fetch_error
+from trio_crawler.net.turn import Progress
 
 
 def connect_error(*causes: BaseException) -> httpx.ConnectError:

@@ -11,7 +11,7 @@ import trio
 from cases import for_each
 
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.progress import Progress
+from trio_crawler.net.turn import Progress
 
 pytest.importorskip("h2")
 two = pytest.importorskip("sites.two")

@@ -23,9 +23,8 @@ from trio_crawler.net.errors import FetchError
 from trio_crawler.net.fetch import WireAdapter
 from trio_crawler.net.fetcher import Fetcher
 from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
-from trio_crawler.net.progress import Progress
 from trio_crawler.net.tls import Security
-from trio_crawler.net.turn import TURN, Pace, Turn
+from trio_crawler.net.turn import TURN, Pace, Progress, Turn
 from trio_crawler.policy.host_load import HostLoad
 from trio_crawler.policy.settings import Politeness
 

@@ -31,8 +31,8 @@ from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.dial.resolve import Resolver, server_name
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.http1.wire import Wire
-from trio_crawler.net.progress import Progress
 from trio_crawler.net.tls import Security
+from trio_crawler.net.turn import Progress
 
 trustme = pytest.importorskip("trustme")
 
@@ -376,7 +376,7 @@ async def test_a_page_of_the_site_stays_one(status: int, headers: dict[str, str]
 
 
 @for_each("url", [HTTP, HTTPS])
-@for_each("said", [b"SSH-2.0-x\r\n\r\n", b"\x05\xff", b"\x15\x03\x01\x00\x02", b"<"])
+@for_each("said", [b"SSH-2.0-x\r\n", b"\x05\xff", b"\x15\x03\x01\x00\x02", b"<"])
 async def test_what_is_no_http_on_the_proxys_port_is_told(url: str, said: bytes) -> None:
     found = await answered(said, url)
     assert told(found)[:2] == (Reason.PROXY, Phase.CONNECT)

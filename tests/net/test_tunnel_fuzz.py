@@ -14,9 +14,8 @@ from trio_crawler.model import Phase, Reason
 from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.http1.message import MAX_HEAD_BYTES
-from trio_crawler.net.proxy import socks
+from trio_crawler.net.proxy.asking import socks_tunnel, tunnel
 from trio_crawler.net.proxy.choice import Proxy
-from trio_crawler.net.proxy.http import tunnel
 
 HTTP = Proxy("http", "p.test", 3128, "me", "secret")
 SOCKS = Proxy("socks5", "p.test", 1080, "me", "secret")
@@ -102,7 +101,7 @@ async def test_the_answer_to_connect_may_be_split_anywhere() -> None:
 @pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
 async def test_the_replies_of_socks_may_be_split_anywhere(reply: bytes) -> None:
     for pieces in splits(reply):
-        assert await tried(socks.connect, SOCKS, pieces) is None
+        assert await tried(socks_tunnel, SOCKS, pieces) is None
 
 
 async def test_what_is_sent_is_exactly_this() -> None:
@@ -113,11 +112,11 @@ async def test_what_is_sent_is_exactly_this() -> None:
         b"Proxy-Authorization: Basic bWU6c2VjcmV0\r\n\r\n"
     )
     script = Script([REPLIES["v4"]])
-    await socks.connect(script, SOCKS, "h.test", 80)
+    await socks_tunnel(script, SOCKS, "h.test", 80)
     login = b"\x05\x02\x00\x02" + b"\x01\x02me\x06secret"
     assert script.sent_bytes == login + b"\x05\x01\x00\x03\x06h.test\x00\x50"
     script = Script([REPLIES["no login"]])
-    await socks.connect(script, OPEN, "127.0.0.1", 65535)
+    await socks_tunnel(script, OPEN, "127.0.0.1", 65535)
     assert script.sent_bytes == b"\x05\x01\x00" + b"\x05\x01\x00\x01\x7f\x00\x00\x01\xff\xff"
 
 
@@ -129,7 +128,7 @@ async def test_an_answer_that_ends_early_or_breaks_is_a_lost_connection(fails: b
         assert error.fault.reason is Reason.RESET
     for reply in REPLIES.values():
         for at in range(len(reply)):
-            error = await tried(socks.connect, SOCKS, [reply[:at]] if at else [], fails)
+            error = await tried(socks_tunnel, SOCKS, [reply[:at]] if at else [], fails)
             assert error is not None
             assert error.fault.reason is Reason.RESET
             detail = "the proxy p.test:1080 closed the connection before it had connected to"
@@ -138,7 +137,7 @@ async def test_an_answer_that_ends_early_or_breaks_is_a_lost_connection(fails: b
 
 @pytest.mark.parametrize("more", [b"\0", b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 100_000])
 async def test_bytes_behind_the_reply_make_no_connection(more: bytes) -> None:
-    cases = [(tunnel, HTTP, ANSWER), (socks.connect, SOCKS, REPLIES["v4"])]
+    cases = [(tunnel, HTTP, ANSWER), (socks_tunnel, SOCKS, REPLIES["v4"])]
     for connect, proxy, answer in cases:
         error = await tried(connect, proxy, [answer + more])
         assert error is not None
@@ -156,7 +155,7 @@ async def test_every_reply_code_of_socks_has_a_sentence() -> None:
     for code in range(1, 256):
         # Also of a proxy that sends nothing more.
         for rest in (b"", b"\x00\x01" + bytes(6)):
-            error = await tried(socks.connect, OPEN, [b"\x05\x00\x05" + bytes([code]) + rest])
+            error = await tried(socks_tunnel, OPEN, [b"\x05\x00\x05" + bytes([code]) + rest])
             assert error is not None
             assert error.fault.reason is expected.get(code, Reason.UNREACHABLE)
             sentences.add(error.fault.detail)
@@ -165,12 +164,12 @@ async def test_every_reply_code_of_socks_has_a_sentence() -> None:
 
 async def test_each_method_and_version_that_was_not_asked_for_is_no_socks5() -> None:
     for method in range(256):
-        error = await tried(socks.connect, OPEN, [bytes([5, method])])
+        error = await tried(socks_tunnel, OPEN, [bytes([5, method])])
         assert error is not None
         lost = method == 0
         assert error.fault.reason is (Reason.RESET if lost else Reason.PROXY)
     for version in {*range(256)} - {5}:
-        error = await tried(socks.connect, OPEN, [bytes([version, 0])])
+        error = await tried(socks_tunnel, OPEN, [bytes([version, 0])])
         assert error is not None
         detail = "the proxy p.test:1080 does not speak SOCKS5 on this port"
         assert error.fault.detail == detail
@@ -179,8 +178,8 @@ async def test_each_method_and_version_that_was_not_asked_for_is_no_socks5() -> 
 @for_each("seed", range(20))
 async def test_random_bytes_make_no_connection_and_no_exception(seed: int) -> None:
     chance = random.Random(seed)
-    for connect, proxy in product([tunnel, socks.connect], [HTTP, SOCKS]):
-        if proxy.is_socks is not (connect is socks.connect):
+    for connect, proxy in product([tunnel, socks_tunnel], [HTTP, SOCKS]):
+        if proxy.is_socks is not (connect is socks_tunnel):
             continue
         for _ in range(300):
             pieces = [chance.randbytes(chance.randint(1, 40)) for _ in range(chance.randint(1, 5))]
@@ -193,7 +192,7 @@ async def test_a_damaged_answer_is_a_connection_or_a_fault(seed: int) -> None:
     cases = [
         (tunnel, HTTP, ANSWER),
         (tunnel, HTTP, REFUSED),
-        *((socks.connect, SOCKS, reply) for reply in REPLIES.values()),
+        *((socks_tunnel, SOCKS, reply) for reply in REPLIES.values()),
     ]
     for connect, proxy, whole in cases:
         for _ in range(100):
@@ -219,4 +218,4 @@ async def test_a_head_beyond_the_bound_is_refused_before_it_is_read_on() -> None
 
 async def test_a_name_that_is_too_long_for_socks_is_told() -> None:
     with pytest.raises(FetchError, match="cannot be asked for a name of 300 characters"):
-        await socks.connect(Script([]), OPEN, "a" * 300, 80)
+        await socks_tunnel(Script([]), OPEN, "a" * 300, 80)

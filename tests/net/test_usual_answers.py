@@ -16,7 +16,7 @@ from trio_crawler.model import Job, Response
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.http1.connection import Connection
 from trio_crawler.net.http1.message import Head
-from trio_crawler.net.progress import Progress
+from trio_crawler.net.turn import Progress
 
 PACKAGE = Path(trio_crawler.__file__).parent
 OK = b"HTTP/1.1 200 OK\r\n"

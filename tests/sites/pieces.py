@@ -19,7 +19,7 @@ from trio_crawler.net.errors import FetchError
 from trio_crawler.net.http1.connection import Connection
 from trio_crawler.net.http1.message import Fields, content_codings
 from trio_crawler.net.http1.wire import FRAMING_BYTES
-from trio_crawler.net.progress import Progress
+from trio_crawler.net.turn import Progress
 
 Told: TypeAlias = tuple[int, Fields, bytes] | Fault
 

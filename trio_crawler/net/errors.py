@@ -11,9 +11,80 @@ from dataclasses import replace
 from types import ModuleType
 
 from trio_crawler.model import Fault, Phase, Reason
-from trio_crawler.net.progress import Progress
+from trio_crawler.net.turn import Progress
 
 OUT_OF_SOCKETS = "out of file descriptors: use fewer workers, or raise `ulimit -n`"
+
+_EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
+
+_SELF_SIGNED = 18  # X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT
+
+# The sentences for X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN,
+# X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY and X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE.
+_UNKNOWN_AUTHORITY = {
+    19: "the server names an authority that is not known",
+    20: "its authority is not known, or the server leaves out a certificate in between",
+    21: "its authority is not known, and the server names none",
+}
+
+# OpenSSL's reason if the first bytes are not a TLS record.
+_NO_RECORD = "WRONG_VERSION_NUMBER"
+
+_NO_VERSION = (
+    "{server} and the crawler have no version of TLS in common; it may be too old for TLS 1.2"
+)
+
+_WANTED = "{server} wants a certificate of the client; name one with --client-cert"
+
+_NOT_ACCEPTED = (
+    "{server} does not accept the certificate of the client, or wants one; "
+    "name another with --client-cert"
+)
+
+# OpenSSL's reasons: the alerts of a server (RFC 8446, 6.2), and what it finds out itself.
+_ALERTS = {
+    "TLSV1_UNRECOGNIZED_NAME": "{server} has no site of this name",
+    "TLSV1_ALERT_PROTOCOL_VERSION": _NO_VERSION,
+    "UNSUPPORTED_PROTOCOL": _NO_VERSION,
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": (
+        "{server} refuses the handshake of TLS; it may want other ciphers, "
+        "or a certificate of the client (--client-cert)"
+    ),
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": _WANTED,
+    "SSLV3_ALERT_BAD_CERTIFICATE": _NOT_ACCEPTED,
+    "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": _NOT_ACCEPTED,
+    "SSLV3_ALERT_CERTIFICATE_REVOKED": _NOT_ACCEPTED,
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": _NOT_ACCEPTED,
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": _NOT_ACCEPTED,
+    "TLSV1_ALERT_UNKNOWN_CA": (
+        "{server} does not know the authority of the client's certificate; "
+        "name another with --client-cert"
+    ),
+    "TLSV1_ALERT_INTERNAL_ERROR": "{server} ends the handshake of TLS with an error of its own",
+}
+
+_WANT_TLS = (
+    # nginx, ngx_http_special_response.c (error 497); Cloudflare and OpenResty are nginx.
+    b"The plain HTTP request was sent to HTTPS port",
+    # Apache, modules/ssl/ssl_engine_kernel.c.
+    b"speaking plain HTTP to an SSL-enabled server port",
+    # Go, net/http/server.go; Caddy and Traefik use it.
+    b"Client sent an HTTP request to an HTTPS server",
+    # Tomcat, org.apache.tomcat.util.net.TLSClientHelloExtractor.
+    b"This combination of host and port requires TLS",
+)
+
+_WANT_CERTIFICATE = (
+    # nginx, ngx_http_special_response.c (error 496).
+    b"No required SSL certificate was sent",
+    # Apache, as above: with TLS 1.3 the client did not offer to show one later. The status is 403.
+    b"Cannot perform Post-Handshake Authentication",
+)
+
+# nginx, as above (error 495).
+_REFUSE_CERTIFICATE = b"The SSL certificate error"
+
+_MAX_BYTES = 4096
 
 
 def _numbers(module: ModuleType, *names: str) -> tuple[int, ...]:
@@ -43,46 +114,6 @@ _CONNECTING = {
     **dict.fromkeys((*_UNREACHABLE, *_PROHIBITED), Reason.UNREACHABLE),
 }
 _NO_SUCH_NAME = _numbers(socket, "EAI_NONAME", "EAI_NODATA")
-_EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
-_SELF_SIGNED = 18  # X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT
-# The sentences for X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN,
-# X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY and X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE.
-_UNKNOWN_AUTHORITY = {
-    19: "the server names an authority that is not known",
-    20: "its authority is not known, or the server leaves out a certificate in between",
-    21: "its authority is not known, and the server names none",
-}
-# OpenSSL's reason if the first bytes are not a TLS record.
-_NO_RECORD = "WRONG_VERSION_NUMBER"
-_NO_VERSION = (
-    "{server} and the crawler have no version of TLS in common; it may be too old for TLS 1.2"
-)
-_WANTED = "{server} wants a certificate of the client; name one with --client-cert"
-_NOT_ACCEPTED = (
-    "{server} does not accept the certificate of the client, or wants one; "
-    "name another with --client-cert"
-)
-# OpenSSL's reasons: the alerts of a server (RFC 8446, 6.2), and what it finds out itself.
-_ALERTS = {
-    "TLSV1_UNRECOGNIZED_NAME": "{server} has no site of this name",
-    "TLSV1_ALERT_PROTOCOL_VERSION": _NO_VERSION,
-    "UNSUPPORTED_PROTOCOL": _NO_VERSION,
-    "SSLV3_ALERT_HANDSHAKE_FAILURE": (
-        "{server} refuses the handshake of TLS; it may want other ciphers, "
-        "or a certificate of the client (--client-cert)"
-    ),
-    "TLSV13_ALERT_CERTIFICATE_REQUIRED": _WANTED,
-    "SSLV3_ALERT_BAD_CERTIFICATE": _NOT_ACCEPTED,
-    "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": _NOT_ACCEPTED,
-    "SSLV3_ALERT_CERTIFICATE_REVOKED": _NOT_ACCEPTED,
-    "SSLV3_ALERT_CERTIFICATE_EXPIRED": _NOT_ACCEPTED,
-    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": _NOT_ACCEPTED,
-    "TLSV1_ALERT_UNKNOWN_CA": (
-        "{server} does not know the authority of the client's certificate; "
-        "name another with --client-cert"
-    ),
-    "TLSV1_ALERT_INTERNAL_ERROR": "{server} ends the handshake of TLS with an error of its own",
-}
 
 
 class FetchError(Exception):
@@ -234,27 +265,6 @@ def one_line(text: str) -> str:
     text = text.strip() or "no reason is given"
     printable = text if text.isprintable() else ascii(text)[1:-1]
     return printable if len(printable) <= 160 else printable[:157] + "..."
-
-
-_WANT_TLS = (
-    # nginx, ngx_http_special_response.c (error 497); Cloudflare and OpenResty are nginx.
-    b"The plain HTTP request was sent to HTTPS port",
-    # Apache, modules/ssl/ssl_engine_kernel.c.
-    b"speaking plain HTTP to an SSL-enabled server port",
-    # Go, net/http/server.go; Caddy and Traefik use it.
-    b"Client sent an HTTP request to an HTTPS server",
-    # Tomcat, org.apache.tomcat.util.net.TLSClientHelloExtractor.
-    b"This combination of host and port requires TLS",
-)
-_WANT_CERTIFICATE = (
-    # nginx, ngx_http_special_response.c (error 496).
-    b"No required SSL certificate was sent",
-    # Apache, as above: with TLS 1.3 the client did not offer to show one later. The status is 403.
-    b"Cannot perform Post-Handshake Authentication",
-)
-# nginx, as above (error 495).
-_REFUSE_CERTIFICATE = b"The SSL certificate error"
-_MAX_BYTES = 4096
 
 
 def tls_wanted(url: str, server: str, body: bytes) -> str | None:

@@ -20,7 +20,6 @@ from trio_crawler.net.fetcher import TIMEOUT, Fetcher, Request
 from trio_crawler.net.http1.connection import Connection, Origin
 from trio_crawler.net.http1.message import Fields, Head
 from trio_crawler.net.http1.wire import MAX_BYTES, Wire
-from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import (
     DEFAULT_USER_AGENT,
     Auth,
@@ -33,6 +32,7 @@ from trio_crawler.net.request import (
 )
 from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.net.tls import ClientCert, Security
+from trio_crawler.net.turn import Progress
 from trio_crawler.page.urls import origin as url_origin
 from trio_crawler.page.urls import web_urls
 

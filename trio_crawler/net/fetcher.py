@@ -18,10 +18,9 @@ from trio_crawler.net.decode import Body, DecodeSlots
 from trio_crawler.net.errors import AskAgain, FetchError, tls_wanted
 from trio_crawler.net.http1.message import Fields, Head, content_codings
 from trio_crawler.net.http1.wire import MAX_BYTES
-from trio_crawler.net.progress import Progress
 from trio_crawler.net.request import Headers, fields_of
 from trio_crawler.net.statistics import FetchStatistics, WireStatistics
-from trio_crawler.net.turn import TURN
+from trio_crawler.net.turn import TURN, Progress
 from trio_crawler.page.media import HTML, XHTML, declared_type, is_attachment, is_read
 from trio_crawler.page.urls import origin
 from trio_crawler.policy.headers import conditions_of
@@ -45,6 +44,9 @@ _UNREACHED = {
     Phase.CONNECT: Reason.CONNECT_TIMEOUT,
     Phase.TLS: Reason.CONNECT_TIMEOUT,
 }
+
+Request: TypeAlias = Callable[[Job], Headers | Awaitable[Headers]]
+"""Returns headers for the request of a job."""
 
 
 class Bounds(NamedTuple):
@@ -115,10 +117,6 @@ class Network(Protocol):
 
     async def aclose(self) -> None:
         """Close the connections, unless the caller owns them."""
-
-
-Request: TypeAlias = Callable[[Job], Headers | Awaitable[Headers]]
-"""Returns headers for the request of a job."""
 
 
 class Fetcher:

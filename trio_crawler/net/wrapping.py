@@ -21,6 +21,12 @@ OPTIONAL = (
 )
 """The attributes of a fetch that a crawl reads, if it has them: see `Fetch`."""
 
+LARGE = 64 * 1024
+"""A robots.txt or sitemap with a body of at least this many bytes is encoded in a thread."""
+
+# Checks and probes are not recorded.
+_RECORDED = (Purpose.ROBOTS, Purpose.SITEMAP)
+
 
 def wrapping(fetch: Fetch) -> Callable[[_Function], _Function]:
     """Decorate a function that calls `fetch` with the optional attributes of that.
@@ -56,13 +62,6 @@ def carry(fetch: Fetch, other: object) -> None:
     for name in OPTIONAL:
         if hasattr(fetch, name):
             setattr(other, name, getattr(fetch, name))
-
-
-LARGE = 64 * 1024
-"""A robots.txt or sitemap with a body of at least this many bytes is encoded in a thread."""
-
-# Checks and probes are not recorded.
-_RECORDED = (Purpose.ROBOTS, Purpose.SITEMAP)
 
 
 class Exchange(NamedTuple):
@@ -126,15 +125,15 @@ class Recorder:
             if isinstance(answer, Fault):
                 self._pages.pop((job.url, job.again), None)
             else:
-                self._pages[job.url, job.again] = _of_page(job, answer, began)
+                # The body of a redirect is kept: its outcome has no body.
+                body = answer.body if answer.status in REDIRECTS else b""
+                self._pages[job.url, job.again] = _exchange(job, answer, began, body)
         elif job.purpose in _RECORDED and isinstance(answer, Response):
             exchange = _exchange(job, answer, began, answer.body)
-            self._encoded.append(await self._to_bytes(exchange))
-
-    async def _to_bytes(self, exchange: Exchange) -> bytes:
-        if exchange.size < LARGE:
-            return self._encode(exchange)
-        return await trio.to_thread.run_sync(self._encode, exchange)
+            if exchange.size < LARGE:
+                self._encoded.append(self._encode(exchange))
+            else:
+                self._encoded.append(await trio.to_thread.run_sync(self._encode, exchange))
 
 
 class RecordingFetch:
@@ -154,12 +153,6 @@ class RecordingFetch:
         answer = await self._fetch(job)
         await self._recorder.record(job, answer, began)
         return answer
-
-
-def _of_page(job: Job, answer: Response, began: float) -> Exchange:
-    # The body of a redirect is kept: its outcome has no body.
-    body = answer.body if answer.status in REDIRECTS else b""
-    return _exchange(job, answer, began, body)
 
 
 def _exchange(job: Job, answer: Response, began: float, body: bytes) -> Exchange:

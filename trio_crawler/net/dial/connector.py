@@ -25,11 +25,10 @@ from trio_crawler.net.errors import (
     speaks_no_tls,
 )
 from trio_crawler.net.http1.connection import Connection, Origin
-from trio_crawler.net.progress import Progress
-from trio_crawler.net.proxy import socks
+from trio_crawler.net.proxy.asking import ForwardedConnection, proxy_fault, socks_tunnel, tunnel
 from trio_crawler.net.proxy.choice import Proxies, Proxy
-from trio_crawler.net.proxy.http import ForwardedConnection, proxy_fault, tunnel
 from trio_crawler.net.tls import HTTP1, Security
+from trio_crawler.net.turn import Progress
 
 STAGGER = 0.25
 """Seconds between the starts of two attempts (RFC 8305, 5, recommends 250 ms)."""
@@ -254,7 +253,7 @@ class Connector:
         site = server_name(host, port)
         through = f"{site} through {proxy.label}"
         if scheme == "https" or proxy.is_socks:
-            connect = socks.connect if proxy.is_socks else tunnel
+            connect = socks_tunnel if proxy.is_socks else tunnel
             progress.server = through
             progress.phase = Phase.CONNECT
             try:

@@ -22,7 +22,7 @@ from trio_crawler.net.http1.message import (
     end_of_head,
     parse,
 )
-from trio_crawler.net.progress import Progress
+from trio_crawler.net.turn import Progress
 
 Origin: TypeAlias = tuple[str, str, int]
 """Scheme, host (an IPv6 address without brackets) and port."""
@@ -171,7 +171,7 @@ class Connection:
     async def _raw_head(self, max_bytes: int) -> bytes:
         searched, end = 0, None
         if self._buffer and (end := end_of_head(self._buffer)) is None:
-            check_start(self._buffer)
+            self._check_start()
         while end is None:
             # An empty line that is split begins at most three bytes before the end.
             searched = max(0, len(self._buffer) - 3)

@@ -39,6 +39,10 @@ _LENGTH = re.compile(rb"[0-9]{1,19}")
 WITHOUT_BODY = frozenset({204, 304})
 _FRAMING = frozenset({b"content-length", b"transfer-encoding", b"connection", b"content-encoding"})
 
+_HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+_END = b"\r\n\r\n"
+
 
 class Head(NamedTuple):
     """One head, and the framing of the body that follows from it (RFC 9112, 6.3).
@@ -210,10 +214,6 @@ def _is_chunked(codings: bytes) -> bool:
 
 def _shown(text: bytes) -> str:
     return ascii(text[:40])[1:]
-
-
-_HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-_END = b"\r\n\r\n"
 
 
 class ChunkDecoder:

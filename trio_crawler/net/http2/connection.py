@@ -45,7 +45,7 @@ from trio_crawler.net.http2.frames import (
     window_update,
 )
 from trio_crawler.net.http2.stream import Http2Stream
-from trio_crawler.net.progress import Progress
+from trio_crawler.net.turn import Progress
 
 MAX_STREAMS = 100
 """The most requests in flight on one connection; a server may allow fewer."""

@@ -30,12 +30,6 @@ _NAMES = (
     *("CONNECT_ERROR", "ENHANCE_YOUR_CALM", "INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED"),
 )
 
-
-def code_name(code: int) -> str:
-    """Return the name of an error code; a code without a name is named by its number."""
-    return _NAMES[code] if 0 <= code < len(_NAMES) else f"error code {code}"
-
-
 FRAME_BYTES = 16 * 1024
 """The most bytes of a frame, without its header; a server may send more only if it is allowed."""
 
@@ -46,7 +40,30 @@ HEADER_BYTES = 9
 """The bytes of the header of a frame."""
 
 _NUMBER = 0x7FFFFFFF
+
 _PADDED = 0x8
+
+Block: TypeAlias = list[tuple[bytes, bytes]]
+
+# RFC 9113, 8.2.2: they are about one connection of HTTP/1.1. Host is ":authority" (8.3.1).
+_NOT_SENT = frozenset(
+    {
+        *(b"connection", b"host", b"keep-alive", b"proxy-connection"),
+        *(b"te", b"transfer-encoding", b"upgrade"),
+    }
+)
+
+# RFC 7541, 7.1.3: not in the table of the compressor, which proxies may share.
+_SECRET = frozenset({b"authorization", b"cookie"})
+
+_is_status = re.compile(rb"[2-9][0-9][0-9]").fullmatch
+
+_has_break = re.compile(rb"[\r\n\0]").search
+
+
+def code_name(code: int) -> str:
+    """Return the name of an error code; a code without a name is named by its number."""
+    return _NAMES[code] if 0 <= code < len(_NAMES) else f"error code {code}"
 
 
 class Kind(IntEnum):
@@ -135,21 +152,6 @@ def goaway(frame: Frame) -> tuple[int, int]:
 def window_update(size: int) -> bytes:
     """Return a frame that adds `size` bytes to the window of the connection (RFC 9113, 6.9)."""
     return b"\0\0\x04\x08\0\0\0\0\0" + size.to_bytes(4)
-
-
-Block: TypeAlias = list[tuple[bytes, bytes]]
-
-# RFC 9113, 8.2.2: they are about one connection of HTTP/1.1. Host is ":authority" (8.3.1).
-_NOT_SENT = frozenset(
-    {
-        *(b"connection", b"host", b"keep-alive", b"proxy-connection"),
-        *(b"te", b"transfer-encoding", b"upgrade"),
-    }
-)
-# RFC 7541, 7.1.3: not in the table of the compressor, which proxies may share.
-_SECRET = frozenset({b"authorization", b"cookie"})
-_is_status = re.compile(rb"[2-9][0-9][0-9]").fullmatch
-_has_break = re.compile(rb"[\r\n\0]").search
 
 
 def block_of(request: bytes) -> Block:

@@ -13,7 +13,7 @@ from trio_crawler.model import Phase, Reason
 from trio_crawler.net.errors import AskAgain, FetchError, connection_lost, socket_fault
 from trio_crawler.net.http1.message import Head, bad_reply
 from trio_crawler.net.http2.frames import HEADER_BYTES, Frame, code_name
-from trio_crawler.net.progress import Progress
+from trio_crawler.net.turn import Progress
 
 
 class Carrier(Protocol):

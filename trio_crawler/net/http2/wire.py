@@ -15,8 +15,8 @@ from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
 from trio_crawler.net.http2.connection import MAX_STREAMS, Http2Connection
 from trio_crawler.net.http2.frames import block_of
 from trio_crawler.net.http2.stream import Http2Stream
-from trio_crawler.net.progress import Progress
 from trio_crawler.net.statistics import WireStatistics
+from trio_crawler.net.turn import Progress
 
 MAX_IDLE = 100
 """The most idle connections."""

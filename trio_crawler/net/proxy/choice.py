@@ -19,6 +19,11 @@ from trio_crawler.net.http1.connection import Origin
 
 _SEPARATORS = re.compile(r"[,\s]+")
 
+_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
+
+# RFC 1929, 2: each is preceded by its length, in one byte.
+_MAX_LOGIN = 255
+
 
 class Bypass:
     """The hosts of a NO_PROXY, a list that commas or spaces separate, as most programs read it.
@@ -60,11 +65,6 @@ class Bypass:
             name in (host, server) or host.endswith(f".{name}") or server.endswith(f".{name}")
             for name in self._names
         )
-
-
-_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
-# RFC 1929, 2: each is preceded by its length, in one byte.
-_MAX_LOGIN = 255
 
 
 @dataclass(frozen=True, slots=True)

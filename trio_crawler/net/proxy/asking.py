@@ -1,13 +1,19 @@
-"""HTTP proxies: requests that they forward, tunnels through them, and what they refuse."""
+"""How proxies are asked: HTTP that they forward, tunnels by CONNECT and by SOCKS5.
+
+A proxy of SOCKS5 (RFC 1928) looks up names, also for the scheme socks5: so that is the same as
+socks5h.
+"""
 
 from __future__ import annotations
 
 import errno
 import re
 from collections.abc import Coroutine
+from ipaddress import IPv4Address
 from typing import Any
 
 from trio_crawler.model import Phase, Reason
+from trio_crawler.net.dial.addresses import parse_address
 from trio_crawler.net.dial.resolve import server_name
 from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError, one_line
@@ -17,8 +23,8 @@ from trio_crawler.net.http1.message import (
     Fields,
     Head,
 )
-from trio_crawler.net.progress import Progress
 from trio_crawler.net.proxy.choice import Proxy
+from trio_crawler.net.turn import Progress
 
 # Statuses with which proxies say that a site cannot be reached, or not now. Privoxy sends 404 for
 # an unknown name, tinyproxy 500 for a refused connection.
@@ -35,6 +41,22 @@ _ERROR = re.compile(rb";[ \t]*error[ \t]*=[ \t]*\"?([a-z_]+)")
 # Privoxy's own pages have no Server, and this Last-Modified.
 _PRIVOXY = b"Wed, 08 Jun 1955 12:00:00 GMT"
 
+_VERSION, _CONNECT = 5, 1
+_NO_LOGIN, _PASSWORD, _NO_METHOD = 0, 2, 0xFF
+_IPV4, _NAME, _IPV6 = 1, 3, 4
+_MAX_NAME = 255
+# RFC 1928, 6.
+_REPLIES = {
+    1: (Reason.UNREACHABLE, "the proxy failed"),
+    2: (Reason.PROXY, "its rules do not allow that"),
+    3: (Reason.UNREACHABLE, "the network is unreachable"),
+    4: (Reason.UNREACHABLE, "the host is unreachable"),
+    5: (Reason.CONNECTION_REFUSED, "the connection was refused"),
+    6: (Reason.UNREACHABLE, "the way to the host is too long"),
+    7: (Reason.PROXY, "it makes no connections for others"),
+    8: (Reason.PROXY, "it does not support this kind of address"),
+}
+
 
 def proxy_fault(detail: str) -> FetchError:
     """Return the error for a proxy that refuses, or that cannot be used."""
@@ -45,11 +67,6 @@ def lost(proxy: Proxy, site: str) -> FetchError:
     """Return the error for a connection to a proxy that ends before the site is reached."""
     detail = f"{proxy.label} closed the connection before it had connected to {site}"
     return FetchError(Reason.RESET, detail, Phase.CONNECT)
-
-
-def not_http(proxy: Proxy) -> FetchError:
-    """Return the error for a server that does not answer as an HTTP proxy does."""
-    return proxy_fault(f"{proxy.label} does not speak HTTP on this port")
 
 
 def refusal(proxy: Proxy, site: str, head: Head) -> FetchError:
@@ -186,27 +203,11 @@ class ForwardedConnection(Connection):
         progress.server = self._server
         return super().ask(self._forwarded(request), progress, max_bytes, bodiless=bodiless)
 
-    def _raw_head(self, max_bytes: int) -> Coroutine[Any, Any, bytes]:
-        reading = super()._raw_head(max_bytes)
-        return self._first_head(reading) if self.asked == 1 else reading
-
-    async def _first_head(self, reading: Coroutine[Any, Any, bytes]) -> bytes:
-        try:
-            raw = await reading
-        except FetchError as error:
-            if error.fault.reason in (Reason.BAD_REPLY, Reason.TLS):
-                self._check_http(self._buffer)
-            raise
-        self._check_http(raw)
-        return raw
-
-    def _check_http(self, begun: bytes) -> None:
-        """Raise FetchError if the bytes are no HTTP, and the proxy has not answered in it before.
-
-        A proxy that has may also pass on what a site says.
-        """
-        if self._proxy not in self._known and not b"HTTP/1.".startswith(begun[:7]):
-            raise not_http(self._proxy)
+    def _check_start(self) -> None:
+        # A proxy that has answered in HTTP before may also pass on what a site says.
+        if self._proxy not in self._known and not b"HTTP/1.".startswith(self._buffer[:7]):
+            raise proxy_fault(f"{self._proxy.label} does not speak HTTP on this port")
+        super()._check_start()
 
     def _begin(self, head: Head) -> None:
         if self.asked == 1:
@@ -225,3 +226,97 @@ class ForwardedConnection(Connection):
         if self._authorization:
             request = request.replace(b"\r\n", b"\r\n" + self._authorization, 1)
         return request
+
+
+async def socks_tunnel(stream: Stream, proxy: Proxy, host: str, port: int) -> None:
+    """Ask the proxy at the other end of `stream` to connect it to a host.
+
+    The caller closes the stream, also if this raises. Raises FetchError.
+    """
+    talk = _Talk(stream, proxy, server_name(host, port))
+    target = _address(host, proxy) + port.to_bytes(2, "big")
+    try:
+        await talk.log_in()
+        await stream.send(bytes([_VERSION, _CONNECT, 0]) + target)
+        await talk.check_reply()
+    except OSError as error:
+        raise lost(proxy, talk.site) from error
+    if talk.rest:
+        # No server speaks before it is asked, so these bytes would be the proxy's own.
+        raise proxy_fault(f"{proxy.label} sends bytes of its own to those of {talk.site}")
+
+
+class _Talk:
+    """The replies of a SOCKS proxy, which are read to the byte."""
+
+    def __init__(self, stream: Stream, proxy: Proxy, site: str) -> None:
+        self.rest = b""
+        self.site = site
+        self._stream = stream
+        self._proxy = proxy
+
+    async def log_in(self) -> None:
+        """Agree on a method, and send the user and the password if the proxy wants them."""
+        proxy = self._proxy
+        methods = [_NO_LOGIN, _PASSWORD] if proxy.has_login else [_NO_LOGIN]
+        await self._stream.send(bytes([_VERSION, len(methods), *methods]))
+        self._check_version(await self._exactly(1))
+        (method,) = await self._exactly(1)
+        if method == _NO_METHOD:
+            raise login_refused(proxy)
+        if method not in methods:
+            raise self._odd()
+        if method == _PASSWORD:
+            user, password = proxy.user.encode(), proxy.password.encode()
+            login = [b"\x01", bytes([len(user)]), user, bytes([len(password)]), password]
+            await self._stream.send(b"".join(login))
+            # Some proxies have another version here, which no client looks at.
+            _, status = await self._exactly(2)
+            if status:
+                raise login_refused(proxy)
+
+    async def check_reply(self) -> None:
+        """Read the reply to the request. Raises FetchError unless the proxy has connected."""
+        self._check_version(await self._exactly(1))
+        # The code alone, since some proxies close after it.
+        (code,) = await self._exactly(1)
+        if code:
+            reason, why = _REPLIES.get(code, (Reason.UNREACHABLE, f"the unknown code {code}"))
+            does = "refuses to ask" if reason is Reason.PROXY else "cannot reach"
+            detail = f"{self._proxy.label} {does} {self.site}: {why}"
+            raise FetchError(reason, detail, Phase.CONNECT)
+        _, kind = await self._exactly(2)
+        if kind == _NAME:
+            (length,) = await self._exactly(1)
+        elif kind in (_IPV4, _IPV6):
+            length = 4 if kind == _IPV4 else 16
+        else:
+            raise self._odd()
+        await self._exactly(length + 2)
+
+    async def _exactly(self, count: int) -> bytes:
+        while len(self.rest) < count:
+            data = await self._stream.receive()
+            if not data:
+                raise lost(self._proxy, self.site)
+            self.rest += data
+        found, self.rest = self.rest[:count], self.rest[count:]
+        return found
+
+    def _check_version(self, version: bytes) -> None:
+        if version[0] != _VERSION:
+            raise self._odd()
+
+    def _odd(self) -> FetchError:
+        return proxy_fault(f"{self._proxy.label} does not speak SOCKS5 on this port")
+
+
+def _address(host: str, proxy: Proxy) -> bytes:
+    address = parse_address(host)
+    if address is not None:
+        kind = _IPV4 if isinstance(address, IPv4Address) else _IPV6
+        return bytes([kind]) + address.packed
+    name = host.encode("ascii")
+    if len(name) > _MAX_NAME:
+        raise proxy_fault(f"{proxy.label} cannot be asked for a name of {len(name)} characters")
+    return bytes([_NAME, len(name)]) + name
