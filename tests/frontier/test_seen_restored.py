@@ -41,26 +41,6 @@ def test_another_spelling_of_what_was_restored_is_known_too(seen):
     assert seen.raised == [(2, 2)]
 
 
-def test_a_fuller_path_to_what_was_restored_goes_on_where_the_first_ran_out(seen):
-    seen.restore([(1, at("a"), 1), (2, at("b"), 0)])
-    seen.restore_hops([(at("a"), at("b")), (at("b"), at("c")), (at("other"), at("a"))])
-    job = seen.admit(Job(at("a"), 5, FULL, at("page")))
-    assert job == Job(at("c"), 5, 1, at("b"))
-    assert seen.raised == [(3, 1), (2, 2)]
-
-
-def test_a_path_that_is_no_fuller_changes_nothing(seen):
-    seen.restore([(1, at("a"), 1)])
-    assert seen.admit(Job(at("a"), 0, 1)) is None
-    assert seen.raised == []
-
-
-def test_a_url_that_waits_gets_the_redirects_of_a_fuller_path_found_since(seen):
-    seen.restore([(1, at("a"), 1)])
-    assert seen.admit(Job(at("a"), 0, FULL)) is None
-    assert seen.follow(at("a"), Job(at("b"), 0, 0)).redirects == FULL - 1
-
-
 def test_a_raised_budget_is_told_by_the_number_that_was_noted(seen):
     seen.admit(Job(at("a"), 0, 1))
     seen.number(at("a"), 17)

@@ -68,18 +68,6 @@ def drained(line: DiskQueue) -> list[int]:
     return [line.pop().number for _ in range(len(line))]
 
 
-def test_a_line_gives_what_was_put_in_the_same_order_through_the_file(file):
-    (line,) = small(file)
-    for number in range(100):
-        line.put(job(number))
-    assert len(line) == 100
-    assert len(file) > 0
-    assert line.peek() == job(0)
-    assert [line.pop() for _ in range(100)] == [job(number) for number in range(100)]
-    assert not line
-    assert len(file) == 0
-
-
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(-12, 12)), max_size=60),

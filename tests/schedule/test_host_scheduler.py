@@ -159,13 +159,6 @@ def test_jobs_of_a_host_start_a_delay_apart_to_the_millisecond():
     assert take(some, 14) == [A + "2"]
 
 
-def test_a_host_that_was_not_asked_in_time_gains_nothing_by_it():
-    some = turns(*pages(A, 3), delay=2)
-    assert take(some, 10) == [A + "0"]
-    assert take(some, 100) == [A + "1"]
-    assert take(some, 101.999) == []
-
-
 def test_retry_after_holds_the_host_to_the_millisecond_and_no_other():
     some = turns(*pages(A, 4), *pages(B, 4), per_host=2)
     assert len(take(some)) == 4
@@ -219,12 +212,6 @@ def test_another_port_is_another_host():
 def test_hosts_have_their_turns_one_after_the_other():
     some = turns(*pages(A, 3), *pages(B, 3))
     assert [url[:14] for url in take(some)] == [A, B, A, B, A, B]
-
-
-def test_a_huge_host_keeps_no_small_one_waiting():
-    some = turns(*pages(A, 1000), B)
-    assert take_one(some) == A + "0"
-    assert take_one(some) == B
 
 
 def test_a_slow_host_has_no_more_in_flight_than_a_fast_one():
@@ -337,14 +324,6 @@ def doubting() -> HostScheduler:
     return some
 
 
-def test_after_two_troubles_in_a_row_robots_txt_is_asked_for_before_any_url():
-    some = doubting()
-    assert take(some, 9) == [A + "robots.txt"]
-    assert take(some, 99) == []
-    learn(some, A + "robots.txt", now=99)
-    assert take(some, 99) == [A + "2"]
-
-
 def test_while_robots_txt_fails_no_url_is_asked_for():
     some = doubting()
     now = 9.0
@@ -355,29 +334,6 @@ def test_while_robots_txt_fails_no_url_is_asked_for():
     assert take(some, now) == [A + "robots.txt"]
     learn(some, A + "robots.txt", now=now)
     assert take(some, now) == [A + "2"]
-
-
-def test_no_url_is_tried_again_before_robots_txt_has_told_of_its_host():
-    some = obeying(A, per_host=1)
-    assert take(some) == [A + "robots.txt"]
-    learn(some, A + "robots.txt")
-    (job,) = take_jobs(some)
-    again(some, job, AWAY, 1)
-    assert take(some, 9) == [A + "robots.txt"]
-    learn(some, A + "robots.txt", now=9)
-    assert take(some, 9) == [A]
-
-
-def test_when_robots_txt_vouches_for_its_host_the_urls_that_failed_bring_doubt_later():
-    some = doubting()
-    assert take(some, 9) == [A + "robots.txt"]
-    learn(some, A + "robots.txt", now=9)
-    for now in range(10, 14):
-        url = take_one(some, now)
-        assert url
-        assert "robots" not in url
-        answer(some, url, AWAY, now)
-    assert take(some, 20) == [A + "robots.txt"]
 
 
 def failed(count: int) -> tuple[HostScheduler, list[str]]:
@@ -398,11 +354,6 @@ def failed(count: int) -> tuple[HostScheduler, list[str]]:
             (job,) = take_jobs(some, now)
         answer(some, job.url, AWAY, now)
     return some, errands
-
-
-def test_robots_txt_is_asked_for_less_often_while_it_vouches_for_its_host():
-    _, errands = failed(19)
-    assert len(errands) == 3, "after 2, 4 and 8 more"
 
 
 def test_after_twenty_failures_in_a_row_a_page_that_came_is_asked_for_again():
@@ -454,14 +405,6 @@ def test_a_host_in_doubt_is_asked_for_robots_txt_even_if_that_is_not_obeyed():
     assert take(some, 9) == [A + "robots.txt"]
 
 
-def test_robots_txt_is_asked_for_less_often_as_it_fails():
-    starts = started_while_failing(doubting(), AWAY, until=300)
-    rests = [after - before for before, after in pairwise(starts)]
-    assert len(starts) < 30
-    assert max(rests) <= 30
-    assert all(rest >= 15 for rest in rests[8:])
-
-
 def test_a_host_that_was_never_reached_is_given_up_after_its_tries_with_its_fault():
     some = obeying(*pages(A, 3))
     starts = started_while_failing(some, REFUSED, until=1000)
@@ -505,15 +448,6 @@ def test_the_jobs_of_a_host_that_was_given_up_come_out_at_once_all_of_them():
     assert [job.blocked for job in jobs] == [Reason.HOST_GIVEN_UP] * 26
     assert statistics(some, 30).given_up == {"http": Reason.HOST_GIVEN_UP}
     assert some.waiting == 0
-
-
-def test_a_host_that_answered_before_is_given_up_when_its_patience_ends():
-    some = obeying(*pages(A, 9), patience=100)
-    assert take(some) == [A + "robots.txt"]
-    learn(some, A + "robots.txt")
-    starts = started_while_failing(some, REFUSED, until=1000)
-    assert 100 <= starts[-1] < 131
-    assert [job.blocked for job in take_jobs(some, 131)] == [Reason.HOST_GIVEN_UP] * 9
 
 
 @pytest.mark.parametrize("robots", [True, False])

@@ -10,7 +10,7 @@ from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.model import Fault, Phase, Purpose, Reason, Response
+from trio_crawler.model import Fault, Phase, Purpose, Reason
 from trio_crawler.policy.host_load import MAX_LIMIT
 from trio_crawler.policy.retry import backoff, blames_host
 from trio_crawler.policy.settings import Politeness
@@ -90,12 +90,6 @@ def filled(host: HostState) -> int:
 # What can be asked for.
 
 
-@pytest.mark.parametrize("figure", [0, -1])
-def test_fewer_than_one_request_at_once_is_refused_by_name(figure):
-    with pytest.raises(ValueError, match="per_host must be"):
-        Politeness(per_host=figure)
-
-
 @for_each("name", ["delay", "patience"])
 @for_each("figure", [-1, -0.001, math.inf, math.nan])
 def test_seconds_that_nobody_can_mean_are_refused_by_name(name, figure):
@@ -111,28 +105,8 @@ def test_no_delay_no_patience_and_one_at_a_time_can_be_meant():
 # Limit, delay and Retry-After.
 
 
-@pytest.mark.parametrize("limit", [1, 4, 64])
-def test_as_many_requests_are_in_flight_as_the_limit_says(limit):
-    assert filled(new(per_host=limit)) == limit
-
-
-def test_there_is_room_again_when_an_answer_has_come():
-    host = new(per_host=2)
-    filled(host)
-    host.finish(3)
-    assert (host.has_room, host.load.in_flight) == (True, 1)
-
-
 def test_a_host_that_is_new_may_be_asked_at_once():
     assert new(delay=5).free == -math.inf
-
-
-def test_the_next_request_starts_a_delay_after_the_last_start_whatever_was_answered():
-    host = new(delay=2)
-    host.start(10)
-    assert host.free == 12
-    host.finish(10.5)
-    assert host.free == 12
 
 
 def test_a_slow_answer_costs_no_further_delay():
@@ -140,13 +114,6 @@ def test_a_slow_answer_costs_no_further_delay():
     host.start(10)
     host.finish(17)
     assert host.free == 17
-
-
-def test_a_host_rests_until_the_time_that_it_asked_for():
-    host = new(delay=2)
-    host.start(10)
-    host.finish(130.125)
-    assert host.free == 130.125
 
 
 def test_an_answer_that_asks_for_nothing_shortens_no_rest():
@@ -191,18 +158,6 @@ def test_hosts_that_failed_together_come_back_apart():
     assert (min(rests), max(rests)) == (0.25, pytest.approx(0.5, abs=0.001))
 
 
-def test_a_host_rests_after_a_trouble():
-    host = known()
-    fails(host, 10)
-    assert 10.25 <= host.free < 10.5
-
-
-def test_while_a_host_fails_one_request_at_a_time_tries_it():
-    host = known(per_host=8)
-    fails(host, 10)
-    assert (host.limit, filled(host)) == (1, 1)
-
-
 def test_while_many_are_in_flight_to_a_host_that_failed_none_tries_it():
     host = known(per_host=8)
     filled(host)
@@ -212,15 +167,6 @@ def test_while_many_are_in_flight_to_a_host_that_failed_none_tries_it():
         assert not host.has_room
         host.finish(11)
     assert host.has_room
-
-
-def test_a_good_answer_gives_back_the_whole_limit():
-    host = known(per_host=8)
-    fails(host, 10)
-    host.start(11)
-    host.finish(12)
-    host.page_ok(1, 12)
-    assert (host.limit, filled(host)) == (8, 8)
 
 
 def test_a_host_that_goes_away_fails_once_whatever_was_in_flight():
@@ -498,14 +444,6 @@ def test_with_steady_answers_the_limit_grows_by_one_in_a_round():
     assert host.limit == 6
 
 
-def test_answers_within_twice_the_best_time_are_steady():
-    host = new(per_host=4, adaptive=True)
-    answers(host, 0.1, 0)
-    for now in range(1, 20):
-        answers(host, 0.2, now)
-    assert host.limit > 4
-
-
 def test_a_limit_grows_up_to_64():
     host = new(per_host=4, adaptive=True)
     for now in range(5000):
@@ -618,24 +556,6 @@ def twins(**politeness: float | bool) -> tuple[HostState, HostState]:
     return plain, HostState(Politeness(**politeness), plain.load)
 
 
-def test_the_two_origins_of_a_host_share_its_limit():
-    plain, secure = twins(per_host=4)
-    for host in (plain, secure, secure, plain):
-        assert host.has_room
-        host.start(0)
-    assert (plain.has_room, secure.has_room) == (False, False)
-    plain.finish(1)
-    assert (plain.has_room, secure.has_room) == (True, True)
-
-
-def test_the_two_origins_of_a_host_share_its_delay_and_its_retry_after():
-    plain, secure = twins(delay=2)
-    plain.start(10)
-    assert secure.free == 12
-    plain.finish(130.125)
-    assert secure.free == 130.125
-
-
 def test_a_trouble_by_https_is_none_by_http():
     plain, secure = twins(per_host=4)
     fails(secure, 10)
@@ -653,16 +573,6 @@ def test_an_origin_that_fails_is_tried_by_one_while_the_other_goes_on():
 
 
 # What is a trouble of the host.
-
-
-@for_each("status", [429, 500, 502, 503, 504, 599])
-def test_a_status_that_speaks_of_the_server_is_a_trouble(status):
-    assert blames_host(Response(status))
-
-
-@for_each("status", [200, 204, 301, 304, 400, 403, 404, 410, 451, 499, 501, 505])
-def test_a_status_that_speaks_of_the_url_is_none(status):
-    assert not blames_host(Response(status))
 
 
 @for_each(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tracemalloc
 from collections import deque
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,14 +34,6 @@ def filled(jobs: Queue, *some: Job) -> Queue:
     return jobs
 
 
-def test_breadth_first_jobs_come_out_as_they_came():
-    assert come_out(filled(make_queue(breadth_first), job("b"), job("a"), job("c"))) == [
-        "b",
-        "a",
-        "c",
-    ]
-
-
 def test_depth_first_the_deepest_job_comes_out_first_and_the_oldest_of_several():
     some = job("a", 1), job("b", 3), job("c", 2), job("d", 3)
     assert come_out(filled(make_queue(depth_first), *some)) == ["b", "d", "c", "a"]
@@ -64,15 +55,6 @@ def test_anyone_can_replace_the_order():
 def test_jobs_that_are_equal_in_rank_are_never_compared():
     some = [Job("http://site.test/", priority=0.5) for _ in range(5)]
     assert len(come_out(filled(make_queue(by_sitemap), *some))) == 5
-
-
-@pytest.mark.parametrize("order", [breadth_first, depth_first, by_sitemap])
-def test_an_empty_line_is_false(order):
-    jobs = make_queue(order)
-    assert not jobs
-    jobs.put(job("a"))
-    assert jobs
-    assert len(jobs) == 1
 
 
 @given(st.lists(st.booleans(), max_size=200))

@@ -302,15 +302,6 @@ def test_a_file_with_other_content_is_refused_and_unharmed(tmp_path, other):
     )
 
 
-def test_bytes_that_a_killed_run_left_in_a_new_file_are_cut_off(tmp_path):
-    with Store.open(tmp_path / "crawl") as store:
-        store.stream(tmp_path / "x", record)
-    (tmp_path / "x").write_bytes(b"torn")
-    with Store.open(tmp_path / "crawl") as store:
-        assert store.stream(tmp_path / "x", record).is_new
-    assert (tmp_path / "x").read_bytes() == b""
-
-
 def test_bytes_after_the_records_of_a_run_that_ended_are_not_cut_off(tmp_path):
     with Store.open(tmp_path / "crawl") as store:
         write(store, store.stream(tmp_path / "x", record), 1, "a")
