@@ -60,8 +60,9 @@ def read_links(
     `url` is the normalised URL of the document, and `encoding` its encoding. The content of
     `template` is ignored, since a browser does not show it; that of `noscript` is read, as in a
     browser without scripts. At most `max_links` links are read, with distinct URLs of at most
-    4 MiB, and 500,000 tags that may contain one; `beyond` counts the links that were left out (at
-    least one if tags were). Only links to URLs that are `wanted` are returned, None for all.
+    4 MiB, and 500,000 tags that may contain one or have an id; `beyond` counts the links that were
+    left out (at least one if tags were). Only links to URLs that are `wanted` are returned, None
+    for all.
     """
     ends = None if wanted is None else frozenset(url.rpartition("/")[2] for url in wanted)
     collector = _Collector(max_links, ends=ends)
@@ -220,14 +221,16 @@ def scan(text: str) -> Scan | None:
 
 def _targets(text: str) -> tuple[list[str | tuple[str, str, str]], set[str]]:
     """Return what the compiled `targets` does."""
-    items, places = list[str | tuple[str, str, str]](), set[str]()
+    items, hrefs, places = list[str | tuple[str, str, str]](), set[str](), set[str]()
     for name, _, begin, end, content, content_end, foreign in start_tags(text):
         value = text[begin:end]
         if name == PLACE:
             places.add(value)
-        else:
-            told = (_HARD[0] if foreign else name, value, text[content:content_end])
-            items.append(told if name else value)
+        elif name:
+            items.append((_HARD[0] if foreign else name, value, text[content:content_end]))
+        elif value not in hrefs:
+            hrefs.add(value)
+            items.append(value)
     return items, places
 
 
