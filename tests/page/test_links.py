@@ -509,3 +509,18 @@ def test_the_links_to_wanted_urls_are_those_among_all_links(hrefs, base):
 def test_an_element_without_its_attribute_points_nowhere(element):
     assert read_links(element, "http://e.test/").links == []
     assert read(element.encode(), "text/html", "http://e.test/", scanned=True).links == ()
+
+
+@for_each(
+    "base, wanted, found",
+    [
+        ("", "http://e.test/d/p", ["f"]),
+        ("", "http://e.test/d/q", []),
+        ("<base href=/d/q>", "http://e.test/d/q", ["f"]),
+        ("<base href=/d/q>", "http://e.test/d/p", []),
+    ],
+)
+def test_a_link_to_a_place_is_one_to_the_page_itself_or_to_its_base(base, wanted, found):
+    text = f"{base}<a href='x'>x</a><a href='#f'>f</a>"
+    links = read_links(text, "http://e.test/d/p", wanted={wanted}).links
+    assert [link.fragment for link in links] == found

@@ -136,6 +136,11 @@ def _of_scan(
     """
     encoding, values, places = facts.charset, found.values, found.places
     base = url if found.base is None else resolve_base(found.base, url, encoding)
+    if found.base is None:
+        # Half of the links of a manual lead to places of the page itself: one of them is enough.
+        own = [value for value in values if value[:1] == "#" and value[1:] in places]
+        if others := frozenset(own[1:]).difference(own[:1]):
+            values = [value for value in values if value not in others]
     every = [*values, *found.nofollow_values, *(value for _, value in found.others)]
     targets = link_targets.resolve(every, base, encoding, whole=True)
     if len(every) > max_links or len(targets) < len(set(every)):
@@ -150,9 +155,8 @@ def _of_scan(
         nofollow = frozenset(unfollowed).difference(links)
         links |= dict.fromkeys(unfollowed)
     malformed = dict.fromkeys([target[0] for target in pointed if target[2]])
-    others = [(kind, targets[value]) for kind, value in found.others]
-    # Such a URL of a link is rejected, and one of an image may be as long as the page.
-    others = [(kind, link_targets.shortened(target)) for kind, target in others]
+    # A `data:` URL of an image may be as long as the page.
+    assets = [(kind, link_targets.shortened(targets[value])) for kind, value in found.others]
     here = [
         (url, "", False) if target[0] == url and target[1] in places else target
         for target in map(link_targets.shortened, pointed)
@@ -165,7 +169,7 @@ def _of_scan(
         nofollow=nofollow,
         canonical=single_canonical(head.canonicals, base, encoding) if head.canonicals else None,
         meta_robots=head.robots,
-        pointed=Pointed(tuple(dict.fromkeys(here)), tuple(dict.fromkeys(others))),
+        pointed=Pointed(tuple(dict.fromkeys(here)), tuple(dict.fromkeys(assets))),
         targets=keys_of(places),
     )
 

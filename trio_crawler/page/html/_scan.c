@@ -573,10 +573,12 @@ static int is_plain(byte c)
     return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
 }
 
-/* Return the end of a plain href, from its last slash on; the result of `_PLAIN` in links.py. */
+/* Return the end of a plain href: from its last slash on, as `_PLAIN` in links.py, or the "#" that
+   it begins with. */
 static Span plain_end(Span href)
 {
     const Span none = {NULL, NULL};
+    if (href.start < href.end && *href.start == '#') return (Span){href.start, href.start + 1};
     const byte *at = href.start, *end = find(at, href.end, '#');
     if (end == NULL) end = href.end;
     int scheme = begins(at, end, "http://") ? 7 : begins(at, end, "https://") ? 8 : 0;

@@ -64,15 +64,25 @@ def read_links(
     left out (at least one if tags were). Only links to URLs that are `wanted` are returned, None
     for all.
     """
-    ends = None if wanted is None else frozenset(url.rpartition("/")[2] for url in wanted)
+    ends = None
+    if wanted is not None:
+        # A link to a place of the page itself ends in "#".
+        own = ["#"] if url in wanted else []
+        ends = frozenset((*(each.rpartition("/")[2] for each in wanted), *own))
     collector = _Collector(max_links, ends=ends)
     collector.read(text, xml=xml)
+    if collector.base is not None and ends is not None and "#" not in ends:
+        # Or of another page, if there is a base.
+        collector = _Collector(max_links, ends=ends | {"#"})
+        collector.read(text, xml=xml)
     base = url if collector.base is None else resolve_base(collector.base, url, encoding)
     links, left_out = link_targets.links(text, collector.rows, base, encoding, wanted, _shown)
     return FoundLinks(links, base, collector.beyond + left_out)
 
 
 def _is_unwanted(href: str, ends: Collection[str]) -> bool:
+    if href[:1] == "#":
+        return "#" not in ends
     plain = _PLAIN(href)
     return plain is not None and plain[1] not in ends
 
