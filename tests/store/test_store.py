@@ -85,7 +85,7 @@ def test_what_waits_comes_back_with_its_tries_in_the_next_run(tmp_path):
         assert (store.resumed, store.last_number()) == (True, 2)
         assert list(store.walk.waiting()) == [[(*row, 2, 0), (*sitemap, 0, 0)]]
         assert list(store.walk.urls()) == [[(1, SITE, 7)]]
-        assert store.walk.sitemap_urls() == [SITE + "sitemap.xml"]
+        assert store.walk.others() == [(SITE + "sitemap.xml", "sitemap")]
 
 
 def test_what_waits_can_be_read_while_other_urls_end(tmp_path):

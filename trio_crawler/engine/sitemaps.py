@@ -125,12 +125,28 @@ class SitemapHandler:
         job, answer = attempt.job, attempt.answer
         if self._frontier.hosts.ended is not None:
             return Settlement(job, learned=SitemapRead(None))
-        target = None
+        target: str | Fault | None = None
         if not isinstance(answer, Fault) and is_redirect(answer) and job.redirects > 0:
             target = redirect_target(job, answer)
         if isinstance(target, str) and is_web(target):
             return await self._redirect(job, target)
-        return await self._settlement(job, await self._read(job, answer))
+        found = await self._read(job, answer)
+        rejected: list[RejectedLink] = []
+        listings: dict[str, Listing] = {}
+        admitted, rest = 0, iter(found.entries)
+        while chunk := list(islice(rest, _CHUNK)):
+            jobs = list(self._judged(job, chunk, rejected, listings))
+            admitted += await self._frontier.add(jobs)
+        successors: list[Job] = []
+        not_fetched: tuple[Sitemap, ...] = ()
+        if found.sitemaps and job.depth >= MAX_LEVELS:
+            found = replace_fields(found, flaws=(*found.flaws, Reason.TOO_MANY_LEVELS))
+        else:
+            successors, not_fetched = self._jobs(found.sitemaps, job.url, job.depth + 1)
+        record = self._record(job, found, admitted, rejected)
+        return Settlement(
+            job, successors=successors, learned=SitemapRead(record, listings, not_fetched)
+        )
 
     async def _redirect(self, job: Job, target: str) -> Settlement:
         left = job.redirects - 1
@@ -143,21 +159,6 @@ class SitemapHandler:
         detail = f"redirects to {target}, which was found before"
         record = self._record(job, _unread(Fault(Reason.BAD_SITEMAP, detail)))
         return Settlement(job, learned=SitemapRead(record))
-
-    async def _settlement(self, job: Job, found: ParsedSitemap) -> Settlement:
-        rejected: list[RejectedLink] = []
-        listings: dict[str, Listing] = {}
-        admitted = await self._admit(job, found.entries, rejected, listings)
-        successors: list[Job] = []
-        not_fetched: tuple[Sitemap, ...] = ()
-        if found.sitemaps and job.depth >= MAX_LEVELS:
-            found = replace_fields(found, flaws=(*found.flaws, Reason.TOO_MANY_LEVELS))
-        else:
-            successors, not_fetched = self._jobs(found.sitemaps, job.url, job.depth + 1)
-        record = self._record(job, found, admitted, rejected)
-        return Settlement(
-            job, successors=successors, learned=SitemapRead(record, listings, not_fetched)
-        )
 
     def _jobs(
         self, urls: Iterable[str], referrer: str, level: int
@@ -235,20 +236,6 @@ class SitemapHandler:
         if len(answer.body) < LARGE and not answer.body.startswith(GZIP):
             return reading()
         return await trio.to_thread.run_sync(reading)
-
-    async def _admit(
-        self,
-        job: Job,
-        entries: Sequence[SitemapEntry],
-        rejected: list[RejectedLink],
-        listings: dict[str, Listing],
-    ) -> int:
-        admitted = 0
-        rest = iter(entries)
-        while chunk := list(islice(rest, _CHUNK)):
-            jobs = list(self._judged(job, chunk, rejected, listings))
-            admitted += await self._frontier.add(jobs)
-        return admitted
 
     def _judged(
         self,

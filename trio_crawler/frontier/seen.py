@@ -204,15 +204,14 @@ class Seen:
                 self._left[key] = redirects
                 self._numbers[key] = number
 
-    def restore_sitemaps(self, urls: Iterable[str]) -> None:
-        """Add the URLs of sitemaps that were admitted before."""
-        self._sitemaps.update(urls)
-
-    def restore_checks(self, checks: Iterable[tuple[str, Purpose]]) -> None:
-        """Add the URLs that were checked before, each with the purpose of its check."""
-        for url, purpose in checks:
-            known = self._checks if purpose is Purpose.CHECK else self._fragments
-            known.add(seen_key(url))
+    def restore_others(self, others: Iterable[tuple[str, Purpose]]) -> None:
+        """Add the URLs of sitemaps and of checks that were admitted, each with its purpose."""
+        for url, purpose in others:
+            if purpose is Purpose.SITEMAP:
+                self._sitemaps.add(url)
+            else:
+                known = self._checks if purpose is Purpose.CHECK else self._fragments
+                known.add(seen_key(url))
 
     def restore_again(self, urls: Iterable[str]) -> None:
         """Add the URLs that were admitted again and need not be once more."""

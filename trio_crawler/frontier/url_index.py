@@ -83,15 +83,15 @@ class UrlIndex:
             self._restored += len(rows)
             yield [url for _, url, _ in rows]
         self._number = store.last_number()
-        outside = store.walk.checks()
-        self.seen.restore_checks((url, Purpose(purpose)) for url, purpose in outside)
+        others = [(url, Purpose(purpose)) for url, purpose in store.walk.others()]
+        self.seen.restore_others(others)
+        outside = sum(purpose in CHECKS for _, purpose in others)
         again = store.walk.again()
         # A second asking that waited goes out without its session, so a login may lead back once
         # more. Else all that lies behind the login would be lost.
-        self.seen.restore_again(url for url, ended in again if ended)
-        self.admitted = self._restored + len(again) + len(outside)
+        self.seen.restore_again(url for url, _, ended in again if ended)
+        self.admitted = self._restored + len(again) + outside
         self.seen.restore_hops(store.walk.hops())
-        self.seen.restore_sitemaps(store.walk.sitemap_urls())
         for url, number, (etag, modified, digest, began) in store.validators(checks):
             headers = f"{etag or ''}\n{modified or ''}\n".encode("latin-1")
             answer = _time.pack(began or 0) + (digest or b"")

@@ -263,8 +263,7 @@ class HostScheduler:
         ready = False
         while self._parked and not ready:
             origin = self._parked.popleft()
-            if origin.sitemaps is not None:
-                origin.sitemaps.parked = False
+            origin.parked = False
             if not origin.ticket:
                 self._place(origin, now)
             # Go on if this host rests: it must not keep the others waiting.
@@ -347,7 +346,7 @@ class HostScheduler:
     def _park(self, origin: Origin) -> bool:
         """Let an origin wait if a sitemap is next; return whether it has no other job to start."""
         if origin.sitemaps and origin.first is origin.sitemaps:
-            origin.sitemaps.parked = True
+            origin.parked = True
             self._parked.append(origin)
         return origin.first is None
 

@@ -93,16 +93,6 @@ class Retries(FifoQueue):
         return self.turns + 1 >= every and len(self.in_flight) < max(1, limit // 4)
 
 
-class Sitemaps(FifoQueue):
-    """The sitemaps of an origin; `parked` is whether they wait for the sitemap of another host."""
-
-    __slots__ = ("parked",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parked = False
-
-
 class Share(IntEnum):
     """The share of the workers that serves an origin; see `HostHeap`."""
 
@@ -161,6 +151,7 @@ class Origin:
         "obeys",
         "other_scheme",
         "pages",
+        "parked",
         "queue",
         "retries",
         "robots",
@@ -183,11 +174,13 @@ class Origin:
         # The number of pages in that queue. Its length would be one more call at each step.
         self.pages = 0
         # None until needed: most hosts have neither. `hops` has targets of redirected robots.txt.
-        self.sitemaps: Sitemaps | None = None
+        self.sitemaps: FifoQueue | None = None
         self.hops: FifoQueue | None = None
         self.retries: Retries | None = None
         # Whether the last job was a sitemap. Then a page is next: sitemaps must not starve pages.
         self.sitemap_was_last = False
+        # Whether its sitemaps wait for the sitemap of another host.
+        self.parked = False
         self.robots: KnownRules | None = None
         # The purpose of the robots.txt or probe in flight; until its answer no other job starts.
         self.awaited: Purpose | None = None
@@ -250,7 +243,7 @@ class Origin:
         # A sitemap comes before pages, since it lists pages.
         retries, well = self.retries, self.state.state is State.WELL
         pages = self.pages or retries
-        if self.sitemaps and not self.sitemaps.parked and not (self.sitemap_was_last and pages):
+        if self.sitemaps and not self.parked and not (self.sitemap_was_last and pages):
             return self.sitemaps
         # While the host is in trouble its retries wait: they might use up their tries.
         if retries and (not self.pages or (well and retries.is_next(self.state.limit))):
@@ -267,7 +260,7 @@ class Origin:
             self.retries = self.retries or Retries()
             self.retries.put(job)
         elif job.purpose is Purpose.SITEMAP:
-            self.sitemaps = self.sitemaps or Sitemaps()
+            self.sitemaps = self.sitemaps or FifoQueue()
             self.sitemaps.put(job)
         else:
             self.hops = self.hops or FifoQueue()

@@ -245,7 +245,7 @@ def compare_walks(database: Database, before: int, now: int) -> Iterator[Change]
 
     noise, sample = Noise(database, new.last), _Sample(database, old)
     # A URL that was admitted again has two outcomes, and the last one counts.
-    last = new.ended_again()
+    last = {url: number for url, number, has_outcome in new.again() if has_outcome}
     after = new.first - 1
     while found := database.read(_COMPARED_ROW, _COMPARED, after, new.last, PORTION):
         with database.store_errors():

@@ -54,7 +54,7 @@ _KINDS: tuple[tuple[str, str, Any, MakeOutcome | None], ...] = (
 _URL_ROW: Any = tuple[int, Url, int]
 _REDIRECTED_ROW: Any = tuple[int, Url, Count]
 _PURPOSE: Any = Literal["page", "sitemap", "check", "fragments"]
-_CHECKED_ROW: Any = tuple[Url, Literal["check", "fragments"]]
+_OTHER_ROW: Any = tuple[Url, Literal["sitemap", "check", "fragments"]]
 _ADMITTED: Any = (int, Url, _PURPOSE, Count, int, str | None, float | None)
 _WAITING_ROW: Any = tuple[(*_ADMITTED, Count, Literal[0, 1])]
 _TEXT_ROW: Any = tuple[int, Url, str | None, bytes, int]
@@ -165,30 +165,19 @@ class Walk:
         where = "purpose = 'page' AND again IS NULL"
         return self._portions(_URL_ROW, "number, url, redirects", where)
 
-    def again(self) -> list[tuple[str, bool]]:
-        """Return the URLs that were admitted again, each with whether it has an outcome."""
+    def again(self) -> list[tuple[str, int, bool]]:
+        """Return the URLs that were admitted again: number, and whether there is an outcome."""
         sql = (
-            "SELECT url, ended FROM urls "
+            "SELECT url, number, ended FROM urls "
             "WHERE number BETWEEN ? AND ? AND again NOT NULL AND purpose = 'page'"
         )
-        found = self._database.read(tuple[Url, int], sql, self.first, self.last)
-        return [(url, bool(ended)) for url, ended in found]
+        found = self._database.read(tuple[Url, int, int], sql, self.first, self.last)
+        return [(url, number, bool(ended)) for url, number, ended in found]
 
-    def ended_again(self) -> dict[str, int]:
-        """Return, by URL, the numbers of those that were admitted again and have an outcome."""
-        sql = (
-            "SELECT url, number FROM urls "
-            "WHERE number BETWEEN ? AND ? AND again NOT NULL AND ended AND purpose = 'page'"
-        )
-        return dict(self._database.read(tuple[Url, int], sql, self.first, self.last))
-
-    def checks(self) -> list[tuple[str, str]]:
-        """Return the URLs outside the crawl that were admitted, each with its purpose."""
-        sql = (
-            "SELECT url, purpose FROM urls "
-            "WHERE number BETWEEN ? AND ? AND purpose IN ('check', 'fragments')"
-        )
-        return self._database.read(_CHECKED_ROW, sql, self.first, self.last)
+    def others(self) -> list[tuple[str, str]]:
+        """Return the URLs of sitemaps and of checks that were admitted, each with its purpose."""
+        sql = "SELECT url, purpose FROM urls WHERE number BETWEEN ? AND ? AND purpose <> 'page'"
+        return self._database.read(_OTHER_ROW, sql, self.first, self.last)
 
     def redirected(self) -> Iterator[tuple[str, int]]:
         """Yield URL and depth of each page that was answered with a redirect."""
@@ -219,12 +208,6 @@ class Walk:
     def repeated(self) -> int:
         """Return how many pages were fetched twice."""
         return self._sums("count(*)", "repeated_")[0] or 0
-
-    def sitemap_urls(self) -> list[str]:
-        """Return the URLs of the sitemaps that were requested or are waiting."""
-        sql = "SELECT url FROM urls WHERE number BETWEEN ? AND ? AND purpose = 'sitemap'"
-        found = self._database.read(tuple[Url], sql, self.first, self.last)
-        return [url for (url,) in found]
 
     def waiting(self) -> Iterator[list[WaitingRow]]:
         """Yield the URLs without an outcome, in portions."""
