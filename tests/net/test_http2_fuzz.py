@@ -21,7 +21,7 @@ import h2.connection  # noqa: E402
 import h2.events  # noqa: E402
 
 from trio_crawler.net.http2.connection import Http2Connection  # noqa: E402
-from trio_crawler.net.http2.frames import block_of  # noqa: E402
+from trio_crawler.net.http2.stream import block_of  # noqa: E402
 
 ORIGIN = ("https", "h.test", 443)
 REQUEST = b"GET / HTTP/1.1\r\nHost: h.test\r\n\r\n"

@@ -36,7 +36,7 @@ from h2.errors import ErrorCodes  # noqa: E402
 from hpack import Encoder, NeverIndexedHeaderTuple  # noqa: E402
 
 from trio_crawler.net.http2.connection import MAX_STREAMS, WINDOW  # noqa: E402
-from trio_crawler.net.http2.frames import BLOCK_BYTES, block_of, code_name  # noqa: E402
+from trio_crawler.net.http2.stream import BLOCK_BYTES, block_of, code_name  # noqa: E402
 from trio_crawler.net.http2.wire import ALONE_AFTER, Http2Wire  # noqa: E402
 
 LEAVES = [f"leaf{number}" for number in range(40)]

@@ -233,11 +233,7 @@ def _permitted(url: str, parsed: _SetCookie) -> bool:
         return False
     if parsed.secure and not url.startswith("https:"):
         return False
-    return _prefix_permits(parsed)
-
-
-def _prefix_permits(parsed: _SetCookie) -> bool:
-    """Whether a cookie may have the prefix of its name (RFC 6265bis, 4.1.3)."""
+    # The prefixes of names: RFC 6265bis, 4.1.3.
     name = parsed.name.lower()
     if name.startswith("__host-"):
         return parsed.secure and not parsed.domain and parsed.path == "/"

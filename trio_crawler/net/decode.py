@@ -368,7 +368,7 @@ class Coding:
             return None
         self._members += 1
         if self._members > MAX_MEMBERS:
-            raise self._bad(f"the {self._name} body has more than {MAX_MEMBERS} members")
+            raise _bad(f"the {self._name} body has more than {MAX_MEMBERS} members")
         return self._begin(data)
 
     def _ends(self, data: bytes) -> bool:
@@ -382,22 +382,18 @@ class Coding:
         if self._name == "gzip":
             return data[:2] != GZIP
         if self._name == "br":
-            raise self._bad("the br body has bytes behind its end")
+            raise _bad("the br body has bytes behind its end")
         return self._name == "deflate"
 
     def _step(self, engine: _Engine, data: bytes) -> bytes:
         try:
             piece = engine.step(data)
         except engine.error as error:
-            raise self._bad(f"the {self._name} body is damaged: {error}") from error
+            raise _bad(f"the {self._name} body is damaged: {error}") from error
         self._size += len(piece)
         if self._size > self._limit:
-            detail = f"the decoded body has more than {self._limit} bytes"
-            raise FetchError(Reason.TOO_LARGE, detail, Phase.READ)
+            raise _too_large(f"the decoded body has more than {self._limit} bytes")
         return piece
-
-    def _bad(self, detail: str) -> FetchError:
-        return FetchError(Reason.BAD_REPLY, detail, Phase.READ)
 
 
 class _Engine(Protocol):
@@ -458,7 +454,7 @@ class _Brotli:
 
 def _gzip(data: bytes) -> _Engine:
     if data[:2] != GZIP:
-        raise FetchError(Reason.BAD_REPLY, "the body is labelled gzip and is not gzip", Phase.READ)
+        raise _bad("the body is labelled gzip and is not gzip")
     return ZlibStream(GZIP_WINDOW, STEP)
 
 

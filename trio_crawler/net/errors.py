@@ -227,11 +227,6 @@ def _sentence(reason: Reason, number: int, server: str, received: int | None) ->
     return f"{server} cannot be reached: {os.strerror(number)}"
 
 
-def certificate_wanted(server: str) -> str:
-    """Return a sentence about a server that wants a certificate of the client."""
-    return _WANTED.format(server=server)
-
-
 def connection_lost(server: str, received: int | None) -> str:
     """Return a sentence about a lost connection.
 
@@ -277,7 +272,7 @@ def tls_wanted(url: str, server: str, body: bytes) -> str | None:
     if url.startswith("http://"):
         return use_https(server) if any(phrase in begin for phrase in _WANT_TLS) else None
     if any(phrase in begin for phrase in _WANT_CERTIFICATE):
-        return certificate_wanted(server)
+        return _WANTED.format(server=server)
     if _REFUSE_CERTIFICATE in begin:
         return f"{server} does not accept the certificate of the client (--client-cert)"
     return None

@@ -156,33 +156,23 @@ def default_fields(
     """
     fields = {}
     if user_agent is not None:
-        fields["User-Agent"] = check_user_agent(user_agent)
+        check_kind("user_agent", user_agent, str, "a string")
+        if not user_agent.strip() or not _is_text(user_agent):
+            wanted = "one line of text that names the crawler"
+            raise ArgumentError("user_agent", f" must be {wanted}, not {user_agent!a}")
+        fields["User-Agent"] = user_agent
     elif "User-Agent" not in replaced:
         fields["User-Agent"] = DEFAULT_USER_AGENT
     if "Accept" not in replaced:
         fields["Accept"] = _ACCEPT
     fields["Accept-Encoding"] = OFFERED
     if contact is not None:
-        fields["From"] = check_mailbox("contact", contact)
-    return [(name.encode(), value.strip(" \t").encode()) for name, value in fields.items()]
-
-
-def check_user_agent(user_agent: str) -> str:
-    """Return a User-Agent. Raises TypeError or ValueError unless it is one line of text."""
-    check_kind("user_agent", user_agent, str, "a string")
-    if not user_agent.strip() or not _is_text(user_agent):
-        wanted = "one line of text that names the crawler"
-        raise ArgumentError("user_agent", f" must be {wanted}, not {user_agent!a}")
-    return user_agent
-
-
-def check_mailbox(name: str, address: str) -> str:
-    """Return an e-mail address. Raises TypeError or ValueError if From cannot have it."""
-    check_kind(name, address, str, "an e-mail address as a string")
-    if not _is_mailbox(address):
         wanted = "an e-mail address such as me@example.org"
-        raise ArgumentError(name, f" must be {wanted}, not {address!a}")
-    return address
+        check_kind("contact", contact, str, wanted)
+        if not _is_mailbox(contact):
+            raise ArgumentError("contact", f" must be {wanted}, not {contact!a}")
+        fields["From"] = contact
+    return [(name.encode(), value.strip(" \t").encode()) for name, value in fields.items()]
 
 
 def _logins(auth: Auth | None, origins: Collection[str]) -> dict[str, Fields]:

@@ -133,7 +133,8 @@ class Security:
         try:
             return TlsStream(plain, context, name)
         except ValueError:
-            raise uncertifiable(host) from None
+            why = f"no certificate can be valid for the name {host}"
+            raise FetchError(Reason.TLS, why, Phase.TLS) from None
 
     def context(self, host: str, port: int = HTTPS) -> ssl.SSLContext:
         """Return the context that verifies the certificate of `host`, or accepts any."""
@@ -143,11 +144,6 @@ class Security:
             # One that shows a certificate is there already.
             context = self._contexts[which] = _trusting() if which[1] else self._verifying()
         return context
-
-
-def uncertifiable(host: str) -> FetchError:
-    """Return the error for a host with a name that OpenSSL cannot verify."""
-    return FetchError(Reason.TLS, f"no certificate can be valid for the name {host}", Phase.TLS)
 
 
 def _check_context(tls: ssl.SSLContext) -> None:
@@ -169,7 +165,8 @@ def _certified(
         if origins:
             raise ValueError("seeds would have no effect without client_cert")
         return origins
-    check_client_cert(client_cert)
+    # There is no password in its message.
+    _parts(client_cert)
     if tls is not None:
         raise ValueError("client_cert and tls exclude each other: load the certificate into tls")
     if not origins:
@@ -249,7 +246,7 @@ def _believing(name: str, file: str | None, directories: str | None) -> ssl.SSLC
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         context = ssl.create_default_context(cafile=file, capath=directories)
     except ssl.SSLError:
-        raise _damaged(name, file) from None
+        raise _no_certificates(name, file, "it has none, or one that is damaged") from None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else None
         raise _no_certificates(name, file, why or str(error)) from None
@@ -266,20 +263,11 @@ def _no_certificates(name: str, file: str | None, why: str) -> ArgumentError:
     return ArgumentError(name, f" must be a file of certificates in PEM, not {file!r}: {why}")
 
 
-def _damaged(name: str, file: str | None) -> ArgumentError:
-    return _no_certificates(name, file, "it has none, or one that is damaged")
-
-
 # The certificate of the client.
 
 
 class _EncryptedError(Exception):
     """The key has a password, and none is given."""
-
-
-def check_client_cert(given: object) -> None:
-    """Raise TypeError unless `given` names files; there is no password in its message."""
-    _parts(given)
 
 
 def load_client_cert(context: ssl.SSLContext, given: ClientCert) -> None:
@@ -303,7 +291,9 @@ def load_client_cert(context: ssl.SSLContext, given: ClientCert) -> None:
         raise _error(_why(error, certificate, key, password)) from None
     except OSError as error:
         # OpenSSL reads the certificate first, and does not say which file it is.
-        place = key if os.path.isfile(certificate) and _is_readable(certificate) else certificate
+        place = (
+            key if os.path.isfile(certificate) and os.access(certificate, os.R_OK) else certificate
+        )
         raise _error(f"cannot read {place!r}: {error.strerror}") from None
     except ValueError as error:
         raise _error(str(error)) from None
@@ -347,10 +337,6 @@ def _has_certificate(path: str) -> bool:
     except (OSError, ValueError):
         return False
     return True
-
-
-def _is_readable(path: str) -> bool:
-    return os.access(path, os.R_OK)
 
 
 def _error(why: str) -> ArgumentError:

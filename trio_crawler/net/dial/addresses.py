@@ -141,10 +141,12 @@ class AddressPolicy:
         self._opened: dict[str, frozenset[Address]] = {}
         # The private addresses of first lookups with a public one.
         self._withheld: dict[str, frozenset[Address]] = {}
-        for name, ports in map(_host_and_ports, seeds):
-            known = self._ports.setdefault(name, ports)
-            if known is not ports:
-                self._ports[name] = known | ports
+        for seed in seeds:
+            host = url_host(seed)
+            port = int(authority(seed)[len(host) + 1 :] or 80)
+            ports = _WEB_PORTS if port in _WEB_PORTS else frozenset({port})
+            key = _key(host)
+            self._ports[key] = self._ports.get(key, ports) | ports
         for name in self._ports:
             if parse_address(name) is not None:
                 self.record(name, [name])
@@ -181,7 +183,9 @@ class AddressPolicy:
         judged = _judge(address)
         if judged.kind is None or self._is_allowed(judged.forms):
             return None
-        sentence = f"{_subject(bare(host), bare(address))} {judged.kind}"
+        own, found = bare(host), bare(address)
+        subject = f"{found} is" if own == found else f"{own} leads to {found},"
+        sentence = f"{subject} {judged.kind}"
         host = _key(host)
         is_opened = judged.forms[:1] and judged.forms[0] in self._opened.get(host, ())
         if is_opened and port in self._ports[host]:
@@ -246,13 +250,6 @@ def _key(host: str) -> str:
     return host if found is None else str(found)
 
 
-def _host_and_ports(seed: str) -> tuple[str, frozenset[int]]:
-    """Return the host of a normalised URL, and the ports that it opens."""
-    name = url_host(seed)
-    port = int(authority(seed)[len(name) + 1 :] or 80)
-    return _key(name), _WEB_PORTS if port in _WEB_PORTS else frozenset({port})
-
-
 @lru_cache(maxsize=_CACHED)
 def _judge(address: str) -> _Judgement:
     found = parse_address(address)
@@ -311,12 +308,6 @@ def _embedded(address: IPv6Address, *, whole: bool) -> Iterator[IPv4Address]:
     # RFC 3056, 2: 6to4. RFC 4380, 4: Teredo, with all bits inverted.
     yield IPv4Address(octets[2:6])
     yield IPv4Address(int(address) & 0xFFFF_FFFF ^ 0xFFFF_FFFF)
-
-
-def _subject(host: str, address: str) -> str:
-    if host == address:
-        return f"{address} is"
-    return f"{host} leads to {address},"
 
 
 def _block(entry: str) -> Block:

@@ -114,7 +114,8 @@ class Resolver:
         else:
             await trio.lowlevel.checkpoint()
         if known.error is not None:
-            raise _fetch_error(known.error, server_name(host, port)) from known.error
+            fault = name_fault(known.error, server_name(host, port))
+            raise FetchError(fault.reason, fault.detail, Phase.RESOLVE) from known.error
         return known.addresses
 
     async def look_up_early(self, host: str, within: float) -> float:
@@ -208,11 +209,6 @@ def _name(host: str, server: str) -> bytes:
         return host.encode("ascii")
     detail = f"the name of {server} cannot be looked up: {why}"
     raise FetchError(Reason.NO_SUCH_HOST, detail, Phase.RESOLVE)
-
-
-def _fetch_error(error: OSError, server: str) -> FetchError:
-    fault = name_fault(error, server)
-    return FetchError(fault.reason, fault.detail, Phase.RESOLVE)
 
 
 def descriptors(most: int) -> int:

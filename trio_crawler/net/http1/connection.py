@@ -38,7 +38,7 @@ class Connection:
 
     Call `ask`, then `read` until it returns no bytes; after that, and only if the connection is
     `reusable`, `ask` again. At most `max_bytes` bytes, give or take 64 KiB, are received for one
-    response.
+    response. `unanswered` is whether no byte of the response has come.
 
     Raises FetchError.
     """
@@ -51,12 +51,12 @@ class Connection:
         "_left",
         "_max_bytes",
         "_progress",
-        "_unanswered",
         "asked",
         "origin",
         "reusable",
         "since",
         "stream",
+        "unanswered",
     )
 
     def __init__(self, origin: Origin, stream: Stream) -> None:
@@ -68,7 +68,7 @@ class Connection:
         self._progress = Progress("")
         self._buffer = b""
         self._before = 0
-        self._unanswered = True
+        self.unanswered = True
         self._max_bytes = 0
         self._left: int | None = 0
         self._chunks: ChunkDecoder | None = None
@@ -81,10 +81,6 @@ class Connection:
     def is_clean(self) -> bool:
         """Whether no bytes have arrived that were not read."""
         return not self._buffer
-
-    def is_unanswered(self) -> bool:
-        """Whether no byte of the response was received."""
-        return self._unanswered
 
     def close(self) -> None:
         """Close the socket; nothing is sent."""
@@ -99,7 +95,7 @@ class Connection:
         self.asked += 1
         self._progress = progress
         self._before = self.stream.received
-        self._unanswered = True
+        self.unanswered = True
         self._max_bytes = max_bytes
         if progress.turn is not None:
             await progress.wait_for_turn()
@@ -130,7 +126,9 @@ class Connection:
                 return b""
             data = await self._receive()
             if not data:
-                self._check_end()
+                # A body with a length or chunks is not complete.
+                if self._chunks is not None or self._left is not None:
+                    raise FetchError(Reason.INCOMPLETE, self._shortfall(), Phase.READ)
                 return b""
             self._buffer = data
 
@@ -179,7 +177,7 @@ class Connection:
             if not data:
                 raise self._no_answer()
             # Not counted at the socket: the closing alert of TLS is not part of a response.
-            self._unanswered = False
+            self.unanswered = False
             self._buffer = self._buffer + data if self._buffer else data
             if (end := end_of_head(self._buffer, searched)) is None:
                 self._check_start()
@@ -225,11 +223,6 @@ class Connection:
         clean = not self._buffer if self._chunks is None else self._chunks.clean
         self.reusable = clean and self._head.keep_alive
 
-    def _check_end(self) -> None:
-        """Raise FetchError if the body has a length or chunks, and so is not complete."""
-        if self._chunks is not None or self._left is not None:
-            raise FetchError(Reason.INCOMPLETE, self._shortfall(), Phase.READ)
-
     def _shortfall(self) -> str:
         received = self._progress.received or 0
         if self._left is None:
@@ -263,9 +256,13 @@ class Reusable(Protocol):
 
     origin: Origin
     since: float
+    stream: Stream
 
     def is_stale(self) -> bool:
         """Whether an idle connection cannot be used any more."""
+
+    def close(self) -> None:
+        """Close the stream."""
 
 
 _C = TypeVar("_C", bound=Reusable)

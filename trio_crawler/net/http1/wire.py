@@ -29,7 +29,7 @@ from trio_crawler.net.dial.connector import Connector, Dialer
 from trio_crawler.net.dial.resolve import Resolve, Resolver, descriptors
 from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.http1.connection import DEFAULT_PORTS, Connection, Origin, Pool
+from trio_crawler.net.http1.connection import DEFAULT_PORTS, Connection, Origin, Pool, Reusable
 from trio_crawler.net.http1.message import Head
 from trio_crawler.net.proxy.choice import Proxies
 from trio_crawler.net.request import has_control, is_token
@@ -124,7 +124,7 @@ class Wire(httpx.AsyncBaseTransport):
         self.connector = Connector(dial, security or Security(), proxies, anywhere)
         # The other descriptors are for the connections in use and for lookups.
         idle = max(1, descriptors(2 * MAX_IDLE) // 2) if max_idle is None else max_idle
-        self._pool = Pool(idle, keepalive, self._close)
+        self._pool: Pool[Connection] = Pool(idle, keepalive, self.close)
         self._keepalive = keepalive
         self._busy: set[Connection] = set()
         self._max_bytes = max_bytes
@@ -194,7 +194,7 @@ class Wire(httpx.AsyncBaseTransport):
             try:
                 return connection, await self._ask(connection, request, progress, limit, bodiless)
             except FetchError as error:
-                if not retry or not _was_closed(connection, error):
+                if not (retry and error.fault.reason is Reason.RESET and connection.unanswered):
                     raise
             self._retried += 1
             await progress.wait_for_turn()
@@ -216,7 +216,7 @@ class Wire(httpx.AsyncBaseTransport):
         if connection.reusable and not self._closed:
             self._pool.push(connection)
         else:
-            self._close(connection)
+            self.close(connection)
 
     async def aclose(self) -> None:
         """Close every connection, also those of requests in flight."""
@@ -274,16 +274,13 @@ class Wire(httpx.AsyncBaseTransport):
     def _drop(self, connection: Connection) -> None:
         if connection in self._busy:
             self._busy.remove(connection)
-            self._close(connection)
+            self.close(connection)
 
-    def _close(self, connection: Connection) -> None:
+    def close(self, connection: Reusable) -> None:
+        """Close a connection, and keep the counts of its bytes."""
         self._bytes_in += connection.stream.received
         self._bytes_out += connection.stream.sent
         connection.close()
-
-
-def _was_closed(connection: Connection, error: FetchError) -> bool:
-    return error.fault.reason is Reason.RESET and connection.is_unanswered()
 
 
 class BodyStream(httpx.AsyncByteStream):

@@ -33,18 +33,18 @@ from trio_crawler.net.http1.message import (
     WITHOUT_BODY,
     bad_reply,
 )
-from trio_crawler.net.http2.frames import (
+from trio_crawler.net.http2.stream import (
     Block,
     Frame,
     FrameError,
     FrameReader,
+    Http2Stream,
     Kind,
     code_name,
     goaway,
     head_of,
     window_update,
 )
-from trio_crawler.net.http2.stream import Http2Stream
 from trio_crawler.net.turn import Progress
 
 MAX_STREAMS = 100

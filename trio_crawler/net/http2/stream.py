@@ -1,19 +1,200 @@
-"""A stream of HTTP/2 (RFC 9113, 5): one request, and its response as it arrives."""
+"""What a connection by HTTP/2 carries (RFC 9113): frames, messages, and a stream for each request.
+
+What a server sends is split into frames, within bounds, before h2 gets to see it: h2 raises an
+error for the connection as a whole, does not tell the stream that caused it, and after a GOAWAY
+refuses the frames of streams that may still end.
+"""
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections import deque
-from typing import Protocol
+from enum import IntEnum
+from typing import NamedTuple, Protocol, TypeAlias
 
 import trio
 from h2.errors import ErrorCodes
+from hpack import NeverIndexedHeaderTuple
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.errors import AskAgain, FetchError, connection_lost, socket_fault
-from trio_crawler.net.http1.message import Head, bad_reply
-from trio_crawler.net.http2.frames import HEADER_BYTES, Frame, code_name
+from trio_crawler.net.http1.message import (
+    WITHOUT_BODY,
+    Fields,
+    Head,
+    bad_reply,
+    check_size,
+    content_encoding,
+    content_length,
+    is_name,
+)
 from trio_crawler.net.turn import Progress
+
+FRAME_BYTES = 16 * 1024
+"""The most bytes of a frame, without its header; a server may send more only if it is allowed."""
+
+BLOCK_BYTES = 128 * 1024
+"""The most bytes of a header block, compressed: a HEADERS frame and those that continue it."""
+
+HEADER_BYTES = 9
+"""The bytes of the header of a frame."""
+
+_NUMBER = 0x7FFFFFFF
+_PADDED = 0x8
+
+Block: TypeAlias = list[tuple[bytes, bytes]]
+
+# RFC 9113, 8.2.2: they are about one connection of HTTP/1.1. Host is ":authority" (8.3.1).
+_NOT_SENT = frozenset(
+    {
+        *(b"connection", b"host", b"keep-alive", b"proxy-connection"),
+        *(b"te", b"transfer-encoding", b"upgrade"),
+    }
+)
+
+# RFC 7541, 7.1.3: not in the table of the compressor, which proxies may share.
+_SECRET = frozenset({b"authorization", b"cookie"})
+
+_is_status = re.compile(rb"[2-9][0-9][0-9]").fullmatch
+
+_has_break = re.compile(rb"[\r\n\0]").search
+
+
+def code_name(code: int) -> str:
+    """Return the name of an error code; a code without a name is named by its number."""
+    return ErrorCodes(code).name if code in tuple(ErrorCodes) else f"error code {code}"
+
+
+class Kind(IntEnum):
+    """The types of frames that this package looks at (RFC 9113, 6)."""
+
+    DATA = 0
+    HEADERS = 1
+    RST_STREAM = 3
+    GOAWAY = 7
+    WINDOW_UPDATE = 8
+    CONTINUATION = 9
+
+
+class Frame(NamedTuple):
+    """One frame: `whole` has its header too, `size` is the length of its payload."""
+
+    kind: int
+    flags: int
+    stream: int
+    size: int
+    whole: bytes
+
+    @property
+    def ends_stream(self) -> bool:
+        """Whether a DATA or HEADERS frame is the last one of its stream."""
+        return bool(self.flags & 0x1)
+
+    @property
+    def data_size(self) -> int:
+        """The number of bytes in a DATA frame that are not padding; below 0 if it is malformed."""
+        if not self.flags & _PADDED:
+            return self.size
+        return self.size - 1 - self.whole[HEADER_BYTES] if self.size else -1
+
+
+class FrameError(Exception):
+    """A frame that ends the connection; `stream` is the number of its stream."""
+
+    def __init__(self, why: str, stream: int) -> None:
+        super().__init__(why)
+        self.stream = stream
+
+
+class FrameReader:
+    """The bytes that have arrived, frame by frame."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._start = 0
+        self._block = 0
+
+    def add(self, data: bytes) -> None:
+        """Append bytes that have arrived."""
+        self._buffer = self._buffer[self._start :] + data
+        self._start = 0
+
+    def next(self) -> Frame | None:
+        """Remove and return the next frame, None if it is not complete. Raises FrameError."""
+        buffer, start = self._buffer, self._start
+        if len(buffer) - start < HEADER_BYTES:
+            return None
+        size = int.from_bytes(buffer[start : start + 3])
+        kind, flags = buffer[start + 3], buffer[start + 4]
+        stream = int.from_bytes(buffer[start + 5 : start + 9]) & _NUMBER
+        if size > FRAME_BYTES:
+            raise FrameError(f"a frame has {size} bytes; {FRAME_BYTES} are the limit", stream)
+        after = start + HEADER_BYTES + size
+        if after > len(buffer):
+            return None
+        self._start = after
+        if kind in (Kind.HEADERS, Kind.CONTINUATION):
+            self._block = size if kind == Kind.HEADERS else self._block + size
+            if self._block > BLOCK_BYTES:
+                raise FrameError(f"a header block has more than {BLOCK_BYTES} bytes", stream)
+        return Frame(kind, flags, stream, size, buffer[start:after])
+
+
+def goaway(frame: Frame) -> tuple[int, int]:
+    """Return the last stream that a GOAWAY frame lets end, and its error code (RFC 9113, 6.8)."""
+    if frame.size < 8 or frame.stream:
+        raise FrameError("a GOAWAY frame is malformed", 0)
+    payload = frame.whole[HEADER_BYTES:]
+    return int.from_bytes(payload[:4]) & _NUMBER, int.from_bytes(payload[4:8])
+
+
+def window_update(size: int) -> bytes:
+    """Return a frame that adds `size` bytes to the window of the connection (RFC 9113, 6.9)."""
+    return b"\0\0\x04\x08\0\0\0\0\0" + size.to_bytes(4)
+
+
+def block_of(request: bytes) -> Block:
+    """Return the header block for a request, whose head is in the form of HTTP/1.1."""
+    start, *lines = request.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    method, target, _ = start.split(b" ")
+    authority = b""
+    fields: Block = []
+    for line in lines:
+        name, _, value = line.partition(b": ")
+        name = name.lower()
+        if name == b"host":
+            authority = value
+        elif name in _SECRET:
+            fields.append(NeverIndexedHeaderTuple(name, value))
+        elif name not in _NOT_SENT:
+            fields.append((name, value))
+    return [
+        (b":method", method),
+        (b":authority", authority),
+        (b":scheme", b"https"),
+        (b":path", target),
+        *fields,
+    ]
+
+
+def head_of(block: Block, *, bodiless: bool = False) -> Head:
+    """Return the head of a response, which is `bodiless` after HEAD. Raises FetchError(BAD_REPLY).
+
+    Names may have upper case, which RFC 9113, 8.2.1 forbids: browsers read such responses.
+    """
+    statuses = [value for name, value in block if name == b":status"]
+    fields: Fields = [field for field in block if not field[0].startswith(b":")]
+    if len(statuses) != 1 or not _is_status(statuses[0]):
+        raise bad_reply("the answer has no final status, or more than one")
+    if len(block) - len(fields) != 1:
+        raise bad_reply("the answer has a pseudo-header that only requests have")
+    check_size(fields)
+    if any(not is_name(name) or _has_break(value) for name, value in fields):
+        raise bad_reply("a header line has a control character in it, or no valid name")
+    status = int(statuses[0])
+    length = 0 if bodiless or status in WITHOUT_BODY else content_length(fields)
+    return Head(status, b"", 0, fields, length, False, False, content_encoding(fields))
 
 
 class Carrier(Protocol):

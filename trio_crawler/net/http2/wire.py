@@ -13,8 +13,7 @@ from trio_crawler.net.http1.connection import Connection, Origin, Pool
 from trio_crawler.net.http1.message import Head
 from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
 from trio_crawler.net.http2.connection import MAX_STREAMS, Http2Connection
-from trio_crawler.net.http2.frames import block_of
-from trio_crawler.net.http2.stream import Http2Stream
+from trio_crawler.net.http2.stream import Http2Stream, block_of
 from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.net.turn import Progress
 
@@ -64,11 +63,10 @@ class Http2Wire:
     def __init__(self, wire: Wire, *, max_idle: int = MAX_IDLE) -> None:
         self.wire = wire
         self._sites: dict[Origin, _Site] = {}
-        self._pool: Pool[Http2Connection] = Pool(max_idle, KEEPALIVE, self._close)
+        self._pool: Pool[Http2Connection] = Pool(max_idle, KEEPALIVE, wire.close)
         self._carriers: dict[Http2Stream, Http2Connection] = {}
         self._without: dict[Origin, None] = {}
         self._made = self._reused = self._retried = 0
-        self._bytes_in = self._bytes_out = 0
         self._closed = False
 
     def __repr__(self) -> str:
@@ -140,8 +138,8 @@ class Http2Wire:
             made=wire.made + self._made,
             reused=wire.reused + self._reused,
             retried=wire.retried + self._retried,
-            bytes_in=wire.bytes_in + self._bytes_in + sum(each.stream.received for each in alive),
-            bytes_out=wire.bytes_out + self._bytes_out + sum(each.stream.sent for each in alive),
+            bytes_in=wire.bytes_in + sum(each.stream.received for each in alive),
+            bytes_out=wire.bytes_out + sum(each.stream.sent for each in alive),
         )
 
     async def aclose(self) -> None:
@@ -149,7 +147,7 @@ class Http2Wire:
         self._closed = True
         for site in self._sites.values():
             for connection in site.active:
-                self._close(connection)
+                self.wire.close(connection)
             site.active.clear()
         while self._pool.drop_oldest():
             pass
@@ -241,14 +239,9 @@ class Http2Wire:
         site.active.remove(connection)
         connection.alone = False
         if connection.closed or connection.ending:
-            self._close(connection)
+            self.wire.close(connection)
             return
         self._pool.push(connection)
-
-    def _close(self, connection: Http2Connection) -> None:
-        self._bytes_in += connection.stream.received
-        self._bytes_out += connection.stream.sent
-        connection.close()
 
 
 def _ended(progress: Progress) -> FetchError:

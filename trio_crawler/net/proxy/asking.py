@@ -233,17 +233,48 @@ async def socks_tunnel(stream: Stream, proxy: Proxy, host: str, port: int) -> No
 
     The caller closes the stream, also if this raises. Raises FetchError.
     """
-    talk = _Talk(stream, proxy, server_name(host, port))
     target = _address(host, proxy) + port.to_bytes(2, "big")
+    talk = _Talk(stream, proxy, server_name(host, port))
     try:
-        await talk.log_in()
+        await _log_in(talk, stream, proxy)
         await stream.send(bytes([_VERSION, _CONNECT, 0]) + target)
-        await talk.check_reply()
+        await talk.check_version()
+        # The code alone, since some proxies close after it.
+        (code,) = await talk.exactly(1)
+        if code:
+            reason, why = _REPLIES.get(code, (Reason.UNREACHABLE, f"the unknown code {code}"))
+            does = "refuses to ask" if reason is Reason.PROXY else "cannot reach"
+            raise FetchError(reason, f"{proxy.label} {does} {talk.site}: {why}", Phase.CONNECT)
+        _, kind = await talk.exactly(2)
+        if kind not in (_IPV4, _IPV6, _NAME):
+            raise talk.odd()
+        length = (await talk.exactly(1))[0] if kind == _NAME else 4 if kind == _IPV4 else 16
+        await talk.exactly(length + 2)
     except OSError as error:
         raise lost(proxy, talk.site) from error
     if talk.rest:
         # No server speaks before it is asked, so these bytes would be the proxy's own.
         raise proxy_fault(f"{proxy.label} sends bytes of its own to those of {talk.site}")
+
+
+async def _log_in(talk: _Talk, stream: Stream, proxy: Proxy) -> None:
+    """Agree on a method, and send the user and the password if the proxy wants them."""
+    methods = [_NO_LOGIN, _PASSWORD] if proxy.has_login else [_NO_LOGIN]
+    await stream.send(bytes([_VERSION, len(methods), *methods]))
+    await talk.check_version()
+    (method,) = await talk.exactly(1)
+    if method == _NO_METHOD:
+        raise login_refused(proxy)
+    if method not in methods:
+        raise talk.odd()
+    if method == _PASSWORD:
+        user, password = proxy.user.encode(), proxy.password.encode()
+        login = [b"\x01", bytes([len(user)]), user, bytes([len(password)]), password]
+        await stream.send(b"".join(login))
+        # Some proxies have another version here, which no client looks at.
+        _, status = await talk.exactly(2)
+        if status:
+            raise login_refused(proxy)
 
 
 class _Talk:
@@ -255,46 +286,8 @@ class _Talk:
         self._stream = stream
         self._proxy = proxy
 
-    async def log_in(self) -> None:
-        """Agree on a method, and send the user and the password if the proxy wants them."""
-        proxy = self._proxy
-        methods = [_NO_LOGIN, _PASSWORD] if proxy.has_login else [_NO_LOGIN]
-        await self._stream.send(bytes([_VERSION, len(methods), *methods]))
-        self._check_version(await self._exactly(1))
-        (method,) = await self._exactly(1)
-        if method == _NO_METHOD:
-            raise login_refused(proxy)
-        if method not in methods:
-            raise self._odd()
-        if method == _PASSWORD:
-            user, password = proxy.user.encode(), proxy.password.encode()
-            login = [b"\x01", bytes([len(user)]), user, bytes([len(password)]), password]
-            await self._stream.send(b"".join(login))
-            # Some proxies have another version here, which no client looks at.
-            _, status = await self._exactly(2)
-            if status:
-                raise login_refused(proxy)
-
-    async def check_reply(self) -> None:
-        """Read the reply to the request. Raises FetchError unless the proxy has connected."""
-        self._check_version(await self._exactly(1))
-        # The code alone, since some proxies close after it.
-        (code,) = await self._exactly(1)
-        if code:
-            reason, why = _REPLIES.get(code, (Reason.UNREACHABLE, f"the unknown code {code}"))
-            does = "refuses to ask" if reason is Reason.PROXY else "cannot reach"
-            detail = f"{self._proxy.label} {does} {self.site}: {why}"
-            raise FetchError(reason, detail, Phase.CONNECT)
-        _, kind = await self._exactly(2)
-        if kind == _NAME:
-            (length,) = await self._exactly(1)
-        elif kind in (_IPV4, _IPV6):
-            length = 4 if kind == _IPV4 else 16
-        else:
-            raise self._odd()
-        await self._exactly(length + 2)
-
-    async def _exactly(self, count: int) -> bytes:
+    async def exactly(self, count: int) -> bytes:
+        """Return so many bytes."""
         while len(self.rest) < count:
             data = await self._stream.receive()
             if not data:
@@ -303,11 +296,13 @@ class _Talk:
         found, self.rest = self.rest[:count], self.rest[count:]
         return found
 
-    def _check_version(self, version: bytes) -> None:
-        if version[0] != _VERSION:
-            raise self._odd()
+    async def check_version(self) -> None:
+        """Read the first byte of a reply."""
+        if (await self.exactly(1))[0] != _VERSION:
+            raise self.odd()
 
-    def _odd(self) -> FetchError:
+    def odd(self) -> FetchError:
+        """Return the error for bytes that are no reply."""
         return proxy_fault(f"{self._proxy.label} does not speak SOCKS5 on this port")
 
 
