@@ -46,7 +46,7 @@ async def test_the_links_of_a_cut_page_are_followed_and_it_is_no_copy() -> None:
     assert report.problems == 0
     assert crawler.statistics().bytes == 3 * len(CUT.body)
     text = report.text(CrawlFacts(crawler.statistics(), 10, seeds=[HOME]))
-    assert "Not read whole, --max-bytes sets the limit (3)\n  33 B read of http://e.org/\n" in text
+    assert "Not read whole (3): --max-bytes sets the limit\n  33 B read of http://e.org/\n" in text
     assert "Flaws" not in text
     assert "Duplicates" not in text
 
