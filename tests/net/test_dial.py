@@ -624,15 +624,6 @@ async def test_a_bug_in_an_attempt_closes_the_winner(
     assert [sock.fileno() for sock in made] == [-1]
 
 
-async def test_where_to_connect_can_be_asked_for_alone() -> None:
-    steps = Steps()
-    resolve = leads_to("192.0.2.1", "192.0.2.2", "127.0.0.1", "2001:db8::1")
-    policy = AddressPolicy(allow_private=["192.0.2.0/24", "2001:db8::/32"])
-    found = await Dialer(policy, resolve).addresses("a.example", 80, steps)
-    assert found == ["192.0.2.1", "2001:db8::1", "192.0.2.2"]
-    assert steps.phases == [Phase.RESOLVE, Phase.CONNECT]
-
-
 BLOCKED = ["127.0.0.2", "[::1]", "::1", "[::ffff:7f00:1]", "169.254.169.254"]
 BLOCKED += ["127.2", "0x7f.2", "2130706434", "127.0.0.2.", "[0:0::1]", "[::ffff:127.0.0.1]"]
 

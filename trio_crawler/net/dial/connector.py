@@ -95,7 +95,10 @@ class Dialer:
         `host` is a name or an address, in brackets or not. Raises FetchError, and OSError for an
         error that is not due to the network.
         """
-        addresses = await self.addresses(host, port, progress)
+        progress.phase = Phase.RESOLVE
+        found = await self.resolve(host, port)
+        progress.phase = Phase.CONNECT
+        addresses = _interleaved(self._allowed(host, port, found))[:MAX_ADDRESSES]
         if len(addresses) > 1:
             sock, errors = await _race(addresses, port, self._connect, self._stagger)
             if sock is not None:
@@ -112,13 +115,6 @@ class Dialer:
         more = self._policy.withheld(host)
         detail = f"{fault.detail}; {more}" if more else fault.detail
         raise FetchError(fault.reason, detail, Phase.CONNECT)
-
-    async def addresses(self, host: str, port: int, progress: Progress) -> list[str]:
-        """Return the addresses to try for a host, at least one. Raises FetchError."""
-        progress.phase = Phase.RESOLVE
-        found = await self.resolve(host, port)
-        progress.phase = Phase.CONNECT
-        return _interleaved(self._allowed(host, port, found))[:MAX_ADDRESSES]
 
     def check_literal(self, host: str, port: int) -> None:
         """Raise FetchError(BLOCKED_ADDRESS) for a host that is an address and is blocked.

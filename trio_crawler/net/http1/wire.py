@@ -198,7 +198,12 @@ class Wire(httpx.AsyncBaseTransport):
                     raise
             self._retried += 1
             await progress.wait_for_turn()
-        connection = await self._connect(origin, progress, stream)
+        if stream is None:
+            stream = await self.open(origin, progress)
+        self._made += 1
+        if self._closed:
+            stream.close()
+        connection = self.connector.connection(origin, stream)
         return connection, await self._ask(connection, request, progress, limit, bodiless)
 
     def needs_no_name(self, origin: Origin) -> float:
@@ -260,16 +265,6 @@ class Wire(httpx.AsyncBaseTransport):
                     raise
                 if not any(pool.drop_oldest() for pool in (self._pool, *pools)):
                     raise
-
-    async def _connect(
-        self, origin: Origin, progress: Progress, stream: Stream | None
-    ) -> Connection:
-        if stream is None:
-            stream = await self.open(origin, progress)
-        self._made += 1
-        if self._closed:
-            stream.close()
-        return self.connector.connection(origin, stream)
 
     def _drop(self, connection: Connection) -> None:
         if connection in self._busy:

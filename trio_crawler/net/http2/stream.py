@@ -71,9 +71,7 @@ class Kind(IntEnum):
 
     DATA = 0
     HEADERS = 1
-    RST_STREAM = 3
     GOAWAY = 7
-    WINDOW_UPDATE = 8
     CONTINUATION = 9
 
 

@@ -43,11 +43,6 @@ class _Site:
         # What the server has shown: requests at once for one connection.
         self.room = MAX_STREAMS
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a request uses or wants a connection."""
-        return bool(self.active or self.waiting)
-
     def has_enough(self) -> bool:
         """Whether the connections that are being opened will do for all who wait for one."""
         return self.opening * self.room >= self.waiting
@@ -192,7 +187,9 @@ class Http2Wire:
     def _site(self, origin: Origin) -> _Site:
         if origin not in self._sites:
             if len(self._sites) >= MAX_ORIGINS:
-                self._sites = {key: site for key, site in self._sites.items() if site.is_busy}
+                self._sites = {
+                    key: site for key, site in self._sites.items() if site.active or site.waiting
+                }
             self._sites[origin] = _Site()
         return self._sites[origin]
 

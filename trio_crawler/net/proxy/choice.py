@@ -176,15 +176,11 @@ def _proxy(url: httpx.URL, source: str) -> Proxy:
         raise ValueError("not a port")
     host = url.raw_host.decode("ascii")
     proxy = Proxy(url.scheme, host, port, url.username, url.password, source)
-    _check_login(proxy)
-    return proxy
-
-
-def _check_login(proxy: Proxy) -> None:
-    """Raise ValueError for credentials that cannot be sent (RFC 7617, 2; RFC 1929, 2)."""
+    # RFC 7617, 2; RFC 1929, 2.
     login = (proxy.user, proxy.password)
     if proxy.is_socks:
         if proxy.has_login and not all(0 < len(each.encode()) <= _MAX_LOGIN for each in login):
             raise ValueError("a user or a password with no or too many bytes")
     elif ":" in proxy.user or not all(each.isprintable() for each in login):
         raise ValueError("a user with a colon, or a control character")
+    return proxy
