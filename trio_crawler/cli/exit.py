@@ -117,6 +117,10 @@ def finish(
         faults += check.faults
         if owner:
             parts.append("\n".join(attempted(lambda: report.hints(facts()), faults)))
+    for fault in faults:
+        if isinstance(fault, StoreError):
+            # A directory that is damaged is no bug: `guarded` says so in one line.
+            raise fault
     text = "\n\n".join(filter(None, (*parts, *more)))
     failed, errors = (None, None) if check is None else (check.failed, check.errors)
     return close(report, text, exports, failed=failed, errors=errors, faults=faults, piped=piped)
