@@ -57,7 +57,6 @@ SLICE = 4 * 1024
 
 # brotli returns up to 32,752 bytes for any smaller limit, and 98,272 for 64 KiB.
 _BROTLI_STEP = 16 * 1024
-
 # 8 MiB: a server must not need a larger window (RFC 9659); Chromium refuses one, too.
 _ZSTD_WINDOW_LOG = 23
 

@@ -67,18 +67,13 @@ _LOST = (
     "the HTTP client has read or closed the body of this response and did not keep it: "
     "a hook reads it with aread(), or leaves it unread"
 )
-
 # httpx has one exception for all violations of the protocol, so the text decides. The words come
 # from h11 and httpcore; there is a test of each.
 _BODY_CUT_OFF = "peer closed connection"
-
 _OF_LENGTH = re.compile(r"received (\d+) bytes, expected (\d+)")
-
 _ENDED = "disconnected"
-
 # How h11 shows bytes that it cannot read.
 _BYTES = re.compile(r"""bytearray\(b(['"].*['"])\)""", re.DOTALL)
-
 _NO_SOCKET = "all its connections are in use: use fewer workers, or give it more (httpx.Limits)"
 
 

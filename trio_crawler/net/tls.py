@@ -37,7 +37,6 @@ _NAME = "client_cert"
 _WANTED = "the path of a file, or (file, file of the key), or these with the password of the key"
 # OpenSSL's reasons for a key that is that of another certificate.
 _OTHER_KEY = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED")
-
 _FILE, _DIRECTORY = "SSL_CERT_FILE", "SSL_CERT_DIR"
 # OpenSSL finds a certificate in a directory only by such a name.
 _is_hashed = re.compile(r"[0-9a-f]{8}\.[0-9]+").fullmatch

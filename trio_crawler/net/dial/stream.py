@@ -22,13 +22,11 @@ STEP = 64 * 1024
 """The most bytes of one read."""
 
 _T = TypeVar("_T")
-
 # OpenSSL's reasons for the alerts of a server that refuses the handshake, and of one that wants a
 # certificate of the client (TLS 1.3 only).
 _REFUSED, _WANTED = "SSLV3_ALERT_HANDSHAKE_FAILURE", "TLSV13_ALERT_CERTIFICATE_REQUIRED"
 _HANDSHAKE, _CERTIFICATE_REQUEST = b"\x16", 13
 _MAX_HEARD = 64 * 1024
-
 # Reads without a checkpoint, after which other tasks can run and a deadline can end the fetch.
 _MAX_READS = 16
 

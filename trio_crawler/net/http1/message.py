@@ -38,9 +38,7 @@ _LINE = re.compile(rb"[^\r\n\0]*+\r?\n")
 _LENGTH = re.compile(rb"[0-9]{1,19}")
 WITHOUT_BODY = frozenset({204, 304})
 _FRAMING = frozenset({b"content-length", b"transfer-encoding", b"connection", b"content-encoding"})
-
 _HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-
 _END = b"\r\n\r\n"
 
 

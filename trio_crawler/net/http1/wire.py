@@ -51,7 +51,6 @@ FRAMING_BYTES = 128 * 1024
 """The most bytes of a response besides its body: heads, and the framing of chunks."""
 
 _EVERYWHERE = ("0.0.0.0/0", "::/0")
-
 _ERRORS: dict[Reason, type[httpx.TransportError]] = {
     Reason.CONNECT_TIMEOUT: httpx.ConnectTimeout,
     Reason.PROXY: httpx.ProxyError,
@@ -60,10 +59,8 @@ _ERRORS: dict[Reason, type[httpx.TransportError]] = {
     Reason.BAD_REPLY: httpx.RemoteProtocolError,
     Reason.INCOMPLETE: httpx.RemoteProtocolError,
 }
-
 # The characters that may be in a request target (RFC 9112, 3.2).
 _is_target = re.compile(rb"[\x21-\x7e]+").fullmatch
-
 _CONNECTING = (Phase.RESOLVE, Phase.CONNECT, Phase.TLS)
 
 

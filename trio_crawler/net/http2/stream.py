@@ -52,12 +52,9 @@ _NOT_SENT = frozenset(
         *(b"te", b"transfer-encoding", b"upgrade"),
     }
 )
-
 # RFC 7541, 7.1.3: not in the table of the compressor, which proxies may share.
 _SECRET = frozenset({b"authorization", b"cookie"})
-
 _is_status = re.compile(rb"[2-9][0-9][0-9]").fullmatch
-
 _has_break = re.compile(rb"[\r\n\0]").search
 
 

@@ -40,7 +40,6 @@ _REASONS = {
 _ERROR = re.compile(rb";[ \t]*error[ \t]*=[ \t]*\"?([a-z_]+)")
 # Privoxy's own pages have no Server, and this Last-Modified.
 _PRIVOXY = b"Wed, 08 Jun 1955 12:00:00 GMT"
-
 _VERSION, _CONNECT = 5, 1
 _NO_LOGIN, _PASSWORD, _NO_METHOD = 0, 2, 0xFF
 _IPV4, _NAME, _IPV6 = 1, 3, 4

@@ -18,9 +18,7 @@ from trio_crawler.net.dial.resolve import server_name
 from trio_crawler.net.http1.connection import Origin
 
 _SEPARATORS = re.compile(r"[,\s]+")
-
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
-
 # RFC 1929, 2: each is preceded by its length, in one byte.
 _MAX_LOGIN = 255
 
