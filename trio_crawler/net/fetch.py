@@ -162,9 +162,8 @@ class HttpFetch(Fetcher):
                 raise ValueError("request is called only at the origins of seeds: name the seeds")
         check_flag("http2", http2)
         self._connector = wire.connector
-        self._wire = _by_http2(wire, max_idle) if http2 else wire
         super().__init__(
-            WireAdapter(requests, self._wire),
+            WireAdapter(requests, _by_http2(wire, max_idle) if http2 else wire),
             user_agent=DEFAULT_USER_AGENT if user_agent is None else user_agent,
             cookies=cookies,
             cookies_for=requests.cookies_for,
@@ -190,10 +189,9 @@ class HttpFetch(Fetcher):
         check_in_trio("HttpFetch")
         self._check_open()
         resolver, origin = self._resolver(url)
-        seconds = inf if resolver is None else self._wire.needs_no_name(origin)
-        if resolver is None or seconds:
+        if resolver is None:
             await trio.lowlevel.checkpoint()
-            return seconds
+            return inf
         return await resolver.look_up_early(origin[1], self._timeout)
 
     def addresses(self, url: str) -> Sequence[str]:

@@ -102,9 +102,6 @@ class Recorder:
     def __len__(self) -> int:
         return len(self._pages) + len(self._encoded)
 
-    def __repr__(self) -> str:
-        return f"<Recorder: {len(self._pages)} pages, {len(self._encoded)} others>"
-
     def pop(self, url: str, again: bool = False) -> Exchange | None:
         """Remove and return the last exchange of a page, None if there is none."""
         return self._pages.pop((url, again), None)
@@ -143,9 +140,6 @@ class RecordingFetch:
         self._fetch = fetch
         self._recorder = recorder
         carry(fetch, self)
-
-    def __repr__(self) -> str:
-        return f"<RecordingFetch of {self._fetch!r}>"
 
     async def __call__(self, job: Job) -> Response | Fault:
         """Fetch one URL, and record the answer."""

@@ -14,7 +14,7 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import trio
 
@@ -32,15 +32,11 @@ MAX_THREADS = 300
 """The most lookups that run at once, if the process may have four times as many descriptors."""
 
 LookUp: TypeAlias = Callable[[bytes], Sequence[str]]
+Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
+"""An async function of a host and a port that returns addresses, the preferred one first.
 
-
-class Resolve(Protocol):
-    """An async function of a host and a port that returns addresses, the preferred one first.
-
-    It raises FetchError in the phase RESOLVE.
-    """
-
-    def __call__(self, host: str, port: int, /) -> Awaitable[Sequence[str]]: ...
+It raises FetchError in the phase RESOLVE.
+"""
 
 
 def look_up(name: bytes) -> Sequence[str]:

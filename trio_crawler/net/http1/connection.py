@@ -290,9 +290,6 @@ class Pool(Generic[_C]):
     def __iter__(self) -> Iterator[_C]:
         return iter(self._ages)
 
-    def __contains__(self, origin: Origin) -> bool:
-        return origin in self._stacks
-
     def pop(self, origin: Origin) -> _C | None:
         """Return an idle connection that is not stale, or None."""
         self._drop_expired(trio.current_time())

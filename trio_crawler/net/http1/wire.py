@@ -122,7 +122,6 @@ class Wire(httpx.AsyncBaseTransport):
         # The other descriptors are for the connections in use and for lookups.
         idle = max(1, descriptors(2 * MAX_IDLE) // 2) if max_idle is None else max_idle
         self._pool: Pool[Connection] = Pool(idle, keepalive, self.close)
-        self._keepalive = keepalive
         self._busy: set[Connection] = set()
         self._max_bytes = max_bytes
         self._made = self._reused = self._retried = 0
@@ -202,10 +201,6 @@ class Wire(httpx.AsyncBaseTransport):
             stream.close()
         connection = self.connector.connection(origin, stream)
         return connection, await self._ask(connection, request, progress, limit, bodiless)
-
-    def needs_no_name(self, origin: Origin) -> float:
-        """Return the seconds for which an idle connection makes a lookup needless, else 0."""
-        return self._keepalive if origin in self._pool else 0
 
     def release(self, connection: Connection) -> None:
         """Keep a connection if its response was read to its end, else close it."""

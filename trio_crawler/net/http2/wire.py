@@ -64,10 +64,6 @@ class Http2Wire:
         self._made = self._reused = self._retried = 0
         self._closed = False
 
-    def __repr__(self) -> str:
-        busy = sum(len(site.active) for site in self._sites.values())
-        return f"<Http2Wire: {busy} connections busy, {len(self._pool)} idle, {self.wire!r}>"
-
     async def ask(
         self,
         origin: Origin,
@@ -104,13 +100,6 @@ class Http2Wire:
         except BaseException:
             self.release(stream)
             raise
-
-    def needs_no_name(self, origin: Origin) -> float:
-        """Return the seconds for which a connection makes a lookup needless, else 0."""
-        site = self._sites.get(origin)
-        if origin in self._pool or (site is not None and site.active):
-            return KEEPALIVE
-        return self.wire.needs_no_name(origin)
 
     def release(self, source: Http2Stream | Connection) -> None:
         """Keep the connection of a response; what was not read of it is refused."""
