@@ -68,7 +68,7 @@ class Body:
     deflate, br or zstd, at most two. Such a body is decoded after all of it was received:
     otherwise a server that stops in the middle would occupy the window of a decoder (16 MiB for
     brotli) besides the decoded bytes. `DecodeSlots` bounds the number of windows to two.
-    `cpu_seconds` is the time that the decoding has taken.
+    `size` is the number of bytes that were fed, `cpu_seconds` the time that their decoding took.
 
     With `truncate` a longer body is not a fault: the first `limit` bytes are returned, and `cut`
     is set. A caller that ends the body early sets `cut` itself.
@@ -80,8 +80,8 @@ class Body:
     """
 
     __slots__ = (
-        *("_begun", "_buffer", "_codings", "_done", "_limit", "_pieces", "_received", "_room"),
-        *("_sent", "_size", "_stages", "_truncate", "cpu_seconds", "cut"),
+        *("_begun", "_buffer", "_codings", "_decoded", "_done", "_limit", "_pieces", "_room"),
+        *("_sent", "_stages", "_truncate", "cpu_seconds", "cut", "encoded", "size"),
     )
 
     def __init__(self, limit: int, codings: Sequence[str] = (), truncate: bool = False) -> None:
@@ -90,8 +90,8 @@ class Body:
         self._truncate = truncate
         # Encoded random bytes are longer than the bytes themselves.
         self._room = limit + _SPARE if truncate and codings else limit
-        self._received = 0
-        self._size = 0
+        self.size = 0
+        self._decoded = 0
         self._pieces: list[bytes] = []
         self._buffer: BytesIO | None = None
         self._stages: tuple[Coding, ...] = ()
@@ -101,29 +101,20 @@ class Body:
             self._begun = self._done = False
         self.cut = False
         self.cpu_seconds = 0.0
-
-    @property
-    def encoded(self) -> bool:
-        """Whether the body has codings."""
-        return bool(self._stages)
-
-    @property
-    def size(self) -> int:
-        """The number of bytes that were fed."""
-        return self._received
+        self.encoded = bool(codings)
 
     def copy(self) -> Body:
         """Return a copy of an encoded body, before this one is decoded."""
         copy = Body(self._limit, self._codings, self._truncate)
         copy.cut = self.cut
-        copy._received = self._received
+        copy.size = self.size
         copy._sent = self._sent.copy()
         return copy
 
     def feed(self, chunk: bytes) -> None:
         """Add the next bytes as they were sent."""
-        room = self._room - self._received
-        self._received += len(chunk)
+        room = self._room - self.size
+        self.size += len(chunk)
         if len(chunk) > room:
             if not self._truncate:
                 raise _too_large(f"the body has more than {self._limit} bytes")
@@ -196,7 +187,7 @@ class Body:
         """Yield up to `limit` bytes; fewer if the bytes between two codings are too many."""
         try:
             for piece in pieces:
-                left = self._limit - self._size
+                left = self._limit - self._decoded
                 yield piece[:left]
                 if len(piece) > left:
                     self.cut = True
@@ -209,8 +200,8 @@ class Body:
     def _append(self, piece: bytes) -> None:
         if not piece:
             return
-        self._size += len(piece)
-        room = self._limit + _SPARE - self._size
+        self._decoded += len(piece)
+        room = self._limit + _SPARE - self._decoded
         if self._stages and len(self._sent) > room:
             # Bytes do not become fewer when they are decoded: the rest would exceed the limit.
             if not self._truncate:
@@ -220,7 +211,7 @@ class Body:
         pieces = self._pieces
         if self._buffer is not None:
             self._buffer.write(piece)
-        elif not pieces or (len(pieces) < _FEW and self._size <= self._limit // 2):
+        elif not pieces or (len(pieces) < _FEW and self._decoded <= self._limit // 2):
             pieces.append(piece)
         else:
             # A buffer returns its bytes without a second copy.

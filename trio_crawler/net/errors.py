@@ -113,6 +113,12 @@ _CONNECTING = {
     **dict.fromkeys(_numbers(errno, "ETIMEDOUT"), Reason.CONNECT_TIMEOUT),
     **dict.fromkeys((*_UNREACHABLE, *_PROHIBITED), Reason.UNREACHABLE),
 }
+_SENTENCES = {
+    Reason.NO_SOCKETS: OUT_OF_SOCKETS,
+    Reason.CONNECTION_REFUSED: "{server} refused the connection",
+    Reason.CONNECT_TIMEOUT: "{server} did not accept a connection in time",
+    Reason.UNREACHABLE: "{server} cannot be reached: {why}",
+}
 _NO_SUCH_NAME = _numbers(socket, "EAI_NONAME", "EAI_NODATA")
 
 
@@ -169,7 +175,10 @@ def connect_fault(
     numbers = [error.errno for error in errors if isinstance(error, OSError) and error.errno]
     for number, reason in _CONNECTING.items():
         if number in numbers:
-            return Fault(reason, _sentence(reason, number, server, received))
+            if reason is Reason.RESET:
+                return Fault(reason, connection_lost(server, received))
+            why = os.strerror(number)
+            return Fault(reason, _SENTENCES[reason].format(server=server, why=why))
     return None
 
 
@@ -213,18 +222,6 @@ def _certificate(error: ssl.SSLCertVerificationError, server: str) -> str:
         return f"{refused}: {_UNKNOWN_AUTHORITY[code]}; name its authority with --cacert"
     why = getattr(error, "verify_message", None) or str(error)
     return f"{refused}: {one_line(why)}"
-
-
-def _sentence(reason: Reason, number: int, server: str, received: int | None) -> str:
-    if reason is Reason.NO_SOCKETS:
-        return OUT_OF_SOCKETS
-    if reason is Reason.CONNECTION_REFUSED:
-        return f"{server} refused the connection"
-    if reason is Reason.RESET:
-        return connection_lost(server, received)
-    if reason is Reason.CONNECT_TIMEOUT:
-        return f"{server} did not accept a connection in time"
-    return f"{server} cannot be reached: {os.strerror(number)}"
 
 
 def connection_lost(server: str, received: int | None) -> str:

@@ -183,11 +183,6 @@ class Progress:
         self.repeats = 0
         self.http1 = False
 
-    @property
-    def may_start(self) -> bool:
-        """Whether the first byte of a request may be written at this moment."""
-        return self.turn is None or self.turn.is_held
-
     async def wait_for_turn(self) -> None:
         """Wait until the first byte of a request may be written; the deadlines wait too."""
         if self.turn is not None:

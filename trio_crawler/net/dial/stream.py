@@ -81,6 +81,8 @@ class Stream(Protocol):
 class PlainStream:
     """A stream over a connected, non-blocking socket, which it owns."""
 
+    protocol = None
+
     __slots__ = ("_poll", "_ready", "_socket", "_unsent", "received", "sent")
 
     def __init__(self, connected: socket.socket) -> None:
@@ -90,10 +92,6 @@ class PlainStream:
         self._unsent = b""
         self.received = 0
         self.sent = 0
-
-    @property
-    def protocol(self) -> None:
-        """None: without TLS no protocol is chosen."""
 
     async def send(self, data: bytes) -> None:
         """Send all of `data`; a checkpoint only if it must wait."""

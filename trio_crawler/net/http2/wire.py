@@ -147,7 +147,7 @@ class Http2Wire:
             connection = await self._connection(origin, progress, alone)
             if not isinstance(connection, Http2Connection):
                 return connection
-            if progress.may_start:
+            if progress.turn is None or progress.turn.is_held:
                 connection.alone = alone
                 return connection
             # Others may use it meanwhile, or the server may end it: it is looked for again.
