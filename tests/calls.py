@@ -147,7 +147,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "to_markdown": FINDINGS,
     "to_sarif": FINDINGS,
     "Ledger.add": {"outcome": PAGE},
-    "Report.hints": {"facts": CrawlFacts(Statistics(), 1, seeds=[HOME])},
+    "Report.hints": {"crawl": CrawlFacts(Statistics(), 1, seeds=[HOME])},
     "Report.text": {"crawl": CrawlFacts(Statistics(), 1, seeds=[HOME])},
     "wrapping": {"fetch": lambda job: None},
     "attempted": {"section": lambda: []},

@@ -29,6 +29,7 @@ async def test_a_crawler_itself_has_the_facts_that_its_report_needs(autojump_clo
             report.add(outcome)
     text = report.text(crawler)
     assert text.startswith(f"Crawl of {web.url}: 1 broken link\n")
+    assert report.hints(crawler) == []
     assert "workers=3, per host 4)" in text
     assert "\nNot checked: links to other sites" in text
     assert text.endswith("admitted 3 = 3 pages + 0 redirects + 0 failures + 0 skipped")

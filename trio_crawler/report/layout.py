@@ -13,7 +13,7 @@ from trio_crawler.report.visible import visible
 _SCREEN = 24
 """The lines of a terminal that has its usual size."""
 _WIDTH = 79
-_HARD, _HYPHEN = "\xa0", "\u2011"
+_HARD = "\xa0"
 
 
 class Tone(Enum):
@@ -98,9 +98,11 @@ def laid_out(
         names = [*([name] if lists else []), *(_name(lines[0]) for lines in sections)]
         if names:
             # A line ends between two names, never in one.
-            below = ", ".join(each.replace(" ", _HARD).replace("-", _HYPHEN) for each in names)
-            rows = textwrap.wrap(f"Below: {below}", _WIDTH, subsequent_indent="  ")
-            first.append([row.replace(_HARD, " ").replace(_HYPHEN, "-") for row in rows])
+            below = ", ".join(each.replace(" ", _HARD) for each in names)
+            rows = textwrap.wrap(
+                f"Below: {below}", _WIDTH, subsequent_indent="  ", break_on_hyphens=False
+            )
+            first.append([row.replace(_HARD, " ") for row in rows])
     return "\n\n".join("\n".join(lines) for lines in [*first, *parts])
 
 

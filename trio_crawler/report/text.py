@@ -192,13 +192,14 @@ class Report:
             worst=worst[:_WORST],
         )
 
-    def hints(self, facts: CrawlFacts) -> list[str]:
+    def hints(self, crawl: CrawlFacts | Crawl) -> list[str]:
         """Return what the report of a check ends with; `text` has the same of a crawl.
 
         A line says what the next run in the directory does, if there is one. At most three lines
         say which option would have helped.
         """
-        check_kind("facts", facts, CrawlFacts, "a CrawlFacts")
+        check_kind("crawl", crawl, CrawlFacts | Crawl, "a Crawler or a CrawlFacts")
+        facts = facts_of(crawl)
         logins = login_advice(self.ledger.logins, facts)
         run = self._run(replace(facts, hosts=dict(facts.hosts)), logins)
         return [*sections.next_run(facts), *hints(run)]
