@@ -29,7 +29,6 @@ from trio_crawler.report import CrawlFacts, Report
 SITE = "https://a.test"
 HOME = f"{SITE}/"
 MAP = f"{SITE}/sitemap.xml"
-WIKI = "https://w.test/index.php?title="
 
 
 def url_of(path: str) -> str:
@@ -245,15 +244,6 @@ _SHAPES: list[Outcome] = [
     *(Skipped(f"{SITE}/it's;rm?a={n}&b=2", Reason.STOPPED) for n in range(7)),
 ]
 
-_RED = [f"{WIKI}N{n:02}&redlink=1" for n in range(22)]
-_WIKI: list[Outcome] = [
-    page("https://w.test/a", *_RED, rejected=rejected(Reason.EXCLUDED, f"{_RED[0]}&x")),
-    page("https://w.test/b", _RED[0]),
-    page(
-        "https://w.test/x", rejected=rejected(Reason.REL_NOFOLLOW, "https://w.test/doku.php?id=n")
-    ),
-]
-
 
 def _hosts(*found: HostStatistics) -> dict[str, Any]:
     return {"hosts": {each.name: each for each in found}, "politeness": Politeness(delay=0.5)}
@@ -304,7 +294,6 @@ CRAWLS = {
     "broken": Crawl(_BROKEN),
     "traps": Crawl(_TRAPS),
     "shapes": Crawl(_SHAPES),
-    "wiki": Crawl(_WIKI),
     "rude": Crawl(
         [page("/", status=500)],
         {

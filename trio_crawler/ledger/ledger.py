@@ -55,8 +55,6 @@ _UNAUTHORIZED, _NOT_MODIFIED = 401, 304
 _MARKUP = ("text/html", "application/xhtml+xml")
 # Links that are counted only: most pages have some, and a crawl has nothing to say of them.
 _COUNTED = (Reason.OTHER_SITE, Reason.OTHER_SCHEME)
-# But a link to a page that a wiki does not have: see `report.broken.missing_section`.
-RED_LINK = "redlink=1"
 MOST_REJECTED = 1_000_000
 """The most rejected URLs whose links are kept."""
 
@@ -327,7 +325,7 @@ class Ledger:
         counts, outside = self.rejected, self.outside
         for url, reason in links:
             counts[reason] += 1
-            if outside or reason not in _COUNTED or RED_LINK in url:
+            if outside or reason not in _COUNTED:
                 kept[reason].append(url)
         found = {}
         for reason, urls in kept.items():

@@ -20,7 +20,6 @@ from trio_crawler.ledger.url_table import TextList
 from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skipped, Statistics
 from trio_crawler.policy.settings import HostStatistics, HostWait
 from trio_crawler.report import broken, hosts, sections, shapes
-from trio_crawler.report.broken import missing_section
 from trio_crawler.report.facts import Crawl, CrawlFacts, facts_of
 from trio_crawler.report.hints import Run, barred, hints, login_advice
 from trio_crawler.report.layout import Paint, attempted, headed, laid_out, painting
@@ -239,7 +238,6 @@ class Report:
             lambda: self._broken(facts, paint, worst),
             lambda: self._tls_twins(facts, paint),
             lambda: hosts.given_up(summary, self._full, join.twin_origins),
-            lambda: missing_section(self.ledger, self._full),
             lambda: sections.redirects(summary.redirects, summary.urls),
             lambda: sections.flaws(summary.flaws),
             lambda: sections.not_read_whole(summary.cut),
