@@ -16,7 +16,6 @@ from trio_crawler.model import Reason
 LOOP = "redirect loop"
 
 _MAX_HOPS_LISTED = 10
-_HTTP, _HTTPS = "http://", "https://"
 
 # A link that was rejected for one of these reasons still links its target, so the target is no
 # orphan.
@@ -89,17 +88,13 @@ class Join:
     """The join of a ledger, which does not grow any more.
 
     `redirects` has for each URL that redirects the URL that it leads to, `ends` the broken URLs,
-    all by their numbers. `twins` are the failed https URLs of ports at which a good page came by
-    http, and `twin_origins` their origins: a port speaks either TLS or not, so such a link is
-    wrong, but its host is well. Only URLs with a port can be meant: the default ports of http and
-    https differ.
+    all by their numbers.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self.redirects: dict[int, int] = {}
         self.ends: dict[int, BrokenEnd] = {}
-        failed: defaultdict[str, set[int]] = defaultdict(set)
         usual, urls = ledger.usual, ledger.urls.urls
         for url, row in ledger.ends(REDIRECT):
             number = row.number
@@ -116,16 +111,8 @@ class Join:
                     number = row.number
                     why = str(row.reason)
                     self.ends[number] = BrokenEnd(url, why, self._detail(number, row))
-                    if row.reason is Reason.TLS and (authority := _with_port(url, _HTTPS)):
-                        failed[authority].add(number)
                 elif row.status >= 400:
                     self.ends[row.number] = BrokenEnd(url, str(row.status))
-        plain = set()
-        if failed:
-            good = (url for url, row in ledger.ends(PAGE) if row.good)
-            plain = {_with_port(url, _HTTP) for url in good} & failed.keys()
-        self.twins: set[int] = set().union(*(failed[authority] for authority in plain))
-        self.twin_origins = frozenset(_HTTPS + authority for authority in plain)
         self.ends |= {
             number: BrokenEnd(urls[number], Reason.BAD_URL) for number in ledger.malformed
         }
@@ -136,8 +123,8 @@ class Join:
 
     @property
     def problems(self) -> int:
-        """The number of broken URLs that are not among the `twins`."""
-        return len(self.ends) - len(self.twins)
+        """The number of broken URLs."""
+        return len(self.ends)
 
     def broken(
         self,
@@ -146,14 +133,12 @@ class Join:
         most: int | None = None,
         among: Collection[int] | None = None,
         *,
-        twins: bool = False,
         malformed: bool = True,
     ) -> list[Broken]:
         """Return the broken URLs, sorted, each with its first `limit` referrers or with all.
 
         With `most` only the first so many of them are returned, with `among` those with these
-        numbers. URLs among the `twins` are left out; with `twins` they are returned, and no
-        others. Without `malformed` the hrefs that are not URLs are left out.
+        numbers. Without `malformed` the hrefs that are not URLs are left out.
 
         `source` returns the sitemap that lists a URL without links; None for a seed.
 
@@ -162,11 +147,10 @@ class Join:
         referrers are listed under the broken URL. Skipped URLs, and redirects that leave the
         scope, are not broken.
         """
-        apart, bad = self.twins, self._ledger.malformed
         ends = {
             number: end
             for number, end in self.ends.items()
-            if (number in apart) is twins and (malformed or number not in bad)
+            if malformed or number not in self._ledger.malformed
         }
         if among is not None:
             ends = {number: ends[number] for number in among if number in ends}
@@ -181,7 +165,7 @@ class Join:
 
     def most_linked(self, number: int) -> list[int]:
         """Return the numbers of so many broken URLs, those that most pages lead to."""
-        paths = _paths(self.ends.keys() - self.twins, self.redirects)
+        paths = _paths(self.ends, self.redirects)
         wanted, usual = self._ledger.spellings(paths), self._ledger.usual
         pages = Counter[int]()
         for each in self._ledger.outlinks():
@@ -367,11 +351,3 @@ def _paths(ends: Iterable[int], redirects: Mapping[int, int]) -> dict[int, _Path
         paths.update(dict.fromkeys(new, _Path(hops + 1, end)))
         reached.extend(new)
     return paths
-
-
-def _with_port(url: str, scheme: str) -> str:
-    """Return the host and port of a URL with this scheme and a port; "" for others."""
-    if not url.startswith(scheme):
-        return ""
-    authority, _, _ = url[len(scheme) :].partition("/")
-    return authority if authority.rpartition(":")[2].isdecimal() else ""

@@ -31,7 +31,6 @@ def broken_links(
     full: bool,
     advice: Mapping[str, str],
     paint: Paint,
-    title: str = "Broken links",
     malformed: Mapping[str, Collection[str]] | None = None,
 ) -> list[str]:
     """List the first of `total` broken links, each with its referrers.
@@ -42,7 +41,7 @@ def broken_links(
     """
     advised = dict(advice)
     counted = set().union(*(malformed or {}).values())
-    lines = [f"{title} ({count(total)})"] if found or counted else []
+    lines = [f"Broken links ({count(total)})"] if found or counted else []
     for broken in found:
         lines += (f"  {line}" for line in _lines(broken, full, advised, paint))
     if omitted := total - len(found) - len(counted):
@@ -125,8 +124,6 @@ def hosts_of(join: Join) -> list[BrokenHost]:
     kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
     first: defaultdict[str, dict[str, tuple[str, int]]] = defaultdict(dict)
     for number, (url, why, *_) in join.ends.items():
-        if number in join.twins:
-            continue
         name = origin(url) if is_web(url) and url.find("/", 8) > 0 else _NO_HOST
         kinds[name][why] += 1
         first[name][why] = min((url, number), first[name].get(why, (url, number)))

@@ -63,9 +63,7 @@ def _other_site(run: Run) -> Iterable[str]:
 
 def _robots_lost(run: Run) -> Iterable[str]:
     unavailable = run.summary.robots_unavailable.items()
-    lost = {
-        origin: visible(why) for origin, why in unavailable if origin not in run.join.twin_origins
-    }
+    lost = {origin: visible(why) for origin, why in unavailable}
     return _robots_lines(lost, "could not be had")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nlargest, nsmallest
 
 from trio_crawler.ledger.ledger import Ledger
@@ -89,14 +89,12 @@ def some(names: Iterable[str], total: int) -> str:
     return f"such as {listed}" if total > len(first) else listed
 
 
-def given_up(summary: Summary, full: bool, twins: Collection[str] = ()) -> list[str]:
+def given_up(summary: Summary, full: bool) -> list[str]:
     """List the hosts that were given up, with the number of URLs not requested there.
 
-    If there are more than 20, each reason has a line, and with `full` also each host. The origins
-    of `twins` are left out.
+    If there are more than 20, each reason has a line, and with `full` also each host.
     """
-    urls = summary.given_up.items()
-    found = Counter({key: number for key, number in urls if key[0] not in twins})
+    found = summary.given_up
     if not found:
         return []
     lines = [f"Hosts given up ({count(len(found))})"]
@@ -112,9 +110,9 @@ def given_up(summary: Summary, full: bool, twins: Collection[str] = ()) -> list[
     return lines
 
 
-def lost(summary: Summary, twins: Collection[str] = ()) -> list[str]:
-    """Return a line about the hosts that were given up, but for `twins`; none without them."""
-    found = {key: number for key, number in summary.given_up.items() if key[0] not in twins}
+def lost(summary: Summary) -> list[str]:
+    """Return a line about the hosts that were given up; none without them."""
+    found = summary.given_up
     if not found:
         return []
     urls = f"{count(sum(found.values()), 'URL')} not asked for"

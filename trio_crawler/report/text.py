@@ -45,7 +45,6 @@ _MAX_BROKEN = 1_000
 _MAX_TITLE = 80
 # ▶ A host takes 9 us.
 _HOSTS_READ = 5_000
-_TWINS = "Links to https at a port that speaks HTTP"
 _OUT_OF_TIME = "the time allowed was over"
 
 
@@ -168,7 +167,7 @@ class Report:
             return "\n".join([*lost, "", *sections.finish(facts, facts.ended)])
         summary = self._joined.summary
         ended = facts.ended or (_OUT_OF_TIME if summary.out_of_time else "")
-        worst = hosts.lost(summary, self._joined.join.twin_origins)
+        worst = hosts.lost(summary)
         early = bool(ended)
         parts = [
             *self._problems(facts, paint, worst),
@@ -232,12 +231,10 @@ class Report:
 
     def _problems(self, facts: CrawlFacts, paint: Paint, worst: list[str]) -> list[_Section]:
         """Return the sections about broken links and other problems; add the worst of them."""
-        summary, join, _ = self._joined
-
+        summary = self._joined.summary
         return [
             lambda: self._broken(facts, paint, worst),
-            lambda: self._tls_twins(facts, paint),
-            lambda: hosts.given_up(summary, self._full, join.twin_origins),
+            lambda: hosts.given_up(summary, self._full),
             lambda: sections.redirects(summary.redirects, summary.urls),
             lambda: sections.flaws(summary.flaws),
             lambda: sections.not_read_whole(summary.cut),
@@ -266,14 +263,6 @@ class Report:
         """Return the hrefs that are no URLs by page, if they are too many to be listed."""
         many = len(self.ledger.malformed) > broken.FEW_MALFORMED
         return self._joined.join.malformed() if many and not self._full else {}
-
-    def _tls_twins(self, facts: CrawlFacts, paint: Paint) -> list[str]:
-        """Return the section about https links to ports that speak HTTP."""
-        join, most = self._joined.join, None if self._full else _MAX_BROKEN
-        if not join.twins:
-            return []
-        twins = join.broken(self._max_referrers, _source(facts), most, twins=True)
-        return broken.broken_links(twins, len(join.twins), self._full, {}, paint, title=_TWINS)
 
     def _coverage(self, facts: CrawlFacts, *, early: bool) -> list[_Section]:
         """Return the sections about sitemaps, and pages that only sitemaps or only links have."""
