@@ -261,7 +261,7 @@ ORDERS = {
     "depth": (depth_first, ["", "a", "b", "a1", "a2", "a1x", "b1", "b2"]),
     "mine": (shortest_first, ["", "a", "b", "a1", "a2", "a1x", "b1", "b2"]),
     "letters": (
-        lambda job: [-ord(c) for c in job.url],
+        lambda job: tuple(-ord(c) for c in job.url),
         ["", "b", "a", "b2", "b1", "a2", "a1", "a1x"],
     ),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from functools import partial
 from itertools import count
 
 import pytest
@@ -11,12 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trio_crawler.model import Job
-from trio_crawler.policy.settings import breadth_first, by_sitemap, depth_first
+from trio_crawler.policy.settings import by_sitemap, depth_first
 from trio_crawler.schedule.disk_queue import (
-    DiskHeap,
     DiskQueue,
     DiskQueueFile,
-    make_disk_queue,
     nameless_file,
 )
 from trio_crawler.schedule.queues import PriorityQueue
@@ -33,14 +32,13 @@ def job(number: int, depth: int = 0, priority: float | None = None) -> Job:
     st.integers(1, 6),
     st.sampled_from([depth_first, by_sitemap]),
     st.sampled_from([0, 1_000, 10**9]),
-    st.sampled_from([0, 500, 10**9]),
 )
-def test_a_disk_heap_behaves_as_a_queue_in_memory(
-    tmp_path_factory, steps, block, order, memory, packed
+def test_ranked_jobs_come_out_of_a_file_as_of_memory(
+    tmp_path_factory, steps, block, order, memory
 ):
     numbers = count()
-    file = DiskQueueFile(tmp_path_factory.getbasetemp(), memory=memory, packed=packed)
-    heaps = [DiskHeap(file, order) for _ in range(2)]
+    file = DiskQueueFile(tmp_path_factory.getbasetemp(), memory=memory)
+    heaps = [PriorityQueue(order, partial(DiskQueue, file)) for _ in range(2)]
     models = [PriorityQueue(order) for _ in range(2)]
     file.block = block
     for which, amount, depth in steps:
@@ -76,29 +74,21 @@ def test_a_job_that_could_not_be_written_is_not_in_the_queue(tmp_path):
             return self._file.write(data)
 
     file = DiskQueueFile(tmp_path, opened=lambda directory: Full(nameless_file(directory)))
-    heap = DiskHeap(file, depth_first)
-    file.block = 4
-    for number in range(9):
-        heap.put(job(number, number))
+    heap = PriorityQueue(depth_first, partial(DiskQueue, file))
+    heap.put(job(0))
     failing[0] = True
-    refused = 0
-    for number in range(9, 20):
-        try:
-            heap.put(job(number, number))
-        except StoreError:
-            refused += 1
-            break
-    assert refused
+    for depth in range(2):
+        with pytest.raises(StoreError):
+            heap.put(Job("http://site.test/" + "q" * file.block_bytes, depth))
     failing[0] = False
-    kept = len(heap)
-    assert [heap.pop().depth for _ in range(kept)] == list(reversed(range(kept)))
+    heap.put(job(2, 2))
+    assert [heap.pop().depth for _ in range(len(heap))] == [2, 0]
     file.close()
 
 
-@pytest.mark.parametrize("make", [DiskQueue, lambda file: DiskHeap(file, depth_first)])
-def test_very_many_queues_with_one_long_url_each_keep_few_in_memory(tmp_path, make):
+def test_very_many_queues_with_one_long_url_each_keep_few_in_memory(tmp_path):
     file = DiskQueueFile(tmp_path, memory=1_000_000)
-    queues = [make(file) for _ in range(20_000)]
+    queues = [DiskQueue(file) for _ in range(20_000)]
     for number, queue in enumerate(queues):
         queue.put(Job(f"http://a{number}.test/" + "q" * 1_900))
     assert file.held < 1_100_000
@@ -106,9 +96,3 @@ def test_very_many_queues_with_one_long_url_each_keep_few_in_memory(tmp_path, ma
         assert queue.pop().url.startswith(f"http://a{number}.test/")
     assert file.held == 0
     file.close()
-
-
-def test_breadth_first_needs_no_ranks(tmp_path):
-    file = DiskQueueFile(tmp_path)
-    assert isinstance(make_disk_queue(file, breadth_first), DiskQueue)
-    assert isinstance(make_disk_queue(file, by_sitemap), DiskHeap)

@@ -41,16 +41,14 @@ def file(tmp_path) -> Iterator[DiskQueueFile]:
 
 
 @contextmanager
-def opened(
-    directory: Any, packed: int = 0, **functions: Callable[..., Any]
-) -> Iterator[DiskQueueFile]:
+def opened(directory: Any, **functions: Callable[..., Any]) -> Iterator[DiskQueueFile]:
     """Open a file; `functions` take the place of its methods."""
 
     def hostile(directory: Path) -> Any:
         return Hostile(nameless_file(directory), functions)
 
     how = hostile if functions else nameless_file
-    one = DiskQueueFile(directory, kind=StoredJob, packed=packed, opened=how)
+    one = DiskQueueFile(directory, kind=StoredJob, opened=how)
     try:
         yield one
     finally:
@@ -72,11 +70,10 @@ def drained(line: DiskQueue) -> list[int]:
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(-12, 12)), max_size=60),
     st.integers(1, 9),
-    st.sampled_from([0, 1_000, 10**9]),
 )
-def test_lines_behave_as_queues_whatever_is_done(tmp_path_factory, steps, block, packed):
+def test_lines_behave_as_queues_whatever_is_done(tmp_path_factory, steps, block):
     numbers = count()
-    with opened(tmp_path_factory.getbasetemp(), packed) as file:
+    with opened(tmp_path_factory.getbasetemp()) as file:
         lines, queues = small(file, 3, block), [deque[StoredJob]() for _ in range(3)]
         for which, amount in steps:
             line, queue = lines[which], queues[which]
@@ -147,45 +144,6 @@ def test_a_line_that_is_short_never_touches_the_disk(tmp_path):
                 for number in range(2 * file.block):
                     line.put(job(number))
                 assert drained(line) == list(range(2 * file.block))
-
-
-def test_blocks_that_fit_in_memory_never_touch_the_disk(tmp_path):
-    with opened(tmp_path / "nowhere", 1_000_000) as file:
-        (line,) = small(file, block=50)
-        for _ in range(3):
-            for number in range(20_000):
-                line.put(job(number))
-            assert drained(line) == list(range(20_000))
-
-
-def test_only_the_blocks_that_do_not_fit_in_memory_are_in_the_file(tmp_path):
-    with opened(tmp_path) as all_in_file, opened(tmp_path, 10_000) as file:
-        for each in (all_in_file, file):
-            (line,) = small(each, block=50)
-            for number in range(20_000):
-                line.put(job(number))
-        written = len(file)
-        assert len(all_in_file) - 10_000 <= written < len(all_in_file) - 5_000
-        # The first blocks are in memory, and the room that they leave is used again.
-        assert [line.pop().number for _ in range(1_000)] == list(range(1_000))
-        for number in range(20_000, 20_500):
-            line.put(job(number))
-        assert len(file) == written
-        assert drained(line) == list(range(1_000, 20_500))
-        assert len(file) == 0
-
-
-def test_a_packed_job_takes_less_than_25_bytes_of_memory(tmp_path):
-    with opened(tmp_path / "nowhere", 10**9) as file:
-        line = DiskQueue(file)
-        for number in range(2 * file.block):
-            line.put(job(number))
-        tracemalloc.start()
-        for number in range(20_000):
-            line.put(job(number))
-        size, _ = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        assert size < 25 * 20_000
 
 
 def test_the_file_has_no_name_and_is_gone_when_it_is_closed(tmp_path):

@@ -25,8 +25,9 @@ from trio_crawler.model import Attempt, Checked, Job, Outcome, Purpose, Reason, 
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.settings import breadth_first
-from trio_crawler.schedule.disk_queue import MEMORY, DiskQueueFile, make_disk_queue
+from trio_crawler.schedule.disk_queue import MEMORY, DiskQueue, DiskQueueFile
 from trio_crawler.schedule.hosts import Hosts, JobChannel
+from trio_crawler.schedule.queues import make_queue
 from trio_crawler.settlement import Settlement
 from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
@@ -175,7 +176,7 @@ class SqliteFrontier:
         check_kind("plan", plan, Plan, "a Plan")
         self._plan = plan
         self._index = UrlIndex(plan.limits.max_redirects, self._journal)
-        queue = partial(make_disk_queue, self._file, plan.order)
+        queue = partial(make_queue, plan.order, partial(DiskQueue, self._file))
         self.hosts = Hosts(plan, end=self.end, queue=queue, choose=self._choose)
         self._journal.max_at_risk = plan.workers
         if not (store.resumed or store.walk.number > 1):

@@ -66,8 +66,9 @@ class Order(Protocol):
     """Rank a job: any `(job) -> rank`.
 
     Among the jobs of one host that may start, the one with the least rank starts; among equal
-    ranks the oldest. Ranks must compare with `<`. The crawl calls it once for each job that is
-    admitted. An order must not block.
+    ranks the oldest. Ranks must compare with `<` and be hashable. The crawl calls it once for each
+    job that is admitted. An order must not block. Each rank of the jobs that wait takes memory,
+    at each host: some hundreds of ranks are well, and a million are dear.
     """
 
     def __call__(self, job: Job, /) -> Any: ...
@@ -89,9 +90,12 @@ def depth_first(job: Job) -> float:
 
 
 def by_sitemap(job: Job) -> tuple[float, int]:
-    """Rank by the priority in a sitemap, highest first (0.5 if there is none), then by depth."""
+    """Rank by the priority in a sitemap, highest first (0.5 if there is none), then by depth.
+
+    Priorities are rounded to hundredths.
+    """
     check_kind("job", job, Job, "a Job")
-    return (-0.5 if job.priority is None else -job.priority), job.depth
+    return (-0.5 if job.priority is None else round(-job.priority, 2)), job.depth
 
 
 for _function in (breadth_first, depth_first, by_sitemap):

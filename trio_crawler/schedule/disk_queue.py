@@ -1,26 +1,19 @@
-"""Queues of jobs with only their two ends as objects, and all others in blocks of a file.
-
-The disk queue is in the order of arrival, the disk heap in the order of ranks.
-"""
+"""Queues of jobs with only their two ends as objects, and all others in blocks of a file."""
 
 from __future__ import annotations
 
 import errno
-import heapq
 import zlib
 from array import array
 from collections.abc import Callable, Sequence
 from io import RawIOBase
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
-from typing import Any
 
 import msgspec
 
 from trio_crawler.model import Job
-from trio_crawler.policy.settings import Order, breadth_first
-from trio_crawler.schedule.queues import Queue
-from trio_crawler.store.errors import StoreError, file_errors
+from trio_crawler.store.errors import file_errors
 
 # Jobs of a block. A smaller one would cost a system call for a few jobs, a larger one would block
 # the event loop for long. Blocks get smaller so that all queues keep some `_JOBS` jobs in memory.
@@ -31,10 +24,6 @@ _MAX_BLOCK_BYTES = 128 * 1024
 _BYTES = 16 * 1024 * 1024
 OVERHEAD = 200
 """The bytes that a job in memory counts for besides those of its URL."""
-
-# The length of a block in memory; in the file no block is empty. Such a block takes `_BESIDE`
-# bytes besides its own.
-_PACKED, _BESIDE = 0, 150
 
 # ▶ Blocks of ordinary URLs take a sixth of their size, at 1 us a URL; the URLs of a flood, which
 # were compressed on the wire, a fortieth.
@@ -60,10 +49,9 @@ class DiskQueueFile:
     """A file for the blocks of many queues; the first block in it opens it, by calling `opened`.
 
     The jobs are of one `kind`. While those in memory have less than `memory` bytes together, no
-    queue makes blocks. Blocks with at most `packed` bytes together, compressed, stay in memory,
-    and only the others are in the file. The file is in `directory`, by default that of temporary
-    files. It does not shrink until all its blocks are read; then it is emptied. `close` closes
-    it. Raises StoreError for an OSError; nothing has changed then.
+    queue makes blocks. The file is in `directory`, by default that of temporary files. It does not
+    shrink until all its blocks are read; then it is emptied. `close` closes it. Raises StoreError
+    for an OSError; nothing has changed then.
     """
 
     def __init__(
@@ -72,7 +60,6 @@ class DiskQueueFile:
         *,
         kind: type[Job] = Job,
         memory: int = 0,
-        packed: int = 0,
         opened: Callable[[Path], RawIOBase] = nameless_file,
     ) -> None:
         self._directory = Path(gettempdir() if directory is None else directory)
@@ -81,10 +68,6 @@ class DiskQueueFile:
         self.memory = memory
         # The bytes of the jobs of all queues that are in memory.
         self.held = 0
-        # The blocks in memory, by number, and the bytes that are left for more of them.
-        self._packed: dict[int, bytes] = {}
-        self._room = packed
-        self._number = 0
         self._file: RawIOBase | None = None
         self._end = 0
         self._blocks = 0
@@ -103,14 +86,8 @@ class DiskQueueFile:
         self.block_bytes = min(_MAX_BLOCK_BYTES, _BYTES // self._queues)
 
     def write(self, jobs: Sequence[Job]) -> tuple[int, int]:
-        """Store a block; return its place: its offset and length, or its number and `_PACKED`."""
-        packed = zlib.compress(_encode(jobs), _LEVEL)
-        if len(packed) + _BESIDE <= self._room:
-            self._room -= len(packed) + _BESIDE
-            self._number += 1
-            self._packed[self._number] = packed
-            return self._number, _PACKED
-        block, written = memoryview(packed), 0
+        """Store a block; return its place: its offset and length."""
+        block, written = memoryview(zlib.compress(_encode(jobs), _LEVEL)), 0
         with file_errors(self._directory):
             file = self._open()
             file.seek(self._end)
@@ -122,8 +99,6 @@ class DiskQueueFile:
 
     def read(self, offset: int, length: int) -> list[Job]:
         """Return the jobs of the block at a place."""
-        if length == _PACKED:
-            return self._decode(zlib.decompress(self._packed[offset]))
         block = b""
         with file_errors(self._directory):
             file = self._open()
@@ -135,11 +110,8 @@ class DiskQueueFile:
                 block += more
         return self._decode(zlib.decompress(block))
 
-    def forget(self, offset: int, length: int) -> None:
-        """Drop the block at a place; after the last in the file the file is emptied."""
-        if length == _PACKED:
-            self._room += len(self._packed.pop(offset)) + _BESIDE
-            return
+    def forget(self) -> None:
+        """Count one block less; after the last one the file is emptied."""
         self._blocks -= 1
         if not self._blocks:
             self._end = 0
@@ -240,136 +212,10 @@ class DiskQueue:
             # On average each entry is moved at most once.
             del self._blocks[: self._next]
             self._next = 0
-        self._file.forget(offset, length)
+        self._file.forget()
 
     def _swap(self) -> None:
         """Add the tail to the head; no block is between them."""
         self._tail.reverse()
         self._head[:0] = self._tail
         self._tail, self._tail_bytes = [], 0
-
-
-# The most jobs that one call of `put` writes: more would block the event loop for long.
-_MAX_RUN = 2_000
-
-
-class _Run:
-    """Jobs in the file, sorted by rank and number; `numbers` are those of the jobs in the file.
-
-    The first job is the last of `jobs`; `places` and `numbers` are in reverse order, too.
-    """
-
-    __slots__ = ("jobs", "numbers", "places")
-
-    def __init__(self, numbers: array[int], places: list[tuple[int, int]]) -> None:
-        self.jobs: list[Job] = []
-        self.numbers = numbers
-        self.places = places
-
-
-class DiskHeap:
-    """A queue in the order of ranks; jobs with equal ranks are first in, first out.
-
-    When the jobs in memory have as many bytes as they may, those with the highest ranks go to the
-    file, where a job takes 8 bytes of memory. `order` is called again for a job that comes back.
-    If a call raises StoreError, no job was added, removed or lost, and the call may be repeated.
-    """
-
-    __slots__ = ("_bytes", "_count", "_file", "_jobs", "_number", "_order", "_runs")
-
-    def __init__(self, file: DiskQueueFile, order: Order) -> None:
-        file.add_queue()
-        self._file = file
-        self._order = order
-        self._jobs: list[tuple[Any, int, Job]] = []
-        self._bytes = 0
-        self._number = 0
-        self._count = 0
-        # A heap of the runs, by the rank and the number of the first job.
-        self._runs: list[tuple[Any, int, _Run]] = []
-
-    def __len__(self) -> int:
-        return self._count
-
-    def put(self, job: Job) -> None:
-        """Add a job."""
-        entry = (self._order(job), self._number, job)
-        heapq.heappush(self._jobs, entry)
-        file, kept = self._file, self._bytes + len(job.url) + OVERHEAD
-        if file.held >= file.memory and (len(self._jobs) > file.block or kept > file.block_bytes):
-            try:
-                self._spill()
-            except StoreError:
-                self._jobs.remove(entry)
-                heapq.heapify(self._jobs)
-                raise
-            kept = bytes_of([one for _, _, one in self._jobs])
-        file.held += kept - self._bytes
-        self._bytes = kept
-        self._number += 1
-        self._count += 1
-
-    def peek(self) -> Job:
-        """Return the job with the least rank."""
-        if not self._run_is_first:
-            return self._jobs[0][2]
-        run = self._runs[0][2]
-        if not run.jobs:
-            self._load(run)
-        return run.jobs[-1]
-
-    def pop(self) -> Job:
-        """Remove and return the job with the least rank."""
-        job = self.peek()
-        if self._run_is_first:
-            self._pop_run()
-        else:
-            heapq.heappop(self._jobs)
-            self._bytes -= len(job.url) + OVERHEAD
-            self._file.held -= len(job.url) + OVERHEAD
-        self._count -= 1
-        return job
-
-    @property
-    def _run_is_first(self) -> bool:
-        # Two entries never have the same number.
-        return bool(self._runs) and (not self._jobs or self._runs[0] < self._jobs[0])
-
-    def _pop_run(self) -> None:
-        """Remove the first job of the first run, which is loaded."""
-        run = self._runs[0][2]
-        if len(run.jobs) == 1 and run.places:
-            # Before anything changes: it may fail.
-            self._load(run)
-        job = run.jobs.pop()
-        self._file.held -= len(job.url) + OVERHEAD
-        run.numbers.pop()
-        if run.jobs:
-            rank = self._order(run.jobs[-1])
-            heapq.heapreplace(self._runs, (rank, run.numbers[-1], run))
-        else:
-            heapq.heappop(self._runs)
-
-    def _load(self, run: _Run) -> None:
-        place = run.places[-1]
-        found = self._file.read(*place)
-        self._file.held += bytes_of(found)
-        run.jobs[:0] = reversed(found)
-        run.places.pop()
-        self._file.forget(*place)
-
-    def _spill(self) -> None:
-        """Write the half with the highest ranks, at least one job, as a run."""
-        self._jobs.sort()
-        size = min(_MAX_RUN, len(self._jobs) // 2 + 1)
-        run, block = self._jobs[-size:], self._file.block
-        jobs = [job for _, _, job in run]
-        numbers = array("Q", [number for _, number, _ in reversed(run)])
-        places = [self._file.write(jobs[at : at + block]) for at in range(0, size, block)]
-        heapq.heappush(self._runs, (*run[0][:2], _Run(numbers, places[::-1])))
-        del self._jobs[-size:]
-
-
-def make_disk_queue(file: DiskQueueFile, order: Order) -> Queue:
-    """Return an empty queue in an order, which uses the file for what does not fit in memory."""
-    return DiskQueue(file) if order is breadth_first else DiskHeap(file, order)

@@ -69,35 +69,58 @@ class FifoQueue:
 
 
 class PriorityQueue:
-    """A queue in the order of ranks; jobs with equal ranks are first in, first out."""
+    """A queue in the order of ranks, with a queue of `make` for each rank of the jobs in it.
 
-    __slots__ = ("_jobs", "_number", "_order")
+    If such a queue raises an exception, no job was added, removed or lost.
+    """
 
-    def __init__(self, order: Order) -> None:
+    __slots__ = ("_by_rank", "_count", "_emptied", "_make", "_order", "_ranks")
+
+    def __init__(self, order: Order, make: Callable[[], Queue] = FifoQueue) -> None:
         self._order = order
-        self._jobs: list[tuple[Any, int, Job]] = []
-        self._number = 0
+        self._make = make
+        self._by_rank: dict[Any, Queue] = {}
+        # A heap.
+        self._ranks: list[Any] = []
+        self._emptied: list[Queue] = []
+        self._count = 0
 
     def __len__(self) -> int:
-        return len(self._jobs)
+        return self._count
 
     def put(self, job: Job) -> None:
         """Add a job."""
-        self._number += 1
-        heapq.heappush(self._jobs, (self._order(job), self._number, job))
+        rank = self._order(job)
+        queue = self._by_rank.get(rank)
+        if queue is None:
+            queue = self._emptied.pop() if self._emptied else self._make()
+        queue.put(job)
+        self._count += 1
+        if rank not in self._by_rank:
+            self._by_rank[rank] = queue
+            heapq.heappush(self._ranks, rank)
 
     def peek(self) -> Job:
-        """Return the job with the least rank."""
-        return self._jobs[0][2]
+        """Return the oldest job of the least rank."""
+        return self._by_rank[self._ranks[0]].peek()
 
     def pop(self) -> Job:
-        """Remove and return the job with the least rank."""
-        return heapq.heappop(self._jobs)[2]
+        """Remove and return the oldest job of the least rank."""
+        queue = self._by_rank[self._ranks[0]]
+        job = queue.pop()
+        self._count -= 1
+        if not queue:
+            del self._by_rank[heapq.heappop(self._ranks)]
+            self._emptied.append(queue)
+        return job
 
 
-def make_queue(order: Order) -> Queue:
-    """Return an empty queue. Breadth first needs no ranks: links are found in that order."""
-    return FifoQueue() if order is breadth_first else PriorityQueue(order)
+def make_queue(order: Order, make: Callable[[], Queue] = FifoQueue) -> Queue:
+    """Return an empty queue in an order, of first-in, first-out queues that `make` returns.
+
+    Breadth first needs no ranks: links are found in that order.
+    """
+    return make() if order is breadth_first else PriorityQueue(order, make)
 
 
 # One turn of so many goes to shapes that are unproven, or they might never prove themselves.
