@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler import Checked, Failure, Outcome, Page, Reason, Redirect, Skipped
-from trio_crawler.ledger import Ledger, spool
+from trio_crawler.ledger import Ledger
 from trio_crawler.ledger.join import Broken, Join, Referrer
 from trio_crawler.ledger.ledger import numbers_of
 from trio_crawler.ledger.rows import FAILURE, PAGE
@@ -130,17 +130,6 @@ def test_how_a_server_asks_for_a_login_is_what_this_run_has_seen() -> None:
 def test_a_status_and_seconds_that_no_server_has_are_cut() -> None:
     ledger = ledger_of(Page(HOME, 70_000, httpx.Headers(), b"", seconds=1e39))
     assert [(row.status, row.good) for _, row in ledger.ends()] == [(65_535, False)]
-
-
-def test_records_that_no_file_takes_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spool, "MEMORY", 100)
-    records, made = [[n, "x" * 50] for n in range(20)], spool.Spool()
-    with monkeypatch.context() as refused:
-        refused.setattr("tempfile.tempdir", "/nowhere")
-        for record in records:
-            made.append(record)
-    assert list(made) == records
-    made.close()
 
 
 def test_beyond_the_most_rejected_urls_links_to_known_urls_are_kept(
