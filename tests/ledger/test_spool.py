@@ -39,7 +39,7 @@ def test_what_is_beyond_the_room_in_memory_is_in_a_file(monkeypatch: pytest.Monk
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the disk that is always full")
 def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trio_crawler.ledger.spool.MEMORY", 10_000)
-    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: open("/dev/full", "w+b"))  # noqa: SIM115, E501
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: open("/dev/full", "w+b"))  # noqa: SIM115
     spool = Spool()
     with pytest.raises(StoreError, match="free some space"):
         spool.append([Random(1).randbytes(20_000)])

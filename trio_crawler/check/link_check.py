@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 from trio_crawler.arguments import ArgumentError, check_kind, check_whole
 from trio_crawler.check.facts import NotChecked, Unasked
 from trio_crawler.check.finding import Finding, Hop, finding_of, placed
-from trio_crawler.check.scheme_syntax import fault_of, note_of
+from trio_crawler.check.scheme_syntax import mailto_fault, note_of
 from trio_crawler.ledger.ledger import Ledger, Outlinks, numbers_of
 from trio_crawler.ledger.rows import CHECKED, NO_URL, OWN_FRAGMENT, PAGE, REDIRECT, TRIED, Row
 from trio_crawler.link import Link, LinkKind
@@ -439,7 +439,7 @@ def _code(end: Row) -> str:
 
 def _odd(url: str) -> tuple[Defect, str]:
     """Return what is odd about a URL that is no web URL, "" if nothing is."""
-    scheme = url.partition(":")[0].lower()
-    if scheme == "mailto":
-        return Defect.BAD_MAILTO, fault_of(url) or ""
-    return Defect.BAD_SCHEME, note_of(scheme) or ""
+    scheme, _, rest = url.partition(":")
+    if scheme.lower() == "mailto":
+        return Defect.BAD_MAILTO, mailto_fault(rest)
+    return Defect.BAD_SCHEME, note_of(scheme.lower())

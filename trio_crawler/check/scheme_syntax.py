@@ -1,4 +1,4 @@
-"""Check the syntax of links that are no requests: `mailto:` (RFC 6068) and `tel:` (RFC 3966)."""
+"""Check links that are no requests: the syntax of `mailto:` (RFC 6068), and the schemes."""
 
 from __future__ import annotations
 
@@ -21,42 +21,25 @@ _FIELD = re.compile(
     r"(?P<name>[\w.~!$'()*+,;:@%/?-]++)=(?P<value>[\w.~!$'()*+,;:@%/?-]*+)"
 ).fullmatch
 _ADDRESS_FIELDS = frozenset({"to", "cc", "bcc"})
-# The number and the parameters of a tel URL (RFC 3966, 3).
-_NUMBER = re.compile(
-    r"(?: \+ [().-]*+ [0-9] [0-9().-]*+ | (?= [().-]*+ [0-9A-Fa-f*\#] ) [0-9A-Fa-f*\#().-]++ )",
-    re.VERBOSE,
-).fullmatch
-_PARAMETER = re.compile(
-    r"[A-Za-z0-9-]++(?:=(?:[\w.!~*'()\[\]/:&+$-]|%[0-9A-Fa-f]{2})++)?+", re.ASCII
-).fullmatch
 _MAX_SHOWN = 80
-
-
-def fault_of(url: str) -> str | None:
-    """Return the fault of a normalised `mailto:` or `tel:` URL as a sentence, None without one.
-
-    URLs of other schemes have none. A `mailto:` may be without an address (RFC 6068, 2), and the
-    number of a `tel:` may be a local one without a phone-context, which RFC 3966 demands and no
-    telephone needs.
-    """
-    scheme, _, rest = url.partition(":")
-    if scheme == "mailto":
-        return _mailto_fault(rest)
-    return _tel_fault(rest) if scheme == "tel" else None
 
 
 _MEANT = ("http", "https", "mailto")
 
 
-def note_of(scheme: str) -> str | None:
-    """Return what is odd about the scheme of a link as a sentence, None if it is not."""
+def note_of(scheme: str) -> str:
+    """Return what is odd about the scheme of a link as a sentence, "" if it is not."""
     if scheme == "file":
         return "a file: link leads to the disk of the reader"
     meant = get_close_matches(scheme, _MEANT, n=1, cutoff=0.75)
-    return f"{scheme}: may be meant as {meant[0]}:" if meant and scheme not in _MEANT else None
+    return f"{scheme}: may be meant as {meant[0]}:" if meant and scheme not in _MEANT else ""
 
 
-def _mailto_fault(rest: str) -> str | None:
+def mailto_fault(rest: str) -> str:
+    """Return the fault of what follows the `mailto:` of a normalised URL, "" without one.
+
+    It may be without an address (RFC 6068, 2).
+    """
     addresses, _, query = rest.partition("?")
     if _STRAY_PERCENT(rest):
         return 'a "%" is not followed by two hexadecimal digits (RFC 6068)'
@@ -70,7 +53,7 @@ def _mailto_fault(rest: str) -> str | None:
             fault := _addresses_fault(found["value"])
         ):
             return fault
-    return None
+    return ""
 
 
 @cache
@@ -78,21 +61,11 @@ def _is_address() -> Callable[[str], object]:
     return re.compile(_ADDRESS, re.VERBOSE).fullmatch
 
 
-def _addresses_fault(addresses: str) -> str | None:
+def _addresses_fault(addresses: str) -> str:
     for address in addresses.split(",") if addresses else ():
         if not _is_address()(_decoded(address)):
             return f"{_shown(_decoded(address))} is not an address of e-mail (RFC 6068)"
-    return None
-
-
-def _tel_fault(rest: str) -> str | None:
-    number, *parameters = rest.split(";")
-    if not _NUMBER(number):
-        return f"{_shown(number)} is not a telephone number (RFC 3966)"
-    for parameter in parameters:
-        if not _PARAMETER(parameter):
-            return f"{_shown(parameter)} is not a parameter of a telephone number (RFC 3966)"
-    return None
+    return ""
 
 
 def _decoded(source: str) -> str:
