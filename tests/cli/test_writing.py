@@ -11,7 +11,7 @@ import trio.testing
 from cases import for_each
 
 from trio_crawler import Outcome, Page, Reason, Skipped
-from trio_crawler.cli.exports import BATCH, FULL, Export
+from trio_crawler.cli.exports import BATCH, Export
 from trio_crawler.cli.files import Target
 
 OUTCOMES = [Skipped(f"https://a.test/{number}", Reason.STOPPED) for number in range(3)]
@@ -37,7 +37,7 @@ async def test_what_is_encoded_in_a_thread_stands_once_though_others_write_meanw
             go_on.wait(20)
         return encoded(outcome)
 
-    file = export(tmp_path, slowly, b"head\n", lambda: b"tail\n", costly=True)
+    file = export(tmp_path, slowly, b"head\n", lambda: b"tail\n")
     await file.put(OUTCOMES[0])
     await file.put(OUTCOMES[1])
     async with trio.open_nursery() as nursery:
@@ -52,7 +52,7 @@ async def test_what_is_encoded_in_a_thread_stands_once_though_others_write_meanw
     assert (tmp_path / "x").read_bytes() == b"head\n" + WHOLE + b"tail\n"
 
 
-async def test_what_is_costly_to_encode_is_encoded_many_at_a_time_in_one_thread(tmp_path):
+async def test_outcomes_are_encoded_many_at_a_time_in_one_thread(tmp_path):
     threads = list[str]()
 
     def noted(outcome: Outcome) -> bytes:
@@ -60,7 +60,7 @@ async def test_what_is_costly_to_encode_is_encoded_many_at_a_time_in_one_thread(
         return encoded(outcome)
 
     page = Page("https://a.test/", 200, httpx.Headers(), bytes(BATCH // 4))
-    file = export(tmp_path, noted, costly=True)
+    file = export(tmp_path, noted)
     for _ in range(3):
         await file.put(page)
     assert not threads
@@ -73,7 +73,7 @@ async def test_what_is_costly_to_encode_is_encoded_many_at_a_time_in_one_thread(
 
 async def test_outcomes_without_bodies_are_not_gathered_without_end(tmp_path):
     counts = list[int]()
-    file = export(tmp_path, lambda outcome: bytes(1), costly=True)
+    file = export(tmp_path, lambda outcome: bytes(1))
     for _ in range(1_000):
         await file.put(OUTCOMES[0])
         counts.append((tmp_path / "x").stat().st_size)
@@ -84,7 +84,7 @@ async def test_outcomes_without_bodies_are_not_gathered_without_end(tmp_path):
 
 async def test_a_bug_in_the_encoding_is_raised_and_the_file_is_closed(tmp_path):
     target = Target(str(tmp_path / "x"))
-    file = Export("x", target, lambda outcome: bytes(1 // len(outcome.url[20:])), costly=True)
+    file = Export("x", target, lambda outcome: bytes(1 // len(outcome.url[20:])))
     await file.put(Skipped("https://a.test/", Reason.STOPPED))
     with pytest.raises(ZeroDivisionError):
         await file.flush()
@@ -107,11 +107,12 @@ async def test_a_flush_to_a_plain_file_that_is_cancelled_loses_nothing(tmp_path,
 
 
 def test_where_nobody_waits_it_writes_at_once_when_there_is_enough(tmp_path):
-    file = export(tmp_path, lambda outcome: b"x" * (FULL // 2))
-    file.take(OUTCOMES[0])
-    assert (tmp_path / "x").stat().st_size == 0
-    file.take(OUTCOMES[1])
-    assert (tmp_path / "x").stat().st_size == FULL
-    file.take(OUTCOMES[2])
+    file = export(tmp_path, encoded)
+    page = Page("https://a.test/", 200, httpx.Headers(), b"", body_size=BATCH // 2)
+    sizes = list[int]()
+    for _ in range(3):
+        file.take(page)
+        sizes.append((tmp_path / "x").stat().st_size)
     file.finish()
-    assert (tmp_path / "x").stat().st_size == FULL * 3 // 2
+    sizes.append((tmp_path / "x").stat().st_size)
+    assert sizes == [each * len(encoded(page)) for each in (0, 2, 2, 3)]

@@ -22,11 +22,8 @@ from trio_crawler import Outcome, Page, report
 from trio_crawler.cli.files import PRIVATE, SHARED, Draft, Target, naming, place_of, target_of
 from trio_crawler.report import to_jsonl
 
-FULL = 64 * 1024
-"""Bytes that are written at once."""
-
 BATCH = 512 * 1024
-"""Bytes of bodies whose outcomes are encoded at once in a thread.
+"""Bytes of bodies whose outcomes are encoded and written at once in a thread.
 
 ▶ To call a thread for each outcome takes longer than to encode it.
 """
@@ -50,9 +47,9 @@ def as_it_is(outcome: Outcome) -> Outcome:
 class Export:
     """One file that outcomes are written to; the end of its context manager closes it.
 
-    During a crawl a thread writes, every 0.2 s or 64 KiB. So a slow reader of a pipe slows the
-    crawl, but does not block the event loop. With `costly` outcomes are gathered instead, up to
-    512 KiB of bodies and one outcome more, and that thread encodes them too.
+    Outcomes are gathered, up to 512 KiB of bodies and one outcome more. During a crawl a thread
+    encodes and writes them, at least every 0.2 s. So a slow reader of a pipe slows the crawl, but
+    does not block the event loop.
 
     After `error` is set nothing more is written. A write to a pipe that is cancelled continues in
     its thread, and `stuck` is set until it is done; a write to a plain file is not cancelled. The
@@ -67,7 +64,6 @@ class Export:
         head: bytes = b"",
         tail: Callable[[], bytes] = bytes,
         *,
-        costly: bool = False,
         whole: bool = True,
     ) -> None:
         self.path = path
@@ -78,10 +74,9 @@ class Export:
         self._file = target.file
         self._encode = encode
         self._tail = tail
-        self._costly = costly
         self._waits = not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
-        self._gathered = bytearray(head)
-        # With `costly`: the outcomes that are not encoded yet, and the bytes that they count for.
+        self._head = head
+        # The outcomes that are not encoded yet, and the bytes that they count for.
         self._outcomes: list[Outcome] = []
         self._waiting = 0
         self._writing = trio.Lock()
@@ -113,18 +108,18 @@ class Export:
 
     def take(self, outcome: Outcome) -> None:
         """Add one outcome, and write in this thread if there is enough."""
-        self._gathered += self._encode(outcome)
-        if len(self._gathered) >= FULL:
+        self._gather(outcome)
+        if self._waiting >= BATCH:
             self._write(self._taken()())
+
+    def _gather(self, outcome: Outcome) -> None:
+        self._outcomes.append(outcome)
+        self._waiting += _OVERHEAD + (outcome.size if isinstance(outcome, Page) else 0)
 
     async def put(self, outcome: Outcome) -> None:
         """Add one outcome; wait if the reader is behind."""
-        if self._costly:
-            self._outcomes.append(outcome)
-            self._waiting += _OVERHEAD + (len(outcome.body) if isinstance(outcome, Page) else 0)
-        else:
-            self._gathered += self._encode(outcome)
-        if len(self._gathered) >= FULL or self._waiting >= BATCH:
+        self._gather(outcome)
+        if self._waiting >= BATCH:
             await self.flush()
 
     async def flush(self) -> None:
@@ -133,7 +128,7 @@ class Export:
         async with self._writing:
             with trio.CancelScope(shield=not self._waits):
                 await trio.lowlevel.checkpoint_if_cancelled()
-                if not (self._gathered or self._outcomes):
+                if not (self._head or self._outcomes):
                     return
                 taken = self._taken()
                 self.stuck = True
@@ -141,7 +136,7 @@ class Export:
                 await trio.to_thread.run_sync(write, abandon_on_cancel=self._waits)
                 self.stuck = False
 
-    def _encode_and_write(self, taken: Callable[[], bytes | bytearray]) -> None:
+    def _encode_and_write(self, taken: Callable[[], bytes]) -> None:
         try:
             data = taken()
         except BaseException:
@@ -150,13 +145,11 @@ class Export:
             raise
         self._write(data)
 
-    def _taken(self) -> Callable[[], bytes | bytearray]:
+    def _taken(self) -> Callable[[], bytes]:
         """Remove what was gathered; return a function that encodes it, for any thread."""
-        gathered, self._gathered = self._gathered, bytearray()
+        head, self._head = self._head, b""
         outcomes, self._outcomes, self._waiting = self._outcomes, [], 0
-        if not outcomes:
-            return lambda: gathered
-        return lambda: b"".join([gathered, *map(self._encode, outcomes)])
+        return lambda: b"".join([head, *map(self._encode, outcomes)])
 
     async def drain(self) -> None:
         """Write the gathered bytes again and again, until cancelled."""
@@ -164,7 +157,7 @@ class Export:
             await trio.sleep(EVERY)
             await self.flush()
 
-    def _write(self, gathered: bytes | bytearray) -> None:
+    def _write(self, gathered: bytes) -> None:
         if self.error:
             return
         try:
@@ -201,7 +194,7 @@ def archive(path: str, warc: report.Warc) -> Export:
     """Open an archive, which only its owner may read: answers to a login may be in it."""
     with naming("--warc", path):
         target = Target(path, PRIVATE)
-        return Export(path, target, warc.records, warc.head(), warc.rest, costly=True)
+        return Export(path, target, warc.records, warc.head(), warc.rest)
 
 
 def _encoded(encode: Callable[[Outcome], bytes], named: Named, outcome: Outcome) -> bytes:
