@@ -11,7 +11,6 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import trio
 
@@ -88,33 +87,11 @@ async def _main(options: CrawlOptions) -> int:
             urls = None if path is None else stack.enter_context(opened(path))
             color = colored(options.color, sys.stderr)
             screen = stack.enter_context(Screen(live=options.level >= NORMAL, color=color))
-            if options.level and (line := _too_few_hosts(options, plan)):
-                screen.say(line)
             if urls is not None:
                 urls.tell = screen.say
             crawl = _Crawl(options, plan, screen, files, ledger, check, urls)
             await crawl.run()
         return crawl.close()
-
-
-def _too_few_hosts(options: CrawlOptions, plan: Plan) -> str:
-    """Return a line that says that not all tasks can work; "" if they may be able to.
-
-    A lenient crawl may find more hosts, a list may have more, and an adaptive crawl may raise the
-    limit of a host.
-    """
-    if not options.workers_chosen or options.adaptive or not options.strict:
-        return ""
-    if options.seed_stream or options.folder is not None:
-        return ""
-    hosts = {urlsplit(seed).netloc.removeprefix("www.") for seed in plan.seeds}
-    if len(hosts) * options.per_host >= options.workers:
-        return ""
-    known = "1 host" if len(hosts) == 1 else f"{len(hosts)} hosts"
-    return (
-        f"--max-tasks {options.workers} is too much for {known}: each gets at most "
-        f"{options.per_host} requests at once (--per-host)"
-    )
 
 
 def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> list[Export]:

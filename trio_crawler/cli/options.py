@@ -288,13 +288,10 @@ class CrawlOptions(RequestOptions):
         type=click.IntRange(min=1, max=100_000),
         default=10,
         show_default=True,
-        callback=parsing.workers,
         recorded=True,
         stored="workers",
         help="Fetch at most N URLs at the same time. At one host --per-host is the limit.",
     )
-    workers_chosen: bool = undeclared(False)
-    """Whether the number of workers is on the command line."""
     timeout: float = time(
         Group.SPEED,
         "--timeout",

@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import click
-from click.core import ParameterSource
 
 from trio_crawler.cli.secrets import Login, line, lines
 
@@ -77,13 +76,6 @@ def listed_url(line: str) -> str:
     if _SCHEME.match(line):
         raise click.BadParameter("a URL begins with http:// or https://")
     return _plain_url(line)
-
-
-def workers(context: click.Context, parameter: click.Parameter, given: Any) -> int:
-    """Return the number of workers, and store whether it was given as `workers_chosen`."""
-    source = context.get_parameter_source(parameter.name or "")
-    context.params["workers_chosen"] = source is ParameterSource.COMMANDLINE
-    return int(given)
 
 
 KINDS = ("external", "assets", "fragments")
