@@ -88,16 +88,6 @@ def test_all_legacy_encodings_of_the_standard_are_tried():
     assert len(LEGACY) == 36
 
 
-@pytest.mark.parametrize("encoding", ["gb18030", "gbk", "windows-1252"])
-def test_a_long_query_equals_its_parts(encoding):
-    chance = random.Random(encoding)
-    for extra in ("", "\ue5e5", "\ud800", "\u1e3f"):
-        text = "".join(chr(chance.choice(EVERY)) for _ in range(9_000))
-        text = "".join(c for c in text if c not in charset.GB18030_CHANGES and c != "\ue5e5")
-        parts = [encode_query(part, encoding) for part in (*text, *extra)]
-        assert encode_query(text + extra, encoding) == "".join(parts)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["euc-jp", "big5", "gbk", "iso-2022-jp", "shift_jis"])
 @pytest.mark.parametrize("raw", [b"\xad\xa1", b"\xff", b"\x80", b"\xa3\xc0", b"\x1b"])

@@ -371,7 +371,7 @@ def _in_jis0208(pair: bytes) -> str:
     Only Python's codec of Shift_JIS has all characters of the standard's index.
     """
     lead, trail = [(byte & 0x7F) - 0x21 for byte in pair.ljust(2, b"\0")]
-    if 0 <= lead < 94 and 0 <= trail < 94:
+    if 0 <= lead < 94 and 0 <= trail < 94 and pair.isascii() == (pair[1] < 0x80):
         with suppress(UnicodeDecodeError):
             return shift_jis_bytes(lead * 94 + trail).decode("cp932")
     return ""

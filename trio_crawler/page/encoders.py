@@ -1,19 +1,18 @@
 """Percent-encode queries in the encoding of their document (URL Standard 1.3, "encoding-parse").
 
-The encoders are those of the WHATWG Encoding Standard. Python's codecs differ from them, so the
-tables are made from codecs that have all characters, with the differences listed here.
+The encoders are those of the WHATWG Encoding Standard: each is its decoder, read backwards, with
+the differences that the standard names.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 
-from trio_crawler.page import charset
+from trio_crawler.page.charset import GB18030_CHANGES, decode
 
-# The characters of a cache; a page may contain a million different ones.
-_MAX_CACHED = 8_192
+# The characters that one encoder remembers.
+_MAX_CACHED = 65_536
 
 # The special-query percent-encode set.
 _ENCODED = frozenset(b"\"#'<> ")
@@ -24,15 +23,25 @@ _PERCENT = [
 AS_UTF_8 = frozenset({"", "utf-8", "utf-16le", "utf-16be", "replacement"})
 """The encodings of documents whose queries are encoded as UTF-8."""
 
-# The pointers of index jis0208: rows of NEC that IBM's repeat, and the first of IBM's.
-_NEC_REPEATED, _IBM, _JIS0208 = range(8272, 8836), 8836, 11104
-_PRIVATE = range(0xE000, 0xF900)
-_FIRST_HALF_WIDTH, _LAST_HALF_WIDTH = 0xFF61, 0xFF9F
-_FULL_WIDTH_KATAKANA = (
+# The first bytes that an encoder uses. Those of Hong Kong in Big5, those of NEC's copies of IBM's
+# characters in Shift_JIS, and the three bytes of EUC-JP are only decoded.
+_LEADS = {
+    "big5": range(0xA1, 0xFF),
+    "euc-jp": (0x8E, *range(0xA1, 0xFF)),
+    "euc-kr": range(0x80, 0xFF),
+    "shift_jis": (*range(0x81, 0xED), *range(0xEF, 0xFF)),
+}
+_TRAILS = (*range(0x40, 0x7F), *range(0x80, 0xFF))
+# The index of Big5 has these twice; the second counts.
+_LAST_IN_BIG5 = frozenset("\u2550\u255e\u2561\u256a\u5341\u5345")
+# Python decodes these bytes of Big5 as other characters.
+_ALIASES = {"big5": {"\u2215": b"\xa2A", "\ufe68": b"\xa2B"}}
+_ALIASES["shift_jis"] = _ALIASES["euc-jp"] = {"\xa5": b"\\", "\u203e": b"~"}
+_HALF_WIDTH = range(0xFF61, 0xFFA0)
+_FULL_WIDTH = (
     "。「」、・ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテト"
     "ナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン゛゜"
 )
-_LAST_IN_BIG5 = frozenset("\u2550\u255e\u2561\u256a\u5341\u5345")
 
 
 def encode_query(text: str, encoding: str) -> str:
@@ -42,40 +51,38 @@ def encode_query(text: str, encoding: str) -> str:
     """
     if encoding == "iso-2022-jp":
         return "".join(_iso_2022_jp(text))
-    forms = _encoder(encoding)
-    if encoding == "gb18030" and len(text) > _MAX_CACHED:
-        # It has all characters, which are too many for the cache.
-        parts = _gb18030_changed().split(text)
-        parts[::2] = [_percent(part.encode("gb18030")) for part in parts[::2]]
-        parts[1::2] = map(forms.__getitem__, parts[1::2])
-        return "".join(parts)
-    return "".join(map(forms.__getitem__, text))
+    return "".join(map(_encoder(encoding).__getitem__, text))
 
 
 class _Encoder(dict[str, str]):
     """The percent-encoded form of each character, made when it is looked up."""
 
-    def __init__(self, encode: Callable[[str], bytes | None]) -> None:
-        self._encode = encode
+    def __init__(self, encoding: str) -> None:
+        self._gbk = encoding == "gbk"
+        self._table = {} if encoding in ("gb18030", "gbk") else _table(encoding)
 
     def __missing__(self, character: str) -> str:
-        encoded = character.encode() if character < "\x80" else self._encode(character)
+        if character < "\x80":
+            encoded: bytes | None = character.encode()
+        else:
+            encoded = self._table.get(character) if self._table else self._chinese(character)
         form = _unencodable(character) if encoded is None else _percent(encoded)
         if len(self) >= _MAX_CACHED:
             self.clear()
         self[character] = form
         return form
 
+    def _chinese(self, character: str) -> bytes | None:
+        if self._gbk and character == "\u20ac":
+            return b"\x80"
+        if character == "\ue5e5" or "\ud800" <= character <= "\udfff":
+            # A lone surrogate counts as U+FFFD.
+            return None if self._gbk or character == "\ue5e5" else b"\x841\xa47"
+        encoded = GB18030_CHANGES.get(character) or character.encode("gb18030")
+        return None if self._gbk and len(encoded) > 2 else encoded
 
-@cache
-def _encoder(encoding: str) -> _Encoder:
-    if encoding in ("gb18030", "gbk"):
-        return _Encoder(_gbk if encoding == "gbk" else _gb18030)
-    if encoding == "euc-kr":
-        return _Encoder(_euc_kr)
-    tables = {"big5": _big5, "euc-jp": _euc_jp, "shift_jis": _shift_jis}
-    table = tables.get(encoding)
-    return _Encoder((_single_byte(encoding) if table is None else table()).get)
+
+_encoder = cache(_Encoder)
 
 
 def _percent(encoded: bytes) -> str:
@@ -88,111 +95,39 @@ def _unencodable(character: str) -> str:
     return f"%26%23{number}%3B"
 
 
-def _single_byte(encoding: str) -> Mapping[str, bytes]:
-    if encoding == "x-user-defined":
-        return {chr(0xF700 + byte): bytes([byte]) for byte in range(0x80, 0x100)}
-    characters = charset.single_byte(encoding)
-    table = {characters[byte]: bytes([byte]) for byte in range(0xFF, 0x7F, -1)}
-    # It marks the bytes that the encoding does not define.
-    table.pop("\ufffd", None)
-    return table
-
-
-def _euc_kr(character: str) -> bytes | None:
-    return _by_codec(character, "cp949")
-
-
-def _gbk(character: str) -> bytes | None:
-    if character == "\u20ac":
-        return b"\x80"
-    encoded = _gb18030(character)
-    return None if encoded is None or len(encoded) > 2 else encoded
-
-
-def _gb18030(character: str) -> bytes | None:
-    if character == "\ue5e5":
-        return None
-    return charset.GB18030_CHANGES.get(character) or _by_codec(character, "gb18030")
-
-
-def _by_codec(character: str, codec: str) -> bytes | None:
-    if "\ud800" <= character <= "\udfff":
-        character = "\ufffd"
-    try:
-        return character.encode(codec)
-    except UnicodeEncodeError:
-        return None
-
-
-def _decoded(encoded: bytes, codec: str) -> str:
-    """Return the character of two bytes, "" if there is none."""
-    try:
-        return encoded.decode(codec)
-    except UnicodeDecodeError:
-        return ""
-
-
-@cache
-def _big5() -> Mapping[str, bytes]:
+def _table(encoding: str) -> dict[str, bytes]:
+    """Return the bytes of each character that one or two bytes of an encoding stand for."""
     table: dict[str, bytes] = {}
-    for lead in range(0xA1, 0xFF):
-        for trail in (*range(0x40, 0x7F), *range(0xA1, 0xFF)):
-            encoded = bytes([lead, trail])
-            character = charset.BIG5_CHANGES.get(encoded) or _decoded(encoded, "big5hkscs")
-            if character and (character not in table or character in _LAST_IN_BIG5):
-                table[character] = encoded
-    return table
-
-
-def _jis0208(pointers: Iterator[int]) -> Iterator[tuple[int, str]]:
-    """Yield the pointers of index jis0208 that have a character, and the characters."""
-    for pointer in pointers:
-        character = _decoded(charset.shift_jis_bytes(pointer), "cp932")
-        if character and ord(character) not in _PRIVATE:
-            yield pointer, character
+    pairs = [bytes([lead, trail]) for lead in _LEADS.get(encoding, ()) for trail in _TRAILS]
+    singles = [bytes([byte]) for byte in range(0xFF, 0x7F, -1)]
+    for encoded in (*singles, *pairs):
+        character, valid = decode(encoded, encoding)
+        if not valid or len(character) > 1 or (pairs and "\ue000" <= character <= "\uf8ff"):
+            continue
+        if character not in table or (encoding == "big5" and character in _LAST_IN_BIG5):
+            table[character] = encoded
+    if encoding in ("euc-jp", "shift_jis"):
+        table["\u2212"] = table["\uff0d"]
+    return table | _ALIASES.get(encoding, {})
 
 
 @cache
-def _shift_jis() -> Mapping[str, bytes]:
-    table = {"\x80": b"\x80", "\xa5": b"\\", "\u203e": b"~"}
-    pointers = (number for number in range(_JIS0208) if number not in _NEC_REPEATED)
-    for pointer, character in _jis0208(pointers):
-        table.setdefault(character, charset.shift_jis_bytes(pointer))
-    for number in range(_FIRST_HALF_WIDTH, _LAST_HALF_WIDTH + 1):
-        table[chr(number)] = bytes([number - _FIRST_HALF_WIDTH + 0xA1])
-    table["\u2212"] = table["\uff0d"]
-    return table
-
-
-@cache
-def _euc_jp() -> Mapping[str, bytes]:
-    table = {"\xa5": b"\\", "\u203e": b"~"}
-    for pointer, character in _jis0208(iter(range(_IBM))):
-        lead, trail = divmod(pointer, 94)
-        table.setdefault(character, bytes([lead + 0xA1, trail + 0xA1]))
-    for number in range(_FIRST_HALF_WIDTH, _LAST_HALF_WIDTH + 1):
-        table[chr(number)] = bytes([0x8E, number - _FIRST_HALF_WIDTH + 0xA1])
-    table["\u2212"] = table["\uff0d"]
-    return table
-
-
-@cache
-def _iso_2022_jp_table() -> Mapping[str, str]:
+def _kanji() -> dict[str, str]:
     """Return the percent-encoded form of each character of JIS X 0208, without escapes."""
     table = {
         character: _percent(bytes([encoded[0] - 0x80, encoded[1] - 0x80]))
-        for character, encoded in _euc_jp().items()
+        for character, encoded in _table("euc-jp").items()
         if len(encoded) == 2 and encoded[0] != 0x8E
     }
-    for number, full_width in enumerate(_FULL_WIDTH_KATAKANA, _FIRST_HALF_WIDTH):
-        table[chr(number)] = table[full_width]
-    return table
+    return table | {
+        chr(number): table[full] for number, full in zip(_HALF_WIDTH, _FULL_WIDTH, strict=True)
+    }
 
 
 def _iso_2022_jp(text: str) -> Iterator[str]:
     """Yield the parts of a query in ISO-2022-JP, the only encoding that has states."""
     ascii_, roman, kanji = "%1B(B", "%1B(J", "%1B$B"
-    state, kanji_of = ascii_, _iso_2022_jp_table()
+    state, kanji_of = ascii_, _kanji()
     for character in text:
         if (encoded := kanji_of.get(character)) is not None:
             wanted = kanji
@@ -211,8 +146,3 @@ def _iso_2022_jp(text: str) -> Iterator[str]:
         yield _unencodable("\ufffd") if character in "\x0e\x0f\x1b" else encoded
     if state is not ascii_:
         yield ascii_
-
-
-@cache
-def _gb18030_changed() -> re.Pattern[str]:
-    return re.compile(f"([\ud800-\udfff\ue5e5{''.join(charset.GB18030_CHANGES)}])")
