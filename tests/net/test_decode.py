@@ -7,8 +7,8 @@ import sys
 import time
 import tracemalloc
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -25,11 +25,11 @@ from trio_crawler.net.decode import (
     MAX_MEMBERS,
     OFFERED,
     SLICE,
-    SMALL_BYTES,
+    SLOTS,
     STEP,
     Body,
     Coding,
-    DecodeSlots,
+    decoded,
 )
 from trio_crawler.net.errors import FetchError
 
@@ -451,19 +451,12 @@ def test_decoding_stops_for_others_in_between() -> None:
         assert body.finish() == bytes(LIMIT)
 
 
-# Slots that try a body as a small one first, and others where each body is a long one.
-LANES = {"tried": {}, "long": {"small_bytes": -1}}
-
-
-@pytest.fixture(params=LANES)
-def lane(request: pytest.FixtureRequest) -> str:
-    return request.param
+DEAR = dear_brotli(3_000)
 
 
 @pytest.fixture
-def slots(lane: str) -> DecodeSlots:
-    """Make slots for which other tasks run after each piece, however quick this machine is."""
-    return DecodeSlots(slice_seconds=-1, **LANES[lane])
+def slots() -> trio.Semaphore:
+    return trio.Semaphore(SLOTS)
 
 
 def fed(data: bytes, coding: str = "gzip", kind: type[Body] = Body) -> Body:
@@ -472,136 +465,64 @@ def fed(data: bytes, coding: str = "gzip", kind: type[Body] = Body) -> Body:
     return body
 
 
-def taken(slots: DecodeSlots) -> list[str]:
-    return [name for name in ("quick", "long") if getattr(slots, name).locked()]
-
-
-@asynccontextmanager
-async def held(lock: trio.Lock) -> AsyncIterator[None]:
-    """Let another task have a lock."""
-
-    async def hold(task_status: trio.TaskStatus[None]) -> None:
-        async with lock:
-            task_status.started()
-            await trio.sleep_forever()
-
-    async with trio.open_nursery() as nursery:
-        await nursery.start(hold)
-        yield
-        nursery.cancel_scope.cancel()
-
-
-async def test_slots_return_what_finish_does(slots: DecodeSlots) -> None:
+async def test_slots_return_what_finish_does(slots: trio.Semaphore) -> None:
     for coding in CODINGS:
         body = fed(ENCODERS[coding](b"page" * 9_000), coding)
-        assert await slots.decode(body) == b"page" * 9_000
+        assert await decoded(body, slots) == b"page" * 9_000
     plain = Body(LIMIT)
     plain.feed(b"page")
-    assert await slots.decode(plain) == b"page"
-    assert not taken(slots)
+    assert await decoded(plain, slots) == b"page"
+    assert slots.value == SLOTS
 
 
-async def test_one_body_at_a_time_is_decoded_while_others_run(slots: DecodeSlots) -> None:
-    seen: list[str] = []
+async def test_two_bodies_at_a_time_are_decoded_while_others_run(slots: trio.Semaphore) -> None:
+    most, begun, others = 0, list[str](), 0
 
     class Watched(Body):
-        def copy(self) -> Body:
-            return fed(gzip.compress(bytes(LIMIT), mtime=0), kind=Watched)
-
-        def decode(self, **pace: Any) -> Iterator[None]:
-            seen.append("begun")
-            for _ in super().decode(**pace):
+        def decode(self, **_: Any) -> Iterator[None]:
+            nonlocal most
+            begun.append("body")
+            for _ in super().decode(slice_seconds=-1):
+                most = max(most, SLOTS - slots.value)
                 yield
-                seen.append("slice")
-            seen.append("ended")
 
     async def read() -> None:
         body = fed(gzip.compress(bytes(LIMIT), mtime=0), kind=Watched)
-        assert len(await slots.decode(body)) == LIMIT
-
-    async def other() -> None:
-        while seen.count("ended") < 6:
-            seen.append("other")
-            await trio.lowlevel.checkpoint()
+        assert len(await decoded(body, slots)) == LIMIT
 
     async with trio.open_nursery() as nursery:
         for _ in range(3):
             nursery.start_soon(read)
-        nursery.start_soon(other)
-    marks = [mark for mark in seen if mark in ("begun", "ended")]
-    assert marks == ["begun", "ended"] * 6  # `finish` asks once more
-    assert seen.count("other") >= LIMIT // STEP
+        while len(begun) < 6:  # `finish` asks once more
+            others += 1
+            await trio.lowlevel.checkpoint()
+    assert most == SLOTS
+    assert others >= LIMIT // STEP
 
 
 @pytest.mark.parametrize("data", [b"junk", gzip.compress(b"page", mtime=0)[:-1]])
-async def test_a_faulty_body_leaves_its_slot_free(data: bytes, slots: DecodeSlots) -> None:
+async def test_a_faulty_body_leaves_its_slot_free(data: bytes, slots: trio.Semaphore) -> None:
     with pytest.raises(FetchError):
-        await slots.decode(fed(data))
-    assert not taken(slots)
+        await decoded(fed(data), slots)
+    assert slots.value == SLOTS
 
 
-async def test_a_cancelled_decoding_leaves_its_slot_free(slots: DecodeSlots, lane: str) -> None:
-    body = fed(gzip.compress(bytes(LIMIT), mtime=0))
-    with trio.CancelScope() as scope:
-        scope.cancel()
-        await slots.decode(body)
-    assert scope.cancelled_caught
-    assert not taken(slots)
-    if lane == "long":
-        with pytest.raises(RuntimeError):
-            body.finish()
-
-
-async def test_a_small_body_is_decoded_without_a_checkpoint(lane: str) -> None:
-    with trio.CancelScope() as scope:
-        scope.cancel()
-        assert (
-            await DecodeSlots(**LANES[lane]).decode(fed(gzip.compress(b"page", mtime=0)))
-            == b"page"
-        )
-    assert not scope.cancelled_caught
-
-
-async def test_a_small_page_does_not_wait_for_a_body_that_takes_long() -> None:
-    slots = DecodeSlots()
-    async with held(slots.long):
-        with trio.fail_after(5):
-            assert await slots.decode(fed(gzip.compress(b"page", mtime=0))) == b"page"
-
-
-async def test_a_large_body_waits_for_its_slot() -> None:
-    slots = DecodeSlots()
-    noise = random.Random(1).randbytes(SMALL_BYTES)
-    async with held(slots.long):
-        with trio.move_on_after(0) as scope:
-            await slots.decode(fed(gzip.compress(noise, mtime=0)))
-    assert scope.cancelled_caught
-    assert await slots.decode(fed(gzip.compress(noise, mtime=0))) == noise
-
-
-DEAR = dear_brotli(3_000)
-
-
-async def test_a_small_body_that_takes_long_goes_over_to_the_long_ones() -> None:
-    # Others run after each piece, however quick this machine is just now.
-    slots, seen = DecodeSlots(slice_seconds=-1), list[list[str]]()
+async def test_a_cancelled_decoding_leaves_its_slot_free(slots: trio.Semaphore) -> None:
     body = fed(DEAR, "br")
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await decoded(body, slots)
+    assert scope.cancelled_caught
+    assert slots.value == SLOTS
+    with pytest.raises(RuntimeError):
+        body.finish()
 
-    async def watch(scope: trio.CancelScope) -> None:
-        while True:
-            seen.append(taken(slots))
-            await trio.lowlevel.checkpoint()
 
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(watch, nursery.cancel_scope)
-        decoded = await slots.decode(body)
-        nursery.cancel_scope.cancel()
-    assert decoded == fed(DEAR, "br").finish()
-    # What was tried is thrown away before the body waits: it never has two windows.
-    assert ["quick", "long"] not in seen
-    order = [seen[n] for n in range(len(seen)) if n == 0 or seen[n] != seen[n - 1]]
-    # On a busy machine the first piece alone may take longer than a try.
-    assert [names for names in order if names] in ([["quick"], ["long"]], [["long"]])
+async def test_a_small_body_is_decoded_without_a_checkpoint(slots: trio.Semaphore) -> None:
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        assert await decoded(fed(gzip.compress(b"page", mtime=0)), slots) == b"page"
+    assert not scope.cancelled_caught
 
 
 def test_output_that_fills_a_step_to_the_brim_is_not_lost() -> None:

@@ -25,7 +25,6 @@ from sites.raw import (
 )
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
-from trio_crawler.net.decode import DecodeSlots
 from trio_crawler.net.dial.resolve import Resolver
 from trio_crawler.net.fetch import DEFAULT_USER_AGENT, HttpFetch
 from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
@@ -212,7 +211,6 @@ async def test_a_server_that_was_reached_and_says_nothing_is_asked_once_more() -
 
 async def test_a_page_that_waits_to_be_decoded_does_not_blame_the_server() -> None:
     page = random.Random(1).randbytes(300_000)
-    slots = DecodeSlots()
     async with (
         raw_server({"/": gzipped(gzip.compress(page, mtime=0))}) as server,
         Wire(seeds=[server.url]) as wire,
@@ -220,12 +218,13 @@ async def test_a_page_that_waits_to_be_decoded_does_not_blame_the_server() -> No
     ):
 
         async def decode_all_the_time() -> None:
-            async with slots.long:
+            async with fetch._slots, fetch._slots:
                 await trio.sleep_forever()
 
+        fetch = over(wire, timeout=0.3)
         nursery.start_soon(decode_all_the_time)
         await trio.testing.wait_all_tasks_blocked()
-        answer = await over(wire, timeout=0.3, slots=slots)(Job(server.url))
+        answer = await fetch(Job(server.url))
         nursery.cancel_scope.cancel()
     assert reason_of(answer) is Reason.TIMEOUT
     assert "while decoding the body of 127.0.0.1" in answer.detail

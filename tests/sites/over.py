@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trio_crawler.net.decode import DecodeSlots
 from trio_crawler.net.fetch import WireAdapter
 from trio_crawler.net.fetcher import TIMEOUT, Fetcher, Network
 from trio_crawler.net.http1.wire import MAX_BYTES, Wire
@@ -32,7 +31,6 @@ def over(
     timeout: float = TIMEOUT,
     max_bytes: int = MAX_BYTES,
     bodies: bool = True,
-    slots: DecodeSlots | None = None,
     **own: Any,
 ) -> Fetcher:
     """Return the fetch of an `HttpFetch`, over a given wire or network, which it does not close.
@@ -50,6 +48,5 @@ def over(
         timeout=timeout,
         max_bytes=max_bytes,
         bodies=bodies,
-        slots=slots,
         cookies_for=cookies_for,
     )

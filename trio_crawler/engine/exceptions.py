@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import TracebackType
 from typing import NoReturn
 
@@ -29,24 +29,6 @@ class url_noted(msgspec.Struct):
         if isinstance(error, Exception):
             via = f", linked from {self.at.referrer}" if self.at.referrer else ""
             error.add_note(f"while crawling {self.at.url}{via}")
-
-
-class noted(msgspec.Struct):
-    """Add a note to an exception that leaves the block, without catching it."""
-
-    note: Callable[[], str]
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if isinstance(error, Exception):
-            error.add_note(self.note())
 
 
 class Caught:

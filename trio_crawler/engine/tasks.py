@@ -13,7 +13,7 @@ import trio
 from msgspec.structs import replace
 
 from trio_crawler.arguments import check_function, check_number, several_strings
-from trio_crawler.engine.exceptions import noted, url_noted
+from trio_crawler.engine.exceptions import url_noted
 from trio_crawler.engine.outbox import Outbox
 from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.model import Fetch, Job, Reason
@@ -152,8 +152,11 @@ class Seeder:
         with seeding.scope:
             # A crawl that was stopped before it began reads nothing.
             await trio.lowlevel.checkpoint_if_cancelled()
-            with noted(lambda: f"while reading seed_stream, after {self._taken:,} URLs"):
+            try:
                 await self._read(stream)
+            except Exception as error:
+                error.add_note(f"while reading seed_stream, after {self._taken:,} URLs")
+                raise
         await self._frontier.settle(Settlement(SEEDING))
 
     async def _read(self, stream: AsyncIterable[str | httpx.URL]) -> None:

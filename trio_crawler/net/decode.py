@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
-from math import inf
 from time import thread_time
 from typing import Protocol
 
@@ -30,12 +29,6 @@ MAX_SECONDS = 1.0
 
 SLICE_SECONDS = 0.001
 """CPU seconds of decoding after which other tasks run."""
-
-SMALL_BYTES = 256 * 1024
-"""A body of at most this many encoded bytes is first decoded in the slot for quick bodies."""
-
-QUICK_SECONDS = 0.01
-"""The most CPU seconds in the slot for quick bodies; almost any real page takes less."""
 
 _ALIASES = {"x-gzip": "gzip", "x-deflate": "deflate"}
 _KNOWN = frozenset({"gzip", "deflate", "br", "zstd", *_ALIASES})
@@ -67,7 +60,7 @@ class Body:
     `codings` are content codings in the order in which they were applied (RFC 9110, 8.4): gzip,
     deflate, br or zstd, at most two. Such a body is decoded after all of it was received:
     otherwise a server that stops in the middle would occupy the window of a decoder (16 MiB for
-    brotli) besides the decoded bytes. `DecodeSlots` bounds the number of windows to two.
+    brotli) besides the decoded bytes. `SLOTS` bounds the number of windows.
     `size` is the number of bytes that were fed, `cpu_seconds` the time that their decoding took.
 
     With `truncate` a longer body is not a fault: the first `limit` bytes are returned, and `cut`
@@ -80,13 +73,12 @@ class Body:
     """
 
     __slots__ = (
-        *("_begun", "_buffer", "_codings", "_decoded", "_done", "_limit", "_pieces", "_room"),
+        *("_begun", "_buffer", "_decoded", "_done", "_limit", "_pieces", "_room"),
         *("_sent", "_stages", "_truncate", "cpu_seconds", "cut", "encoded", "size"),
     )
 
     def __init__(self, limit: int, codings: Sequence[str] = (), truncate: bool = False) -> None:
         self._limit = limit
-        self._codings = codings
         self._truncate = truncate
         # Encoded random bytes are longer than the bytes themselves.
         self._room = limit + _SPARE if truncate and codings else limit
@@ -102,14 +94,6 @@ class Body:
         self.cut = False
         self.cpu_seconds = 0.0
         self.encoded = bool(codings)
-
-    def copy(self) -> Body:
-        """Return a copy of an encoded body, before this one is decoded."""
-        copy = Body(self._limit, self._codings, self._truncate)
-        copy.cut = self.cut
-        copy.size = self.size
-        copy._sent = self._sent.copy()
-        return copy
 
     def feed(self, chunk: bytes) -> None:
         """Add the next bytes as they were sent."""
@@ -220,62 +204,28 @@ class Body:
             pieces.clear()
 
 
-class DecodeSlots:
-    """Two slots for decoding, which bound the memory of all fetches that share them.
+SLOTS = 2
+"""The most bodies that are decoded at the same time, and so the most windows of decoders."""
 
-    One body at a time is decoded in each slot, so there are at most two decoder windows. A body of
-    at most `small_bytes` goes to the quick slot first, for at most `quick_seconds` of CPU time, so
-    that it does not wait for long ones; if that is not enough, it is decoded again in the long
-    slot. Other tasks run after each `slice_seconds`.
+
+async def decoded(body: Body, slots: trio.Semaphore) -> bytes:
+    """Return the decoded body, after its last byte was fed. Raises FetchError.
+
+    This is not a checkpoint for a body without codings, nor for one that is decoded in one slice
+    while one of the `slots` is free. Other tasks run after each slice.
     """
-
-    def __init__(
-        self,
-        *,
-        small_bytes: int = SMALL_BYTES,
-        quick_seconds: float = QUICK_SECONDS,
-        slice_seconds: float = SLICE_SECONDS,
-    ) -> None:
-        self.quick = trio.Lock()
-        self.long = trio.Lock()
-        self._small_bytes = small_bytes
-        self._quick_seconds = quick_seconds
-        self._slice_seconds = slice_seconds
-
-    async def decode(self, body: Body) -> bytes:
-        """Return the decoded body, after its last byte was fed. Raises FetchError.
-
-        This is not a checkpoint for a body without codings, nor for a small body that is decoded
-        in one slice while the slot is free.
-        """
-        if not body.encoded:
-            return body.finish()
-        if body.size <= self._small_bytes:
-            copy = body.copy()
-            decoded = await self._decode(copy, self.quick, self._quick_seconds)
-            if decoded is not None:
-                body.cut = copy.cut
-                return decoded
-            # Or its window would be kept while the body waits.
-            del copy
-        decoded = await self._decode(body, self.long, inf)
-        assert decoded is not None  # noqa: S101 - there was no bound on its time
-        return decoded
-
-    async def _decode(self, body: Body, slot: trio.Lock, seconds: float) -> bytes | None:
-        """Return a body decoded in a slot; None if that takes more CPU time than `seconds`."""
-        try:
-            slot.acquire_nowait()
-        except trio.WouldBlock:
-            await slot.acquire()
-        try:
-            for _ in body.decode(slice_seconds=self._slice_seconds):
-                if body.cpu_seconds > seconds:
-                    return None
-                await trio.lowlevel.checkpoint()
-            return body.finish()
-        finally:
-            slot.release()
+    if not body.encoded:
+        return body.finish()
+    try:
+        slots.acquire_nowait()
+    except trio.WouldBlock:
+        await slots.acquire()
+    try:
+        for _ in body.decode():
+            await trio.lowlevel.checkpoint()
+        return body.finish()
+    finally:
+        slots.release()
 
 
 def _too_large(detail: str) -> FetchError:

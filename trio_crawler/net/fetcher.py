@@ -14,8 +14,8 @@ import trio
 from trio_crawler.arguments import check_flag, check_kind, check_number, check_whole
 from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import REDIRECTS, Fault, Job, Phase, Purpose, Reason, Response
-from trio_crawler.net.decode import Body, DecodeSlots
-from trio_crawler.net.errors import AskAgain, FetchError, tls_wanted
+from trio_crawler.net.decode import SLOTS, Body, decoded
+from trio_crawler.net.errors import AskAgain, FetchError
 from trio_crawler.net.http1.message import Fields, Head, content_codings
 from trio_crawler.net.http1.wire import MAX_BYTES
 from trio_crawler.net.request import Headers, fields_of
@@ -125,8 +125,7 @@ class Fetcher:
     `user_agent` is the User-Agent that is sent to every server. `cookies_for` returns the value of
     the Cookie header that a request for a URL would have now; it is None without a CookieStore.
     `sends_credentials` is whether requests have cookies, a login or a certificate of the client.
-    `request` returns more fields for a job, at the origins in `own`. `slots` may be shared by
-    several fetches, to bound their memory together.
+    `request` returns more fields for a job, at the origins in `own`.
     """
 
     def __init__(
@@ -138,7 +137,6 @@ class Fetcher:
         timeout: float,
         max_bytes: int,
         bodies: bool = True,
-        slots: DecodeSlots | None = None,
         cookies_for: Callable[[str], str | None] | None = None,
         sends_credentials: bool = False,
         request: Request | None = None,
@@ -157,7 +155,7 @@ class Fetcher:
         self._bounds = bounds_within(max_bytes)
         self._bodies = bodies
         self._max_bytes = max_bytes
-        self._slots = slots or DecodeSlots()
+        self._slots = trio.Semaphore(SLOTS)
         self._requests = 0
         self._bytes = 0
         self._closed = False
@@ -268,9 +266,6 @@ class Fetcher:
             detail = f"the body has {head.length} bytes; {limit} are the limit"
             raise FetchError(Reason.TOO_LARGE, detail, Phase.READ)
         body, cut = await self._body(source, head, progress, bounds)
-        # The status of a page about TLS; Apache has one with 403.
-        if status in (400, 403) and (why := tls_wanted(job.url, progress.server, body)):
-            raise FetchError(Reason.TLS, why, Phase.READ)
         return Response(status, headers, body, sent, Reason.TOO_LARGE if cut else None)
 
     def _needless(self, job: Job, head: Head, headers: httpx.Headers) -> Reason | None:
@@ -309,6 +304,6 @@ class Fetcher:
             body.cut = True
         body.cut = body.cut or body.size >= bounds.enough
         progress.decoding = True
-        decoded = await self._slots.decode(body)
+        content = await decoded(body, self._slots)
         unread = head.status == 304 or (coded and head.status >= 400)
-        return b"" if unread else decoded, body.cut
+        return b"" if unread else content, body.cut

@@ -22,11 +22,6 @@ STEP = 64 * 1024
 """The most bytes of one read."""
 
 _T = TypeVar("_T")
-# OpenSSL's reasons for the alerts of a server that refuses the handshake, and of one that wants a
-# certificate of the client (TLS 1.3 only).
-_REFUSED, _WANTED = "SSLV3_ALERT_HANDSHAKE_FAILURE", "TLSV13_ALERT_CERTIFICATE_REQUIRED"
-_HANDSHAKE, _CERTIFICATE_REQUEST = b"\x16", 13
-_MAX_HEARD = 64 * 1024
 # Reads without a checkpoint, after which other tasks can run and a deadline can end the fetch.
 _MAX_READS = 16
 
@@ -184,14 +179,12 @@ class PlainStream:
 class TlsStream:
     """A TLS stream over another one, which it owns; call `handshake` first."""
 
-    __slots__ = ("_heard", "_incoming", "_machine", "_outgoing", "_plain")
+    __slots__ = ("_incoming", "_machine", "_outgoing", "_plain")
 
     def __init__(self, plain: Stream, context: ssl.SSLContext, host: str) -> None:
         self._plain = plain
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
-        # What the server sends during the handshake.
-        self._heard: bytearray | None = None
         self._machine = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
 
     @property
@@ -210,21 +203,9 @@ class TlsStream:
         return self._plain.sent
 
     async def handshake(self) -> None:
-        """Do the handshake, which verifies the certificate of the server.
-
-        For a handshake of TLS 1.2 that fails since the client shows no certificate, the reason of
-        the ssl.SSLError is that of TLS 1.3.
-        """
-        self._heard = bytearray()
-        try:
-            await self._drive(self._machine.do_handshake)
-            await self._flush()
-        except ssl.SSLError as error:
-            if getattr(error, "reason", None) == _REFUSED and is_requested(bytes(self._heard)):
-                error.reason = _WANTED
-            raise
-        finally:
-            self._heard = None
+        """Do the handshake, which verifies the certificate of the server."""
+        await self._drive(self._machine.do_handshake)
+        await self._flush()
 
     async def send(self, data: bytes) -> None:
         """Send all of `data`.
@@ -319,8 +300,6 @@ class TlsStream:
         self._fill(await self._plain.receive())
 
     def _fill(self, data: bytes) -> None:
-        if self._heard is not None and len(self._heard) < _MAX_HEARD:
-            self._heard += data
         if data:
             self._incoming.write(data)
         elif self._incoming.eof:
@@ -341,22 +320,3 @@ def _poll(connected: socket.socket) -> Callable[[float], Iterable[object]]:
 
 def _closed() -> OSError:
     return OSError(errno.EBADF, os.strerror(errno.EBADF))
-
-
-def is_requested(heard: bytes) -> bool:
-    """Whether the first bytes from a server have a CertificateRequest (RFC 5246, 7.4.4).
-
-    TLS 1.3 encrypts it, and has an alert of its own for a certificate that is missing.
-    """
-    messages = b""
-    at = 0
-    while heard[at : at + 1] == _HANDSHAKE:
-        length = int.from_bytes(heard[at + 3 : at + 5])
-        messages += heard[at + 5 : at + 5 + length]
-        at += 5 + length
-    at = 0
-    while at < len(messages):
-        if messages[at] == _CERTIFICATE_REQUEST:
-            return True
-        at += 4 + int.from_bytes(messages[at + 1 : at + 4])
-    return False

@@ -26,8 +26,7 @@ from trio_crawler.net.http1.message import (
 from trio_crawler.net.proxy.choice import Proxy
 from trio_crawler.net.turn import Progress
 
-# Statuses with which proxies say that a site cannot be reached, or not now. Privoxy sends 404 for
-# an unknown name, tinyproxy 500 for a refused connection.
+# Statuses with which proxies say that a site cannot be reached, or not now.
 _UNREACHED = frozenset({404, 429}) | (frozenset(range(500, 600)) - {501, 505})
 _REASONS = {
     # squid: the name of the page, and the number of the system's error.
@@ -38,8 +37,6 @@ _REASONS = {
     b"connection_refused": Reason.CONNECTION_REFUSED,
 }
 _ERROR = re.compile(rb";[ \t]*error[ \t]*=[ \t]*\"?([a-z_]+)")
-# Privoxy's own pages have no Server, and this Last-Modified.
-_PRIVOXY = b"Wed, 08 Jun 1955 12:00:00 GMT"
 _VERSION, _CONNECT = 5, 1
 _NO_LOGIN, _PASSWORD, _NO_METHOD = 0, 2, 0xFF
 _IPV4, _NAME, _IPV6 = 1, 3, 4
@@ -70,7 +67,7 @@ def lost(proxy: Proxy, site: str) -> FetchError:
 
 def refusal(proxy: Proxy, site: str, head: Head) -> FetchError:
     """Return the error for a head with which a proxy itself answers a request for a site."""
-    # tinyproxy answers a wrong password with 401.
+    # Some answer a wrong password with 401.
     if head.status in (401, 407):
         return _login_wanted(proxy, head)
     answer = one_line(f"{head.status} {head.phrase.decode('latin-1')}".strip())
@@ -115,14 +112,7 @@ def is_of_proxy(head: Head) -> bool:
     # Of several fields with one name the last one; most sites have none of these marks.
     named = {name.lower(): value for name, value in head.fields}
     # squid's deny_info leads to a page about the refusal.
-    if head.status < 400 and b"x-squid-error" not in named:
-        return False
-    server = named.get(b"server")
-    if server is None and named.get(b"last-modified") == _PRIVOXY:
-        return True
-    if server is not None and server.startswith(b"tinyproxy/") and b"via" not in named:
-        return True
-    if b"x-squid-error" not in named and not (b"proxy-status" in named and _error(head.fields)):
+    if b"x-squid-error" not in named and (head.status < 400 or not _error(head.fields)):
         return False
     vias = [value for name, value in head.fields if name.lower() == b"via"]
     return b"," not in b",".join(vias)
