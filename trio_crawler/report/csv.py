@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias, assert_never
+from typing import TypeAlias
 
 from trio_crawler.arguments import check_kind
-from trio_crawler.model import Anchor, Checked, Failure, Outcome, Page, Redirect, Skipped
+from trio_crawler.model import Anchor, Outcome, Page, Redirect
+from trio_crawler.report.jsonl import record_of
 from trio_crawler.report.visible import visible
 
 Cell: TypeAlias = "str | int | float | None"
@@ -109,61 +110,15 @@ def csv_row(outcome: Outcome) -> bytes:
     was admitted again (see `Job.again`), else it is empty.
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
-    cells = _cells(outcome)
+    cells = record_of(outcome)
+    if isinstance(outcome, Page):
+        cells |= {"links": len(outcome.links), "rejected": len(outcome.rejected)}
+        cells |= {"robots": " ".join(outcome.robots), "flaws": " ".join(outcome.flaws)}
+    cells["again"] = 1 if outcome.again else None
     return encode_rows([map(cells.get, COLUMNS)])
 
 
 csv_row.__module__ = "trio_crawler.report"
-
-
-def _cells(outcome: Outcome) -> dict[str, Cell]:
-    match outcome:
-        case Page():
-            return _page(outcome)
-        case Redirect():
-            about = {"status": outcome.status, "reason": outcome.rejected}
-            return _with_common("redirect", outcome, target=outcome.target, **about)
-        case Failure():
-            why: dict[str, Cell] = {"reason": outcome.reason, "detail": outcome.detail}
-            why |= {"phase": outcome.phase, "about": outcome.about}
-            return _with_common("failure", outcome, target=outcome.target, **why)
-        case Skipped():
-            return _with_common("skipped", outcome, reason=outcome.reason)
-        case Checked():
-            found: dict[str, Cell] = {"status": outcome.status, "detail": outcome.detail}
-            found |= {"reason": outcome.reason or outcome.rejected, "phase": outcome.phase}
-            return _with_common("checked", outcome, target=outcome.target, **found)
-        case _:
-            assert_never(outcome)
-
-
-def _page(page: Page) -> dict[str, Cell]:
-    return _with_common(
-        "page",
-        page,
-        status=page.status,
-        content_type=page.content_type,
-        charset=page.charset,
-        title=page.title,
-        size=page.size,
-        links=len(page.links),
-        rejected=len(page.rejected),
-        canonical=page.canonical,
-        robots=" ".join(page.robots),
-        duplicate_of=page.duplicate_of,
-        flaws=" ".join(page.flaws),
-        folded_into=page.folded_into,
-    )
-
-
-def _with_common(kind: str, outcome: Outcome, **more: Any) -> dict[str, Cell]:
-    cells = {"kind": kind, "url": outcome.url, **more}
-    cells |= {"depth": outcome.depth, "referrer": outcome.referrer}
-    if outcome.again:
-        cells["again"] = 1
-    if not isinstance(outcome, Skipped):
-        cells |= {"tries": outcome.tries, "seconds": round(outcome.seconds, 3)}
-    return cells
 
 
 LINKS_HEAD = encode_rows([("page", "url", "kind", "text", "reason")])

@@ -8,7 +8,7 @@ from typing import Any, assert_never
 import msgspec
 
 from trio_crawler.arguments import check_kind
-from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, RejectedLink, Skipped
+from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skipped
 from trio_crawler.report.visible import json_visible
 
 _encoder = msgspec.json.Encoder()
@@ -44,9 +44,7 @@ def to_jsonl(outcome: Outcome) -> bytes:
     Bodies and headers are left out.
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
-    record = _record(outcome)
-    if outcome.again:
-        record["again"] = True
+    record = record_of(outcome)
     try:
         encoded = _encoder.encode(record)
     except UnicodeEncodeError:
@@ -58,92 +56,51 @@ def to_jsonl(outcome: Outcome) -> bytes:
 to_jsonl.__module__ = "trio_crawler.report"
 
 
-def _record(outcome: Outcome) -> dict[str, Any]:
+def record_of(outcome: Outcome) -> dict[str, Any]:
+    """Return the keys and values of one outcome; they are those of a line of CSV as well."""
+    about: dict[str, Any] = {"url": outcome.url}
     match outcome:
-        case Page():
-            return _page(outcome)
-        case Redirect():
-            return _redirect(outcome)
-        case Failure():
-            return _failure(outcome)
-        case Skipped():
-            return _skipped(outcome)
-        case Checked():
-            return _checked(outcome)
+        case Page() as page:
+            about |= {
+                "status": page.status,
+                "content_type": page.content_type,
+                "charset": page.charset,
+                "title": page.title,
+                "size": page.size,
+                **_request_fields(page),
+                "links": page.links,
+                **_present(links_beyond=page.links_beyond),
+                "rejected": [{"url": url, "reason": reason} for url, reason in page.rejected],
+                "flaws": page.flaws,
+                **_present(
+                    canonical=page.canonical,
+                    robots=page.robots,
+                    duplicate_of=page.duplicate_of,
+                    folded_into=page.folded_into,
+                ),
+            }
+        case Redirect(status=status, target=target, rejected=rejected):
+            about |= {"status": status, "target": target, "reason": rejected}
+            about |= _request_fields(outcome)
+        case Failure(reason=reason, detail=detail, target=target):
+            about |= {"reason": reason, "detail": detail}
+            about |= _present(phase=outcome.phase, about=outcome.about)
+            about |= {"target": target, **_request_fields(outcome)}
+        case Skipped(reason=reason, depth=depth, referrer=referrer):
+            about |= {"reason": reason, "depth": depth, "referrer": referrer}
+        case Checked(status=status, detail=detail, target=target):
+            why = outcome.reason or outcome.rejected
+            about |= {"status": status, "reason": why, "detail": detail}
+            about |= {**_present(phase=outcome.phase), "target": target}
+            about |= _request_fields(outcome)
         case _:
             assert_never(outcome)
+    kind = type(outcome).__name__.lower()
+    return {"kind": kind, **about, **_present(again=outcome.again)}
 
 
-def _page(page: Page) -> dict[str, Any]:
-    record = {
-        "kind": "page",
-        "url": page.url,
-        "status": page.status,
-        "content_type": page.content_type,
-        "charset": page.charset,
-        "title": page.title,
-        "size": page.size,
-        **_request_fields(page),
-        "links": page.links,
-    }
-    if page.links_beyond:
-        record["links_beyond"] = page.links_beyond
-    record |= {"rejected": [_rejected(link) for link in page.rejected], "flaws": page.flaws}
-    optional = {
-        "canonical": page.canonical,
-        "robots": page.robots,
-        "duplicate_of": page.duplicate_of,
-        "folded_into": page.folded_into,
-    }
-    return record | {key: value for key, value in optional.items() if value}
-
-
-def _redirect(redirect: Redirect) -> dict[str, Any]:
-    return {
-        "kind": "redirect",
-        "url": redirect.url,
-        "status": redirect.status,
-        "target": redirect.target,
-        "reason": redirect.rejected,
-        **_request_fields(redirect),
-    }
-
-
-def _failure(failure: Failure) -> dict[str, Any]:
-    record = {
-        "kind": "failure",
-        "url": failure.url,
-        "reason": failure.reason,
-        "detail": failure.detail,
-    }
-    if failure.phase:
-        record["phase"] = failure.phase
-    if failure.about:
-        record["about"] = failure.about
-    return record | {"target": failure.target, **_request_fields(failure)}
-
-
-def _skipped(skipped: Skipped) -> dict[str, Any]:
-    return {
-        "kind": "skipped",
-        "url": skipped.url,
-        "reason": skipped.reason,
-        "depth": skipped.depth,
-        "referrer": skipped.referrer,
-    }
-
-
-def _checked(checked: Checked) -> dict[str, Any]:
-    record = {
-        "kind": "checked",
-        "url": checked.url,
-        "status": checked.status,
-        "reason": checked.reason or checked.rejected,
-        "detail": checked.detail,
-    }
-    if checked.phase:
-        record["phase"] = checked.phase
-    return record | {"target": checked.target, **_request_fields(checked)}
+def _present(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value}
 
 
 def _request_fields(outcome: Page | Redirect | Failure | Checked) -> dict[str, Any]:
@@ -153,7 +110,3 @@ def _request_fields(outcome: Page | Redirect | Failure | Checked) -> dict[str, A
         "tries": outcome.tries,
         "seconds": round(outcome.seconds, 3),
     }
-
-
-def _rejected(link: RejectedLink) -> dict[str, str]:
-    return {"url": link.url, "reason": link.reason}
