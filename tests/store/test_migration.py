@@ -12,9 +12,7 @@ import pytest
 from trio_crawler.model import (
     Checked,
     Failure,
-    Fault,
     Page,
-    Phase,
     Purpose,
     Reason,
     Redirect,
@@ -48,9 +46,6 @@ def directory(tmp_path: Path) -> Path:
         row = connection.execute("SELECT * FROM page_ WHERE number = 1").fetchone()
         values = [None if isinstance(each, bytes) else each for each in row[1:-1]] + [None, None]
         values[11] = ODD
-        # The same host by the other scheme.
-        dead = ("dead.test", 3, 2, 4, 0.5, 0.0, 0.25, 0, "refused", "nothing listens", "connect")
-        connection.execute(f"INSERT INTO hosts VALUES ('https', {', '.join('?' * 11)})", dead)
         packed = json.dumps(values, ensure_ascii=False).encode("utf-8", "surrogatepass")
         connection.execute("UPDATE page_ SET exact = ? WHERE number = 1", (packed,))
     connection.close()
@@ -94,13 +89,7 @@ def check(history: History) -> None:
         fetched=False,
     )
     assert (ours.entries, ours.fetched) == (2, True)
-    hosts = history.hosts()
-    assert list(hosts) == ["site.test", "dead.test", "lost.test"]
-    assert hosts["lost.test"].given_up == {"http": Reason.ROBOTS_UNAVAILABLE}
-    expired = Fault(Reason.TLS, "the certificate has expired", Phase.READ, Purpose.ROBOTS)
-    refused = Fault(Reason.CONNECTION_REFUSED, "nothing listens", Phase.CONNECT)
-    given_up = {"http": expired, "https": refused}
-    assert hosts["dead.test"] == HostStatistics("dead.test", 3, 2, 4, 0.5, 0.0, 0.25, 1, given_up)
+    assert history.hosts() == {}
 
 
 def test_a_directory_of_format_1_is_read_and_not_changed(directory: Path) -> None:

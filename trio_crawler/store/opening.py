@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from trio_crawler.store import schema
-from trio_crawler.store.database import Database, Row
+from trio_crawler.store.database import Database
 from trio_crawler.store.errors import (
     StoreError,
     check_plain,
@@ -264,7 +264,8 @@ _NOT_ASKED = "not asked for: "
 _OF_ROBOTS = "robots.txt: "
 
 # In format 1 rejected links are "refused", and the folding of a page follows from other columns.
-# Only a prefix of `detail` tells that robots.txt failed, or that a sitemap was not requested.
+# Only a prefix of `detail` tells that robots.txt failed, or that a sitemap was not requested. The
+# statistics of its hosts, one row for each scheme, are not kept.
 _FROM_1 = (
     *(
         f"ALTER TABLE {table} RENAME COLUMN refused TO rejected"
@@ -282,9 +283,7 @@ _FROM_1 = (
     "DROP TABLE hosts",
     schema.HOSTS,
 )
-_HOST_COLUMNS = "name, waiting, in_flight, max_in_flight, delay, rest, latency, failures, given_up"
 # The place of the value that was added to the list in `exact`: in formats 2 and 7.
-_REASONS = {"refused": "connection_refused"}
 _ADDED = {"page_": 19, "failure_": 7, "sitemaps": 8}
 _OF_8 = ("asked", "refused")
 _FRAGMENT = {"redirect_": 6, "check_": 9}
@@ -327,11 +326,8 @@ def _to_6(database: Database) -> None:
 
 def _to_5(database: Database, version: int) -> None:
     if version < 2:
-        hosts = _hosts_of_1(database)
         for statement in _FROM_1:
             database.execute(statement)
-        marks = ", ".join("?" * 9)
-        database.execute_many(f"INSERT INTO hosts ({_HOST_COLUMNS}) VALUES ({marks})", hosts)
         for table, place in _ADDED.items():
             _insert_value(database, table, place)
     if version < 3:
@@ -345,33 +341,6 @@ def _to_5(database: Database, version: int) -> None:
     database.execute("UPDATE hosts SET walk = (SELECT max(walk) FROM walks)")
     for column in ("text_digest BLOB", "text_size INTEGER"):
         database.execute(f"ALTER TABLE page_ ADD COLUMN {column}")
-
-
-def _hosts_of_1(database: Database) -> list[Row]:
-    """Return the rows for hosts: format 1 had one for each scheme, with the same load in both."""
-    schemes: dict[str, list[Row]] = {}
-    for row in database.rows("SELECT host, scheme, * FROM hosts ORDER BY rowid"):
-        schemes.setdefault(row[0], []).append(row[1:])
-    return [_merged(name, rows) for name, rows in schemes.items()]
-
-
-def _merged(name: str, rows: list[Row]) -> Row:
-    given_up = {row[0]: _why(*row[10:]) for row in rows if row[10] is not None}
-    _, _, _, waiting, in_flight, limit, delay, rest, latency, failures, *_ = zip(
-        *rows, strict=True
-    )
-    about = (name, sum(waiting), max(in_flight), max(limit), max(delay), min(rest))
-    return (*about, max(latency), max(failures), json.dumps(given_up) if given_up else None)
-
-
-def _why(reason: str, detail: str | None, phase: str | None) -> dict[str, str | None]:
-    """Return why a host was given up by one scheme, as `runs` stores it."""
-    fields: dict[str, str | None] = {"reason": _REASONS.get(reason, reason)}
-    if detail is None:
-        return fields
-    if detail.startswith(_OF_ROBOTS):
-        return fields | {"detail": detail[len(_OF_ROBOTS) :], "phase": phase, "about": "robots"}
-    return fields | {"detail": detail, "phase": phase, "about": None}
 
 
 def _insert_value(database: Database, table: str, place: int) -> None:
