@@ -15,6 +15,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from types import GenericAlias
 from typing import Any, TypeAlias
 
@@ -184,47 +185,17 @@ def _rejected_with_anchors(page: Page) -> Sequence[Any]:
     return [(url, reason, anchor(url)) for url, reason in page.rejected]
 
 
-def redirect_values(redirect: Redirect, fetched: float) -> Values:
-    """Return the values of the columns REDIRECT."""
-    return (
-        fetched,
-        redirect.status,
-        redirect.target,
-        redirect.rejected,
-        redirect.tries,
-        redirect.seconds,
-        redirect.fragment or None,
-    )
+_VALUES: Mapping[type[Outcome], attrgetter[Values]] = {
+    kind: attrgetter(*columns.split(", ")[1:])
+    for kind, columns in ((Redirect, REDIRECT), (Failure, FAILURE), (Checked, CHECK))
+}
 
 
-def failure_values(failure: Failure, fetched: float) -> Values:
-    """Return the values of the columns FAILURE."""
-    return (
-        fetched,
-        failure.reason,
-        failure.detail,
-        failure.target,
-        failure.phase,
-        failure.tries,
-        failure.seconds,
-        failure.about,
-    )
-
-
-def check_values(checked: Checked, fetched: float) -> Values:
-    """Return the values of the columns CHECK."""
-    return (
-        fetched,
-        checked.status,
-        checked.reason,
-        checked.detail,
-        checked.phase,
-        checked.target,
-        checked.rejected,
-        checked.tries,
-        checked.seconds,
-        checked.fragment or None,
-    )
+def other_values(outcome: Redirect | Failure | Checked, fetched: float) -> Values:
+    """Return the values of the columns REDIRECT, FAILURE or CHECK."""
+    *values, last = _VALUES[type(outcome)](outcome)
+    # No fragment is stored as NULL.
+    return (fetched, *values, last or None)
 
 
 def split_exact(values: Values) -> tuple[Values, bytes | None]:
@@ -379,31 +350,19 @@ def _anchors(pairs: Iterable[tuple[str, Anchor | None]]) -> dict[str, Anchor]:
     return {url: anchor for url, anchor in pairs if anchor is not None}
 
 
-def redirect(url: str, depth: int, referrer: str | None, values: Values) -> Redirect:
-    """Return the redirect from the values that `redirect_values` returned for it."""
-    _, status, target, rejected, tries, seconds, fragment = values
-    about = (depth, referrer, tries, seconds, rejected)
-    return Redirect(url, status, target, *about, fragment=fragment or "")
-
-
-def failure(url: str, depth: int, referrer: str | None, values: Values) -> Failure:
-    """Return the failure from the values that `failure_values` returned for it."""
-    _, reason, detail, target, phase, tries, seconds, about = values
-    request = (depth, referrer, tries, seconds)
-    return Failure(url, reason, detail, *request, target, phase, about)
-
-
-def skipped(url: str, depth: int, referrer: str | None, values: Values) -> Skipped:
-    """Return the outcome of a URL that was not requested."""
-    return Skipped(url, values[0], depth, referrer)
-
-
-def check(url: str, depth: int, referrer: str | None, values: Values) -> Checked:
-    """Return the outcome from the values that `check_values` returned for it."""
-    _, status, reason, detail, phase, target, rejected, tries, seconds, fragment = values
-    why = (reason, detail, phase, target, rejected)
-    about = (depth, referrer, tries, seconds)
-    return Checked(url, status, *why, *about, fragment=fragment or "")
+def other(
+    kind: type[Redirect | Failure | Skipped | Checked],
+    columns: Sequence[str],
+    url: str,
+    depth: int,
+    referrer: str | None,
+    values: Values,
+) -> Outcome:
+    """Return the outcome from the values that `other_values` returned for it, by its columns."""
+    stored = zip(columns, values, strict=True)
+    # The fields that may be NULL have that, or "", as their default.
+    fields = {name: value for name, value in stored if value is not None and name != "fetched"}
+    return kind(url, depth=depth, referrer=referrer, **fields)
 
 
 FOUND = "size, links, targets"

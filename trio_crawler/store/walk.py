@@ -12,10 +12,14 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import msgspec
 
 from trio_crawler.model import (
+    Checked,
+    Failure,
     Listing,
     Outcome,
+    Redirect,
     RejectedLink,
     Sitemap,
+    Skipped,
     Statistics,
 )
 from trio_crawler.store import rows
@@ -44,12 +48,18 @@ WaitingRow: TypeAlias = tuple[int, str, str, int, int, str | None, float | None,
 
 _O = TypeVar("_O", bound=Outcome)
 MakeOutcome: TypeAlias = Callable[[str, int, str | None, rows.Values], Outcome]
+
+
+def _made(kind: Any, columns: str) -> MakeOutcome:
+    return partial(rows.other, kind, columns.split(", "))
+
+
 _KINDS: tuple[tuple[str, str, Any, MakeOutcome | None], ...] = (
     ("page_", f"{rows.PAGE}, links_.links, links_.rejected, exact", rows.PAGE_ROW, None),
-    ("redirect_", f"{rows.REDIRECT}, exact", rows.REDIRECT_ROW, rows.redirect),
-    ("failure_", f"{rows.FAILURE}, exact", rows.FAILURE_ROW, rows.failure),
-    ("skip_", "reason, NULL", rows.SKIP_ROW, rows.skipped),
-    ("check_", f"{rows.CHECK}, exact", rows.CHECK_ROW, rows.check),
+    ("redirect_", f"{rows.REDIRECT}, exact", rows.REDIRECT_ROW, _made(Redirect, rows.REDIRECT)),
+    ("failure_", f"{rows.FAILURE}, exact", rows.FAILURE_ROW, _made(Failure, rows.FAILURE)),
+    ("skip_", "reason, NULL", rows.SKIP_ROW, _made(Skipped, "reason")),
+    ("check_", f"{rows.CHECK}, exact", rows.CHECK_ROW, _made(Checked, rows.CHECK)),
 )
 _URL_ROW: Any = tuple[int, Url, int]
 _REDIRECTED_ROW: Any = tuple[int, Url, Count]

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from trio_crawler.model import (
     Checked,
@@ -76,10 +76,10 @@ def _insert(table: str, columns: str) -> str:
 _PAGE = _insert("page_", f"number, {rows.PAGE}, exact, text_digest, text_size, text_blocks")
 _LINKS = _insert("links_", "number, links, rejected")
 _SKIP = _insert("skip_", "number, reason")
-_OTHERS: Mapping[type[Outcome], tuple[str, Callable[[Any, float], rows.Values]]] = {
-    Redirect: (_insert("redirect_", f"number, {rows.REDIRECT}, exact"), rows.redirect_values),
-    Failure: (_insert("failure_", f"number, {rows.FAILURE}, exact"), rows.failure_values),
-    Checked: (_insert("check_", f"number, {rows.CHECK}, exact"), rows.check_values),
+_OTHERS: Mapping[type[Outcome], str] = {
+    Redirect: _insert("redirect_", f"number, {rows.REDIRECT}, exact"),
+    Failure: _insert("failure_", f"number, {rows.FAILURE}, exact"),
+    Checked: _insert("check_", f"number, {rows.CHECK}, exact"),
 }
 _FOUND = _insert("found_", f"number, {rows.FOUND}")
 _REPEATED = _insert("repeated_", "number, blocks, retitled, links")
@@ -206,8 +206,8 @@ class BatchWriter:
             if isinstance(outcome, Skipped):
                 found[_SKIP].append((number, outcome.reason))
             elif not isinstance(outcome, Page):
-                sql, values = _OTHERS[type(outcome)]
-                found[sql].append(_row(number, values(outcome, fetched), careful))
+                values = rows.other_values(outcome, fetched)
+                found[_OTHERS[type(outcome)]].append(_row(number, values, careful))
         return found
 
     def _write_sitemaps(self, careful: bool) -> None:
