@@ -136,8 +136,7 @@ WRONG = {
         "use --proxy or --trust-env, not both",
     ),
     "what is no URL": (["http://[x"], "URL: not an http or https URL: 'http://[x'"),
-    "an address of IPv6": (["::1"], "::1 is an IPv6 address; in a URL it has brackets: [::1]"),
-    "an address of IPv6 and a zone": (["fe80::1%eth0"], "brackets: [fe80::1]"),
+    "an address of IPv6": (["::1"], "URL: not an http or https URL: 'http://::1'"),
     "a file in no directory": (
         ["--jsonl", "/no/where", URL],
         "cannot write --jsonl /no/where: No such file",

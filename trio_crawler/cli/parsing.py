@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from ipaddress import AddressValueError, IPv6Address
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -236,7 +235,6 @@ def _url(url: str) -> str:
     if not url:
         raise click.BadParameter("an empty URL")
     found = url if _SCHEME.match(url) else f"http://{url}"
-    _refuse_bare_ipv6(_authority(found).rpartition("@")[2])
     if found is not url:
         _refuse_other_scheme(url)
         _refuse_file(url)
@@ -320,16 +318,6 @@ def _refuse_userinfo(url: str) -> None:
             "a URL must not hold a user or password here: give them with --auth, or in the URL to "
             "crawl"
         )
-
-
-def _refuse_bare_ipv6(host: str) -> None:
-    try:
-        IPv6Address(host)
-    except AddressValueError:
-        return
-    # A zone, as in fe80::1%eth0, cannot be in a URL.
-    bare = host.partition("%")[0]
-    raise click.BadParameter(f"{host} is an IPv6 address; in a URL it has brackets: [{bare}]")
 
 
 def _authority(url: str) -> str:
