@@ -161,7 +161,7 @@ def test_authorities_that_cannot_be_read_are_told_in_one_line(words, variables, 
     ("words", "line"),
     [
         (["--client-cert", "/none"], "--client-cert: cannot read '/none': No such file"),
-        (["--client-cert", "{own}"], "--client-cert: '{own}' has no private key in PEM"),
+        (["--client-cert", "{own}"], "--client-cert: cannot use '{own}' with the key in '{own}'"),
         (
             ["--client-cert", "{own}", "--client-key", "/none"],
             "--client-key: cannot read '/none': No such file",

@@ -570,26 +570,3 @@ async def test_an_error_without_a_text_leaves_no_empty_sentence(error: type[Exce
         assert isinstance(answer, Fault)
         assert re.search(r"[a-z]$", answer.detail), answer.detail
         assert "Error" not in answer.detail
-
-
-@for_each(
-    "head",
-    [
-        b"HTTP/9\r\n\r\n",
-        b"\x16\x03\x01",
-        b"HTTP/1.1 200 OK\r\nbad header\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 30_000,
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: rot13\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        b"HTTP/1.1 101 Switching\r\n\r\n",
-    ],
-)
-async def test_what_is_not_http_1_1_is_told_without_an_object_of_python(head: bytes) -> None:
-    async def odd(request: Request, stream: trio.abc.Stream) -> None:
-        await stream.send_all(head)
-        await stream.aclose()
-
-    answer = await asked(odd)
-    assert isinstance(answer, Fault)
-    assert not re.search(r"bytearray|<\w|Error|\.\w+\(|role=|: $", answer.detail), answer.detail

@@ -15,7 +15,7 @@ from cases import for_each
 
 from trio_crawler import Crawler, Fault, History, Job, Politeness, Reason, Response, SqliteFrontier
 from trio_crawler.model import Page
-from trio_crawler.net.wrapping import Recorder, RecordingFetch
+from trio_crawler.net.wrapping import Recorder, recording
 from trio_crawler.store import Change
 
 HOME = "http://site.test/"
@@ -231,7 +231,7 @@ async def test_the_exchange_to_archive_is_that_of_the_outcome(
     await site.walk(tmp_path)
     recorder = Recorder(lambda exchange: b"")
     async with SqliteFrontier(tmp_path, refresh=True) as frontier:
-        fetch = RecordingFetch(site, recorder)
+        fetch = recording(site, recorder)
         await Crawler([HOME], fetch=fetch, frontier=frontier).crawl()
     with History(tmp_path) as history:
         sizes = {page.url: page.size for page in history.outcomes() if isinstance(page, Page)}

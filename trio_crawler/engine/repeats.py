@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import islice
-from struct import Struct
 from zlib import crc32
 
 from msgspec.structs import replace
@@ -132,7 +131,8 @@ CookiesFor = Callable[[str], str | None]
 
 # The cookies of a request of an earlier run. That run's session is over.
 _UNKNOWN = 0
-_MAX_DEPTH = 2**32 - 1
+# The fingerprint of cookies and the depth are one number: ▶ two would take 60 bytes more.
+_DEPTHS = 2**32
 
 
 class Bounces:
@@ -149,7 +149,8 @@ class Bounces:
 
     def __init__(self, cookies_for: CookiesFor) -> None:
         self._cookies_for = cookies_for
-        self._redirected = _Redirected()
+        # By the hash of the seen key, as in a `UrlSet`: the cookies and the depth.
+        self._redirected: dict[int, int] = {}
 
     @classmethod
     def of(cls, fetch: Fetch | None) -> Bounces | None:
@@ -166,13 +167,17 @@ class Bounces:
     def restore(self, redirected: Iterable[tuple[str, int]]) -> None:
         """Add the pages that earlier runs found to redirect: URL and depth."""
         for url, depth in redirected:
-            self._redirected.put(seen_key(url), _UNKNOWN, depth)
+            self._put(url, _UNKNOWN, depth)
 
     def record(self, job: Job, response: Response) -> None:
         """Record the redirect that answered a job."""
         if response.request:
             sent = _fingerprint(_cookies_in(response.request))
-            self._redirected.put(seen_key(job.url), sent, job.depth)
+            self._put(job.url, sent, job.depth)
+
+    def _put(self, url: str, cookies: int, depth: int) -> None:
+        """Record a URL, unless it is there."""
+        self._redirected.setdefault(hash(seen_key(url)), cookies * _DEPTHS + depth)
 
     def judged(self, job: Job) -> Job:
         """Return the job for the target of a redirect, marked `again` if it leads back.
@@ -180,48 +185,13 @@ class Bounces:
         The depth is that of the first admission, if that is smaller. The frontier decides whether
         the URL was admitted again before.
         """
-        first = self._redirected.get(seen_key(job.url))
+        first = self._redirected.get(hash(seen_key(job.url)))
         if first is None:
             return job
-        sent, depth = first
+        sent, depth = divmod(first, _DEPTHS)
         if sent == _fingerprint((self._cookies_for(job.url) or "").encode("latin-1", "replace")):
             return job
         return replace(job, depth=min(depth, job.depth), again=True)
-
-
-class _Redirected(UrlSet):
-    """URLs, each with the fingerprint of its cookies and its depth: 30 bytes for each."""
-
-    __slots__ = ()
-
-    # An entry is the key and two numbers.
-    _width = 16
-    _numbers = Struct("<II")
-
-    def put(self, url: str, cookies: int, depth: int) -> None:
-        """Add a URL, unless it is there."""
-        key, index = self._place(url)
-        bucket = self._buckets[index]
-        if self._search_bucket(bucket, key) < 0:
-            numbers = self._numbers.pack(cookies, min(depth, _MAX_DEPTH))
-            self._buckets[index] = bucket + key + numbers
-            self._grow()
-
-    def get(self, url: str) -> tuple[int, int] | None:
-        """Return the cookies and the depth of a URL, None if it is not there."""
-        key, index = self._place(url)
-        bucket = self._buckets[index]
-        at = self._search_bucket(bucket, key)
-        if at < 0:
-            return None
-        cookies, depth = self._numbers.unpack_from(bucket, at + len(key))
-        return cookies, depth
-
-    def _search_bucket(self, bucket: bytes, key: bytes) -> int:
-        at = bucket.find(key)
-        while at >= 0 and at % self._width:
-            at = bucket.find(key, at + 1)
-        return at
 
 
 def _fingerprint(cookies: bytes) -> int:

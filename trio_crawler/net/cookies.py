@@ -22,11 +22,8 @@ MAX_COOKIES = 50
 MAX_BYTES = 8 * 1024
 """The most bytes of names, values and paths of one host."""
 
-MAX_HOSTS = 10_000
-"""The most hosts that have cookies."""
-
-MAX_TOTAL_BYTES = 64 * 1024 * 1024
-"""The most bytes of memory, roughly, of all cookies together."""
+MAX_HOSTS = 2_500
+"""The most hosts that have cookies: ▶ with 350 bytes for each cookie they take 64 MiB at most."""
 
 # A longer cookie is rejected, a longer attribute is ignored (RFC 6265bis, 5.6).
 _MAX_PAIR = 4096
@@ -36,8 +33,6 @@ _MAX_SECONDS = 400 * 86_400
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _MAX_AGE = re.compile("-?[0-9]+")
 _BLANK = " \t"
-# Bytes of memory that a cookie takes besides its text, measured.
-_OVERHEAD = 350
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +73,6 @@ class _Jar:
         if cookie := self.cookies.pop(key, None):
             self.size -= cookie.size
 
-    @property
-    def weight(self) -> int:
-        """The rough number of bytes of memory that the cookies take."""
-        return self.size + _OVERHEAD * len(self.cookies)
-
     def expire(self, now: float) -> None:
         """Remove the cookies that have expired."""
         for cookie in [cookie for cookie in self.cookies.values() if cookie.ends <= now]:
@@ -96,10 +86,10 @@ class CookieStore:
     port, also if its Domain includes other hosts. A cookie with a Domain that does not include its
     host is rejected. So no list of public suffixes is needed.
 
-    A host may have 50 cookies and 8 KiB, 10,000 hosts may have cookies, and all of them take at
-    most 64 MiB: the cookies that were set least recently are evicted first. URLs must be
-    normalised http or https URLs. Cookies expire by `clock`, which returns seconds from any start;
-    Expires is compared with `today`, which returns the current datetime with a time zone.
+    A host may have 50 cookies and 8 KiB, and 2,500 hosts may have cookies: those that were set
+    least recently are evicted first. URLs must be normalised http or https URLs. Cookies expire by
+    `clock`, which returns seconds from any start; Expires is compared with `today`, which returns
+    the current datetime with a time zone.
 
     Raises TypeError, naming the argument, if `clock` or `today` is not a function.
     """
@@ -118,7 +108,6 @@ class CookieStore:
         self._clock = clock
         self._today = today
         self._births = count()
-        self._weight = 0
 
     def __repr__(self) -> str:
         figures = self.statistics()
@@ -160,16 +149,15 @@ class CookieStore:
     def _store(self, url: str, parsed: _SetCookie) -> None:
         name = urls.host(url)
         jar = self._jars.pop(name, None) or _Jar()
-        now, before = self._clock(), jar.weight
+        now = self._clock()
         jar.expire(now)
         if _permitted(url, parsed):
             self._put(jar, url, parsed, now)
         if jar.cookies:
             # At the end of the dict: the first host is the one that set cookies least recently.
             self._jars[name] = jar
-        self._weight += jar.weight - before
-        while len(self._jars) > MAX_HOSTS or self._weight > MAX_TOTAL_BYTES:
-            self._weight -= self._jars.pop(next(iter(self._jars))).weight
+        if len(self._jars) > MAX_HOSTS:
+            del self._jars[next(iter(self._jars))]
 
     def _put(self, jar: _Jar, url: str, parsed: _SetCookie, now: float) -> None:
         path = parsed.path or _directory(urls.path(url))

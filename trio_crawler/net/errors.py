@@ -76,8 +76,7 @@ _UNREACHABLE = _numbers(
     *("EADDRNOTAVAIL", "EAFNOSUPPORT", "ENONET"),
 )
 # Firewalls and routers cause these errors, also remote ones: an ICMPv6 "administratively
-# prohibited" is reported as EACCES (RFC 4443, 3.1), a failed source route as EOPNOTSUPP. Files can
-# cause them too.
+# prohibited" is reported as EACCES (RFC 4443, 3.1), a failed source route as EOPNOTSUPP.
 _PROHIBITED = _numbers(
     errno,
     *("EACCES", "EPERM", "EINVAL", "EMSGSIZE", "ENOPROTOOPT", "EOPNOTSUPP", "EPROTO"),
@@ -157,11 +156,6 @@ def connect_fault(
             why = os.strerror(number)
             return Fault(reason, _SENTENCES[reason].format(server=server, why=why))
     return None
-
-
-def may_be_a_file(error: Exception) -> bool:
-    """Whether an error has an errno that files can cause as well as the network."""
-    return isinstance(error, OSError) and error.errno in _PROHIBITED
 
 
 def tls_fault(error: Exception, server: str, received: int | None) -> Fault | None:

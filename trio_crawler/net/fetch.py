@@ -255,12 +255,10 @@ class WireAdapter:
             site, target = self._site(Target.of(url))
         progress.server = site.server
         lines = self._lines(url, site, added)
-        if head_only:
-            request = b"HEAD %b HTTP/1.1\r\n%b\r\n" % (target.encode(), lines)
-            answer = await self.wire.ask(site.origin, request, progress, max_bytes, bodiless=True)
-            return *answer, request
-        request = b"GET %b HTTP/1.1\r\n%b\r\n" % (target.encode(), lines)
-        return *await self.wire.ask(site.origin, request, progress, max_bytes), request
+        method = b"HEAD" if head_only else b"GET"
+        request = b"%b %b HTTP/1.1\r\n%b\r\n" % (method, target.encode(), lines)
+        asked = self.wire.ask(site.origin, request, progress, max_bytes, bodiless=head_only)
+        return *await asked, request
 
     async def release(self, source: Any) -> None:
         """Keep the connection if its body was read, else close it."""

@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 
 _WINDOWS = os.name == "nt"
 
@@ -17,8 +18,8 @@ for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
 # Only ASCII: "ß" becomes "SS" in upper case, which another file system may not fold.
 _OTHER_CASE = {ord(letter): letter.swapcase() for letter in map(chr, range(128))}
 
-# Directories that are remembered, and lists of names.
-_MAX_DIRECTORIES, _MAX_LISTS = 10_000, 64
+# Lists of names that are remembered.
+_MAX_LISTS = 64
 
 # The module `mimetypes` reads tables of the machine, which differ. These are the types of the IANA
 # registry. Text types are without a charset, so that what a page says about itself counts.
@@ -115,7 +116,8 @@ class Files:
     """The files of a folder.
 
     A symbolic link is followed if what it leads to, with all links resolved, is in the folder.
-    Names are compared by case on every file system. A program that replaces a directory by a
+    Names are compared by case on every file system; that of the folder itself counts for all that
+    is in it. A program that replaces a directory by a
     symbolic link in the moment of a lookup is not guarded against: it can read the files itself.
 
     ▶ `os.path.realpath` takes 28 us, since it looks at each directory from the root of the disk
@@ -126,7 +128,7 @@ class Files:
         self.root = os.path.realpath(root, strict=True)
         # "" for the root of the disk.
         self._root = self.root.rstrip(os.sep)
-        self._folding: dict[str, bool] = {}
+        self._folds = _finds_any_case(self.root)
         self._lists: dict[str, tuple[int, frozenset[str]]] = {}
 
     def find(self, names: Sequence[str]) -> tuple[str, os.stat_result]:
@@ -151,7 +153,7 @@ class Files:
         for name in names:
             directory, path = path, f"{path}{os.sep}{name}"
             status = os.lstat(path)
-            if not self._is_spelled_so(directory, name, status):
+            if self._folds and name not in self._names(directory):
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
             if _is_link(status):
                 break
@@ -167,29 +169,6 @@ class Files:
         if not real.startswith(self._root + os.sep):
             raise OutsideError(real)
         return real[len(self._root) + 1 :].split(os.sep)
-
-    def _is_spelled_so(self, directory: str, name: str, status: os.stat_result) -> bool:
-        """Whether a name that was found in a directory is there in this case."""
-        folds = self._folding.get(directory)
-        if folds is None:
-            folds = self._is_folding(directory, name, status)
-        return not folds or name in self._names(directory)
-
-    def _is_folding(self, directory: str, name: str, status: os.stat_result) -> bool:
-        """Whether a directory finds names in another case; it may not be alike for all of them."""
-        if not _WINDOWS and (other := name.translate(_OTHER_CASE)) == name:
-            # It says nothing about the directory.
-            return False
-        folds = _WINDOWS
-        if not folds:
-            try:
-                folds = os.path.samestat(status, os.lstat(f"{directory}{os.sep}{other}"))
-            except OSError:
-                folds = False
-        if len(self._folding) >= _MAX_DIRECTORIES:
-            self._folding.clear()
-        self._folding[directory] = folds
-        return folds
 
     def _names(self, directory: str) -> frozenset[str]:
         changed = os.stat(directory or os.sep).st_mtime_ns
@@ -211,6 +190,15 @@ def open_found(path: str, found: os.stat_result) -> int:
         os.close(descriptor)
         raise OSError(errno.EBUSY, "the file was replaced while it was opened", path)
     return descriptor
+
+
+def _finds_any_case(directory: str) -> bool:
+    """Whether the file system of a directory finds names in another case."""
+    with suppress(OSError):
+        for name in os.listdir(directory):
+            if (other := name.translate(_OTHER_CASE)) != name:
+                return os.path.lexists(os.path.join(directory, other))
+    return _WINDOWS
 
 
 def _is_link(status: os.stat_result) -> bool:

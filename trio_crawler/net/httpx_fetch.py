@@ -18,7 +18,6 @@ from trio_crawler.net.errors import (
     chain,
     connect_fault,
     connection_lost,
-    may_be_a_file,
     name_fault,
     one_line,
     tls_fault,
@@ -70,10 +69,7 @@ _LOST = (
 # httpx has one exception for all violations of the protocol, so the text decides. The words come
 # from h11 and httpcore; there is a test of each.
 _BODY_CUT_OFF = "peer closed connection"
-_OF_LENGTH = re.compile(r"received (\d+) bytes, expected (\d+)")
 _ENDED = "disconnected"
-# How h11 shows bytes that it cannot read.
-_BYTES = re.compile(r"""bytearray\(b(['"].*['"])\)""", re.DOTALL)
 _NO_SOCKET = "all its connections are in use: use fewer workers, or give it more (httpx.Limits)"
 
 
@@ -206,7 +202,7 @@ class HttpxAdapter:
         except httpx.DecodingError as error:
             detail = f"the body of {progress.server} cannot be decoded"
             raise FetchError(Reason.BAD_REPLY, detail, Phase.READ) from error
-        except (httpx.TransportError, OSError) as error:
+        except httpx.TransportError as error:
             raise fetch_error(error, progress) from error
 
     def cookies_for(self, url: str) -> str | None:
@@ -285,7 +281,7 @@ class ResponseBody:
                 if part:
                     progress.received = (progress.received or 0) + len(part)
                     return part
-        except (httpx.TransportError, OSError) as error:
+        except httpx.TransportError as error:
             raise fetch_error(error, progress) from error
         return self._end()
 
@@ -401,11 +397,8 @@ def _own_fields(client: httpx.AsyncClient | None) -> dict[str, str]:
     return {name: value for name, value in own.items() if value != plain[name]}
 
 
-def fetch_error(error: httpx.TransportError | OSError, progress: Progress) -> FetchError:
-    """Return the FetchError for an error of a request.
-
-    Raises `error` itself if it is not due to the network (for example, to a missing file).
-    """
+def fetch_error(error: httpx.TransportError, progress: Progress) -> FetchError:
+    """Return the FetchError for an error of a request."""
     if isinstance(error.__cause__, FetchError):
         # The transport is a Wire, or a client over one.
         return error.__cause__
@@ -413,7 +406,7 @@ def fetch_error(error: httpx.TransportError | OSError, progress: Progress) -> Fe
     return FetchError(fault.reason, fault.detail, progress.phase)
 
 
-def _fault(error: httpx.TransportError | OSError, progress: Progress) -> Fault:
+def _fault(error: httpx.TransportError, progress: Progress) -> Fault:
     server, received = progress.server, progress.received
     match error:
         case httpx.PoolTimeout():
@@ -442,15 +435,17 @@ def _fault(error: httpx.TransportError | OSError, progress: Progress) -> Fault:
             return name_fault(link, server)
     if isinstance(error, httpx.NetworkError) and not isinstance(error, httpx.ConnectError):
         return Fault(Reason.RESET, connection_lost(server, received))
-    return _connect_fault(error, server, received)
+    if fault := connect_fault(chain(error), server, received):
+        return fault
+    numbers = (link.errno for link in chain(error) if isinstance(link, OSError) and link.errno)
+    number = next(numbers, None)
+    why = os.strerror(number) if number else str(error)
+    return Fault(Reason.UNREACHABLE, f"{server} cannot be reached: {one_line(why)}")
 
 
 def _protocol_fault(error: httpx.ProtocolError, server: str, received: int | None) -> Fault:
     text = str(error)
     if received is not None and _BODY_CUT_OFF in text:
-        if found := _OF_LENGTH.search(text):
-            came, length = found.groups()
-            return Fault(Reason.INCOMPLETE, f"{came} of {length} bytes of the body came")
         # What a hook or an authentication reads is not counted.
         after = f" after {received} bytes" if received else ""
         return Fault(Reason.INCOMPLETE, f"the body was cut off{after}")
@@ -461,24 +456,4 @@ def _protocol_fault(error: httpx.ProtocolError, server: str, received: int | Non
         return Fault(Reason.RESET, connection_lost(server, received))
     if _ENDED in text or _BODY_CUT_OFF in text:
         return Fault(Reason.RESET, connection_lost(server, received))
-    why = one_line(_BYTES.sub(r"\1", text))
-    return Fault(Reason.BAD_REPLY, f"{server} does not answer in valid HTTP: {why}")
-
-
-def _connect_fault(
-    error: httpx.TransportError | OSError, server: str, received: int | None
-) -> Fault:
-    fault = None if may_be_a_file(error) else connect_fault(chain(error), server, received)
-    if fault:
-        return fault
-    if isinstance(error, OSError):
-        if isinstance(error, ConnectionError):
-            return Fault(Reason.RESET, connection_lost(server, received))
-        if isinstance(error, TimeoutError):
-            detail = f"{server} did not accept a connection in time"
-            return Fault(Reason.CONNECT_TIMEOUT, detail)
-        raise error
-    numbers = (link.errno for link in chain(error) if isinstance(link, OSError) and link.errno)
-    number = next(numbers, None)
-    why = os.strerror(number) if number else str(error)
-    return Fault(Reason.UNREACHABLE, f"{server} cannot be reached: {one_line(why)}")
+    return Fault(Reason.BAD_REPLY, f"{server} does not answer in valid HTTP: {one_line(text)}")

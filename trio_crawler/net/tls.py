@@ -35,11 +35,7 @@ The files are in PEM. The certificates of the authorities between this one and t
 
 _NAME = "client_cert"
 _WANTED = "the path of a file, or (file, file of the key), or these with the password of the key"
-# OpenSSL's reasons for a key that is that of another certificate.
-_OTHER_KEY = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED")
 _FILE, _DIRECTORY = "SSL_CERT_FILE", "SSL_CERT_DIR"
-# OpenSSL finds a certificate in a directory only by such a name.
-_is_hashed = re.compile(r"[0-9a-f]{8}\.[0-9]+").fullmatch
 
 
 class Security:
@@ -209,29 +205,14 @@ def verifying_context(cacert: str | Path | None) -> Callable[[], ssl.SSLContext]
     else:
         # A variable that is empty counts as unset.
         file, directories = os.environ.get(_FILE) or None, os.environ.get(_DIRECTORY) or None
-        if directories is not None:
-            _check_directories(directories, alone=file is None)
-        elif file is None:
+        if file is None and directories is None:
             return partial(ssl.create_default_context, cafile=certifi.where())
+        if directories is not None and not any(map(os.path.isdir, directories.split(os.pathsep))):
+            wrong = f" must be a directory of certificates, not {directories!r}"
+            raise ArgumentError(_DIRECTORY, wrong)
         believing = partial(_believing, _FILE, file, directories)
     believing()
     return believing
-
-
-def _check_directories(directories: str, *, alone: bool) -> None:
-    """Raise ArgumentError unless there is a directory, and a certificate in it if it is alone."""
-    names: list[str] = []
-    there = False
-    for directory in directories.split(os.pathsep):
-        with suppress(OSError):
-            names += os.listdir(directory)
-            there = True
-    if not there:
-        wanted = "a directory of certificates that can be read"
-        raise ArgumentError(_DIRECTORY, f" must be {wanted}, not {directories!r}")
-    if alone and not any(map(_is_hashed, names)):
-        why = "has no certificate with a name such as 1a2b3c4d.0"
-        raise ArgumentError(_DIRECTORY, f": {directories!r} {why}: run openssl rehash on it")
 
 
 def _believing(name: str, file: str | None, directories: str | None) -> ssl.SSLContext:
@@ -287,7 +268,10 @@ def load_client_cert(context: ssl.SSLContext, given: ClientCert) -> None:
     except _EncryptedError:
         raise _error(f"the key in {key!r} is encrypted, and its password is missing") from None
     except ssl.SSLError as error:
-        raise _error(_why(error, certificate, key, password)) from None
+        why = "one of them is not in PEM, or damaged, or the password is wrong"
+        if reason := getattr(error, "reason", None):
+            why = reason.replace("_", " ").lower()
+        raise _error(f"cannot use {certificate!r} with the key in {key!r}: {why}") from None
     except OSError as error:
         # OpenSSL reads the certificate first, and does not say which file it is.
         place = (
@@ -314,28 +298,6 @@ def _parts(given: object) -> tuple[str, str, str | None]:
 def _shown(value: object) -> str:
     """Return the kind of a value that may have a password in it."""
     return f"{type(value).__name__} of {len(value)}" if isinstance(value, tuple) else repr(value)
-
-
-def _why(error: ssl.SSLError, certificate: str, key: str, password: str | None) -> str:
-    reason = getattr(error, "reason", None)
-    if reason in _OTHER_KEY:
-        return f"the key in {key!r} is not that of the certificate in {certificate!r}"
-    if reason is not None:
-        return f"OpenSSL refuses {certificate!r}: {reason.replace('_', ' ').lower()}"
-    if not _has_certificate(certificate):
-        return f"{certificate!r} has no certificate in PEM, or a damaged one"
-    if password is not None:
-        return f"the password of the key in {key!r} is wrong, or the key is damaged"
-    return f"{key!r} has no private key in PEM, or a damaged one"
-
-
-def _has_certificate(path: str) -> bool:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    try:
-        context.load_verify_locations(path)
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def _error(why: str) -> ArgumentError:

@@ -48,20 +48,15 @@ def wrapping(fetch: Fetch) -> Callable[[_Function], _Function]:
     check_function("fetch", fetch, "a fetch, such as HttpFetch()")
 
     def decorated(function: _Function) -> _Function:
-        carry(fetch, function)
+        for name in OPTIONAL:
+            if hasattr(fetch, name):
+                setattr(function, name, getattr(fetch, name))
         return function
 
     return decorated
 
 
 wrapping.__module__ = "trio_crawler.net"
-
-
-def carry(fetch: Fetch, other: object) -> None:
-    """Copy the optional attributes of a fetch to another one."""
-    for name in OPTIONAL:
-        if hasattr(fetch, name):
-            setattr(other, name, getattr(fetch, name))
 
 
 class Exchange(NamedTuple):
@@ -133,20 +128,17 @@ class Recorder:
                 self._encoded.append(await trio.to_thread.run_sync(self._encode, exchange))
 
 
-class RecordingFetch:
-    """A fetch that calls another fetch, and records each request and response."""
+def recording(fetch: Fetch, recorder: Recorder) -> Fetch:
+    """Return a fetch that calls another fetch, and records each request and response."""
 
-    def __init__(self, fetch: Fetch, recorder: Recorder) -> None:
-        self._fetch = fetch
-        self._recorder = recorder
-        carry(fetch, self)
-
-    async def __call__(self, job: Job) -> Response | Fault:
-        """Fetch one URL, and record the answer."""
+    @wrapping(fetch)
+    async def recorded(job: Job) -> Response | Fault:
         began = time.time()
-        answer = await self._fetch(job)
-        await self._recorder.record(job, answer, began)
+        answer = await fetch(job)
+        await recorder.record(job, answer, began)
         return answer
+
+    return recorded
 
 
 def _exchange(job: Job, answer: Response, began: float, body: bytes) -> Exchange:

@@ -30,7 +30,7 @@ from trio_crawler.model import (
     Redirect,
     Skipped,
 )
-from trio_crawler.net.wrapping import Exchange, Recorder, RecordingFetch
+from trio_crawler.net.wrapping import Exchange, Recorder, recording
 from trio_crawler.page.urls import url_texts, without_userinfo
 from trio_crawler.policy.robots import MAX_BYTES as ROBOTS_BYTES
 from trio_crawler.reason import NOT_WHOLE
@@ -98,14 +98,14 @@ class Warc:
     def __repr__(self) -> str:
         return f"<Warc: {len(self._exchanges)} exchanges wait, {len(self._payloads)} payloads>"
 
-    def recording(self, fetch: Fetch) -> RecordingFetch:
+    def recording(self, fetch: Fetch) -> Fetch:
         """Return a fetch that calls `fetch` and records its exchanges for the archive.
 
         It has the same `user_agent`, `random`, `cookies_for`, `sends_credentials`, and `lookup`.
         The caller closes `fetch`.
         """
         check_function("fetch", fetch, "an async function from a Job to a Response or Fault")
-        return RecordingFetch(fetch, self._exchanges)
+        return recording(fetch, self._exchanges)
 
     def restore(self, bodies: Iterable[tuple[str, bytes, float]]) -> None:
         """Record the payloads archived by earlier runs: URL, SHA-1 (20 bytes), Unix time.
