@@ -9,7 +9,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from struct import Struct
-from typing import overload
 
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import seen_key
@@ -25,7 +24,7 @@ _number = Struct("<I").pack
 _key = Struct("<q").pack
 
 
-class TextList(Sequence[str]):
+class TextList:
     """A list of texts that only grows; all but the last are compressed.
 
     ▶ A URL of an ordinary site takes 10 to 20 bytes.
@@ -54,15 +53,7 @@ class TextList(Sequence[str]):
             self._starts.append(self._count - len(self._tail))
             self._tail, self._tail_size = [], 0
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(self._count))]
-        if index < 0:
-            index += self._count
+    def __getitem__(self, index: int) -> str:
         first = self._count - len(self._tail)
         if index >= first:
             return self._tail[index - first]

@@ -16,6 +16,7 @@ from trio_crawler.arguments import (
     check_number,
     check_whole,
 )
+from trio_crawler.ledger.url_table import TextList
 from trio_crawler.model import Listing, Reason, Sitemap, Statistics
 from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.page.urls import authority, without_userinfo
@@ -66,7 +67,7 @@ def heading(facts: CrawlFacts, verdict: str) -> list[str]:
 # Problems.
 
 
-def redirects(found: FirstItems[tuple[str, int, int, str]], urls: Sequence[str]) -> list[str]:
+def redirects(found: FirstItems[tuple[str, int, int, str]], urls: TextList) -> list[str]:
     """List redirects with their targets."""
     lines = (
         f"{status} {readable(url)} -> {readable(urls[target])}"
@@ -89,7 +90,7 @@ def not_read_whole(found: FirstItems[tuple[str, int]]) -> list[str]:
     return section("Not read whole", found.total, lines, found.omitted, about)
 
 
-def duplicates(found: FirstItems[tuple[str, int]], urls: Sequence[str]) -> list[str]:
+def duplicates(found: FirstItems[tuple[str, int]], urls: TextList) -> list[str]:
     """List the pages that are a duplicate of another one."""
     lines = (f"{readable(url)} = {readable(urls[first])}" for url, first in found.items)
     return section("Duplicates", found.total, lines, found.omitted)
@@ -148,7 +149,7 @@ def orphans(
 
 
 def unlisted(
-    pages: Sequence[str],
+    pages: TextList,
     sitemaps: Sequence[Sitemap],
     listing: Callable[[str], Listing | None],
     limit: int | None,
