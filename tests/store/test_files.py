@@ -74,7 +74,7 @@ print(path.read_text().split())
 """
     refused, written = run(tmp_path, program)
     path = tmp_path / "records"
-    assert refused == f"InUse {path}: another crawl is writing to it: give another path"
+    assert refused == f"InUse {path}: another crawl or stream is writing to it: give another path"
     assert written == "['https://a.test/a', 'https://a.test/b']"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["one", "records", "two"]
 

@@ -224,7 +224,9 @@ def test_one_file_for_two_streams_is_refused(tmp_path):
         stream = store.stream(tmp_path / "a", record)
         os.link(tmp_path / "a", tmp_path / "b")
         for name in ("a", "b"):
-            with pytest.raises(StoreError, match="it is given twice: give another path"):
+            with pytest.raises(
+                InUse, match="another crawl or stream is writing to it: give another path"
+            ):
                 store.stream(tmp_path / name, record)
         write(store, stream, 1, "a")
     assert (tmp_path / "a").read_bytes() == lines("a")
@@ -233,7 +235,7 @@ def test_one_file_for_two_streams_is_refused(tmp_path):
 def test_a_file_that_another_crawl_writes_to_is_refused_and_unharmed(tmp_path):
     with Store.open(tmp_path / "one") as one, Store.open(tmp_path / "two") as two:
         write(one, one.stream(tmp_path / "x", record), 1, "a")
-        with pytest.raises(InUse, match="another crawl is writing to it: give another path"):
+        with pytest.raises(InUse, match="is writing to it: give another path"):
             two.stream(tmp_path / "x", record)
     assert (tmp_path / "x").read_bytes() == lines("a")
 

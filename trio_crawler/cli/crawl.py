@@ -199,7 +199,7 @@ class _Crawl:
                 lambda: crawler.hosts.values(),
             )
             if directory is not None:
-                await directory.restore()
+                await trio.to_thread.run_sync(directory.restore)
                 self._resumed = directory.resumed
             self._crawler = crawler
             await self._consume(crawler, directory)

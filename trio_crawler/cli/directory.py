@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-import trio
 from msgspec import Meta
 
 from trio_crawler import (
@@ -65,12 +64,10 @@ class CrawlDirectory:
         # new.
         return map(self._line, self.frontier.outcomes(brief=True))
 
-    async def restore(self) -> None:
+    def restore(self) -> None:
         """Restore the state of the archive."""
-        if self._archive is not None and not self._archive.is_new:
-            await trio.to_thread.run_sync(self._restore_archive)
-
-    def _restore_archive(self) -> None:
+        if self._archive is None or self._archive.is_new:
+            return
         archive = _relative(self._options.warc, self.frontier.directory)
         with History(self.frontier.directory) as history:
             runs = [run for run in history.runs if run.walk == history.walks]

@@ -1,4 +1,4 @@
-"""The ends of URLs, packed in 34 bytes each."""
+"""The ends of URLs, packed in 38 bytes each."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ REASON_OF: tuple[Reason | None, ...] = (None, *Reason)
 NUMBER_OF = {reason: number for number, reason in enumerate(REASON_OF)}
 
 _NOT_MODIFIED = 304
-_LARGE = 0xFFFF_FFFF
 _MAX_STATUS, _MAX_SECONDS = 0xFFFF, 1e30
 # The rows of a block.
 _BLOCK = 2_048
-_row = Struct("<BBHHIIfIII")
+_row = Struct("<BBHHIIfQII")
 
 
 class Row(NamedTuple):
@@ -88,10 +87,8 @@ class Rows:
     def __init__(self) -> None:
         self._blocks: list[bytearray] = []
         self._count = 0
-        # By the number of a URL: the number of its row, from 1 on; the size of a body of 4 GiB or
-        # more.
+        # By the number of a URL: the number of its row, from 1 on.
         self._at = array("I")
-        self._large: dict[int, int] = {}
 
     def __len__(self) -> int:
         return self._count
@@ -105,8 +102,7 @@ class Rows:
         if not place:
             return None
         block, at = divmod(place - 1, _BLOCK)
-        row = Row(number, *_row.unpack_from(self._blocks[block], at * _row.size))
-        return row._replace(size=self._large[number]) if row.size == _LARGE else row
+        return Row(number, *_row.unpack_from(self._blocks[block], at * _row.size))
 
     def put(self, row: Row, room: int) -> Row | None:
         """Write a row, for one of `room` URLs; return the one whose place it takes."""
@@ -119,9 +115,6 @@ class Rows:
                 self._blocks.append(bytearray(_BLOCK * _row.size))
             self._count += 1
             at[number] = self._count
-        if row.size >= _LARGE:
-            self._large[number] = row.size
-            row = row._replace(size=_LARGE)
         if row.status > _MAX_STATUS or row.seconds > _MAX_SECONDS:
             # From a fetch of the caller: the report is about the rest.
             status, seconds = min(row.status, _MAX_STATUS), min(row.seconds, _MAX_SECONDS)

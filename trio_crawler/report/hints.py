@@ -177,10 +177,6 @@ def _robots_lines(found: Mapping[str, str], how: str) -> Iterable[str]:
         yield f"robots.txt of {who} {how}{f': {why}' if why else ''} {_IGNORE_ROBOTS}"
 
 
-if TYPE_CHECKING:
-    from trio_crawler.report.facts import CrawlFacts
-
-
 def login_advice(wanted: Mapping[str, str], facts: CrawlFacts) -> dict[str, str]:
     """Return a sentence for each origin that answered with 401.
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from heapq import nsmallest
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from trio_crawler.arguments import (
@@ -117,15 +118,11 @@ def sitemaps(found: Sequence[Sitemap], limit: int | None, why: bool = False) -> 
     lines = [f"Sitemaps: {count(len(found), 'sitemap')}, {entries}, {new}{beside}{hint}"]
     if why:
         lines += [f"  {reason} {readable(url)}" for reason, url in rejected]
-    flawed = sorted((sitemap for sitemap in found if sitemap.flaws), key=_url)
+    flawed = sorted((sitemap for sitemap in found if sitemap.flaws), key=attrgetter("url"))
     for sitemap in flawed[:limit]:
         lines += _flawed_sitemap(sitemap)
     omitted = len(flawed) - len(flawed[:limit])
     return lines + ([f"  and {count(omitted)} more, use -v to list all"] if omitted else [])
-
-
-def _url(sitemap: Sitemap) -> str:
-    return sitemap.url
 
 
 def _flawed_sitemap(sitemap: Sitemap) -> list[str]:
@@ -230,13 +227,9 @@ def totals(counters: Counter[str]) -> list[str]:
     width = max((len(count(number)) for number in counters.values()), default=0)
     return [
         f"  {count(number):>{width}} {key}"
-        + (f" ({size(number)})" if _is_large(key, number) else "")
+        + (f" ({size(number)})" if key.endswith("_bytes") and number >= 1024 else "")
         for key, number in sorted(counters.items())
     ]
-
-
-def _is_large(key: str, number: int) -> bool:
-    return key.endswith("_bytes") and number >= 1024
 
 
 def connections(wire: WireStatistics) -> list[str]:

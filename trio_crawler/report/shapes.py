@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from trio_crawler.ledger.ledger import Ledger
@@ -146,7 +145,7 @@ class _Shapes:
 
 def shapes_of(ledger: Ledger) -> list[Shape]:
     """Return the shapes of the URLs of a crawl; those that cost most come first."""
-    return sorted(_Shapes(ledger).rows(), key=_by_cost)
+    return sorted(_Shapes(ledger).rows(), key=lambda row: (not row.url, -row.cost, row.url))
 
 
 def is_repetitive(ledger: Ledger) -> bool:
@@ -166,10 +165,6 @@ def is_repetitive(ledger: Ledger) -> bool:
     return 2 * sum(row.distinct for row in shapes_of(ledger)) < good
 
 
-def _by_cost(row: Shape) -> tuple[bool, int, str]:
-    return not row.url, -row.cost, row.url
-
-
 def shapes_section(ledger: Ledger, *, full: bool) -> list[str]:
     """Return the table of the shapes that cost most, with `full` of all that cost something.
 
@@ -181,25 +176,20 @@ def shapes_section(ledger: Ledger, *, full: bool) -> list[str]:
     if not rows:
         return []
     listed = rows if full else rows[:_LISTED]
-    width = _width(listed, lambda row: row.fetched), _width(listed, lambda row: row.distinct)
+    width = [
+        max(len(count(getattr(row, name))) for row in listed)
+        for name in ("fetched", "distinct", "waiting")
+    ]
     lines = [f"Shapes of URLs ({count(len(rows))}): fetched, distinct titles, waiting"]
     for row in listed:
         figures = f"{count(row.fetched):>{width[0]}}  {count(row.distinct):>{width[1]}}"
-        waiting = f"{count(row.waiting):>{_width(listed, _waiting)}}"
+        waiting = f"{count(row.waiting):>{width[2]}}"
         lines.append(f"  {figures}  {waiting}  {readable(row.url) or 'other shapes'}")
         if row.exclude:
             lines.append(f"      --exclude {visible(shlex.quote(row.exclude))}")
     if len(rows) > len(listed):
         lines.append(f"  and {count(len(rows) - len(listed))} more, use -v to list all")
     return lines
-
-
-def _waiting(row: Shape) -> int:
-    return row.waiting
-
-
-def _width(rows: list[Shape], figure: Callable[[Shape], int]) -> int:
-    return max(len(count(figure(row))) for row in rows)
 
 
 OTHERS = ""

@@ -209,7 +209,8 @@ def _page_differences(
         found.append(_told("canonical", old.canonical, new.canonical))
     if old.meta_robots != new.meta_robots:
         found.append(_told("robots", ", ".join(old.meta_robots), ", ".join(new.meta_robots)))
-    more, fewer = _link_differences(old.links, new.links)
+    before_links, links = _stable(old.links), _stable(new.links)
+    more, fewer = links - before_links, before_links - links
     if more or fewer:
         if noise.in_links(url, more | fewer):
             noisy = True
@@ -220,12 +221,6 @@ def _page_differences(
 
 def _told(name: str, old: str | None, new: str | None) -> str:
     return f'{name}: "{new or ""}", before: "{old or ""}"'
-
-
-def _link_differences(old: Iterable[str], new: Iterable[str]) -> tuple[set[str], set[str]]:
-    """Return the links that are new, and those that are gone."""
-    before, now = _stable(old), _stable(new)
-    return now - before, before - now
 
 
 def _stable(links: Iterable[str]) -> set[str]:

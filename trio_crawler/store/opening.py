@@ -195,14 +195,10 @@ def _connect_to_read(path: Path) -> Database:
     try:
         return _connect(path, "mode=ro")
     except sqlite3.Error as error:
-        if not _is_not_writable(error):
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _NOT_WRITABLE:
             raise
     # To read a log SQLite creates an index file, which a read-only directory prevents.
     return _open_copy(path) if _has_log(path) else _connect(path, "immutable=1")
-
-
-def _is_not_writable(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_WRITABLE
 
 
 def _has_log(path: Path) -> bool:

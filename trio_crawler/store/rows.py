@@ -10,12 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import sys
 import zlib
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
+from struct import pack, unpack
 from types import GenericAlias
 from typing import Any, TypeAlias
 
@@ -400,10 +399,7 @@ def _compressed(links: Sequence[Link]) -> tuple[int, bytes]:
 
 
 def _packed(targets: frozenset[int]) -> bytes:
-    keys = array("Q", sorted(targets))
-    if sys.byteorder == "big":
-        keys.byteswap()
-    return keys.tobytes()
+    return pack(f"<{len(targets)}Q", *sorted(targets))
 
 
 def found_fields(outcome: Outcome, values: Any) -> dict[str, Any]:
@@ -443,7 +439,4 @@ def stored_places(packed: bytes | None) -> frozenset[int] | None:
         return None
     if len(packed) % _KEY:
         raise BadRow(f"{len(packed)} bytes of places")
-    keys = array("Q", packed)
-    if sys.byteorder == "big":
-        keys.byteswap()
-    return frozenset(keys)
+    return frozenset(unpack(f"<{len(packed) // _KEY}Q", packed))

@@ -54,8 +54,8 @@ class Stream:
     `committed` were written by a run that was killed before its transaction, and are cut off; if
     the last run has `closed` the file, there must be none. The end of the committed bytes must
     have the digest `tail`. With `private` only its owner may read a new file. Raises StoreError
-    if the file cannot be written, is not a plain file, is in use by another crawl, or does not
-    have the committed bytes; a symbolic link is not followed.
+    if the file cannot be written, is not a plain file, is in use by another crawl or stream, or
+    does not have the committed bytes; a symbolic link is not followed.
     """
 
     __module__ = "trio_crawler.store"
@@ -115,13 +115,6 @@ class Stream:
             self._added = []
         return added
 
-    def is_file(self, path: str | Path) -> bool:
-        """Whether a path leads to this file."""
-        try:
-            return os.path.samestat(os.fstat(self._file), os.stat(path))
-        except OSError:
-            return False
-
     def _open(self, mode: int) -> int:
         try:
             # A file with committed records must exist.
@@ -168,7 +161,8 @@ class Stream:
         with file_errors(self.path), suppress(BlockingIOError):
             self._locked = FileLock(self._file)
             return
-        raise InUse(f"{printable(self.path)}: another crawl is writing to it: give another path")
+        by = "another crawl or stream"
+        raise InUse(f"{printable(self.path)}: {by} is writing to it: give another path")
 
     def _cut(self) -> None:
         with file_errors(self.path):
@@ -285,8 +279,6 @@ class StreamSet:
                 f"{printable(path)}: a run has gone on without it, so records are missing: "
                 "give another path"
             )
-        if any(stream.is_file(path) for stream in self._streams.values()):
-            raise StoreError(f"{printable(path)}: it is given twice: give another path")
         private = private or not (os.path.isabs(name) or name.startswith("../"))
         how = {"closed": bool(closed), "private": private}
         stream = Stream(Path(path), length, tail, encode, head, rest, **how)

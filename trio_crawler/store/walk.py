@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -239,7 +240,7 @@ class Walk:
             for table, columns, kind, make in _KINDS:
                 how = (table, columns, kind, make or make_page)
                 outcomes += self._read_outcomes(after, last, *how)
-            outcomes.sort(key=_number)
+            outcomes.sort(key=itemgetter(0))
             again = self._again(after, last)
             packed = self._found(after, last) if found else {}
             for number, outcome in outcomes:
@@ -425,7 +426,3 @@ def named_url(database: Database, number: int) -> str:
     if not found:
         raise BadRow(f"a link has the number {number}, which no URL has")
     return found[0][0]
-
-
-def _number(found: tuple[int, Outcome]) -> int:
-    return found[0]
