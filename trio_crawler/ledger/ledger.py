@@ -321,14 +321,14 @@ class Ledger:
 
     def _rejected(self, links: Iterable[RejectedLink]) -> dict[str, bytes]:
         """Return the rejected links by reason, as numbers, as far as they are kept."""
-        kept: defaultdict[Reason, list[str]] = defaultdict(list)
-        counts, outside = self.rejected, self.outside
+        by_reason: defaultdict[Reason, list[str]] = defaultdict(list)
         for url, reason in links:
-            counts[reason] += 1
-            if outside or reason not in _COUNTED:
-                kept[reason].append(url)
-        found = {}
-        for reason, urls in kept.items():
+            by_reason[reason].append(url)
+        found, outside = {}, self.outside
+        for reason, urls in by_reason.items():
+            self.rejected[reason] += len(urls)
+            if not outside and reason in _COUNTED:
+                continue
             before = len(self.urls)
             if outside or reason is Reason.BAD_URL or self._rejected_urls < MOST_REJECTED:
                 numbers = self.urls.numbers(urls)

@@ -97,13 +97,10 @@ class UrlTable(UrlSet):
 
     def numbers(self, urls: Sequence[str]) -> array[int]:
         """Return the numbers of URLs, new ones where needed."""
-        found = list(map(self._numbers.get, urls))
-        if None in found:
-            find = self._find
-            for at, known in enumerate(found):
-                if known is None:
-                    found[at] = find(urls[at])
-        return array("I", found)  # type: ignore[arg-type]
+        try:
+            return array("I", map(self._numbers.__getitem__, urls))
+        except KeyError:
+            return array("I", map(self.number, urls))
 
     def known(self, url: str) -> int | None:
         """Return the number of a URL; None if it has none."""

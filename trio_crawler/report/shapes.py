@@ -155,8 +155,10 @@ def is_repetitive(ledger: Ledger) -> bool:
     # remainder at most: few bytes tell that of most crawls.
     told = bytearray(2 * ledger.kinds[PAGE] + 1)
     for _, row in ledger.ends(PAGE):
-        good += row.good
-        if row.good and row.target == NO_URL:
+        if not row.good:
+            continue
+        good += 1
+        if row.target == NO_URL:
             at = (row.title or row.text) % len(told)
             distinct += not told[at]
             told[at] = 1
