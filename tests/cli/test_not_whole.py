@@ -40,7 +40,7 @@ def test_a_body_over_max_bytes_is_told_and_no_problem(tmp_path: Path) -> None:
         result = crawl("--max-bytes", "4000", "--jsonl", str(lines), server.url)
         whole = crawl("--max-bytes", "6000", server.url)
     assert result.returncode == 0
-    assert "Not read whole, --max-bytes sets the limit (2)\n  3.9 KiB read of" in result.stdout
+    assert "Not read whole (2): --max-bytes sets the limit\n  3.9 KiB read of" in result.stdout
     found = records(lines)
     assert set(found) == {"", "large", "same", "image", "a"}
     assert (found["large"]["size"], found["large"]["flaws"]) == (4000, ["too_large"])
@@ -102,7 +102,7 @@ def test_a_directory_has_digests_of_whole_bodies_only(tmp_path: Path) -> None:
     assert kinds["large"] == kinds["image"] == "unchanged"
     assert third.returncode == 0
     # The image is not among them: nothing would read it anyway.
-    assert "Not read whole, --max-bytes sets the limit (2)" in third.stdout
+    assert "Not read whole (2): --max-bytes sets the limit" in third.stdout
 
 
 # Archives and downloads.
