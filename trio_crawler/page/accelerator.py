@@ -17,6 +17,7 @@ Scanned: TypeAlias = tuple[list[str], list[str], str | None, str | None]
 Scan: TypeAlias = Callable[[str, Callable[[str], str], bool, int], Scanned | None]
 Tags: TypeAlias = Callable[..., "list[tuple[str, int, int, int, int, int, bool]] | None"]
 
+Join: TypeAlias = Callable[[dict[str, str], str, int, dict[str, str], int, int], list[str]]
 Targets: TypeAlias = Callable[[str], "tuple[list[str | tuple[str, str, str]], set[str]] | None"]
 
 
@@ -32,18 +33,18 @@ class Text(Protocol):
     def hints(self, signals: frozenset[bytes], /) -> bytes: ...
 
 
-def _load() -> tuple[Scan, Tags, Targets, Text] | tuple[None, None, None, None]:
+def _load() -> tuple[Scan, Tags, Targets, Join, Text] | tuple[None, None, None, None, None]:
     if os.environ.get("TRIO_CRAWLER_PURE"):
-        return None, None, None, None
+        return None, None, None, None, None
     try:
         from trio_crawler.page import _text
         from trio_crawler.page.html import _scan
     except ImportError:
-        return None, None, None, None
-    return _scan.scan, _scan.tags, _scan.targets, _text
+        return None, None, None, None, None
+    return _scan.scan, _scan.tags, _scan.targets, _scan.join, _text
 
 
-scan, tags, targets, text = _load()
+scan, tags, targets, join, text = _load()
 """The functions of `_scan.pyi`, and `_text.pyi`; each None if pages are read in Python."""
 
 

@@ -14,7 +14,7 @@ import ada_url
 import httpx
 
 from trio_crawler.arguments import ArgumentError, check_kind, several, several_strings
-from trio_crawler.page import encoders
+from trio_crawler.page import accelerator, encoders
 
 WEB = ("http://", "https://")
 """The beginnings of http and https URLs."""
@@ -60,11 +60,10 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 #   /         a/b.html?c=d      the root of the site
 #   ../../    a/b.html?c=d      a directory above that of the page
 #             a/b.html?c=d      the directory of the page
-#   ?         c=d               the page itself
 _SEGMENT = r"[\w~!$&()*+,;=@-][\w~!$&()*+,;=@.-]*+"
 _SIMPLE = re.compile(
     rf"""
-    (?P<start> / | (?: \.\./ )++ | \? | (?= [^?] ) )
+    (?P<start> / | (?: \.\./ )++ | (?= [^?] ) )
     (?P<rest>
         (?: {_SEGMENT} (?: / {_SEGMENT} )*+ /?+ )?+
         (?: \? [\w~!$&()*+,;=@.:/?\[\]-]*+ )?+
@@ -76,6 +75,8 @@ _SIMPLE = re.compile(
 # A link and its URL with more characters than this together are not cached, so the caches of all
 # directories take at most some 30 MiB.
 _MAX_DIRECTORIES, _MAX_CACHED_LINKS, _MAX_CACHED_CHARACTERS = 64, 1_024, 256
+# Links that are the same on all pages, whatever their directories: to other sites, mostly.
+_MAX_ABSOLUTE = 4_096
 
 
 def normalise(url: str | httpx.URL, base: str | httpx.URL | None = None) -> str:
@@ -183,33 +184,64 @@ def resolve(
     ▶ `urljoin` and `urldefrag` take 15 us for a link of a real page, ada 4.2 us, and ada without
     fragments and duplicates 1.6 us, which would be the largest part of a crawl. So common relative
     links are joined by hand, and ada does the rest; a test proves that the results never differ.
-    The links of one directory's pages are cached for its next pages: 0.25 us for a link.
+    The links of one directory's pages are cached for its next pages, so that these share them.
     """
-    return _resolve_distinct(dict.fromkeys(hrefs), base, encoding)
+    return _resolve_distinct(dict.fromkeys(hrefs, ""), base, encoding)
 
 
 def _resolve_distinct(
-    distinct: dict[str, None], base: str, encoding: str
+    distinct: dict[str, str], base: str, encoding: str
 ) -> tuple[dict[str, str], list[str]]:
-    by_encoding = encoding not in encoders.AS_UTF_8 and not "".join(distinct).isascii()
-    if not base.startswith(WEB):
-        return _resolve_each(distinct, partial(normalise_in, encoding, base=base))
-    cache = _link_cache(directory(base))
-    known, join = cache.urls.get, cache.join
-    if by_encoding:
+    legacy = encoding not in encoders.AS_UTF_8 and not "".join(distinct).isascii()
+    if legacy or not base.startswith(WEB):
         # Not cached: on a page of another encoding the same link leads elsewhere.
-        return _resolve_each(
-            distinct,
-            lambda href: (
-                known(href) or join(href, base)
-                if href.isascii() or "?" not in href
-                else normalise_in(encoding, href, base)
-            ),
-        )
-    try:
-        return {href: known(href) or join(href, base) for href in distinct}, []
-    except ValueError:
-        return _resolve_each(distinct, lambda href: known(href) or join(href, base))
+        return _resolve_each(distinct, distinct, partial(normalise_in, encoding, base=base))
+    home = directory(base)
+    root = home.index("/", _AFTER_SCHEME) + 1
+    others = (accelerator.join or _join)(
+        distinct, home, root, _links_of(home), _MAX_CACHED_CHARACTERS, _MAX_CACHED_LINKS
+    )
+    if not others:
+        return distinct, []
+    return _resolve_each(distinct, others, partial(_resolve_other, base=base))
+
+
+def _resolve_other(href: str, base: str) -> str:
+    if not href:
+        return base
+    if len(href) <= _MAX_CACHED_CHARACTERS and href.startswith((*WEB, "mailto:")):
+        return _absolute(href)
+    return normalise(href, base)
+
+
+def _join(
+    hrefs: dict[str, str], home: str, root: int, known: dict[str, str], longest: int, most: int
+) -> list[str]:
+    """Give each href its URL if the pages of a directory have it, or it is simple.
+
+    Returns the others. `home` is the directory, and `root` the end of the root in it. `known` has
+    the URLs of hrefs; of `most` that have at most `longest` characters together.
+    """
+    others = []
+    for href in hrefs:
+        url = known.get(href)
+        if url is None:
+            at = root - 1 if href.startswith(home[:root]) else 0
+            match = _SIMPLE.fullmatch(href, at)
+            if match is None:
+                others.append(href)
+                continue
+            start, rest = match.group("start", "rest")
+            above = root if start == "/" else len(home)
+            for _ in range(len(start) // len("../")):
+                above = above if above == root else home.rindex("/", 0, above - 1) + 1
+            url = home[:above] + rest
+            if len(href) + len(url) <= longest:
+                if len(known) >= most:
+                    known.clear()
+                known[href] = url
+        hrefs[href] = url
+    return others
 
 
 def resolve_within(
@@ -220,7 +252,7 @@ def resolve_within(
     The hrefs that do not fit are left out; then the characters left are negative. Each distinct
     href takes room once.
     """
-    distinct = dict.fromkeys(hrefs)
+    distinct = dict.fromkeys(hrefs, "")
     if len(distinct) * len(base) + _LONGEST * sum(map(len, distinct)) <= room:
         return *_resolve_distinct(distinct, base, encoding), room
     hrefs = list(distinct)
@@ -244,14 +276,14 @@ def resolve_within(
 
 
 def _resolve_each(
-    hrefs: Iterable[str], resolve_one: Callable[[str], str]
+    found: dict[str, str], hrefs: Iterable[str], resolve_one: Callable[[str], str]
 ) -> tuple[dict[str, str], list[str]]:
-    found: dict[str, str] = {}
     malformed: dict[str, None] = {}
-    for href in hrefs:
+    for href in list(hrefs):
         try:
             found[href] = resolve_one(href)
         except ValueError:
+            del found[href]
             malformed[href.partition("#")[0]] = None
     return found, list(malformed)
 
@@ -337,58 +369,13 @@ def directory(url: str) -> str:
     return url[: url.rindex("/", 0, end if end >= 0 else None) + 1]
 
 
-class _LinkCache:
-    """A cache of the URLs that the links of one directory's pages resolve to."""
-
-    __slots__ = ("_directory", "_root", "urls")
-
-    def __init__(self, directory: str) -> None:
-        self._directory = directory
-        self._root = directory[: directory.index("/", _AFTER_SCHEME) + 1]
-        self.urls: dict[str, str] = {}
-
-    def join(self, href: str, base: str) -> str:
-        """Return the URL of a href without a fragment. Raises ValueError if it is malformed."""
-        match = _SIMPLE.fullmatch(href)
-        if match is None:
-            return self._join_other(href, base)
-        start, rest = match.group("start", "rest")
-        if not start:
-            return self._store(href, self._directory + rest)
-        if start == "/":
-            return self._store(href, self._root + rest)
-        if start == "?":
-            return base.partition("?")[0] + href
-        return self._store(href, self._above(len(start) // len("../")) + rest)
-
-    def _join_other(self, href: str, base: str) -> str:
-        if not href:
-            return base
-        if not href.startswith((*WEB, "mailto:")):
-            return normalise(href, base)
-        if href.startswith(self._root) and _SIMPLE.fullmatch(href, len(self._root) - 1):
-            return self._store(href, href)
-        return self._store(href, normalise(href))
-
-    def _store(self, href: str, url: str) -> str:
-        # Call it only for hrefs that resolve to the same URL on every page of the directory.
-        if len(href) + len(url) <= _MAX_CACHED_CHARACTERS:
-            if len(self.urls) >= _MAX_CACHED_LINKS:
-                self.urls.clear()
-            self.urls[href] = url
-        return url
-
-    def _above(self, levels: int) -> str:
-        """Return the directory some levels above this one; above the root, the root."""
-        end, root = len(self._directory), len(self._root)
-        for _ in range(levels):
-            if end == root:
-                break
-            end = self._directory.rindex("/", 0, end - 1) + 1
-        return self._directory[:end]
+@lru_cache(_MAX_DIRECTORIES)
+def _links_of(home: str) -> dict[str, str]:
+    """Return the cache of the URLs that the links of one directory's pages resolve to."""
+    return {}
 
 
-_link_cache = lru_cache(_MAX_DIRECTORIES)(_LinkCache)
+_absolute = lru_cache(_MAX_ABSOLUTE)(normalise)
 
 
 def _replace_surrogates(text: str) -> str:

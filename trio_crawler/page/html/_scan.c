@@ -702,6 +702,97 @@ static PyObject *tags(PyObject *module, PyObject *args)
     return result;
 }
 
+/* `urls.join`: what a simple link may have at the beginning of a segment, in it, in a query. */
+enum { FIRST = 1, INSIDE = 2, QUERY = 4 };
+static byte LINK[128];
+
+static void fill_link(void)
+{
+    for (int each = '0'; each <= 'z'; each++)
+        if (Py_ISALNUM(each) || each == '_') LINK[each] = FIRST | INSIDE | QUERY;
+    for (const char *each = "~!$&()*+,;=@-"; *each; each++)
+        LINK[(byte)*each] = FIRST | INSIDE | QUERY;
+    LINK['.'] = INSIDE | QUERY;
+    for (const char *each = ":/?[]"; *each; each++) LINK[(byte)*each] = QUERY;
+}
+
+static int is_link(const byte *at, const byte *end, int kind)
+{
+    return at < end && *at < 128 && (LINK[*at] & kind);
+}
+
+/* Return where the path and query that begin at a position end. */
+static const byte *simple_end(const byte *at, const byte *end)
+{
+    while (is_link(at, end, FIRST)) {
+        while (is_link(at, end, INSIDE)) at++;
+        if (at < end && *at == '/') at++;
+    }
+    if (at < end && *at == '?')
+        for (at++; is_link(at, end, QUERY);) at++;
+    return at;
+}
+
+/* Return the URL of a href, NULL without an exception if it is not simple. */
+static PyObject *joined(PyObject *href, const byte *home, Py_ssize_t above, Py_ssize_t root)
+{
+    if (!PyUnicode_IS_COMPACT_ASCII(href)) return NULL;
+    const byte *start = PyUnicode_1BYTE_DATA(href), *at = start;
+    const byte *end = start + PyUnicode_GET_LENGTH(href);
+    if (at == end || *at == '?') return NULL;
+    if (*at == '/') {
+        at++;
+        above = root;
+    } else if (end - at >= root && !memcmp(at, home, root)) {
+        return simple_end(at + root, end) == end ? Py_NewRef(href) : NULL;
+    } else {
+        for (; end - at >= 3 && !memcmp(at, "../", 3); at += 3)
+            if (above > root)
+                for (above--; home[above - 1] != '/';) above--;
+    }
+    if (simple_end(at, end) != end) return NULL;
+    PyObject *url = PyUnicode_New(above + (end - at), 127);
+    if (url == NULL) return NULL;
+    memcpy(PyUnicode_1BYTE_DATA(url), home, above);
+    memcpy(PyUnicode_1BYTE_DATA(url) + above, at, end - at);
+    return url;
+}
+
+static PyObject *join(PyObject *module, PyObject *args)
+{
+    PyObject *hrefs, *home, *known, *href, *none;
+    Py_ssize_t root, longest, most, place = 0;
+    if (!PyArg_ParseTuple(args, "O!UnO!nn:join", &PyDict_Type, &hrefs, &home, &root, &PyDict_Type,
+                          &known, &longest, &most)) return NULL;
+    PyObject *others = PyList_New(0);
+    if (others == NULL || !PyUnicode_IS_COMPACT_ASCII(home)) return others;
+    Py_ssize_t length = PyUnicode_GET_LENGTH(home);
+    while (PyDict_Next(hrefs, &place, &href, &none)) {
+        PyObject *url = Py_XNewRef(PyDict_GetItemWithError(known, href));
+        if (url == NULL && !PyErr_Occurred()) {
+            url = joined(href, PyUnicode_1BYTE_DATA(home), length, root);
+            if (url != NULL && PyUnicode_GET_LENGTH(href) + PyUnicode_GET_LENGTH(url) <= longest) {
+                if (PyDict_GET_SIZE(known) >= most) PyDict_Clear(known);
+                if (PyDict_SetItem(known, href, url) < 0) Py_CLEAR(url);
+            }
+        }
+        if (!PyErr_Occurred()) {
+            if (url == NULL) PyList_Append(others, href);
+            else PyDict_SetItem(hrefs, href, url);
+        }
+        Py_XDECREF(url);
+        if (PyErr_Occurred()) {
+            Py_DECREF(others);
+            return NULL;
+        }
+    }
+    return others;
+}
+
+PyDoc_STRVAR(join_doc,
+"join(hrefs, home, root, known, longest, most, /)\n--\n\n"
+"Give each href of the dict its URL, as `urls.join` does; return those that are not simple.");
+
 PyDoc_STRVAR(tags_doc,
 "tags(text, ends=None, /)\n--\n\n"
 "Return the start tags of a page that may point somewhere, and its places, as `start_tags` does.\n\n"
@@ -727,6 +818,7 @@ static PyMethodDef methods[] = {
     {"scan", scan, METH_VARARGS, scan_doc},
     {"tags", tags, METH_VARARGS, tags_doc},
     {"targets", targets, METH_O, targets_doc},
+    {"join", join, METH_VARARGS, join_doc},
     {NULL, NULL, 0, NULL},
 };
 
@@ -748,4 +840,8 @@ static struct PyModuleDef definition = {
     .m_slots = slots,
 };
 
-PyMODINIT_FUNC PyInit__scan(void) { return PyModuleDef_Init(&definition); }
+PyMODINIT_FUNC PyInit__scan(void)
+{
+    fill_link();
+    return PyModuleDef_Init(&definition);
+}

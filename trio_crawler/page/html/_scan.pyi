@@ -7,3 +7,12 @@ def targets(text: str, /) -> tuple[list[str | tuple[str, str, str]], set[str]] |
 def scan(
     text: str, decode: Callable[[str], str], tidy: bool, max_links: int, /
 ) -> tuple[list[str], list[str], str | None, str | None] | None: ...
+def join(
+    hrefs: dict[str, str],
+    home: str,
+    root: int,
+    known: dict[str, str],
+    longest: int,
+    most: int,
+    /,
+) -> list[str]: ...
