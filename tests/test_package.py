@@ -20,6 +20,7 @@ from trio_crawler import check, frontier, ledger, model, net, page, report, stor
 PACKAGE = Path(trio_crawler.__file__).parent
 FLOORS = (
     "arguments",
+    "expressions",
     "in_trio",
     "reason",
     "link",

@@ -13,6 +13,7 @@ from itertools import chain, starmap
 from typing import Any, NamedTuple, Self, TypeAlias
 
 from trio_crawler.arguments import check_flag, check_kind
+from trio_crawler.expressions import lazy
 from trio_crawler.ledger.rows import (
     AGAIN,
     CHECKED,
@@ -67,7 +68,7 @@ _RECORD = 100
 _MAX_CHALLENGES = 2_000
 _quoted = re.compile(r'"(?:[^"\\]|\\.)*"')
 # The scheme of a challenge, before its parameters (RFC 9110, 11.6.1).
-_schemes = re.compile(r"(?:^|,)\s*([A-Za-z][A-Za-z0-9-]{0,39})(?=\s*$|\s*,|\s+[^\s=,])").findall
+_schemes = lazy(r"(?:^|,)\s*([A-Za-z][A-Za-z0-9-]{0,39})(?=\s*$|\s*,|\s+[^\s=,])")
 
 Numbers: TypeAlias = "array[int]"
 
@@ -418,7 +419,7 @@ def is_html(content_type: str) -> bool:
 def _login_scheme(page: Page) -> str:
     """Return the first scheme of authentication that a 401 names; "" for Basic, and if none is."""
     challenges = ",".join(page.headers.get_list("www-authenticate"))[:_MAX_CHALLENGES]
-    schemes = _schemes(_quoted.sub('""', challenges))
+    schemes = _schemes.findall(_quoted.sub('""', challenges))
     if not schemes or any(scheme.lower() == "basic" for scheme in schemes):
         return ""
     return str(schemes[0])

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from trio_crawler._version import __version__
 from trio_crawler.arguments import ArgumentError, check_kind, several
+from trio_crawler.expressions import lazy
 from trio_crawler.model import Reason
 from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.decode import OFFERED
@@ -33,7 +34,7 @@ _is_mailbox = re.compile(r"[!-?A-~]+@[!-?A-~]+").fullmatch
 is_target = re.compile(r"/[\x21-\x22\x24-\x7e]*").fullmatch
 # The headers that decide where a request goes and where it ends.
 _OURS = frozenset({"connection", "content-length", "host", "transfer-encoding"})
-_URL = re.compile(
+_URL = lazy(
     r"((https?)://((\[[0-9a-f:.]+\]|[^/?#@:\[\]\s]+)(?::([0-9]+))?))"
     r"([/?][\x21-\x22\x24-\x7e]*)?(?:#.*)?"
 )

@@ -16,6 +16,8 @@ from functools import cache, lru_cache
 
 import webencodings
 
+from trio_crawler.expressions import lazy
+
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
 _MULTI_BYTE = frozenset(
     {"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "iso-2022-jp", "shift_jis"}
@@ -83,7 +85,7 @@ _MAX_CACHED = 64
 
 # The parameter of a Content-Type header: charset=utf-8 or charset="utf-8", even without the second
 # quote.
-_HEADER = re.compile(
+_HEADER = lazy(
     r"""
     (?: ^ | [;,\s] ) charset \s* = \s*
     (?: "(?P<double> [^"]* ) | '(?P<single> [^']* ) | (?P<bare> [^\s;,"']+ ) )
@@ -126,7 +128,7 @@ _ATTRIBUTE = re.compile(
 # Nothing but text, declarations and tags of a simple form, each with its end:
 #
 #   text  <!doctype html>  <?xml version="1.0"?>  <meta charset=utf-8>  <p class="c">  </p>  <br/>
-_CLOSED = re.compile(
+_CLOSED = lazy(
     rb"""
     (?: [^<>]*+
         <
@@ -139,9 +141,9 @@ _CLOSED = re.compile(
     )*+
     """,
     re.IGNORECASE | re.VERBOSE,
-).fullmatch
+)
 # In the content of a meta element: text/html; charset=utf-8.
-_IN_CONTENT = re.compile(
+_IN_CONTENT = lazy(
     rb"""
     charset [\t\n\f\r ]*+ = [\t\n\f\r ]*+
     (?: "(?P<double> [^"]*+ )" | '(?P<single> [^']*+ )' | (?P<bare> [^\t\n\f\r ;"']++ ) )
@@ -268,7 +270,7 @@ def _by_meta(head: bytes) -> str | None:
 @lru_cache(_MAX_CACHED)
 def _by_beginning(beginning: bytes) -> str | None:
     # In an open comment or value, the rest of the page would decide what the beginning means.
-    return _prescan(beginning) if _CLOSED(beginning) else None
+    return _prescan(beginning) if _CLOSED.fullmatch(beginning) else None
 
 
 def _prescan(head: bytes) -> str | None:

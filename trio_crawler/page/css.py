@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
+from trio_crawler.expressions import lazy
 from trio_crawler.page import entities
 
 _LINE_END = "\\n\\r\\f"
@@ -85,7 +86,7 @@ _LONGEST_FUNCTION = len("-webkit-image-set")
 #   "a.png"          double       not if a line ends in it
 #   'a.png'          single
 #   a.png )          bare         not if a quote, a parenthesis or a control is in it
-_ARGUMENT = re.compile(
+_ARGUMENT = lazy(
     rf"""
     [{_SPACE}]*+
     (?: " (?P<double> {_DOUBLE.lstrip()[1:]} ) (?: " | \Z )
@@ -96,19 +97,19 @@ _ARGUMENT = re.compile(
     )
     """,
     re.VERBOSE,
-).match
+)
 _BAD_URL = re.compile(r"(?: [^)\\]++ | \\ (?s: . ) | \\ \Z )*+ \)?+", re.VERBOSE).match
-_BAD_STRING = re.compile(rf"[{_SPACE}]*+ (?: {_DOUBLE} | {_SINGLE} )", re.VERBOSE).match
-_BLANKS = re.compile(rf"(?: [{_SPACE}]++ | {_COMMENT} )*+", re.VERBOSE).match
+_BAD_STRING = lazy(rf"[{_SPACE}]*+ (?: {_DOUBLE} | {_SINGLE} )", re.VERBOSE)
+_BLANKS = lazy(rf"(?: [{_SPACE}]++ | {_COMMENT} )*+", re.VERBOSE)
 _IS_URL = re.compile(rf"{_URL}\(").match
-_UNESCAPE = re.compile(
+_UNESCAPE = lazy(
     rf"""
     \\ (?: (?P<number> [0-9a-fA-F]{{1,6}}+ ) (?: \r\n | [{_SPACE}] )?+
        |   \r\n | [{_LINE_END}] | \Z | (?P<literal> . )
        )
     """,
     re.DOTALL | re.VERBOSE,
-).sub
+)
 
 MAX_PLACES = 500_000
 """The most places of a style sheet that are looked at: url(), at-rules, names with escapes."""
@@ -151,7 +152,7 @@ def style_urls(
                 at += 1
                 continue
             ignored |= rule.endswith(("namespace", "document"))
-            after = _BLANKS(text, at, end)
+            after = _BLANKS.match(text, at, end)
             if rule != "import" or ignored or not prelude or after is None:
                 continue
             at, imported = after.end(), True
@@ -169,7 +170,7 @@ def style_urls(
             if function != "url":
                 depth += depth > 0 or function.endswith("image-set")
                 continue
-        argument = _ARGUMENT(text, at, end)
+        argument = _ARGUMENT.match(text, at, end)
         if argument is None or not (function or argument["bare"] is None):
             at = _after_bad(text, at, end, is_url=bool(function))
             continue
@@ -197,13 +198,13 @@ def _function(text: str, match: re.Match[str]) -> str:
 
 def _after_bad(text: str, at: int, end: int, *, is_url: bool) -> int:
     """Return where a bad string, or a bad URL without quotes, ends."""
-    found = _BAD_STRING(text, at, end) or (_BAD_URL(text, at, end) if is_url else None)
+    found = _BAD_STRING.match(text, at, end) or (_BAD_URL(text, at, end) if is_url else None)
     return at if found is None else found.end()
 
 
 def _unescape(source: str) -> str:
     if "\\" in source:
-        source = _UNESCAPE(_unescape_one, source)
+        source = _UNESCAPE.sub(_unescape_one, source)
     return source.replace("\0", "\ufffd")
 
 

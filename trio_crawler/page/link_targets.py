@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 import ada_url
 
+from trio_crawler.expressions import lazy
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.page import urls
 
@@ -35,7 +36,7 @@ class Pointed(NamedTuple):
 _SIMPLE = re.compile(r"[!#-;=?-_a-z{-~]*+").fullmatch
 _PLAIN = b"\n" + bytes(each for each in range(0x80) if _SIMPLE(chr(each)))
 _BLANK = "".join(map(chr, range(0x21)))  # what the standard strips from the ends of a URL
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_SURROGATES = lazy("[\ud800-\udfff]")
 # A `data:` URL may be as long as its page; its beginning is enough to say what it is.
 _BEGINNING = 64
 _CUT = ("data:", "javascript:")

@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from trio_crawler.expressions import lazy
+
 HTML = "text/html"
 XHTML = "application/xhtml+xml"
 XML = frozenset({"application/xml", "text/xml"})
 MARKUP = XML | {HTML, XHTML}
 
 _NAME = r"[!#$%&'*+.^_`|~0-9a-z-]+"
-_TYPE = re.compile(rf"[\s;,]*(?P<type>{_NAME}/{_NAME})")
+_TYPE = lazy(rf"[\s;,]*(?P<type>{_NAME}/{_NAME})")
 _UNKNOWN = frozenset({"unknown/unknown", "application/unknown", "*/*"})
-_TEXT_TYPE = re.compile(
+_TEXT_TYPE = lazy(
     r"""
     text/.*
 |   application/ (?: json|xml|javascript|ecmascript|x-javascript|x-json|x-ndjson )
@@ -27,7 +29,7 @@ _TEXT_TYPE = re.compile(
 )
 # MIME Sniffing Standard 7.1, the patterns of text/html: white space, the beginning of one of these
 # tags in any case, and a byte that ends the name.
-_LOOKS_LIKE_HTML = re.compile(
+_LOOKS_LIKE_HTML = lazy(
     rb"""
     (?: \xef\xbb\xbf )? [\t\n\f\r ]*+
     <
@@ -40,7 +42,7 @@ _LOOKS_LIKE_XML = re.compile(rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*+<\?xml")
 _SNIFFED_BYTES = 1445
 _PROLOGUE = 65_536  # characters
 # The root element, after the XML declaration, instructions and comments.
-_XML_ROOT = re.compile(
+_XML_ROOT = lazy(
     r"""
     (?: [\t\n\r ]++
     |   <\? (?s: .*? ) \?>
@@ -103,7 +105,7 @@ _QUOTED = """ "[^"]*+" | '[^']*+' """
 _COMMENT = r"<!-- (?s: .*? ) -->"
 _INSTRUCTION = r"<\? (?s: .*? ) \?>"
 # In the internal subset a ">" or "]" may be in a comment, an instruction or a quoted value.
-_DOCTYPE = re.compile(
+_DOCTYPE = lazy(
     rf"""
     (?: [\t\n\r ]++ | {_INSTRUCTION} | {_COMMENT} )*+
     (?P<doctype>
@@ -121,7 +123,7 @@ _DOCTYPE = re.compile(
     )
     """,
     re.VERBOSE,
-).match
+)
 
 _NOT_BLANK = re.compile("[^\n]").sub
 
@@ -132,7 +134,7 @@ def without_doctype(text: str) -> str:
     The declaration must end within the first 65,536 characters. One that is not well-formed is not
     removed.
     """
-    match = _DOCTYPE(text, 0, _PROLOGUE)
+    match = _DOCTYPE.match(text, 0, _PROLOGUE)
     return text if match is None else text[: match.start("doctype")] + text[match.end() :]
 
 
@@ -141,7 +143,7 @@ def blank_doctype(text: str) -> str:
 
     The rules are those of `without_doctype`.
     """
-    match = _DOCTYPE(text, 0, _PROLOGUE)
+    match = _DOCTYPE.match(text, 0, _PROLOGUE)
     if match is None:
         return text
     return text[: match.start("doctype")] + _NOT_BLANK(" ", match["doctype"]) + text[match.end() :]

@@ -16,17 +16,18 @@ from struct import Struct
 from typing import NamedTuple
 from zlib import crc32
 
+from trio_crawler.expressions import lazy
 from trio_crawler.page import accelerator, charset, entities, media
 from trio_crawler.page.media import without_doctype
 
 # Comments, and elements whose text is not shown in the page. Each ends at the end of the text at
 # the latest, so that the search takes linear time.
-_UNSEEN = re.compile(
+_UNSEEN = lazy(
     rb"<!--(?s:.*?)(?:-->|\Z)"
     rb"|<(?i:(?=[snt])(script|style|noscript|template|title)\b(?s:.*?)(?:</\1\b[^>]*+>?|\Z))"
 )
 # In XML such an element has no content.
-_EMPTY = re.compile(rb"<(?:script|style|noscript|template|title)\b[^<>]*+(?<=/)>")
+_EMPTY = lazy(rb"<(?:script|style|noscript|template|title)\b[^<>]*+(?<=/)>")
 # ▶ One that knew that a value may contain ">" would take twice the time.
 _TAG = re.compile(rb"<[^ >][^>]*+>?")
 _NUMERIC = re.compile(rb"&#(?:[0-9]++|[xX][0-9a-fA-F]++);?")
@@ -35,35 +36,35 @@ _LONG = 16  # bytes of a reference that is not kept
 _has_digit = re.compile(rb"[0-9]").search
 _NUMBER = rb"[0-9]++(?:[.,' ]?[0-9]++)*+"
 _UNIT = rb"(?:s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?|years?)\b\.?"
-_AGO = re.compile(
+_AGO = lazy(
     rb"(?:\b(?:about|over|almost|less than) )?"
     rb"(?<![0-9a-z])(?:[0-9]++|an?) %b(?:(?:,| and)? [0-9]++ %b)*+ ago\b" % (_UNIT, _UNIT),
     re.IGNORECASE,
 )
-_VIEWS = re.compile(
+_VIEWS = lazy(
     rb"%b(?= (?:(?:page ?)?views?|visits?|visitors?|hits?|quer(?:y|ies)"
     rb"|(?:users?|guests?|members?) (?:are |is )?online)\b)" % _NUMBER,
     re.IGNORECASE,
 )
-_COUNTED = re.compile(
+_COUNTED = lazy(
     rb"(\b(?:(?:views|visits|visitors|hits):|viewed|accessed) )%b" % _NUMBER, re.IGNORECASE
 )
-_DURATION = re.compile(
+_DURATION = lazy(
     rb"%b ?(?:s|secs?|seconds?|ms|msecs?|milliseconds?|us|\xc2\xb5s|\xce\xbcs)\b" % _NUMBER,
     re.IGNORECASE,
 )
-_takes_time = re.compile(
+_takes_time = lazy(
     rb"\b(?:generated|rendered|served|executed|loaded|parsed|processed|compiled|took|quer(?:y|ies)"
     rb"|(?:execution|generation|rendering|loading|load|processing|response) time)\b",
     re.IGNORECASE,
-).search
-_MOMENT = re.compile(
+)
+_MOMENT = lazy(
     rb"(\b(?:generated|rendered|served|retrieved|printed|exported|last (?:viewed|visit|activity)"
     rb"|(?:current|server|local) time|it is now|today is)\b)(.{0,60})",
     re.IGNORECASE,
 )
 _is_moment = re.compile(rb"[0-9]{1,2}:[0-9]{2}|\b20[0-9]{2}\b").search
-_DATE = re.compile(
+_DATE = lazy(
     rb"[0-9]+(?:st|nd|rd|th)?\b"
     rb"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)(?:[a-z]{2,6})?\b"
     rb"|\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b|\b[ap]m\b",
@@ -318,7 +319,7 @@ def _without_numbers(text: bytes) -> bytes:
 
 def _without_duration(match: re.Match[bytes]) -> bytes:
     at = match.start()
-    return b"0 s" if _takes_time(match.string, max(0, at - _FAR), at) else match[0]
+    return b"0 s" if _takes_time.search(match.string, max(0, at - _FAR), at) else match[0]
 
 
 def _without_moment(match: re.Match[bytes]) -> bytes:

@@ -14,6 +14,7 @@ import ada_url
 import httpx
 
 from trio_crawler.arguments import ArgumentError, check_kind, several, several_strings
+from trio_crawler.expressions import lazy
 from trio_crawler.page import accelerator, encoders
 
 WEB = ("http://", "https://")
@@ -27,7 +28,7 @@ _SPECIAL = ("http:", "https:", "ftp:", "file:")
 _STRIPPED = "".join(map(chr, range(0x21)))
 _NOT_IN_URLS = dict.fromkeys(map(ord, "\t\n\r"))
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_SURROGATES = lazy("[\ud800-\udfff]")
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _BARE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 # The userinfo of a text that may be a URL, with its "@"; `before` is the text up to the userinfo:
@@ -35,7 +36,7 @@ _BARE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 #   http://  user:password@     up to the last "@" before a "/", "?" or "#"
 #   http://  user:pass/word@    if no port follows the colon, an unescaped "/" may belong to the
 #                               password: up to the last "@" of the text
-_USERINFO = re.compile(
+_USERINFO = lazy(
     r"""
     (?P<before> (?: [^:/?#\\@]*+ : )?+ [\x00-\x20/\\]*+ )
     (?: [^/?#\\]* @
@@ -61,7 +62,7 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 #   ../../    a/b.html?c=d      a directory above that of the page
 #             a/b.html?c=d      the directory of the page
 _SEGMENT = r"[\w~!$&()*+,;=@-][\w~!$&()*+,;=@.-]*+"
-_SIMPLE = re.compile(
+_SIMPLE = lazy(
     rf"""
     (?P<start> / | (?: \.\./ )++ | (?= [^?] ) )
     (?P<rest>

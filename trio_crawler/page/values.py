@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from trio_crawler.expressions import lazy
 from trio_crawler.link import LinkKind
 from trio_crawler.page import urls
 
@@ -29,16 +30,16 @@ _SPACE = "\\t\\n\\f\\r "
 #   a.png,                      a.png
 #   data:image/png;x,AA 2x      data:image…    2x
 #   a.png (x, y) 2w,            a.png          (x, y) 2w
-_CANDIDATE = re.compile(
+_CANDIDATE = lazy(
     rf"""
     [{_SPACE},]*+
     (?P<url> [^{_SPACE}]++ )
     (?: (?<=,) | (?P<descriptors> (?: [^,(]++ | \( [^)]*+ (?: \) | \Z ) )*+ ) (?: , | \Z ) )
     """,
     re.VERBOSE,
-).match
+)
 # A density that is not negative; a width, with or without a height, neither of them zero.
-_DESCRIPTORS = re.compile(
+_DESCRIPTORS = lazy(
     rf"""
     (?: (?: [0-9]++ (?: \.[0-9]++ )?+ | \.[0-9]++ ) (?: [eE][+-]?+[0-9]++ )?+ x
     |   0*+[1-9][0-9]*+w (?: [{_SPACE}]++ 0*+[1-9][0-9]*+h )?+
@@ -46,7 +47,7 @@ _DESCRIPTORS = re.compile(
     )?+
     """,
     re.VERBOSE,
-).fullmatch
+)
 
 
 def in_srcset(value: str) -> Iterator[str]:
@@ -55,19 +56,19 @@ def in_srcset(value: str) -> Iterator[str]:
     A candidate whose descriptors are not those of the standard is left out, as in a browser.
     """
     at = 0
-    while (match := _CANDIDATE(value, at)) is not None:
+    while (match := _CANDIDATE.match(value, at)) is not None:
         at = match.end()
         url, descriptors = match.group("url", "descriptors")
         if descriptors is None:
             yield url.rstrip(",")
-        elif _DESCRIPTORS(descriptors.strip("\t\n\f\r ")):
+        elif _DESCRIPTORS.fullmatch(descriptors.strip("\t\n\f\r ")):
             yield url
 
 
 # The time, and then the URL behind a separator:
 #
 #   5   5.7   5; x   5, url=x   5 URL = 'x' y   .5;x
-_REFRESH = re.compile(
+_REFRESH = lazy(
     rf"""
     [{_SPACE}]*+
     (?: [0-9]++ | (?=\.) ) [0-9.]*+
@@ -75,8 +76,8 @@ _REFRESH = re.compile(
     \Z
     """,
     re.DOTALL | re.VERBOSE,
-).match
-_URL = re.compile(rf"[uU][rR][lL][{_SPACE}]*+=[{_SPACE}]*+").match
+)
+_URL = lazy(rf"[uU][rR][lL][{_SPACE}]*+=[{_SPACE}]*+")
 
 
 def in_refresh(value: str) -> str | None:
@@ -84,11 +85,11 @@ def in_refresh(value: str) -> str | None:
 
     The URL is everything up to the end of the value, or in quotes up to the next such quote.
     """
-    found = _REFRESH(value)
+    found = _REFRESH.match(value)
     if found is None:
         return None
     rest = found["rest"] or ""
-    if (prefix := _URL(rest)) is not None:
+    if (prefix := _URL.match(rest)) is not None:
         rest = rest[prefix.end() :]
     if rest[:1] in ("'", '"'):
         return rest[1:].partition(rest[0])[0]
@@ -136,17 +137,15 @@ def _of(member: dict[str, Any], name: str, kind: LinkKind) -> Iterator[tuple[Lin
 
 _QUOTED = r'" (?P<quoted> (?: [^"\\]++ | \\. )*+ ) "?+'
 # One link of a field: a comma ends it, but not between "<" and ">" or in quotes.
-_LINKS = re.compile(
-    rf"""(?: [^",<]++ | < [^>]*+ >?+ | {_QUOTED} )++""", re.DOTALL | re.VERBOSE
-).finditer
+_LINKS = lazy(rf"""(?: [^",<]++ | < [^>]*+ >?+ | {_QUOTED} )++""", re.DOTALL | re.VERBOSE)
 _TARGET = re.compile(r"[ \t]*+<([^>]*+)>").match
-_PARAMETERS = re.compile(
+_PARAMETERS = lazy(
     rf"""
     (?P<name> [^ \t;="]++ ) [ \t]*+
     (?: = [ \t]*+ (?: {_QUOTED} | (?P<token> [^ \t;]*+ ) ) )?+
     """,
     re.DOTALL | re.VERBOSE,
-).finditer
+)
 _UNQUOTE = re.compile(r"\\(.)", re.DOTALL).sub
 
 
@@ -170,7 +169,7 @@ class FieldLink(NamedTuple):
 
 def in_link_field(field: str) -> Iterator[FieldLink]:
     """Yield the links of one Link field; the first parameter of each name counts."""
-    for link in _LINKS(field):
+    for link in _LINKS.finditer(field):
         if (target := _TARGET(link[0])) is not None:
             found = _parameters(link[0][target.end() :])
             parameters = (found.get(name, "") for name in ("rel", "anchor", "title"))
@@ -179,7 +178,7 @@ def in_link_field(field: str) -> Iterator[FieldLink]:
 
 def _parameters(source: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for match in _PARAMETERS(source):
+    for match in _PARAMETERS.finditer(source):
         quoted, token = match.group("quoted", "token")
         found.setdefault(match["name"].lower(), _UNQUOTE(r"\1", quoted or "") or token or "")
     return found

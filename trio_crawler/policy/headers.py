@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import httpx
 
+from trio_crawler.expressions import lazy
 from trio_crawler.model import Validator
 from trio_crawler.policy.robots import product_token
 
@@ -16,7 +17,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _KINDS = {
     "time": re.compile(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?![0-9])"),
     "day": re.compile(r"([0-9]{1,2})(?![0-9])"),
-    "month": re.compile(rf"({'|'.join(_MONTHS)})"),
+    "month": lazy(rf"({'|'.join(_MONTHS)})"),
     "year": re.compile(r"([0-9]{2,4})(?![0-9])"),
 }
 
@@ -26,7 +27,7 @@ LONGEST = 1_024
 # Apache, and others like it, mark the entity tag of a body that they encode, and do not recognise
 # their mark in a request (bug 45023). The tag without the mark is that of the body as it is
 # decoded, which is the one that is kept.
-_coded = re.compile(rb'((?:W/)?"[^"]*[^"-])(?:--?|;)(?:gzip|br|deflate|zstd)"').fullmatch
+_coded = lazy(rb'((?:W/)?"[^"]*[^"-])(?:--?|;)(?:gzip|br|deflate|zstd)"')
 # Bytes that a field value cannot hold (RFC 9110, 5.5).
 _has_control = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]").search
 
@@ -95,7 +96,7 @@ def conditions_of(validator: Validator) -> list[tuple[bytes, bytes]]:
     """
     fields = []
     if validator.etag is not None and (tag := _encoded(validator.etag)) is not None:
-        marked = _coded(tag)
+        marked = _coded.fullmatch(tag)
         tags = tag if marked is None else b'%b, %b"' % (tag, marked[1])
         fields.append((b"If-None-Match", tags))
     # With a tag the server ignores the date (RFC 9110, 13.1.3).

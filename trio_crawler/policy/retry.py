@@ -7,6 +7,7 @@ from datetime import datetime
 
 import httpx
 
+from trio_crawler.expressions import lazy
 from trio_crawler.model import Answer, Fault, Phase, Reason, Response
 from trio_crawler.policy.headers import parse_http_date
 from trio_crawler.reason import Kind, of_kind
@@ -50,8 +51,8 @@ _MAX_RETRY_AFTER = 86_400
 _SECONDS = re.compile("[0-9]{1,10}")
 _NUMBER = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,9})?")
 # Of `"default";r=0;t=30`, and in earlier drafts `remaining=0, reset=30`.
-_NOTHING_LEFT = re.compile(r"(?:^|[;,])\s*(?:r|remaining)\s*=\s*0\s*(?:[;,]|$)")
-_UNTIL = re.compile(r"(?:^|[;,])\s*(?:t|reset)\s*=\s*([0-9]+)")
+_NOTHING_LEFT = lazy(r"(?:^|[;,])\s*(?:r|remaining)\s*=\s*0\s*(?:[;,]|$)")
+_UNTIL = lazy(r"(?:^|[;,])\s*(?:t|reset)\s*=\s*([0-9]+)")
 # A greater number is no duration but a Unix time.
 _LEAST_TIME = 1e9
 

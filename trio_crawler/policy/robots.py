@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from trio_crawler.expressions import lazy
 from trio_crawler.model import Answer, Fault, Job, Validator
 from trio_crawler.page.urls import normalise, origin
 
@@ -32,9 +33,7 @@ _SEARCH = 400
 # "*", "$" and "'" in a URL are escaped: the first two because they have a meaning in patterns
 # (RFC 9309, 2.2.3), the last because the WHATWG URL standard escapes it in queries.
 _PLAIN = re.compile(r"[\w\-.~:/?#\[\]@!&()+,;=]*+", re.ASCII).fullmatch
-_ODD = re.compile(
-    r"%([0-9A-Fa-f]{2})|(?:[^\w\-.~:/?#\[\]@!&()+,;=%]|%(?![0-9A-Fa-f]{2}))++", re.ASCII
-)
+_ODD = lazy(r"%([0-9A-Fa-f]{2})|(?:[^\w\-.~:/?#\[\]@!&()+,;=%]|%(?![0-9A-Fa-f]{2}))++", re.ASCII)
 _UNRESERVED = re.compile(r"[\w\-.~]", re.ASCII).fullmatch
 _STARS = re.compile(r"\*+")
 

@@ -13,27 +13,26 @@ from functools import lru_cache
 from itertools import islice
 from string import hexdigits
 
+from trio_crawler.expressions import lazy
 from trio_crawler.page.urls import directory, is_web, normalise, origin
 
 # UUIDs, long hexadecimal numbers, and numbers; not the digits of a percent-encoded character.
-_NUMBER = re.compile(
+_NUMBER = lazy(
     "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
     "|(?<![0-9A-Za-z%])[0-9A-Fa-f]{16,}(?![0-9A-Za-z])"
     "|(?<!%)(?<!%[0-9A-Fa-f])[0-9]+"
 )
 # A year with a month, a parameter with such a name, or a random token.
-_GENERATED = re.compile(
+_GENERATED = lazy(
     "(?<![0-9])(?:1[5-9]|2[0-9])[0-9]{2}[-/_.](?:0?[1-9]|1[0-2])"
     "(?:[-/_.](?:0?[1-9]|[12][0-9]|3[01]))?(?![0-9])"
     "|[?&](?:year|month|week|day|date|y(?==[0-9]{4}(?![0-9])))[a-z_-]*="
     "|(?<![0-9A-Za-z%])[0-9A-Fa-f]{8}(?:[0-9A-Fa-f]{8,}|(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})"
     "(?![0-9A-Za-z])",
     re.IGNORECASE,
-).search
+)
 # A date without separators: 203103 or 20310321. Of mere numbers 1 of 8 looks so at worst.
-_DATE = re.compile(
-    "(?<![0-9])(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])?(?![0-9])"
-).search
+_DATE = lazy("(?<![0-9])(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])?(?![0-9])")
 _may_have_pattern = re.compile("[0-9?]").search
 _ZERO = ord("0")
 _DIGITS_AS_ZERO = bytes(_ZERO if 48 <= byte <= 57 else byte for byte in range(256))
@@ -52,15 +51,15 @@ _LINKS_READ = 1_000
 _IN_PATH = re.compile(";jsessionid=[^;/?]*", re.IGNORECASE)
 _SEGMENT = re.compile(r"/\([Ss]\([0-9A-Za-z]{24}\)\)(?=/)")
 
-_IN_QUERY = re.compile(
+_IN_QUERY = lazy(
     "[?&](?:phpsessid|jsessionid|aspsessionid|oscsid|zenid|sid|session_?id|cfid|cftoken)",
     re.IGNORECASE,
 )
-_NAMED = re.compile(
+_NAMED = lazy(
     "(?:phpsessid|jsessionid|aspsessionid[a-z]*|oscsid|zenid)=.*", re.IGNORECASE | re.DOTALL
 )
 # A conference has sessions, too: with these names a value must look random to be an id.
-_UNCERTAIN = re.compile(
+_UNCERTAIN = lazy(
     "(?:sid|session_?id)=(?=[a-z]*[0-9])"
     "(?:[0-9a-z]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
     re.IGNORECASE,
@@ -147,12 +146,12 @@ def _sorted(names: str) -> str:
 
 def is_generated(url: str) -> bool:
     """Whether a normalised http(s) URL has a date with separators or a random token in it."""
-    return _GENERATED(url, url.index("/", 8)) is not None
+    return _GENERATED.search(url, url.index("/", 8)) is not None
 
 
 def may_be_dated(url: str) -> bool:
     """Whether a normalised http(s) URL has a number of 6 or 8 digits that may be a date."""
-    return _DATE(url, url.index("/", 8)) is not None
+    return _DATE.search(url, url.index("/", 8)) is not None
 
 
 def steps(url: str, links: Iterable[str]) -> frozenset[object]:

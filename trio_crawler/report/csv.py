@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from trio_crawler.arguments import check_kind
+from trio_crawler.expressions import lazy
 from trio_crawler.model import Anchor, Outcome, Page, Redirect
 from trio_crawler.report.jsonl import record_of
 from trio_crawler.report.visible import visible
@@ -33,7 +34,7 @@ _BEGIN = r"(?:^|(?<=[,;]))"
 _GUARDED = re.compile(rf"""{_BEGIN}(?=['"\s]*[{_FORMULA}])""")
 # With a quote for the line itself, the rest of the line and the next one would be one cell for a
 # reader that parts at the semicolon.
-_GUARDED_LAST = re.compile(rf"""{_GUARDED.pattern}|(?<=[,;])(?=['"\s]*\Z)""")
+_GUARDED_LAST = lazy(rf"""{_GUARDED.pattern}|(?<=[,;])(?=['"\s]*\Z)""")
 _LIKE_AN_ESCAPE = re.compile(r"\\(?=x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 _QUOTED = re.compile('[",;]')
 

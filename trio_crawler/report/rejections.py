@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from heapq import nlargest
 from typing import NamedTuple
 
+from trio_crawler.expressions import lazy
 from trio_crawler.ledger.ledger import Ledger, numbers_of
 from trio_crawler.ledger.rows import DEEP, FOLDED, NO_URL, PAGE, REDIRECT, SKIPPED
 from trio_crawler.page.urls import WEB, origin
@@ -165,11 +166,11 @@ _PAGES = {"asks": "Pages ask", "its": "their", "of": ""}
 
 _FEWEST = 5
 _MAX_TARGETS = 10_000
-_IS_LOGIN = re.compile(
+_IS_LOGIN = lazy(
     r"(?<![a-z]) (?:user|wp|web)? [-_:]? (?: log[-_]?(?:in|on) | sign[-_]?(?:in|on) ) (?![a-z])"
     r"| /(?:auth|sso|session|sessions|cas)(?![a-z])",
     re.IGNORECASE | re.VERBOSE,
-).search
+)
 # Each of them has one of these.
 _LOGIN_WORDS = ("log", "sign", "auth", "sso", "session", "cas")
 
@@ -293,7 +294,7 @@ def _is_login(url: str) -> bool:
     # ▶ The expression takes 6 us, the words together a fifth.
     lower = named.lower()
     words = [word for word in _LOGIN_WORDS if word in lower]
-    return bool(words) and _IS_LOGIN(named) is not None
+    return bool(words) and _IS_LOGIN.search(named) is not None
 
 
 def _without_query(url: str) -> str:

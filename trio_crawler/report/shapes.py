@@ -7,6 +7,7 @@ import shlex
 from collections import defaultdict
 from dataclasses import dataclass
 
+from trio_crawler.expressions import lazy
 from trio_crawler.ledger.ledger import Ledger
 from trio_crawler.ledger.rows import NO_URL, PAGE, SKIPPED, Row
 from trio_crawler.page.urls import is_web, origin
@@ -203,7 +204,7 @@ _MAX_SHAPE = 1_000
 _LONG = "[0-9A-Fa-f]{16,}"
 _UUID = "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 _LONG_ALONE = rf"(?<![0-9A-Za-z%]){_LONG}(?![0-9A-Za-z])"
-_found = re.compile(f"{_UUID}|{_LONG_ALONE}").search
+_found = lazy(f"{_UUID}|{_LONG_ALONE}")
 _NUMBER = "[0-9]+"
 _ANY_NUMBER = f"(?:{_UUID}|{_LONG_ALONE}|{_NUMBER})"
 # The rest of a URL without a number and without a query.
@@ -223,7 +224,7 @@ def shape_of(url: str) -> str:
 
 def has_long_number(url: str) -> bool:
     """Whether a URL has a UUID, or a hexadecimal number of 16 digits and more."""
-    return may_have_long_number(url) and _found(url) is not None
+    return may_have_long_number(url) and _found.search(url) is not None
 
 
 def exclusion(shape: str, *, long_numbers: bool = False) -> str:

@@ -13,13 +13,14 @@ from functools import cache
 from urllib.parse import unquote_to_bytes
 
 from trio_crawler.arguments import check_kind
+from trio_crawler.expressions import lazy
 from trio_crawler.page.urls import WEB
 
 # In this order: C0; DEL and C1; the soft hyphen; the Arabic letter mark; the Mongolian vowel
 # separator; zero-width characters and direction marks; line and paragraph separators with the
 # bidi embeddings; word joiner and invisible operators; bidi isolates; the byte order mark;
 # interlinear annotation; lone surrogates, which no file can hold; the invisible tags.
-_HIDDEN = re.compile(
+_HIDDEN = lazy(
     r"[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f"
     r"\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
     # `##[error]` and `##vso[task...]` are commands to the runners of GitHub and Azure, anywhere in
@@ -105,7 +106,7 @@ def duration(seconds: float) -> str:
 _AFTER_SCHEME = len("https://")
 # The parts of a path or query to look at: an escape of an ASCII character, or a word, which ends
 # at every character that has a meaning in a URL. `normalise` spells escapes in capitals.
-_PART = re.compile("%[0-7][0-9A-Fa-f]|(?:[A-Za-z0-9]|%[89A-F][0-9A-F])++")
+_PART = lazy("%[0-7][0-9A-Fa-f]|(?:[A-Za-z0-9]|%[89A-F][0-9A-F])++")
 
 # The letters of the scripts that are shown. A right-to-left script is not among them, since a
 # terminal would show the segments of a path in another order; neither are other digits than 0 to

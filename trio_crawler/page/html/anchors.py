@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 
+from trio_crawler.expressions import lazy
 from trio_crawler.model import Anchor
 from trio_crawler.page import entities
 from trio_crawler.page.html.tokenizer import (
@@ -42,7 +43,7 @@ _NOT_SHOWN = "script style textarea xmp iframe noembed noframes template"
 #   <b>  </b>  <img alt="x">   name       any other tag
 #   < b  <1                    less       "<" as text
 #   <!--…-->  <!…>  <?…>  </1>            a comment or similar
-_TOKEN = re.compile(
+_TOKEN = lazy(
     rf"""
     <
     (?: (?P<end> /?+ [aA] {NAME_END} )
@@ -57,7 +58,7 @@ _TOKEN = re.compile(
 )
 # The content of an `a` with one text, at most in elements that are neither blocks nor hidden.
 _INLINE = "b|cite|code|em|i|kbd|samp|small|span|strong|tt|var"
-_SIMPLE_TEXT = re.compile(
+_SIMPLE_TEXT = lazy(
     rf"""
     (?: < (?:{_INLINE}) (?: [ ] class="[^"]*+" )?+ > )*+
     ( [^<&\0]{{1,{MAX_TEXT}}}+ )
@@ -65,18 +66,17 @@ _SIMPLE_TEXT = re.compile(
     (?= </a> )
     """,
     re.VERBOSE,
-).match
+)
 _FIRST_END = re.compile(rf"</?+[aA]{NAME_END}").search
 _HIDDEN_END = {
-    name: re.compile(f"</(?:{either_case(name)}){NAME_END}[^>]*+>").search
-    for name in _NOT_SHOWN.split()
+    name: lazy(f"</(?:{either_case(name)}){NAME_END}[^>]*+>") for name in _NOT_SHOWN.split()
 }
-_IS_BLOCK = re.compile(
+_IS_BLOCK = lazy(
     "/?(?:address|article|aside|blockquote|br|center|dd|details|div|dl|dt|fieldset|figcaption"
     "|figure|footer|form|h[1-6]|header|hr|legend|li|main|nav|ol|option|p|pre|section|summary|table"
     "|tbody|td|tfoot|th|thead|tr|ul)",
     re.ASCII | re.IGNORECASE,
-).fullmatch
+)
 _ALT = attribute_matcher("alt")
 _NONE = Anchor()
 
@@ -165,7 +165,7 @@ def by_url(
 
 def _read_until_end(text: str, at: int) -> tuple[str, int]:
     """Return the text of an `a` whose content begins at a position, and where it ends."""
-    if (simple := _SIMPLE_TEXT(text, at)) is not None:
+    if (simple := _SIMPLE_TEXT.match(text, at)) is not None:
         return " ".join(simple[1].split()), simple.end()
     limit = min(len(text), at + WINDOW)
     shown: list[str] = []
@@ -179,11 +179,11 @@ def _read_until_end(text: str, at: int) -> tuple[str, int]:
             break
         at = token.end()
         if kind == "hidden":
-            end = _HIDDEN_END[token["hidden"].lower()](text, at, limit)
+            end = _HIDDEN_END[token["hidden"].lower()].search(text, at, limit)
             at = limit if end is None else end.end()
         elif kind == "less":
             shown.append("<")
-        elif kind == "name" and _IS_BLOCK(token["name"]):
+        elif kind == "name" and _IS_BLOCK.fullmatch(token["name"]):
             shown.append(" ")
         elif kind == "name" and token["name"].lower() == "img":
             alts[_read_alt(text, token.end("name"))] = None
@@ -192,7 +192,7 @@ def _read_until_end(text: str, at: int) -> tuple[str, int]:
 
 
 def _read_alt(text: str, at: int) -> str:
-    match = _ALT(text, at)
+    match = _ALT.match(text, at)
     return "" if match is None else entities.in_attribute(attribute_value(match))
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
+from trio_crawler.expressions import lazy
 from trio_crawler.page import entities, urls, values
 from trio_crawler.page.html import tokenizer
 from trio_crawler.page.html.tokenizer import (
@@ -51,7 +52,7 @@ _IGNORED = rf"""
 #   text                                    captured
 #   <link …>  <meta …>                      metadata, slash
 #   <template …>  <script …>  <title …>     skipped, slash
-_NEXT = re.compile(
+_NEXT = lazy(
     rf"""
     (?: [{SPACE}]++ | < (?: {_IGNORED} ) )*+
     <
@@ -61,7 +62,7 @@ _NEXT = re.compile(
     {NAME_END} {TAG_END_WITH_SLASH}
     """,
     re.ASCII | re.VERBOSE,
-).match
+)
 
 
 def _simple_raw(name: str) -> str:
@@ -71,21 +72,18 @@ def _simple_raw(name: str) -> str:
     return rf"{name} {_TAG_REST} {content} </ {name} {_TAG_REST}"
 
 
-@lru_cache(1)
-def _simple_head() -> re.Pattern[str]:
-    """Return an expression for a beginning of a head without templates and "<!--" in scripts."""
-    # Compiled when needed: it takes 10 ms, and most sites do not need it.
-    raw = "|".join(map(_simple_raw, _RAW.split()))
-    return re.compile(
-        rf"""
-        (?: [{SPACE}]++
-        |   < (?: (?: {either_case("link meta")} ) {_TAG_REST} | {_IGNORED} | {raw} )
-        )*+
-        """,
-        re.ASCII | re.VERBOSE,
-    )
-
-
+# A beginning of a head without templates and "<!--" in scripts.
+_SIMPLE_HEAD = lazy(
+    rf"""
+    (?: [{SPACE}]++
+    |   < (?: (?: {either_case("link meta")} ) {_TAG_REST}
+        |   {_IGNORED}
+        |   {"|".join(map(_simple_raw, _RAW.split()))}
+        )
+    )*+
+    """,
+    re.ASCII | re.VERBOSE,
+)
 _RELEVANT_TAG = re.compile(rf"<(?:{either_case('link meta')}){NAME_END}").match
 # The usual spellings of the two tags with metadata.
 _USUAL = re.compile(
@@ -211,7 +209,7 @@ def _are_in_head(starts: list[int], text: str) -> bool:
     done = 0
     for start in starts:
         before = start - len("<link")
-        if not (_RELEVANT_TAG(text, before) and _simple_head().fullmatch(text, done, before)):
+        if not (_RELEVANT_TAG(text, before) and _SIMPLE_HEAD.fullmatch(text, done, before)):
             return False
         done = before
     return True
@@ -222,7 +220,7 @@ def _scan_head(text: str, keywords: Iterable[bytes], *, xml: bool) -> list[int]:
     places: list[int] = []
     at = 0
     for _ in range(_MAX_TAGS):
-        if (match := _NEXT(text, at)) is None:
+        if (match := _NEXT.match(text, at)) is None:
             break
         at = match.end()
         if match["metadata"]:
@@ -263,8 +261,8 @@ def _read_tags(text: str, starts: list[int], names: tuple[bytes, ...]) -> HeadMe
     return HeadMetadata(tuple(filter(None, canonicals)), tuple(filter(None, robots)))
 
 
-def _value(find: tokenizer.AttributeMatcher, text: str, at: int) -> str:
-    match = find(text, at)
+def _value(find: re.Pattern[str], text: str, at: int) -> str:
+    match = find.match(text, at)
     return "" if match is None else entities.in_attribute(tokenizer.attribute_value(match))
 
 

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+from trio_crawler.expressions import lazy
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.page import accelerator, css, entities, link_targets
 from trio_crawler.page.html import anchors
@@ -31,10 +32,10 @@ from trio_crawler.page.html.start_tags import (
 from trio_crawler.page.link_targets import resolve_base
 
 # An href that resolves to a URL with the same end, whatever its base: the end is its group.
-_PLAIN = re.compile(
+_PLAIN = lazy(
     r"(?: https?://[\w.:-]+/ | (?!//) ) (?: [\w./-]* / )? ( [\w-] [\w.-]* ) (?: \# .* )?",
     re.A | re.S | re.X,
-).fullmatch
+)
 _MAX_FRAMES = 3  # documents in a srcdoc of a srcdoc are not read
 
 
@@ -83,7 +84,7 @@ def read_links(
 def _is_unwanted(href: str, ends: Collection[str]) -> bool:
     if href[:1] == "#":
         return "#" not in ends
-    plain = _PLAIN(href)
+    plain = _PLAIN.fullmatch(href)
     return plain is not None and plain[1] not in ends
 
 

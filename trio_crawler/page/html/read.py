@@ -178,7 +178,7 @@ def _tags(text: str, *, xml: bool) -> Iterator[tuple[str, str, bool, int]]:
             yield "a", text[begin:end], False, content
         elif name == "title":
             yield name, text[content:content_end], False, content
-        elif name in tokenizer.WITH_HREF and (href := tokenizer.HREF(text, begin)) is not None:
+        elif name in tokenizer.WITH_HREF and (href := tokenizer.HREF.match(text, begin)):
             nofollow = tokenizer.is_nofollow(text, begin, end)
             place = content if name == "a" else begin
             yield name, tokenizer.attribute_value(href), nofollow, place

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 from typing import TypeAlias
 
+from trio_crawler.expressions import lazy
 from trio_crawler.page import accelerator
 from trio_crawler.page.html.tokenizer import (
     ANY_TAG,
@@ -25,7 +25,6 @@ from trio_crawler.page.html.tokenizer import (
     SPACE,
     STRAY,
     TAG_END_WITH_SLASH,
-    AttributeMatcher,
     OpenElements,
     either_case,
     markup_end,
@@ -74,7 +73,7 @@ _IRRELEVANT = rf"""
     )
 """
 
-_ATTRIBUTES = re.compile(
+_ATTRIBUTES = lazy(
     rf"""
     ( [^{SPACE}/>] [^{SPACE}/>=]*+ )
     (?: [{SPACE}]*+ = [{SPACE}]*+
@@ -82,7 +81,7 @@ _ATTRIBUTES = re.compile(
     )?+
     """,
     re.VERBOSE,
-).findall
+)
 
 
 # The rest of a `style` in double quotes without a URL: no escape, and no url() or image-set().
@@ -135,37 +134,34 @@ _IN_LINK = _beside("href id name rel style", '| rel="[^"wW&]*+"')
 #   <dt id="x">  <a name="x">                  place       stop after the tag: a usual place
 #   <img src="x">  <a href=x>                  name, slash stop after the tag
 #   <!  <?  </1                                markup      stop after the second character
-@cache
-def _next_relevant() -> AttributeMatcher:
-    """Return the expression, which is compiled for the first crawl that checks links."""
-    return re.compile(
-        rf"""
-        [^<]*+
-        (?: <
-            (?: / [^>=]*+ >
-            |   {_IRRELEVANT} (?: [^=>]*+ > | {NAME} {_OTHER} )
-            |   (?:{_SVG}) {_OTHER} (?: [^<]*+ < (?: /?+ (?:{_SHAPES}) {_OTHER} ) )*+
-                [^<]*+ </(?:{_SVG})>
-            |   / [a-zA-Z] {ANY_TAG}
-            |   {STRAY}
-            )
-            [^<]*+
-        )*+
-        <
-        (?: (?P<open>) [aA] {_IN_LINK} [{SPACE}]++ href=
-            (?P<quote>["']) (?P<value> [^"']*+ ) (?P=quote) {_IN_LINK} [{SPACE}]*+ >
-        |   (?P<at>)
-            (?: (?! (?:{_RELEVANT}) [{SPACE}/>] ) [a-z][a-z0-9]*+
-                {_beside("background cite id style")} [{SPACE}]++ id
-            |   [aA] {_beside("href id name style")} [{SPACE}]++ (?: id | name )
-            )
-            ="(?P<place> [^"]*+ )" {_beside("background cite href id name style")} [{SPACE}]*+ >
-        |   (?P<name> [a-zA-Z] {NAME} ) {TAG_END_WITH_SLASH}
-        |   {MARKUP}
+_NEXT_RELEVANT = lazy(
+    rf"""
+    [^<]*+
+    (?: <
+        (?: / [^>=]*+ >
+        |   {_IRRELEVANT} (?: [^=>]*+ > | {NAME} {_OTHER} )
+        |   (?:{_SVG}) {_OTHER} (?: [^<]*+ < (?: /?+ (?:{_SHAPES}) {_OTHER} ) )*+
+            [^<]*+ </(?:{_SVG})>
+        |   / [a-zA-Z] {ANY_TAG}
+        |   {STRAY}
         )
-        """,
-        re.ASCII | re.VERBOSE,
-    ).match
+        [^<]*+
+    )*+
+    <
+    (?: (?P<open>) [aA] {_IN_LINK} [{SPACE}]++ href=
+        (?P<quote>["']) (?P<value> [^"']*+ ) (?P=quote) {_IN_LINK} [{SPACE}]*+ >
+    |   (?P<at>)
+        (?: (?! (?:{_RELEVANT}) [{SPACE}/>] ) [a-z][a-z0-9]*+
+            {_beside("background cite id style")} [{SPACE}]++ id
+        |   [aA] {_beside("href id name style")} [{SPACE}]++ (?: id | name )
+        )
+        ="(?P<place> [^"]*+ )" {_beside("background cite href id name style")} [{SPACE}]*+ >
+    |   (?P<name> [a-zA-Z] {NAME} ) {TAG_END_WITH_SLASH}
+    |   {MARKUP}
+    )
+    """,
+    re.ASCII | re.VERBOSE,
+)
 
 
 def start_tags(
@@ -184,10 +180,10 @@ def start_tags(
 
 
 def _in_python(text: str, *, xml: bool, most: int) -> Iterator[StartTag]:
-    elements, next_relevant = OpenElements(), _next_relevant()
+    elements = OpenElements()
     at = 0
     for _ in range(most):
-        match = (NEXT_TAG if elements.names else next_relevant)(text, at)
+        match = (NEXT_TAG.match if elements.names else _NEXT_RELEVANT.match)(text, at)
         if match is None:
             return
         at = match.end()
@@ -207,7 +203,7 @@ def _in_python(text: str, *, xml: bool, most: int) -> Iterator[StartTag]:
             elements.process(name, empty=empty, xml=xml)
             if name[0] == "/":
                 continue
-            foreign = foreign and not IS_BREAKOUT(name)
+            foreign = foreign and not IS_BREAKOUT.fullmatch(name)
             content = at
             if name in RAW_END and not (foreign or (xml and empty)):
                 at = raw_text_end(name, text, at)
@@ -224,7 +220,7 @@ def attributes(source: str) -> dict[str, str]:
 
     `source` begins after the name of the tag.
     """
-    found = _ATTRIBUTES(source)
+    found = _ATTRIBUTES.findall(source)
     found.reverse()
     return {name.lower(): double or single or bare for name, double, single, bare in found}
 

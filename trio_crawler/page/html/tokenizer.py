@@ -12,9 +12,9 @@ Every expression is possessive and every search goes forward, so the time is lin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator
 
+from trio_crawler.expressions import lazy
 from trio_crawler.page import entities
 
 # Pieces of expressions, for re.VERBOSE. SPACE is the white space of the standard, for use in a
@@ -84,7 +84,7 @@ MARKUP = r"(?P<markup> [!?] | /(?![a-zA-Z]) )"
 #   <a …>  <title …>      name, slash  stop after the tag: any other relevant start tag
 #   <!  <?  </1           markup       stop after the second character: a comment or similar;
 #                                      its end depends on the open elements
-_NEXT_RELEVANT = re.compile(
+_NEXT_RELEVANT = lazy(
     rf"""
     [^<]*+
     (?: <
@@ -102,10 +102,10 @@ _NEXT_RELEVANT = re.compile(
     )
     """,
     re.ASCII | re.VERBOSE,
-).match
+)
 # The same inside template, SVG or MathML, where each tag is relevant: no tag is skipped, the name
 # of an end tag begins with "/", and there is no alternative for a usual link.
-NEXT_TAG = re.compile(
+NEXT_TAG = lazy(
     rf"""
     [^<]*+ (?: < (?: {STRAY} ) [^<]*+ )*+
     <
@@ -114,14 +114,14 @@ NEXT_TAG = re.compile(
     )
     """,
     re.ASCII | re.VERBOSE,
-).match
+)
 # A comment without its "<" and its ">". It ends at "-->" or "--!>"; "<!-->" and "<!--->" are
 # complete comments.
 COMMENT = r"""
     !-- (?: -?+ (?=>) | [^-]*+ (?: - (?!-!?>) [^-]*+ )*+ --!?+ (?=>) )
 """
 _COMMENT_END = re.compile("--!?>")
-RAW_END = {name: re.compile(f"</(?:{either_case(name)}){NAME_END}") for name in RAW.split()}
+RAW_END = {name: lazy(f"</(?:{either_case(name)}){NAME_END}") for name in RAW.split()}
 _NOSCRIPT_END = re.compile(f"</(?:{either_case('noscript')}){NAME_END}")
 # The marks in a script that change where it ends:
 #
@@ -129,7 +129,7 @@ _NOSCRIPT_END = re.compile(f"</(?:{either_case('noscript')}){NAME_END}")
 #   <!--  <!-->         empty_comment: the rest of a comment that is complete
 #   -->                 comment_end
 #   <script  </script   slash
-_IN_SCRIPT = re.compile(
+_IN_SCRIPT = lazy(
     rf"""
     <!-- (?P<empty_comment> -*+ > )?
 |   (?P<comment_end> --> )
@@ -137,18 +137,16 @@ _IN_SCRIPT = re.compile(
     """,
     re.VERBOSE,
 )
-AttributeMatcher: TypeAlias = Callable[..., re.Match[str] | None]
 
 
-def attribute_matcher(name: str) -> AttributeMatcher:
-    """Return a function that finds the first attribute of this name in a tag.
+def attribute_matcher(name: str) -> re.Pattern[str]:
+    """Return an expression that matches a tag up to the value of the first attribute of this name.
 
-    Its arguments are a text and the position at which the tag's name ends. It returns a match for
-    `attribute_value`, or None.
+    It is matched where the name of the tag ends; the match is for `attribute_value`.
     """
     wanted = f"(?:{either_case(name)})"
     # All attributes before it, the name, and the value. No group matches a missing or empty value.
-    return re.compile(
+    return lazy(
         rf"""
         (?: [{SPACE}/]*+ (?! {wanted} [{SPACE}/>=] ) {ATTRIBUTE} )*+
         [{SPACE}/]*+ {wanted} (?=[{SPACE}/>=])
@@ -160,11 +158,11 @@ def attribute_matcher(name: str) -> AttributeMatcher:
         )?+
         """,
         re.VERBOSE,
-    ).match
+    )
 
 
 def attribute_value(match: re.Match[str]) -> str:
-    """Return the value, as written, of an attribute that an `AttributeMatcher` found."""
+    """Return the value, as written, of an attribute that `attribute_matcher` found."""
     return match[match.lastgroup] if match.lastgroup else ""
 
 
@@ -183,10 +181,10 @@ _INTEGRATION_POINTS = {
     "math": frozenset({"mi", "mo", "mn", "ms", "mtext", "annotation-xml"}),
 }
 # A start tag with one of these names ends SVG and MathML, as do </p> and </br> (13.2.6.5).
-IS_BREAKOUT = re.compile(
+IS_BREAKOUT = lazy(
     "b|big|blockquote|body|br|center|code|dd|div|dl|dt|em|embed|font|h[1-6]|head|hr|i|img|li"
     "|listing|menu|meta|nobr|ol|p|pre|ruby|s|small|span|strong|strike|sub|sup|table|tt|ul?|var"
-).fullmatch
+)
 MAX_TAGS = 500_000
 _MAX_DEPTH = 32  # open elements; elements that are nested deeper are ignored
 
@@ -198,7 +196,7 @@ def has_nofollow(rel: str) -> bool:
 
 def is_nofollow(text: str, at: int, end: int) -> bool:
     """Whether a tag is rel=nofollow; its attributes are in `text` from `at` to `end`."""
-    if not _MAY_BE_NOFOLLOW(text, at, end) or (match := REL(text, at)) is None:
+    if not _MAY_BE_NOFOLLOW(text, at, end) or (match := REL.match(text, at)) is None:
         return False
     return has_nofollow(entities.in_attribute(attribute_value(match)))
 
@@ -215,7 +213,7 @@ def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str, bool, int]
     elements = OpenElements()
     at = 0
     for _ in range(MAX_TAGS):
-        match = (NEXT_TAG if elements.names else _NEXT_RELEVANT)(text, at)
+        match = (NEXT_TAG.match if elements.names else _NEXT_RELEVANT.match)(text, at)
         if match is None:
             return
         at = match.end()
@@ -230,7 +228,7 @@ def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str, bool, int]
             elements.process(name, empty=empty, xml=xml)
             if name in WITH_HREF and not (foreign and name != "a"):
                 start, end = match.end("name"), match.start("slash")
-                href = HREF(text, start)
+                href = HREF.match(text, start)
                 if href is not None and not elements.in_template:
                     place = at if name == "a" else start
                     yield name, attribute_value(href), is_nofollow(text, start, end), place
@@ -248,7 +246,7 @@ def template_end(text: str, at: int) -> int:
     elements = OpenElements()
     elements.process("template", empty=False, xml=False)
     while elements.names:
-        match = NEXT_TAG(text, at)
+        match = NEXT_TAG.match(text, at)
         if match is None:
             return len(text)
         at = match.end()
@@ -288,7 +286,7 @@ class OpenElements:
             self._push(name)
 
     def _process_foreign(self, name: str, *, empty: bool) -> None:
-        if IS_BREAKOUT(name):
+        if IS_BREAKOUT.fullmatch(name):
             self._break_out()
         elif not empty and (
             name in _INTEGRATION_POINTS or name in _INTEGRATION_POINTS[self.names[-1]]

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
+from trio_crawler.expressions import lazy
 from trio_crawler.page import entities
 
 _W = "\\t\\n\\r "
@@ -28,11 +29,11 @@ _CDATA = r"!\[CDATA\[ (?P<data> (?: [^\]]++ | \] (?!\]>) )*+ ) \]\]>"
 _MAX_NAME = 128
 _MARKS = (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"))
 # The text that may precede the root element.
-_PROLOGUE = re.compile(
+_PROLOGUE = lazy(
     rf"(?: [\ufeff{_W}]++ | < (?: {_INSTRUCTION} | {_COMMENT} | !DOCTYPE [^\[<>]*+ > ) )*+",
     re.VERBOSE,
 )
-_ROOT = re.compile(
+_ROOT = lazy(
     rf"""
     < (?P<prefix> (?: [\w.-]{{1,64}}+ : )?+ ) (?P<name> urlset|sitemapindex|rss|feed|RDF ) {_END}
     """,
@@ -251,10 +252,10 @@ def _end_mark(text: str) -> str:
 
 
 _MAX_VALUE = 8 * 1024  # characters of a value that is put together from parts
-_HREF = re.compile(r"""(?:^|[\s"'])href\s*+=\s*+(?:"(?P<double>[^"]*+)|'(?P<single>[^']*+))""")
-_REL = re.compile(r"""(?:^|[\s"'])rel\s*+=\s*+(?:"(?P<double>[^"]*+)|'(?P<single>[^']*+))""")
+_HREF = lazy(r"""(?:^|[\s"'])href\s*+=\s*+(?:"(?P<double>[^"]*+)|'(?P<single>[^']*+))""")
+_REL = lazy(r"""(?:^|[\s"'])rel\s*+=\s*+(?:"(?P<double>[^"]*+)|'(?P<single>[^']*+))""")
 # &#x26; (hexadecimal), &#38; (decimal), or &amp; (name).
-_REFERENCE = re.compile(
+_REFERENCE = lazy(
     r"""
     &
     (?: \# (?: [xX] (?P<hexadecimal> [0-9a-fA-F]++ ) | (?P<decimal> [0-9]++ ) )

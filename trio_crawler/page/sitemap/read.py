@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
+from trio_crawler.expressions import lazy
 from trio_crawler.model import Reason
 from trio_crawler.page import charset, urls
 from trio_crawler.page.sitemap import elements
@@ -35,8 +36,8 @@ _MAX_URL = 2_048  # characters (sitemaps.org)
 _MAX_DATE = 64
 _MAX_PRIORITY = 32
 _BLANK = "\ufeff\t\n\r "
-_LINE = re.compile(r"[\ufeff\t ]*+[^\ufeff\t\r\n ][^\r\n]*+")
-_LISTS_URLS = re.compile(r"^[\ufeff\t ]*+https?://", re.IGNORECASE | re.MULTILINE)
+_LINE = lazy(r"[\ufeff\t ]*+[^\ufeff\t\r\n ][^\r\n]*+")
+_LISTS_URLS = lazy(r"^[\ufeff\t ]*+https?://", re.IGNORECASE | re.MULTILINE)
 _PRIORITY = re.compile(r"\+?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 
 
@@ -240,7 +241,7 @@ MAX_MEMBERS = 10_000
 # rest of its slice.
 _SLICE = _STEP = 4 * 1024
 # A byte order mark, an XML declaration in UTF-16, or one in ASCII that names an encoding.
-_ENCODING_MARK = re.compile(
+_ENCODING_MARK = lazy(
     rb"""
     \xef\xbb\xbf | \xff\xfe | \xfe\xff
 |   <\0\?\0x\0 | \0<\0\?\0x
