@@ -77,7 +77,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{name}: {meaning}")
     config.addinivalue_line("markers", "merge: runs before each merge, although it is not quick")
     # A merge must not fail for what nothing in it has changed: with `--all` each run tries others.
-    hypothesis.settings.register_profile("same", derandomize=not config.getoption("--all"))
+    # Nor for a machine that is busy: there is no deadline.
+    same = not config.getoption("--all")
+    hypothesis.settings.register_profile("same", derandomize=same, deadline=None)
     hypothesis.settings.load_profile("same")
     # Processes inherit what `nohup` and a shell's `&` ignore, and tests send these signals.
     signal.signal(signal.SIGINT, signal.default_int_handler)

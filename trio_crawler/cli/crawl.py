@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 import sys
 from collections.abc import AsyncIterable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
@@ -66,6 +67,7 @@ async def _main(options: CrawlOptions) -> int:
         refuse_without_check(options, "and this crawl checks no links: --check says which it does")
     # The files of a check are written at the very end, when all others are closed.
     with ExitStack() as last:
+        last.callback(_unhook)
         with ExitStack() as stack:
             files = _open_files(options, plan, stack)
             ledger = last.enter_context(Ledger(outside=options.why, checks=plan.checks))
@@ -92,6 +94,17 @@ async def _main(options: CrawlOptions) -> int:
             crawl = _Crawl(options, plan, screen, files, ledger, check, urls)
             await crawl.run()
         return crawl.close()
+
+
+def _unhook() -> None:
+    """Let signals wake Trio no more.
+
+    It closes its socket before it takes it from the interpreter: a signal between the two would be
+    told as an exception.
+    """
+    # In a thread there is no such socket.
+    with suppress(ValueError):
+        signal.set_wakeup_fd(-1)
 
 
 def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> list[Export]:
