@@ -1,12 +1,13 @@
-"""The way of one URL through the crawler, counted in calls and in changes of file."""
+"""The way of a URL through the crawler, counted in calls, in changes of file and in files."""
 
 from __future__ import annotations
 
-from bench.path import changes, followed
+from bench.path import measured
 
 
-def test_one_url_takes_at_most_100_calls_and_60_changes_of_file():
-    calls = followed()
-    assert {"settle", "fetch", "outcomes"} & {name.rpartition(".")[2] for _, name in calls}
-    assert len(calls) <= 100
-    assert changes(calls) <= 60
+def test_a_url_takes_at_most_155_calls_in_35_files():
+    found = measured()
+    assert ("crawler.py", "Crawler.fetch") in found.functions
+    assert found.calls <= 155
+    assert found.changes <= 95
+    assert found.files <= 35

@@ -141,6 +141,7 @@ _ALL = (
     Peer("ours", _script("ours"), _told),
     Peer("ours-pure", _script("ours"), _told, PURE),
     Peer("raw", _script("raw"), _told),
+    Peer("floor", _script("floor"), _told),
     Peer("go", _go, _told, lacks=_without("go", shutil.which)),
     Peer("fast", _script("fast"), _told),
     Peer("chapter", _script("chapter"), _told),

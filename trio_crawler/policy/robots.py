@@ -157,11 +157,17 @@ class Rules:
         """
         if not (self._lengths or self._wild or self._exact):
             return True
-        path = _path(url)
+        start = url.find("/", url.find("//") + 2)
+        path = spell(url[start:]) if start >= 0 else "/"
         if path == "/robots.txt":
             return True
-        best = max(self._exact.get(path, 1), self._by_prefix(path))
-        return self._by_wildcard(path, best) % 2 == 1
+        # A rank, which is odd if it allows.
+        best = self._exact.get(path, 1)
+        for length in self._lengths:
+            if length > len(path):
+                break
+            best = max(best, self._prefixes.get(path[:length], 0))
+        return (self._by_wildcard(path, best) if self._wild else best) % 2 == 1
 
     def _sort_in(self, pattern: str, allows: bool, wild: list[_Wild]) -> None:
         ends = pattern.endswith("$")
@@ -178,14 +184,6 @@ class Rules:
             *middle, tail = others
             longest = max(map(len, pieces))
             wild.append(_Wild(rank, least, longest, head, tuple(middle), tail, ends))
-
-    def _by_prefix(self, path: str) -> int:
-        best, whole = 1, len(path)
-        for length in self._lengths:
-            if length > whole:
-                break
-            best = max(best, self._prefixes.get(path[:length], 0))
-        return best
 
     def _by_wildcard(self, path: str, best: int) -> int:
         """Return the rank of the best rule; 0, which disallows, if the steps run out."""
@@ -227,12 +225,6 @@ def _escaped(odd: re.Match[str]) -> str:
         return "%" + odd[0].encode().hex("%").upper()
     character = chr(int(odd[1], 16))
     return character if _UNRESERVED(character) else odd[0].upper()
-
-
-def _path(url: str) -> str:
-    """Return path and query in the form in which they are compared; "/" if there is no path."""
-    start = url.find("/", url.find("//") + 2)
-    return spell(url[start:]) if start >= 0 else "/"
 
 
 def _by_key(wild: Iterable[_Wild]) -> dict[int, dict[str, list[_Wild]]]:
