@@ -3,10 +3,10 @@
     python tests/bench/path.py [--calls]
 
 The site has 400 pages of HTML, each with five links to new pages and five to known ones, and a
-robots.txt; all else is as by default. Counted is what Python calls in the package between the first
-outcome and the last, how often the next call is in another file, and the files that are called for
-at least every second URL. With `--calls` the functions are printed that are called as often, with
-their calls for a URL.
+robots.txt; all else is as by default. Counted is what Python calls in the package between the
+first outcome and the last, how often the next call is in another file, and the files that are
+called for at least every second URL. With `--calls` the functions are printed that are called as
+often, with their calls for a URL.
 """
 
 from __future__ import annotations
