@@ -636,7 +636,7 @@ async def test_a_flood_of_frames_ends_at_a_bound(asking: Asking, flood: str) -> 
         while True:
             await trio.lowlevel.checkpoint()
 
-    limits = {"max_bytes": 200_000, "timeout": 15}
+    limits = {"max_bytes": 50_000, "timeout": 15}
     async with asking({"/flood": FLOODS[flood]} | GOOD, limits=limits) as asked:
         answers = await asked.assert_good(["flood"])
         figures = asked.wire.statistics()
@@ -645,7 +645,7 @@ async def test_a_flood_of_frames_ends_at_a_bound(asking: Asking, flood: str) -> 
         assert answer.flaw is (None if flood == "late data" else Reason.TOO_LARGE)
     else:
         assert answer.reason in (Reason.BAD_REPLY, Reason.RESET, Reason.TOO_LARGE)
-    assert figures.bytes_in < 20 * (200_000 + FRAMING_BYTES)
+    assert figures.bytes_in < 20 * (50_000 + FRAMING_BYTES)
 
 
 async def test_a_flood_on_an_idle_connection_holds_no_other_task(asking: Asking) -> None:

@@ -301,6 +301,9 @@ def mediawiki(at: Path, *, pages: int = 60) -> Iterator[Site]:
     with settings.open("a") as file:
         file.write("if (isset($_SERVER['HTTP_HOST'])) {\n")
         file.write("  $wgServer = 'http://' . $_SERVER['HTTP_HOST'];\n}\n")
+        # A page that was kept in the second in which a page that it links to was made would go on
+        # saying that there is none.
+        file.write("$wgParserCacheType = CACHE_NONE;\n")
     given = map(str, sorted(texts.iterdir()))
     _php(scripts / "importTextFiles.php", "--conf", str(settings), "--overwrite", *given)
     _php(scripts / "runJobs.php", "--conf", str(settings))
