@@ -61,6 +61,8 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 #   /         a/b.html?c=d      the root of the site
 #   ../../    a/b.html?c=d      a directory above that of the page
 #             a/b.html?c=d      the directory of the page
+#
+# So is the path of an absolute URL whose host is that of the page, or is plain.
 _SEGMENT = r"[\w~!$&()*+,;=@-][\w~!$&()*+,;=@.-]*+"
 _SIMPLE = lazy(
     rf"""
@@ -71,6 +73,12 @@ _SIMPLE = lazy(
     )
     """,
     re.ASCII | re.VERBOSE,
+)
+
+# The beginning of an absolute URL whose host the standard does not change either: in lower case,
+# without a port and an empty label, and neither an address nor "xn--".
+_PLAIN_HOST = lazy(
+    r"https?://(?: (?=[a-z0-9-]) (?: -?[a-z0-9]++ )*+ -?+ \. )*+ [a-z]++ (?=/)", re.VERBOSE
 )
 
 # A link and its URL with more characters than this together are not cached, so the caches of all
@@ -228,6 +236,8 @@ def _join(
         url = known.get(href)
         if url is None:
             at = root - 1 if href.startswith(home[:root]) else 0
+            if not at and (plain := _PLAIN_HOST.match(href)) is not None:
+                at = plain.end()
             match = _SIMPLE.fullmatch(href, at)
             if match is None:
                 others.append(href)
@@ -236,7 +246,7 @@ def _join(
             above = root if start == "/" else len(home)
             for _ in range(len(start) // len("../")):
                 above = above if above == root else home.rindex("/", 0, above - 1) + 1
-            url = home[:above] + rest
+            url = home[:above] + rest if not at else href
             if len(href) + len(url) <= longest:
                 if len(known) >= most:
                     known.clear()

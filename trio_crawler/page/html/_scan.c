@@ -733,18 +733,44 @@ static const byte *simple_end(const byte *at, const byte *end)
     return at;
 }
 
+/* Return where the path of an absolute URL begins whose host is plain; NULL if it is not.
+ *
+ * A plain host is in lower case, without a port and an empty label, no address and no "xn--". */
+static const byte *path_of(const byte *at, const byte *end)
+{
+    if (end - at < 8 || memcmp(at, "http", 4)) return NULL;
+    at += 4 + (at[4] == 's');
+    if (memcmp(at, "://", 3)) return NULL;
+    int label = 0, letters = 0;
+    for (at += 3; at < end && *at != '/'; at++) {
+        if (*at == '.') {
+            if (!label) return NULL;
+            label = letters = 0;
+        } else if (Py_ISLOWER(*at)) {
+            label++;
+            letters++;
+        } else if (Py_ISDIGIT(*at) || (*at == '-' && at[-1] != '-')) {
+            label++;
+        } else {
+            return NULL;
+        }
+    }
+    return at < end && label && label == letters ? at : NULL;
+}
+
 /* Return the URL of a href, NULL without an exception if it is not simple. */
 static PyObject *joined(PyObject *href, const byte *home, Py_ssize_t above, Py_ssize_t root)
 {
     if (!PyUnicode_IS_COMPACT_ASCII(href)) return NULL;
-    const byte *start = PyUnicode_1BYTE_DATA(href), *at = start;
-    const byte *end = start + PyUnicode_GET_LENGTH(href);
+    const byte *at = PyUnicode_1BYTE_DATA(href), *end = at + PyUnicode_GET_LENGTH(href), *start;
     if (at == end || *at == '?') return NULL;
     if (*at == '/') {
         at++;
         above = root;
     } else if (end - at >= root && !memcmp(at, home, root)) {
         return simple_end(at + root, end) == end ? Py_NewRef(href) : NULL;
+    } else if ((start = path_of(at, end)) != NULL) {
+        return simple_end(start + 1, end) == end ? Py_NewRef(href) : NULL;
     } else {
         for (; end - at >= 3 && !memcmp(at, "../", 3); at += 3)
             if (above > root)
