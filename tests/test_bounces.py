@@ -8,7 +8,6 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import trio
 from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from sites.frontiers import FRONTIERS
 from sites.login import PAGES, LoginWeb, Said, Site, bouncing
 from trio.testing import MockClock

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from dataclasses import replace
 
 import httpx
 import pytest
 import trio
+from msgspec.structs import replace
 
 from trio_crawler import (
     Crawler,

@@ -7,7 +7,6 @@ import inspect
 import random
 import re
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha1
 from pathlib import Path
@@ -18,7 +17,7 @@ import httpx
 import pytest
 import trio
 from calls import CALLED, HOME, PAGE, call, parameters, short
-from msgspec.structs import replace as replace_field
+from msgspec.structs import replace
 from net.test_arguments import CLASSES
 
 from trio_crawler import (
@@ -205,7 +204,7 @@ class Deaf(MemoryFrontier):
     """A frontier that admits no successors."""
 
     async def settle(self, settlement: Settlement) -> None:
-        await super().settle(replace_field(settlement, successors=()))
+        await super().settle(replace(settlement, successors=()))
 
 
 def plan(**given: Any) -> Any:

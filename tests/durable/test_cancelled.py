@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 import trio
 from durable import compare
 from durable.small import Small, at_once, law, whole_crawl
+from msgspec.structs import replace
 
 from trio_crawler import Limits, Response
 from trio_crawler.testing import Site, html, redirect

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import httpx
 import pytest
 from durable import compare
 from durable.server import Asked
 from durable.site import Site
+from msgspec.structs import replace
 
 from trio_crawler import Failure, Outcome, Page, Reason, Redirect
 from trio_crawler.model import RejectedLink

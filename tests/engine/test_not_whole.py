@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import httpx
 import pytest
 from cases import for_each
+from msgspec.structs import replace
 
 from trio_crawler import Crawler, Fault, Job, Page, Politeness, Reason, Response
 from trio_crawler.page.read import read

@@ -3,12 +3,12 @@ from __future__ import annotations
 import time
 import tracemalloc
 from collections.abc import Iterable
-from dataclasses import replace
 
 import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from trio_crawler.ledger.join import Broken, Join, Referrer
 from trio_crawler.ledger.ledger import Ledger

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tracemalloc
-from dataclasses import replace
 
 import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from trio_crawler import Checked, Failure, Outcome, Page, Reason, Redirect, Skipped
 from trio_crawler.ledger import Ledger

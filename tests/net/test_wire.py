@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import pytest
 import trio
 import trio.testing
 from cases import for_each
+from msgspec.structs import replace
 from sites.docs import serve_directory
 from sites.raw import (
     Handler,

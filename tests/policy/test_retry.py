@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
@@ -13,6 +12,7 @@ import trio
 from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from sites.webs import HOME, collect
 
 from trio_crawler import (

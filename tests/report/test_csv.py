@@ -3,13 +3,13 @@ from __future__ import annotations
 import csv
 import io
 import re
-from dataclasses import replace
 
 import httpx
 import pytest
 from cases import for_each
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from trio_crawler.model import (
     Failure,

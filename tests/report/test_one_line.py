@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import httpx
 from cases import for_each
+from msgspec.structs import replace
 
 from trio_crawler.model import Failure, Outcome, Page, Phase, Reason, Redirect, Skipped
 from trio_crawler.report import one_line

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 from cases import for_each
+from msgspec.structs import replace
 from report import crawls
 from report.crawls import host, served
 

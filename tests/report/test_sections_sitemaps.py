@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import httpx
 import pytest
 from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from trio_crawler.model import (
     Failure,

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from xml.etree import ElementTree
 
 import httpx
@@ -9,6 +8,7 @@ import pytest
 from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, Skipped
 from trio_crawler.page.sitemap.read import parse_sitemap

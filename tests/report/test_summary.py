@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import httpx
 from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from trio_crawler.ledger.ledger import Ledger
 from trio_crawler.model import Failure, Outcome, Page, Reason, Redirect, RejectedLink, Skipped

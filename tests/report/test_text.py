@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import tracemalloc
-from dataclasses import replace
 
 import pytest
 from cases import for_each
+from msgspec.structs import replace
 from report.crawls import HOME, SITE, SMALL, page, redirect, report_of, section, told
 
 from trio_crawler import Crawler

@@ -11,10 +11,10 @@ from __future__ import annotations
 import random
 import socket
 from collections import Counter
-from dataclasses import replace
 
 import httpx
 import trio
+from msgspec.structs import replace
 from sites.broad import BroadWeb, FailingLookup, Kind, Reply, parts
 from sites.broad_watch import Watch
 

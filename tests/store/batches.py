@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import httpx
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from trio_crawler.model import (
     Anchor,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 from cases import for_each
+from msgspec.structs import replace
 
 from trio_crawler import Crawler, History, Job, Page, Reason, Response, SqliteFrontier, StoreError
 from trio_crawler.store import Change

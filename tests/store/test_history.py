@@ -3,13 +3,13 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from cases import for_each
+from msgspec.structs import replace
 from store.batches import NOW, SITE, admitted, batch, page, walk
 
 from trio_crawler.model import (

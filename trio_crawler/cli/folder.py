@@ -7,12 +7,12 @@ import re
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from dataclasses import fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 import trio
+from msgspec.structs import fields, replace
 
 from trio_crawler import ArgumentError, Fetch, Job, Outcome, Page, Scope
 from trio_crawler.cli.options import CrawlOptions, errors_of

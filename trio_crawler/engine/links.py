@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
-from dataclasses import replace as replace_fields
 from itertools import islice, starmap
 from typing import NamedTuple
 
@@ -193,7 +192,7 @@ class Links:
         kinds, (links, others) = self._kinds, _pointed(facts)
         found = [url for url, _, malformed in links if not malformed and is_web(url)]
         found += [url for kind, (url, _, malformed) in others if kind in kinds and not malformed]
-        return replace_fields(facts, links=tuple(dict.fromkeys((*facts.links, *found))))
+        return replace(facts, links=tuple(dict.fromkeys((*facts.links, *found))))
 
     def _parts(self, facts: Facts) -> frozenset[str]:
         """Return the URLs of the parts of a page; its robots directives are not about them."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 
 import httpx
 import trio
+from msgspec.structs import replace
 
 from trio_crawler.engine.handler import (
     LARGE_PAGE,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace as replace_fields
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -140,7 +139,7 @@ class SitemapHandler:
         successors: list[Job] = []
         not_fetched: tuple[Sitemap, ...] = ()
         if found.sitemaps and job.depth >= MAX_LEVELS:
-            found = replace_fields(found, flaws=(*found.flaws, Reason.TOO_MANY_LEVELS))
+            found = replace(found, flaws=(*found.flaws, Reason.TOO_MANY_LEVELS))
         else:
             successors, not_fetched = self._jobs(found.sitemaps, job.url, job.depth + 1)
         record = self._record(job, found, admitted, rejected)
@@ -351,4 +350,4 @@ def _unavailable(answer: Answer) -> Answer:
     """Return the answer; unless the host itself failed, mark a fault as one of robots.txt."""
     if isinstance(answer, Response) or answer.phase in _HOST_PHASES:
         return answer
-    return replace_fields(answer, about=Purpose.ROBOTS)
+    return replace(answer, about=Purpose.ROBOTS)

@@ -1,14 +1,12 @@
 """The counting join: it detects when the last unit of work is done."""
 
-from dataclasses import dataclass
-
+import msgspec
 import trio
 
 from trio_crawler.arguments import check_kind
 
 
-@dataclass(frozen=True, slots=True)
-class JoinStatistics:
+class JoinStatistics(msgspec.Struct, frozen=True):
     """The number of units that are not done, and of the tasks in `Join.wait`."""
 
     __module__ = "trio_crawler.frontier"

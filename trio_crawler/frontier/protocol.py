@@ -5,10 +5,10 @@
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol, TypeVar
 
+import msgspec
 import trio
 
 from trio_crawler.model import Attempt, Checked, Job, Listing, Outcome, Reason, Sitemap, Statistics
@@ -18,8 +18,7 @@ from trio_crawler.schedule.hosts import Hosts
 from trio_crawler.settlement import Settlement
 
 
-@dataclass(frozen=True, slots=True)
-class FrontierStatistics:
+class FrontierStatistics(msgspec.Struct, frozen=True):
     """The counts of a frontier at one moment.
 
     `admitted` counts pages, in all runs; `waiting` counts the pages among them that are neither
@@ -39,8 +38,7 @@ class FrontierStatistics:
     retries: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(msgspec.Struct, frozen=True):
     """The state that earlier runs of the same crawl have left.
 
     `urls` yields the URLs of all pages that were admitted, in portions; `bodies` the URL and the

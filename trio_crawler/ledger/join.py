@@ -5,9 +5,10 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from heapq import nsmallest
 from typing import NamedTuple, TypeAlias
+
+import msgspec
 
 from trio_crawler.ledger.ledger import Ledger, Numbers, numbers_of
 from trio_crawler.ledger.rows import FAILURE, NO_URL, PAGE, REDIRECT, ROBOTS, Row
@@ -45,8 +46,7 @@ class Referrer(NamedTuple):
     omitted: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(msgspec.Struct, frozen=True):
     """A URL without a good page, and its referrers.
 
     `why` is the status (400 or more), the reason of a failure, "bad_url" for an href that is not

@@ -7,8 +7,9 @@ import os
 import socket
 import ssl
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from types import ModuleType
+
+from msgspec.structs import replace
 
 from trio_crawler.model import Fault, Phase, Reason
 from trio_crawler.net.turn import Progress

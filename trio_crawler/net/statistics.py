@@ -1,11 +1,11 @@
 """The counts of a fetch, of its connections and of its cookies at one moment."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class WireStatistics:
+
+class WireStatistics(msgspec.Struct, frozen=True):
     """The connections and bytes of a wire.
 
     `open` is the number of open connections, `idle` the number of idle ones among them, `made` the
@@ -25,8 +25,7 @@ class WireStatistics:
     bytes_out: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FetchStatistics:
+class FetchStatistics(msgspec.Struct, frozen=True):
     """The number of requests, and the `bytes` of response bodies as sent (encoded).
 
     `wire` has the counts of the connections of an `HttpFetch`. It is None for an `HttpxFetch`: its

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from trio_crawler.link import Link
-from trio_crawler.model import Anchor, Reason
+from trio_crawler.model import Anchor, Reason, Record
 from trio_crawler.page import charset, link_targets, media, urls
 from trio_crawler.page.fragments import keys_of
 from trio_crawler.page.html.anchors import by_url
@@ -22,8 +24,7 @@ MAX_CHARACTERS = 4 * 1024 * 1024
 """The most characters of the links that are read from one page, as absolute URLs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Record, frozen=True):
     """The facts about one page, from its headers and its body.
 
     - `content_type`: the media type, in lower case and without parameters; sniffed if the header
@@ -46,21 +47,25 @@ class Facts:
     - `digest`: the SHA-1 of the body, if the body itself is unavailable (after a 304).
     """
 
+    _unshown = frozenset(
+        {"links", "malformed", "nofollow", "anchors", "pointed", "found", "targets"}
+    )
+
     content_type: str
     charset: str = ""
     title: str | None = None
-    links: tuple[str, ...] = field(default=(), repr=False)
-    malformed: tuple[str, ...] = field(default=(), repr=False)
+    links: tuple[str, ...] = ()
+    malformed: tuple[str, ...] = ()
     beyond: int = 0
     flaws: tuple[Reason, ...] = ()
-    nofollow: frozenset[str] = field(default=frozenset(), repr=False)
+    nofollow: frozenset[str] = frozenset()
     canonical: str | None = None
     meta_robots: tuple[str, ...] = ()
-    anchors: Mapping[str, Anchor] = field(default_factory=dict, repr=False)
+    anchors: Mapping[str, Anchor] = msgspec.field(default_factory=dict)
     digest: bytes | None = None
-    pointed: Pointed | None = field(default=None, repr=False)
-    found: Sequence[Link] = field(default=(), repr=False)
-    targets: frozenset[int] | None = field(default=None, repr=False)
+    pointed: Pointed | None = None
+    found: Sequence[Link] = ()
+    targets: frozenset[int] | None = None
 
 
 def read(

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
+import msgspec
+
 from trio_crawler.arguments import ArgumentError, check_flag, check_kind, check_number, check_whole
 from trio_crawler.model import Fault, Job, Reason
 
@@ -174,8 +176,7 @@ class HostWait(StrEnum):
     """A free worker."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostStatistics:
+class HostStatistics(msgspec.Struct, frozen=True):
     """The state of one host at one moment, by http and https together.
 
     `name` is a name or an address, with its port. `waiting` is the number of jobs that wait for

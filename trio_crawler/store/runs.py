@@ -5,11 +5,12 @@
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from trio_crawler.model import Fault, Phase, Purpose, Reason
 from trio_crawler.policy.settings import HostStatistics, HostWait

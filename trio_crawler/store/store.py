@@ -10,13 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
 import msgspec
+from msgspec.structs import replace
 
 from trio_crawler.model import (
     REDIRECTS,

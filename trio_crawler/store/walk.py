@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from trio_crawler.model import (
     Checked,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import trio
+from msgspec.structs import replace
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.dial.stream import Stream

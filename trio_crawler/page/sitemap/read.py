@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
 from trio_crawler.expressions import lazy
-from trio_crawler.model import Reason
+from trio_crawler.model import Reason, Record
 from trio_crawler.page import charset, urls
 from trio_crawler.page.sitemap import elements
 from trio_crawler.page.sitemap.elements import RecordReader
@@ -53,8 +52,7 @@ class SitemapEntry(NamedTuple):
     priority: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedSitemap:
+class ParsedSitemap(Record, frozen=True):
     """The content of one sitemap.
 
     `kind` is "urlset", "index", "text", "rss" or "atom", or "" if the file is not a sitemap. The
@@ -63,9 +61,11 @@ class ParsedSitemap:
     flaws in words.
     """
 
+    _unshown = frozenset({"entries", "sitemaps"})
+
     kind: str = ""
-    entries: tuple[SitemapEntry, ...] = field(default=(), repr=False)
-    sitemaps: tuple[str, ...] = field(default=(), repr=False)
+    entries: tuple[SitemapEntry, ...] = ()
+    sitemaps: tuple[str, ...] = ()
     beyond: int = 0
     flaws: tuple[Reason, ...] = ()
     detail: str = ""
