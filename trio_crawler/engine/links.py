@@ -160,7 +160,9 @@ class Links:
                 named = (renamed.get(url, url) for url in links if url not in rejected)
                 links = tuple(dict.fromkeys(named))
                 anchors = {renamed.get(url, url): anchor for url, anchor in anchors.items()}
-                found = tuple([_renamed(link, renamed) for link in found])
+                found = tuple(
+                    [link._replace(url=renamed.get(link.url, link.url)) for link in found]
+                )
             elif rejected:
                 links = tuple([url for url in links if url not in rejected])
         leads_on = "html" in facts.content_type or (links and facts.content_type == STYLE_SHEET)
@@ -248,7 +250,8 @@ class Links:
                 if rejection is None and self._listed_only:
                     rejection = Reason.NOT_INCLUDED
                 if url not in parts:
-                    rejection = rejection or _combined(reason, url in nofollow)
+                    own = url in nofollow and reason in (None, Reason.DUPLICATE)
+                    rejection = rejection or (Reason.REL_NOFOLLOW if own else reason)
                 elif reason is Reason.DUPLICATE:
                     rejection = rejection or reason
                 rejection = rejection or self._rules.trapped(successor)
@@ -287,15 +290,6 @@ def _original(traps: HostTraps, job: Job, response: Response, facts: Facts) -> s
     if response.status < 300 and response.flaw is None:
         return traps.original(job.url, response.body, facts.content_type)
     return None
-
-
-def _renamed(link: Link, renamed: Mapping[str, str]) -> Link:
-    return link._replace(url=renamed[link.url]) if link.url in renamed else link
-
-
-def _combined(reason: Reason | None, nofollow: bool) -> Reason | None:
-    """Return why a link is not followed, by the `reason` of its page and its own rel=nofollow."""
-    return Reason.REL_NOFOLLOW if nofollow and reason in (None, Reason.DUPLICATE) else reason
 
 
 async def _rejected(

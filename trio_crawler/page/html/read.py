@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -27,7 +26,6 @@ from trio_crawler.page.link_targets import resolve_base
 _SPACES = re.compile(r"[\t\n\f\r ]+")
 _MAX_TITLE_SOURCE = 16_384  # characters; the rest of a longer title is dropped
 _MAX_COMPILED = 1 << 20
-_MAX_CACHED = 256  # characters
 
 MAX_TREE_CHARACTERS, MAX_TREE_TAGS = 8 * 1024, 500
 """A page with at most this many characters and tags takes lexbor at most 0.3 s and 128 MiB.
@@ -120,12 +118,6 @@ def scan_html(text: str, url: str, encoding: str, max_links: int) -> ParsedHtml 
 
 
 def _without_fragment(source: str) -> str:
-    # ▶ linux-doc: on each page the same links have references, which take 15 us a URL.
-    return (_plain if len(source) <= _MAX_CACHED else _plain.__wrapped__)(source)
-
-
-@lru_cache(1_024)
-def _plain(source: str) -> str:
     return urls.without_fragments((entities.in_attribute(source),), urls.WEB[0])[0]
 
 
