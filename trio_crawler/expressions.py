@@ -1,6 +1,7 @@
 """Expressions that are compiled when they are first used.
 
-▶ All two hundred expressions of the package take 30 ms, and the usual crawl needs a fifth.
+▶ All two hundred expressions of the package take 30 ms. A crawl of python3-doc needs a fifth of
+them, which take 10 ms.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ ADMITTED = frozenset({*COUNTED, Purpose.SITEMAP, Purpose.SEEDS})
 class Record(msgspec.Struct, frozen=True):
     """A record whose repr leaves out what is long."""
 
-    # ▶ To make a page takes 0.1 us; as a frozen dataclass it took 6, and the class 1 ms.
+    # ▶ To make a page takes 1 us; as a frozen dataclass it took 6, and the class itself 1 ms.
     _unshown: ClassVar[frozenset[str]] = frozenset()
 
     def __repr__(self) -> str:
