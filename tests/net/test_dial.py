@@ -235,7 +235,8 @@ async def test_a_port_where_nobody_listens_refuses() -> None:
 
 async def test_the_next_address_is_tried_when_one_refuses() -> None:
     with listening("127.0.0.2") as [server], nothing_left():
-        resolve = leads_to("127.0.0.1", "127.0.0.3", "127.0.0.2")
+        # Other tests listen at 127.0.0.1, maybe at this port.
+        resolve = leads_to("127.0.9.1", "127.0.9.2", "127.0.0.2")
         with trio.fail_after(5):
             dialer = Dialer(OPEN, resolve, stagger=60)
             with closing(await dialer("a.example", port_of(server), Steps())) as sock:
