@@ -22,6 +22,8 @@ PIECES = (
     " [ - _ * ! $ = x/../y ./ ../ ..a .hidden a. ... % é HTTP://E.ORG/ mailto: ?a?b + , ("
 ).split()
 PIECES += [" ", "\t"]
+# What makes a host plain, or not.
+PIECES += "http:// https:// www. f.org/ a-b.c/ xn--a. 127.1/ 0x7/ .1/ org/ -- :80/ _ -/".split()
 BASES = [
     "http://e.org/",
     "http://e.org/a/b/c.html",

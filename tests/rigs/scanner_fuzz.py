@@ -3,7 +3,8 @@
     python tests/rigs/scanner_fuzz.py --pages 10000000
     python tests/rigs/scanner_fuzz.py --pages 10000000 --sanitize
 
-Its tags, by which a check finds links and places, are compared, too. Counted are the pages whose
+Its tags, by which a check finds links and places, are compared, too, and the URLs that it makes of
+five random links for each page. Counted are the pages whose
 links the scanner does not give up. With --sanitize it is compiled again, into
 a temporary directory, with AddressSanitizer and UndefinedBehaviorSanitizer, and any fault of
 memory ends the program (needs gcc and its libasan). Exit status 1 if a page is read differently.
@@ -23,7 +24,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 
 from rigs import fuzzing  # noqa: E402
 
-from trio_crawler.page import accelerator  # noqa: E402
+from trio_crawler.page import accelerator, urls  # noqa: E402
 from trio_crawler.page.fragments import keys_of, read_targets  # noqa: E402
 from trio_crawler.page.html import read  # noqa: E402
 from trio_crawler.page.html.links import read_links, scan  # noqa: E402
@@ -73,6 +74,12 @@ PIECES += ["\u013c", "\u013e", "<\u0141 href=no>", '<a href="x\u0123\u0122y">', 
 SCRIPT = """<script> <script> </script> </script> <!-- <!-- --> --> <!--> - --!> > !> <script
     </script/ x <a/href=s1> <SCRIPT/> </ScripT> </title> <title>""".split()
 WHOLE = "".join(PIECES)
+LINKS = (
+    "a b.html .. ../ ./ / // ? q=1 & # %41 : \\ ~ [ ] . - -- A_9 \xe9 \ud800 @ 9 .1/ org/".split()
+)
+LINKS += (
+    "http:// https:// http://e.test/ http://e.test www. f.org/ xn--a. :80/ E.org/ mailto:".split()
+)
 
 
 def damaged(chance: Random) -> Iterator[str]:
@@ -130,13 +137,24 @@ def tags_differ(text: str) -> str:
     return f"{ours}\nis not\n{theirs}"
 
 
+def joins_differ(chance: Random) -> str:
+    """Return how URLs are made otherwise in Python of some links; "" if they are the same."""
+    links = ["".join(chance.choices(LINKS, k=int(chance.random() * 7))) for _ in range(5)]
+    home = chance.choice(["http://e.test/", "http://e.test/d/", "http://e.test:81/d/e/f/"])
+    root, found = home.index("/", 8) + 1, []
+    for join in (accelerator.join, urls._join):
+        hrefs, known = dict.fromkeys(links, ""), dict[str, str]()
+        found.append((join and join(hrefs, home, root, known, 40, 2), hrefs, known))
+    return "" if found[0] == found[1] else f"{found[0]}\nis not\n{found[1]}"
+
+
 def compare(pages: int, seed: int) -> int:
     """Compare so many pages, and return how many others were given up.
 
     Raises AssertionError for a page that is read differently.
     """
     given_up = compared = 0
-    started = time.monotonic()
+    started, chance = time.monotonic(), Random(seed)
     for number, text in enumerate(damaged(Random(seed))):
         # A small page that is not tidy is given up: as a large one it is read.
         size = "large" if number % 4 else "small"
@@ -144,6 +162,7 @@ def compare(pages: int, seed: int) -> int:
         found = difference(text)
         assert not found, f"{text!r} as a {size} page: {found}"
         assert not (found_too := tags_differ(text)), f"{text!r}: {found_too}"
+        assert not (joined := joins_differ(chance)), joined
         given_up += found is None
         compared += found is not None
         if compared == pages:
@@ -158,7 +177,7 @@ def compare(pages: int, seed: int) -> int:
 def use(module: Any) -> None:
     """Let the readers use a scanner that was built elsewhere."""
     accelerator.scan, accelerator.tags = module.scan, module.tags
-    accelerator.targets = module.targets
+    accelerator.targets, accelerator.join = module.targets, module.join
 
 
 def said(pages: int, seed: int) -> str:

@@ -56,7 +56,7 @@ class Spool:
         self._pack: Callable[[bytes], bytes] = partial(packer.compress, mode=packer.FLUSH_FRAME)
         self._unpack: Callable[[bytes], bytes] = zstd.decompress
         self._file = SpooledTemporaryFile(MEMORY)  # noqa: SIM115 - `close` closes it
-        # Who never closes it leaves nothing behind either.
+        # A caller that never closes it leaves nothing behind either.
         weakref.finalize(self, _close, self._file)
         return self._file
 
@@ -105,6 +105,6 @@ class Spool:
 
 
 def _close(file: SpooledTemporaryFile[bytes]) -> None:
-    # On a full disk the buffer of the file cannot be written, and nobody will read it.
+    # On a full disk the buffer of the file cannot be written. It is not needed any more.
     with suppress(OSError):
         file.close()

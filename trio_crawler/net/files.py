@@ -117,8 +117,8 @@ class Files:
 
     A symbolic link is followed if what it leads to, with all links resolved, is in the folder.
     Names are compared by case on every file system; that of the folder itself counts for all that
-    is in it. A program that replaces a directory by a
-    symbolic link in the moment of a lookup is not guarded against: it can read the files itself.
+    is in it. A program that replaces a directory by a symbolic link in the moment of a lookup is
+    not guarded against: it can read the files itself.
 
     ▶ `os.path.realpath` takes 28 us, since it looks at each directory from the root of the disk
     on. `os.lstat` takes 3 us, so links are resolved only where there is one.

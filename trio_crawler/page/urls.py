@@ -226,10 +226,10 @@ def _resolve_other(href: str, base: str) -> str:
 def _join(
     hrefs: dict[str, str], home: str, root: int, known: dict[str, str], longest: int, most: int
 ) -> list[str]:
-    """Give each href its URL if the pages of a directory have it, or it is simple.
+    """Set the URL of each simple href; return the hrefs that are not simple.
 
-    Returns the others. `home` is the directory, and `root` the end of the root in it. `known` has
-    the URLs of hrefs; of `most` that have at most `longest` characters together.
+    `home` is the directory of the page, and `root` the end of the root in it. `known` is the cache
+    of the directory: at most `most` hrefs with their URLs, of at most `longest` characters each.
     """
     others = []
     for href in hrefs:

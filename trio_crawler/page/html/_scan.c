@@ -1,4 +1,5 @@
 /* Find the links, the first base and the first title of a page of HTML: `tokenizer.tags`, compiled.
+ * `join` makes URLs of the links.
  *
  * `accelerator.py` says when this is used, and what it saves. Each rule is one of `tokenizer.py`,
  * which names the sections of the HTML Standard. There is no stack of open elements: a page is given
@@ -794,7 +795,13 @@ static PyObject *join(PyObject *module, PyObject *args)
     if (others == NULL || !PyUnicode_IS_COMPACT_ASCII(home)) return others;
     Py_ssize_t length = PyUnicode_GET_LENGTH(home);
     while (PyDict_Next(hrefs, &place, &href, &none)) {
-        PyObject *url = Py_XNewRef(PyDict_GetItemWithError(known, href));
+        PyObject *url = NULL;
+#if PY_VERSION_HEX >= 0x030D0000
+        /* Without a lock of the interpreter another thread may clear the cache at this moment. */
+        PyDict_GetItemRef(known, href, &url);
+#else
+        url = Py_XNewRef(PyDict_GetItemWithError(known, href));
+#endif
         if (url == NULL && !PyErr_Occurred()) {
             url = joined(href, PyUnicode_1BYTE_DATA(home), length, root);
             if (url != NULL && PyUnicode_GET_LENGTH(href) + PyUnicode_GET_LENGTH(url) <= longest) {
