@@ -225,13 +225,10 @@ class Ledger:
 
     def ends(self, *kinds: int) -> Iterator[tuple[str, Row]]:
         """Yield the URLs that have an end, with it; of some `kinds`, if there are any."""
-        if kinds and not any(self.kinds[kind] for kind in kinds):
-            return
-        spelled, urls, row_of = self._spelled, self.urls.urls, self._rows.get
-        for number, url in enumerate(urls):
-            row = row_of(number)
-            if row is not None and (not kinds or row.kind in kinds):
-                yield (urls[spelled[number]] if number in spelled else url), row
+        wanted = [kind for kind in kinds or range(6) if self.kinds[kind]]
+        spelled, urls = self._spelled, self.urls.urls
+        for url, row in self._rows.of(urls, wanted) if wanted else ():
+            yield (urls[spelled[row.number]] if row.number in spelled else url), row
 
     def outlinks(self) -> Iterator[Outlinks]:
         """Yield the links of each page that has some, in the order of the outcomes."""
@@ -320,16 +317,15 @@ class Ledger:
         if page.targets is not None:
             self._add_places(number, page.targets)
 
-    def _rejected(self, links: Iterable[RejectedLink]) -> dict[str, bytes]:
+    def _rejected(self, links: Sequence[RejectedLink]) -> dict[str, bytes]:
         """Return the rejected links by reason, as numbers, as far as they are kept."""
-        by_reason: defaultdict[Reason, list[str]] = defaultdict(list)
-        for url, reason in links:
-            by_reason[reason].append(url)
         found, outside = {}, self.outside
-        for reason, urls in by_reason.items():
-            self.rejected[reason] += len(urls)
+        reasons = [reason for _, reason in links]
+        for reason in dict.fromkeys(reasons):
+            self.rejected[reason] += reasons.count(reason)
             if not outside and reason in _COUNTED:
                 continue
+            urls = [url for url, why in links if why is reason]
             before = len(self.urls)
             if outside or reason is Reason.BAD_URL or self._rejected_urls < MOST_REJECTED:
                 numbers = self.urls.numbers(urls)

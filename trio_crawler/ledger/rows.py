@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from struct import Struct
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from trio_crawler.model import Reason
 
@@ -32,6 +33,7 @@ _MAX_STATUS, _MAX_SECONDS = 0xFFFF, 1e30
 # The rows of a block.
 _BLOCK = 2_048
 _row = Struct("<BBHHIIfQII")
+T = TypeVar("T")
 
 
 class Row(NamedTuple):
@@ -100,13 +102,26 @@ class Rows:
     def __contains__(self, number: int) -> bool:
         return number < len(self._at) and self._at[number] > 0
 
+    def of(self, items: Iterable[T], kinds: Collection[int]) -> Iterator[tuple[T, Row]]:
+        """Yield each of the items, one a number from 0 on, that has a row of some kinds, with it.
+
+        ▶ A third of the time of `get` for each: a report reads each row three times.
+        """
+        blocks, size, columns = self._blocks, _row.size, _row.unpack_from
+        for number, (place, item) in enumerate(zip(self._at, items, strict=False)):
+            if place:
+                place -= 1
+                at, block = place % _BLOCK * size, blocks[place // _BLOCK]
+                if block[at] in kinds:
+                    yield item, _row_of((number, *columns(block, at)))
+
     def get(self, number: int) -> Row | None:
         """Return the row of a URL; None if it has none."""
         place = self._at[number] if number < len(self._at) else 0
         if not place:
             return None
         block, at = divmod(place - 1, _BLOCK)
-        # ▶ Half of the time of `Row(...)`: a report reads each row three times.
+        # ▶ Half of the time of `Row(...)`.
         return _row_of((number, *_row.unpack_from(self._blocks[block], at * _row.size)))
 
     def put(self, row: Row, room: int) -> Row | None:

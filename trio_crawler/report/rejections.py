@@ -71,7 +71,8 @@ def endless_section(ledger: Ledger, full: bool) -> list[str]:
 def _counted(ledger: Ledger) -> Counter[tuple[Reason, str]]:
     """Count the URLs that a rule against endless sites rejected, by rule and shape."""
     marks: defaultdict[Reason, bytearray] = defaultdict(lambda: bytearray(len(ledger.urls)))
-    for reason, numbers, _ in _rejections(ledger):
+    some = ledger.kinds[SKIPPED] or not OPTIONS.keys().isdisjoint(ledger.rejected)
+    for reason, numbers, _ in _rejections(ledger) if some else ():
         for number in numbers if reason in OPTIONS else ():
             marks[reason][number] = 1
     groups = Counter[tuple[Reason, str]]()
