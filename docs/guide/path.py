@@ -75,7 +75,7 @@ STATIONS = {
         "What does the answer mean? A page, a redirect, a failure."
     ),
     "page/charset.py detect": "The encoding is decided as browsers do it.",
-    "page/html/read.py parse_html": "Title and links are read from the text.",
+    "page/html/read.py title_of": "Its title and its links are read.",
     "engine/links.py Links.judge": "Each new link is judged, once for each page.",
     "frontier/memory.py MemoryFrontier.known": (
         "A link that was admitted before needs no judging."

@@ -47,7 +47,7 @@ def found(body: bytes, url: str, host: str) -> set[str]:
     scan, join = accelerator.scan, accelerator.join
     if scan is None or join is None:
         raise SystemExit("the compiled scanner is not here")
-    page = scan(body.decode("utf-8", "replace"), _without_fragment, False, 100_000)
+    page = scan(body, _without_fragment, 0, 0, 100_000)
     if page is None:
         return outlinks.outlinks(body, url, host)
     hrefs = dict.fromkeys((*page[0], *page[1]), "")

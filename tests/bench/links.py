@@ -32,7 +32,7 @@ from selectolax.lexbor import LexborHTMLParser
 from trio_crawler import Crawler, Politeness, Response
 from trio_crawler.frontier import Attempt
 from trio_crawler.page import charset, media, urls
-from trio_crawler.page.html.read import parse_html
+from trio_crawler.page.html.read import parse_html, scan_html
 from trio_crawler.page.read import read
 
 SITE = "http://127.0.0.1:8000/"
@@ -139,7 +139,7 @@ def reading(pages: dict[str, bytes]) -> dict[str, float]:
         "charset": lambda url: charset.decode(
             pages[url], charset.detect(pages[url], "text/html", markup=True)
         ),
-        "find": lambda url: parse_html(texts[url], url),
+        "find": lambda url: scan_html(pages[url], url, "utf-8", 100_000) or found[url],
         "resolve": lambda url: urls.resolve(found[url].hrefs, found[url].base),
     }
     seconds = {}

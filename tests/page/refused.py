@@ -20,7 +20,7 @@ SOURCE = b"<p>generated in 1 s&#64; word" * 300
 def scanned() -> object:
     """Find the links of a page: they are a tuple, None means that the page is given up."""
     assert accelerator.scan is not None
-    return accelerator.scan(PAGE, str, False, 100_000)
+    return accelerator.scan(PAGE.encode(), str, 0, 0, 100_000)
 
 
 def tagged() -> object:
@@ -43,7 +43,7 @@ def main(reader: Callable[[], object]) -> None:
     expected = reader()
     ends = set()
     # Counted from 1; the reader is done after fewer.
-    for allocation in range(1, 600):
+    for allocation in range(1, 2_000):
         _testcapi.set_nomemory(allocation, allocation + 1)
         try:
             end = reader()

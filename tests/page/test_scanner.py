@@ -8,6 +8,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -25,12 +26,12 @@ pytestmark = pytest.mark.skipif(
 
 
 def scanned(text: str, max_links: int = 100_000) -> read.ParsedHtml | None:
-    return read.scan_html(text, scanner_fuzz.URL, "utf-8", max_links)
+    return read.scan_html(text.encode(), scanner_fuzz.URL, "utf-8", max_links)
 
 
 def scan(text: str, decode: object = str) -> object:
     assert accelerator.scan is not None
-    return accelerator.scan(text, decode, False, 100_000)  # type: ignore[arg-type]
+    return accelerator.scan(text.encode(), decode, 0, 0, 100_000)  # type: ignore[arg-type]
 
 
 @for_each(
@@ -222,3 +223,14 @@ def test_only_links_that_may_be_wanted_are_told_of():
     assert [name for name, *_ in told if name] == ["img"]
     with pytest.raises(TypeError):
         accelerator.tags(text, {"x.html"})
+
+
+def test_a_body_is_given_up_if_it_is_not_valid_utf_8():
+    assert accelerator.scan is not None
+    edges = [bytes([each]) for each in (0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0)]
+    for first in range(0x7F, 0x100):
+        for more in product(edges, repeat=3):
+            for length in range(4):
+                body = b"12345678" + bytes([first]) + b"".join(more[:length])
+                found = accelerator.scan(body, str, 0, 0, 1)
+                assert (found is None) == ("\ufffd" in body.decode(errors="replace")), body

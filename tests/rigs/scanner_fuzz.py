@@ -105,7 +105,7 @@ def in_python(text: str) -> read.ParsedHtml:
 
 def difference(text: str) -> str | None:
     """Return how the two readers differ on a page; "" if they agree, None if it was given up."""
-    found = read.scan_html(text, URL, "utf-8", 100_000)
+    found = read.scan_html(text.encode("utf-8", "surrogatepass"), URL, "utf-8", 100_000)
     if found is None:
         return None
     expected = in_python(text)

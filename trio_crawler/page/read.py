@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -12,9 +13,14 @@ from trio_crawler.model import Anchor, Reason, Record
 from trio_crawler.page import charset, link_targets, media, urls
 from trio_crawler.page.fragments import keys_of
 from trio_crawler.page.html.anchors import by_url
-from trio_crawler.page.html.head import HeadMetadata, parse_head, single_canonical
+from trio_crawler.page.html.head import (
+    HeadMetadata,
+    has_no_metadata,
+    parse_head,
+    single_canonical,
+)
 from trio_crawler.page.html.links import Scan, scan
-from trio_crawler.page.html.read import ParsedHtml, parse_html, title_of
+from trio_crawler.page.html.read import ParsedHtml, parse_html, scan_html, title_of
 from trio_crawler.page.link_targets import Pointed, resolve_base
 from trio_crawler.page.media import without_doctype
 
@@ -88,17 +94,38 @@ def read(
     with `anchors`. A body that was `cut` may end within a character. With `scanned`, what the page
     points to is read, too, and its places.
     """
-    kind, encoding, text, clean = _markup(body, content_type, follow=follow, cut=cut)
-    if text is None:
+    kind = media.declared_type(content_type) or media.sniffed_type(body)
+    markup, xml = kind in media.MARKUP, kind != media.HTML
+    if not (markup or media.is_text(kind)):
+        return Facts(kind)
+    encoding = charset.detect(body, content_type, markup=markup)
+    if not (markup and follow):
         return Facts(kind, encoding)
-    xml = kind != media.HTML
-    head = parse_head(text, agent=agent, xml=xml)
-    flaws = () if clean else (Reason.BAD_CHARSET,)
-    if scanned and not (xml or anchors) and (found := scan(text)) is not None:
-        facts = _of_scan(Facts(kind, encoding, flaws=flaws), found, head, url, max_links)
-        if facts is not None:
-            return facts
-    page = parse_html(text, url, encoding=encoding, xml=xml, max_links=max_links, anchors=anchors)
+    page, head, flaws = None, HeadMetadata(), tuple[Reason, ...]()
+    simple = not (xml or anchors or scanned)
+    # The usual page is never decoded.
+    usual = simple and encoding == "utf-8" and not cut
+    if usual:
+        page = scan_html(body.removeprefix(BOM_UTF8), url, encoding, max_links)
+    if page is None or not has_no_metadata(body, agent):
+        text, clean = charset.decode(body, encoding, cut=cut)
+        if xml:
+            text = without_doctype(text)
+        if kind in media.XML and not media.has_html_root(text):
+            return Facts(kind, encoding)
+        head, flaws = (
+            parse_head(text, agent=agent, xml=xml),
+            () if clean else (Reason.BAD_CHARSET,),
+        )
+        if scanned and not (xml or anchors) and (found := scan(text)) is not None:
+            facts = _of_scan(Facts(kind, encoding, flaws=flaws), found, head, url, max_links)
+            if facts is not None:
+                return facts
+        if simple and not (usual and clean):
+            page = scan_html(text.encode("utf-8", "surrogatepass"), url, encoding, max_links)
+        page = page or parse_html(
+            text, url, encoding=encoding, xml=xml, max_links=max_links, anchors=anchors
+        )
     if len(page.hrefs) + len(page.nofollow_hrefs) > max_links:
         page = _limited(page, max_links)
     resolved, malformed, room = urls.resolve_within(
@@ -177,28 +204,6 @@ def _of_scan(
         pointed=Pointed(tuple(dict.fromkeys(here)), tuple(dict.fromkeys(assets))),
         targets=keys_of(places),
     )
-
-
-def _markup(
-    body: bytes, content_type: str, *, follow: bool, cut: bool
-) -> tuple[str, str, str | None, bool]:
-    """Return the type of a body, its charset, its text, and whether all of the text was decoded.
-
-    The text is None if it is not to be parsed.
-    """
-    kind = media.declared_type(content_type) or media.sniffed_type(body)
-    markup = kind in media.MARKUP
-    if not (markup or media.is_text(kind)):
-        return kind, "", None, True
-    encoding = charset.detect(body, content_type, markup=markup)
-    if not (markup and follow):
-        return kind, encoding, None, True
-    text, clean = charset.decode(body, encoding, cut=cut)
-    if kind != media.HTML:
-        text = without_doctype(text)
-    if kind in media.XML and not media.has_html_root(text):
-        return kind, encoding, None, True
-    return kind, encoding, text, clean
 
 
 def _limited(page: ParsedHtml, max_links: int) -> ParsedHtml:

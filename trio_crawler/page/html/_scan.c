@@ -482,20 +482,23 @@ static byte *narrowed(const void *data, int kind, Py_ssize_t length)
 
 /* From here on, Python's objects. */
 
+/* Return a part of a page; `text` is NULL if the page is bytes. */
 static PyObject *substring(PyObject *text, const Page *page, Span span)
 {
     if (span.start == NULL) Py_RETURN_NONE;
+    if (text == NULL)
+        return PyUnicode_DecodeUTF8((const char *)span.start, span.end - span.start, NULL);
     return PyUnicode_Substring(text, span.start - page->start, span.end - page->start);
 }
 
 /* Return the distinct hrefs of the links of one kind, as a list. */
-static PyObject *list_hrefs(PyObject *text, const Page *page, int nofollow, PyObject *decode)
+static PyObject *list_hrefs(const Page *page, int nofollow, PyObject *decode)
 {
     PyObject *hrefs = PyDict_New();
     for (Py_ssize_t each = 0; hrefs != NULL && each < page->count; each++) {
         const Link *link = &page->links[each];
         if (link->nofollow != nofollow) continue;
-        PyObject *href = substring(text, page, link->source);
+        PyObject *href = substring(NULL, page, link->source);
         if (href != NULL && link->encoded) Py_SETREF(href, PyObject_CallOneArg(decode, href));
         if (href == NULL || PyDict_SetItem(hrefs, href, Py_None) < 0) Py_CLEAR(hrefs);
         Py_XDECREF(href);
@@ -509,12 +512,12 @@ static PyObject *list_hrefs(PyObject *text, const Page *page, int nofollow, PyOb
     return list;
 }
 
-static PyObject *result_of(PyObject *text, const Page *page, PyObject *decode)
+static PyObject *result_of(const Page *page, PyObject *decode)
 {
-    PyObject *hrefs = list_hrefs(text, page, 0, decode);
-    PyObject *nofollow = hrefs == NULL ? NULL : list_hrefs(text, page, 1, decode);
-    PyObject *base = nofollow == NULL ? NULL : substring(text, page, page->base);
-    PyObject *title = base == NULL ? NULL : substring(text, page, page->title);
+    PyObject *hrefs = list_hrefs(page, 0, decode);
+    PyObject *nofollow = hrefs == NULL ? NULL : list_hrefs(page, 1, decode);
+    PyObject *base = nofollow == NULL ? NULL : substring(NULL, page, page->base);
+    PyObject *title = base == NULL ? NULL : substring(NULL, page, page->title);
     PyObject *result = title == NULL ? NULL : PyTuple_Pack(4, hrefs, nofollow, base, title);
     Py_XDECREF(hrefs);
     Py_XDECREF(nofollow);
@@ -543,17 +546,54 @@ static int read_text(PyObject *text, Page *page, void (*reader)(Page *), byte **
     return page->start != NULL;
 }
 
+/* Return the number of characters of bytes in UTF-8 (RFC 3629, 4); -1 if they are invalid. */
+static Py_ssize_t characters(const byte *at, const byte *end)
+{
+    Py_ssize_t count = 0;
+    while (at < end) {
+        uint64_t eight;
+        if (end - at >= 8 && (memcpy(&eight, at, 8), !(eight & 0x8080808080808080))) {
+            at += 8;
+            count += 8;
+            continue;
+        }
+        byte first = *at++, low = 0x80, high = 0xBF;
+        int more = first < 0x80 ? 0 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
+        if ((first >= 0x80 && first < 0xC2) || first > 0xF4 || end - at < more) return -1;
+        if (first == 0xE0) low = 0xA0;
+        if (first == 0xED) high = 0x9F; /* no surrogate */
+        if (first == 0xF0) low = 0x90;
+        if (first == 0xF4) high = 0x8F;
+        for (; more > 0; more--, low = 0x80, high = 0xBF)
+            if (*at < low || *at++ > high) return -1;
+        count++;
+    }
+    return count;
+}
+
 static PyObject *scan(PyObject *module, PyObject *args)
 {
-    PyObject *text, *decode, *result = NULL;
+    Py_buffer body;
+    PyObject *decode, *result = NULL;
     Page page = {0};
-    byte *bytes = NULL;
-    if (!PyArg_ParseTuple(args, "UOpn:scan", &text, &decode, &page.tidy, &page.max_links))
+    Py_ssize_t small, few;
+    if (!PyArg_ParseTuple(args, "y*Onnn:scan", &body, &decode, &small, &few, &page.max_links))
         return NULL;
-    if (read_text(text, &page, read_page, &bytes))
-        result = page.given_up ? Py_NewRef(Py_None) : result_of(text, &page, decode);
+    page.start = body.buf;
+    page.end = page.start + body.len;
+    PyThreadState *state = body.len > LARGE ? PyEval_SaveThread() : NULL;
+    Py_ssize_t length = characters(page.start, page.end);
+    page.given_up = length < 0;
+    if (length <= small) {
+        const byte *at = page.start;
+        for (; few >= 0 && (at = find(at, page.end, '<')) != NULL; at++) few--;
+        page.tidy = few >= 0;
+    }
+    read_page(&page);
+    if (state != NULL) PyEval_RestoreThread(state);
+    result = page.given_up ? Py_NewRef(Py_None) : result_of(&page, decode);
     PyMem_RawFree(page.links);
-    PyMem_RawFree(bytes);
+    PyBuffer_Release(&body);
     return result;
 }
 
@@ -835,11 +875,12 @@ PyDoc_STRVAR(tags_doc,
 "an SVG that has more than shapes.");
 
 PyDoc_STRVAR(scan_doc,
-"scan(text, decode, tidy, max_links, /)\n--\n\n"
+"scan(body, decode, small, few, max_links, /)\n--\n\n"
 "Return the distinct hrefs of links, those of nofollow links, the first base, the first title.\n\n"
-"Fragments are cut. `decode` decodes a href with references and cuts its fragment. None for a page\n"
-"that another reader must read: one with a relevant tag in a template, SVG or MathML, with\n"
-"`max_links` links, or, if it must be `tidy`, one that is not.");
+"The body is in UTF-8. Fragments are cut. `decode` decodes a href with references and cuts its\n"
+"fragment. None for a page that another reader must read: one with a relevant tag in a template,\n"
+"SVG or MathML, with `max_links` links, with an invalid byte, or, if it has at most `small`\n"
+"characters and `few` tags, one that is not tidy.");
 
 PyDoc_STRVAR(targets_doc,
 "targets(text, /)\n--\n\n"

@@ -98,7 +98,11 @@ _USUAL = re.compile(
 ).match
 
 _MAY_CONTAIN_HEAD_END = ((b"<!--", b"-->"), (b"<script", b"</script"), (b"<style", b"</style"))
-_BODY_FOLLOWS = re.compile(rf"</head[{SPACE}]*+>[{SPACE}]*+<(?:body|BODY)[{SPACE}>]").match
+# Behind the end of a head, in bytes: what is looked at of the body.
+_BEHIND = 256
+_BODY_FOLLOWS = re.compile(
+    rf"</head[{SPACE}]*+>[{SPACE}]*+<(?:body|BODY)[{SPACE}>]".encode()
+).match
 # The numeric references, in lower case, that may stand for a letter or the hyphen of a keyword.
 _REFERENCE = re.compile(
     rb"""
@@ -133,10 +137,17 @@ def parse_head(text: str, *, agent: str = "", xml: bool = False) -> HeadMetadata
     skipped with their content, the rest of the head is not read.
     """
     keywords = _keywords(agent)
-    places = _find_keywords(text, keywords)
+    # One byte for each character.
+    begun = text[: text.find("</head") + _BEHIND].encode("latin-1", "replace")
+    places = _find_keywords(begun, keywords)
     if places is None or (places and (xml or not _are_in_head(places, text))):
         places = _scan_head(text, keywords, xml=xml)
     return _read_tags(text, places, keywords[1:]) if places else _NOTHING
+
+
+def has_no_metadata(body: bytes, agent: str) -> bool:
+    """Whether it is certain that the head of a page in UTF-8 has no metadata for a robot."""
+    return _find_keywords(body, _keywords(agent)) == []
 
 
 def canonical_in_headers(fields: Iterable[str], url: str) -> str | None:
@@ -176,16 +187,15 @@ def _keywords(agent: str) -> tuple[bytes, ...]:
     return b"canonical", *dict.fromkeys((b"robots", _lower(agent) or b"robots"))
 
 
-def _find_keywords(text: str, keywords: Iterable[bytes]) -> list[int] | None:
+def _find_keywords(page: bytes, keywords: Iterable[bytes]) -> list[int] | None:
     """Return where the names of the tags around keywords end; None if `_scan_head` is needed.
 
     This does not check whether they are tags, nor whether their names are `link` or `meta`.
     """
-    end = text.find("</head")
-    if end < 0 or not _BODY_FOLLOWS(text, end):
+    end = page.find(b"</head")
+    if end < 0 or not _BODY_FOLLOWS(page, end):
         return None
-    # One byte for each character.
-    head = text[:end].encode("latin-1", "replace").lower()
+    head = page[:end].lower()
     # If a comment, a script or a style is open there, this is not the end of the head.
     for start, its_end in _MAY_CONTAIN_HEAD_END:
         at = head.rfind(start)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -26,6 +27,7 @@ from trio_crawler.page.link_targets import resolve_base
 _SPACES = re.compile(r"[\t\n\f\r ]+")
 _MAX_TITLE_SOURCE = 16_384  # characters; the rest of a longer title is dropped
 _MAX_COMPILED = 1 << 20
+_MAX_CACHED, _MAX_CACHED_CHARACTERS = 4_096, 256
 
 MAX_TREE_CHARACTERS, MAX_TREE_TAGS = 8 * 1024, 500
 """A page with at most this many characters and tags takes lexbor at most 0.3 s and 128 MiB.
@@ -80,9 +82,6 @@ def parse_html(
     characters of source; None if it is empty. From a large page at most `max_links` distinct
     hrefs are read.
     """
-    page = None if xml or anchors else scan_html(text, url, encoding, max_links)
-    if page is not None:
-        return page
     if xml or anchors or not _is_small(text):
         # Not from the tree: it moves the texts of links into several elements, and out of tables.
         found = _read_tags(text, max_links, xml=xml, anchors=anchors)
@@ -98,16 +97,17 @@ def parse_html(
     return ParsedHtml(hrefs, nofollow_hrefs, base, found.title or None, found.beyond, named)
 
 
-def scan_html(text: str, url: str, encoding: str, max_links: int) -> ParsedHtml | None:
-    """Return the result of `parse_html`, each href once, by the compiled scanner.
+def scan_html(body: bytes, url: str, encoding: str, max_links: int) -> ParsedHtml | None:
+    """Return the result of `parse_html` for a body in UTF-8, by the compiled scanner.
 
-    None if there is no such scanner, or if it cannot read the page.
+    `encoding` is that of the document. None if there is no such scanner, or if it cannot read the
+    page.
     """
     if accelerator.scan is None:
         return None
     most = min(max_links, sys.maxsize)
     # The tree of a page that is not tidy may have its links in another order.
-    found = accelerator.scan(text, _without_fragment, _is_small(text), most)
+    found = accelerator.scan(body, _decoded, MAX_TREE_CHARACTERS, MAX_TREE_TAGS, most)
     if found is None:
         return None
     hrefs, nofollow_hrefs, source, title = found
@@ -117,8 +117,16 @@ def scan_html(text: str, url: str, encoding: str, max_links: int) -> ParsedHtml 
     return ParsedHtml(hrefs, nofollow_hrefs, base, (title and title_of(title)) or None, 0)
 
 
+def _decoded(source: str) -> str:
+    return _recent(source) if len(source) <= _MAX_CACHED_CHARACTERS else _without_fragment(source)
+
+
 def _without_fragment(source: str) -> str:
     return urls.without_fragments((entities.in_attribute(source),), urls.WEB[0])[0]
+
+
+# ▶ Addresses of mail that are all references, as some generators write them, take 5 us each.
+_recent = lru_cache(_MAX_CACHED)(_without_fragment)
 
 
 def _is_small(text: str) -> bool:
