@@ -17,7 +17,7 @@ from trio_crawler.engine.handler import fetch_once, repeated
 from trio_crawler.engine.outbox import HOW_TO_ITERATE, Outbox, outcome_block
 from trio_crawler.engine.tasks import Crew, start_lookups
 from trio_crawler.frontier import Frontier, HostStatistics, Settlement
-from trio_crawler.model import Fetch, Job, Listing, Outcome, Reason, Sitemap, Statistics
+from trio_crawler.model import Fault, Fetch, Job, Listing, Outcome, Reason, Sitemap, Statistics
 from trio_crawler.policy.plan import Sitemaps
 from trio_crawler.policy.scope import Scope
 from trio_crawler.policy.settings import Checks, Limits, Order, Politeness
@@ -133,16 +133,19 @@ class Crawler:
         """Fetch a URL once; return its settlement, or None if it will be fetched once more."""
         engine, hosts = self._engine, self.frontier.hosts
         handler = engine.handlers[job.purpose]
-        if job.blocked or job.recalled:
+        if (job.blocked or job.recalled) and not engine.is_restored:
             await engine.restored()
         if job.blocked:
             return handler.blocked(job, job.blocked, hosts.last(job))
         if job.recalled:
             return await engine.checks.recalled(job)
         attempt = await fetch_once(ask, job, hosts.turns.get((job.purpose, job.url)))
-        await engine.restored()
+        if not engine.is_restored:
+            await engine.restored()
         attempt = hosts.answered(attempt)
-        if (seconds := handler.delay(attempt)) is not None:
+        answer = attempt.answer
+        failed = isinstance(answer, Fault) or answer.status >= 400
+        if failed and (seconds := handler.delay(attempt)) is not None:
             await self.frontier.retry(attempt, seconds)
             return None
         settlement = await handler.settled(attempt)

@@ -18,7 +18,7 @@ from trio_crawler import (
     same_site,
     with_prefix,
 )
-from trio_crawler.policy.scope import is_of_urls, rejection, seeds_only
+from trio_crawler.policy.scope import is_of_urls, refusal, seeds_only
 
 SEED = "https://example.org/"
 
@@ -121,18 +121,18 @@ def test_any_other_verdict_than_true_false_and_a_reason_is_named_with_its_scope_
     def odd(job):
         return verdict
 
+    job = Job("http://e.test/a")
     message = r"the scope .*odd returned .* for http://e.test/a: return True"
     with pytest.raises(TypeError, match=message):
-        rejection(by(odd), Job("http://e.test/a"))
+        refusal(by(odd)(job), by(odd), job)
     with pytest.raises(TypeError, match=r"the scope functools\.partial"):
-        rejection(by(functools.partial(odd)), Job("http://e.test/a"))
+        refusal(by(functools.partial(odd))(job), by(functools.partial(odd)), job)
 
 
-def test_true_admits_false_excludes_and_a_reason_rejects():
+def test_false_excludes_and_a_reason_rejects():
     job = Job("http://e.test/")
-    assert rejection(lambda job: True, job) is None
-    assert rejection(lambda job: False, job) is Reason.EXCLUDED
-    assert rejection(lambda job: Reason.TOO_DEEP, job) is Reason.TOO_DEEP
+    assert refusal(False, lambda job: False, job) is Reason.EXCLUDED
+    assert refusal(Reason.TOO_DEEP, lambda job: Reason.TOO_DEEP, job) is Reason.TOO_DEEP
 
 
 @pytest.mark.parametrize("make", [all_of, any_of])

@@ -66,7 +66,7 @@ class Engine:
         self.is_open = False
         self.ended: Reason | None = None
         self._past: Past | None = None
-        self._restored = trio.Event()
+        self.is_restored, self._restored = False, trio.Event()
 
     def opened_fetch(self) -> AbstractAsyncContextManager[Fetch]:
         """Return a block with the fetch; it closes a fetch that the crawl itself made."""
@@ -93,15 +93,15 @@ class Engine:
         """
         if self._past is not None:
             await self._restore(self._past)
+        self.is_restored = True
         self._restored.set()
         self.outbox.handlers = self.handlers
         self.frontier.hosts.when_ended = self.outbox.wake
         await self.frontier.run()
 
     async def restored(self) -> None:
-        """Wait until the state of earlier runs is restored; a checkpoint only if it is not."""
-        if not self._restored.is_set():
-            await self._restored.wait()
+        """Wait until the state of earlier runs is restored."""
+        await self._restored.wait()
 
     def end(self, reason: Reason) -> None:
         """End the crawl early; if the frontier is not open yet, as soon as it is."""

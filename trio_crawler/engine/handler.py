@@ -14,7 +14,7 @@ from trio_crawler.net.turn import TURN, Turn
 from trio_crawler.page.link_targets import fragment_of
 from trio_crawler.page.urls import normalise, without_userinfo
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import LEAST_BAD, delay_after, is_transient
+from trio_crawler.policy.retry import delay_after, is_transient
 from trio_crawler.settlement import Settlement
 
 LARGE_PAGE = 200_000
@@ -35,7 +35,10 @@ class Handler(Protocol):
         """
 
     def delay(self, attempt: Attempt) -> float | None:
-        """Return the seconds until the next try; None if this attempt is the last."""
+        """Return the seconds until the next try; None if this attempt, which failed, is the last.
+
+        One that was answered with less than 400 is.
+        """
 
     async def settled(self, attempt: Attempt) -> Settlement | None:
         """Return the settlement of a job after its last attempt.
@@ -92,8 +95,6 @@ def _no_answer(ask: Fetch, job: Job, got: object, advice: str) -> str:
 def retry_delay(plan: Plan, attempt: Attempt) -> float | None:
     """Return the seconds until the next try of a page or sitemap; None if it is not retried."""
     job, answer = attempt.job, attempt.answer
-    if isinstance(answer, Response) and answer.status < LEAST_BAD:
-        return None
     if job.tries >= plan.limits.max_tries or not is_transient(answer, job.tries):
         return None
     return delay_after(answer, job.tries, datetime.now(UTC), plan.chance(job.url, job.tries))

@@ -150,8 +150,9 @@ class Links:
         found = facts.found
         if found:
             facts = self._with_found(facts)
-        known = await self._known(facts.links)
-        links, anchors, rejected = facts.links, facts.anchors, dict[str, Reason]()
+        links = facts.links
+        known = self._frontier.known(links) if len(links) <= _SLICE else await self._known(links)
+        anchors, rejected = facts.anchors, dict[str, Reason]()
         successors = about.successors
         if len(known) < len(links):
             renamed: dict[str, str] = {}
@@ -177,9 +178,7 @@ class Links:
         return Judged(links, with_reasons, successors, anchors, found)
 
     async def _known(self, urls: Sequence[str]) -> AbstractSet[str]:
-        """Return those of `urls` that were admitted; a checkpoint only if there are many."""
-        if len(urls) <= _SLICE:
-            return self._frontier.known(urls)
+        """Return those of many `urls` that were admitted; a checkpoint for each few of them."""
         known = set[str]()
         for start in range(0, len(urls), _SLICE):
             known |= self._frontier.known(urls[start : start + _SLICE])
@@ -223,11 +222,8 @@ class Links:
         part_depth = job.depth + (facts.content_type not in media.MARKUP)
         if self._checks and self._fragments:
             named = _named(facts)
-        count = 0
-        for url in facts.links:
-            if url in known:
-                continue
-            count += 1
+        new = [url for url in facts.links if url not in known]
+        for count, url in enumerate(new, 1):
             if not count % _CHUNK:
                 # A robots.txt full of wildcards may take 3 ms for a link.
                 await trio.lowlevel.checkpoint()

@@ -49,7 +49,7 @@ from trio_crawler.page.links import (
 )
 from trio_crawler.page.read import Facts, read
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import LEAST_BAD, is_doubtful_by_head, is_silent
+from trio_crawler.policy.retry import is_doubtful_by_head, is_silent
 from trio_crawler.settlement import Settlement
 
 # Bytes of memory that a link takes besides its characters.
@@ -110,12 +110,7 @@ class PageHandler:
 
     def delay(self, attempt: Attempt) -> float | None:
         """Return the seconds until the next try; None if this attempt is the last."""
-        answer = attempt.answer
-        if attempt.job.repeat:
-            return None
-        if isinstance(answer, Response) and answer.status < LEAST_BAD:
-            return None
-        return retry_delay(self._plan, attempt)
+        return None if attempt.job.repeat else retry_delay(self._plan, attempt)
 
     async def settled(self, attempt: Attempt) -> Settlement | None:
         """Return the settlement of a page; None if a refresh asks for the page once more."""
@@ -198,7 +193,8 @@ class PageHandler:
     def _settled(
         self, job: Job, outcome: Outcome, successors: list[Job] | None = None
     ) -> Settlement:
-        self._folding.record(job.url, outcome)
+        if self._folding.folds:
+            self._folding.record(job.url, outcome)
         size = 0
         if isinstance(outcome, Page):
             links, rejected = outcome.links, outcome.rejected

@@ -11,9 +11,9 @@ from math import inf
 
 from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.model import Job, Outcome, Page, Reason
-from trio_crawler.page.urls import host, is_web, seen_key
+from trio_crawler.page.urls import WEB, host, seen_key
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.scope import is_of_urls, rejection
+from trio_crawler.policy.scope import is_of_urls, refusal
 from trio_crawler.policy.side_effects import changes_something
 from trio_crawler.policy.traps import RecentUrls, Traps
 from trio_crawler.policy.url_shapes import without_session
@@ -35,7 +35,8 @@ class Rules:
         self._obey = plan.politeness.robots
         self._keeps_out = plan.politeness.side_effects is False
         self._use_traps = plan.traps != Traps.off()
-        self._cut_sessions = plan.traps.session_ids
+        # Returns a URL without session ids; the same string object if there are none.
+        self.without_session = without_session if plan.traps.session_ids else _unchanged
         self._recent = RecentUrls()
         self._remember = is_of_urls(plan.scope)
         # The links out of the crawl, until there are too many.
@@ -60,12 +61,13 @@ class Rules:
 
     def outside(self, job: Job) -> Reason | None:
         """Return why a job is outside the crawl, by its URL and depth; None if it is inside."""
-        if not is_web(job.url):
+        if not job.url.startswith(WEB):
             return self._outside(job.url, Reason.OTHER_SCHEME)
         if job.depth > self._max_depth:
             return Reason.TOO_DEEP
-        if reason := rejection(self._scope, job):
-            return self._outside(job.url, reason) if self._remember else reason
+        if (verdict := self._scope(job)) is not True:
+            refused = refusal(verdict, self._scope, job)
+            return self._outside(job.url, refused) if self._remember else refused
         if reason := self.disallowed(job.url):
             return reason
         return Reason.SIDE_EFFECT if self._keeps_out and changes_something(job.url) else None
@@ -83,7 +85,8 @@ class Rules:
     def disallowed(self, url: str) -> Reason | None:
         """Return ROBOTS if robots.txt disallows a URL; None if not, or if it is not known yet."""
         origin = self._frontier.hosts.known(url) if self._obey else None
-        return None if origin is None else origin.rejection(url)
+        known = None if origin is None else origin.robots
+        return None if known is None or known.rules.allows(url) else Reason.ROBOTS
 
     def trapped(self, job: Job) -> Reason | None:
         """Return why a job inside the crawl is rejected: by a limit, by a trap, or by its end.
@@ -128,9 +131,9 @@ class Rules:
         ports.add(found[1])
         return None
 
-    def without_session(self, url: str) -> str:
-        """Return a URL without session ids; the same string object if there are none."""
-        return without_session(url) if self._cut_sessions else url
+
+def _unchanged(url: str) -> str:
+    return url
 
 
 def _port(url: str) -> tuple[str, str] | None:
@@ -185,8 +188,7 @@ class CanonicalFolding:
 
     def record(self, url: str, outcome: Outcome) -> None:
         """Record the outcome of a URL: no page is folded into one that failed."""
-        if self.folds:
-            self._succeeded[seen_key(url)] = _is_success(outcome)
+        self._succeeded[seen_key(url)] = _is_success(outcome)
 
     def restore(self, outcomes: Iterable[Outcome]) -> None:
         """Record the outcomes of earlier runs."""

@@ -362,10 +362,9 @@ def authority(url: str) -> str:
 
 def host(url: str) -> str:
     """Return the host of a normalised http(s) URL without the port; IPv6 keeps its brackets."""
-    name = authority(url)
-    if name[-1] == "]":
-        return name
-    return name.rpartition(":")[0] if ":" in name else name
+    start = url.index("//") + 2
+    name = url[start : url.index("/", start)]
+    return name if name[-1] == "]" or ":" not in name else name.rpartition(":")[0]
 
 
 def path(url: str) -> str:

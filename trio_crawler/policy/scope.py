@@ -159,15 +159,12 @@ def is_of_urls(scope: Scope) -> bool:
     return isinstance(scope, FunctionType) and scope in _OF_URLS
 
 
-def rejection(scope: Scope, job: Job) -> Reason | None:
-    """Return why a scope rejects a job; None if it admits the job.
+def refusal(verdict: bool | Reason, scope: Scope, job: Job) -> Reason:
+    """Return the reason of a verdict of a scope that does not admit a job.
 
-    Raises TypeError, with the name of the scope and the URL, if the scope returns anything but
-    True, False or a Reason.
+    Raises TypeError, with the name of the scope and the URL, if the verdict is anything but False
+    or a Reason.
     """
-    verdict = scope(job)
-    if verdict is True:
-        return None
     reason = _checked(verdict, scope, job)
     return reason if isinstance(reason, Reason) else Reason.EXCLUDED
 

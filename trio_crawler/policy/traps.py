@@ -56,8 +56,10 @@ class DuplicateBodies:
 
     def original(self, url: str, body: bytes) -> str | None:
         """Return the first URL with this body; None if the links of `url` are to be followed."""
-        known = sha1(body, usedforsecurity=False).digest() if self._by_digest else body
-        return self._record(hash(known), url)
+        key = hash(sha1(body, usedforsecurity=False).digest() if self._by_digest else body)
+        # ▶ Nearly all bodies are new: a call for each takes three times as long.
+        first = self._first.setdefault(key, url)
+        return None if first is url else self._record(key, url)
 
     def original_by_digest(self, url: str, digest: bytes) -> str | None:
         """Return the result of `original` for the body with this SHA-1."""
@@ -68,7 +70,6 @@ class DuplicateBodies:
         first = self._first
         for url, digest in bodies:
             key = hash(digest)
-            # ▶ Nearly all bodies are new: a call for each takes three times as long.
             if first.setdefault(key, url) is not url:
                 self._record(key, url)
 
@@ -222,13 +223,13 @@ class HostTraps:
         """
         if not (body and self._traps.duplicates and "html" in content_type.lower()):
             return None
-        return self._known_bodies().original(url, body)
+        return (self._bodies or self._new_bodies()).original(url, body)
 
     def original_by_digest(self, url: str, digest: bytes, content_type: str) -> str | None:
         """Record an unchanged page by the SHA-1 of its body; otherwise the same as `original`."""
         if not (self._traps.duplicates and "html" in content_type.lower()):
             return None
-        return self._known_bodies().original_by_digest(url, digest)
+        return (self._bodies or self._new_bodies()).original_by_digest(url, digest)
 
     def queries(self) -> Queries | None:
         """Return what the queries of this host have brought; None if that does not matter."""
@@ -305,15 +306,16 @@ class HostTraps:
 
         Call it before any other body is recorded, and only with `by_digest`.
         """
-        self._known_bodies().restore(bodies)
+        (self._bodies or self._new_bodies()).restore(bodies)
 
     def _unlikely(self, job: Job) -> Reason | None:
-        traps, names = self._traps, path(job.url)
+        traps, slashes = self._traps, job.url.count("/") - 2
         if len(job.url) > traps.max_url:
             return Reason.LONG_URL
-        if segments(names) > traps.max_segments:
+        # A path has at most so many: the others are before the host, or in a query.
+        if slashes > traps.max_segments and segments(path(job.url)) > traps.max_segments:
             return Reason.DEEP_PATH
-        if repeats(names, traps.max_repeats):
+        if slashes > traps.max_repeats and repeats(path(job.url), traps.max_repeats):
             return Reason.REPEATED_PATH
         far = job.depth > _FAR and self._far >= traps.barren
         if far if traps.max_hops is None else job.depth > traps.max_hops:
@@ -350,10 +352,9 @@ class HostTraps:
             self._orders = QueryOrder()
         return self._orders
 
-    def _known_bodies(self) -> DuplicateBodies:
-        if self._bodies is None:
-            self._bodies = DuplicateBodies(self._traps.copies, by_digest=self._by_digest)
-        return self._bodies
+    def _new_bodies(self) -> DuplicateBodies:
+        found = self._bodies = DuplicateBodies(self._traps.copies, by_digest=self._by_digest)
+        return found
 
 
 class RecentUrls:

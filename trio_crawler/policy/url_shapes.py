@@ -88,6 +88,7 @@ def url_shape(url: str) -> str:
     return pattern(url) or f"{directory(url)}*"
 
 
+@lru_cache(maxsize=1_024)
 def key_of(url: str) -> int | None:
     """Return the hash of the pattern of a normalised http(s) URL; None if it has none."""
     found = pattern(url)

@@ -86,7 +86,7 @@ class HostScheduler:
     @property
     def found(self) -> int:
         """The number of hosts that were found, each with its port and scheme."""
-        return max(len(self._origins), len(self.traps))
+        return max(len(self._origins), len(self.traps.by_name))
 
     def await_names(self, names: Names, now: float) -> None:
         """Let hosts wait for the lookup of their names, also those that have jobs already."""
@@ -205,7 +205,9 @@ class HostScheduler:
                     state.good = job.url
         elif not blames_host(answer) and (job.purpose is Purpose.PROBE or state.good is None):
             state.heard(attempt.seconds, now)
-        self._place_both(origin, now)
+        if origin.other_scheme is not None:
+            self._place(origin.other_scheme, now)
+        self._place(origin, now)
         return limited
 
     def learn(self, learned: Learned, now: float) -> None:

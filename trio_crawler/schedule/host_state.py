@@ -231,7 +231,8 @@ class HostState:
     @property
     def free(self) -> float:
         """The time from which on the next request may start."""
-        return max(self.rested, self.load.taken)
+        load = self.load
+        return max(self.rest, load.held, load.last + load.delay, load.taken)
 
     @property
     def rested(self) -> float:

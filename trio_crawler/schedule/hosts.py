@@ -259,7 +259,8 @@ class Hosts:
     def admit(self, jobs: Iterable[Job]) -> None:
         """Add new pages and sitemaps, which wait for the turn of their host."""
         now = trio.current_time()
-        self._begin(now)
+        if not self._begun:
+            self._begin(now)
         for job in jobs:
             if job.purpose is Purpose.SEEDS:
                 self.seeding.begun.set()
@@ -392,8 +393,8 @@ class Hosts:
 
     def _is_new(self, url: str) -> bool:
         """Whether no URL of this host and port was judged or admitted before."""
-        authority = url[url.index("/") + 2 : url.index("/", 8)]
-        return authority not in self._scheduler.traps and self._scheduler.known(url) is None
+        scheduler, authority = self._scheduler, url[url.index("/") + 2 : url.index("/", 8)]
+        return authority not in scheduler.traps.by_name and scheduler.known(url) is None
 
     def statistics(self, now: float | None = None) -> Mapping[str, HostStatistics]:
         """Return the hosts by name, in the order found; each look-up returns current counts.

@@ -299,10 +299,6 @@ class Origin:
     def _robots_url(self) -> str:
         return self.name + PATH
 
-    def rejection(self, url: str) -> Reason | None:
-        """Return ROBOTS if robots.txt disallows a URL; None if not, or if it is not known yet."""
-        return None if self.robots is None or self.robots.rules.allows(url) else Reason.ROBOTS
-
     def statistics(self, now: float) -> HostStatistics:
         """Return the statistics of the host at this moment, for both schemes."""
         both = [self] if self.other_scheme is None else [self, self.other_scheme]
