@@ -8,7 +8,8 @@ from difflib import get_close_matches
 from functools import cache
 from urllib.parse import unquote_to_bytes
 
-_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x80-\U0010ffff-]++"
+# ▶ All other characters are named, since a range beyond ASCII takes 4 ms to compile.
+_ATOM = r"""[^\x00-\x20"(),.:;<>@\[\\\]\x7f]++"""
 # An addr-spec (RFC 6068, 2), percent-decoded: a dot-atom or a quoted string, and a domain.
 _ADDRESS = rf"""
     (?: {_ATOM} (?: \. {_ATOM} )*+ | " (?: [^"\\\x00-\x1f\x7f]++ | \\ [\x20-\x7e] )*+ " )
