@@ -476,7 +476,7 @@ def test_the_links_of_a_crawl_are_among_them(text):
 
 
 HREFS = "x ./x ../x /x //x x/ x/. x/.. . .. #f x#f x#a/x y/x?q ?x a\\x %78 X:x é/x http:x".split()
-HREFS += ["", " x\n"]
+HREFS += ["", " x\n", "xé", "x&#46;y", "x.y", "\\x", "x\ny"]
 
 
 @settings(max_examples=300)
@@ -488,7 +488,8 @@ HREFS += ["", " x\n"]
     st.sampled_from(["", "<base href=/b/>", "<base href=x>", "<base href='//h.test/x'>"]),
 )
 def test_the_links_to_wanted_urls_are_those_among_all_links(hrefs, base):
-    text = base + "".join(f'<a href="{href}">t</a>' for href in hrefs)
+    tags = ('<a href="{}">t</a>', '<img srcset="{} 2x">', "<a rel=w href='{}'>", "<q cite='{}'>")
+    text = base + "".join(tags[at % 4].format(href) for at, href in enumerate(hrefs))
     every = read_links(text, URL).links
     for wanted in {link.url for link in every} | {"http://other.test/x"}:
         found = read_links(text, URL, wanted={wanted}).links

@@ -75,10 +75,10 @@ typedef struct {
     Span base, title;
 } Page;
 
-enum { SPACE = 1, SLASH = 2, GREATER = 4, EQUALS = 8, NAME_END = SPACE | SLASH | GREATER };
+enum { SPACE = 1, SLASH = 2, GREATER = 4, EQUALS = 8, NAME_END = SPACE | SLASH | GREATER, ODD = 16 };
 static const byte CLASS[256] = {
-    ['\t'] = SPACE, ['\n'] = SPACE, ['\f'] = SPACE, ['\r'] = SPACE, [' '] = SPACE,
-    ['/'] = SLASH, ['>'] = GREATER, ['='] = EQUALS,
+    ['\t'] = SPACE | ODD, ['\n'] = SPACE | ODD, ['\f'] = SPACE, ['\r'] = SPACE | ODD, [' '] = SPACE,
+    ['/'] = SLASH, ['>'] = GREATER, ['='] = EQUALS, ['&'] = ODD, ['\\'] = ODD, ['\0'] = ODD,
 };
 #define IS(c, classes) (CLASS[c] & (classes))
 
@@ -635,12 +635,39 @@ static Span plain_end(Span href)
     return last == end || *last == '.' ? none : (Span){last, end};
 }
 
-/* Return whether a row is wanted: none for a usual link whose end is not in `ends`, nor a place. */
-static int is_wanted(PyObject *text, const Page *page, const Row *row, PyObject *ends)
+/* Whether a tag may point to a URL with one of the ends, each in a line of its own.
+ *
+ * A URL may be written without its end if there is a reference, an escape or a control. */
+static int may_end(Span source, Span ends)
 {
-    if (ends == NULL || row->name > PLACE || row->name == IRRELEVANT) return 1;
+    for (const byte *at = source.start; at < source.end; at++)
+        if (IS(*at, ODD)) return 1;
+    while (ends.start <= ends.end) {
+        const byte *line = find(ends.start, ends.end, '\n'), *at = source.start;
+        Py_ssize_t length = (line == NULL ? ends.end : line) - ends.start;
+        if (length == 0) return 1;
+        for (; source.end - at >= length; at++) {
+            at = find(at, source.end - length + 1, *ends.start);
+            if (at == NULL) break;
+            if (!memcmp(at, ends.start, length)) return 1;
+        }
+        ends.start += length + 1;
+    }
+    return 0;
+}
+
+/* Return whether a row is wanted: none that ends otherwise than in `ends`, nor a place. */
+static int is_wanted(PyObject *text, const Page *page, const Row *row, PyObject *ends, Span lines)
+{
+    if (ends == NULL) return 1;
     if (row->name == PLACE) return 0;
-    Span end = plain_end((Span){row->begin, row->end});
+    Span source = {row->begin, row->end};
+    if (row->name != USUAL) {
+        const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
+        return lines.start == NULL || !strcmp(name, "base") || !strcmp(name, "style") ||
+               may_end(source, lines);
+    }
+    Span end = plain_end(source);
     if (end.start == NULL) return 1;
     PyObject *found = substring(text, page, end);
     int wanted = found == NULL ? -1 : PySet_Contains(ends, found);
@@ -648,12 +675,12 @@ static int is_wanted(PyObject *text, const Page *page, const Row *row, PyObject 
     return wanted;
 }
 
-static PyObject *rows_of(PyObject *text, const Page *page, PyObject *ends)
+static PyObject *rows_of(PyObject *text, const Page *page, PyObject *ends, Span lines)
 {
     PyObject *rows = PyList_New(0), *told[sizeof TOLD / sizeof *TOLD] = {NULL};
     for (Py_ssize_t each = 0; rows != NULL && each < page->count; each++) {
         const Row *row = &page->rows[each];
-        int wanted = is_wanted(text, page, row, ends);
+        int wanted = is_wanted(text, page, row, ends, lines);
         if (wanted < 0) Py_CLEAR(rows);
         if (wanted <= 0) continue;
         PyObject *name = name_of(text, page, row, told);
@@ -733,11 +760,15 @@ static PyObject *targets(PyObject *module, PyObject *text)
 static PyObject *tags(PyObject *module, PyObject *args)
 {
     PyObject *text, *ends = NULL, *result = NULL;
+    const char *lines = NULL;
+    Py_ssize_t length = 0;
     Page page = {0};
     byte *bytes = NULL;
-    if (!PyArg_ParseTuple(args, "U|O!:tags", &text, &PyFrozenSet_Type, &ends)) return NULL;
+    if (!PyArg_ParseTuple(args, "U|O!z#:tags", &text, &PyFrozenSet_Type, &ends, &lines, &length))
+        return NULL;
+    Span sought = {(const byte *)lines, lines == NULL ? NULL : (const byte *)lines + length};
     if (read_text(text, &page, read_tags, &bytes))
-        result = page.given_up ? Py_NewRef(Py_None) : rows_of(text, &page, ends);
+        result = page.given_up ? Py_NewRef(Py_None) : rows_of(text, &page, ends, sought);
     PyMem_RawFree(page.rows);
     PyMem_RawFree(bytes);
     return result;
@@ -867,12 +898,12 @@ PyDoc_STRVAR(join_doc,
 "Give each href of the dict its URL, as `urls.join` does; return those that are not simple.");
 
 PyDoc_STRVAR(tags_doc,
-"tags(text, ends=None, /)\n--\n\n"
+"tags(text, ends=None, lines=None, /)\n--\n\n"
 "Return the start tags of a page that may point somewhere, and its places, as `start_tags` does.\n\n"
 "A usual link has the name \"\" and the place of its href, an id or name the name \"#\" and its own\n"
 "place. With the frozenset `ends`, usual links that are plain and end otherwise are left out, and\n"
-"places. None for a page that another reader must read: one with a template, MathML, plaintext, or\n"
-"an SVG that has more than shapes.");
+"places; with these in `lines`, too, other tags without any of them. None for a page that another\n"
+"reader must read: one with a template, MathML, plaintext, or an SVG that has more than shapes.");
 
 PyDoc_STRVAR(scan_doc,
 "scan(body, decode, small, few, max_links, /)\n--\n\n"

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 def tags(
-    text: str, ends: frozenset[str] = ..., /
+    text: str, ends: frozenset[str] = ..., lines: str | None = ..., /
 ) -> list[tuple[str, int, int, int, int, int, bool]] | None: ...
 def targets(text: str, /) -> tuple[list[str | tuple[str, str, str]], set[str]] | None: ...
 def scan(

@@ -73,6 +73,9 @@ _IRRELEVANT = rf"""
     )
 """
 
+_MOST_ENDS = 8  # more are not sought in each tag
+_IS_ODD = re.compile("[#%:?]").search  # a place of the page, an escape, a scheme, a query
+
 _ATTRIBUTES = lazy(
     rf"""
     ( [^{SPACE}/>] [^{SPACE}/>=]*+ )
@@ -169,14 +172,21 @@ def start_tags(
 ) -> Iterable[StartTag]:
     """Return the start tags outside of templates that may point somewhere, and the places.
 
-    With `ends`, links may be left out whose URLs do not end in one of them, and so may places.
+    With `ends`, tags may be left out whose URLs do not end in one of them, and so may places.
 
     In SVG and MathML every start tag is returned. With `xml`, a tag that ends in "/>" has no
     content. After `most` tags the last one has the name "/", and the rest of the page is not read.
     """
-    wanted = () if ends is None else (ends,)
+    wanted = () if ends is None else (ends, _lines_of(ends))
     compiled = None if xml or accelerator.tags is None else accelerator.tags(text, *wanted)
     return _in_python(text, xml=xml, most=most) if compiled is None else compiled
+
+
+def _lines_of(ends: frozenset[str]) -> str | None:
+    """Return ends as lines if there are few, and a URL with one is only written with it."""
+    lines = "\n".join(ends)
+    few = len(ends) <= _MOST_ENDS and lines.isascii() and not _IS_ODD(lines)
+    return lines if few else None
 
 
 def _in_python(text: str, *, xml: bool, most: int) -> Iterator[StartTag]:
