@@ -62,12 +62,7 @@ STATIONS = {
         "It was robots.txt: that is no page, and has no outcome."
     ),
     "schedule/origins.py Origins.store_rules": ("Its rules are stored for a day."),
-    "schedule/origin.py Origin.rejection": (
-        "Now the page itself: do the rules allow it?"
-    ),
-    "engine/pages.py PageHandler.delay": (
-        "Is it retried? Then it goes back, and no worker waits."
-    ),
+    "policy/robots.py Rules.allows": "Now the page itself: do the rules allow it?",
     "net/http1/connection.py Connection.take_whole": (
         "The body came with its head; or it is read in pieces, and decoded, within bounds."
     ),
