@@ -101,7 +101,7 @@ class Checking:
         if findings(ours) != findings(theirs):
             wrong.append(f"other findings: {findings(ours) ^ findings(theirs)}")
         # The robots.txt of the site is no job of the workers.
-        if extra > stops * (WORKERS + 1):
+        if extra > stops * (2 * WORKERS + 1):
             wrong.append(f"{extra} asked for again in {stops} stops")
         return wrong
 

@@ -111,8 +111,8 @@ def requests(
     """Compare the server's log with what a crawl must ask for, and may ask again.
 
     A page is asked for as often as one crawl does, and once more for each stop that took its
-    answer with it: of these there are as many as there are workers, at each stop. The paths of
-    pages that were `edited` may be asked for twice in each run of a refresh.
+    answer with it: of these there are twice as many as there are workers, at each stop. The paths
+    of pages that were `edited` may be asked for twice in each run of a refresh.
     """
     runs: defaultdict[str, list[int]] = defaultdict(list)
     for request in asked:
@@ -126,7 +126,7 @@ def requests(
     for run, paths in again.items():
         if run not in stops:
             complaints.append(f"run {run} was not stopped, but asked again: {paths[:_MOST]}")
-        elif len(paths) > workers:
+        elif len(paths) > 2 * workers:
             complaints.append(f"{len(paths)} asked for again after run {run}: {paths[:_MOST]}...")
     strange = runs.keys() - site.answers.keys()
     return complaints + ([f"asked for {sorted(strange)[:_MOST]}"] if strange else [])

@@ -112,7 +112,7 @@ class Small:
         due = whole.web.hits
         extra = sum(max(many - due[url], 0) for url, many in self.web.hits.items())
         # Its robots.txt is no job of the workers.
-        most = stops * (WORKERS + 1)
+        most = stops * (2 * WORKERS + 1)
         again = [f"{extra} asked for again in {stops} stops"] if extra > most else []
         missing = due.keys() - self.web.hits.keys()
         return [

@@ -43,8 +43,8 @@ class SqliteFrontier:
 
     An async context manager: entering opens the directory, creates it if it does not exist, and
     locks it until the block is left. If the process is killed, no settled outcome is lost, and at
-    most as many URLs are fetched again as the crawler has workers. The records of a `stream` are
-    written together with the outcomes.
+    most twice as many URLs are fetched again as the crawler has workers. The records of a `stream`
+    are written together with the outcomes.
 
     When a crawl ends early, the waiting URLs are not skipped but kept for a later run. A walk is
     one pass over the site, in one run or more. With `refresh` a new walk begins if the last one
@@ -178,7 +178,8 @@ class SqliteFrontier:
         self._index = UrlIndex(plan.limits.max_redirects, self._journal)
         queue = partial(make_queue, plan.order, partial(DiskQueue, self._file))
         self.hosts = Hosts(plan, end=self.end, queue=queue, choose=self._choose)
-        self._journal.max_at_risk = plan.workers
+        # While the answers to one set of workers are written, the next set is asked for.
+        self._journal.max_at_risk = 2 * plan.workers
         if not (store.resumed or store.walk.number > 1):
             await trio.lowlevel.checkpoint()
             return None
