@@ -14,7 +14,7 @@ from trio_crawler.page import accelerator, text_digest
 
 PAGE = "<title>x</title>" + "".join(f'<a href="{number}中">' for number in range(300))
 TAGS = "".join(f"<a href={number} id=i name=n><td style=é中>" for number in range(300))
-SOURCE = b"<p>generated in 1 s&#64; word" * 300
+SOURCE = b"<p>generated in 1 s&#64; word" * 100 + b"<p>word" * 200
 
 
 def scanned() -> object:
@@ -33,8 +33,8 @@ def read() -> object:
     """Digest the text of a page."""
     compiled, signals = accelerator.text, text_digest._SIGNALS
     assert compiled is not None
-    text = compiled.decoded(compiled.visible(SOURCE))
-    return compiled.words(text, signals, compiled.hints(signals), 10), compiled.blocks(text)
+    text, hints = compiled.decoded(compiled.visible(SOURCE)), compiled.hints(signals)
+    return compiled.words(text, signals, hints, 10), compiled.blocks(text, hints, bytes.strip)
 
 
 def main(reader: Callable[[], object]) -> None:

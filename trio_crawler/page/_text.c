@@ -12,14 +12,14 @@
 #define SLICE 4096        /* words, after which other threads may run */
 #define BREAK '\v'        /* stands for a tag */
 #define MAX_WORD 12       /* bytes of the longest signal */
-#define HINTS 2048        /* bytes of a set of bits */
+#define HINTS 8192        /* bytes of a set of bits */
 #define MAX_BLOCKS 128    /* of one page */
 
 typedef unsigned char byte;
 
 static byte lower(byte c) { return c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c; }
 
-static int is_space(byte c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+static int is_space(byte c) { return c == ' ' || (byte)(c - '\t') <= '\r' - '\t'; }
 
 static int is_digit(byte c) { return c >= '0' && c <= '9'; }
 
@@ -63,6 +63,9 @@ static const byte *after_unseen(const byte *at, const byte *end)
         while (at < end && (at - text < 3 || at[-2] != '-' || at[-3] != '-'));
         return at;
     }
+    /* Most tags are none of these. */
+    byte first = end - at > 1 ? lower(at[1]) : 0;
+    if (first != 's' && first != 'n' && first != 't') return NULL;
     for (size_t each = 0; each < sizeof NAMES / sizeof *NAMES; each++) {
         if (!begins_name(at + 1, end, NAMES[each])) continue;
         for (at = find(at + 1, end, '<'); at < end; at = find(at + 1, end, '<'))
@@ -198,6 +201,12 @@ static uint32_t crc_of(const byte *at, const byte *end)
             ^ CRC[4][low >> 24] ^ CRC[3][high & 0xFF] ^ CRC[2][high >> 8 & 0xFF]
             ^ CRC[1][high >> 16 & 0xFF] ^ CRC[0][high >> 24];
     }
+    if (end - at >= 4) {
+        uint32_t low = four_bytes(at) ^ sum;
+        sum = CRC[3][low & 0xFF] ^ CRC[2][low >> 8 & 0xFF] ^ CRC[1][low >> 16 & 0xFF]
+            ^ CRC[0][low >> 24];
+        at += 4;
+    }
     for (; at < end; at++) sum = sum >> 8 ^ CRC[0][(sum ^ *at) & 0xFF];
     return ~sum;
 }
@@ -219,23 +228,6 @@ static void *added(Array *array, size_t size)
         array->room = room;
     }
     return (byte *)array->items + size * array->count++;
-}
-
-/* Collect the CRC-32 of each text between two breaks. Return whether there is memory. */
-static int collect_sums(const byte *at, const byte *end, Array *sums)
-{
-    while (at < end) {
-        const byte *close = find(at, end, BREAK), *last = close;
-        while (at < last && is_space(*at)) at++;
-        while (at < last && is_space(last[-1])) last--;
-        if (at < last) {
-            uint32_t *sum = added(sums, sizeof *sum);
-            if (sum == NULL) return 0;
-            *sum = crc_of(at, last);
-        }
-        at = after(close, end);
-    }
-    return 1;
 }
 
 static byte *write_block(byte *out, uint32_t sum)
@@ -287,7 +279,8 @@ static uint32_t bit_of(const byte *word, Py_ssize_t length)
 {
     uint32_t key = word[0] | (uint32_t)word[1] << 8 | (uint32_t)word[2] << 16
                  | (uint32_t)length << 24;
-    return key * 0x9E3779B1u >> 18; /* 14 bits: HINTS has as many */
+    uint32_t last = word[length - 1] | (uint32_t)word[length - 2] << 8;
+    return (key ^ last * 0x85EBCA6Bu) * 0x9E3779B1u >> 16; /* HINTS has as many bits */
 }
 
 static int has_bit(const byte *hints, const byte *word, Py_ssize_t length)
@@ -308,40 +301,72 @@ typedef struct {
     Array spans;
 } Around;
 
-/* Whether one of the words of `_OF_COUNTS`, `_OF_DURATIONS` and `_OF_MOMENTS`, or "ago", begins. */
-static int begins_signal(const byte *at, const byte *end)
+/* What may be volatile: COUNT alone, the others together with a word. */
+enum { COUNT = 1, DURATION = 2, MOMENT = 4 };
+
+/* Return what the number of a digit may be, by what is before and after that digit: `_VIEWS`,
+ * `_COUNTED`, `_DURATION` and `_is_moment`. */
+static int kinds_of_number(const byte *text, const byte *at, const byte *end)
 {
 #define HAS(word) begins(at, end, word)
+    if (at - text > 2 && at[-1] == ' ') {
+        byte last = lower(at[-2]), before = lower(at[-3]);
+        if ((before == 's' && last == ':') || (before == 'e' && last == 'd')) return COUNT;
+    }
+    int kinds = HAS("20") ? MOMENT : 0;
+    at++;
+    if (HAS(":")) kinds |= MOMENT;
+    if (HAS(" ")) at++;
+    if (at == end) return kinds;
     switch (lower(*at)) {
-    case 'a': return HAS("ago") || HAS("accessed");
-    case 'c': return HAS("compiled");
-    case 'e': return HAS("executed") || HAS("exported");
-    case 'g': return HAS("generated");
-    case 'h': return HAS("hit");
-    case 'i': return HAS("it is now");
-    case 'l': return HAS("last ") || HAS("loaded");
-    case 'o': return HAS("online");
-    case 'p': return HAS("parsed") || HAS("printed") || HAS("processed");
-    case 'q': return HAS("quer");
-    case 'r': return HAS("rendered") || HAS("retrieved");
-    case 's': return HAS("served");
-    case 't': return HAS("took") || HAS("today is");
-    case 'v': return HAS("view") || HAS("visit");
-    case ' ': return HAS(" time");
+    case 'g': return HAS("guest") ? COUNT : kinds;
+    case 'h': return HAS("hit") ? COUNT : kinds;
+    case 'm':
+        if (HAS("member")) return COUNT;
+        return HAS("ms") || HAS("milli") ? kinds | DURATION : kinds;
+    case 'p': return HAS("page") ? COUNT : kinds;
+    case 'q': return HAS("quer") ? COUNT : kinds;
+    case 's': return begins_name(at, end, "s") || HAS("sec") ? kinds | DURATION : kinds;
+    case 'u':
+        if (HAS("user")) return COUNT;
+        return HAS("us") ? kinds | DURATION : kinds;
+    case 'v': return HAS("view") || HAS("visit") ? COUNT : kinds;
+    case 0xC2: case 0xCE: return kinds | DURATION;
+    default: return kinds;
+    }
+}
+
+/* Return which numbers one of the words of `_OF_DURATIONS` and `_OF_MOMENTS` makes volatile. */
+static int kinds_of_word(const byte *at, const byte *end)
+{
+    switch (lower(*at)) {
+    case ' ': return HAS(" time") ? DURATION | MOMENT : 0;
+    case 'c': return HAS("compiled") ? DURATION : 0;
+    case 'e': return HAS("executed") ? DURATION : HAS("exported") ? MOMENT : 0;
+    case 'g': return HAS("generated") ? DURATION | MOMENT : 0;
+    case 'i': return HAS("it is now") ? MOMENT : 0;
+    case 'l': return HAS("last ") ? MOMENT : HAS("loaded") ? DURATION : 0;
+    case 'p': return HAS("parsed") || HAS("processed") ? DURATION : HAS("printed") ? MOMENT : 0;
+    case 'q': return HAS("quer") ? DURATION : 0;
+    case 'r': return HAS("rendered") ? DURATION | MOMENT : HAS("retrieved") ? MOMENT : 0;
+    case 's': return HAS("served") ? DURATION | MOMENT : 0;
+    case 't': return HAS("took") ? DURATION : HAS("today is") ? MOMENT : 0;
     default: return 0;
     }
 #undef HAS
 }
 
-/* Whether an expression may change a text: it has a digit or " ago", and one of those words. */
-static int is_volatile(const byte *at, const byte *end)
+/* Whether an expression may change a text. */
+static int is_volatile(const byte *text, const byte *end)
 {
-    int has_number = 0, has_word = 0;
-    for (; at < end && !(has_number && has_word); at++) {
-        has_number |= is_digit(*at) || (*at == ' ' && end - at >= 4 && !memcmp(at, " ago", 4));
-        has_word = has_word || begins_signal(at, end);
+    int numbers = 0, words = 0;
+    for (const byte *at = text; at < end; at++) {
+        if (is_digit(*at)) numbers |= kinds_of_number(text, at, end);
+        else if (*at == ' ' && begins(at, end, " ago")) return 1;
     }
-    return has_number && has_word;
+    if (numbers & COUNT) return 1;
+    for (const byte *at = text; numbers && at < end; at++) words |= kinds_of_word(at, end);
+    return numbers & words;
 }
 
 /* Keep the last span if it matters. Return whether there is memory. */
@@ -352,6 +377,29 @@ static int close_span(Around *around, const byte *text)
     Span *kept = added(&around->spans, sizeof *kept);
     if (kept != NULL) *kept = span;
     return kept != NULL;
+}
+
+/* Copy a byte, and those after it up to one that may be a space; return the end of the copy.
+ *
+ * Eight bytes are copied at once: at `out` there is room for what is left of the source. */
+static byte *copy_to_low(const byte **from, const byte *end, byte *out)
+{
+    const byte *at = *from;
+    *out++ = *at++;
+#if defined __GNUC__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    for (uint64_t eight; end - at >= 8; at += 8, out += 8) {
+        memcpy(&eight, at, 8);
+        memcpy(out, &eight, 8);
+        uint64_t low = (eight - 0x2121212121212121u) & ~eight & 0x8080808080808080u;
+        if (low == 0) continue;
+        Py_ssize_t count = __builtin_ctzll(low) / 8;
+        *from = at + count;
+        return out + count;
+    }
+#endif
+    while (at < end && *at > ' ') *out++ = *at++;
+    *from = at;
+    return out;
 }
 
 #define RING 16 /* more than `around` */
@@ -369,13 +417,12 @@ static byte *write_words(
         while (at < end && is_space(*at)) at++;
         if (at == end) break;
         const byte *word = at;
-        while (at < end && !is_space(*at)) at++;
-        Py_ssize_t length = at - word;
         if (place == around->end) around->span.end = out - text;
         if (place) *out++ = ' ';
         starts[place % RING] = out - text;
-        memcpy(out, word, length);
-        out += length;
+        do out = copy_to_low(&at, end, out);
+        while (at < end && !is_space(*at));
+        Py_ssize_t length = at - word;
         if (place % SLICE == SLICE - 1) {
             Py_BEGIN_ALLOW_THREADS
             Py_END_ALLOW_THREADS
@@ -396,6 +443,53 @@ static byte *write_words(
     if (place <= around->end) around->span.end = out - text;
     if (!close_span(around, text)) return (byte *)PyErr_NoMemory();
     return out;
+}
+
+/* Whether a text has a number, or "ago", and what may be a signal: others are left as they are. */
+static int may_change(const byte *at, const byte *end, const byte *hints)
+{
+    int has_number = 0, has_signal = 0;
+    while (at < end) {
+        while (at < end && is_space(*at)) at++;
+        const byte *word = at;
+        for (; at < end && !is_space(*at); at++) has_number |= is_digit(*at);
+        has_number |= at - word >= 3 && memcmp(word, "ago", 3) == 0;
+        has_signal |= at > word && has_bit(hints, word, at - word);
+    }
+    return has_number && has_signal;
+}
+
+/* Write the CRC-32 of what `change` returns for a text. Return whether it did. */
+static int crc_of_changed(const byte *at, const byte *end, PyObject *change, uint32_t *sum)
+{
+    PyObject *text = PyObject_CallFunction(change, "y#", at, (Py_ssize_t)(end - at));
+    int is_text = text != NULL && PyBytes_Check(text);
+    if (is_text) {
+        at = (const byte *)PyBytes_AS_STRING(text);
+        *sum = crc_of(at, at + PyBytes_GET_SIZE(text));
+    } else if (text != NULL) PyErr_Format(PyExc_TypeError, "bytes are needed");
+    Py_XDECREF(text);
+    return is_text;
+}
+
+/* Collect the CRC-32 of each text between two breaks, as `change` returns it unless that is NULL.
+ * Return whether it is done; there is no memory, or an exception. */
+static int collect_sums(
+    const byte *at, const byte *end, Array *sums, const byte *hints, PyObject *change)
+{
+    while (at < end) {
+        const byte *close = find(at, end, BREAK), *last = close;
+        while (at < last && is_space(*at)) at++;
+        while (at < last && is_space(last[-1])) last--;
+        if (at < last) {
+            uint32_t *sum = added(sums, sizeof *sum);
+            if (sum == NULL) return 0;
+            if (change == NULL || !may_change(at, last, hints)) *sum = crc_of(at, last);
+            else if (!crc_of_changed(at, last, change, sum)) return 0;
+        }
+        at = after(close, end);
+    }
+    return 1;
 }
 
 static PyObject *list_spans(const Array *spans)
@@ -468,19 +562,23 @@ static PyObject *words(PyObject *module, PyObject *args)
     return result;
 }
 
-static PyObject *blocks(PyObject *module, PyObject *source)
+static PyObject *blocks(PyObject *module, PyObject *args)
 {
-    if (!PyBytes_Check(source)) return PyErr_Format(PyExc_TypeError, "bytes are needed");
+    PyObject *source, *hints = NULL, *change = NULL;
+    if (!PyArg_ParseTuple(args, "S|SO:blocks", &source, &hints, &change)) return NULL;
+    if ((hints != NULL) != (change != NULL) || (hints && PyBytes_GET_SIZE(hints) != HINTS))
+        return PyErr_Format(PyExc_ValueError, "hints are of `hints`, and `change` uses them");
     Py_ssize_t length = PyBytes_GET_SIZE(source);
     const byte *at = (const byte *)PyBytes_AS_STRING(source);
     byte result[2 * MAX_BLOCKS], *end = result;
     Array sums = {0};
-    PyThreadState *state = length > LARGE ? PyEval_SaveThread() : NULL;
-    int done = collect_sums(at, at + length, &sums);
+    PyThreadState *state = change == NULL && length > LARGE ? PyEval_SaveThread() : NULL;
+    int done = collect_sums(at, at + length, &sums,
+                            hints ? (const byte *)PyBytes_AS_STRING(hints) : NULL, change);
     if (done) end = write_blocks(sums.items, sums.count, result);
     PyMem_RawFree(sums.items);
     if (state != NULL) PyEval_RestoreThread(state);
-    if (!done) return PyErr_NoMemory();
+    if (!done) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     return PyBytes_FromStringAndSize((const char *)result, end - result);
 }
 
@@ -518,9 +616,11 @@ static PyMethodDef methods[] = {
 "Return the words with one space between them, and the parts around signals.\n\n"
 "Each part is its first byte and its end. Parts that no expression can change are left out.\n"
 "`hints` is what the function of this name returns for the signals.")},
-    {"blocks", blocks, METH_O, PyDoc_STR(
-"blocks(visible, /)\n--\n\n"
-"Return two bytes for each block of a visible text, which has a vertical tab for each tag.")},
+    {"blocks", blocks, METH_VARARGS, PyDoc_STR(
+"blocks(visible, hints=b'', change=None, /)\n--\n\n"
+"Return two bytes for each block of a visible text, which has a vertical tab for each tag.\n\n"
+"Each text with a number and a word that may be a signal, by the hints, is what `change` returns\n"
+"for it.")},
     {"hints", hints, METH_O, PyDoc_STR(
 "hints(signals, /)\n--\n\n"
 "Return a set of bits by which most words are found not to be signals.")},

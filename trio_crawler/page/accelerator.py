@@ -1,7 +1,7 @@
 """The compiled readers of pages, if they were built and are not turned off.
 
 ▶ `tests/bench/scanner.py`, for a page of 28 KB (SQLite's documentation): `html/_scan.c` takes
-35 us for its links, and the tokenizer 363; `_text.c` takes 195 us for the digest of its text, and
+35 us for its links, and the tokenizer 363; `_text.c` takes 80 us for the digest of its text, and
 Python 525. The tags of a page of python3-doc that may point somewhere take 222 us, and in Python
 1,112. The readers in Python remain for what the scanner gives up and for machines without a
 compiler, and are the oracles: `tests/rigs/scanner_fuzz.py` and `tests/rigs/text_fuzz.py`.
@@ -29,7 +29,9 @@ class Text(Protocol):
     def words(
         self, visible: bytes, signals: frozenset[bytes], hints: bytes, around: int, /
     ) -> tuple[bytes, list[tuple[int, int]]]: ...
-    def blocks(self, visible: bytes, /) -> bytes: ...
+    def blocks(
+        self, visible: bytes, hints: bytes = ..., change: Callable[[bytes], bytes] = ..., /
+    ) -> bytes: ...
     def hints(self, signals: frozenset[bytes], /) -> bytes: ...
 
 

@@ -160,13 +160,7 @@ def page_text(body: bytes, content_type: str, encoding: str) -> PageText | None:
         return None
     seen = _folded(written, around)
     digest = hashlib.sha1(seen, usedforsecurity=False).digest()
-    if seen != written:
-        blocks = _folded_blocks(visible)
-    elif accelerator.text is not None:
-        blocks = accelerator.text.blocks(visible)
-    else:
-        blocks = _blocks(_texts(visible))
-    return PageText(digest, len(seen), blocks)
+    return PageText(digest, len(seen), _blocks(visible, folded=seen != written))
 
 
 def stable_text(source: bytes, *, xml: bool = False) -> bytes:
@@ -189,42 +183,32 @@ def _visible(source: bytes, *, xml: bool) -> bytes:
         source = _EMPTY.sub(b" ", source)
     if accelerator.text is not None:
         source = accelerator.text.visible(source)
+        decoded = accelerator.text.decoded(source)
+        if decoded is not None:
+            return decoded
     else:
         source = _TAG.sub(_BREAK, _UNSEEN.sub(b" ", source))
-    if b"&#" not in source:
-        return source
-    decoded = None if accelerator.text is None else accelerator.text.decoded(source)
-    return _NUMERIC.sub(_numeric, source) if decoded is None else decoded
+    return _NUMERIC.sub(_numeric, source)
 
 
-def _texts(visible: bytes) -> list[bytes]:
-    """Return the texts between the tags of a visible text."""
-    return list(filter(None, map(bytes.strip, visible.split(_BREAK))))
-
-
-def _folded_blocks(visible: bytes) -> bytes:
-    """Return two bytes for each block of a visible text without its volatile numbers."""
-    ago = b" ago" in visible
-    return _blocks(
-        [
-            _without_signals(text) if _has_digit(text) or (ago and b" ago" in text) else text
-            for text in _texts(visible)
-        ]
-    )
-
-
-def _blocks(texts: list[bytes]) -> bytes:
-    """Return two bytes for each block of these texts.
+def _blocks(visible: bytes, *, folded: bool) -> bytes:
+    """Return two bytes for each block of a visible text; `folded` leaves volatile numbers out.
 
     ▶ 25 KB of HTML with 900 tags take 0.1 ms.
     """
-    sums = list(map(crc32, texts))
+    if accelerator.text is not None:
+        how = (_hints(), _without_signals) if folded else ()
+        return accelerator.text.blocks(visible, *how)
+    texts = filter(None, map(bytes.strip, visible.split(_BREAK)))
+    sums = list(map(crc32, map(_without_signals, texts) if folded else texts))
     if len(sums) > MOST_BLOCKS:
         sums = _grouped(sums)
     return Struct(f"<{len(sums)}H").pack(*[each & _HALF for each in sums])
 
 
 def _without_signals(text: bytes) -> bytes:
+    if not (_has_digit(text) or b" ago" in text):
+        return text
     words = text.split()
     return text if _SIGNALS.isdisjoint(words) else _without_numbers(b" ".join(words))
 
