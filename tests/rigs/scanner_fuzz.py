@@ -103,15 +103,25 @@ def in_python(text: str) -> read.ParsedHtml:
         accelerator.scan, accelerator.tags = compiled
 
 
+def resolved(hrefs: list[str], base: str) -> list[str]:
+    """Return the URLs of hrefs; no other text is equal to that of a href that has none."""
+    found, _ = urls.resolve(hrefs, base)
+    return [found.get(href, "no URL") for href in hrefs]
+
+
 def difference(text: str) -> str | None:
     """Return how the two readers differ on a page; "" if they agree, None if it was given up."""
     found = read.scan_html(text.encode("utf-8", "surrogatepass"), URL, "utf-8", 100_000)
     if found is None:
         return None
     expected = in_python(text)
+    links, nofollow = list(expected.hrefs), list(expected.nofollow_hrefs)
+    if found.resolved:
+        links, nofollow = resolved(links, expected.base), resolved(nofollow, expected.base)
     expected = expected._replace(
-        hrefs=list(dict.fromkeys(expected.hrefs)),
-        nofollow_hrefs=list(dict.fromkeys(expected.nofollow_hrefs)),
+        hrefs=list(dict.fromkeys(links)),
+        nofollow_hrefs=list(dict.fromkeys(nofollow)),
+        resolved=found.resolved,
     )
     return "" if found == expected else f"{found}\nis not\n{expected}"
 

@@ -13,8 +13,8 @@ import os
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-Scanned: TypeAlias = tuple[list[str], list[str], str | None, str | None]
-Scan: TypeAlias = Callable[[bytes, Callable[[str], str], int, int, int], Scanned | None]
+Scanned: TypeAlias = tuple[bool, list[str], list[str], str | None, str | None]
+Scan: TypeAlias = Callable[..., Scanned | None]
 Tags: TypeAlias = Callable[..., "list[tuple[str, int, int, int, int, int, bool]] | None"]
 
 Join: TypeAlias = Callable[[dict[str, str], str, int, dict[str, str], int, int], list[str]]

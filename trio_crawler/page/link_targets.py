@@ -12,9 +12,6 @@ from trio_crawler.expressions import lazy
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.page import urls
 
-MAX_CHARACTERS = 4 * 1024 * 1024
-"""The most characters of the distinct URLs of one page."""
-
 Target: TypeAlias = tuple[str, str, bool]
 """A URL without fragment, the fragment, and whether the value is malformed."""
 
@@ -99,7 +96,9 @@ def resolve(
     odd = written.encode("utf-8", "surrogatepass").translate(None, _PLAIN)
     cut &= not whole
     hrefs = urls.without_fragments(map(_shortened, distinct) if cut else distinct, base)
-    found, bad, _ = urls.resolve_within(list(dict.fromkeys(hrefs)), base, encoding, MAX_CHARACTERS)
+    found, bad, _ = urls.resolve_within(
+        list(dict.fromkeys(hrefs)), base, encoding, urls.MAX_CHARACTERS
+    )
     if cut or bad or odd or len(found) < len(set(hrefs)):
         targets = _with_fragments(dict(zip(distinct, hrefs, strict=True)), found, bad)
         return {value: shortened(each) for value, each in targets.items()} if cut else targets

@@ -24,10 +24,7 @@ from trio_crawler.page.html.read import ParsedHtml, parse_html, scan_html, title
 from trio_crawler.page.link_targets import Pointed, resolve_base
 from trio_crawler.page.media import without_doctype
 
-__all__ = ["MAX_CHARACTERS", "Facts", "read"]
-
-MAX_CHARACTERS = 4 * 1024 * 1024
-"""The most characters of the links that are read from one page, as absolute URLs."""
+__all__ = ["Facts", "read"]
 
 
 class Facts(Record, frozen=True):
@@ -126,28 +123,26 @@ def read(
         page = page or parse_html(
             text, url, encoding=encoding, xml=xml, max_links=max_links, anchors=anchors
         )
-    if len(page.hrefs) + len(page.nofollow_hrefs) > max_links:
-        page = _limited(page, max_links)
-    resolved, malformed, room = urls.resolve_within(
-        page.hrefs, page.base, encoding, MAX_CHARACTERS
-    )
-    links = dict.fromkeys(resolved.values())
-    nofollow: frozenset[str] = frozenset()
-    if page.nofollow_hrefs:
-        more, bad, room = urls.resolve_within(page.nofollow_hrefs, page.base, encoding, room)
-        nofollow = frozenset(more.values()).difference(links)
-        links |= dict.fromkeys(more.values())
-        resolved |= more
+    links, more, malformed, beyond = page.hrefs, page.nofollow_hrefs, list[str](), page.beyond
+    resolved: dict[str, str] = {}
+    if not page.resolved:
+        if len(links) + len(more) > max_links:
+            page = _limited(page, max_links)
+        resolved, malformed, room = urls.resolve_within(page.hrefs, page.base, encoding)
+        links = list(resolved.values())
+        others, bad, room = urls.resolve_within(page.nofollow_hrefs, page.base, encoding, room)
+        resolved, more = resolved | others, list(others.values())
         malformed = list(dict.fromkeys(malformed + bad))
-    beyond = page.beyond
-    if room < 0:
-        named = set(page.hrefs).union(page.nofollow_hrefs)
-        beyond += len(named.difference(resolved, malformed))
+        beyond = page.beyond
+        if room < 0:
+            named = set(page.hrefs).union(page.nofollow_hrefs)
+            beyond += len(named.difference(resolved, malformed))
+    nofollow = frozenset(more).difference(links)
     return Facts(
         kind,
         encoding,
         page.title,
-        tuple(links),
+        tuple(dict.fromkeys((*links, *more))),
         tuple(malformed),
         beyond,
         (*flaws, Reason.TOO_MANY_LINKS) if beyond else flaws,

@@ -49,6 +49,8 @@ _USERINFO = lazy(
 _AFTER_SCHEME = len("https://")
 # Hrefs that are resolved at once, where the URLs may be very long.
 _PORTION = 1_000
+MAX_CHARACTERS = 4 * 1024 * 1024
+"""The most characters of the links that are read from one page, as absolute URLs."""
 # A character of a query may become %26%231114111%3B.
 _LONGEST = 16
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -215,6 +217,17 @@ def _resolve_distinct(
     return _resolve_each(distinct, others, partial(_resolve_other, base=base))
 
 
+def joining(base: str, encoding: str) -> tuple[object, ...]:
+    """Return what `accelerator.scan` needs to make URLs of links; nothing if it cannot do that."""
+    if encoding not in encoders.AS_UTF_8 or not base.startswith(WEB):
+        return ()
+    home = directory(base)
+    root = home.index("/", _AFTER_SCHEME) + 1
+    other = partial(_resolve_other, base=base)
+    cache = _links_of(home), _MAX_CACHED_CHARACTERS, _MAX_CACHED_LINKS
+    return base, home, root, *cache, other, MAX_CHARACTERS
+
+
 def _resolve_other(href: str, base: str) -> str:
     if not href:
         return base
@@ -256,7 +269,7 @@ def _join(
 
 
 def resolve_within(
-    hrefs: list[str], base: str, encoding: str, room: int
+    hrefs: list[str], base: str, encoding: str, room: int = MAX_CHARACTERS
 ) -> tuple[dict[str, str], list[str], int]:
     """Return the result of `resolve`, and how many characters are left of `room` for URLs.
 

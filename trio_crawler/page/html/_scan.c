@@ -491,41 +491,6 @@ static PyObject *substring(PyObject *text, const Page *page, Span span)
     return PyUnicode_Substring(text, span.start - page->start, span.end - page->start);
 }
 
-/* Return the distinct hrefs of the links of one kind, as a list. */
-static PyObject *list_hrefs(const Page *page, int nofollow, PyObject *decode)
-{
-    PyObject *hrefs = PyDict_New();
-    for (Py_ssize_t each = 0; hrefs != NULL && each < page->count; each++) {
-        const Link *link = &page->links[each];
-        if (link->nofollow != nofollow) continue;
-        PyObject *href = substring(NULL, page, link->source);
-        if (href != NULL && link->encoded) Py_SETREF(href, PyObject_CallOneArg(decode, href));
-        if (href == NULL || PyDict_SetItem(hrefs, href, Py_None) < 0) Py_CLEAR(hrefs);
-        Py_XDECREF(href);
-        if (each % SLICE == SLICE - 1) {
-            Py_BEGIN_ALLOW_THREADS
-            Py_END_ALLOW_THREADS
-        }
-    }
-    PyObject *list = hrefs == NULL ? NULL : PyDict_Keys(hrefs);
-    Py_XDECREF(hrefs);
-    return list;
-}
-
-static PyObject *result_of(const Page *page, PyObject *decode)
-{
-    PyObject *hrefs = list_hrefs(page, 0, decode);
-    PyObject *nofollow = hrefs == NULL ? NULL : list_hrefs(page, 1, decode);
-    PyObject *base = nofollow == NULL ? NULL : substring(NULL, page, page->base);
-    PyObject *title = base == NULL ? NULL : substring(NULL, page, page->title);
-    PyObject *result = title == NULL ? NULL : PyTuple_Pack(4, hrefs, nofollow, base, title);
-    Py_XDECREF(hrefs);
-    Py_XDECREF(nofollow);
-    Py_XDECREF(base);
-    Py_XDECREF(title);
-    return result;
-}
-
 /* Read a page by `reader`; return whether its bytes could be had, and where they are, if made. */
 static int read_text(PyObject *text, Page *page, void (*reader)(Page *), byte **bytes)
 {
@@ -569,32 +534,6 @@ static Py_ssize_t characters(const byte *at, const byte *end)
         count++;
     }
     return count;
-}
-
-static PyObject *scan(PyObject *module, PyObject *args)
-{
-    Py_buffer body;
-    PyObject *decode, *result = NULL;
-    Page page = {0};
-    Py_ssize_t small, few;
-    if (!PyArg_ParseTuple(args, "y*Onnn:scan", &body, &decode, &small, &few, &page.max_links))
-        return NULL;
-    page.start = body.buf;
-    page.end = page.start + body.len;
-    PyThreadState *state = body.len > LARGE ? PyEval_SaveThread() : NULL;
-    Py_ssize_t length = characters(page.start, page.end);
-    page.given_up = length < 0;
-    if (length <= small) {
-        const byte *at = page.start;
-        for (; few >= 0 && (at = find(at, page.end, '<')) != NULL; at++) few--;
-        page.tidy = few >= 0;
-    }
-    read_page(&page);
-    if (state != NULL) PyEval_RestoreThread(state);
-    result = page.given_up ? Py_NewRef(Py_None) : result_of(&page, decode);
-    PyMem_RawFree(page.links);
-    PyBuffer_Release(&body);
-    return result;
 }
 
 /* Return the name of a row: one of TOLD, made once for all rows, or its own in lower case. */
@@ -856,34 +795,51 @@ static PyObject *joined(PyObject *href, const byte *home, Py_ssize_t above, Py_s
     return url;
 }
 
+/* The URL of a page, its directory, and the cache of the links there; `other` makes the URL of a href
+ * that is not simple, and `room` is how many characters the URLs may have. */
+typedef struct {
+    PyObject *own, *home, *known, *other;
+    Py_ssize_t root, longest, most, room;
+} Directory;
+
+/* Put the URL of a href into the cache; return it, NULL if there is none or no memory. */
+static PyObject *kept(PyObject *href, PyObject *url, const Directory *to)
+{
+    if (url != NULL && PyUnicode_GET_LENGTH(href) + PyUnicode_GET_LENGTH(url) <= to->longest) {
+        if (PyDict_GET_SIZE(to->known) >= to->most) PyDict_Clear(to->known);
+        if (PyDict_SetItem(to->known, href, url) < 0) Py_CLEAR(url);
+    }
+    return url;
+}
+
+/* Return the URL of a href, NULL without an exception if it is not simple. */
+static PyObject *url_of(PyObject *href, const Directory *to)
+{
+    PyObject *url = NULL;
+#if PY_VERSION_HEX >= 0x030D0000
+    /* Without a lock of the interpreter another thread may clear the cache at this moment. */
+    PyDict_GetItemRef(to->known, href, &url);
+#else
+    url = Py_XNewRef(PyDict_GetItemWithError(to->known, href));
+#endif
+    if (url != NULL || PyErr_Occurred()) return url;
+    url = joined(href, PyUnicode_1BYTE_DATA(to->home), PyUnicode_GET_LENGTH(to->home), to->root);
+    return kept(href, url, to);
+}
+
 static PyObject *join(PyObject *module, PyObject *args)
 {
-    PyObject *hrefs, *home, *known, *href, *none;
-    Py_ssize_t root, longest, most, place = 0;
-    if (!PyArg_ParseTuple(args, "O!UnO!nn:join", &PyDict_Type, &hrefs, &home, &root, &PyDict_Type,
-                          &known, &longest, &most)) return NULL;
+    PyObject *hrefs, *href, *none;
+    Directory to;
+    Py_ssize_t place = 0;
+    if (!PyArg_ParseTuple(args, "O!UnO!nn:join", &PyDict_Type, &hrefs, &to.home, &to.root,
+                          &PyDict_Type, &to.known, &to.longest, &to.most)) return NULL;
     PyObject *others = PyList_New(0);
-    if (others == NULL || !PyUnicode_IS_COMPACT_ASCII(home)) return others;
-    Py_ssize_t length = PyUnicode_GET_LENGTH(home);
+    if (others == NULL || !PyUnicode_IS_COMPACT_ASCII(to.home)) return others;
     while (PyDict_Next(hrefs, &place, &href, &none)) {
-        PyObject *url = NULL;
-#if PY_VERSION_HEX >= 0x030D0000
-        /* Without a lock of the interpreter another thread may clear the cache at this moment. */
-        PyDict_GetItemRef(known, href, &url);
-#else
-        url = Py_XNewRef(PyDict_GetItemWithError(known, href));
-#endif
-        if (url == NULL && !PyErr_Occurred()) {
-            url = joined(href, PyUnicode_1BYTE_DATA(home), length, root);
-            if (url != NULL && PyUnicode_GET_LENGTH(href) + PyUnicode_GET_LENGTH(url) <= longest) {
-                if (PyDict_GET_SIZE(known) >= most) PyDict_Clear(known);
-                if (PyDict_SetItem(known, href, url) < 0) Py_CLEAR(url);
-            }
-        }
-        if (!PyErr_Occurred()) {
-            if (url == NULL) PyList_Append(others, href);
-            else PyDict_SetItem(hrefs, href, url);
-        }
+        PyObject *url = url_of(href, &to);
+        if (url != NULL) PyDict_SetItem(hrefs, href, url);
+        else if (!PyErr_Occurred()) PyList_Append(others, href);
         Py_XDECREF(url);
         if (PyErr_Occurred()) {
             Py_DECREF(others);
@@ -891,6 +847,91 @@ static PyObject *join(PyObject *module, PyObject *args)
         }
     }
     return others;
+}
+
+/* Return the distinct hrefs of the links of one kind, as a list, or their URLs if `to` is given.
+ *
+ * Raises ValueError if one is no URL, or if there is no room for the URLs. */
+static PyObject *list_links(const Page *page, int nofollow, PyObject *decode, Directory *to)
+{
+    PyObject *links = PyDict_New();
+    for (Py_ssize_t each = 0; links != NULL && each < page->count; each++) {
+        const Link *link = &page->links[each];
+        if (link->nofollow != nofollow) continue;
+        PyObject *item = substring(NULL, page, link->source), *url = item;
+        if (item != NULL && link->encoded) Py_SETREF(item, PyObject_CallOneArg(decode, item));
+        if (item != NULL && to != NULL) {
+            url = link->source.start == link->source.end ? Py_NewRef(to->own) : url_of(item, to);
+            if (url == NULL && !PyErr_Occurred()) {
+                url = PyObject_CallOneArg(to->other, item);
+                /* Such a path is the same for all pages of the directory. */
+                if (*link->source.start == '.') url = kept(item, url, to);
+            }
+            if (url != NULL && (to->room -= PyObject_Size(url)) < 0) {
+                Py_CLEAR(url);
+                PyErr_SetNone(PyExc_ValueError);
+            }
+            Py_SETREF(item, url);
+        }
+        if (item == NULL || PyDict_SetItem(links, item, Py_None) < 0) Py_CLEAR(links);
+        Py_XDECREF(item);
+        if (each % SLICE == SLICE - 1) {
+            Py_BEGIN_ALLOW_THREADS
+            Py_END_ALLOW_THREADS
+        }
+    }
+    PyObject *list = links == NULL ? NULL : PyDict_Keys(links);
+    Py_XDECREF(links);
+    return list;
+}
+
+static PyObject *result_of(const Page *page, PyObject *decode, Directory *to)
+{
+    PyObject *links = list_links(page, 0, decode, to);
+    PyObject *nofollow = links == NULL ? NULL : list_links(page, 1, decode, to);
+    if (nofollow == NULL && to != NULL && PyErr_ExceptionMatches(PyExc_ValueError)) {
+        PyErr_Clear();
+        Py_XDECREF(links);
+        return result_of(page, decode, NULL);
+    }
+    PyObject *base = nofollow == NULL ? NULL : substring(NULL, page, page->base);
+    PyObject *title = base == NULL ? NULL : substring(NULL, page, page->title);
+    PyObject *whole = to == NULL ? Py_False : Py_True;
+    PyObject *result = title == NULL ? NULL : PyTuple_Pack(5, whole, links, nofollow, base, title);
+    Py_XDECREF(links);
+    Py_XDECREF(nofollow);
+    Py_XDECREF(base);
+    Py_XDECREF(title);
+    return result;
+}
+
+static PyObject *scan(PyObject *module, PyObject *args)
+{
+    Py_buffer body;
+    PyObject *decode, *result = NULL;
+    Page page = {0};
+    Directory to = {0};
+    Py_ssize_t small, few;
+    if (!PyArg_ParseTuple(args, "y*Onnn|UUnO!nnOn:scan", &body, &decode, &small, &few,
+                          &page.max_links, &to.own, &to.home, &to.root, &PyDict_Type, &to.known,
+                          &to.longest, &to.most, &to.other, &to.room)) return NULL;
+    page.start = body.buf;
+    page.end = page.start + body.len;
+    PyThreadState *state = body.len > LARGE ? PyEval_SaveThread() : NULL;
+    Py_ssize_t length = characters(page.start, page.end);
+    page.given_up = length < 0;
+    if (length <= small) {
+        const byte *at = page.start;
+        for (; few >= 0 && (at = find(at, page.end, '<')) != NULL; at++) few--;
+        page.tidy = few >= 0;
+    }
+    read_page(&page);
+    if (state != NULL) PyEval_RestoreThread(state);
+    int joins = to.other != NULL && page.base.start == NULL && PyUnicode_IS_COMPACT_ASCII(to.home);
+    result = page.given_up ? Py_NewRef(Py_None) : result_of(&page, decode, joins ? &to : NULL);
+    PyMem_RawFree(page.links);
+    PyBuffer_Release(&body);
+    return result;
 }
 
 PyDoc_STRVAR(join_doc,
@@ -906,12 +947,17 @@ PyDoc_STRVAR(tags_doc,
 "reader must read: one with a template, MathML, plaintext, or an SVG that has more than shapes.");
 
 PyDoc_STRVAR(scan_doc,
-"scan(body, decode, small, few, max_links, /)\n--\n\n"
-"Return the distinct hrefs of links, those of nofollow links, the first base, the first title.\n\n"
+"scan(body, decode, small, few, max_links, own='', home='', root=0, known={}, longest=0, most=0,\n"
+"     other=None, room=0, /)\n--\n\n"
+"Return whether there are URLs in place of hrefs; the distinct hrefs of links, and those of nofollow\n"
+"links; the first base, the first title.\n\n"
 "The body is in UTF-8. Fragments are cut. `decode` decodes a href with references and cuts its\n"
 "fragment. None for a page that another reader must read: one with a relevant tag in a template,\n"
 "SVG or MathML, with `max_links` links, with an invalid byte, or, if it has at most `small`\n"
-"characters and `few` tags, one that is not tidy.");
+"characters and `few` tags, one that is not tidy.\n\n"
+"There are URLs if the URL of the page and its directory are given, as for `join`, and what makes\n"
+"the URL of any other href; but not if there is a base, or a href that is no URL, or if the URLs\n"
+"have more than `room` characters.");
 
 PyDoc_STRVAR(targets_doc,
 "targets(text, /)\n--\n\n"

@@ -5,8 +5,21 @@ def tags(
 ) -> list[tuple[str, int, int, int, int, int, bool]] | None: ...
 def targets(text: str, /) -> tuple[list[str | tuple[str, str, str]], set[str]] | None: ...
 def scan(
-    body: bytes, decode: Callable[[str], str], small: int, few: int, max_links: int, /
-) -> tuple[list[str], list[str], str | None, str | None] | None: ...
+    body: bytes,
+    decode: Callable[[str], str],
+    small: int,
+    few: int,
+    max_links: int,
+    own: str = ...,
+    home: str = ...,
+    root: int = ...,
+    known: dict[str, str] = ...,
+    longest: int = ...,
+    most: int = ...,
+    other: Callable[[str], str] = ...,
+    room: int = ...,
+    /,
+) -> tuple[bool, list[str], list[str], str | None, str | None] | None: ...
 def join(
     hrefs: dict[str, str],
     home: str,

@@ -54,7 +54,7 @@ class ParsedHtml(NamedTuple):
     `nofollow_hrefs` are the hrefs of links with rel=nofollow, `hrefs` all others. References are
     decoded; fragments are cut if the base is an http(s) URL. `beyond` is the number of links that
     were not read because there were too many. `anchors`, if requested, has one anchor for each
-    href.
+    href. If they are `resolved` there are normalised URLs in place of the hrefs, each once.
     """
 
     hrefs: list[str]
@@ -63,6 +63,7 @@ class ParsedHtml(NamedTuple):
     title: str | None
     beyond: int
     anchors: dict[str, Anchor] | None = None
+    resolved: bool = False
 
 
 def parse_html(
@@ -100,21 +101,23 @@ def parse_html(
 def scan_html(body: bytes, url: str, encoding: str, max_links: int) -> ParsedHtml | None:
     """Return the result of `parse_html` for a body in UTF-8, by the compiled scanner.
 
-    `encoding` is that of the document. None if there is no such scanner, or if it cannot read the
-    page.
+    The hrefs are resolved if all are URLs. `encoding` is that of the document. None if there is no
+    such scanner, or if it cannot read the page.
     """
     if accelerator.scan is None:
         return None
     most = min(max_links, sys.maxsize)
     # The tree of a page that is not tidy may have its links in another order.
-    found = accelerator.scan(body, _decoded, MAX_TREE_CHARACTERS, MAX_TREE_TAGS, most)
+    how = _decoded, MAX_TREE_CHARACTERS, MAX_TREE_TAGS, most
+    found = accelerator.scan(body, *how, *urls.joining(url, encoding))
     if found is None:
         return None
-    hrefs, nofollow_hrefs, source, title = found
+    resolved, hrefs, nofollow_hrefs, source, title = found
     base = url if source is None else resolve_base(entities.in_attribute(source), url, encoding)
     if not base.startswith(urls.WEB):
         return None
-    return ParsedHtml(hrefs, nofollow_hrefs, base, (title and title_of(title)) or None, 0)
+    title = (title and title_of(title)) or None
+    return ParsedHtml(hrefs, nofollow_hrefs, base, title, 0, resolved=resolved)
 
 
 def _decoded(source: str) -> str:
