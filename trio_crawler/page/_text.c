@@ -257,15 +257,15 @@ static byte *write_blocks(const uint32_t *sums, Py_ssize_t count, byte *out)
         for (Py_ssize_t each = 0; each < count; each++) out = write_block(out, sums[each]);
         return out;
     }
-    uint32_t every = 1;
+    uint32_t every = 1; /* a power of 2 */
     for (Py_ssize_t starts = count - 1; starts >= MAX_BLOCKS && every <= 0xFFFF; ) {
         every *= 2;
         starts = 0;
-        for (Py_ssize_t each = 1; each < count; each++) starts += (sums[each] >> 16) % every == 0;
+        for (Py_ssize_t each = 1; each < count; each++) starts += !(sums[each] >> 16 & (every - 1));
     }
     Py_ssize_t begin = 0, groups = 1;
     for (Py_ssize_t each = 1; each < count && groups < MAX_BLOCKS; each++) {
-        if ((sums[each] >> 16) % every) continue;
+        if (sums[each] >> 16 & (every - 1)) continue;
         out = write_block(out, crc_of_sums(sums, begin, each));
         begin = each;
         groups++;
