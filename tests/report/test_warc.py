@@ -223,16 +223,6 @@ SITE = {
 }
 
 
-def test_warcio_itself_is_not_imported_before_it_is_needed() -> None:
-    code = (
-        "import sys, trio_crawler, trio_crawler.report.warc_archive as warc\n"
-        "assert 'warcio' not in sys.modules\n"
-        "warc.Warc()\n"
-        "assert 'warcio' in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_a_file_passes_warcio_check(tmp_path: Any) -> None:
     path = tmp_path / "site.warc.gz"
 

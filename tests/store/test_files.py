@@ -108,7 +108,6 @@ with History(directory) as history:
 
 def test_the_frontier_and_the_archive_can_be_imported(tmp_path):
     program = """
-import trio_crawler.report.warc_records
 from trio_crawler import SqliteFrontier
 from trio_crawler.report import Warc
 print(SqliteFrontier.__name__, Warc.__name__)
