@@ -50,7 +50,7 @@ def found(body: bytes, url: str, host: str) -> set[str]:
     page = scan(body, _without_fragment, 0, 0, 100_000)
     if page is None:
         return outlinks.outlinks(body, url, host)
-    hrefs = dict.fromkeys((*page[0], *page[1]), "")
+    hrefs = dict.fromkeys((*page[1], *page[2]), "")
     home = url[: url.partition("?")[0].rindex("/") + 1]
     for href in join(hrefs, home, len(host), _known(home), _CHARACTERS, _LINKS):
         hrefs[href] = _absolute(href) if ":" in href[:8] else _joined(href, url) if href else url
