@@ -39,7 +39,7 @@ class Output(Enum):
     FILE = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Declaration:
     """One option, or an argument if it has no `flags`.
 
