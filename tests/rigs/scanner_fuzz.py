@@ -41,7 +41,8 @@ PIECES = re.split(
     </a>  <a href="x3" title="t">  <li id="i">  <img src="?a=b">  <!-- c -->  <!doctype html x "y">
     <img alt="<-"  <img alt="<b>">  <imgs a="<">
     <meta a="b" content=">"  <META a=">">
-    <area href=x4>  <a href="./x/../x6#f">  <a href=".?y">  <area href='x5'/>  <script>"</a"</script>  <script async src="s"></script >
+    <area href=x4>  <a href="./x/../x6#f">  <a href=".?y">
+    <area href='x5'/>  <script>"</a"</script>  <script async src="s"></script >
     <style>p{}</style>  <title>a&amp;b</title>  <base href="/d/">  <base href=mailto:x>  <BASE>
     <TITLE >T</TITLE>  <svg><path d="m"/></svg>  <select><option></select>  <svg/>  <math/>
     <template><p></template>  <template/>  ="  ="b= "  'b='  x">  <p a=b "c= ">  "  '  <  =  </  /
