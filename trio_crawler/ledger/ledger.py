@@ -9,7 +9,7 @@ import re
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, starmap
+from itertools import chain
 from typing import Any, NamedTuple, Self, TypeAlias
 
 from trio_crawler.arguments import check_flag, check_kind
@@ -245,7 +245,9 @@ class Ledger:
     def source(self, at: int, wanted: Collection[str]) -> Sequence[Link]:
         """Return the links of a page to some URLs at least, with their places and texts."""
         response, rows = self._sources[at]
-        return list(starmap(Link, rows)) if response is None else Source(*response).links(wanted)
+        if response is not None:
+            return Source(*response).links(wanted)
+        return [Link(*row) for row in rows if row[0] in wanted]
 
     def usual(self, number: int) -> int:
         """Return the number of the usual spelling of a URL."""

@@ -169,8 +169,10 @@ def _of_scan(
         if others := frozenset(own[1:]).difference(own[:1]):
             values = [value for value in values if value not in others]
     every = [*values, *found.nofollow_values, *(value for _, value in found.others)]
+    if len(every) > max_links:
+        return None
     targets = link_targets.resolve(every, base, encoding, whole=True)
-    if len(every) > max_links or len(targets) < len(set(every)):
+    if len(targets) < len(set(every)):
         return None
     pointed = [targets[value] for value in values]
     links = dict.fromkeys([target for target, _, malformed in pointed if not malformed])

@@ -177,7 +177,7 @@ def _text_of(text: str, at: int) -> str:
     return shown if len(shown) <= MAX_TEXT else shown[:MAX_TEXT].rstrip()
 
 
-_MAX_CHARACTERS = 1 << 20
+_MAX_CHARACTERS, _MAX_IN_PYTHON = 1 << 22, 1 << 20
 _HARD = ("svg", "math", "/")
 
 _Element: TypeAlias = tuple[list[tuple[LinkKind, str, bool]], list[str]]
@@ -202,11 +202,14 @@ class Scan(NamedTuple):
 def scan(text: str) -> Scan | None:
     """Return what `read_links` and `read_targets` would find in HTML, of each link the value only.
 
-    None if the page is not simple, or has more than 1,048,576 characters.
+    None if the page is not simple, or has more than 4 MiB of characters, and more than 1 MiB if it
+    is read in Python.
     """
     if len(text) > _MAX_CHARACTERS or "\0" in text:
         return None
     compiled = None if accelerator.targets is None else accelerator.targets(text)
+    if compiled is None and len(text) > _MAX_IN_PYTHON:
+        return None
     items, places = _targets(text) if compiled is None else compiled
     found = Scan([], [], [], {_decoded(place) for place in places}, None, None)
     base: str | None = None
