@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -119,9 +120,9 @@ async def test_a_crawl_that_was_left_again_and_again_loses_nothing_and_doubles_n
     assert Counter(lines_of(directory))[HOME] >= 1
     assert totals.admitted == len(PATHS)
     assert totals.pages + totals.redirects + totals.failures == len(PATHS)
-    # What was under way when a run was left is asked for again: no more than the workers had.
+    # What was under way when a run was left is asked for again: twice what the workers had.
     again = sum(web.hits.values()) - len(PATHS)
-    assert again <= runs * workers
+    assert again <= runs * 2 * workers
     assert max(web.hits.values()) <= runs
 
 
@@ -195,6 +196,25 @@ async def test_each_record_is_in_a_stream_once_however_often_the_crawl_is_left(t
     while len((await crawl(directory, web, 3))[0]) == 3:
         pass
     assert sorted(lines_of(directory)) == sorted(HOME[:-1] + path for path in PATHS)
+
+
+async def test_pages_are_asked_for_while_the_one_before_is_written(tmp_path):
+    web, asked, in_time = Web(SITE), threading.Event(), []
+
+    async def fetch(job):
+        answer = await web(job)
+        if web.hits.total() > 2:
+            asked.set()
+        return answer
+
+    async with SqliteFrontier(tmp_path / "crawl") as frontier:
+        # Called in the thread that writes.
+        lines = frontier.stream(tmp_path / "lines", lambda _: in_time.append(asked.wait(5)) or b"")
+        crawler = Crawler([HOME], fetch=fetch, frontier=frontier, workers=2)
+        async with crawler.outcomes() as outcomes:
+            async for outcome in outcomes:
+                lines.add(outcome)
+    assert all(in_time)
 
 
 async def test_a_crawl_that_has_ended_asks_for_nothing_when_it_is_run_again(tmp_path):

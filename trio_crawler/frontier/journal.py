@@ -78,8 +78,7 @@ class Journal:
 
     def record(self) -> None:
         """Record that something was added to the batch."""
-        if not self._recorded.is_set():
-            self._recorded.set()
+        self._recorded.set()
 
     def settle(self, number: int, outcome: Outcome, size: int) -> None:
         """Record the outcome of a URL, of this size, and its records in the streams."""
@@ -101,8 +100,7 @@ class Journal:
 
     def write_soon(self) -> None:
         """Write the batch without waiting for more changes."""
-        if not self._urgent.is_set():
-            self._urgent.set()
+        self._urgent.set()
 
     async def wait_for_room(self) -> None:
         """Wait while too many bytes wait to be written; otherwise this is not a checkpoint."""

@@ -102,7 +102,6 @@ class UrlIndex:
     def admit(self, jobs: Iterable[Job]) -> list[StoredJob]:
         """Return the new jobs among `jobs`, each with a new number."""
         fresh = [self._store(job) for job in self.seen.admit_all(jobs)]
-        self.admitted += sum(job.purpose in COUNTED for job in fresh)
         if self.seen.raised:
             self._journal.batch.raised_redirects.extend(self.seen.raised)
             self.seen.raised.clear()
@@ -113,6 +112,7 @@ class UrlIndex:
             # Not stored: each run reads the stream, and passes over what is stored.
             return StoredJob.of(job, 0)
         self._number += 1
+        self.admitted += job.purpose in COUNTED
         if job.again:
             self._journal.batch.again.append(self._number)
         else:
