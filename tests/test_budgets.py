@@ -21,7 +21,8 @@ from trio_crawler import (
     Traps,
     depth_first,
 )
-from trio_crawler.page.read import MAX_CHARACTERS, read
+from trio_crawler.page.read import read
+from trio_crawler.page.urls import MAX_CHARACTERS
 from trio_crawler.store.history import History
 from trio_crawler.testing import Web, html
 

@@ -13,11 +13,11 @@ import trio
 
 from trio_crawler.engine.build import Engine
 from trio_crawler.engine.exceptions import BareExceptions, url_noted
-from trio_crawler.engine.handler import fetch_once, repeated
+from trio_crawler.engine.handler import Retry, fetch_once
 from trio_crawler.engine.outbox import HOW_TO_ITERATE, Outbox, outcome_block
-from trio_crawler.engine.tasks import Crew, start_lookups
+from trio_crawler.engine.tasks import Crew
 from trio_crawler.frontier import Frontier, HostStatistics, Settlement
-from trio_crawler.model import Fault, Fetch, Job, Listing, Outcome, Reason, Sitemap, Statistics
+from trio_crawler.model import Fetch, Job, Listing, Outcome, Reason, Sitemap, Statistics
 from trio_crawler.policy.plan import Sitemaps
 from trio_crawler.policy.scope import Scope
 from trio_crawler.policy.settings import Checks, Limits, Order, Politeness
@@ -108,10 +108,7 @@ class Crawler:
         with engine.counters.running(), BareExceptions() as bare:
             await engine.open()
             async with engine.opened_fetch() as ask, trio.open_nursery() as nursery:
-                start_lookups(nursery, ask, self.frontier.hosts)
-                engine.start_seeding(nursery)
-                nursery.start_soon(engine.run)
-                await Crew(nursery, self.plan.workers, self.work, ask, engine.outbox).start()
+                await engine.start(nursery, ask, self.work)
                 with bare.carried:
                     yield engine.outbox
                 nursery.cancel_scope.cancel("the caller has left the block")
@@ -132,26 +129,16 @@ class Crawler:
     async def fetch(self, ask: Fetch, job: Job) -> Settlement | None:
         """Fetch a URL once; return its settlement, or None if it will be fetched once more."""
         engine, hosts = self._engine, self.frontier.hosts
-        handler = engine.handlers[job.purpose]
-        if (job.blocked or job.recalled) and not engine.is_restored:
-            await engine.restored()
-        if job.blocked:
-            return handler.blocked(job, job.blocked, hosts.last(job))
-        if job.recalled:
-            return await engine.checks.recalled(job)
+        if job.blocked or job.recalled:
+            return await engine.unfetched(job)
         attempt = await fetch_once(ask, job, hosts.turns.get((job.purpose, job.url)))
         if not engine.is_restored:
             await engine.restored()
-        attempt = hosts.answered(attempt)
-        answer = attempt.answer
-        failed = isinstance(answer, Fault) or answer.status >= 400
-        if failed and (seconds := handler.delay(attempt)) is not None:
-            await self.frontier.retry(attempt, seconds)
+        settled = await engine.handlers[job.purpose].settled(hosts.answered(attempt))
+        if isinstance(settled, Retry):
+            await self.frontier.retry(settled.attempt, settled.seconds)
             return None
-        settlement = await handler.settled(attempt)
-        if settlement is None:
-            await self.frontier.retry(repeated(attempt), 0.0)
-        return settlement
+        return settled
 
     def stop(self, reason: Reason = Reason.STOPPED) -> None:
         """Admit and fetch nothing more: requests in flight finish, waiting URLs are skipped.

@@ -93,8 +93,8 @@ MUTATIONS = (
     Mutation(
         "Who waits for the next try?",
         "crawler.py",
-        "await self.frontier.retry(attempt, seconds)",
-        "await trio.sleep(seconds); await self.frontier.retry(attempt, 0.0)",
+        "await self.frontier.retry(settled.attempt, settled.seconds)",
+        "await trio.sleep(settled.seconds); await self.frontier.retry(settled.attempt, 0.0)",
         "slow_host",
         "The frontier does. A worker that waits is taken from all other hosts.",
     ),

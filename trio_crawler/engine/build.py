@@ -18,15 +18,16 @@ from trio_crawler.engine.pages import CheckHandler, PageHandler
 from trio_crawler.engine.repeats import Bounces, Repeats
 from trio_crawler.engine.rules import CanonicalFolding, Rules
 from trio_crawler.engine.sitemaps import ProbeHandler, RobotsHandler, SitemapHandler
-from trio_crawler.engine.tasks import Seeder, addresses_of, lookup_of
+from trio_crawler.engine.tasks import Crew, Seeder, Work, addresses_of, lookup_of, start_lookups
 from trio_crawler.frontier.memory import MemoryFrontier
 from trio_crawler.frontier.protocol import Frontier, FrontierStatistics, Past
-from trio_crawler.model import Fetch, Purpose, Reason, Statistics
+from trio_crawler.model import Fetch, Job, Purpose, Reason, Statistics
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.request import DEFAULT_USER_AGENT
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots import product_token
 from trio_crawler.policy.settings import HostStatistics, Politeness
+from trio_crawler.settlement import Settlement
 
 # Rows of earlier runs that are read, and then used, before other tasks can run.
 _PORTION = 2_000
@@ -72,10 +73,13 @@ class Engine:
         """Return a block with the fetch; it closes a fetch that the crawl itself made."""
         return HttpFetch(seeds=self.plan.seeds) if self.fetch is None else nullcontext(self.fetch)
 
-    def start_seeding(self, nursery: trio.Nursery) -> None:
-        """Read the stream of seeds beside the workers, if there is one."""
+    async def start(self, nursery: trio.Nursery, ask: Fetch, work: Work) -> None:
+        """Start the workers, and beside them the lookups, the stream of seeds and the frontier."""
+        start_lookups(nursery, ask, self.frontier.hosts)
         if self.plan.seed_stream is not None:
             nursery.start_soon(Seeder(self.plan, self.frontier).run, self.plan.seed_stream)
+        nursery.start_soon(self.run)
+        await Crew(nursery, self.plan.workers, work, ask, self.outbox).start()
 
     async def open(self) -> None:
         """Open the frontier, and restore the counts of earlier runs."""
@@ -102,6 +106,15 @@ class Engine:
     async def restored(self) -> None:
         """Wait until the state of earlier runs is restored."""
         await self._restored.wait()
+
+    async def unfetched(self, job: Job) -> Settlement:
+        """Return the settlement of a job that is blocked, or recalled from an earlier walk."""
+        if not self.is_restored:
+            await self.restored()
+        if job.blocked is None:
+            return await self.checks.recalled(job)
+        last = self.frontier.hosts.last(job)
+        return self.handlers[job.purpose].blocked(job, job.blocked, last)
 
     def end(self, reason: Reason) -> None:
         """End the crawl early; if the frontier is not open yet, as soon as it is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import trio
 from msgspec.structs import replace
@@ -24,6 +24,13 @@ TARGET = 70
 """Bytes of memory that a place of a page takes."""
 
 
+class Retry(NamedTuple):
+    """An attempt whose job is to be fetched once more, after so many seconds or later."""
+
+    attempt: Attempt
+    seconds: float
+
+
 class Handler(Protocol):
     """Turn the attempts at the jobs of one purpose into settlements."""
 
@@ -34,22 +41,8 @@ class Handler(Protocol):
         None for a job that was never fetched.
         """
 
-    def delay(self, attempt: Attempt) -> float | None:
-        """Return the seconds until the next try; None if this attempt, which failed, is the last.
-
-        One that was answered with less than 400 is.
-        """
-
-    async def settled(self, attempt: Attempt) -> Settlement | None:
-        """Return the settlement of a job after its last attempt.
-
-        None if the handler keeps it, and wants the job once more, marked `repeat`.
-        """
-
-
-def repeated(attempt: Attempt) -> Attempt:
-    """Return an attempt at a job that is marked `repeat`."""
-    return replace(attempt, job=replace(attempt.job, repeat=True))
+    async def settled(self, attempt: Attempt) -> Settlement | Retry:
+        """Return the settlement of a job after its last attempt, or that this was not the last."""
 
 
 async def fetch_once(ask: Fetch, job: Job, turn: Turn | None = None) -> Attempt:
@@ -92,12 +85,13 @@ def _no_answer(ask: Fetch, job: Job, got: object, advice: str) -> str:
     return f"the fetch {name} returned {got!r} for {job.url}: {advice}"
 
 
-def retry_delay(plan: Plan, attempt: Attempt) -> float | None:
-    """Return the seconds until the next try of a page or sitemap; None if it is not retried."""
+def retry(plan: Plan, attempt: Attempt) -> Retry | None:
+    """Return the retry of a page or sitemap that failed; None if this attempt is the last."""
     job, answer = attempt.job, attempt.answer
     if job.tries >= plan.limits.max_tries or not is_transient(answer, job.tries):
         return None
-    return delay_after(answer, job.tries, datetime.now(UTC), plan.chance(job.url, job.tries))
+    chance = plan.chance(job.url, job.tries)
+    return Retry(attempt, delay_after(answer, job.tries, datetime.now(UTC), chance))
 
 
 def is_redirect(response: Response) -> bool:

@@ -13,10 +13,11 @@ from msgspec.structs import replace
 from trio_crawler.engine.handler import (
     LARGE_PAGE,
     TARGET,
+    Retry,
     is_redirect,
     redirect_fragment,
     redirect_target,
-    retry_delay,
+    retry,
 )
 from trio_crawler.engine.links import About, Judged, Links
 from trio_crawler.engine.outbox import Outbox
@@ -108,17 +109,15 @@ class PageHandler:
         about = self._links.about(job, answer, facts)
         return self._page(last, answer, facts, about, Judged((), (), about.successors))
 
-    def delay(self, attempt: Attempt) -> float | None:
-        """Return the seconds until the next try; None if this attempt is the last."""
-        return None if attempt.job.repeat else retry_delay(self._plan, attempt)
-
-    async def settled(self, attempt: Attempt) -> Settlement | None:
-        """Return the settlement of a page; None if a refresh asks for the page once more."""
+    async def settled(self, attempt: Attempt) -> Settlement | Retry:
+        """Return the settlement of a page; or a retry, also if a refresh asks for it once more."""
         answer = attempt.answer
         if attempt.job.repeat:
             return self._repeated(attempt.job, answer)
         if isinstance(answer, Fault):
-            return self._failure(attempt, answer)
+            return retry(self._plan, attempt) or self._failure(attempt, answer)
+        if answer.status >= 400 and (again := retry(self._plan, attempt)) is not None:
+            return again
         if answer.status in REDIRECTS and is_redirect(answer):
             return self._redirect(attempt, answer)
         job = attempt.job
@@ -131,8 +130,9 @@ class PageHandler:
         about = self._links.about(job, answer, facts)
         judged = await self._links.judge(job, answer, facts, about)
         settlement = self._page(attempt, answer, facts, about, judged)
-        asked_again = self._repeats.is_on and self._repeats.keeps(settlement, facts)
-        return None if asked_again else settlement
+        if self._repeats.is_on and self._repeats.keeps(settlement, facts):
+            return Retry(replace(attempt, job=replace(job, repeat=True)), 0.0)
+        return settlement
 
     def _repeated(self, job: Job, answer: Answer) -> Settlement:
         """Return the settlement of a page that a refresh has asked for twice."""
@@ -328,19 +328,15 @@ class CheckHandler:
         fault = why if isinstance(why, Fault) else Fault(why)
         return _ended(Attempt(job, fault, 0.0), None, fault)
 
-    def delay(self, attempt: Attempt) -> float | None:
-        """Return the seconds until the next try; None if this attempt is the last."""
+    async def settled(self, attempt: Attempt) -> Settlement | Retry:
+        """Return the settlement of a check, or its retry."""
         job, answer = attempt.job, attempt.answer
         if job.purpose is Purpose.CHECK and job.tries == 1 and is_doubtful_by_head(answer):
-            return 0.0
-        if job.tries >= _TRIES_IN_SILENCE and is_silent(answer):
-            return None
-        return retry_delay(self._plan, attempt)
-
-    async def settled(self, attempt: Attempt) -> Settlement:
-        """Return the settlement of a check after its last attempt."""
-        answer = attempt.answer
-        if attempt.job.purpose is not Purpose.FRAGMENTS or isinstance(answer, Fault):
+            return Retry(attempt, 0.0)
+        patient = job.tries < _TRIES_IN_SILENCE or not is_silent(answer)
+        if patient and (again := retry(self._plan, attempt)) is not None:
+            return again
+        if job.purpose is not Purpose.FRAGMENTS or isinstance(answer, Fault):
             return self._settlement(attempt)
         if not 200 <= answer.status < 300 or answer.flaw is not None:
             return self._settlement(attempt)

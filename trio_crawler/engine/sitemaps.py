@@ -12,7 +12,7 @@ import httpx
 import trio
 from msgspec.structs import replace
 
-from trio_crawler.engine.handler import is_redirect, redirect_target, retry_delay
+from trio_crawler.engine.handler import Retry, is_redirect, redirect_target, retry
 from trio_crawler.engine.rules import Rules
 from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.model import (
@@ -115,12 +115,10 @@ class SitemapHandler:
         record = self._record_blocked(job, why)
         return Settlement(job, learned=SitemapRead(record))
 
-    def delay(self, attempt: Attempt) -> float | None:
-        """Return the seconds until the next try; None if this attempt is the last."""
-        return retry_delay(self._plan, attempt)
-
-    async def settled(self, attempt: Attempt) -> Settlement:
-        """Return the settlement of a sitemap, after its URLs were admitted."""
+    async def settled(self, attempt: Attempt) -> Settlement | Retry:
+        """Return the settlement of a sitemap, after its URLs were admitted, or its retry."""
+        if (again := retry(self._plan, attempt)) is not None:
+            return again
         job, answer = attempt.job, attempt.answer
         if self._frontier.hosts.ended is not None:
             return Settlement(job, learned=SitemapRead(None))
@@ -272,7 +270,10 @@ _HOST_PHASES = (Phase.RESOLVE, Phase.CONNECT, Phase.TLS)
 
 
 class RobotsHandler:
-    """Turn the attempts at robots.txt files into rules (RFC 9309)."""
+    """Turn the attempts at robots.txt files into rules (RFC 9309).
+
+    The state of the host decides when one that failed is fetched again.
+    """
 
     def __init__(self, plan: Plan, frontier: Frontier, sitemaps: SitemapHandler) -> None:
         self._token = plan.agent
@@ -282,10 +283,6 @@ class RobotsHandler:
     def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
         """Return the settlement of a robots.txt that redirects to a host that was given up."""
         return Settlement(job, learned=RobotsMissing(job.referrer or job.url, _fault(why)))
-
-    def delay(self, attempt: Attempt) -> float | None:
-        """Return None: the state of the host decides when its robots.txt is fetched again."""
-        return None
 
     async def settled(self, attempt: Attempt) -> Settlement:
         """Return the settlement of a robots.txt (RFC 9309, 2.3.1)."""
@@ -322,10 +319,6 @@ class ProbeHandler:
     def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
         """Return the settlement of a probe that is not fetched."""
         return Settlement(job, learned=ProbeAnswered(job.url, _fault(why)))
-
-    def delay(self, attempt: Attempt) -> float | None:
-        """Return None: the state of the host decides when it is probed again."""
-        return None
 
     async def settled(self, attempt: Attempt) -> Settlement:
         """Return the settlement of a probe."""

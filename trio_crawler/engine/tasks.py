@@ -7,6 +7,7 @@ frontier has room for them.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
+from typing import TypeAlias
 
 import httpx
 import trio
@@ -29,6 +30,9 @@ AT_ONCE = 200
 _PORTION = 50
 
 
+Work: TypeAlias = "Callable[[Fetch, Outbox, Crew], Awaitable[None]]"
+
+
 class Crew:
     """The workers of a crawl: tasks in its nursery, each a call of `work`.
 
@@ -40,7 +44,7 @@ class Crew:
         self,
         nursery: trio.Nursery,
         workers: int,
-        work: Callable[[Fetch, Outbox, Crew], Awaitable[None]],
+        work: Work,
         ask: Fetch,
         outbox: Outbox,
     ) -> None:
