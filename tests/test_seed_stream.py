@@ -167,7 +167,7 @@ async def test_a_stream_that_is_stopped_in_the_middle_admits_no_more(autojump_cl
     async def silent() -> AsyncIterator[str]:
         nonlocal closed
         try:
-            for url in pages(20):
+            for url in pages(40):
                 yield url
             await never.wait()
         finally:
@@ -187,7 +187,7 @@ async def test_a_stream_that_is_stopped_in_the_middle_admits_no_more(autojump_cl
                     crawler.stop()
         totals = crawler.statistics()
         assert closed
-        assert totals.admitted == totals.pages + totals.skipped + totals.waiting == 20
+        assert totals.admitted == totals.pages + totals.skipped + totals.waiting == 40
         assert isinstance(frontier, SqliteFrontier) == bool(totals.waiting)
 
 
