@@ -227,6 +227,42 @@ def crawlers(record: Record) -> list[str]:
     return [*lines, f"| URLs | {' | '.join(counts)} |"]
 
 
+BARS = {
+    "command": ("trio_crawler", "#3d84c6"),
+    "fast": ("a good loop on aiohttp", "#c77c11"),
+    "chapter": ("the chapter, on aiohttp", "#7d848c"),
+    "raw": ("a bare loop on Trio", "#2b9a66"),
+}
+BARRED = ("linux10", "postgresql", "apache", "python")
+_STYLE = """<style>#cost { --own-ink: #16181a; }
+@media (prefers-color-scheme: dark) { #cost { --own-ink: #e6e6e6; } }
+#cost text { fill: var(--color-foreground-primary, var(--own-ink)); }
+#cost text { font: 13px system-ui, sans-serif; } #cost .site { font-weight: 600; }
+</style>"""
+_LEFT, _LONGEST, _THICK = 190, 420, 18
+
+
+def bars(record: Record) -> list[str]:
+    """Return a picture of what a URL costs each crawler, as SVG; of each site the dearest is 1."""
+    shapes, top = list[str](), 0
+    for row in BARRED:
+        costs = {peer: median(record[row]["figures"][peer]["cpu"]) for peer in BARS}
+        shapes.append(f'<text class="site" x="0" y="{top + 14}">{SITES[row][0]}</text>')
+        for peer, (name, colour) in BARS.items():
+            top += _THICK + 4
+            long = _LONGEST * costs[peer] / max(costs.values())
+            shapes += (
+                f'<text x="{_LEFT - 8}" y="{top + 14}" text-anchor="end">{name}</text>',
+                f'<rect x="{_LEFT}" y="{top}" width="{long:.0f}" height="{_THICK}"'
+                f' fill="{colour}"/>',
+                f'<text x="{_LEFT + long + 6:.0f}" y="{top + 14}">{costs[peer]:.2f}</text>',
+            )
+        top += 2 * _THICK
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 680 {top}" id="cost" role="img"'
+    label = ' aria-label="CPU seconds for 1,000 URLs, by site and crawler">'
+    return [head + label, _STYLE, *shapes, "</svg>"]
+
+
 def _urls(figures: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
     """Return how many URLs all found, or in bold the least and the most."""
     found = sorted({int(count) for each in figures.values() for count in each["urls"]})

@@ -315,6 +315,12 @@ def record() -> figures.Record:
     return json.loads((ROOT / "tests/bench/recorded.json").read_text())
 
 
+def test_the_picture_on_the_page_on_cost_is_made_from_its_record(
+    record: figures.Record, recorded: Record
+) -> None:
+    recorded(GENERATED / "cost-bars.svg", "\n".join(figures.bars(record)) + "\n")
+
+
 @pytest.mark.parametrize("table", [figures.goals, figures.crawlers, figures.measurements])
 def test_the_page_on_cost_is_made_from_its_record(
     table: Callable[[figures.Record], list[str]], record: figures.Record, recorded: Record
