@@ -129,20 +129,23 @@ def difference(text: str) -> str | None:
 
 def tags_differ(text: str) -> str:
     """Return how a check reads a page otherwise in Python; "" if it reads the same."""
-    ours, our_links, our_places = scan(text), read_links(text, URL), read_targets(text).keys
-    compiled = accelerator.tags, accelerator.targets
-    accelerator.tags = accelerator.targets = None
+    ours, our_links = scan(text.encode()), read_links(text, URL)
+    our_places = read_targets(text).keys
+    compiled = accelerator.tags
+    accelerator.tags = None
     try:
         theirs, their_links, places = scan(text), read_links(text, URL), read_targets(text).keys
     finally:
-        accelerator.tags, accelerator.targets = compiled
+        accelerator.tags = compiled
     if our_links != their_links:
         return f"{our_links}\nare not\n{their_links}"
     if our_places != places or (ours is not None and keys_of(ours.places - {""}) != places):
         return f"these are not the places: {ours and ours.places}"
+    if ours is not None and (outlined := read_links(ours.outline.decode(), URL)) != our_links:
+        return f"{outlined}\nare in {ours.outline!r}, not\n{our_links}"
     if ours is not None and theirs is not None:
         theirs = theirs._replace(values=list(dict.fromkeys(theirs.values)))
-        ours = ours._replace(values=list(dict.fromkeys(ours.values)))
+        ours = ours._replace(values=list(dict.fromkeys(ours.values)), outline=b"")
     if ours is None or theirs is None or ours == theirs:
         return ""
     return f"{ours}\nis not\n{theirs}"

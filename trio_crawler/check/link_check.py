@@ -61,11 +61,11 @@ class LinkCheck:
     kind and reason, by the URL of their page. `recalled` counts the URLs that were not asked for,
     since an earlier walk had found them fine (see `Checks.max_age`).
 
-    The body of a page is kept, since only the links of a finding are read with their places and
-    texts: the first 32 MiB as they are, the others packed to a fifth, and beyond 32 MiB of these
-    in a temporary file. A URL takes some 80 bytes. With a `ledger` the check is about what that
-    has, and `add` adds to it; it must be one with `checks`. The caller calls `close`, or uses the
-    check as a context manager.
+    Of a page the tags and texts of its links are kept, else its body, since only the links of a
+    finding are read with their places: the first 32 MiB as they are, the others packed to a fifth,
+    and beyond 32 MiB of these in a temporary file. A URL takes some 80 bytes. With a `ledger` the
+    check is about what that has, and `add` adds to it; it must be one with `checks`. The caller
+    calls `close`, or uses the check as a context manager.
     """
 
     __module__ = "trio_crawler.check"

@@ -176,9 +176,12 @@ class PageHandler:
         most = self._plan.limits.max_links
         whole = self._plan.checks.fragments and body and response.flaw is None
         if facts.pointed is not None:
-            page_links = read_page_links(body, headers, job.url, facts.pointed, most)
+            about = job.url, facts.pointed, most, facts.outline
+            page_links = read_page_links(body, headers, *about)
             targets = facts.targets if whole else None
-            return replace(facts, found=page_links, pointed=page_links.pointed, targets=targets)
+            return replace(
+                facts, found=page_links, pointed=page_links.pointed, targets=targets, outline=b""
+            )
         found = read_body_links(body, headers, job.url, max_links=most).links
         targets = read_body_targets(body, headers) if whole else None
         return replace(facts, found=found, pointed=pointed_of(found), targets=targets)

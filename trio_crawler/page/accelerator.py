@@ -18,7 +18,8 @@ Scan: TypeAlias = Callable[..., Scanned | None]
 Tags: TypeAlias = Callable[..., "list[tuple[str, int, int, int, int, int, bool]] | None"]
 
 Join: TypeAlias = Callable[[dict[str, str], str, int, dict[str, str], int, int], list[str]]
-Targets: TypeAlias = Callable[[str], "tuple[list[str | tuple[str, str, str]], set[str]] | None"]
+Pointing: TypeAlias = tuple[list[str | tuple[str, str, str]], set[str], bytes]
+Targets: TypeAlias = Callable[[bytes], "Pointing | None"]
 
 
 class Text(Protocol):

@@ -43,9 +43,6 @@ READ = media.MARKUP | {STYLE_SHEET, MANIFEST}
 """The media types of bodies that are read for links."""
 
 
-_READ_HEADERS = ("content-type", "link", "refresh")
-
-
 class BodyLinks(NamedTuple):
     """The links of one response, those of its headers first, and how many were not read."""
 
@@ -100,7 +97,7 @@ class PageLinks(Sequence[Link]):
 
 
 class Source(NamedTuple):
-    """The response that links are read from; `headers` are those that matter."""
+    """The response that links are read from, or its outline; `headers` are those that matter."""
 
     body: bytes
     url: str
@@ -131,15 +128,22 @@ def pointed_of(found: Sequence[Link]) -> Pointed:
 
 
 def read_page_links(
-    body: bytes, headers: httpx.Headers, url: str, pointed: Pointed, max_links: int
+    body: bytes,
+    headers: httpx.Headers,
+    url: str,
+    pointed: Pointed,
+    max_links: int,
+    outline: bytes = b"",
 ) -> PageLinks:
     """Return the links of a page that was scanned, and those of its headers."""
-    kept = [(name, value) for name in _READ_HEADERS for value in headers.get_list(name)]
-    if len(kept) > 1 or (kept and kept[0][0] != "content-type"):
+    kept = [(name, value) for name in ("link", "refresh") for value in headers.get_list(name)]
+    if kept:
         in_headers, _ = link_targets.links("", list(_in_headers(headers, url))[:max_links], url)
         others = (*pointed_of(in_headers).others, *pointed.others)
         pointed = pointed._replace(others=tuple(dict.fromkeys(others)))
-    return PageLinks(pointed, Source(body, url, kept, max_links))
+    kind = "text/html;charset=utf-8" if outline else headers.get("content-type", "")
+    source = Source(outline or body, url, [("content-type", kind), *kept], max_links)
+    return PageLinks(pointed, source)
 
 
 def links_of(page: Page) -> tuple[Link, ...]:

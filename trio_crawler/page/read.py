@@ -44,14 +44,15 @@ class Facts(Record, frozen=True):
     - `meta_robots`: the distinct contents of the head's meta elements for robots, as written.
     - `anchors`: if requested, one anchor for each URL of `links` and each href of `malformed`: the
       first with a text, else the first; links without rel=nofollow are preferred.
-    - `pointed`: if the page was `scanned`, what it points to; None if it is not simple.
+    - `pointed`: if the page was `scanned`, what it points to; None if it is not simple. `outline`
+      is a page with the same links at the same places, if one is known.
     - `found`: everything that the page points to, and `targets`: the keys of the places that a
       fragment may name, if those were read; `targets` is None if they are unknown.
     - `digest`: the SHA-1 of the body, if the body itself is unavailable (after a 304).
     """
 
     _unshown = frozenset(
-        {"links", "malformed", "nofollow", "anchors", "pointed", "found", "targets"}
+        {"links", "malformed", "nofollow", "anchors", "pointed", "outline", "found", "targets"}
     )
 
     content_type: str
@@ -67,6 +68,7 @@ class Facts(Record, frozen=True):
     anchors: Mapping[str, Anchor] = msgspec.field(default_factory=dict)
     digest: bytes | None = None
     pointed: Pointed | None = None
+    outline: bytes = b""
     found: Sequence[Link] = ()
     targets: frozenset[int] | None = None
 
@@ -98,13 +100,15 @@ def read(
     encoding = charset.detect(body, content_type, markup=markup)
     if not (markup and follow):
         return Facts(kind, encoding)
-    page, head, flaws = None, HeadMetadata(), tuple[Reason, ...]()
-    simple = not (xml or anchors or scanned)
+    page, found, head, flaws = None, None, HeadMetadata(), tuple[Reason, ...]()
+    simple = not (xml or anchors)
     # The usual page is never decoded.
     usual = simple and encoding == "utf-8" and not cut
-    if usual:
+    if usual and scanned:
+        found = scan(body.removeprefix(BOM_UTF8))
+    elif usual:
         page = scan_html(body.removeprefix(BOM_UTF8), url, encoding, max_links)
-    if page is None or not has_no_metadata(body, agent):
+    if (page is None and found is None) or not has_no_metadata(body, agent):
         text, clean = charset.decode(body, encoding, cut=cut)
         if xml:
             text = without_doctype(text)
@@ -114,15 +118,19 @@ def read(
             parse_head(text, agent=agent, xml=xml),
             () if clean else (Reason.BAD_CHARSET,),
         )
-        if scanned and not (xml or anchors) and (found := scan(text)) is not None:
-            facts = _of_scan(Facts(kind, encoding, flaws=flaws), found, head, url, max_links)
-            if facts is not None:
-                return facts
-        if simple and not (usual and clean):
-            page = scan_html(text.encode("utf-8", "surrogatepass"), url, encoding, max_links)
-        page = page or parse_html(
-            text, url, encoding=encoding, xml=xml, max_links=max_links, anchors=anchors
-        )
+        again = text.encode("utf-8", "surrogatepass") if simple and not (usual and clean) else b""
+        if simple and scanned:
+            found = found or (again and scan(again)) or scan(text)
+        elif again:
+            page = scan_html(again, url, encoding, max_links)
+    if found:
+        facts = _of_scan(Facts(kind, encoding, flaws=flaws), found, head, url, max_links)
+        if facts is not None:
+            return facts
+        text, _ = charset.decode(body, encoding, cut=cut)
+    page = page or parse_html(
+        text, url, encoding=encoding, xml=xml, max_links=max_links, anchors=anchors
+    )
     links, more, malformed, beyond = page.hrefs, page.nofollow_hrefs, list[str](), page.beyond
     resolved: dict[str, str] = {}
     if not page.resolved:
@@ -199,6 +207,8 @@ def _of_scan(
         canonical=single_canonical(head.canonicals, base, encoding) if head.canonicals else None,
         meta_robots=head.robots,
         pointed=Pointed(tuple(dict.fromkeys(here)), tuple(dict.fromkeys(assets))),
+        # The charset of a page matters for the queries of its links.
+        outline=found.outline if encoding == "utf-8" else b"",
         targets=keys_of(places),
     )
 

@@ -14,6 +14,7 @@
 
 #define MAX_TAGS 500000   /* the tokenizer reads no more, and says so */
 #define SLICE 4096        /* links, after which other threads may run: some 1.5 ms */
+#define SHOWN (16 * 1024) /* bytes after a link in which its text is searched for, and more */
 #define LARGE (64 * 1024) /* characters; for a larger page the lock of the interpreter is released */
 
 typedef unsigned char byte;
@@ -48,7 +49,7 @@ typedef struct {
 
 typedef struct {
     int name; /* an index of TOLD, or IRRELEVANT */
-    const byte *start, *begin, *end, *content, *content_end;
+    const byte *start, *begin, *end, *content, *content_end, *shown_end; /* of an `a`: its text's */
 } Row;
 
 /* What `tags` returns as names: a usual link, a place, and the elements that may point somewhere. */
@@ -400,7 +401,7 @@ static int contains(Span text, const char *characters)
 static void add_place(Page *page, const byte *start, Span value, const byte *content)
 {
     if (value.start < value.end)
-        add_row(page, (Row){PLACE, start, value.start, value.end, content, content});
+        add_row(page, (Row){PLACE, start, value.start, value.end, content, content, content});
 }
 
 /* Return where a plain SVG ends whose content begins at `at`; NULL if it is not plain. */
@@ -424,7 +425,7 @@ static const byte *tell_tag(Page *page, const Tag *tag, const byte *start, const
         add_place(page, start, tag->id, at);
         return at;
     }
-    Row row = {index_in(TOLD + POINTING, tag->name), start, tag->name.end, tag->attributes_end, at, at};
+    Row row = {index_in(TOLD + POINTING, tag->name), start, tag->name.end, tag->attributes_end, at, at, at};
     int is_a = row.name == 0;
     if (row.name != IRRELEVANT) row.name += POINTING;
     Name name = identify(tag->name);
@@ -435,7 +436,7 @@ static const byte *tell_tag(Page *page, const Tag *tag, const byte *start, const
         page->given_up |= at == NULL;
     } else if (is_a && !tag->rare && !contains(tag->rel, "wW&")) {
         if (tag->href.start != NULL)
-            add_row(page, (Row){USUAL, start, tag->href.start, tag->href.end, at, at});
+            add_row(page, (Row){USUAL, start, tag->href.start, tag->href.end, at, at, at});
         add_place(page, start, tag->id, at);
         add_place(page, start, tag->anchor, at);
     } else if (row.name == IRRELEVANT && !tag->rare) {
@@ -451,17 +452,28 @@ static const byte *tell_tag(Page *page, const Tag *tag, const byte *start, const
 static void read_tags(Page *page)
 {
     const byte *at = page->start, *end = page->end;
+    Py_ssize_t open = -1; /* the row of the `a` whose text goes on */
     while (at != NULL && !page->given_up) {
         byte next;
         int closing;
         const byte *less = next_less(at, end, &next, &closing);
+        if (open >= 0) page->rows[open].shown_end = less == NULL ? end : less;
         if (less == NULL) break;
+        if (open >= 0 && less - page->rows[open].content > SHOWN) open = -1;
         if (closing || is_letter(next)) {
             Tag tag;
+            Py_ssize_t count = page->count;
             at = read_tag(less + 1 + closing, end, &tag);
+            int is_a = at != NULL && is_word(tag.name, "a");
+            const byte *after = at;
             if (at != NULL && !closing) at = tell_tag(page, &tag, less, at);
+            int is_row = page->count > count && page->rows[count].name != PLACE;
+            /* The tag that ends a text belongs to it, unless it is a row itself. */
+            if (is_a && open >= 0 && !is_row) page->rows[open].shown_end = after;
+            if (is_a) open = is_row ? count : -1;
         } else
             at = next == '!' || next == '?' || next == '/' ? markup_end(less, end) : less + 1;
+        if (open >= 0 && at == NULL) page->rows[open].shown_end = end;
     }
 }
 
@@ -553,8 +565,9 @@ static int is_plain(byte c)
     return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
 }
 
-/* Return the end of a plain href: from its last slash on, as `_PLAIN` in links.py, or the "#" that
-   it begins with. */
+/* Return the end of a plain href: from its last slash on, or the "#" that it begins with.
+ *
+ * Whatever its base, such a href resolves to a URL with the same end. */
 static Span plain_end(Span href)
 {
     const Span none = {NULL, NULL};
@@ -638,11 +651,54 @@ static PyObject *rows_of(PyObject *text, const Page *page, PyObject *ends, Span 
     return rows;
 }
 
-/* Add one row to what a page points to; return -1 with an exception set if that fails. */
-static int add_target(PyObject *text, const Page *page, const Row *row, PyObject **told,
-                      PyObject *items, PyObject *seen, PyObject *places)
+/* Keep the place of what follows: the ends of lines, and a space for each character of the last. */
+static byte *blank(byte *to, const byte *at, const byte *end)
 {
-    PyObject *value = substring(text, page, (Span){row->begin, row->end});
+    const byte *line_end;
+    for (; (line_end = find(at, end, '\n')) != NULL; at = line_end + 1) *to++ = '\n';
+    for (; at < end; at++)
+        if ((*at & 0xC0) != 0x80) *to++ = ' ';
+    return to;
+}
+
+static byte *copy(byte *to, const byte *at, const byte *end)
+{
+    memcpy(to, at, end - at);
+    return to + (end - at);
+}
+
+/* Copy the tags that may point somewhere, the texts of links, and styles; return the end. */
+static byte *copy_outline(const Page *page, byte *to)
+{
+    const byte *done = page->start;
+    for (Py_ssize_t each = 0; each < page->count; each++) {
+        const Row *row = &page->rows[each];
+        if (row->name == PLACE || row->start < done) continue;
+        const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
+        Name raw = TITLE;
+        while (raw <= NOFRAMES && strcmp(name, NAME[raw])) raw++;
+        to = blank(to, done, row->start);
+        done = row->shown_end;
+        if (raw <= NOFRAMES) {
+            Tag tag;
+            to = copy(to, row->start, row->content);
+            to = (raw == STYLE ? copy : blank)(to, row->content, row->content_end);
+            /* An end tag begins here, or the page has ended. */
+            const byte *at = row->content_end;
+            done = at == page->end ? at : read_tag(at + 2, page->end, &tag);
+            if (done == NULL) done = page->end;
+            to = copy(to, at, done);
+        } else
+            to = copy(to, row->start, done);
+    }
+    return to;
+}
+
+/* Add one row to what a page points to; return -1 with an exception set if that fails. */
+static int add_target(const Page *page, const Row *row, PyObject **told, PyObject *items,
+                      PyObject *seen, PyObject *places)
+{
+    PyObject *value = substring(NULL, page, (Span){row->begin, row->end});
     int done = value == NULL ? -1 : 0;
     if (value != NULL && row->name == PLACE) {
         done = PySet_Add(places, value);
@@ -651,8 +707,8 @@ static int add_target(PyObject *text, const Page *page, const Row *row, PyObject
         done = known < 0 || (!known && (PySet_Add(seen, value) < 0 || PyList_Append(items, value) < 0))
                    ? -1 : 0;
     } else if (value != NULL) {
-        PyObject *name = name_of(text, page, row, told);
-        PyObject *content = substring(text, page, (Span){row->content, row->content_end});
+        PyObject *name = name_of(NULL, page, row, told);
+        PyObject *content = substring(NULL, page, (Span){row->content, row->content_end});
         PyObject *item = name == NULL || content == NULL ? NULL : PyTuple_Pack(3, name, value, content);
         done = item == NULL ? -1 : PyList_Append(items, item);
         Py_XDECREF(name);
@@ -663,19 +719,25 @@ static int add_target(PyObject *text, const Page *page, const Row *row, PyObject
     return done;
 }
 
-static PyObject *targets_of(PyObject *text, const Page *page)
+static PyObject *targets_of(const Page *page)
 {
     PyObject *told[sizeof TOLD / sizeof *TOLD] = {NULL}, *result = NULL;
     PyObject *items = PyList_New(0), *seen = PySet_New(NULL), *places = PySet_New(NULL);
     int done = items == NULL || seen == NULL || places == NULL ? -1 : 0;
     for (Py_ssize_t each = 0; done == 0 && each < page->count; each++) {
-        done = add_target(text, page, &page->rows[each], told, items, seen, places);
+        done = add_target(page, &page->rows[each], told, items, seen, places);
         if (each % SLICE == SLICE - 1) {
             Py_BEGIN_ALLOW_THREADS
             Py_END_ALLOW_THREADS
         }
     }
-    if (done == 0) result = PyTuple_Pack(2, items, places);
+    PyObject *outline = PyBytes_FromStringAndSize(NULL, page->end - page->start);
+    if (outline != NULL) {
+        byte *to = (byte *)PyBytes_AS_STRING(outline);
+        _PyBytes_Resize(&outline, copy_outline(page, to) - to);
+    }
+    if (done == 0 && outline != NULL) result = PyTuple_Pack(3, items, places, outline);
+    Py_XDECREF(outline);
     for (size_t each = 0; each < sizeof told / sizeof *told; each++) Py_XDECREF(told[each]);
     Py_XDECREF(items);
     Py_XDECREF(seen);
@@ -683,16 +745,20 @@ static PyObject *targets_of(PyObject *text, const Page *page)
     return result;
 }
 
-static PyObject *targets(PyObject *module, PyObject *text)
+static PyObject *targets(PyObject *module, PyObject *source)
 {
     PyObject *result = NULL;
-    Page page = {0};
-    byte *bytes = NULL;
-    if (!PyUnicode_Check(text)) return PyErr_Format(PyExc_TypeError, "the text must be a str");
-    if (read_text(text, &page, read_tags, &bytes))
-        result = page.given_up ? Py_NewRef(Py_None) : targets_of(text, &page);
+    Py_buffer body;
+    if (PyObject_GetBuffer(source, &body, PyBUF_SIMPLE) < 0) return NULL;
+    Page page = {.start = body.buf};
+    page.end = page.start + body.len;
+    PyThreadState *state = body.len > LARGE ? PyEval_SaveThread() : NULL;
+    page.given_up = find(page.start, page.end, '\0') != NULL || characters(page.start, page.end) < 0;
+    read_tags(&page);
+    if (state != NULL) PyEval_RestoreThread(state);
+    result = page.given_up ? Py_NewRef(Py_None) : targets_of(&page);
     PyMem_RawFree(page.rows);
-    PyMem_RawFree(bytes);
+    PyBuffer_Release(&body);
     return result;
 }
 
@@ -960,8 +1026,9 @@ PyDoc_STRVAR(scan_doc,
 "have more than `room` characters.");
 
 PyDoc_STRVAR(targets_doc,
-"targets(text, /)\n--\n\n"
-"Return what the start tags of a page may point to, in their order, and its places, as a set.\n\n"
+"targets(body, /)\n--\n\n"
+"Return what the start tags of a page in UTF-8 may point to, in their order, its places, as a set,\n"
+"and its outline: a page with these tags and the texts of links only, at their lines and columns.\n\n"
 "A usual link is its href, the first time that it comes; any other tag is its name, its\n"
 "attributes and its content. None for the pages for which `tags` returns None.");
 

@@ -12,12 +12,10 @@ A scan gives a page up that has SVG with links or ids, or MathML: `read_links` a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
-from trio_crawler.expressions import lazy
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.page import accelerator, css, entities, link_targets
 from trio_crawler.page.html import anchors
@@ -31,11 +29,6 @@ from trio_crawler.page.html.start_tags import (
 )
 from trio_crawler.page.link_targets import resolve_base
 
-# An href that resolves to a URL with the same end, whatever its base: the end is its group.
-_PLAIN = lazy(
-    r"(?: https?://[\w.:-]+/ | (?!//) ) (?: [\w./-]* / )? ( [\w-] [\w.-]* ) (?: \# .* )?",
-    re.A | re.S | re.X,
-)
 _MAX_FRAMES = 3  # documents in a srcdoc of a srcdoc are not read
 
 
@@ -81,13 +74,6 @@ def read_links(
     return FoundLinks(links, base, collector.beyond + left_out)
 
 
-def _is_unwanted(href: str, ends: Collection[str]) -> bool:
-    if href[:1] == "#":
-        return "#" not in ends
-    plain = _PLAIN.fullmatch(href)
-    return plain is not None and plain[1] not in ends
-
-
 class _Collector:
     """A collector of the links of a document, and of the documents in its frames."""
 
@@ -101,8 +87,8 @@ class _Collector:
 
     def read(self, text: str, *, xml: bool) -> None:
         """Add the links of a document."""
-        rows, ends = self.rows, self._ends
-        for tag in start_tags(text, xml=xml, ends=ends):
+        rows = self.rows
+        for tag in start_tags(text, xml=xml, ends=self._ends):
             name, start, begin, end, content, _, foreign = tag
             if not name:
                 href = text[begin:end]
@@ -110,8 +96,6 @@ class _Collector:
                     self.beyond += 1
                     continue
                 self._room -= 1
-                if ends is not None and _is_unwanted(href, ends):
-                    continue
                 value = entities.in_attribute(href) if "&" in href or "\0" in href else href
                 rows.append((start, LinkKind.A, value, href[:MAX_WRITTEN], content, False))
             elif name == PLACE:
@@ -137,8 +121,7 @@ class _Collector:
                 self.beyond += 1
                 continue
             self._room -= 1
-            if self._ends is None or not _is_unwanted(value, self._ends):
-                self.rows.append((start, kind, value, written, shown or attribute, nofollow))
+            self.rows.append((start, kind, value, written, shown or attribute, nofollow))
 
     def _read_style(self, text: str, tag: StartTag) -> None:
         _, _, begin, end, content, content_end, foreign = tag
@@ -177,7 +160,7 @@ def _text_of(text: str, at: int) -> str:
     return shown if len(shown) <= MAX_TEXT else shown[:MAX_TEXT].rstrip()
 
 
-_MAX_CHARACTERS, _MAX_IN_PYTHON = 1 << 22, 1 << 20
+_MAX_CHARACTERS, _MAX_BYTES = 1 << 20, 1 << 22
 _HARD = ("svg", "math", "/")
 
 _Element: TypeAlias = tuple[list[tuple[LinkKind, str, bool]], list[str]]
@@ -188,7 +171,8 @@ class Scan(NamedTuple):
 
     `values` are those of `a` and `area`, with their fragments, `nofollow_values` those with
     rel=nofollow, and `others` those of all other elements. References are decoded, but not in the
-    `title`.
+    `title`. `outline` is a page in UTF-8 with these tags and the texts of links only, at their
+    lines and columns: enough for `read_links`. It is empty if the page was read in Python.
     """
 
     values: list[str]
@@ -197,21 +181,24 @@ class Scan(NamedTuple):
     places: set[str]
     base: str | None
     title: str | None
+    outline: bytes
 
 
-def scan(text: str) -> Scan | None:
+def scan(source: str | bytes) -> Scan | None:
     """Return what `read_links` and `read_targets` would find in HTML, of each link the value only.
 
-    None if the page is not simple, or has more than 4 MiB of characters, and more than 1 MiB if it
-    is read in Python.
+    Bytes are UTF-8 and read by the compiled scanner, a text is read in Python. None if that is not
+    there, if the page is not simple, or has more than 4 MiB, or more than 1 MiB of characters.
     """
-    if len(text) > _MAX_CHARACTERS or "\0" in text:
+    if isinstance(source, str):
+        read = _targets(source)
+    else:
+        targets = accelerator.targets
+        read = None if targets is None or len(source) > _MAX_BYTES else targets(source)
+    if read is None:
         return None
-    compiled = None if accelerator.targets is None else accelerator.targets(text)
-    if compiled is None and len(text) > _MAX_IN_PYTHON:
-        return None
-    items, places = _targets(text) if compiled is None else compiled
-    found = Scan([], [], [], {_decoded(place) for place in places}, None, None)
+    items, places, outline = read
+    found = Scan([], [], [], {_decoded(place) for place in places}, None, None, outline)
     base: str | None = None
     title: str | None = None
     for item in items:
@@ -233,8 +220,10 @@ def scan(text: str) -> Scan | None:
     return found._replace(base=base, title=title)
 
 
-def _targets(text: str) -> tuple[list[str | tuple[str, str, str]], set[str]]:
-    """Return what the compiled `targets` does."""
+def _targets(text: str) -> accelerator.Pointing | None:
+    """Return what the compiled `targets` does, without the outline."""
+    if len(text) > _MAX_CHARACTERS or "\0" in text:
+        return None
     items, hrefs, places = list[str | tuple[str, str, str]](), set[str](), set[str]()
     for name, _, begin, end, content, content_end, foreign in start_tags(text):
         value = text[begin:end]
@@ -245,7 +234,7 @@ def _targets(text: str) -> tuple[list[str | tuple[str, str, str]], set[str]]:
         elif value not in hrefs:
             hrefs.add(value)
             items.append(value)
-    return items, places
+    return items, places, b""
 
 
 def _decoded(value: str) -> str:
