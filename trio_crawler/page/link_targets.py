@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from operator import methodcaller
 from typing import NamedTuple, TypeAlias
 
 import ada_url
@@ -37,6 +38,8 @@ _SURROGATES = lazy("[\ud800-\udfff]")
 # A `data:` URL may be as long as its page; its beginning is enough to say what it is.
 _BEGINNING = 64
 _CUT = ("data:", "javascript:")
+may_be_long = methodcaller("startswith", _CUT)
+"""Whether a URL is one of those of which only the beginning is told."""
 
 
 def links(
@@ -103,7 +106,7 @@ def resolve(
         targets = _with_fragments(dict(zip(distinct, hrefs, strict=True)), found, bad)
         return {value: shortened(each) for value, each in targets.items()} if cut else targets
     return {
-        value: (found[href], value[at:] if (at := value.find("#") + 1) else "", False)
+        value: (found[href], value.partition("#")[2], False)
         for value, href in zip(distinct, hrefs, strict=True)
     }
 

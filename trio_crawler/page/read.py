@@ -194,9 +194,11 @@ def _of_scan(
     malformed = dict.fromkeys([target[0] for target in pointed if target[2]])
     # A `data:` URL of an image may be as long as the page.
     assets = [(kind, link_targets.shortened(targets[value])) for kind, value in found.others]
+    if malformed or any(map(link_targets.may_be_long, links)):
+        pointed = list(map(link_targets.shortened, pointed))
     here = [
         (url, "", False) if target[0] == url and target[1] in places else target
-        for target in map(link_targets.shortened, pointed)
+        for target in pointed
     ]
     return replace(
         facts,

@@ -203,7 +203,7 @@ def scan(source: str | bytes) -> Scan | None:
     title: str | None = None
     for item in items:
         if isinstance(item, str):
-            found.values.append(_decoded(item))
+            found.values.append(entities.in_attribute(item) if "&" in item else item)
             continue
         name, source, content = item
         if name in _HARD or (name == "iframe" and "srcdoc" in source.lower()):
