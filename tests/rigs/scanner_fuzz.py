@@ -20,6 +20,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from msgspec.structs import replace
+
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
 from rigs import fuzzing  # noqa: E402
@@ -28,6 +30,7 @@ from trio_crawler.page import accelerator, urls  # noqa: E402
 from trio_crawler.page.fragments import keys_of, read_targets  # noqa: E402
 from trio_crawler.page.html import read  # noqa: E402
 from trio_crawler.page.html.links import read_links, scan  # noqa: E402
+from trio_crawler.page.read import read as in_a_check  # noqa: E402
 
 SOURCE = fuzzing.PAGE / "html/_scan.c"
 URL = "http://e.test/d/"
@@ -131,12 +134,16 @@ def tags_differ(text: str) -> str:
     """Return how a check reads a page otherwise in Python; "" if it reads the same."""
     ours, our_links = scan(text.encode()), read_links(text, URL)
     our_places = read_targets(text).keys
-    compiled = accelerator.tags
-    accelerator.tags = None
+    our_facts = replace(in_a_check(text.encode(), "text/html", URL, scanned=True), outline=b"")
+    compiled = accelerator.tags, accelerator.targets
+    accelerator.tags = accelerator.targets = None
     try:
         theirs, their_links, places = scan(text), read_links(text, URL), read_targets(text).keys
+        their_facts = in_a_check(text.encode(), "text/html", URL, scanned=True)
     finally:
-        accelerator.tags = compiled
+        accelerator.tags, accelerator.targets = compiled
+    if our_facts != their_facts and ours is not None and theirs is not None:
+        return f"{our_facts}\nis not\n{their_facts}"
     if our_links != their_links:
         return f"{our_links}\nare not\n{their_links}"
     if our_places != places or (ours is not None and keys_of(ours.places - {""}) != places):

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 Scanned: TypeAlias = tuple[bool, list[str], list[str], str | None, str | None]
 Scan: TypeAlias = Callable[..., Scanned | None]
 Tags: TypeAlias = Callable[..., "list[tuple[str, int, int, int, int, int, bool]] | None"]
 
 Join: TypeAlias = Callable[[dict[str, str], str, int, dict[str, str], int, int], list[str]]
-Pointing: TypeAlias = tuple[list[str | tuple[str, str, str]], set[str], bytes]
-Targets: TypeAlias = Callable[[bytes], "Pointing | None"]
+Pointing: TypeAlias = "tuple[list[str | tuple[str, str, Any]], set[str], bytes]"
+Targets: TypeAlias = Callable[..., "Pointing | None"]
 
 
 class Text(Protocol):

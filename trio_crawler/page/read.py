@@ -105,7 +105,7 @@ def read(
     # The usual page is never decoded.
     usual = simple and encoding == "utf-8" and not cut
     if usual and scanned:
-        found = scan(body.removeprefix(BOM_UTF8))
+        found = scan(body.removeprefix(BOM_UTF8), *urls.joining(url, encoding))
     elif usual:
         page = scan_html(body.removeprefix(BOM_UTF8), url, encoding, max_links)
     if (page is None and found is None) or not has_no_metadata(body, agent):
@@ -171,18 +171,14 @@ def _of_scan(
     """
     encoding, values, places = facts.charset, found.values, found.places
     base = url if found.base is None else resolve_base(found.base, url, encoding)
-    if found.base is None:
-        # Half of the links of a manual lead to places of the page itself: one of them is enough.
-        own = [value for value in values if value[:1] == "#" and value[1:] in places]
-        if others := frozenset(own[1:]).difference(own[:1]):
-            values = [value for value in values if value not in others]
-    every = [*values, *found.nofollow_values, *(value for _, value in found.others)]
-    if len(every) > max_links:
+    if len(values) + len(found.nofollow_values) + len(found.others) > max_links:
         return None
+    every = [value for value in values if isinstance(value, str)]
+    every += [*found.nofollow_values, *(value for _, value in found.others)]
     targets = link_targets.resolve(every, base, encoding, whole=True)
     if len(targets) < len(set(every)):
         return None
-    pointed = [targets[value] for value in values]
+    pointed = [targets[value] if isinstance(value, str) else value for value in values]
     links = dict.fromkeys([target for target, _, malformed in pointed if not malformed])
     nofollow: frozenset[str] = frozenset()
     if found.nofollow_values:

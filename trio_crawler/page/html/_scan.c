@@ -694,74 +694,6 @@ static byte *copy_outline(const Page *page, byte *to)
     return to;
 }
 
-/* Add one row to what a page points to; return -1 with an exception set if that fails. */
-static int add_target(const Page *page, const Row *row, PyObject **told, PyObject *items,
-                      PyObject *seen, PyObject *places)
-{
-    PyObject *value = substring(NULL, page, (Span){row->begin, row->end});
-    int done = value == NULL ? -1 : 0;
-    if (value != NULL && row->name == PLACE) {
-        done = PySet_Add(places, value);
-    } else if (value != NULL && row->name == USUAL) {
-        int known = PySet_Contains(seen, value);
-        done = known < 0 || (!known && (PySet_Add(seen, value) < 0 || PyList_Append(items, value) < 0))
-                   ? -1 : 0;
-    } else if (value != NULL) {
-        PyObject *name = name_of(NULL, page, row, told);
-        PyObject *content = substring(NULL, page, (Span){row->content, row->content_end});
-        PyObject *item = name == NULL || content == NULL ? NULL : PyTuple_Pack(3, name, value, content);
-        done = item == NULL ? -1 : PyList_Append(items, item);
-        Py_XDECREF(name);
-        Py_XDECREF(content);
-        Py_XDECREF(item);
-    }
-    Py_XDECREF(value);
-    return done;
-}
-
-static PyObject *targets_of(const Page *page)
-{
-    PyObject *told[sizeof TOLD / sizeof *TOLD] = {NULL}, *result = NULL;
-    PyObject *items = PyList_New(0), *seen = PySet_New(NULL), *places = PySet_New(NULL);
-    int done = items == NULL || seen == NULL || places == NULL ? -1 : 0;
-    for (Py_ssize_t each = 0; done == 0 && each < page->count; each++) {
-        done = add_target(page, &page->rows[each], told, items, seen, places);
-        if (each % SLICE == SLICE - 1) {
-            Py_BEGIN_ALLOW_THREADS
-            Py_END_ALLOW_THREADS
-        }
-    }
-    PyObject *outline = PyBytes_FromStringAndSize(NULL, page->end - page->start);
-    if (outline != NULL) {
-        byte *to = (byte *)PyBytes_AS_STRING(outline);
-        _PyBytes_Resize(&outline, copy_outline(page, to) - to);
-    }
-    if (done == 0 && outline != NULL) result = PyTuple_Pack(3, items, places, outline);
-    Py_XDECREF(outline);
-    for (size_t each = 0; each < sizeof told / sizeof *told; each++) Py_XDECREF(told[each]);
-    Py_XDECREF(items);
-    Py_XDECREF(seen);
-    Py_XDECREF(places);
-    return result;
-}
-
-static PyObject *targets(PyObject *module, PyObject *source)
-{
-    PyObject *result = NULL;
-    Py_buffer body;
-    if (PyObject_GetBuffer(source, &body, PyBUF_SIMPLE) < 0) return NULL;
-    Page page = {.start = body.buf};
-    page.end = page.start + body.len;
-    PyThreadState *state = body.len > LARGE ? PyEval_SaveThread() : NULL;
-    page.given_up = find(page.start, page.end, '\0') != NULL || characters(page.start, page.end) < 0;
-    read_tags(&page);
-    if (state != NULL) PyEval_RestoreThread(state);
-    result = page.given_up ? Py_NewRef(Py_None) : targets_of(&page);
-    PyMem_RawFree(page.rows);
-    PyBuffer_Release(&body);
-    return result;
-}
-
 static PyObject *tags(PyObject *module, PyObject *args)
 {
     PyObject *text, *ends = NULL, *result = NULL;
@@ -1000,6 +932,114 @@ static PyObject *scan(PyObject *module, PyObject *args)
     return result;
 }
 
+/* Whether the URL Standard changes nothing in a fragment. */
+static int is_simple_fragment(Span text)
+{
+    for (const byte *at = text.start; at < text.end; at++)
+        if (*at <= ' ' || *at > '~' || *at == '"' || *at == '<' || *at == '>' || *at == '`') return 0;
+    return 1;
+}
+
+/* Return the URL and the fragment of a href, the href itself if it is not simple. */
+static PyObject *target_of(PyObject *value, Span href, Directory *to)
+{
+    const byte *hash = find(href.start, href.end, '#');
+    Span fragment = {hash == NULL ? href.end : hash + 1, href.end};
+    Py_ssize_t length = (hash == NULL ? href.end : hash) - href.start;
+    to->room -= PyUnicode_GET_LENGTH(value) + PyUnicode_GET_LENGTH(to->home);
+    if (!PyUnicode_IS_COMPACT_ASCII(value) || find(href.start, href.end, '&') != NULL ||
+        !is_simple_fragment(fragment)) return Py_NewRef(value);
+    PyObject *link = PyUnicode_Substring(value, 0, length);
+    PyObject *url = link == NULL ? NULL : length == 0 ? Py_NewRef(to->own) : url_of(link, to);
+    Py_XDECREF(link);
+    if (url == NULL) return PyErr_Occurred() ? NULL : Py_NewRef(value);
+    PyObject *part = PyUnicode_Substring(value, fragment.start - href.start, href.end - href.start);
+    PyObject *target = part == NULL ? NULL : PyTuple_Pack(3, url, part, Py_False);
+    Py_DECREF(url);
+    Py_XDECREF(part);
+    return target;
+}
+
+/* Add one row to what a page points to; return -1 with an exception set if that fails. */
+static int add_target(const Page *page, const Row *row, PyObject **told, PyObject *items,
+                      PyObject *seen, PyObject *places, Directory *to)
+{
+    PyObject *value = substring(NULL, page, (Span){row->begin, row->end});
+    int done = value == NULL ? -1 : 0;
+    if (value != NULL && row->name == PLACE) {
+        done = PySet_Add(places, value);
+    } else if (value != NULL && row->name == USUAL) {
+        int known = PySet_Contains(seen, value);
+        done = known < 0 || (!known && PySet_Add(seen, value) < 0) ? -1 : 0;
+        if (done == 0 && !known) {
+            PyObject *item = to == NULL ? Py_NewRef(value)
+                                        : target_of(value, (Span){row->begin, row->end}, to);
+            done = item == NULL ? -1 : PyList_Append(items, item);
+            Py_XDECREF(item);
+        }
+    } else if (value != NULL) {
+        PyObject *name = name_of(NULL, page, row, told);
+        PyObject *content = substring(NULL, page, (Span){row->content, row->content_end});
+        PyObject *item = name == NULL || content == NULL ? NULL : PyTuple_Pack(3, name, value, content);
+        done = item == NULL ? -1 : PyList_Append(items, item);
+        Py_XDECREF(name);
+        Py_XDECREF(content);
+        Py_XDECREF(item);
+    }
+    Py_XDECREF(value);
+    return done;
+}
+
+static PyObject *targets_of(const Page *page, Directory *to)
+{
+    PyObject *told[sizeof TOLD / sizeof *TOLD] = {NULL}, *result = NULL;
+    PyObject *items = PyList_New(0), *seen = PySet_New(NULL), *places = PySet_New(NULL);
+    int done = items == NULL || seen == NULL || places == NULL ? -1 : 0;
+    for (Py_ssize_t each = 0; done == 0 && each < page->count; each++) {
+        done = add_target(page, &page->rows[each], told, items, seen, places, to);
+        if (each % SLICE == SLICE - 1) {
+            Py_BEGIN_ALLOW_THREADS
+            Py_END_ALLOW_THREADS
+        }
+    }
+    PyObject *outline = PyBytes_FromStringAndSize(NULL, page->end - page->start);
+    if (outline != NULL) {
+        byte *to = (byte *)PyBytes_AS_STRING(outline);
+        _PyBytes_Resize(&outline, copy_outline(page, to) - to);
+    }
+    if (done == 0 && outline != NULL) result = PyTuple_Pack(3, items, places, outline);
+    Py_XDECREF(outline);
+    for (size_t each = 0; each < sizeof told / sizeof *told; each++) Py_XDECREF(told[each]);
+    Py_XDECREF(items);
+    Py_XDECREF(seen);
+    Py_XDECREF(places);
+    return result;
+}
+
+static PyObject *targets(PyObject *module, PyObject *args)
+{
+    PyObject *result = NULL;
+    Py_buffer body;
+    Directory to = {0};
+    if (!PyArg_ParseTuple(args, "y*|UUnO!nnOn:targets", &body, &to.own, &to.home, &to.root,
+                          &PyDict_Type, &to.known, &to.longest, &to.most, &to.other, &to.room))
+        return NULL;
+    Page page = {.start = body.buf};
+    page.end = page.start + body.len;
+    PyThreadState *state = body.len > LARGE ? PyEval_SaveThread() : NULL;
+    page.given_up = find(page.start, page.end, '\0') != NULL || characters(page.start, page.end) < 0;
+    read_tags(&page);
+    if (state != NULL) PyEval_RestoreThread(state);
+    int joins = to.other != NULL && PyUnicode_IS_COMPACT_ASCII(to.home);
+    for (Py_ssize_t each = 0; joins && each < page.count; each++)
+        joins = page.rows[each].name < POINTING || strcmp(TOLD[page.rows[each].name], "base");
+    result = page.given_up ? Py_NewRef(Py_None) : targets_of(&page, joins ? &to : NULL);
+    if (result != NULL && to.room < 0) Py_SETREF(result, Py_NewRef(Py_None));
+    PyMem_RawFree(page.rows);
+    PyBuffer_Release(&body);
+    return result;
+}
+
 PyDoc_STRVAR(join_doc,
 "join(hrefs, home, root, known, longest, most, /)\n--\n\n"
 "Give each href of the dict its URL, as `urls.join` does; return those that are not simple.");
@@ -1026,16 +1066,18 @@ PyDoc_STRVAR(scan_doc,
 "have more than `room` characters.");
 
 PyDoc_STRVAR(targets_doc,
-"targets(body, /)\n--\n\n"
+"targets(body, own='', home='', root=0, known={}, longest=0, most=0, other=None, room=0, /)\n--\n\n"
 "Return what the start tags of a page in UTF-8 may point to, in their order, its places, as a set,\n"
 "and its outline: a page with these tags and the texts of links only, at their lines and columns.\n\n"
 "A usual link is its href, the first time that it comes; any other tag is its name, its\n"
-"attributes and its content. None for the pages for which `tags` returns None.");
+"attributes and its content. None for the pages for which `tags` returns None.\n\n"
+"With what `scan` needs to make URLs, and without a base, a simple href is its URL, its fragment and\n"
+"False. None, too, if the URLs of these links may have more than `room` characters.");
 
 static PyMethodDef methods[] = {
     {"scan", scan, METH_VARARGS, scan_doc},
     {"tags", tags, METH_VARARGS, tags_doc},
-    {"targets", targets, METH_O, targets_doc},
+    {"targets", targets, METH_VARARGS, targets_doc},
     {"join", join, METH_VARARGS, join_doc},
     {NULL, NULL, 0, NULL},
 };

@@ -3,7 +3,9 @@ from collections.abc import Callable
 def tags(
     text: str, ends: frozenset[str] = ..., lines: str | None = ..., /
 ) -> list[tuple[str, int, int, int, int, int, bool]] | None: ...
-def targets(body: bytes, /) -> tuple[list[str | tuple[str, str, str]], set[str], bytes] | None: ...
+def targets(
+    body: bytes, /, *joining: object
+) -> tuple[list[str | tuple[str, str, str | bool]], set[str], bytes] | None: ...
 def scan(
     body: bytes,
     decode: Callable[[str], str],

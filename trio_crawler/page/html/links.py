@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.page import accelerator, css, entities, link_targets
@@ -27,7 +27,7 @@ from trio_crawler.page.html.start_tags import (
     is_style_sheet,
     start_tags,
 )
-from trio_crawler.page.link_targets import resolve_base
+from trio_crawler.page.link_targets import Target, resolve_base
 
 _MAX_FRAMES = 3  # documents in a srcdoc of a srcdoc are not read
 
@@ -169,13 +169,13 @@ _Element: TypeAlias = tuple[list[tuple[LinkKind, str, bool]], list[str]]
 class Scan(NamedTuple):
     """The targets of a page, and its places.
 
-    `values` are those of `a` and `area`, with their fragments, `nofollow_values` those with
-    rel=nofollow, and `others` those of all other elements. References are decoded, but not in the
-    `title`. `outline` is a page in UTF-8 with these tags and the texts of links only, at their
+    `values` are those of `a` and `area`, with their fragments or resolved, `nofollow_values` those
+    with rel=nofollow, and `others` those of all other elements. References are decoded, but not in
+    the `title`. `outline` is a page in UTF-8 with these tags and the texts of links only, at their
     lines and columns: enough for `read_links`. It is empty if the page was read in Python.
     """
 
-    values: list[str]
+    values: list[str | Target]
     nofollow_values: list[str]
     others: list[tuple[LinkKind, str]]
     places: set[str]
@@ -184,28 +184,33 @@ class Scan(NamedTuple):
     outline: bytes
 
 
-def scan(source: str | bytes) -> Scan | None:
+def scan(source: str | bytes, *joining: object) -> Scan | None:
     """Return what `read_links` and `read_targets` would find in HTML, of each link the value only.
 
     Bytes are UTF-8 and read by the compiled scanner, a text is read in Python. None if that is not
     there, if the page is not simple, or has more than 4 MiB, or more than 1 MiB of characters.
+    `joining` is what makes URLs of the links of bytes: see `urls.joining`.
     """
     if isinstance(source, str):
         read = _targets(source)
     else:
         targets = accelerator.targets
-        read = None if targets is None or len(source) > _MAX_BYTES else targets(source)
+        read = None if targets is None or len(source) > _MAX_BYTES else targets(source, *joining)
     if read is None:
         return None
     items, places, outline = read
     found = Scan([], [], [], {_decoded(place) for place in places}, None, None, outline)
     base: str | None = None
     title: str | None = None
+    add = found.values.append
     for item in items:
         if isinstance(item, str):
-            found.values.append(entities.in_attribute(item) if "&" in item else item)
+            add(entities.in_attribute(item) if "&" in item else item)
             continue
         name, source, content = item
+        if content is False:
+            add(item)
+            continue
         if name in _HARD or (name == "iframe" and "srcdoc" in source.lower()):
             return None
         if name == "base" and base is None and "href" in (given := attributes(source)):
@@ -224,7 +229,7 @@ def _targets(text: str) -> accelerator.Pointing | None:
     """Return what the compiled `targets` does, without the outline."""
     if len(text) > _MAX_CHARACTERS or "\0" in text:
         return None
-    items, hrefs, places = list[str | tuple[str, str, str]](), set[str](), set[str]()
+    items, hrefs, places = list[str | tuple[str, str, Any]](), set[str](), set[str]()
     for name, _, begin, end, content, content_end, foreign in start_tags(text):
         value = text[begin:end]
         if name == PLACE:
