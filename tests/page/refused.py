@@ -11,8 +11,9 @@ import sys
 from collections.abc import Callable
 
 from trio_crawler.page import accelerator, text_digest
+from trio_crawler.page.urls import joining
 
-PAGE = "<title>x</title>" + "".join(f'<a href="{number}中">' for number in range(300))
+PAGE = "<title>中</title>" + "".join(f'<a href="{number}">' for number in range(300))
 TAGS = "".join(f"<a href={number} id=i name=n><td style=é中>" for number in range(300))
 SOURCE = b"<p>generated in 1 s&#64; word" * 100 + b"<p>word" * 200
 
@@ -20,7 +21,7 @@ SOURCE = b"<p>generated in 1 s&#64; word" * 100 + b"<p>word" * 200
 def scanned() -> object:
     """Find the links of a page: they are a tuple, None means that the page is given up."""
     assert accelerator.scan is not None
-    return accelerator.scan(PAGE.encode(), str, 0, 0, 100_000)
+    return accelerator.scan(PAGE.encode(), str, 0, 0, 100_000, *joining("http://e.test/", "utf-8"))
 
 
 def tagged() -> object:

@@ -15,6 +15,7 @@
 #define MAX_TAGS 500000   /* the tokenizer reads no more, and says so */
 #define SLICE 4096        /* links, after which other threads may run: some 1.5 ms */
 #define SHOWN (16 * 1024) /* bytes after a link in which its text is searched for, and more */
+#define MAX_SHARED 32768  /* URLs that are one object in all directories */
 #define LARGE (64 * 1024) /* characters; for a larger page the lock of the interpreter is released */
 
 typedef unsigned char byte;
@@ -793,19 +794,36 @@ static PyObject *joined(PyObject *href, const byte *home, Py_ssize_t above, Py_s
     return url;
 }
 
-/* The URL of a page, its directory, and the cache of the links there; `other` makes the URL of a href
+/* The URL of a page, its directory, the cache of the links there, and the URLs that all directories
+ * share, NULL if they share none; `other` makes the URL of a href
  * that is not simple, and `room` is how many characters the URLs may have. */
 typedef struct {
-    PyObject *own, *home, *known, *other;
+    PyObject *own, *home, *known, *shared, *other;
     Py_ssize_t root, longest, most, room;
 } Directory;
+
+/* Return the one object for a URL, in whatever directory; NULL if there is no memory. A set that has
+ * it finds it without a look at its text. */
+static PyObject *the_one(PyObject *url, PyObject *shared)
+{
+    PyObject *one = NULL;
+    if (PyDict_GET_SIZE(shared) >= MAX_SHARED) PyDict_Clear(shared);
+#if PY_VERSION_HEX >= 0x030D0000
+    PyDict_SetDefaultRef(shared, url, url, &one);
+#else
+    one = Py_XNewRef(PyDict_SetDefault(shared, url, url));
+#endif
+    Py_DECREF(url);
+    return one;
+}
 
 /* Put the URL of a href into the cache; return it, NULL if there is none or no memory. */
 static PyObject *kept(PyObject *href, PyObject *url, const Directory *to)
 {
     if (url != NULL && PyUnicode_GET_LENGTH(href) + PyUnicode_GET_LENGTH(url) <= to->longest) {
+        if (to->shared != NULL) url = the_one(url, to->shared);
         if (PyDict_GET_SIZE(to->known) >= to->most) PyDict_Clear(to->known);
-        if (PyDict_SetItem(to->known, href, url) < 0) Py_CLEAR(url);
+        if (url == NULL || PyDict_SetItem(to->known, href, url) < 0) Py_CLEAR(url);
     }
     return url;
 }
@@ -828,7 +846,7 @@ static PyObject *url_of(PyObject *href, const Directory *to)
 static PyObject *join(PyObject *module, PyObject *args)
 {
     PyObject *hrefs, *href, *none;
-    Directory to;
+    Directory to = {0};
     Py_ssize_t place = 0;
     if (!PyArg_ParseTuple(args, "O!UnO!nn:join", &PyDict_Type, &hrefs, &to.home, &to.root,
                           &PyDict_Type, &to.known, &to.longest, &to.most)) return NULL;
@@ -910,9 +928,10 @@ static PyObject *scan(PyObject *module, PyObject *args)
     Page page = {0};
     Directory to = {0};
     Py_ssize_t small, few;
-    if (!PyArg_ParseTuple(args, "y*Onnn|UUnO!nnOn:scan", &body, &decode, &small, &few,
+    if (!PyArg_ParseTuple(args, "y*Onnn|UUnO!O!nnOn:scan", &body, &decode, &small, &few,
                           &page.max_links, &to.own, &to.home, &to.root, &PyDict_Type, &to.known,
-                          &to.longest, &to.most, &to.other, &to.room)) return NULL;
+                          &PyDict_Type, &to.shared, &to.longest, &to.most, &to.other,
+                          &to.room)) return NULL;
     page.start = body.buf;
     page.end = page.start + body.len;
     PyThreadState *state = body.len > LARGE ? PyEval_SaveThread() : NULL;
@@ -1021,9 +1040,9 @@ static PyObject *targets(PyObject *module, PyObject *args)
     PyObject *result = NULL;
     Py_buffer body;
     Directory to = {0};
-    if (!PyArg_ParseTuple(args, "y*|UUnO!nnOn:targets", &body, &to.own, &to.home, &to.root,
-                          &PyDict_Type, &to.known, &to.longest, &to.most, &to.other, &to.room))
-        return NULL;
+    if (!PyArg_ParseTuple(args, "y*|UUnO!O!nnOn:targets", &body, &to.own, &to.home, &to.root,
+                          &PyDict_Type, &to.known, &PyDict_Type, &to.shared, &to.longest,
+                          &to.most, &to.other, &to.room)) return NULL;
     Page page = {.start = body.buf};
     page.end = page.start + body.len;
     PyThreadState *state = body.len > LARGE ? PyEval_SaveThread() : NULL;
@@ -1053,8 +1072,8 @@ PyDoc_STRVAR(tags_doc,
 "reader must read: one with a template, MathML, plaintext, or an SVG that has more than shapes.");
 
 PyDoc_STRVAR(scan_doc,
-"scan(body, decode, small, few, max_links, own='', home='', root=0, known={}, longest=0, most=0,\n"
-"     other=None, room=0, /)\n--\n\n"
+"scan(body, decode, small, few, max_links, own='', home='', root=0, known={}, shared={},\n"
+"     longest=0, most=0, other=None, room=0, /)\n--\n\n"
 "Return whether there are URLs in place of hrefs; the distinct hrefs of links, and those of nofollow\n"
 "links; the first base, the first title.\n\n"
 "The body is in UTF-8. Fragments are cut. `decode` decodes a href with references and cuts its\n"
@@ -1066,7 +1085,8 @@ PyDoc_STRVAR(scan_doc,
 "have more than `room` characters.");
 
 PyDoc_STRVAR(targets_doc,
-"targets(body, own='', home='', root=0, known={}, longest=0, most=0, other=None, room=0, /)\n--\n\n"
+"targets(body, own='', home='', root=0, known={}, shared={}, longest=0, most=0, other=None, room=0,\n"
+"        /)\n--\n\n"
 "Return what the start tags of a page in UTF-8 may point to, in their order, its places, as a set,\n"
 "and its outline: a page with these tags and the texts of links only, at their lines and columns.\n\n"
 "A usual link is its href, the first time that it comes; any other tag is its name, its\n"

@@ -16,6 +16,7 @@ def scan(
     home: str = ...,
     root: int = ...,
     known: dict[str, str] = ...,
+    shared: dict[str, str] = ...,
     longest: int = ...,
     most: int = ...,
     other: Callable[[str], str] = ...,
