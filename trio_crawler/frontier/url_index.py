@@ -58,7 +58,8 @@ class UrlIndex:
         self.seen = Seen(max_redirects, UrlSet())
         self.admitted = 0
         self._journal = journal
-        self._in_flight: dict[tuple[Purpose, str], StoredJob] = {}
+        # Apart from one that was admitted again: in a damaged directory both may be in flight.
+        self._in_flight: dict[tuple[Purpose, str, bool], StoredJob] = {}
         # The numbers of the long URLs among them.
         self._numbers: dict[str, int] = {}
         # Both by the hash of the URL, like `UrlSet`. The pages that an earlier walk fetched: their
@@ -139,7 +140,7 @@ class UrlIndex:
 
     def hand_out(self, job: StoredJob) -> Job:
         """Record that a worker receives a job; return the job, conditional if that is possible."""
-        self._in_flight[job.purpose, job.url] = job
+        self._in_flight[job.purpose, job.url, job.again] = job
         if len(job.url) > LONG:
             self._numbers[job.url] = job.number
         self._journal.at_risk += 1
@@ -154,7 +155,7 @@ class UrlIndex:
 
     def _taken_back(self, job: Job) -> StoredJob:
         self._numbers.pop(job.url, None)
-        return self._in_flight.pop((job.purpose, job.url))
+        return self._in_flight.pop((job.purpose, job.url, job.again))
 
     def requeue(self, job: Job) -> StoredJob:
         """Record that a job that a worker had waits again; return it with its number."""

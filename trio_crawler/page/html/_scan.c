@@ -15,7 +15,7 @@
 #define MAX_TAGS 500000   /* the tokenizer reads no more, and says so */
 #define SLICE 4096        /* links, after which other threads may run: some 1.5 ms */
 #define SHOWN (16 * 1024) /* bytes after a link in which its text is searched for, and more */
-#define MAX_SHARED 32768  /* URLs that are one object in all directories */
+#define MAX_SHARED 16384  /* URLs that are one object in all directories */
 #define LARGE (64 * 1024) /* characters; for a larger page the lock of the interpreter is released */
 
 typedef unsigned char byte;
