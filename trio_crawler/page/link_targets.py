@@ -39,7 +39,7 @@ _SURROGATES = lazy("[\ud800-\udfff]")
 _BEGINNING = 64
 _CUT = ("data:", "javascript:")
 may_be_long = methodcaller("startswith", _CUT)
-"""Whether a URL is one of those of which only the beginning is told."""
+"""Whether only the beginning of a URL is told, since it may be as long as its page."""
 
 
 def links(

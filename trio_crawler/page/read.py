@@ -114,10 +114,8 @@ def read(
             text = without_doctype(text)
         if kind in media.XML and not media.has_html_root(text):
             return Facts(kind, encoding)
-        head, flaws = (
-            parse_head(text, agent=agent, xml=xml),
-            () if clean else (Reason.BAD_CHARSET,),
-        )
+        head = parse_head(text, agent=agent, xml=xml)
+        flaws = () if clean else (Reason.BAD_CHARSET,)
         again = text.encode("utf-8", "surrogatepass") if simple and not (usual and clean) else b""
         if simple and scanned:
             found = found or (again and scan(again)) or scan(text)

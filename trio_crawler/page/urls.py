@@ -375,8 +375,7 @@ def authority(url: str) -> str:
 
 def host(url: str) -> str:
     """Return the host of a normalised http(s) URL without the port; IPv6 keeps its brackets."""
-    start = url.index("//") + 2
-    name = url[start : url.index("/", start)]
+    name = authority(url)
     return name if name[-1] == "]" or ":" not in name else name.rpartition(":")[0]
 
 
@@ -399,7 +398,8 @@ def _links_of(home: str) -> dict[str, str]:
 
 
 _absolute = lru_cache(_MAX_ABSOLUTE)(normalise)
-# The URLs of all directories: the same URL is one str. ▶ A crawl of linux-doc takes 2 % less.
+# The URLs of all directories, 16,384 at most: the same URL is one str. ▶ A crawl of linux-doc
+# takes 2 % less.
 _shared: dict[str, str] = {}
 
 
