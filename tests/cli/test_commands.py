@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import re
 
 import pytest
 from cli.command import crawl
 from sites.raw import html, threaded_raw_server
 
+from trio_crawler.cli.exit import guarded
 from trio_crawler.cli.main import check_command, command
 
 NOWHERE = "http://127.0.0.1:1/"
@@ -89,3 +91,9 @@ def test_every_time_takes_a_unit(time, seconds):
     ]:
         context = command.make_context("crawl", [flag, time, NOWHERE])
         assert context.params[name] == seconds
+
+
+def test_cycles_are_collected_while_a_command_works():
+    gc.disable()
+    assert guarded(gc.isenabled)
+    gc.unfreeze()

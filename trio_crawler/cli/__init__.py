@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 def main() -> "NoReturn":
     """Run the command and exit with its status."""
     SIGNALS.take()
+    import gc
     import sys
+
+    # ▶ While modules are imported it finds nothing, in 26 ms of 250; `guarded` enables it again.
+    gc.disable()
 
     # httpx imports its own command line too, with Rich and Pygments: 35 ms. With this entry
     # it runs as if they were not installed.

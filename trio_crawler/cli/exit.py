@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -67,6 +68,9 @@ def guarded(work: Callable[[], int]) -> int:
     the reason in one line. From now on signals are noted, and the work itself ends early.
     """
     SIGNALS.note()
+    # The modules are here to stay: no collection looks at them.
+    gc.freeze()
+    gc.enable()
     status = CLOSED_PIPE
     try:
         status = work()
