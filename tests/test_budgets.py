@@ -147,6 +147,29 @@ async def test_urls_that_are_skipped_at_an_early_end_need_no_step_of_a_worker_ea
     assert steps.count < 5_000 / 4
 
 
+async def test_outcomes_that_are_there_take_no_step_each_but_let_other_tasks_run(nursery):
+    steps, turns = Steps(), 0
+
+    async def at_once(job):
+        await trio.lowlevel.checkpoint()
+        return html(*(f"/{n}x" for n in range(500))) if job.url == HOME else html()
+
+    async def other():
+        nonlocal turns
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    async with Crawler([HOME], fetch=at_once).outcomes() as outcomes:
+        nursery.start_soon(other)
+        trio.lowlevel.add_instrument(steps)
+        async for _ in outcomes:
+            pass
+        trio.lowlevel.remove_instrument(steps)
+    assert 500 / 16 < turns < 400
+    assert steps.count - turns < 3 * 500
+
+
 @pytest.mark.parametrize("ends", ["stop", "max_seconds"])
 async def test_requests_that_hang_at_an_early_end_keep_no_waiting_url_from_being_skipped(
     autojump_clock, nursery, ends
