@@ -114,6 +114,7 @@ class Outbox(AsyncIterator[Outcome]):
             # With two tasks, the outcome that one of them received would not be settled.
             raise trio.BusyResourceError(SECOND_READER)
         self._busy = True
+        hosts, receiver = self._frontier.hosts, self._receiver
         try:
             outcome: Outcome | None = None
             while outcome is None:
@@ -123,7 +124,17 @@ class Outbox(AsyncIterator[Outcome]):
                         await self._settle(unsettled)
                     # Not before `settle`: if that is cancelled, the next call repeats it.
                     self._unsettled = None
-                settlement = await self._next()
+                self._turns += 1
+                if at_once := self._turns % _AT_ONCE:
+                    await trio.lowlevel.checkpoint_if_cancelled()
+                else:
+                    await trio.lowlevel.checkpoint()
+                # What was in flight is not to wait until all others are skipped.
+                skipped = self._skip() if at_once and hosts.ended is not None else None
+                try:
+                    settlement = skipped or receiver.receive_nowait()
+                except trio.WouldBlock:
+                    settlement = self._skip() or await receiver.receive()
                 self._unsettled, outcome = settlement, settlement.outcome
         except trio.EndOfChannel:
             # If a bug ended the last worker, the nursery is cancelled: this raises Cancelled, so
@@ -140,22 +151,6 @@ class Outbox(AsyncIterator[Outcome]):
             self._waiting.unpark(count=1 if self._bytes else inf)
         self._counters.count(outcome)
         return outcome
-
-    async def _next(self) -> Settlement:
-        """Receive a settlement; or skip a URL that waits, if the crawl has ended early."""
-        self._turns += 1
-        if self._turns % _AT_ONCE:
-            await trio.lowlevel.checkpoint_if_cancelled()
-            if (settlement := self._skip()) is not None:
-                return settlement
-        else:
-            await trio.lowlevel.checkpoint()
-        try:
-            # What was in flight is not to wait until all others are skipped.
-            return self._receiver.receive_nowait()
-        except trio.WouldBlock:
-            pass
-        return self._skip() or await self._receiver.receive()
 
     def _skip(self) -> Settlement | None:
         """Return the settlement of a URL that waited at the early end; None if there is none."""

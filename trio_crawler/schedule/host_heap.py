@@ -30,14 +30,13 @@ class HostHeap:
 
     An origin has at most one valid place, the one with its ticket. Invalid entries are skipped,
     and removed before they are most of all. `held` is the number of requests in flight by `Share`,
-    `hosts` the number of origins. `wakes` is the time at which the next rest ends; because of an
+    `hosts` the number of origins, `live` that of those with a place. `wakes` is the time at which the next rest ends; because of an
     invalid entry it may be too early.
     """
 
     __slots__ = (
         "_doubtful",
         "_heaps",
-        "_live",
         "_long",
         "_new",
         "_number",
@@ -48,6 +47,7 @@ class HostHeap:
         "_workers",
         "held",
         "hosts",
+        "live",
         "wakes",
     )
 
@@ -65,7 +65,7 @@ class HostHeap:
         well, others = (self._ready, self._long), (self._new, self._doubtful, self._resting)
         self._heaps: tuple[list[Any], ...] = (*well, *others)
         self._number = 0
-        self._live = 0
+        self.live = 0
         self.held, self.hosts = [0] * len(Share), [0] * len(Share)
         self.wakes = math.inf
 
@@ -79,7 +79,7 @@ class HostHeap:
                 return
             # Its requests in flight may have changed while it was the only entry.
             self._ready[0] = (*only.order(number), number, only)
-        self._live += not origin.ticket
+        self.live += not origin.ticket
         number = self._number = origin.ticket = self._number + 1
         load, well = origin.host.load, origin.state.state is State.WELL
         if free > now:
@@ -99,7 +99,7 @@ class HostHeap:
             if share is Share.LONG:
                 # In steps of powers of two, within which hosts take turns.
                 heapq.heappush(self._long, (-math.frexp(origin.length)[1], number, origin))
-        if sum(map(len, self._heaps)) + len(self._runs) > _FEW_STALE + 4 * self._live:
+        if sum(map(len, self._heaps)) + len(self._runs) > _FEW_STALE + 4 * self.live:
             self._sweep()
 
     def move(self, origin: Origin, share: Share) -> None:
@@ -114,7 +114,7 @@ class HostHeap:
     def remove(self, origin: Origin) -> None:
         """Remove the place of an origin, if it has one."""
         if origin.ticket:
-            self._live -= 1
+            self.live -= 1
             origin.ticket = 0
 
     def pop(self) -> Origin | None:
@@ -137,7 +137,7 @@ class HostHeap:
                 return oldest
             *_, number, origin = heapq.heappop(heap)
             if origin.ticket == number:
-                self._live -= 1
+                self.live -= 1
                 origin.ticket = 0
                 return cast("Origin", origin)
 
@@ -149,7 +149,7 @@ class HostHeap:
         while self._runs:
             number, origin = self._runs.popleft()
             if origin.ticket == number:
-                self._live -= 1
+                self.live -= 1
                 origin.ticket = 0
                 return origin
         return None
@@ -160,7 +160,7 @@ class HostHeap:
             _, number, origin = heapq.heappop(self._resting)
             self.wakes = self._resting[0][0] if self._resting else math.inf
             if origin.ticket == number:
-                self._live -= 1
+                self.live -= 1
                 origin.ticket = 0
                 return origin
         return None
