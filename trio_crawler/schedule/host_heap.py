@@ -30,8 +30,8 @@ class HostHeap:
 
     An origin has at most one valid place, the one with its ticket. Invalid entries are skipped,
     and removed before they are most of all. `held` is the number of requests in flight by `Share`,
-    `hosts` the number of origins, `live` that of those with a place. `wakes` is the time at which the next rest ends; because of an
-    invalid entry it may be too early.
+    `hosts` the number of origins, `live` that of those with a place. `wakes` is the time at which
+    the next rest ends; because of an invalid entry it may be too early.
     """
 
     __slots__ = (
