@@ -23,14 +23,11 @@ from trio_crawler.page.link_targets import Pointed
 from trio_crawler.page.links import STYLE_SHEET, pointed_of
 from trio_crawler.page.read import Facts
 from trio_crawler.page.urls import is_web, without_userinfo
-from trio_crawler.policy.headers import header_directives, meta_directives
+from trio_crawler.policy.headers import header_directives, meta_directives, names_in
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.settings import CHECKED
 from trio_crawler.policy.traps import HostTraps, Traps
 
-_LINK, _ROBOTS = b"link", b"x-robots-tag"
-# Most headers have another length, so they are not even decoded.
-_LENGTHS = (len(_LINK), len(_ROBOTS))
 # The server has no such page; it may have one after another error.
 _GONE = frozenset({400, 404, 410})
 # Links that are judged at once, before other tasks can run.
@@ -88,12 +85,12 @@ class Links:
 
     def about(self, job: Job, response: Response, facts: Facts) -> About:
         """Return the facts about a page that decide on its links."""
-        names = {name.lower() for name, _ in response.headers.raw if len(name) in _LENGTHS}
-        header = header_directives(response.headers, self._agent) if _ROBOTS in names else ()
+        headers, names = response.headers, names_in(response.headers)
+        header = header_directives(headers, self._agent) if b"x-robots-tag" in names else ()
         meta = meta_directives(facts.meta_robots) if facts.meta_robots else ()
         canonical = facts.canonical
-        if _LINK in names:
-            fields = response.headers.get_list("link")
+        if b"link" in names:
+            fields = headers.get_list("link")
             canonical = canonical_in_headers(fields, job.url) or canonical
         successors, folded_into = list[Job](), None
         if self._folds:

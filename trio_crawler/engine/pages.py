@@ -49,6 +49,7 @@ from trio_crawler.page.links import (
     read_page_links,
 )
 from trio_crawler.page.read import Facts, read
+from trio_crawler.policy.headers import content_type
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import is_doubtful_by_head, is_silent
 from trio_crawler.settlement import Settlement
@@ -155,7 +156,7 @@ class PageHandler:
     def _facts(self, job: Job, response: Response) -> Facts:
         facts = read(
             response.body,
-            response.headers.get("content-type", ""),
+            content_type(response.headers),
             job.url,
             max_links=self._plan.limits.max_links,
             follow=200 <= response.status < 300,

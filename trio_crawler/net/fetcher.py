@@ -23,7 +23,7 @@ from trio_crawler.net.statistics import FetchStatistics, WireStatistics
 from trio_crawler.net.turn import TURN, Progress
 from trio_crawler.page.media import HTML, XHTML, declared_type, is_attachment, is_read
 from trio_crawler.page.urls import origin
-from trio_crawler.policy.headers import conditions_of
+from trio_crawler.policy.headers import ReceivedHeaders, conditions_of, content_type
 from trio_crawler.policy.robots import MAX_BYTES as ROBOTS_BYTES
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ class Fetcher:
         bounds: Bounds,
     ) -> Response:
         # ▶ Else httpx decodes all fields, to find out that they are ASCII: a third of its time.
-        headers = httpx.Headers(head.fields, "ascii" if head.is_ascii else None)
+        headers = ReceivedHeaders(head.fields, "ascii" if head.is_ascii else None)
         status = head.status
         if self._cookies is not None and job.purpose is not Purpose.ROBOTS:
             # No robot needs a session to read the rules.
@@ -270,7 +270,7 @@ class Fetcher:
 
     def _needless(self, job: Job, head: Head, headers: httpx.Headers) -> Reason | None:
         """Return why the body of a page is left after its head; None if it is to be read."""
-        length, kind = head.length, declared_type(headers.get("content-type", ""))
+        length, kind = head.length, declared_type(content_type(headers))
         if job.purpose is Purpose.CHECK:
             return Reason.NOT_READ if length is None or length > SMALL_BYTES else None
         needed = is_read(kind)

@@ -9,7 +9,7 @@ import httpx
 
 from trio_crawler.expressions import lazy
 from trio_crawler.model import Answer, Fault, Phase, Reason, Response
-from trio_crawler.policy.headers import parse_http_date
+from trio_crawler.policy.headers import names_in, parse_http_date
 from trio_crawler.reason import Kind, of_kind
 
 TRANSIENT = frozenset(of_kind(Kind.TRANSIENT))
@@ -179,9 +179,7 @@ def rest_asked_for(answer: Answer, now: datetime) -> float:
     if isinstance(answer, Fault):
         return 0.0
     asked = 0.0
-    # ▶ Ten names take 1.5 us so, and 4 with a look at each.
-    names = b" ".join(dict(answer.headers.raw))
-    if b"imit" in names or b"IMIT" in names:
+    if b"limit" in names_in(answer.headers):
         asked = quota_reset(answer.headers, now) or 0.0
     if answer.status >= LEAST_BAD and blames_host(answer):
         asked = max(asked, retry_after(answer.headers, now) or 0.0)
