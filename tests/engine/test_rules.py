@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from trio_crawler import Job, Limits, MemoryFrontier, Reason
+from trio_crawler import Crawler, Job, Limits, MemoryFrontier, Reason
 from trio_crawler.engine import rules as rules_module
 from trio_crawler.engine.rules import Rules
 from trio_crawler.frontier import Plan
+from trio_crawler.model import RejectedLink
 from trio_crawler.policy.robots import ALLOW_ALL, KnownRules
+from trio_crawler.testing import Web, html
 
 
 async def test_a_link_to_an_origin_without_rules_costs_a_microsecond(capsys):
@@ -44,22 +46,29 @@ def rules_of(**options: Any) -> Rules:
 def test_a_link_that_leads_out_is_judged_once():
     rules = rules_of()
     for url, reason in ((OUT, Reason.OTHER_SITE), (MAIL, Reason.OTHER_SCHEME)):
-        assert rules.known_outside(url, 1) is None
+        assert url not in rules.out
         assert rules.outside(Job(url, 1)) is reason
-        assert rules.known_outside(url, 2) is reason
+        assert rules.out[url] == RejectedLink(url, reason)
 
 
 def test_a_link_that_a_callers_scope_rejects_is_judged_each_time():
     rules = rules_of(scope=lambda job: job.depth < 2)
     assert rules.outside(Job(OUT, 2)) is Reason.EXCLUDED
-    assert rules.known_outside(OUT, 2) is None
+    assert not rules.out
 
 
-def test_a_link_that_is_too_deep_has_that_reason_wherever_it_leads():
-    rules = rules_of(limits=Limits(max_depth=3))
-    assert rules.outside(Job(OUT, 3)) is Reason.OTHER_SITE
-    assert rules.known_outside(OUT, 4) is None
-    assert rules.outside(Job(OUT, 4)) is Reason.TOO_DEEP
+async def test_a_link_that_is_too_deep_has_that_reason_wherever_it_leads(autojump_clock):
+    web = Web({"/": html("/a", OUT), "/a": html("/b", OUT), "/b": html(OUT, "/c")}, url=SEED)
+    rejected = {}
+    async with Crawler([SEED], fetch=web, limits=Limits(max_depth=2)).outcomes() as outcomes:
+        async for page in outcomes:
+            rejected[page.url] = list(page.rejected)
+    other, deep = (OUT, Reason.OTHER_SITE), (OUT, Reason.TOO_DEEP)
+    assert rejected == {
+        SEED: [other],
+        f"{SEED}a": [other],
+        f"{SEED}b": [deep, (f"{SEED}c", Reason.TOO_DEEP)],
+    }
 
 
 def test_links_that_lead_out_are_forgotten_when_there_are_too_many(monkeypatch):
@@ -67,5 +76,4 @@ def test_links_that_lead_out_are_forgotten_when_there_are_too_many(monkeypatch):
     rules = rules_of()
     for number in range(11):
         rules.outside(Job(f"{OUT}{number}", 1))
-    assert rules.known_outside(f"{OUT}9", 1) is None
-    assert rules.known_outside(f"{OUT}10", 1) is Reason.OTHER_SITE
+    assert list(rules.out) == [f"{OUT}10"]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
-from itertools import islice, starmap
 from typing import NamedTuple
 
 import msgspec
@@ -72,7 +71,7 @@ class Links:
         self._frontier = frontier
         self._rules = rules
         self._folding = folding
-        self._redirects = plan.limits.max_redirects
+        self._redirects, self._max_depth = plan.limits.max_redirects, plan.limits.max_depth
         self._agent = plan.agent
         self._nofollow = plan.politeness.nofollow
         self._folds = folding.folds
@@ -149,11 +148,16 @@ class Links:
             facts = self._with_found(facts)
         links = facts.links
         known = self._frontier.known(links) if len(links) <= _SLICE else await self._known(links)
-        anchors, rejected = facts.anchors, dict[str, Reason]()
+        anchors, rejected = facts.anchors, dict[str, RejectedLink]()
         successors = about.successors
         if len(known) < len(links):
-            renamed: dict[str, str] = {}
-            await self._judge(job, facts, about.reason, known, successors, rejected, renamed)
+            new, renamed = [url for url in links if url not in known], dict[str, str]()
+            if not self._checks and job.depth < self._max_depth:
+                out = self._rules.out
+                # ▶ Most links out of a site are on each of its pages.
+                rejected = {url: out[url] for url in new if url in out}
+            if len(rejected) < len(new):
+                await self._judge(job, facts, about.reason, new, successors, rejected, renamed)
             if renamed:
                 named = (renamed.get(url, url) for url in links if url not in rejected)
                 links = tuple(dict.fromkeys(named))
@@ -165,13 +169,14 @@ class Links:
                 links = tuple([url for url in links if url not in rejected])
         leads_on = "html" in facts.content_type or (links and facts.content_type == STYLE_SHEET)
         if about.traps is not None and response.status < 300 and leads_on:
-            new = [each.url for each in successors if each.purpose is Purpose.PAGE]
-            about.traps.record_links(job.url, response.body, new, links, depth=job.depth)
+            on = [each.url for each in successors if each.purpose is Purpose.PAGE]
+            about.traps.record_links(job.url, response.body, on, links, depth=job.depth)
         elif about.traps is not None and response.status in _GONE:
             about.traps.record_nothing(job.url)
-        with_reasons: tuple[RejectedLink, ...] = ()
-        if rejected or facts.malformed:
-            with_reasons = await _rejected(facts.malformed, rejected)
+        with_reasons = tuple(rejected.values())
+        if facts.malformed:
+            shown = dict.fromkeys(map(without_userinfo, facts.malformed))
+            with_reasons = (*(RejectedLink(href, Reason.BAD_URL) for href in shown), *with_reasons)
         return Judged(links, with_reasons, successors, anchors, found)
 
     async def _known(self, urls: Sequence[str]) -> AbstractSet[str]:
@@ -204,14 +209,15 @@ class Links:
         job: Job,
         facts: Facts,
         reason: Reason | None,
-        known: Collection[str],
+        new: Sequence[str],
         successors: list[Job],
-        rejected: dict[str, Reason],
+        rejected: dict[str, RejectedLink],
         renamed: dict[str, str],
     ) -> None:
-        """Add a job to `successors` for each new link that is followed, else add it to `rejected`.
+        """Add a job to `successors` for each `new` link that is followed.
 
-        A link that is followed without its session id is added to `renamed`.
+        The others are added to `rejected`, which may have some of them, and is then in their
+        order. A link that is followed without its session id is added to `renamed`.
         """
         nofollow = facts.nofollow if self._nofollow else frozenset[str]()
         parts, named = self._parts(facts), frozenset[str]()
@@ -219,15 +225,16 @@ class Links:
         part_depth = job.depth + (facts.content_type not in media.MARKUP)
         if self._checks and self._fragments:
             named = _named(facts)
-        new = [url for url in facts.links if url not in known]
+        before = dict(rejected)
+        rejected.clear()
         for count, url in enumerate(new, 1):
             if not count % _CHUNK:
                 # A robots.txt full of wildcards may take 3 ms for a link.
                 await trio.lowlevel.checkpoint()
-            depth = part_depth if url in parts else job.depth + 1
-            if not self._checks and (outside := self._rules.known_outside(url, depth)):
-                rejected[url] = outside
+            if url in before:
+                rejected[url] = before[url]
                 continue
+            depth = part_depth if url in parts else job.depth + 1
             successor = Job(url, depth, self._redirects, job.url)
             # Checked first: of several reasons, "outside" is the most useful one in a report.
             rejection = self._rules.outside(successor)
@@ -235,7 +242,7 @@ class Links:
                 plain = self._rules.without_session(url)
                 if plain is not url:
                     renamed[url] = plain
-                    if plain in known or self._frontier.known([plain]):
+                    if self._frontier.known([plain]):
                         continue
                     successor = replace(successor, url=plain)
                     # The URL without its session id may be outside.
@@ -251,13 +258,13 @@ class Links:
             if rejection is None:
                 successors.append(successor)
             else:
-                rejected[url] = rejection
+                rejected[url] = RejectedLink(url, rejection)
                 too_deep = url in parts and rejection is Reason.TOO_DEEP
                 leads_out = self._checks and rejection in CHECKED
                 if not (too_deep or leads_out):
                     continue
                 if (unchecked := self._rules.unchecked(url)) is not None:
-                    rejected[url] = unchecked
+                    rejected[url] = RejectedLink(url, unchecked)
                 else:
                     purpose = Purpose.FRAGMENTS if url in named else Purpose.CHECK
                     successors.append(replace(successor, purpose=purpose))
@@ -283,21 +290,3 @@ def _original(traps: HostTraps, job: Job, response: Response, facts: Facts) -> s
     if response.status < 300 and response.flaw is None:
         return traps.original(job.url, response.body, facts.content_type)
     return None
-
-
-async def _rejected(
-    malformed: Sequence[str], rejected: Mapping[str, Reason]
-) -> tuple[RejectedLink, ...]:
-    """Return the links that are not followed; a checkpoint only if there are many."""
-    made = starmap(RejectedLink, rejected.items())
-    judged = tuple(islice(made, _SLICE))
-    if len(rejected) > _SLICE:
-        several = list(judged)
-        while chunk := list(islice(made, _SLICE)):
-            await trio.lowlevel.checkpoint()
-            several += chunk
-        judged = tuple(several)
-    if not malformed:
-        return judged
-    shown = dict.fromkeys(map(without_userinfo, malformed))
-    return (*(RejectedLink(href, Reason.BAD_URL) for href in shown), *judged)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from math import inf
 
 from trio_crawler.frontier.protocol import Frontier
-from trio_crawler.model import Job, Outcome, Page, Reason
+from trio_crawler.model import Job, Outcome, Page, Reason, RejectedLink
 from trio_crawler.page.urls import WEB, host, seen_key
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.scope import is_of_urls, refusal
@@ -26,7 +26,10 @@ _MOST_OUT = 1 << 15
 
 
 class Rules:
-    """The scope, the limits, robots.txt and the traps of one crawl, applied to URLs."""
+    """The scope, the limits, robots.txt and the traps of one crawl, applied to URLs.
+
+    A link that is among the `out` is outside, unless it is too deep: then that is the reason.
+    """
 
     def __init__(self, plan: Plan, frontier: Frontier) -> None:
         self._frontier = frontier
@@ -39,8 +42,8 @@ class Rules:
         self.without_session = without_session if plan.traps.session_ids else _unchanged
         self._recent = RecentUrls()
         self._remember = is_of_urls(plan.scope)
-        # The links out of the crawl, until there are too many.
-        self._out: dict[str, Reason] = {}
+        # The links out of the crawl as they were judged before, until there are too many.
+        self.out: dict[str, RejectedLink] = {}
         # The explicit ports of each name; those of the seeds are allowed, however many they are.
         self._ports = defaultdict[str, set[str]](set)
         for name, port in filter(None, map(_port, plan.seeds)):
@@ -72,14 +75,10 @@ class Rules:
             return reason
         return Reason.SIDE_EFFECT if self._keeps_out and changes_something(job.url) else None
 
-    def known_outside(self, url: str, depth: int) -> Reason | None:
-        """Return why a job is outside, as it was before; None if this is to be asked anew."""
-        return self._out.get(url) if depth <= self._max_depth else None
-
     def _outside(self, url: str, reason: Reason) -> Reason:
-        if len(self._out) >= _MOST_OUT:
-            self._out.clear()
-        self._out[url] = reason
+        if len(self.out) >= _MOST_OUT:
+            self.out.clear()
+        self.out[url] = RejectedLink(url, reason)
         return reason
 
     def disallowed(self, url: str) -> Reason | None:

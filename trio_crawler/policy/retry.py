@@ -9,7 +9,7 @@ import httpx
 
 from trio_crawler.expressions import lazy
 from trio_crawler.model import Answer, Fault, Phase, Reason, Response
-from trio_crawler.policy.headers import names_in, parse_http_date
+from trio_crawler.policy.headers import parse_http_date
 from trio_crawler.reason import Kind, of_kind
 
 TRANSIENT = frozenset(of_kind(Kind.TRANSIENT))
@@ -174,16 +174,15 @@ def quota_reset(headers: httpx.Headers, now: datetime) -> float | None:
     return min(max(valid), MAX_DELAY) if valid else None
 
 
-def rest_asked_for(answer: Answer, now: datetime) -> float:
-    """Return the seconds for which an answer asks to leave its host alone; 0 if it does not."""
-    if isinstance(answer, Fault):
-        return 0.0
-    asked = 0.0
-    if b"limit" in names_in(answer.headers):
-        asked = quota_reset(answer.headers, now) or 0.0
-    if answer.status >= LEAST_BAD and blames_host(answer):
-        asked = max(asked, retry_after(answer.headers, now) or 0.0)
-    return asked
+def rest_asked_for(response: Response, names: bytes, now: datetime) -> float:
+    """Return the seconds for which a response asks to leave its host alone; 0 if it does not.
+
+    `names` are those of its header fields, in lower case.
+    """
+    asked = quota_reset(response.headers, now) if b"limit" in names else None
+    if blames_host(response):
+        asked = max(asked or 0.0, retry_after(response.headers, now) or 0.0)
+    return asked or 0.0
 
 
 def _parsed(value: str, now: datetime) -> float | None:

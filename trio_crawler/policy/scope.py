@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Pattern: TypeAlias = str | re.Pattern[str]
 
+_MOST_ORIGINS = 10_000
+
 # The scopes made here that look at nothing of a job but its URL.
 _OF_URLS: "WeakSet[Scope]" = WeakSet()
 
@@ -62,10 +64,16 @@ def same_site(seeds: Iterable[str | httpx.URL], *scopes: Scope, lenient: bool = 
     check_flag("lenient", lenient)
     site_of = registrable if lenient else _without_www
     sites = frozenset(site_of(host(seed)) for seed in web_urls("seeds", seeds))
-    site = cache(site_of) if lenient else site_of
+    inside: dict[str, bool] = {}
 
     def same_site(job: Job) -> bool | Reason:
-        return site(host(job.url)) in sites or Reason.OTHER_SITE
+        url = job.url
+        origin = url[: url.find("/", 8)]
+        if (known := inside.get(origin)) is None:
+            if len(inside) >= _MOST_ORIGINS:
+                inside.clear()
+            known = inside[origin] = site_of(host(url)) in sites
+        return known or Reason.OTHER_SITE
 
     of_site = _of_urls(same_site)
     return all_of(of_site, *scopes) if scopes else of_site

@@ -18,8 +18,9 @@ from msgspec.structs import replace
 from trio_crawler.arguments import check_callable, check_function, check_kind
 from trio_crawler.model import ADMITTED, COUNTED, Attempt, Fault, Job, Purpose, Reason, Response
 from trio_crawler.page.urls import origin
+from trio_crawler.policy.headers import names_in
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import rest_asked_for
+from trio_crawler.policy.retry import LEAST_BAD, rest_asked_for
 from trio_crawler.policy.robots import KnownRules
 from trio_crawler.policy.settings import HostStatistics
 from trio_crawler.schedule.host_scheduler import HostScheduler
@@ -303,8 +304,11 @@ class Hosts:
         Returns the attempt; it is not counted as a try of the job if the host only limits the rate
         of requests, by 429 or 503.
         """
-        answer = attempt.answer
-        asked = rest_asked_for(answer, datetime.now(UTC))
+        answer, asked = attempt.answer, 0.0
+        if isinstance(answer, Response):
+            names = names_in(answer.headers)
+            if answer.status >= LEAST_BAD or b"limit" in names:
+                asked = rest_asked_for(answer, names, datetime.now(UTC))
         if self._names is not None:
             self._names.answered(self._scheduler.origin(attempt.job.url), answer)
         if self._scheduler.answered(attempt, trio.current_time(), asked=asked):
