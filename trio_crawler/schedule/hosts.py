@@ -238,12 +238,7 @@ class Hosts:
             job = replace(left, blocked=self.ended)
         elif self._blocked:
             job = self._blocked.popleft()
-        elif (
-            self.ended is None
-            and self._scheduler.heap.live
-            and self._scheduler.waiting
-            and self._unread <= _MAX_UNREAD
-        ):
+        elif self.ended is None and self._scheduler.heap.live and self._unread <= _MAX_UNREAD:
             now = trio.current_time()
             if now >= self.deadline:
                 # `keep_time` ends the crawl in the same pass of Trio.
