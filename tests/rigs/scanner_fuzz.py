@@ -132,13 +132,14 @@ def difference(text: str) -> str | None:
 
 def tags_differ(text: str) -> str:
     """Return how a check reads a page otherwise in Python; "" if it reads the same."""
-    ours, our_links = scan(text.encode()), read_links(text, URL)
+    ours, our_links = scan(text.encode(), URL), read_links(text, URL)
     our_places = read_targets(text).keys
     our_facts = replace(in_a_check(text.encode(), "text/html", URL, scanned=True), outline=b"")
     compiled = accelerator.tags, accelerator.targets
     accelerator.tags = accelerator.targets = None
     try:
-        theirs, their_links, places = scan(text), read_links(text, URL), read_targets(text).keys
+        theirs, their_links = scan(text, URL), read_links(text, URL)
+        places = read_targets(text).keys
         their_facts = in_a_check(text.encode(), "text/html", URL, scanned=True)
     finally:
         accelerator.tags, accelerator.targets = compiled
@@ -151,8 +152,8 @@ def tags_differ(text: str) -> str:
     if ours is not None and (outlined := read_links(ours.outline.decode(), URL)) != our_links:
         return f"{outlined}\nare in {ours.outline!r}, not\n{our_links}"
     if ours is not None and theirs is not None:
-        theirs = theirs._replace(values=list(dict.fromkeys(theirs.values)))
-        ours = ours._replace(values=list(dict.fromkeys(ours.values)), outline=b"")
+        theirs = theirs._replace(links=list(dict.fromkeys(theirs.links)))
+        ours = ours._replace(links=list(dict.fromkeys(ours.links)), outline=b"")
     if ours is None or theirs is None or ours == theirs:
         return ""
     return f"{ours}\nis not\n{theirs}"

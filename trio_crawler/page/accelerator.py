@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 Scanned: TypeAlias = tuple[bool, list[str], list[str], str | None, str | None]
 Scan: TypeAlias = Callable[..., Scanned | None]
 Tags: TypeAlias = Callable[..., "list[tuple[str, int, int, int, int, int, bool]] | None"]
 
 Join: TypeAlias = Callable[[dict[str, str], str, int, dict[str, str], int, int], list[str]]
-Pointing: TypeAlias = "tuple[list[str | tuple[str, str, Any]], set[str], bytes]"
+_Tags: TypeAlias = "list[tuple[int, str, str, str]]"
+Pointing: TypeAlias = "tuple[bool, list[str | tuple[str, str, bool]], _Tags, set[str], bytes]"
 Targets: TypeAlias = Callable[..., "Pointing | None"]
 
 

@@ -33,7 +33,6 @@ class Pointed(NamedTuple):
 # A fragment that the URL Standard does not change.
 _SIMPLE = re.compile(r"[!#-;=?-_a-z{-~]*+").fullmatch
 _PLAIN = b"\n" + bytes(each for each in range(0x80) if _SIMPLE(chr(each)))
-_BLANK = "".join(map(chr, range(0x21)))  # what the standard strips from the ends of a URL
 _SURROGATES = lazy("[\ud800-\udfff]")
 # A `data:` URL may be as long as its page; its beginning is enough to say what it is.
 _BEGINNING = 64
@@ -153,7 +152,7 @@ def fragment_of(value: str) -> str:
 def _shortened(value: str) -> str:
     if len(value) <= _BEGINNING:
         return value
-    start = value.lstrip(_BLANK)[: 2 * _BEGINNING]
+    start = value.lstrip(urls.STRIPPED)[: 2 * _BEGINNING]
     return start if start[:11].lower().startswith(_CUT) else value
 
 

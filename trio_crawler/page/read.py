@@ -21,7 +21,7 @@ from trio_crawler.page.html.head import (
 )
 from trio_crawler.page.html.links import Scan, scan
 from trio_crawler.page.html.read import ParsedHtml, parse_html, scan_html, title_of
-from trio_crawler.page.link_targets import Pointed, resolve_base
+from trio_crawler.page.link_targets import Pointed
 from trio_crawler.page.media import without_doctype
 
 __all__ = ["Facts", "read"]
@@ -105,7 +105,7 @@ def read(
     # The usual page is never decoded.
     usual = simple and encoding == "utf-8" and not cut
     if usual and scanned:
-        found = scan(body.removeprefix(BOM_UTF8), *urls.joining(url, encoding))
+        found = scan(body.removeprefix(BOM_UTF8), url)
     elif usual:
         page = scan_html(body.removeprefix(BOM_UTF8), url, encoding, max_links)
     if (page is None and found is None) or not has_no_metadata(body, agent):
@@ -118,13 +118,12 @@ def read(
         flaws = () if clean else (Reason.BAD_CHARSET,)
         again = text.encode("utf-8", "surrogatepass") if simple and not (usual and clean) else b""
         if simple and scanned:
-            found = found or (again and scan(again)) or scan(text)
+            found = found or (again and scan(again, url, encoding)) or scan(text, url, encoding)
         elif again:
             page = scan_html(again, url, encoding, max_links)
     if found:
-        facts = _of_scan(Facts(kind, encoding, flaws=flaws), found, head, url, max_links)
-        if facts is not None:
-            return facts
+        if len(found.links) + len(found.nofollow) + len(found.others) <= max_links:
+            return _of_scan(Facts(kind, encoding, flaws=flaws), found, head, url)
         text, _ = charset.decode(body, encoding, cut=cut)
     page = page or parse_html(
         text, url, encoding=encoding, xml=xml, max_links=max_links, anchors=anchors
@@ -159,36 +158,20 @@ def read(
     )
 
 
-def _of_scan(
-    facts: Facts, found: Scan, head: HeadMetadata, url: str, max_links: int
-) -> Facts | None:
+def _of_scan(facts: Facts, found: Scan, head: HeadMetadata, url: str) -> Facts:
     """Return the facts of a page that was scanned, with what it points to, and its places.
 
-    A fragment that names a place of the page itself is left out. None if there are more links than
-    are read.
+    A fragment that names a place of the page itself is left out.
     """
-    encoding, values, places = facts.charset, found.values, found.places
-    base = url if found.base is None else resolve_base(found.base, url, encoding)
-    if len(values) + len(found.nofollow_values) + len(found.others) > max_links:
-        return None
-    every = [value for value in values if isinstance(value, str)]
-    every += [*found.nofollow_values, *(value for _, value in found.others)]
-    targets = link_targets.resolve(every, base, encoding, whole=True)
-    if len(targets) < len(set(every)):
-        return None
-    pointed = [targets[value] if isinstance(value, str) else value for value in values]
-    links = dict.fromkeys([target for target, _, malformed in pointed if not malformed])
-    nofollow: frozenset[str] = frozenset()
-    if found.nofollow_values:
-        more = [targets[value] for value in found.nofollow_values]
-        pointed += more
-        unfollowed = [target for target, _, malformed in more if not malformed]
-        nofollow = frozenset(unfollowed).difference(links)
-        links |= dict.fromkeys(unfollowed)
+    encoding, places = facts.charset, found.places
+    links = [target for target, _, malformed in found.links if not malformed]
+    more = [target for target, _, malformed in found.nofollow if not malformed]
+    pointed = found.links + found.nofollow
     malformed = dict.fromkeys([target[0] for target in pointed if target[2]])
+    distinct = dict.fromkeys(links + more)
     # A `data:` URL of an image may be as long as the page.
-    assets = [(kind, link_targets.shortened(targets[value])) for kind, value in found.others]
-    if malformed or any(map(link_targets.may_be_long, links)):
+    assets = [(kind, link_targets.shortened(target)) for kind, target in found.others]
+    if malformed or any(map(link_targets.may_be_long, distinct)):
         pointed = list(map(link_targets.shortened, pointed))
     here = [
         (url, "", False) if target[0] == url and target[1] in places else target
@@ -197,10 +180,12 @@ def _of_scan(
     return replace(
         facts,
         title=(found.title and title_of(found.title)) or None,
-        links=tuple(links),
+        links=tuple(distinct),
         malformed=tuple(malformed),
-        nofollow=nofollow,
-        canonical=single_canonical(head.canonicals, base, encoding) if head.canonicals else None,
+        nofollow=frozenset(more).difference(links),
+        canonical=single_canonical(head.canonicals, found.base, encoding)
+        if head.canonicals
+        else None,
         meta_robots=head.robots,
         pointed=Pointed(tuple(dict.fromkeys(here)), tuple(dict.fromkeys(assets))),
         # The charset of a page matters for the queries of its links.

@@ -24,8 +24,10 @@ NOWHERE = "http://folder.invalid/"
 """Where the files of a folder are that has no URL: no host has this name (RFC 6761, 6.4)."""
 
 _SPECIAL = ("http:", "https:", "ftp:", "file:")
-# What the standard removes from the ends of a URL, and from everywhere in it.
-_STRIPPED = "".join(map(chr, range(0x21)))
+STRIPPED = "".join(map(chr, range(0x21)))
+"""The characters that the URL Standard removes from the ends of a URL."""
+
+# And those that it removes from everywhere in it.
 _NOT_IN_URLS = dict.fromkeys(map(ord, "\t\n\r"))
 
 _SURROGATES = lazy("[\ud800-\udfff]")
@@ -179,7 +181,7 @@ def normalise_in(encoding: str, url: str, base: str) -> str:
     if query.isascii() or not (found := normalise(before + mark, base)).startswith(_SPECIAL):
         return normalise(url, base)
     if "#" not in url:
-        query = query.rstrip(_STRIPPED)
+        query = query.rstrip(STRIPPED)
     if not query.isprintable():
         query = query.translate(_NOT_IN_URLS)
     return found + encoders.encode_query(query, encoding)

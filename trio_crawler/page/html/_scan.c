@@ -865,6 +865,17 @@ static PyObject *join(PyObject *module, PyObject *args)
     return others;
 }
 
+/* Return the URL of any href; NULL with an exception if it is none. */
+static PyObject *any_url_of(PyObject *href, const Directory *to)
+{
+    if (PyUnicode_GET_LENGTH(href) == 0) return Py_NewRef(to->own);
+    PyObject *url = url_of(href, to);
+    if (url != NULL || PyErr_Occurred()) return url;
+    url = PyObject_CallOneArg(to->other, href);
+    /* Such a path is the same for all pages of the directory. */
+    return PyUnicode_READ_CHAR(href, 0) == '.' ? kept(href, url, to) : url;
+}
+
 /* Return the distinct hrefs of the links of one kind, as a list, or their URLs if `to` is given.
  *
  * Raises ValueError if one is no URL, or if there is no room for the URLs. */
@@ -874,15 +885,10 @@ static PyObject *list_links(const Page *page, int nofollow, PyObject *decode, Di
     for (Py_ssize_t each = 0; links != NULL && each < page->count; each++) {
         const Link *link = &page->links[each];
         if (link->nofollow != nofollow) continue;
-        PyObject *item = substring(NULL, page, link->source), *url = item;
+        PyObject *item = substring(NULL, page, link->source);
         if (item != NULL && link->encoded) Py_SETREF(item, PyObject_CallOneArg(decode, item));
         if (item != NULL && to != NULL) {
-            url = link->source.start == link->source.end ? Py_NewRef(to->own) : url_of(item, to);
-            if (url == NULL && !PyErr_Occurred()) {
-                url = PyObject_CallOneArg(to->other, item);
-                /* Such a path is the same for all pages of the directory. */
-                if (*link->source.start == '.') url = kept(item, url, to);
-            }
+            PyObject *url = any_url_of(item, to);
             if (url != NULL && (to->room -= PyObject_Size(url)) < 0) {
                 Py_CLEAR(url);
                 PyErr_SetNone(PyExc_ValueError);
@@ -959,52 +965,62 @@ static int is_simple_fragment(Span text)
     return 1;
 }
 
-/* Return the URL and the fragment of a href, the href itself if it is not simple. */
+/* Return the URL and the fragment of a href; the href itself if it is no URL, or not simple. */
 static PyObject *target_of(PyObject *value, Span href, Directory *to)
 {
     const byte *hash = find(href.start, href.end, '#');
     Span fragment = {hash == NULL ? href.end : hash + 1, href.end};
     Py_ssize_t length = (hash == NULL ? href.end : hash) - href.start;
     to->room -= PyUnicode_GET_LENGTH(value) + PyUnicode_GET_LENGTH(to->home);
+    /* White space before a "#" is not the end of the URL. */
     if (!PyUnicode_IS_COMPACT_ASCII(value) || find(href.start, href.end, '&') != NULL ||
-        !is_simple_fragment(fragment)) return Py_NewRef(value);
+        !is_simple_fragment(fragment) || (hash != NULL && length && hash[-1] <= ' '))
+        return Py_NewRef(value);
     PyObject *link = PyUnicode_Substring(value, 0, length);
-    PyObject *url = link == NULL ? NULL : length == 0 ? Py_NewRef(to->own) : url_of(link, to);
+    PyObject *url = link == NULL ? NULL : any_url_of(link, to);
     Py_XDECREF(link);
-    if (url == NULL) return PyErr_Occurred() ? NULL : Py_NewRef(value);
-    PyObject *part = PyUnicode_Substring(value, fragment.start - href.start, href.end - href.start);
+    if (url == NULL && PyErr_ExceptionMatches(PyExc_ValueError)) {
+        PyErr_Clear();
+        return Py_NewRef(value);
+    }
+    PyObject *part = url == NULL ? NULL
+        : PyUnicode_Substring(value, fragment.start - href.start, href.end - href.start);
     PyObject *target = part == NULL ? NULL : PyTuple_Pack(3, url, part, Py_False);
-    Py_DECREF(url);
+    Py_XDECREF(url);
     Py_XDECREF(part);
     return target;
 }
 
+/* What `targets` returns: links, other tags, places; `whole` if the links are all targets. */
+typedef struct {
+    PyObject *links, *tags, *places, *hrefs;
+    int whole;
+} Pointing;
+
 /* Add one row to what a page points to; return -1 with an exception set if that fails. */
-static int add_target(const Page *page, const Row *row, PyObject **told, PyObject *items,
-                      PyObject *seen, PyObject *places, Directory *to)
+static int add_target(const Page *page, const Row *row, PyObject **told, Pointing *all, Directory *to)
 {
-    PyObject *value = substring(NULL, page, (Span){row->begin, row->end});
+    PyObject *value = substring(NULL, page, (Span){row->begin, row->end}), *item = NULL;
     int done = value == NULL ? -1 : 0;
-    if (value != NULL && row->name == PLACE) {
-        done = PySet_Add(places, value);
-    } else if (value != NULL && row->name == USUAL) {
-        int known = PySet_Contains(seen, value);
-        done = known < 0 || (!known && PySet_Add(seen, value) < 0) ? -1 : 0;
-        if (done == 0 && !known) {
-            PyObject *item = to == NULL ? Py_NewRef(value)
-                                        : target_of(value, (Span){row->begin, row->end}, to);
-            done = item == NULL ? -1 : PyList_Append(items, item);
-            Py_XDECREF(item);
+    if (done < 0 || row->name == PLACE) {
+        done = value == NULL ? -1 : PySet_Add(all->places, value);
+    } else if (row->name == USUAL) {
+        Py_ssize_t before = PySet_GET_SIZE(all->hrefs);
+        done = PySet_Add(all->hrefs, value);
+        if (done == 0 && PySet_GET_SIZE(all->hrefs) > before) {
+            item = to == NULL ? Py_NewRef(value) : target_of(value, (Span){row->begin, row->end}, to);
+            done = item == NULL ? -1 : PyList_Append(all->links, item);
+            all->whole &= item != value;
         }
-    } else if (value != NULL) {
-        PyObject *name = name_of(NULL, page, row, told);
-        PyObject *content = substring(NULL, page, (Span){row->content, row->content_end});
-        PyObject *item = name == NULL || content == NULL ? NULL : PyTuple_Pack(3, name, value, content);
-        done = item == NULL ? -1 : PyList_Append(items, item);
-        Py_XDECREF(name);
-        Py_XDECREF(content);
-        Py_XDECREF(item);
+    } else {
+        const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
+        int is_read = !strcmp(name, "style") || !strcmp(name, "title");
+        Span content = {row->content, is_read ? row->content_end : row->content};
+        item = Py_BuildValue("nNON", PyList_GET_SIZE(all->links), name_of(NULL, page, row, told),
+                             value, substring(NULL, page, content));
+        done = item == NULL ? -1 : PyList_Append(all->tags, item);
     }
+    Py_XDECREF(item);
     Py_XDECREF(value);
     return done;
 }
@@ -1012,10 +1028,10 @@ static int add_target(const Page *page, const Row *row, PyObject **told, PyObjec
 static PyObject *targets_of(const Page *page, Directory *to)
 {
     PyObject *told[sizeof TOLD / sizeof *TOLD] = {NULL}, *result = NULL;
-    PyObject *items = PyList_New(0), *seen = PySet_New(NULL), *places = PySet_New(NULL);
-    int done = items == NULL || seen == NULL || places == NULL ? -1 : 0;
+    Pointing all = {PyList_New(0), PyList_New(0), PySet_New(NULL), PySet_New(NULL), to != NULL};
+    int done = !all.links || !all.tags || !all.places || !all.hrefs ? -1 : 0;
     for (Py_ssize_t each = 0; done == 0 && each < page->count; each++) {
-        done = add_target(page, &page->rows[each], told, items, seen, places, to);
+        done = add_target(page, &page->rows[each], told, &all, to);
         if (each % SLICE == SLICE - 1) {
             Py_BEGIN_ALLOW_THREADS
             Py_END_ALLOW_THREADS
@@ -1026,12 +1042,15 @@ static PyObject *targets_of(const Page *page, Directory *to)
         byte *to = (byte *)PyBytes_AS_STRING(outline);
         _PyBytes_Resize(&outline, copy_outline(page, to) - to);
     }
-    if (done == 0 && outline != NULL) result = PyTuple_Pack(3, items, places, outline);
+    PyObject *whole = all.whole ? Py_True : Py_False;
+    if (done == 0 && outline != NULL)
+        result = PyTuple_Pack(5, whole, all.links, all.tags, all.places, outline);
     Py_XDECREF(outline);
     for (size_t each = 0; each < sizeof told / sizeof *told; each++) Py_XDECREF(told[each]);
-    Py_XDECREF(items);
-    Py_XDECREF(seen);
-    Py_XDECREF(places);
+    Py_XDECREF(all.links);
+    Py_XDECREF(all.tags);
+    Py_XDECREF(all.places);
+    Py_XDECREF(all.hrefs);
     return result;
 }
 
@@ -1087,12 +1106,13 @@ PyDoc_STRVAR(scan_doc,
 PyDoc_STRVAR(targets_doc,
 "targets(body, own='', home='', root=0, known={}, shared={}, longest=0, most=0, other=None, room=0,\n"
 "        /)\n--\n\n"
-"Return what the start tags of a page in UTF-8 may point to, in their order, its places, as a set,\n"
-"and its outline: a page with these tags and the texts of links only, at their lines and columns.\n\n"
-"A usual link is its href, the first time that it comes; any other tag is its name, its\n"
-"attributes and its content. None for the pages for which `tags` returns None.\n\n"
-"With what `scan` needs to make URLs, and without a base, a simple href is its URL, its fragment and\n"
-"False. None, too, if the URLs of these links may have more than `room` characters.");
+"Return what the start tags of a page in UTF-8 may point to: the distinct usual links; all other\n"
+"tags, each with the number of links before it, its name, its attributes and, of `style` and `title`,\n"
+"its content; the places, as a set; and an outline of the page with these tags and the texts of links\n"
+"only, at their lines and columns. None for the pages for which `tags` returns None.\n\n"
+"A link is its href. With what `scan` needs to make URLs, and without a base, a simple href is its\n"
+"URL, its fragment and False; the first value is whether all are. Then it is None, too, if the URLs of\n"
+"these links may have more than `room` characters.");
 
 static PyMethodDef methods[] = {
     {"scan", scan, METH_VARARGS, scan_doc},

@@ -5,7 +5,12 @@ def tags(
 ) -> list[tuple[str, int, int, int, int, int, bool]] | None: ...
 def targets(
     body: bytes, /, *joining: object
-) -> tuple[list[str | tuple[str, str, str | bool]], set[str], bytes] | None: ...
+) -> (
+    tuple[
+        bool, list[str | tuple[str, str, bool]], list[tuple[int, str, str, str]], set[str], bytes
+    ]
+    | None
+): ...
 def scan(
     body: bytes,
     decode: Callable[[str], str],

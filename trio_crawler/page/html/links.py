@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from trio_crawler.link import Link, LinkKind
-from trio_crawler.page import accelerator, css, entities, link_targets
+from trio_crawler.page import accelerator, css, entities, link_targets, urls
 from trio_crawler.page.html import anchors
 from trio_crawler.page.html.pointers import MAX_TEXT, MAX_WRITTEN, Pointer, described, pointers
 from trio_crawler.page.html.start_tags import (
@@ -162,35 +162,40 @@ def _text_of(text: str, at: int) -> str:
 
 _MAX_CHARACTERS, _MAX_BYTES = 1 << 20, 1 << 22
 _HARD = ("svg", "math", "/")
+_SHORT = 512
 
-_Element: TypeAlias = tuple[list[tuple[LinkKind, str, bool]], list[str]]
+_Value: TypeAlias = str | Target
+_Element: TypeAlias = tuple[
+    tuple[tuple[_Value, bool], ...], tuple[tuple[LinkKind, _Value], ...], tuple[str, ...]
+]
 
 
 class Scan(NamedTuple):
-    """The targets of a page, and its places.
+    """The targets of a page, with whole URLs and perhaps repeated, and its places.
 
-    `values` are those of `a` and `area`, with their fragments or resolved, `nofollow_values` those
-    with rel=nofollow, and `others` those of all other elements. References are decoded, but not in
-    the `title`. `outline` is a page in UTF-8 with these tags and the texts of links only, at their
-    lines and columns: enough for `read_links`. It is empty if the page was read in Python.
+    `links` are those of `a` and `area`, `nofollow` those with rel=nofollow, and `others` those of
+    all other elements. References are not decoded in the `title`. `outline` is a page in UTF-8
+    with these tags and the texts of links only, at their lines and columns: enough for
+    `read_links`. It is empty if the page was read in Python.
     """
 
-    values: list[str | Target]
-    nofollow_values: list[str]
-    others: list[tuple[LinkKind, str]]
+    links: list[Target]
+    nofollow: list[Target]
+    others: list[tuple[LinkKind, Target]]
     places: set[str]
-    base: str | None
+    base: str
     title: str | None
     outline: bytes
 
 
-def scan(source: str | bytes, *joining: object) -> Scan | None:
-    """Return what `read_links` and `read_targets` would find in HTML, of each link the value only.
+def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
+    """Return the targets that `read_links` would find in HTML, and the places.
 
     Bytes are UTF-8 and read by the compiled scanner, a text is read in Python. None if that is not
-    there, if the page is not simple, or has more than 4 MiB, or more than 1 MiB of characters.
-    `joining` is what makes URLs of the links of bytes: see `urls.joining`.
+    there, if the page is not simple, or has more than 4 MiB or 1 MiB of characters, or if its URLs
+    have more than 4 MiB.
     """
+    joining = urls.joining(url, encoding)
     if isinstance(source, str):
         read = _targets(source)
     else:
@@ -198,76 +203,100 @@ def scan(source: str | bytes, *joining: object) -> Scan | None:
         read = None if targets is None or len(source) > _MAX_BYTES else targets(source, *joining)
     if read is None:
         return None
-    items, places, outline = read
-    found = Scan([], [], [], {_decoded(place) for place in places}, None, None, outline)
-    base: str | None = None
-    title: str | None = None
-    add = found.values.append
-    for item in items:
-        if isinstance(item, str):
-            add(entities.in_attribute(item) if "&" in item else item)
-            continue
-        name, source, content = item
-        if content is False:
-            add(item)
-            continue
-        if name in _HARD or (name == "iframe" and "srcdoc" in source.lower()):
+    whole, found, tags, sources, outline = read
+    if not whole:
+        found = [_decoded(each) if isinstance(each, str) else each for each in found]
+    # If there is no base, nearly all values lead to the same URL from all pages of a directory.
+    alike = len(tags) * len(url) < urls.MAX_CHARACTERS and all(tag[1] != "base" for tag in tags)
+    home = urls.directory(url) if joining and alike else ""
+    links, nofollow, others = list[Any](), list[Any](), list[tuple[LinkKind, Any]]()
+    places, base, title, done = set(map(_decoded, sources)), None, None, 0
+    for at, name, given, content in tags:
+        if name == "title":
+            title, content = content if title is None else title, ""
+        elif name == "base" and base is None:
+            base = attributes(given).get("href")
+        short = len(given) + len(content) < _SHORT
+        element = (_of_short if short else _of)(home, name, given, content)
+        if element is None:
             return None
-        if name == "base" and base is None and "href" in (given := attributes(source)):
-            base = entities.in_attribute(given["href"])
-        elif name == "title" and title is None:
-            title = content
-        elif name == "style" and is_style_sheet(source):
-            for url, _, _, imported in css.style_urls(content):
-                kind = LinkKind.STYLE if imported else LinkKind.CSS
-                found.others.append((kind, url))
-        _add(found, name, source)
-    return found._replace(base=base, title=title)
+        in_links, in_others, names = element
+        others += in_others
+        places.update(names)
+        for value, is_nofollow in in_links:
+            links += found[done:at]
+            done = at
+            whole &= not isinstance(value, str)
+            (nofollow if is_nofollow else links).append(value)
+    links += found[done:]
+    start = url if base is None else resolve_base(entities.in_attribute(base), url, encoding)
+    values = [*(() if whole else (*links, *nofollow)), *(value for _, value in others)]
+    if unresolved := [value for value in values if isinstance(value, str)]:
+        by_value = link_targets.resolve(unresolved, start, encoding, whole=True)
+        if len(by_value) < len(set(unresolved)):
+            return None
+        links = [by_value.get(value, value) for value in links]
+        nofollow = [by_value.get(value, value) for value in nofollow]
+        others = [(kind, by_value.get(value, value)) for kind, value in others]
+    return Scan(links, nofollow, others, places, start, title, outline)
 
 
 def _targets(text: str) -> accelerator.Pointing | None:
-    """Return what the compiled `targets` does, without the outline."""
+    """Return what the compiled `targets` does, without URLs and the outline."""
     if len(text) > _MAX_CHARACTERS or "\0" in text:
         return None
-    items, hrefs, places = list[str | tuple[str, str, Any]](), set[str](), set[str]()
+    links, places = dict[str, None](), set[str]()
+    tags = list[tuple[int, str, str, str]]()
     for name, _, begin, end, content, content_end, foreign in start_tags(text):
         value = text[begin:end]
         if name == PLACE:
             places.add(value)
         elif name:
-            items.append((_HARD[0] if foreign else name, value, text[content:content_end]))
-        elif value not in hrefs:
-            hrefs.add(value)
-            items.append(value)
-    return items, places, b""
+            told = text[content:content_end] if name in ("style", "title") else ""
+            tags.append((len(links), _HARD[0] if foreign else name, value, told))
+        else:
+            links[value] = None
+    return False, list(links), tags, places, b""
 
 
 def _decoded(value: str) -> str:
     return entities.in_attribute(value) if "&" in value else value
 
 
-def _add(found: Scan, name: str, source: str) -> None:
-    """Add what one element points to, and its places."""
-    pointed, places = _of_short(name, source) if len(source) < 512 else _of(name, source)
-    for kind, value, nofollow in pointed:
-        if kind is not LinkKind.A:
-            found.others.append((kind, value))
-        elif nofollow:
-            found.nofollow_values.append(value)
-        else:
-            found.values.append(value)
-    found.places.update(places)
+def _of(home: str, name: str, source: str, content: str) -> _Element | None:
+    """Return the targets of one element that are links, its others, and its places.
 
-
-def _of(name: str, source: str) -> _Element:
-    """Return the targets of one element, and its places."""
+    A value stays as it is if it may depend on the page in the directory `home`, or if there is
+    none. None if another reader must read the page.
+    """
+    if name in _HARD or (name == "iframe" and "srcdoc" in source.lower()):
+        return None
+    given, links, others = attributes(source), list[tuple[_Value, bool]](), list[Any]()
+    if name == "style" and is_style_sheet(source):
+        for url, _, _, imported in css.style_urls(content):
+            kind = LinkKind.STYLE if imported else LinkKind.CSS
+            others.append((kind, _target(url, home)))
     # A base is never shown, and so its style leads nowhere.
-    pointed = () if name == "base" else pointers(name, source, foreign=False)
-    found = [(each.kind, each.value, each.nofollow) for each in pointed]
-    given = attributes(source)
-    places = [given.get("id", ""), given.get("name", "") if name == "a" else ""]
-    return found, [entities.in_attribute(place) for place in places if place]
+    for kind, value, _, _, nofollow in (
+        () if name == "base" else pointers(name, source, foreign=False)
+    ):
+        target = _target(value, home)
+        if kind is LinkKind.A:
+            links.append((target, nofollow))
+        else:
+            others.append((kind, target))
+    places = (given.get("id", ""), given.get("name", "") if name == "a" else "")
+    return tuple(links), tuple(others), tuple(_decoded(place) for place in places if place)
 
 
 # Most pages of a site begin and end with the same elements.
 _of_short = lru_cache(4_096)(_of)
+
+
+def _target(value: str, home: str) -> _Value:
+    if not home or len(value) > _SHORT or value.lstrip(urls.STRIPPED)[:1] in ("", "?", "#"):
+        return value
+    try:
+        return urls.normalise(value, home), link_targets.fragment_of(value), False
+    except ValueError:
+        return value

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from trio_crawler.link import LinkKind
-from trio_crawler.page import css, entities, values
+from trio_crawler.page import css, entities, urls, values
 from trio_crawler.page.html.start_tags import attributes
 from trio_crawler.page.html.tokenizer import has_nofollow
 
@@ -21,7 +21,6 @@ MAX_TEXT, MAX_WRITTEN = 100, 200
 """The most characters of a link's text and of its spelling."""
 
 _SPACES = re.compile(r"[\t\n\f\r ]+")
-_BLANK = "".join(map(chr, range(0x21)))  # what the URL Standard strips
 _MAX_CACHED_SOURCE = 512
 
 # The attributes of an element, as written in lower case, that each contain one URL.
@@ -185,13 +184,13 @@ def _in_meta(found: Mapping[str, str]) -> Iterator[Pointer]:
 
 
 def _folded(name: str) -> str:
-    return entities.in_attribute(name).strip(_BLANK).lower()
+    return entities.in_attribute(name).strip(urls.STRIPPED).lower()
 
 
 def _pointer(kind: LinkKind, found: Mapping[str, str], attribute: str) -> Iterator[Pointer]:
     source = found[attribute]
     value = entities.in_attribute(source)
-    if kind is LinkKind.A or value.strip(_BLANK):
+    if kind is LinkKind.A or value.strip(urls.STRIPPED):
         rel = found.get("rel")
         nofollow = rel is not None and has_nofollow(entities.in_attribute(rel))
         yield Pointer(kind, value, source[:MAX_WRITTEN], described(found), nofollow)
