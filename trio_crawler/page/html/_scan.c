@@ -153,9 +153,12 @@ static int may_point(Span style)
 /* Return where a tag ends whose name begins at `at`, or NULL if it does not end. */
 static const byte *read_tag(const byte *at, const byte *end, Tag *tag)
 {
-    *tag = (Tag){.name = {at, at}};
+    const byte *start = at;
     while (at < end && !IS(*at, NAME_END)) at++;
-    tag->name.end = at;
+    tag->name = (Span){start, at};
+    /* One by one: to clear all of it at once takes as long as to read a short tag. */
+    tag->href = tag->rel = tag->id = tag->anchor = (Span){NULL, NULL};
+    tag->rare = 0;
     for (;;) {
         tag->attributes_end = at;
         for (tag->empty = 0; at < end && IS(*at, SPACE | SLASH); at++) tag->empty = *at == '/';
@@ -585,7 +588,7 @@ static Span plain_end(Span href)
         if (*at == '/') last = at + 1;
         else if (!is_plain(*at)) return none;
     }
-    return last == end || *last == '.' ? none : (Span){last, end};
+    return at == href.start || (last < end && *last == '.') ? none : (Span){last, end};
 }
 
 /* Whether a tag may point to a URL with one of the ends, each in a line of its own.
@@ -676,7 +679,7 @@ static byte *copy_outline(const Page *page, byte *to)
         const Row *row = &page->rows[each];
         if (row->name == PLACE || row->start < done) continue;
         const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
-        Name raw = TITLE;
+        Name raw = row->name == USUAL ? NAMES : TITLE;
         while (raw <= NOFRAMES && strcmp(name, NAME[raw])) raw++;
         to = blank(to, done, row->start);
         done = row->shown_end;
