@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple, Self
 
 from trio_crawler.arguments import ArgumentError, check_kind, check_whole
@@ -29,8 +30,8 @@ __all__ = ["Defect", "LinkCheck", "Verdict", "Verdicts", "parse_patterns", "pars
 _MOST_HOPS = 100
 _NO_REQUEST = "no_request"
 _FINE, _FINE_OUTSIDE = 1, 2
-# Of a link that was looked at: nothing is to be told of it, or something is.
-_SILENT, _TOLD = 1, 2
+# Of a link that was looked at: nothing is to be told of it, or something is, or of some fragments.
+_SILENT, _TOLD, _FRAGMENTS = 1, 2, 3
 
 
 class _Path(NamedTuple):
@@ -187,18 +188,21 @@ class LinkCheck:
                     link = Link(urls[number], LinkKind(kind), malformed=True)
                     found.append(finding_of(page, link, Verdict.FAULT, Reason.BAD_URL))
             for kind, packed in pointed.kinds.items():
-                marks, numbers = known[kind], numbers_of(packed)
-                fragments = pointed.fragments.get(kind, {})
+                marks, numbers, of_kind = known[kind], numbers_of(packed), LinkKind(kind)
                 looked_at = {number for number in numbers if marks[number] != _SILENT}
                 if self._why:
                     unasked.again(kind, numbers, each)
-                for at, number in enumerate(numbers) if looked_at else ():
-                    if number not in looked_at:
+                named = zip(numbers, pointed.fragments.get(kind, repeat("")), strict=False)
+                for number, fragment in named if looked_at else ():
+                    mark = marks[number]
+                    if number not in looked_at or (
+                        mark == _FRAGMENTS and fragment not in missing[number][1]
+                    ):
                         continue
                     page = page or urls[each.page]
                     if rejected is None:
                         rejected = _rejected(each)
-                    link = Link(urls[number], LinkKind(kind), fragments.get(at, ""))
+                    link = Link(urls[number], of_kind, fragment)
                     first, why = not marks[number], rejected.get(number, "")
                     skipped, here = self._judged(page, link, number, why, missing, told)
                     if skipped is None:
@@ -207,17 +211,11 @@ class LinkCheck:
                         self.not_checked[skipped] += first
                         if self._why:
                             unasked.add(skipped, kind, number, each)
-                    marks[number] = _TOLD if here else marks[number] or _SILENT
+                    if len(here) > (number in missing and fragment in missing[number][1]):
+                        marks[number] = _TOLD
+                    elif mark != _TOLD:
+                        marks[number] = _FRAGMENTS if number in missing else _SILENT
                     found += here
-                # Nothing is asked for the target of a form.
-                named = missing and kind != LinkKind.FORM
-                for at, fragment in fragments.items() if named else ():
-                    number = numbers[at]
-                    last, lost = missing.get(number, (0, ()))
-                    if number not in looked_at and fragment in lost:
-                        page = page or urls[each.page]
-                        link = Link(urls[number], LinkKind(kind), fragment)
-                        found += self._lost(page, link, last)
             if found:
                 wanted = {each.url for each in found}
                 yield from placed(found, self._ledger.source(pointed.source, wanted))
@@ -263,10 +261,11 @@ class LinkCheck:
         ledger = self._ledger
         named: defaultdict[int, set[str]] = defaultdict(set)
         for each in ledger.outlinks():
-            for kind, by_place in each.pointed.fragments.items() if each.pointed else ():
+            for kind, by_number in each.pointed.fragments.items() if each.pointed else ():
                 numbers = numbers_of(each.pointed.kinds[kind]) if each.pointed else ()
-                for at, fragment in by_place.items():
-                    named[numbers[at]].add(fragment)
+                for number, fragment in zip(numbers, by_number, strict=True):
+                    if fragment:
+                        named[number].add(fragment)
         ends: dict[int, int] = {}
         wanted: defaultdict[int, set[str]] = defaultdict(set)
         for number, fragments in named.items():

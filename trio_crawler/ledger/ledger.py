@@ -77,13 +77,13 @@ class Pointed(NamedTuple):
     """What a page points to, for a check.
 
     `kinds` has by the kind of the links the numbers of their URLs, one for each fragment;
-    `malformed` those of hrefs that are no URLs; `fragments` by kind the place of a number and the
-    fragment. `source` is the place of the body, or of the links, that `Ledger.source` reads.
+    `malformed` those of hrefs that are no URLs; `fragments` the fragment of each number of a kind,
+    if it has any. `source` is the place of the body, or the links, that `Ledger.source` reads.
     """
 
     kinds: Mapping[str, bytes]
     malformed: Mapping[str, bytes]
-    fragments: Mapping[str, Mapping[int, str]]
+    fragments: Mapping[str, Sequence[str]]
     source: int
 
 
@@ -357,14 +357,15 @@ class Ledger:
         else:
             return None
         kinds, malformed = dict[str, bytes](), dict[str, bytes]()
-        fragments = dict[str, dict[int, str]]()
+        fragments = dict[str, tuple[str, ...]]()
         for name, targets in by_kind.items():
             good = [target for target in targets if not target[2]]
             if len(good) < len(targets):
                 bad = [url for url, _, is_bad in targets if is_bad]
                 malformed[name] = self.urls.numbers(bad).tobytes()
-            kinds[name] = self.urls.numbers([target[0] for target in good]).tobytes()
-            if named := {at: target[1] for at, target in enumerate(good) if target[1]}:
+            hrefs, named, _ = zip(*good, strict=True) if good else ((), (), ())
+            kinds[name] = self.urls.numbers(hrefs).tobytes()
+            if any(named):
                 fragments[name] = named
         if isinstance(found, PageLinks):
             source = self._sources.append((tuple(found.source), None), len(found.source.body))

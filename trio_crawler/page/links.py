@@ -173,7 +173,7 @@ def read_body_links(
     declares none. Of markup only links to URLs that are `wanted` are returned, None for all.
     """
     rows = list(_in_headers(headers, url))
-    found, beyond = link_targets.links("", rows[:max_links], url)
+    found, beyond = link_targets.links("", rows[:max_links], url) if rows else ([], 0)
     found = [link._replace(line=0, column=0) for link in found]
     beyond += max(0, len(rows) - max_links)
     content_type = headers.get("content-type", "")
