@@ -216,10 +216,10 @@ def test_only_links_that_may_be_wanted_are_told_of():
     text = "".join(f'<a href="{href}" class="c">' for href in WRITTEN) + '<p id="i"><img src="s">'
     assert accelerator.tags is not None
     told = accelerator.tags(text, frozenset({"x.html"})) or ()
+    ending_otherwise = "y.html ../y.html ./-y https://h.test:81/d/y.html#f #y.html".split()
+    ending_otherwise += ["/d/", "https://h.test/"]
     assert [text[begin:end] for name, _, begin, end, *_ in told if not name] == [
-        href
-        for href in WRITTEN
-        if href not in ("y.html", "../y.html", "./-y", "https://h.test:81/d/y.html#f", "#y.html")
+        href for href in WRITTEN if href not in ending_otherwise
     ]
     assert [name for name, *_ in told if name] == ["img"]
     with pytest.raises(TypeError):
