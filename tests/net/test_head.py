@@ -9,6 +9,7 @@ import pytest
 from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from sites.exchange import table
 from sites.pieces import Heard, hear
 from sites.raw import chunked
@@ -18,10 +19,9 @@ from trio_crawler.net.errors import FetchError
 from trio_crawler.net.http1.message import (
     check_start,
     content_codings,
-    content_encoding,
-    content_length,
     end_of_head,
     parse,
+    parsed,
 )
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -55,7 +55,7 @@ def test_any_fields_give_a_head_or_a_fault_and_loose_ones_never_keep(
         reason = error.fault.reason
     else:
         assert (head.minor, head.status) == (minor, status)
-        assert loose == head._replace(keep_alive=False)
+        assert loose == replace(head, keep_alive=False)
         return
     assert reason is Reason.BAD_REPLY
 
@@ -172,12 +172,12 @@ def test_what_cannot_become_an_answer_is_not_waited_for(begun: bytes) -> None:
 
 def test_a_length_and_codings_are_read_from_fields() -> None:
     fields = [(b"content-ENCODING", b"br"), (b"Content-Length", b"5"), (b"Content-Encoding", b"x")]
-    assert content_length(fields) == 5
-    assert content_length(fields[:1]) is None
-    assert content_encoding(fields) == b"br,x"
+    assert parsed(200, 1, fields).length == 5
+    assert parsed(200, 1, fields[:1]).length is None
+    assert parsed(200, 1, fields).encoding == b"br, x"
     assert content_codings(b" GZip,, identity , br,") == ["gzip", "br"]
     with pytest.raises(FetchError, match="two different lengths"):
-        content_length([*fields, (b"CONTENT-LENGTH", b"6")])
+        parsed(200, 1, [*fields, (b"CONTENT-LENGTH", b"6")])
 
 
 # Wherever an answer is cut on its way, it is the same answer.

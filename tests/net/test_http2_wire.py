@@ -539,7 +539,7 @@ async def test_what_a_server_said_before_it_closed_is_read(asking: Asking) -> No
     async with asking({"/": odd}) as asked:
         origin = ("https", "127.0.0.1", asked.server.port)
         request = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-        source, head = await asked.wire.ask(origin, request, Progress("h.test"), 10**6)
+        source, head, _ = await asked.wire.ask(origin, request, Progress("h.test"), 10**6)
         await until(lambda: asked.server.open == 0)
         # Nothing of this arrives at the server.
         for _ in range(3):
@@ -716,7 +716,7 @@ async def test_responses_that_nobody_reads_keep_no_other_from_coming(asking: Ask
         held = []
         for _ in range(30):
             request = b"GET /large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-            source, _ = await asked.wire.ask(origin, request, Progress("h.test"), 10**7)
+            source, _, _ = await asked.wire.ask(origin, request, Progress("h.test"), 10**7)
             held.append(source)
         await asked.assert_good()
         for source in held:
@@ -738,7 +738,7 @@ async def test_a_server_that_ignores_the_window_is_left(asking: Asking) -> None:
     async with asking({"/": odd} | GOOD) as asked:
         origin = ("https", "127.0.0.1", asked.server.port)
         request = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-        source, _ = await asked.wire.ask(origin, request, Progress("h.test"), 10**7)
+        source, _, _ = await asked.wire.ask(origin, request, Progress("h.test"), 10**7)
         await asked.assert_good()
         with pytest.raises(FetchError, match="more than the window allows") as caught:
             await _all_of(source)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 from pathlib import Path
 from types import FrameType
 
 import pytest
+import trio
 from sites.exchange import table
 from sites.pieces import Pieces, at_once
-from sites.raw import chunked, raw_server, reply
+from sites.raw import Request, chunked, raw_server, reply
 
 import trio_crawler
-from trio_crawler.model import Job, Response
+from trio_crawler.model import Fault, Job, Reason, Response
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.http1.connection import Connection
 from trio_crawler.net.http1.message import Head
@@ -59,7 +61,7 @@ def test_it_is_read_step_by_step_and_not_taken_whole_if_it_is(pieces: list[bytes
     assert b"".join(parts) == b"page"
 
 
-async def test_a_usual_answer_takes_at_most_55_calls_and_none_more_for_a_longer_body() -> None:
+async def test_a_usual_answer_takes_at_most_43_calls_and_none_more_for_a_longer_body() -> None:
     calls: list[str] = []
 
     def note(frame: FrameType, event: str, _: object) -> None:
@@ -81,4 +83,95 @@ async def test_a_usual_answer_takes_at_most_55_calls_and_none_more_for_a_longer_
             counts.append(len(calls))
         assert fetch.statistics().bytes == 5_102
     # The first one has opened the connection.
-    assert counts[1] == counts[2] == counts[3] <= 55
+    assert counts[1] == counts[2] == counts[3] <= 43
+
+
+# The deadlines of usual requests, which one task keeps while the fetch is entered.
+
+
+async def slowly(request: Request, stream: trio.abc.Stream) -> None:
+    """Answer `/` at once, `/silent` never, and `/slow` with the beginning of a body."""
+    if request.target == "/":
+        await stream.send_all(reply(body=b"page"))
+    elif request.target == "/slow":
+        await stream.send_all(OK + b"Content-Length: 9\r\n\r\npa")
+
+
+@pytest.mark.parametrize("path", ["silent", "slow"])
+async def test_the_deadline_of_a_usual_request_is_that_of_any_other(path: str) -> None:
+    async with raw_server(slowly) as server, HttpFetch(seeds=[server.url], timeout=0.2) as fetch:
+        other = HttpFetch(seeds=[server.url], timeout=0.2)
+        answers = []
+        for each in (fetch, other):
+            # The first request opens a connection; that of `other`, which is not entered, has a
+            # scope of its own.
+            assert isinstance(await each(Job(server.url)), Response)
+            began = trio.current_time()
+            answers.append(await each(Job(server.url + path)))
+            assert 0.2 <= trio.current_time() - began < 3
+            wire = each.statistics().wire
+            assert wire is not None
+            assert (wire.open, wire.made, wire.reused) == (0, 1, 1)
+        await other.aclose()
+    assert answers[0] == answers[1]
+    assert isinstance(answers[0], Fault)
+    assert answers[0].reason is Reason.TIMEOUT
+
+
+async def test_of_many_usual_requests_each_has_its_own_deadline() -> None:
+    async with raw_server(slowly) as server, HttpFetch(seeds=[server.url], timeout=0.3) as fetch:
+        took: dict[str, float] = {}
+
+        async def ask(path: str) -> None:
+            began = trio.current_time()
+            await fetch(Job(server.url + path))
+            took[path] = trio.current_time() - began
+
+        for paths in (["", "", ""], ["silent", "slow", ""]):
+            async with trio.open_nursery() as nursery:
+                for path in paths:
+                    nursery.start_soon(ask, path)
+                    await trio.testing.wait_all_tasks_blocked(0.01)
+    assert took[""] < 0.3
+    assert all(0.3 <= took[path] < 3 for path in ("silent", "slow"))
+
+
+async def test_a_body_that_waits_to_be_decoded_waits_until_its_deadline() -> None:
+    body = gzip.compress(b"page")
+    site = {"/": reply(body=b""), "/gzip": reply(200, {"Content-Encoding": "gzip"}, body)}
+    async with raw_server(site) as server, HttpFetch(seeds=[server.url], timeout=0.1) as fetch:
+        await fetch(Job(server.url))
+        async with fetch._slots, fetch._slots:
+            answer = await fetch(Job(f"{server.url}gzip"))
+        assert isinstance(answer, Fault)
+        assert (answer.reason, "decoding" in answer.detail) == (Reason.TIMEOUT, True)
+        after = await fetch(Job(f"{server.url}gzip"))
+        assert isinstance(after, Response)
+        assert after.body == b"page"
+
+
+async def test_the_task_ends_with_the_block_and_changes_no_exception() -> None:
+    def tasks() -> int:
+        return trio.lowlevel.current_statistics().tasks_living
+
+    async def entered(fetch: HttpFetch, error: Exception | None = None) -> None:
+        async with fetch, fetch:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(fetch.__aenter__)
+                async with fetch:
+                    await trio.lowlevel.checkpoint()
+            assert tasks() == before + 1
+            scope.cancel()
+            if error is not None:
+                raise error
+
+    before = tasks()
+    for error in (KeyError("of the caller"), None):
+        with trio.CancelScope() as scope:
+            if error is None:
+                await entered(HttpFetch())
+            else:
+                with pytest.raises(KeyError, match="of the caller"):
+                    await entered(HttpFetch(), error)
+        assert tasks() == before
+        assert not scope.cancelled_caught

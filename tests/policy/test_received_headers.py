@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.policy.headers import ReceivedHeaders, content_type, names_in
+from trio_crawler.policy.headers import ReceivedHeaders, by_name, content_type, names_in
 
 NAMES = st.sampled_from(
     [b"Content-Type", b"content-type", b"Link", b"X-Robots-Tag", b"Set-Cookie"]
@@ -39,14 +39,15 @@ LOOKS = {
 @given(fields=FIELDS)
 def test_each_look_at_received_headers_finds_what_httpx_finds(look, fields):
     expected = look(httpx.Headers(fields))
-    received = ReceivedHeaders(fields, None)
+    received = ReceivedHeaders(fields, by_name(fields))
     assert (look(received), look(received)) == (expected, expected)
     assert received == httpx.Headers(fields)
 
 
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
 def test_a_change_of_received_headers_is_seen_by_each_look(look):
-    received, usual = ReceivedHeaders([(b"Link", b"x")], None), httpx.Headers([(b"Link", b"x")])
+    fields = [(b"Link", b"x")]
+    received, usual = ReceivedHeaders(fields, by_name(fields)), httpx.Headers(fields)
     for headers in (received, usual):
         headers.encoding = "utf-8"
         headers["Content-Type"] = "text/é"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
+from math import inf
 from time import thread_time
 from typing import Protocol
 
@@ -208,8 +209,10 @@ SLOTS = 2
 """The most bodies that are decoded at the same time, and so the most windows of decoders."""
 
 
-async def decoded(body: Body, slots: trio.Semaphore) -> bytes:
-    """Return the decoded body, after its last byte was fed. Raises FetchError.
+async def decoded(body: Body, slots: trio.Semaphore, deadline: float = inf) -> bytes:
+    """Return the decoded body, after its last byte was fed.
+
+    Raises FetchError, also if it would have to wait longer than until the deadline.
 
     This is not a checkpoint for a body without codings, nor for one that is decoded in one slice
     while one of the `slots` is free. Other tasks run after each slice.
@@ -219,13 +222,22 @@ async def decoded(body: Body, slots: trio.Semaphore) -> bytes:
     try:
         slots.acquire_nowait()
     except trio.WouldBlock:
-        await slots.acquire()
+        with trio.CancelScope(deadline=deadline) as scope:
+            await slots.acquire()
+        if scope.cancelled_caught:
+            raise _late() from None
     try:
         for _ in body.decode():
             await trio.lowlevel.checkpoint()
+            if trio.current_time() >= deadline:
+                raise _late()
         return body.finish()
     finally:
         slots.release()
+
+
+def _late() -> FetchError:
+    return FetchError(Reason.TIMEOUT, "the deadline has passed", Phase.READ)
 
 
 def _too_large(detail: str) -> FetchError:

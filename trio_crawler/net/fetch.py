@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import httpx
 import trio
@@ -111,7 +111,8 @@ class HttpFetch(Fetcher):
     async one, that returns headers for this request. It is called for each request to the origins
     of `seeds` (each try, and robots.txt too), and its headers replace others of the same names.
 
-    The caller closes the fetch, by `async with` or `aclose`.
+    The caller closes the fetch, by `async with` or `aclose`. In the block of `async with` one task
+    keeps the deadlines, which takes less time than one cancel scope for each fetch.
 
     Raises TypeError or ValueError, naming the argument, if it is invalid or would have no effect.
     """
@@ -161,7 +162,7 @@ class HttpFetch(Fetcher):
             if not seeds:
                 raise ValueError("request is called only at the origins of seeds: name the seeds")
         check_flag("http2", http2)
-        self._connector = wire.connector
+        self._connector, self._busy = wire.connector, wire.busy
         super().__init__(
             WireAdapter(requests, _by_http2(wire, max_idle) if http2 else wire),
             user_agent=DEFAULT_USER_AGENT if user_agent is None else user_agent,
@@ -176,6 +177,17 @@ class HttpFetch(Fetcher):
             max_bytes=max_bytes,
             bodies=bodies,
         )
+
+    async def __aenter__(self) -> Self:
+        check_in_trio("HttpFetch")
+        await self._busy.enter()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        try:
+            await self.aclose()
+        finally:
+            await self._busy.leave()  # noqa: ASYNC102 - it ends at once
 
     async def lookup(self, url: str) -> float:
         """Look up the name of a URL's host, so that a fetch of this host need not wait for that.
@@ -239,7 +251,13 @@ class WireAdapter:
         self._requests = requests
         self._sites: dict[str, _Site] = {}
 
-    async def ask(
+    @property
+    def watched(self) -> bool:
+        """Whether a request ends at its deadline by itself."""
+        return self.wire.watched
+
+    # Not `async`: ▶ each coroutine around another one takes 0.3 us.
+    def ask(
         self,
         url: str,
         progress: Progress,
@@ -247,7 +265,7 @@ class WireAdapter:
         added: Fields | None = None,
         *,
         head_only: bool = False,
-    ) -> tuple[Connection | Http2Stream, Head, bytes]:
+    ) -> Coroutine[Any, Any, tuple[Connection | Http2Stream, Head, bytes]]:
         """Send a request; see `Network.ask`. Raises FetchError."""
         cut = url.find("/", _AFTER_SCHEME)
         site, target = self._sites.get(url[:cut]), url[cut:]
@@ -257,8 +275,7 @@ class WireAdapter:
         lines = self._lines(url, site, added)
         method = b"HEAD" if head_only else b"GET"
         request = b"%b %b HTTP/1.1\r\n%b\r\n" % (method, target.encode(), lines)
-        asked = self.wire.ask(site.origin, request, progress, max_bytes, bodiless=head_only)
-        return *await asked, request
+        return self.wire.ask(site.origin, request, progress, max_bytes, bodiless=head_only)
 
     async def release(self, source: Any) -> None:
         """Keep the connection if its body was read, else close it."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import trio
+from msgspec.structs import replace
 
 from trio_crawler.arguments import check_kind
 from trio_crawler.model import Fault, Phase, Reason
@@ -28,9 +29,7 @@ from trio_crawler.net.http1.message import (
     Fields,
     Head,
     bad_reply,
-    check_size,
-    content_encoding,
-    content_length,
+    parsed,
 )
 from trio_crawler.net.http1.wire import MAX_BYTES, head_of
 from trio_crawler.net.request import (
@@ -151,6 +150,8 @@ class HttpxAdapter:
     The call of the client or transport counts as the start of a request.
     """
 
+    watched = False
+
     def __init__(
         self, requests: Requests, asked: httpx.AsyncBaseTransport | httpx.AsyncClient
     ) -> None:
@@ -188,7 +189,7 @@ class HttpxAdapter:
             raise
         if body.content is not None and (head.encoding or head.status >= 400):
             # It is decoded, or closed: Content-Length counts other bytes.
-            head = head._replace(length=None, encoding=b"")
+            head = replace(head, length=None, encoding=b"")
         body.length = head.length
         # A client makes new requests if its authentication needs more than one.
         sent = response.request if isinstance(self._asked, httpx.AsyncClient) else request
@@ -366,18 +367,13 @@ def _tracing(progress: Progress) -> Any:
 
 def _head(response: httpx.Response, *, bodiless: bool) -> Head:
     """Return the head of a response. Raises FetchError for one that the wire would refuse."""
-    status, headers = response.status_code, response.headers
+    status = response.status_code
     if status == 407:
         detail = "the proxy of the HTTP client wants a user and a password, or other ones"
         raise FetchError(Reason.PROXY, detail, Phase.CONNECT)
     if status < 200:
         raise bad_reply(f"the answer has status {status}, which is not a final one")
-    length = 0 if bodiless or status in WITHOUT_BODY else None
-    if length is None and "transfer-encoding" not in headers:
-        length = content_length(headers.raw)
-    check_size(headers.raw)
-    encoding = content_encoding(headers.raw)
-    return Head(status, b"", 1, headers.raw, length, False, False, encoding)
+    return parsed(status, 1, response.headers.raw, bodiless=bodiless)
 
 
 def _has_credentials(client: httpx.AsyncClient | None) -> bool:

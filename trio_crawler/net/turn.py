@@ -167,12 +167,15 @@ class Progress:
 
     `received` is None until the head of the response was received. `decoding` is set when the
     whole body was received, so that the fetch does not wait for the server. `turn` is that of the
-    job at its host, None if the host has no delay.
+    job at its host, None if the host has no delay. `deadline` is that of the fetch, or
+    infinite if a cancel scope keeps it.
     `repeats` counts how often the request was sent again because of others; with `http1` it must
     not be sent by HTTP/2.
     """
 
-    __slots__ = (*("decoding", "http1", "phase", "received", "repeats", "server", "turn"),)
+    __slots__ = (
+        *("deadline", "decoding", "http1", "phase", "received", "repeats", "server", "turn"),
+    )
 
     def __init__(self, server: str) -> None:
         self.server = server
@@ -182,6 +185,7 @@ class Progress:
         self.turn: Turn | None = None
         self.repeats = 0
         self.http1 = False
+        self.deadline = math.inf
 
     async def wait_for_turn(self) -> None:
         """Wait until the first byte of a request may be written; the deadlines wait too."""

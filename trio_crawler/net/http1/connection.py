@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import trio
 
+from trio_crawler.in_trio import start_soon
 from trio_crawler.model import Fault, Phase, Reason
 from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError, connection_lost, socket_fault, use_https
@@ -97,6 +99,8 @@ class Connection:
         self._before = self.stream.received
         self.unanswered = True
         self._max_bytes = max_bytes
+        # Until the head has come, a body without end: what is left before cannot be reused.
+        self._left, self._chunks = None, None
         if progress.turn is not None:
             await progress.wait_for_turn()
         progress.phase = Phase.SEND
@@ -109,7 +113,37 @@ class Connection:
             if progress.turn is not None:
                 progress.turn.start()
         progress.phase = Phase.WAIT
-        head = await self._final_head(bodiless)
+        interim = spent = lines = searched = 0
+        while True:
+            end = end_of_head(self._buffer, searched)
+            size = len(self._buffer) if end is None else end.end()
+            if spent + size > MAX_HEAD_BYTES:
+                raise bad_reply(f"the header of the answer has more than {MAX_HEAD_BYTES} bytes")
+            if end is None:
+                if self._buffer:
+                    self._check_start()
+                # An empty line that is split begins at most three bytes before the end.
+                searched = max(0, size - 3)
+                data = await self._receive()
+                if not data:
+                    raise self._no_answer()
+                # Not counted at the socket: the closing alert of TLS is not part of a response.
+                self.unanswered = False
+                self._buffer += data
+                continue
+            head, self._buffer = parse(self._buffer[:size], bodiless=bodiless), self._buffer[size:]
+            spent, lines, searched = spent + size, lines + len(head.fields), 0
+            if lines > MAX_HEAD_LINES:
+                raise bad_reply(f"the answer has more than {MAX_HEAD_LINES} header lines")
+            if head.status >= 200:
+                break
+            if head.status == 101:
+                raise bad_reply("the server switches to a protocol that was not requested")
+            interim += 1
+            if interim > MAX_INTERIM_HEADS:
+                raise bad_reply(
+                    f"the answer begins with more than {MAX_INTERIM_HEADS} interim answers"
+                )
         progress.phase = Phase.READ
         progress.received = 0
         self._begin(head)
@@ -134,12 +168,14 @@ class Connection:
 
     def take_whole(self) -> bytes | None:
         """Return the whole body if it has a length and was received with its head, else None."""
-        if self._left is None or len(self._buffer) < self._left:
+        size, data = self._left, self._buffer
+        if size is None or len(data) < size:
             return None
-        body = self._take()
-        self._count(body)
+        self._progress.received, self._left = size, 0
+        # A slice of all bytes is no copy.
+        self._buffer = data[size:]
         self._end()
-        return body
+        return data[:size]
 
     def drain(self) -> None:
         """Read the rest of a body without waiting; at its end the connection may be reusable."""
@@ -150,43 +186,6 @@ class Connection:
             return
         if self._is_over():
             self._end()
-
-    async def _final_head(self, bodiless: bool) -> Head:
-        spent = lines = 0
-        for _ in range(MAX_INTERIM_HEADS + 1):
-            raw = await self._raw_head(MAX_HEAD_BYTES - spent)
-            head = parse(raw, bodiless=bodiless)
-            spent += len(raw)
-            lines += len(head.fields)
-            if lines > MAX_HEAD_LINES:
-                raise bad_reply(f"the answer has more than {MAX_HEAD_LINES} header lines")
-            if head.status >= 200:
-                return head
-            if head.status == 101:
-                raise bad_reply("the server switches to a protocol that was not requested")
-        raise bad_reply(f"the answer begins with more than {MAX_INTERIM_HEADS} interim answers")
-
-    async def _raw_head(self, max_bytes: int) -> bytes:
-        searched, end = 0, None
-        if self._buffer and (end := end_of_head(self._buffer)) is None:
-            self._check_start()
-        while end is None:
-            # An empty line that is split begins at most three bytes before the end.
-            searched = max(0, len(self._buffer) - 3)
-            data = await self._receive()
-            if not data:
-                raise self._no_answer()
-            # Not counted at the socket: the closing alert of TLS is not part of a response.
-            self.unanswered = False
-            self._buffer = self._buffer + data if self._buffer else data
-            if (end := end_of_head(self._buffer, searched)) is None:
-                self._check_start()
-                if len(self._buffer) > max_bytes:
-                    break
-        if end is None or end.end() > max_bytes:
-            raise bad_reply(f"the header of the answer has more than {MAX_HEAD_BYTES} bytes")
-        head, self._buffer = self._buffer[: end.end()], self._buffer[end.end() :]
-        return head
 
     def _check_start(self) -> None:
         """Raise FetchError for bytes that cannot begin a head."""
@@ -265,15 +264,86 @@ class Reusable(Protocol):
         """Close the stream."""
 
 
+class Busy:
+    """The connections in use, each with the deadline of its request; one task keeps them.
+
+    The task runs from `enter` to `leave`. A request waits only for its connection, which the task
+    closes at the deadline. ▶ A CancelScope for each request takes 14 us of 60.
+    """
+
+    def __init__(self, close: Callable[[Connection], None]) -> None:
+        self.watched = False
+        self._close = close
+        self._deadlines: dict[Connection, float] = {}
+        self._next = inf
+        self._sleep = self._life = trio.CancelScope()
+        self._entries = 0
+
+    def __len__(self) -> int:
+        return len(self._deadlines)
+
+    def __iter__(self) -> Iterator[Connection]:
+        return iter(self._deadlines)
+
+    def add(self, connection: Connection, deadline: float) -> None:
+        """Add a connection that is now in use."""
+        self._deadlines[connection] = deadline
+        if deadline < self._next:
+            self._next = self._sleep.deadline = deadline
+
+    def remove(self, connection: Connection) -> bool:
+        """Remove a connection. Returns False for one that was removed before."""
+        return self._deadlines.pop(connection, None) is not None
+
+    def drop(self, connection: Connection) -> bool:
+        """Remove and close a connection. Returns False for one that was removed before."""
+        found = self.remove(connection)
+        if found:
+            self._close(connection)
+        return found
+
+    @trio.lowlevel.enable_ki_protection
+    async def enter(self) -> None:
+        """Start the task, in a nursery of the caller's task; at most once."""
+        task = trio.lowlevel.current_task()
+        if not self.watched:
+            self._task, self.watched = task, True
+            # Shielded, so that it ends by `leave` alone.
+            self._life = trio.CancelScope(shield=True)
+            self._nursery = trio.open_nursery()
+            start_soon(await self._nursery.__aenter__(), self._watch)
+        self._entries += self._task is task
+
+    @trio.lowlevel.enable_ki_protection
+    async def leave(self) -> None:
+        """End the task, if its first block is left: the connections are closed by then."""
+        if self.watched and self._task is trio.lowlevel.current_task():
+            self._entries -= 1
+            if not self._entries:
+                self.watched = False
+                self._life.cancel()
+                await self._nursery.__aexit__(None, None, None)
+
+    async def _watch(self) -> None:
+        with self._life:
+            while True:
+                now = trio.current_time()
+                for connection in [one for one, end in self._deadlines.items() if end <= now]:
+                    self.drop(connection)
+                self._next = min(self._deadlines.values(), default=inf)
+                with trio.CancelScope(deadline=self._next) as self._sleep:
+                    await trio.sleep_forever()
+
+
 _C = TypeVar("_C", bound=Reusable)
 
 
 class Pool(Generic[_C]):
     """At most `max_idle` idle connections, which are not reused after `keepalive` seconds.
 
-    Expired connections of all origins are closed, by `close`, when a connection is popped or
-    pushed. The most recent connection of an origin is popped first, since it is the likeliest to
-    be alive. No method waits.
+    Expired connections of all origins are closed, by `close`, when a connection is pushed, or when
+    there is none to pop. The most recent connection of an origin is popped first, since it is the
+    likeliest to be alive. No method waits.
     """
 
     def __init__(self, max_idle: int, keepalive: float, close: Callable[[_C], None]) -> None:
@@ -292,15 +362,16 @@ class Pool(Generic[_C]):
 
     def pop(self, origin: Origin) -> _C | None:
         """Return an idle connection that is not stale, or None."""
-        self._drop_expired(trio.current_time())
+        now = trio.current_time()
         while stack := self._stacks.get(origin):
             connection = stack.pop()
             del self._ages[connection]
             if not stack:
                 del self._stacks[origin]
-            if not connection.is_stale():
+            if connection.since >= now - self._keepalive and not connection.is_stale():
                 return connection
             self._close(connection)
+        self._drop_expired(now)
         return None
 
     def push(self, connection: _C) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import httptools
+import msgspec
 
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.errors import FetchError
+from trio_crawler.policy.headers import by_name
 
 MAX_HEAD_LINES = 256
 MAX_HEAD_BYTES = 64 * 1024
@@ -35,31 +37,29 @@ _VALUE = rb"[^\r\n\0]*+(?:\r?\n[ \t][^\r\n\0]*+)*+"
 _strict_fields = re.compile(rb"^(%s):[ \t]*+([^\r\n\0]*+)\r\n" % _NAME, re.MULTILINE).findall
 _LOOSE = re.compile(rb"(%s)[ \t]*+:(%s)\r?\n" % (_NAME, _VALUE))
 _LINE = re.compile(rb"[^\r\n\0]*+\r?\n")
-_LENGTH = re.compile(rb"[0-9]{1,19}")
+_is_length = re.compile(rb"[0-9]{1,19}").fullmatch
 WITHOUT_BODY = frozenset({204, 304})
-_FRAMING = frozenset({b"content-length", b"transfer-encoding", b"connection", b"content-encoding"})
 _HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 _END = b"\r\n\r\n"
 
 
-class Head(NamedTuple):
+class Head(msgspec.Struct, frozen=True):
     """One head, and the framing of the body that follows from it (RFC 9112, 6.3).
 
-    `length` is the length of the body, None if it is chunked or ends with the connection.
-    `keep_alive` is whether another request may follow; it is False if there is any doubt about the
-    end of the body. `encoding` lists the content codings. `is_ascii` is False also if it is not
-    known whether all fields are ASCII.
+    `values` has the values by name, in lower case. `length` is the length of the body, None if it
+    is chunked or ends with the connection. `keep_alive` is whether another request may follow; it
+    is False if there is any doubt about the end of the body. `encoding` lists the content codings.
     """
 
     status: int
     phrase: bytes
     minor: int
     fields: Fields
+    values: dict[bytes, bytes]
     length: int | None
     chunked: bool
     keep_alive: bool
     encoding: bytes
-    is_ascii: bool = False
 
 
 def parse(head: bytes, *, bodiless: bool = False) -> Head:
@@ -74,31 +74,45 @@ def parse(head: bytes, *, bodiless: bool = False) -> Head:
     fields, plain = _fields(head, start.end())
     if len(fields) > MAX_HEAD_LINES:
         raise bad_reply(f"the answer has more than {MAX_HEAD_LINES} header lines")
-    length, chunked, keep_alive, encoding = _framing(fields, minor)
+    values = by_name(fields)
+    length, chunked = _length(values), False
+    keep_alive = plain and _is_kept_alive(values.get(b"connection", b""), minor)
+    if codings := values.get(b"transfer-encoding"):
+        # The chunks count, not the length; with both, the connection is not reused.
+        chunked = _is_chunked(codings)
+        keep_alive = keep_alive and length is None and minor > 0
     if bodiless or status in WITHOUT_BODY or status < 200:
         # A 204 must not have a length (RFC 9110, 8.6); if it has one, a body may still come.
         keep_alive = keep_alive and not (status == 204 and (length or chunked))
         length, chunked = 0, False
-    elif length is None and not chunked:
+    elif chunked:
+        length = None
+    elif length is None:
         keep_alive = False
-    phrase, keep_alive = start[3] or b"", keep_alive and plain
-    ascii_only = head.isascii()
-    return Head(status, phrase, minor, fields, length, chunked, keep_alive, encoding, ascii_only)
+    encoding, phrase = values.get(b"content-encoding", b""), start[3] or b""
+    return Head(status, phrase, minor, fields, values, length, chunked, keep_alive, encoding)
+
+
+def parsed(status: int, minor: int, fields: Fields, *, bodiless: bool = False) -> Head:
+    """Return the head whose fields a library has parsed. Raises FetchError if it is too large."""
+    size = sum(len(name) + len(value) for name, value in fields)
+    if len(fields) > MAX_HEAD_LINES or size > MAX_HEAD_BYTES:
+        found = f"{len(fields)} header lines with {size} bytes"
+        limit = f"{MAX_HEAD_LINES} lines with {MAX_HEAD_BYTES} are the limit"
+        raise bad_reply(f"the answer has {found}; {limit}")
+    values = by_name(fields)
+    if bodiless or status in WITHOUT_BODY:
+        length: int | None = 0
+    else:
+        length = None if b"transfer-encoding" in values else _length(values)
+    encoding = values.get(b"content-encoding", b"")
+    return Head(status, b"", minor, fields, values, length, False, False, encoding)
 
 
 def check_start(begun: bytes) -> None:
     """Raise FetchError for bytes that cannot begin a head."""
     if not b"HTTP/1.".startswith(begun[:7]):
         raise bad_reply(f"the answer begins with {_shown(begun)}, which is not HTTP/1.1")
-
-
-def check_size(fields: Fields) -> None:
-    """Raise FetchError for a head that `parse` has not read and that is too large."""
-    size = sum(len(name) + len(value) for name, value in fields)
-    if len(fields) > MAX_HEAD_LINES or size > MAX_HEAD_BYTES:
-        found = f"{len(fields)} header lines with {size} bytes"
-        limit = f"{MAX_HEAD_LINES} lines with {MAX_HEAD_BYTES} are the limit"
-        raise bad_reply(f"the answer has {found}; {limit}")
 
 
 def bad_reply(detail: str) -> FetchError:
@@ -112,7 +126,7 @@ def _fields(head: bytes, start: int) -> tuple[Fields, bool]:
     # All lines but the first and the last are fields, and CR, LF and NUL are only in line ends.
     if not len(fields) + 2 == head.count(b"\r\n") == head.count(b"\n"):
         return _loose_fields(head, start), False
-    if b" \r\n" in head or b"\t\r\n" in head:
+    if b" \r\n" in head or b"\t" in head:
         fields = [(name, value.rstrip(b" \t")) for name, value in fields]
     return fields, True
 
@@ -134,51 +148,10 @@ def _loose_fields(head: bytes, start: int) -> Fields:
     return fields
 
 
-def content_length(fields: Fields) -> int | None:
-    """Return the Content-Length, None if there is none. Raises FetchError(BAD_REPLY)."""
-    length: bytes | None = None
-    for name, value in fields:
-        if name.lower() == b"content-length":
-            length = _one_length(length, value)
-    return None if length is None else int(length)
-
-
 def content_codings(encoding: bytes) -> list[str]:
     """Return the content codings in the order in which they were applied, without `identity`."""
     listed = encoding.decode("latin-1").lower().split(",")
     return [coding for name in listed if (coding := name.strip()) not in ("", "identity")]
-
-
-def content_encoding(fields: Fields) -> bytes:
-    """Return the content codings, joined by commas."""
-    return b",".join(value for name, value in fields if name.lower() == b"content-encoding")
-
-
-def _framing(fields: Fields, minor: int) -> tuple[int | None, bool, bool, bytes]:
-    length: bytes | None = None
-    codings = options = encoding = b""
-    for name, value in fields:
-        if (lower := name.lower()) not in _FRAMING:
-            continue
-        match lower:
-            case b"content-length":
-                length = _one_length(length, value)
-            case b"transfer-encoding":
-                codings = _joined(codings, value)
-            case b"connection":
-                options = _joined(options, value)
-            case _:
-                encoding = _joined(encoding, value)
-    keep_alive, chunked = _is_kept_alive(options, minor), False
-    if codings:
-        # The chunks count, not the length; with both, the connection is not reused.
-        chunked = _is_chunked(codings)
-        keep_alive = keep_alive and length is None and minor > 0
-    return (None if chunked or length is None else int(length)), chunked, keep_alive, encoding
-
-
-def _joined(values: bytes, value: bytes) -> bytes:
-    return values + b"," + value if values else value
 
 
 @lru_cache(64)
@@ -187,16 +160,17 @@ def _is_kept_alive(options: bytes, minor: int) -> bool:
     return b"close" not in named and (minor > 0 or b"keep-alive" in named)
 
 
-def _one_length(known: bytes | None, value: bytes) -> bytes:
-    """Return the length; the same length may be repeated (RFC 9110, 8.6)."""
-    if known is None and _LENGTH.fullmatch(value):
-        return value
+def _length(values: dict[bytes, bytes]) -> int | None:
+    """Return the Content-Length; the same length may be repeated (RFC 9110, 8.6)."""
+    value = values.get(b"content-length")
+    if value is None or _is_length(value):
+        return None if value is None else int(value)
     figures = [figure.strip(b" \t") for figure in value.split(b",")]
-    if not all(map(_LENGTH.fullmatch, figures)):
+    if not all(map(_is_length, figures)):
         raise bad_reply(f"the Content-Length is not a number: {_shown(value)}")
-    if len({int(figure) for figure in (known or figures[0], *figures)}) > 1:
+    if len({int(figure) for figure in figures}) > 1:
         raise bad_reply("the answer has two different lengths")
-    return figures[0]
+    return int(figures[0])
 
 
 def _is_chunked(codings: bytes) -> bool:

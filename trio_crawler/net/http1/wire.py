@@ -29,7 +29,14 @@ from trio_crawler.net.dial.connector import Connector, Dialer
 from trio_crawler.net.dial.resolve import Resolve, Resolver, descriptors
 from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.http1.connection import DEFAULT_PORTS, Connection, Origin, Pool, Reusable
+from trio_crawler.net.http1.connection import (
+    DEFAULT_PORTS,
+    Busy,
+    Connection,
+    Origin,
+    Pool,
+    Reusable,
+)
 from trio_crawler.net.http1.message import Head
 from trio_crawler.net.proxy.choice import Proxies
 from trio_crawler.net.request import has_control, is_token
@@ -122,18 +129,23 @@ class Wire(httpx.AsyncBaseTransport):
         # The other descriptors are for the connections in use and for lookups.
         idle = max(1, descriptors(2 * MAX_IDLE) // 2) if max_idle is None else max_idle
         self._pool: Pool[Connection] = Pool(idle, keepalive, self.close)
-        self._busy: set[Connection] = set()
+        self.busy = Busy(self.close)
         self._max_bytes = max_bytes
         self._made = self._reused = self._retried = 0
         self._bytes_in = self._bytes_out = 0
         self._closed = False
 
     def __repr__(self) -> str:
-        return f"<Wire: {len(self._busy)} connections busy, {len(self._pool)} idle>"
+        return f"<Wire: {len(self.busy)} connections busy, {len(self._pool)} idle>"
+
+    @property
+    def watched(self) -> bool:
+        """Whether `Progress.deadline` counts; else the caller ends a request at its deadline."""
+        return self.busy.watched
 
     def statistics(self) -> WireStatistics:
         """Return the counts at this moment."""
-        alive = [*self._busy, *self._pool]
+        alive = [*self.busy, *self._pool]
         return WireStatistics(
             open=len(alive),
             idle=len(self._pool),
@@ -152,7 +164,7 @@ class Wire(httpx.AsyncBaseTransport):
         progress = Progress(origin[1])
         for_head, for_piece = timeouts(request)
         with translated(progress, for_head):
-            connection, head = await self.ask(
+            connection, head, _ = await self.ask(
                 origin,
                 sent,
                 progress,
@@ -172,8 +184,8 @@ class Wire(httpx.AsyncBaseTransport):
         bodiless: bool = False,
         retry: bool = True,
         stream: Stream | None = None,
-    ) -> tuple[Connection, Head]:
-        """Send the bytes of a request; return its connection and the head of its response.
+    ) -> tuple[Connection, Head, bytes]:
+        """Send the bytes of a request; return its connection, the head of its response, and them.
 
         The caller reads the body from the connection, then calls `release`. With `retry`, if the
         server had closed the connection that was reused, the request is sent again on a new
@@ -185,29 +197,30 @@ class Wire(httpx.AsyncBaseTransport):
             raise RuntimeError("this Wire is closed: make another one")
         limit = max_bytes + FRAMING_BYTES
         connection = self._pool.pop(origin) if stream is None else None
-        if connection is not None:
-            self._reused += 1
+        reused = connection is not None
+        self._reused += reused
+        while True:
+            if connection is None:
+                connection = await self._opened(origin, progress, stream)
+            self.busy.add(connection, progress.deadline)
             try:
-                return connection, await self._ask(connection, request, progress, limit, bodiless)
-            except FetchError as error:
-                if not (retry and error.fault.reason is Reason.RESET and connection.unanswered):
+                head = await connection.ask(request, progress, limit, bodiless=bodiless)
+                return connection, head, request
+            except BaseException as error:
+                # Else `aclose` or a deadline has closed it.
+                lost = self.busy.drop(connection) and connection.unanswered
+                reset = isinstance(error, FetchError) and error.fault.reason is Reason.RESET
+                if not (reset and lost and retry and reused):
                     raise
+            connection, reused = None, False
             self._retried += 1
             await progress.wait_for_turn()
-        if stream is None:
-            stream = await self.open(origin, progress)
-        self._made += 1
-        if self._closed:
-            stream.close()
-        connection = self.connector.connection(origin, stream)
-        return connection, await self._ask(connection, request, progress, limit, bodiless)
 
     def release(self, connection: Connection) -> None:
         """Keep a connection if its response was read to its end, else close it."""
-        if connection not in self._busy:
-            # `aclose` has closed it already.
+        if not self.busy.remove(connection):
+            # `aclose` or a deadline has closed it already.
             return
-        self._busy.remove(connection)
         if not connection.reusable:
             connection.drain()
         if connection.reusable and not self._closed:
@@ -218,25 +231,24 @@ class Wire(httpx.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close every connection, also those of requests in flight."""
         self._closed = True
-        for connection in list(self._busy):
-            self._drop(connection)
+        for connection in list(self.busy):
+            self.busy.drop(connection)
         while self._pool.drop_oldest():
             pass
 
-    async def _ask(
-        self,
-        connection: Connection,
-        request: bytes,
-        progress: Progress,
-        limit: int,
-        bodiless: bool,
-    ) -> Head:
-        self._busy.add(connection)
-        try:
-            return await connection.ask(request, progress, limit, bodiless=bodiless)
-        except BaseException:
-            self._drop(connection)
-            raise
+    async def _opened(
+        self, origin: Origin, progress: Progress, stream: Stream | None
+    ) -> Connection:
+        """Return a new connection, over a given stream to the origin if there is one."""
+        if stream is None:
+            with trio.CancelScope(deadline=progress.deadline):
+                stream = await self.open(origin, progress)
+            if stream is None:
+                raise FetchError(Reason.TIMEOUT, "the deadline has passed", progress.phase)
+        self._made += 1
+        if self._closed:
+            stream.close()
+        return self.connector.connection(origin, stream)
 
     async def open(
         self,
@@ -257,11 +269,6 @@ class Wire(httpx.AsyncBaseTransport):
                     raise
                 if not any(pool.drop_oldest() for pool in (self._pool, *pools)):
                     raise
-
-    def _drop(self, connection: Connection) -> None:
-        if connection in self._busy:
-            self._busy.remove(connection)
-            self.close(connection)
 
     def close(self, connection: Reusable) -> None:
         """Close a connection, and keep the counts of its bytes."""

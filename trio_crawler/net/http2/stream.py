@@ -20,14 +20,11 @@ from hpack import NeverIndexedHeaderTuple
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.errors import AskAgain, FetchError, connection_lost, socket_fault
 from trio_crawler.net.http1.message import (
-    WITHOUT_BODY,
     Fields,
     Head,
     bad_reply,
-    check_size,
-    content_encoding,
-    content_length,
     is_name,
+    parsed,
 )
 from trio_crawler.net.turn import Progress
 
@@ -184,12 +181,9 @@ def head_of(block: Block, *, bodiless: bool = False) -> Head:
         raise bad_reply("the answer has no final status, or more than one")
     if len(block) - len(fields) != 1:
         raise bad_reply("the answer has a pseudo-header that only requests have")
-    check_size(fields)
     if any(not is_name(name) or _has_break(value) for name, value in fields):
         raise bad_reply("a header line has a control character in it, or no valid name")
-    status = int(statuses[0])
-    length = 0 if bodiless or status in WITHOUT_BODY else content_length(fields)
-    return Head(status, b"", 0, fields, length, False, False, content_encoding(fields))
+    return parsed(int(statuses[0]), 0, fields, bodiless=bodiless)
 
 
 class Carrier(Protocol):

@@ -63,6 +63,8 @@ class Http2Wire:
         self._made = self._reused = self._retried = 0
         self._closed = False
 
+    watched = False
+
     async def ask(
         self,
         origin: Origin,
@@ -71,8 +73,8 @@ class Http2Wire:
         max_bytes: int,
         *,
         bodiless: bool = False,
-    ) -> tuple[Http2Stream | Connection, Head]:
-        """Send the bytes of a request in HTTP/1.1 form; return its source and its head.
+    ) -> tuple[Http2Stream | Connection, Head, bytes]:
+        """Send the bytes of a request in HTTP/1.1 form; return its source, its head, and them.
 
         It is a GET request, or with `bodiless` a HEAD request. The caller passes the source to
         `release`. Raises FetchError, AskAgain, and RuntimeError
@@ -95,7 +97,7 @@ class Http2Wire:
         if progress.turn is not None:
             progress.turn.start()
         try:
-            return stream, await stream.answer()
+            return stream, await stream.answer(), request
         except BaseException:
             self.release(stream)
             raise
