@@ -23,6 +23,8 @@ _MULTI_BYTE = frozenset(
     {"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "iso-2022-jp", "shift_jis"}
     | {"utf-16be", "utf-16le", "utf-8"}
 )
+# In all others the bytes of ASCII are ASCII.
+_NOT_ASCII = frozenset({"iso-2022-jp", "replacement", "utf-16be", "utf-16le"})
 _PRESCAN_BYTES = 1024
 
 # Where Python's codecs differ from the standard. In a single byte:
@@ -200,6 +202,9 @@ def decode(body: bytes, encoding: str, *, cut: bool = False) -> tuple[str, bool]
     The byte order mark is dropped. U+FFFD replaces invalid bytes. The last character of a body
     that was `cut` is dropped if it is incomplete.
     """
+    if body.isascii() and encoding not in _NOT_ASCII:
+        # ▶ For 90 KB this takes 17 us, and a table for single bytes 126.
+        return body.decode("ascii"), True
     if cut:
         body = _without_incomplete(body, encoding)
     for bom, name in _BOMS:
