@@ -6,12 +6,10 @@ from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from msgspec.structs import replace
 
 from trio_crawler.link import Link
 from trio_crawler.model import Anchor, Reason, Record
-from trio_crawler.page import charset, link_targets, media, urls
-from trio_crawler.page.fragments import keys_of
+from trio_crawler.page import charset, media, urls
 from trio_crawler.page.html.anchors import by_url
 from trio_crawler.page.html.head import (
     HeadMetadata,
@@ -19,8 +17,7 @@ from trio_crawler.page.html.head import (
     parse_head,
     single_canonical,
 )
-from trio_crawler.page.html.links import Scan, scan
-from trio_crawler.page.html.read import ParsedHtml, parse_html, scan_html, title_of
+from trio_crawler.page.html.read import ParsedHtml, parse_html, scan_html, scan_targets
 from trio_crawler.page.link_targets import Pointed
 from trio_crawler.page.media import without_doctype
 
@@ -100,15 +97,15 @@ def read(
     encoding = charset.detect(body, content_type, markup=markup)
     if not (markup and follow):
         return Facts(kind, encoding)
-    page, found, head, flaws = None, None, HeadMetadata(), tuple[Reason, ...]()
+    page: ParsedHtml | None = None
+    head, flaws = HeadMetadata(), tuple[Reason, ...]()
+    find = scan_targets if scanned else scan_html
     simple = not (xml or anchors)
     # The usual page is never decoded.
     usual = simple and encoding == "utf-8" and not cut
-    if usual and scanned:
-        found = scan(body.removeprefix(BOM_UTF8), url)
-    elif usual:
-        page = scan_html(body.removeprefix(BOM_UTF8), url, encoding, max_links)
-    if (page is None and found is None) or not has_no_metadata(body, agent):
+    if usual:
+        page = find(body.removeprefix(BOM_UTF8), url, encoding, max_links)
+    if page is None or not has_no_metadata(body, agent):
         text, clean = charset.decode(body, encoding, cut=cut)
         if xml:
             text = without_doctype(text)
@@ -116,29 +113,22 @@ def read(
             return Facts(kind, encoding)
         head = parse_head(text, agent=agent, xml=xml)
         flaws = () if clean else (Reason.BAD_CHARSET,)
-        again = text.encode("utf-8", "surrogatepass") if simple and not (usual and clean) else b""
+        if simple and not (usual and clean):
+            page = find(text.encode("utf-8", "surrogatepass"), url, encoding, max_links)
         if simple and scanned:
-            found = found or (again and scan(again, url, encoding)) or scan(text, url, encoding)
-        elif again:
-            page = scan_html(again, url, encoding, max_links)
-    if found:
-        if len(found.links) + len(found.nofollow) + len(found.others) <= max_links:
-            return _of_scan(Facts(kind, encoding, flaws=flaws), found, head, url)
-        text, _ = charset.decode(body, encoding, cut=cut)
-    page = page or parse_html(
-        text, url, encoding=encoding, xml=xml, max_links=max_links, anchors=anchors
-    )
-    links, more, malformed, beyond = page.hrefs, page.nofollow_hrefs, list[str](), page.beyond
+            page = page or scan_targets(text, url, encoding, max_links)
+        if page is None:
+            page = parse_html(
+                text, url, encoding=encoding, xml=xml, max_links=max_links, anchors=anchors
+            )
+    links, more, malformed, beyond = page.hrefs, page.nofollow_hrefs, page.malformed, page.beyond
     resolved: dict[str, str] = {}
     if not page.resolved:
-        if len(links) + len(more) > max_links:
-            page = _limited(page, max_links)
         resolved, malformed, room = urls.resolve_within(page.hrefs, page.base, encoding)
         links = list(resolved.values())
         others, bad, room = urls.resolve_within(page.nofollow_hrefs, page.base, encoding, room)
         resolved, more = resolved | others, list(others.values())
-        malformed = list(dict.fromkeys(malformed + bad))
-        beyond = page.beyond
+        malformed = dict.fromkeys(malformed + bad)
         if room < 0:
             named = set(page.hrefs).union(page.nofollow_hrefs)
             beyond += len(named.difference(resolved, malformed))
@@ -155,54 +145,7 @@ def read(
         single_canonical(head.canonicals, page.base, encoding) if head.canonicals else None,
         head.robots,
         {} if page.anchors is None else by_url(page.anchors, resolved, malformed),
+        pointed=page.pointed,
+        outline=page.outline,
+        targets=page.targets,
     )
-
-
-def _of_scan(facts: Facts, found: Scan, head: HeadMetadata, url: str) -> Facts:
-    """Return the facts of a page that was scanned, with what it points to, and its places.
-
-    A fragment that names a place of the page itself is left out.
-    """
-    encoding, places = facts.charset, found.places
-    links = [target for target, _, malformed in found.links if not malformed]
-    more = [target for target, _, malformed in found.nofollow if not malformed]
-    pointed = found.links + found.nofollow
-    malformed = dict.fromkeys([target[0] for target in pointed if target[2]])
-    distinct = dict.fromkeys(links + more)
-    # A `data:` URL of an image may be as long as the page.
-    assets = [(kind, link_targets.shortened(target)) for kind, target in found.others]
-    if malformed or any(map(link_targets.may_be_long, distinct)):
-        pointed = list(map(link_targets.shortened, pointed))
-    here = [
-        (url, "", False) if target[0] == url and target[1] in places else target
-        for target in pointed
-    ]
-    return replace(
-        facts,
-        title=(found.title and title_of(found.title)) or None,
-        links=tuple(distinct),
-        malformed=tuple(malformed),
-        nofollow=frozenset(more).difference(links),
-        canonical=single_canonical(head.canonicals, found.base, encoding)
-        if head.canonicals
-        else None,
-        meta_robots=head.robots,
-        pointed=Pointed(tuple(dict.fromkeys(here)), tuple(dict.fromkeys(assets))),
-        # The charset of a page matters for the queries of its links.
-        outline=found.outline if encoding == "utf-8" else b"",
-        targets=keys_of(places),
-    )
-
-
-def _limited(page: ParsedHtml, max_links: int) -> ParsedHtml:
-    """Return the page with at most `max_links` hrefs; the others are counted in `beyond`."""
-    # They are counted by href, not by URL: to resolve a million hrefs would take seconds.
-    hrefs, nofollow_hrefs = _distinct(page.hrefs), _distinct(page.nofollow_hrefs)
-    beyond = page.beyond + max(0, len(hrefs) + len(nofollow_hrefs) - max_links)
-    hrefs = hrefs[:max_links]
-    nofollow_hrefs = nofollow_hrefs[: max_links - len(hrefs)]
-    return page._replace(hrefs=hrefs, nofollow_hrefs=nofollow_hrefs, beyond=beyond)
-
-
-def _distinct(hrefs: list[str]) -> list[str]:
-    return list(dict.fromkeys(href.partition("#")[0] for href in hrefs))

@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from trio_crawler.model import Anchor
-from trio_crawler.page import accelerator, entities, urls
+from trio_crawler.page import accelerator, entities, link_targets, urls
+from trio_crawler.page.fragments import keys_of
 from trio_crawler.page.html import tokenizer
 from trio_crawler.page.html.anchors import AnchorCollector, prefer_text
-from trio_crawler.page.link_targets import resolve_base
+from trio_crawler.page.html.links import scan
+from trio_crawler.page.link_targets import Pointed, resolve_base
 
 _SPACES = re.compile(r"[\t\n\f\r ]+")
 _MAX_TITLE_SOURCE = 16_384  # characters; the rest of a longer title is dropped
@@ -54,7 +56,8 @@ class ParsedHtml(NamedTuple):
     `nofollow_hrefs` are the hrefs of links with rel=nofollow, `hrefs` all others. References are
     decoded; fragments are cut if the base is an http(s) URL. `beyond` is the number of links that
     were not read because there were too many. `anchors`, if requested, has one anchor for each
-    href. If they are `resolved` there are normalised URLs in place of the hrefs, each once.
+    href. If they are `resolved` there are normalised URLs in place of the hrefs, each once, and
+    `malformed` has the hrefs that are not URLs. For the other fields see `Facts`.
     """
 
     hrefs: list[str]
@@ -64,6 +67,10 @@ class ParsedHtml(NamedTuple):
     beyond: int
     anchors: dict[str, Anchor] | None = None
     resolved: bool = False
+    malformed: Collection[str] = ()
+    pointed: Pointed | None = None
+    outline: bytes = b""
+    targets: frozenset[int] | None = None
 
 
 def parse_html(
@@ -83,7 +90,7 @@ def parse_html(
     characters of source; None if it is empty. From a large page at most `max_links` distinct
     hrefs are read.
     """
-    if xml or anchors or not _is_small(text):
+    if xml or anchors or max_links < MAX_TREE_TAGS or not _is_small(text):
         # Not from the tree: it moves the texts of links into several elements, and out of tables.
         found = _read_tags(text, max_links, xml=xml, anchors=anchors)
     else:
@@ -118,6 +125,46 @@ def scan_html(body: bytes, url: str, encoding: str, max_links: int) -> ParsedHtm
         return None
     title = (title and title_of(title)) or None
     return ParsedHtml(hrefs, nofollow_hrefs, base, title, 0, resolved=resolved)
+
+
+def scan_targets(
+    source: bytes | str, url: str, encoding: str, max_links: int
+) -> ParsedHtml | None:
+    """Return the links of a page with all that it points to, and its places.
+
+    A fragment that names a place of the page itself is left out. None if `scan` gives the page up,
+    or if there are more links than are read.
+    """
+    found = scan(source, url, encoding)
+    if found is None:
+        return None
+    pointed, others, places = found.links + found.nofollow, found.others, found.places
+    if len(pointed) + len(others) > max_links:
+        return None
+    links = [target for target, _, malformed in found.links if not malformed]
+    more = [target for target, _, malformed in found.nofollow if not malformed]
+    malformed = [target[0] for target in pointed if target[2]]
+    if malformed or any(map(link_targets.may_be_long, links)):
+        pointed = list(map(link_targets.shortened, pointed))
+    here = [
+        (url, "", False) if target[0] == url and target[1] in places else target
+        for target in pointed
+    ]
+    # A `data:` URL of an image may be as long as the page.
+    assets = [(kind, link_targets.shortened(target)) for kind, target in others]
+    return ParsedHtml(
+        links,
+        more,
+        found.base,
+        (found.title and title_of(found.title)) or None,
+        0,
+        resolved=True,
+        malformed=dict.fromkeys(malformed),
+        pointed=Pointed(tuple(dict.fromkeys(here)), tuple(dict.fromkeys(assets))),
+        # The charset of a page matters for the queries of its links.
+        outline=found.outline if encoding == "utf-8" else b"",
+        targets=keys_of(places),
+    )
 
 
 def _decoded(source: str) -> str:
