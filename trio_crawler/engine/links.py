@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
-from typing import NamedTuple
 
 import msgspec
 import trio
@@ -35,7 +34,7 @@ _CHUNK = 50
 _SLICE = 5_000
 
 
-class About(NamedTuple):
+class About(msgspec.Struct, frozen=True):
     """Facts about a page that decide on its links: canonical URL, robots directives, original.
 
     `reason` is why no new link of the page is followed, None if links are followed. `successors`
@@ -85,13 +84,14 @@ class Links:
     def about(self, job: Job, response: Response, facts: Facts) -> About:
         """Return the facts about a page that decide on its links."""
         headers, names = response.headers, names_in(response.headers)
-        header = header_directives(headers, self._agent) if b"x-robots-tag" in names else ()
+        header = header_directives(headers, self._agent) if "x-robots-tag" in names else ()
         meta = meta_directives(facts.meta_robots) if facts.meta_robots else ()
         canonical = facts.canonical
-        if b"link" in names:
+        if "link" in names:
             fields = headers.get_list("link")
             canonical = canonical_in_headers(fields, job.url) or canonical
-        successors, folded_into = list[Job](), None
+        successors: list[Job] = []
+        folded_into = None
         if self._folds:
             successors, folded_into = self._folding.fold(job, canonical)
         traps = self._frontier.hosts.traps(job.url) if self._use_traps else None
@@ -148,10 +148,12 @@ class Links:
             facts = self._with_found(facts)
         links = facts.links
         known = self._frontier.known(links) if len(links) <= _SLICE else await self._known(links)
-        anchors, rejected = facts.anchors, dict[str, RejectedLink]()
-        successors = about.successors
+        # ▶ `dict[str, RejectedLink]()` would take 0.7 us.
+        rejected: dict[str, RejectedLink] = {}
+        anchors, successors = facts.anchors, about.successors
         if len(known) < len(links):
-            new, renamed = [url for url in links if url not in known], dict[str, str]()
+            new = [url for url in links if url not in known]
+            renamed: dict[str, str] = {}
             if not self._checks and job.depth < self._max_depth:
                 out = self._rules.out
                 # ▶ Most links out of a site are on each of its pages.
@@ -219,8 +221,9 @@ class Links:
         The others are added to `rejected`, which may have some of them, and is then in their
         order. A link that is followed without its session id is added to `renamed`.
         """
-        nofollow = facts.nofollow if self._nofollow else frozenset[str]()
-        parts, named = self._parts(facts), frozenset[str]()
+        nofollow = facts.nofollow if self._nofollow else frozenset()
+        parts = self._parts(facts)
+        named: frozenset[str] = frozenset()
         # The parts of a page have its depth, but those of a style sheet have one more.
         part_depth = job.depth + (facts.content_type not in media.MARKUP)
         if self._checks and self._fragments:

@@ -88,8 +88,9 @@ class Seen:
         # Nearly all links of nearly all pages are known, and equal to their keys: one step in C
         # finds these, at a quarter of the cost of a look-up for each.
         known = self._done.intersection(urls)
-        if "%" in "".join(urls):
-            known.update([url for url in urls if "%" in url and seen_key(url) in self._done])
+        if len(known) < len(urls):
+            others = [url for url in urls if url not in known and "%" in url]
+            known.update([url for url in others if seen_key(url) in self._done])
         return known
 
     def admit_all(self, jobs: Iterable[Job]) -> list[Job]:

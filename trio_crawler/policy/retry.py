@@ -174,12 +174,12 @@ def quota_reset(headers: httpx.Headers, now: datetime) -> float | None:
     return min(max(valid), MAX_DELAY) if valid else None
 
 
-def rest_asked_for(response: Response, names: bytes, now: datetime) -> float:
+def rest_asked_for(response: Response, names: str, now: datetime) -> float:
     """Return the seconds for which a response asks to leave its host alone; 0 if it does not.
 
     `names` are those of its header fields, in lower case.
     """
-    asked = quota_reset(response.headers, now) if b"limit" in names else None
+    asked = quota_reset(response.headers, now) if "limit" in names else None
     if blames_host(response):
         asked = max(asked or 0.0, retry_after(response.headers, now) or 0.0)
     return asked or 0.0

@@ -157,7 +157,7 @@ class Rules:
         """
         if not (self._lengths or self._wild or self._exact):
             return True
-        start = url.find("/", url.find("//") + 2)
+        start = url.find("/", len("https://"))
         path = spell(url[start:]) if start >= 0 else "/"
         if path == "/robots.txt":
             return True

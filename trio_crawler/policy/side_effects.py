@@ -16,13 +16,14 @@ from urllib.parse import unquote_plus
 
 from trio_crawler.expressions import lazy
 
-# Few URLs have one of these pieces, and nothing else is done for all others.
+# Few URLs have one of these pieces, and nothing else is done for all others. ▶ Without IGNORECASE
+# it takes a tenth of the time.
 _MAY_CHANGE = lazy(
     r"""
     (?:log|sign)[-_+]?o(?:ut|ff) | delet | remov | destroy | erase | subscribe | revoke | purge
     | deactivate | trash | add[-_+]to | action | [?&;] (?: act|do|mode|op|cmd|task ) = | %
     """,
-    re.IGNORECASE | re.VERBOSE,
+    re.VERBOSE,
 )
 _PARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-_+ ]+")
 _LEAVE = r"(?: log | sign ) -? (?: out | off )"
@@ -55,7 +56,7 @@ _SPLIT = re.compile("[&;]").split
 def changes_something(url: str) -> bool:
     """Whether a normalised http(s) URL looks as if it changes something when it is fetched."""
     start = url.find("/", len("https://"))
-    if start < 0 or not _MAY_CHANGE.search(url, start):
+    if start < 0 or not _MAY_CHANGE.search(url.lower(), start):
         return False
     path, _, query = url[start:].partition("?")
     return _path_changes(path, object_follows=bool(query)) or any(

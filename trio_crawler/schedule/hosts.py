@@ -302,7 +302,7 @@ class Hosts:
         answer, asked = attempt.answer, 0.0
         if isinstance(answer, Response):
             names = names_in(answer.headers)
-            if answer.status >= LEAST_BAD or b"limit" in names:
+            if answer.status >= LEAST_BAD or "limit" in names:
                 asked = rest_asked_for(answer, names, datetime.now(UTC))
         if self._names is not None:
             self._names.answered(self._scheduler.origin(attempt.job.url), answer)
