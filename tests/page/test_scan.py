@@ -119,7 +119,7 @@ def test_the_time_of_a_scan_is_linear(unit):
 def test_links_are_read_from_the_body_when_the_first_one_is_asked_for():
     body = b'<a href="x#y">text</a>\n<img src=i alt=A><p id=z><a href="#z">up</a>'
     facts = read(body, HTML["content-type"], URL, scanned=True)
-    found = read_page_links(body, HTML, URL, facts.pointed, 100_000)
+    found = read_page_links(body, HTML["content-type"], URL, facts.pointed, 100_000)
     assert isinstance(found, PageLinks)
     assert found.pointed.links == (("https://example.org/a/x", "y", False), (URL, "", False))
     assert found == read_body_links(body, HTML, URL).links
@@ -129,7 +129,7 @@ def test_links_are_read_from_the_body_when_the_first_one_is_asked_for():
 def test_the_links_of_headers_are_among_those_that_are_pointed_to():
     headers = httpx.Headers({"content-type": "text/html", "link": "</s.css>; rel=stylesheet"})
     facts = read(b"<p>", "text/html", URL, scanned=True)
-    found = read_page_links(b"<p>", headers, URL, facts.pointed, 100_000)
+    found = read_page_links(b"<p>", "text/html", URL, facts.pointed, 9, headers=headers)
     assert [url for _, (url, _, _) in found.pointed.others] == ["https://example.org/s.css"]
     assert found == read_body_links(b"<p>", headers, URL).links
 

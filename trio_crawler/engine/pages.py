@@ -49,7 +49,7 @@ from trio_crawler.page.links import (
     read_page_links,
 )
 from trio_crawler.page.read import Facts, read
-from trio_crawler.policy.headers import content_type
+from trio_crawler.policy.headers import content_type, names_in
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import is_doubtful_by_head, is_silent
 from trio_crawler.settlement import Settlement
@@ -172,13 +172,15 @@ class PageHandler:
         body, headers = response.body, response.headers
         if not 200 <= response.status < 300:
             return facts
-        if not body and "refresh" not in headers and "link" not in headers:
+        names = names_in(headers)
+        linking = "link" in names or "refresh" in names
+        if not (body or linking):
             return facts
         most = self._plan.limits.max_links
         whole = self._plan.checks.fragments and body and response.flaw is None
         if facts.pointed is not None:
-            about = job.url, facts.pointed, most, facts.outline
-            page_links = read_page_links(body, headers, *about)
+            about = job.url, facts.pointed, most, facts.outline, headers if linking else None
+            page_links = read_page_links(body, content_type(headers), *about)
             targets = facts.targets if whole else None
             return replace(
                 facts, found=page_links, pointed=page_links.pointed, targets=targets, outline=b""

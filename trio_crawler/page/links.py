@@ -129,19 +129,24 @@ def pointed_of(found: Sequence[Link]) -> Pointed:
 
 def read_page_links(
     body: bytes,
-    headers: httpx.Headers,
+    kind: str,
     url: str,
     pointed: Pointed,
     max_links: int,
     outline: bytes = b"",
+    headers: httpx.Headers | None = None,
 ) -> PageLinks:
-    """Return the links of a page that was scanned, and those of its headers."""
-    kept = [(name, value) for name in ("link", "refresh") for value in headers.get_list(name)]
-    if kept:
+    """Return the links of a page that was scanned, and those of its headers if it has some.
+
+    `kind` is its Content-Type.
+    """
+    kept: list[tuple[str, str]] = []
+    if headers is not None:
+        kept = [(name, value) for name in ("link", "refresh") for value in headers.get_list(name)]
         in_headers, _ = link_targets.links("", list(_in_headers(headers, url))[:max_links], url)
         others = (*pointed_of(in_headers).others, *pointed.others)
         pointed = pointed._replace(others=tuple(dict.fromkeys(others)))
-    kind = "text/html;charset=utf-8" if outline else headers.get("content-type", "")
+    kind = "text/html;charset=utf-8" if outline else kind
     source = Source(outline or body, url, [("content-type", kind), *kept], max_links)
     return PageLinks(pointed, source)
 

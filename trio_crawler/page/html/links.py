@@ -19,7 +19,14 @@ from typing import Any, NamedTuple, TypeAlias
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.page import accelerator, css, entities, link_targets, urls
 from trio_crawler.page.html import anchors
-from trio_crawler.page.html.pointers import MAX_TEXT, MAX_WRITTEN, Pointer, described, pointers
+from trio_crawler.page.html.pointers import (
+    MAX_TEXT,
+    MAX_WRITTEN,
+    Pointer,
+    described,
+    pointers,
+    pointers_in,
+)
 from trio_crawler.page.html.start_tags import (
     PLACE,
     StartTag,
@@ -116,12 +123,12 @@ class _Collector:
                     self._read_frame(text[begin:end], start)
 
     def _add(self, found: Iterable[Pointer], start: int, shown: str) -> None:
-        for kind, value, written, attribute, nofollow in found:
+        for kind, value, written, given, nofollow in found:
             if self._room <= 0:
                 self.beyond += 1
                 continue
             self._room -= 1
-            self.rows.append((start, kind, value, written, shown or attribute, nofollow))
+            self.rows.append((start, kind, value, written, shown or described(given), nofollow))
 
     def _read_style(self, text: str, tag: StartTag) -> None:
         _, _, begin, end, content, content_end, foreign = tag
@@ -278,7 +285,7 @@ def _of(home: str, name: str, source: str, content: str) -> _Element | None:
             others.append((kind, _target(url, home)))
     # A base is never shown, and so its style leads nowhere.
     for kind, value, _, _, nofollow in (
-        () if name == "base" else pointers(name, source, foreign=False)
+        () if name == "base" else pointers_in(name, given, foreign=False)
     ):
         target = _target(value, home)
         if kind is LinkKind.A:
@@ -296,7 +303,6 @@ _of_short = lru_cache(4_096)(_of)
 def _target(value: str, home: str) -> _Value:
     if not home or len(value) > _SHORT or value.lstrip(urls.STRIPPED)[:1] in ("", "?", "#"):
         return value
-    try:
-        return urls.normalise(value, home), link_targets.fragment_of(value), False
-    except ValueError:
-        return value
+    (href,) = urls.without_fragments([value], home)
+    found, _ = urls.resolve([href], home)
+    return (found[href], link_targets.fragment_of(value), False) if found else value

@@ -90,13 +90,13 @@ _BY_PROPERTY = {
 class Pointer(NamedTuple):
     """One URL of an element: its kind, its value without references, and its source.
 
-    `text` is the text of an attribute that describes it; the content of an `a` is not known here.
+    `attributes` are those that may describe it, see `described`.
     """
 
     kind: LinkKind
     value: str
     written: str
-    text: str = ""
+    attributes: Mapping[str, str] = {}
     nofollow: bool = False
 
 
@@ -117,16 +117,16 @@ def pointers(name: str, source: str, *, foreign: bool) -> Iterator[Pointer]:
     # Most pages of a site begin and end with the same elements.
     if len(source) <= _MAX_CACHED_SOURCE:
         return iter(_cached(name, source, foreign))
-    return _found(name, source, foreign)
+    return pointers_in(name, attributes(source), foreign=foreign)
 
 
 @lru_cache(4_096)
 def _cached(name: str, source: str, foreign: bool) -> tuple[Pointer, ...]:
-    return tuple(_found(name, source, foreign))
+    return tuple(pointers_in(name, attributes(source), foreign=foreign))
 
 
-def _found(name: str, source: str, foreign: bool) -> Iterator[Pointer]:
-    found = attributes(source)
+def pointers_in(name: str, found: Mapping[str, str], *, foreign: bool) -> Iterator[Pointer]:
+    """Yield what an element with some attributes points to."""
     if foreign:
         yield from _in_svg(name, found)
     elif name == "link":
@@ -193,13 +193,12 @@ def _pointer(kind: LinkKind, found: Mapping[str, str], attribute: str) -> Iterat
     if kind is LinkKind.A or value.strip(urls.STRIPPED):
         rel = found.get("rel")
         nofollow = rel is not None and has_nofollow(entities.in_attribute(rel))
-        yield Pointer(kind, value, source[:MAX_WRITTEN], described(found), nofollow)
+        yield Pointer(kind, value, source[:MAX_WRITTEN], found, nofollow)
 
 
 def _in_srcset(found: Mapping[str, str], attribute: str) -> Iterator[Pointer]:
-    text = described(found)
     for url in values.in_srcset(entities.in_attribute(found[attribute])):
-        yield Pointer(LinkKind.IMAGE, url, url[:MAX_WRITTEN], text)
+        yield Pointer(LinkKind.IMAGE, url, url[:MAX_WRITTEN], found)
 
 
 def described(found: Mapping[str, str]) -> str:
