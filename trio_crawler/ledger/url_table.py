@@ -97,10 +97,10 @@ class UrlTable(UrlSet):
 
     def numbers(self, urls: Sequence[str]) -> array[int]:
         """Return the numbers of URLs, new ones where needed."""
-        try:
-            return array("I", map(self._numbers.__getitem__, urls))
-        except KeyError:
-            return array("I", map(self.number, urls))
+        known, find = self._numbers.get, self._find
+        return array(
+            "I", [find(url) if (number := known(url)) is None else number for url in urls]
+        )
 
     def known(self, url: str) -> int | None:
         """Return the number of a URL; None if it has none."""

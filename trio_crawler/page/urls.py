@@ -230,6 +230,14 @@ def joining(base: str, encoding: str) -> tuple[object, ...]:
     return base, home, root, *cache, other, MAX_CHARACTERS
 
 
+def in_directory(href: str, home: str) -> str:
+    """Return the URL of a href on the pages of a directory, where it does not depend on the page.
+
+    Raises ValueError as `normalise` does.
+    """
+    return _links_of(home).get(href) or normalise(href, home)
+
+
 def _resolve_other(href: str, base: str) -> str:
     if not href:
         return base

@@ -624,7 +624,7 @@ static int is_wanted(PyObject *text, const Page *page, const Row *row, PyObject 
                may_end(source, lines);
     }
     Span end = plain_end(source);
-    if (end.start == NULL) return 1;
+    if (end.start == NULL || lines.start != NULL) return end.start == NULL || may_end(end, lines);
     PyObject *found = substring(text, page, end);
     int wanted = found == NULL ? -1 : PySet_Contains(ends, found);
     Py_XDECREF(found);

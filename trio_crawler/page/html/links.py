@@ -303,6 +303,7 @@ _of_short = lru_cache(4_096)(_of)
 def _target(value: str, home: str) -> _Value:
     if not home or len(value) > _SHORT or value.lstrip(urls.STRIPPED)[:1] in ("", "?", "#"):
         return value
-    (href,) = urls.without_fragments([value], home)
-    found, _ = urls.resolve([href], home)
-    return (found[href], link_targets.fragment_of(value), False) if found else value
+    try:
+        return urls.in_directory(value, home), link_targets.fragment_of(value), False
+    except ValueError:
+        return value

@@ -185,7 +185,7 @@ def start_tags(
 def _lines_of(ends: frozenset[str]) -> str | None:
     """Return ends as lines if there are few, and a URL with one is only written with it."""
     lines = "\n".join(ends)
-    few = len(ends) <= _MOST_ENDS and lines.isascii() and not _IS_ODD(lines)
+    few = len(ends) <= _MOST_ENDS and "" not in ends and lines.isascii() and not _IS_ODD(lines)
     return lines if few else None
 
 
