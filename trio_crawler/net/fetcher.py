@@ -15,6 +15,7 @@ from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import REDIRECTS, Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.net.decode import SLOTS, Body, decoded
 from trio_crawler.net.errors import AskAgain, FetchError
+from trio_crawler.net.http1.connection import Connection
 from trio_crawler.net.http1.message import Fields, Head, content_codings
 from trio_crawler.net.http1.wire import MAX_BYTES
 from trio_crawler.net.request import Headers, fields_of
@@ -79,12 +80,6 @@ class Source(Protocol):
 
     async def read(self) -> bytes:
         """Return the next bytes, or none at the end of the body. Raises FetchError."""
-
-    def take_whole(self) -> bytes | None:
-        """Return the whole body if it is here, in place of `read`; None if `read` must be called.
-
-        It is asked for at most once, before the first `read`.
-        """
 
 
 class Network(Protocol):
@@ -263,11 +258,12 @@ class Fetcher:
             # No robot needs a session to read the rules.
             self._cookies.store(job.url, headers)
         length, limit = head.length, bounds.max_bytes
-        if status == 200 and length is not None and length <= self._small and not head.encoding:
+        small = length is not None and length <= self._small and not head.encoding
+        if small and status == 200 and isinstance(source, Connection):
             # ▶ Most bodies come with their heads; the steps below take 8 us more.
             whole = source.take_whole()
             if whole is not None:
-                self._bytes += length
+                self._bytes += len(whole)
                 return Response(status, headers, whole, sent)
         if status >= 400 and not bounds.errors:
             return Response(status, headers, request=sent)

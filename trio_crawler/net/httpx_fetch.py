@@ -293,9 +293,6 @@ class ResponseBody:
             raise FetchError(Reason.INCOMPLETE, detail, Phase.READ)
         return b""
 
-    def take_whole(self) -> None:
-        """Return None: the length of a body may be unknown before its end."""
-
     async def aclose(self) -> None:
         """Close the response, whether its body was read or not."""
         with trio.move_on_after(CLOSE_TIMEOUT, shield=True):

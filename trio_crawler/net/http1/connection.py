@@ -99,8 +99,6 @@ class Connection:
         self._before = self.stream.received
         self.unanswered = True
         self._max_bytes = max_bytes
-        # Until the head has come, a body without end: what is left before cannot be reused.
-        self._left, self._chunks = None, None
         if progress.turn is not None:
             await progress.wait_for_turn()
         progress.phase = Phase.SEND
@@ -153,7 +151,7 @@ class Connection:
         """Return the next bytes of the body, none at its end."""
         while True:
             if piece := self._take():
-                self._count(piece)
+                self._progress.received = (self._progress.received or 0) + len(piece)
                 return piece
             if self._is_over():
                 self._end()
@@ -211,9 +209,6 @@ class Connection:
             data, self._buffer = data[: self._left], data[self._left :]
         self._left -= len(data)
         return data
-
-    def _count(self, piece: bytes) -> None:
-        self._progress.received = (self._progress.received or 0) + len(piece)
 
     def _is_over(self) -> bool:
         return self._left == 0 if self._chunks is None else self._chunks.ended

@@ -253,9 +253,6 @@ class Http2Stream:
         self._progress.received = (self._progress.received or 0) + len(piece)
         return piece
 
-    def take_whole(self) -> None:
-        """Return None: bytes of HTTP/2 are acknowledged as they are read."""
-
     @property
     def is_live(self) -> bool:
         """Whether more of the response is expected."""
