@@ -153,9 +153,9 @@ static int may_point(Span style)
 /* Return where a tag ends whose name begins at `at`, or NULL if it does not end. */
 static const byte *read_tag(const byte *at, const byte *end, Tag *tag)
 {
-    const byte *start = at;
+    tag->name.start = at;
     while (at < end && !IS(*at, NAME_END)) at++;
-    tag->name = (Span){start, at};
+    tag->name.end = at;
     /* One by one: to clear all of it at once takes as long as to read a short tag. */
     tag->href = tag->rel = tag->id = tag->anchor = (Span){NULL, NULL};
     tag->rare = 0;
@@ -433,6 +433,7 @@ static const byte *tell_tag(Page *page, const Tag *tag, const byte *start, const
     int is_a = row.name == 0;
     if (row.name != IRRELEVANT) row.name += POINTING;
     Name name = identify(tag->name);
+    if (name == BASE) page->base = tag->name;
     if (name == TEMPLATE || name == MATH || name == PLAINTEXT) {
         page->given_up = 1;
     } else if (name == SVG) {
@@ -973,7 +974,7 @@ static PyObject *target_of(PyObject *value, Span href, Directory *to)
 {
     const byte *hash = find(href.start, href.end, '#');
     Span fragment = {hash == NULL ? href.end : hash + 1, href.end};
-    Py_ssize_t length = (hash == NULL ? href.end : hash) - href.start;
+    Py_ssize_t length = (hash ? hash : href.end) - href.start;
     to->room -= PyUnicode_GET_LENGTH(value) + PyUnicode_GET_LENGTH(to->home);
     /* White space before a "#" is not the end of the URL. */
     if (!PyUnicode_IS_COMPACT_ASCII(value) || find(href.start, href.end, '&') != NULL ||
@@ -986,8 +987,7 @@ static PyObject *target_of(PyObject *value, Span href, Directory *to)
         PyErr_Clear();
         return Py_NewRef(value);
     }
-    PyObject *part = url == NULL ? NULL
-        : PyUnicode_Substring(value, fragment.start - href.start, href.end - href.start);
+    PyObject *part = url == NULL ? NULL : PyUnicode_Substring(value, length + !!hash, PY_SSIZE_T_MAX);
     PyObject *target = part == NULL ? NULL : PyTuple_Pack(3, url, part, Py_False);
     Py_XDECREF(url);
     Py_XDECREF(part);
@@ -1004,9 +1004,9 @@ typedef struct {
 static int add_target(const Page *page, const Row *row, PyObject **told, Pointing *all, Directory *to)
 {
     PyObject *value = substring(NULL, page, (Span){row->begin, row->end}), *item = NULL;
-    int done = value == NULL ? -1 : 0;
-    if (done < 0 || row->name == PLACE) {
-        done = value == NULL ? -1 : PySet_Add(all->places, value);
+    int done = -1;
+    if (value == NULL || row->name == PLACE) {
+        if (value != NULL) done = PySet_Add(all->places, value);
     } else if (row->name == USUAL) {
         Py_ssize_t before = PySet_GET_SIZE(all->hrefs);
         done = PySet_Add(all->hrefs, value);
@@ -1046,8 +1046,7 @@ static PyObject *targets_of(const Page *page, Directory *to)
         _PyBytes_Resize(&outline, copy_outline(page, to) - to);
     }
     PyObject *whole = all.whole ? Py_True : Py_False;
-    if (done == 0 && outline != NULL)
-        result = PyTuple_Pack(5, whole, all.links, all.tags, all.places, outline);
+    if (done == 0 && outline) result = PyTuple_Pack(5, whole, all.links, all.tags, all.places, outline);
     Py_XDECREF(outline);
     for (size_t each = 0; each < sizeof told / sizeof *told; each++) Py_XDECREF(told[each]);
     Py_XDECREF(all.links);
@@ -1071,9 +1070,7 @@ static PyObject *targets(PyObject *module, PyObject *args)
     page.given_up = find(page.start, page.end, '\0') != NULL || characters(page.start, page.end) < 0;
     read_tags(&page);
     if (state != NULL) PyEval_RestoreThread(state);
-    int joins = to.other != NULL && PyUnicode_IS_COMPACT_ASCII(to.home);
-    for (Py_ssize_t each = 0; joins && each < page.count; each++)
-        joins = page.rows[each].name < POINTING || strcmp(TOLD[page.rows[each].name], "base");
+    int joins = to.other != NULL && page.base.start == NULL && PyUnicode_IS_COMPACT_ASCII(to.home);
     result = page.given_up ? Py_NewRef(Py_None) : targets_of(&page, joins ? &to : NULL);
     if (result != NULL && to.room < 0) Py_SETREF(result, Py_NewRef(Py_None));
     PyMem_RawFree(page.rows);
@@ -1109,13 +1106,13 @@ PyDoc_STRVAR(scan_doc,
 PyDoc_STRVAR(targets_doc,
 "targets(body, own='', home='', root=0, known={}, shared={}, longest=0, most=0, other=None, room=0,\n"
 "        /)\n--\n\n"
-"Return what the start tags of a page in UTF-8 may point to: the distinct usual links; all other\n"
-"tags, each with the number of links before it, its name, its attributes and, of `style` and `title`,\n"
-"its content; the places, as a set; and an outline of the page with these tags and the texts of links\n"
-"only, at their lines and columns. None for the pages for which `tags` returns None.\n\n"
+"Return whether all links are targets; the distinct usual links of a page in UTF-8; all other tags\n"
+"that may point somewhere, each with the number of links before it, its name, its attributes and, of\n"
+"`style` and `title`, its content; the places, as a set; and an outline: a page with these tags and\n"
+"the texts of links only, at their lines and columns. None for the pages as of `tags`.\n\n"
 "A link is its href. With what `scan` needs to make URLs, and without a base, a simple href is its\n"
-"URL, its fragment and False; the first value is whether all are. Then it is None, too, if the URLs of\n"
-"these links may have more than `room` characters.");
+"target: its URL, its fragment and False. Then it is None, too, if the URLs of these links may have\n"
+"more than `room` characters.");
 
 static PyMethodDef methods[] = {
     {"scan", scan, METH_VARARGS, scan_doc},
