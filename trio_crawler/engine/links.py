@@ -18,7 +18,7 @@ from trio_crawler.page import media
 from trio_crawler.page.fragments import names_place
 from trio_crawler.page.html.head import canonical_in_headers
 from trio_crawler.page.link_targets import Pointed
-from trio_crawler.page.links import STYLE_SHEET, pointed_of
+from trio_crawler.page.links import STYLE_SHEET, PageLinks, pointed_of
 from trio_crawler.page.read import Facts
 from trio_crawler.page.urls import is_web, without_userinfo
 from trio_crawler.policy.headers import header_directives, meta_directives, names_in
@@ -195,6 +195,8 @@ class Links:
         Links of the kind `A` that are not among them yet stand in a frame's `srcdoc`.
         """
         kinds, (links, others) = self._kinds, _pointed(facts)
+        # A page with a frame's `srcdoc` is not scanned.
+        links = () if isinstance(facts.found, PageLinks) else links
         found = [url for url, _, malformed in links if not malformed and is_web(url)]
         found += [url for kind, (url, _, malformed) in others if kind in kinds and not malformed]
         return replace(facts, links=tuple(dict.fromkeys((*facts.links, *found))))
