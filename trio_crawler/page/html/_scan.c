@@ -16,6 +16,7 @@
 #define SLICE 4096        /* links, after which other threads may run: some 1.5 ms */
 #define SHOWN (16 * 1024) /* bytes after a link in which its text is searched for, and more */
 #define MAX_SHARED 16384  /* URLs that are one object in all directories */
+#define HIGH 0x8080808080808080 /* the bits that no byte of ASCII has */
 #define LARGE (64 * 1024) /* characters; for a larger page the lock of the interpreter is released */
 
 typedef unsigned char byte;
@@ -130,12 +131,17 @@ static int may_matter(Span name)
     return second != NULL && *second;
 }
 
+/* The names in NAME, by their first letter. */
+static const byte OF_LETTER[256][5] = {
+    ['a'] = {A, AREA}, ['b'] = {BASE}, ['f'] = {FRAMESET}, ['i'] = {IFRAME}, ['m'] = {MATH},
+    ['n'] = {NOEMBED, NOFRAMES}, ['p'] = {PLAINTEXT}, ['s'] = {SCRIPT, STYLE, SVG, SELECT},
+    ['t'] = {TITLE, TEXTAREA, TEMPLATE}, ['x'] = {XMP},
+};
+
 static Name identify(Span name)
 {
-    if (!may_matter(name)) return OTHER;
-    byte first = lower(*name.start);
-    for (Name each = A; each < NAMES; each++)
-        if ((byte)*NAME[each] == first && is_word(name, NAME[each])) return each;
+    for (const byte *each = OF_LETTER[lower(*name.start)]; *each; each++)
+        if (is_word(name, NAME[*each])) return *each;
     return OTHER;
 }
 
@@ -148,6 +154,25 @@ static int may_point(Span style)
             (begins(at - 3, at, "url") || begins(at - 3, at, "set"))) return 1;
     }
     return 0;
+}
+
+/* Return where a usual tag ends that does not matter and whose name begins at `at`; NULL if it has
+ * to be read. */
+static const byte *usual_end(const byte *at, const byte *end, int closing)
+{
+    Span name = {at, at};
+    while (name.end < end && !IS(*name.end, NAME_END)) name.end++;
+    if (!closing && identify(name) != OTHER) return NULL;
+    for (at = name.end;;) {
+        const byte *attribute = at;
+        while (at < end && !IS(*at, GREATER | EQUALS)) at++;
+        if (end - at < 2) return NULL;
+        if (*at == '>') return at + 1;
+        if (at == attribute || IS(at[-1], SPACE | SLASH) || at[1] != '"') return NULL;
+        at = find(at + 2, end, '"');
+        if (at == NULL) return NULL;
+        at++;
+    }
 }
 
 /* Return where a tag ends whose name begins at `at`, or NULL if it does not end. */
@@ -350,6 +375,8 @@ static void read_page(Page *page)
         if (less == NULL) break;
         if (closing || is_letter(next)) {
             Tag tag;
+            at = page->tidy || page->context != OTHER ? NULL : usual_end(less + 1 + closing, end, closing);
+            if (at != NULL) continue;
             at = read_tag(less + 1 + closing, end, &tag);
             if (at != NULL) {
                 if (page->tidy && !is_tidy(less + 1, at - 1)) page->given_up = 1;
@@ -533,12 +560,13 @@ static Py_ssize_t characters(const byte *at, const byte *end)
 {
     Py_ssize_t count = 0;
     while (at < end) {
-        uint64_t eight;
-        if (end - at >= 8 && (memcpy(&eight, at, 8), !(eight & 0x8080808080808080))) {
-            at += 8;
-            count += 8;
-            continue;
-        }
+        uint64_t some[4];
+        Py_ssize_t step = 0;
+        if (end - at >= 8 && (memcpy(some, at, 8), !(some[0] & HIGH))) step = 8;
+        if (step && end - at >= 32 && (memcpy(some, at, 32), !((some[1] | some[2] | some[3]) & HIGH)))
+            step = 32;
+        at += step, count += step;
+        if (step) continue;
         byte first = *at++, low = 0x80, high = 0xBF;
         int more = first < 0x80 ? 0 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
         if ((first >= 0x80 && first < 0xC2) || first > 0xF4 || end - at < more) return -1;
