@@ -6,7 +6,6 @@ import gc
 import gzip
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
 import httpx
@@ -81,15 +80,6 @@ async def nothing_is_left(server: Server, wire: Wire, before: int) -> None:
     await until(lambda: (server.open, sockets()) == (kept, before + 2 * kept))
 
 
-@asynccontextmanager
-async def watching(wire: Wire) -> AsyncIterator[None]:
-    """Keep the deadlines by one task, as an `HttpFetch` does in its block."""
-    await wire.busy.enter()
-    yield
-    await wire.aclose()
-    await wire.busy.leave()
-
-
 async def tortured(
     server: Server, make: Callable[[], Wire], work: Work, *, warm: bool = False
 ) -> int:
@@ -100,7 +90,7 @@ async def tortured(
     before, files = sockets(), len(descriptors())
     cancelled = 0
     for checkpoint in range(1, 5000):
-        async with make() as wire, watching(wire):
+        async with make() as wire:
             if warm:
                 await answers(wire, server.url)
             ended = await cancelled_at(checkpoint, lambda: work(wire))

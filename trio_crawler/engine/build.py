@@ -24,6 +24,7 @@ from trio_crawler.frontier.protocol import Frontier, FrontierStatistics, Past
 from trio_crawler.model import Fetch, Job, Purpose, Reason, Statistics
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.request import DEFAULT_USER_AGENT
+from trio_crawler.net.turn import DEADLINES, Deadlines
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots import product_token
 from trio_crawler.policy.settings import HostStatistics, Politeness
@@ -74,12 +75,18 @@ class Engine:
         return HttpFetch(seeds=self.plan.seeds) if self.fetch is None else nullcontext(self.fetch)
 
     async def start(self, nursery: trio.Nursery, ask: Fetch, work: Work) -> None:
-        """Start the workers, and beside them the lookups, the stream of seeds and the frontier."""
+        """Start the workers, and beside them all other tasks of the crawl."""
         start_lookups(nursery, ask, self.frontier.hosts)
         if self.plan.seed_stream is not None:
             nursery.start_soon(Seeder(self.plan, self.frontier).run, self.plan.seed_stream)
         nursery.start_soon(self.run)
-        await Crew(nursery, self.plan.workers, work, ask, self.outbox).start()
+        deadlines = Deadlines()
+        nursery.start_soon(deadlines.keep)
+        token = DEADLINES.set(deadlines)
+        try:
+            await Crew(nursery, self.plan.workers, work, ask, self.outbox).start()
+        finally:
+            DEADLINES.reset(token)
 
     async def open(self) -> None:
         """Open the frontier, and restore the counts of earlier runs."""

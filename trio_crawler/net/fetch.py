@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Iterable, Sequence
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx
 import trio
@@ -111,8 +111,7 @@ class HttpFetch(Fetcher):
     async one, that returns headers for this request. It is called for each request to the origins
     of `seeds` (each try, and robots.txt too), and its headers replace others of the same names.
 
-    The caller closes the fetch, by `async with` or `aclose`. In the block of `async with` one task
-    keeps the deadlines, which takes less time than one cancel scope for each fetch.
+    The caller closes the fetch, by `async with` or `aclose`.
 
     Raises TypeError or ValueError, naming the argument, if it is invalid or would have no effect.
     """
@@ -162,7 +161,7 @@ class HttpFetch(Fetcher):
             if not seeds:
                 raise ValueError("request is called only at the origins of seeds: name the seeds")
         check_flag("http2", http2)
-        self._connector, self._busy = wire.connector, wire.busy
+        self._connector = wire.connector
         super().__init__(
             WireAdapter(requests, _by_http2(wire, max_idle) if http2 else wire),
             user_agent=DEFAULT_USER_AGENT if user_agent is None else user_agent,
@@ -177,17 +176,6 @@ class HttpFetch(Fetcher):
             max_bytes=max_bytes,
             bodies=bodies,
         )
-
-    async def __aenter__(self) -> Self:
-        check_in_trio("HttpFetch")
-        await self._busy.enter()
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        try:
-            await self.aclose()
-        finally:
-            await self._busy.leave()  # noqa: ASYNC102 - it ends at once
 
     async def lookup(self, url: str) -> float:
         """Look up the name of a URL's host, so that a fetch of this host need not wait for that.
@@ -248,13 +236,9 @@ class WireAdapter:
 
     def __init__(self, requests: Requests, wire: Wire | Http2Wire) -> None:
         self.wire = wire
+        self.closes_late = isinstance(wire, Wire)
         self._requests = requests
         self._sites: dict[str, _Site] = {}
-
-    @property
-    def watched(self) -> bool:
-        """Whether a request ends at its deadline by itself."""
-        return self.wire.watched
 
     # Not `async`: ▶ each coroutine around another one takes 0.3 us.
     def ask(

@@ -20,7 +20,7 @@ from trio_crawler.net.http1.message import Fields, Head, content_codings
 from trio_crawler.net.http1.wire import MAX_BYTES
 from trio_crawler.net.request import Headers, fields_of
 from trio_crawler.net.statistics import FetchStatistics, WireStatistics
-from trio_crawler.net.turn import TURN, Progress
+from trio_crawler.net.turn import DEADLINES, TURN, Progress
 from trio_crawler.page.media import HTML, XHTML, declared_type, is_attachment, is_read
 from trio_crawler.page.urls import origin
 from trio_crawler.policy.headers import ReceivedHeaders, conditions_of
@@ -85,9 +85,8 @@ class Source(Protocol):
 class Network(Protocol):
     """A way to send requests: the wire of this package, or httpx."""
 
-    @property
-    def watched(self) -> bool:
-        """Whether a request ends with a fault when `progress.deadline` has passed."""
+    closes_late: bool
+    """Whether `progress.deadlines` close the connection of a request."""
 
     async def ask(
         self,
@@ -191,12 +190,12 @@ class Fetcher:
         """
         self._check_open()
         check_kind("job", job, Job, "a Job")
-        progress, turn = Progress(""), TURN.get()
+        progress, turn, deadlines = Progress(""), TURN.get(), DEADLINES.get()
         try:
             deadline = trio.current_time() + self._timeout
-            if self._network.watched and turn is None and self._request is None:
-                # ▶ A scope takes 14 us more, of 60.
-                progress.deadline = deadline
+            kept = deadlines is not None and deadlines.are_kept and self._network.closes_late
+            if kept and turn is None and self._request is None:
+                progress.deadline, progress.deadlines = deadline, deadlines
                 return await self._fetch(job, progress)
             with trio.CancelScope(deadline=deadline) as scope:
                 if turn is not None:

@@ -150,7 +150,7 @@ class HttpxAdapter:
     The call of the client or transport counts as the start of a request.
     """
 
-    watched = False
+    closes_late = False
 
     def __init__(
         self, requests: Requests, asked: httpx.AsyncBaseTransport | httpx.AsyncClient

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextvars import ContextVar
+from typing import Any, TypeVar
 
 import trio
 
@@ -20,8 +21,56 @@ TURN: ContextVar[Turn | None] = ContextVar("TURN", default=None)
 A context variable, so that it gets through fetches that wrap others.
 """
 
+DEADLINES: ContextVar[Deadlines | None] = ContextVar("DEADLINES", default=None)
+"""What keeps the deadlines of the requests of this task, if it is a worker of a crawl."""
+
+_C = TypeVar("_C", bound=Hashable)
+
 MAX_REPEATS = 5
 """How often one request is sent again at once, because of others on its connection."""
+
+
+class Deadlines:
+    """The deadlines of the requests of one crawl; one of its tasks drops what is late.
+
+    ▶ A cancel scope for each request takes 14 us of 60. `are_kept` is whether the task runs.
+    """
+
+    def __init__(self) -> None:
+        self.are_kept = False
+        self._of: dict[Hashable, tuple[float, Callable[[Any], object]]] = {}
+        self._next = math.inf
+        self._sleep = trio.CancelScope()
+
+    def add(self, connection: _C, deadline: float, drop: Callable[[_C], object]) -> None:
+        """Drop a connection at its deadline, if it is not removed before."""
+        self._of[connection] = deadline, drop
+        if deadline < self._next:
+            self._next = self._sleep.deadline = deadline
+
+    def remove(self, connection: Hashable) -> None:
+        """Leave a connection alone from now on."""
+        self._of.pop(connection, None)
+
+    async def keep(self) -> None:
+        """Drop each connection at its deadline, until this is cancelled."""
+        self.are_kept = True
+        try:
+            while True:
+                self._drop(trio.current_time())
+                self._next = min((end for end, _ in self._of.values()), default=math.inf)
+                with trio.CancelScope(deadline=self._next) as self._sleep:
+                    await trio.sleep_forever()
+        finally:
+            self.are_kept = False
+            # A request that outlives the crawl would have no deadline any more.
+            self._drop(math.inf)
+
+    def _drop(self, now: float) -> None:
+        late = [each for each, (end, _) in self._of.items() if end <= now]
+        for connection in late:
+            _, drop = self._of.pop(connection)
+            drop(connection)
 
 
 class Pace:
@@ -167,14 +216,15 @@ class Progress:
 
     `received` is None until the head of the response was received. `decoding` is set when the
     whole body was received, so that the fetch does not wait for the server. `turn` is that of the
-    job at its host, None if the host has no delay. `deadline` is that of the fetch, or
-    infinite if a cancel scope keeps it.
+    job at its host, None if the host has no delay. `deadline` is that of the fetch, which
+    `deadlines` keep; it is infinite, and they are None, if a cancel scope keeps it.
     `repeats` counts how often the request was sent again because of others; with `http1` it must
     not be sent by HTTP/2.
     """
 
     __slots__ = (
-        *("deadline", "decoding", "http1", "phase", "received", "repeats", "server", "turn"),
+        *("deadline", "deadlines", "decoding", "http1", "phase", "received", "repeats"),
+        *("server", "turn"),
     )
 
     def __init__(self, server: str) -> None:
@@ -186,6 +236,7 @@ class Progress:
         self.repeats = 0
         self.http1 = False
         self.deadline = math.inf
+        self.deadlines: Deadlines | None = None
 
     async def wait_for_turn(self) -> None:
         """Wait until the first byte of a request may be written; the deadlines wait too."""

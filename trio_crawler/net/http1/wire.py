@@ -31,7 +31,6 @@ from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.http1.connection import (
     DEFAULT_PORTS,
-    Busy,
     Connection,
     Origin,
     Pool,
@@ -42,7 +41,7 @@ from trio_crawler.net.proxy.choice import Proxies
 from trio_crawler.net.request import has_control, is_token
 from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.net.tls import HTTP1, Security
-from trio_crawler.net.turn import Progress
+from trio_crawler.net.turn import Deadlines, Progress
 from trio_crawler.page.urls import web_urls
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -129,23 +128,19 @@ class Wire(httpx.AsyncBaseTransport):
         # The other descriptors are for the connections in use and for lookups.
         idle = max(1, descriptors(2 * MAX_IDLE) // 2) if max_idle is None else max_idle
         self._pool: Pool[Connection] = Pool(idle, keepalive, self.close)
-        self.busy = Busy(self.close)
+        # The connections in use, and what keeps the deadline of each, if not a cancel scope.
+        self._busy: dict[Connection, Deadlines | None] = {}
         self._max_bytes = max_bytes
         self._made = self._reused = self._retried = 0
         self._bytes_in = self._bytes_out = 0
         self._closed = False
 
     def __repr__(self) -> str:
-        return f"<Wire: {len(self.busy)} connections busy, {len(self._pool)} idle>"
-
-    @property
-    def watched(self) -> bool:
-        """Whether `Progress.deadline` counts; else the caller ends a request at its deadline."""
-        return self.busy.watched
+        return f"<Wire: {len(self._busy)} connections busy, {len(self._pool)} idle>"
 
     def statistics(self) -> WireStatistics:
         """Return the counts at this moment."""
-        alive = [*self.busy, *self._pool]
+        alive = [*self._busy, *self._pool]
         return WireStatistics(
             open=len(alive),
             idle=len(self._pool),
@@ -202,13 +197,15 @@ class Wire(httpx.AsyncBaseTransport):
         while True:
             if connection is None:
                 connection = await self._opened(origin, progress, stream)
-            self.busy.add(connection, progress.deadline)
+            deadlines = self._busy[connection] = progress.deadlines
+            if deadlines is not None:
+                deadlines.add(connection, progress.deadline, self._drop)
             try:
                 head = await connection.ask(request, progress, limit, bodiless=bodiless)
                 return connection, head, request
             except BaseException as error:
                 # Else `aclose` or a deadline has closed it.
-                lost = self.busy.drop(connection) and connection.unanswered
+                lost = self._drop(connection) and connection.unanswered
                 reset = isinstance(error, FetchError) and error.fault.reason is Reason.RESET
                 if not (reset and lost and retry and reused):
                     raise
@@ -218,7 +215,7 @@ class Wire(httpx.AsyncBaseTransport):
 
     def release(self, connection: Connection) -> None:
         """Keep a connection if its response was read to its end, else close it."""
-        if not self.busy.remove(connection):
+        if not self._take_back(connection):
             # `aclose` or a deadline has closed it already.
             return
         if not connection.reusable:
@@ -231,10 +228,25 @@ class Wire(httpx.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close every connection, also those of requests in flight."""
         self._closed = True
-        for connection in list(self.busy):
-            self.busy.drop(connection)
+        for connection in list(self._busy):
+            self._drop(connection)
         while self._pool.drop_oldest():
             pass
+
+    def _take_back(self, connection: Connection) -> bool:
+        """Record that a connection is not in use; return False if it was not before."""
+        if connection not in self._busy:
+            return False
+        if (deadlines := self._busy.pop(connection)) is not None:
+            deadlines.remove(connection)
+        return True
+
+    def _drop(self, connection: Connection) -> bool:
+        """Close a connection that is in use. Returns False if it is not."""
+        found = self._take_back(connection)
+        if found:
+            self.close(connection)
+        return found
 
     async def _opened(
         self, origin: Origin, progress: Progress, stream: Stream | None

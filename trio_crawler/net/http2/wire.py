@@ -63,7 +63,7 @@ class Http2Wire:
         self._made = self._reused = self._retried = 0
         self._closed = False
 
-    watched = False
+    closes_late = False
 
     async def ask(
         self,
