@@ -17,7 +17,6 @@ Scanned: TypeAlias = tuple[bool, list[str], list[str], str | None, str | None]
 Scan: TypeAlias = Callable[..., Scanned | None]
 Tags: TypeAlias = Callable[..., "list[tuple[str, int, int, int, int, int, bool]] | None"]
 
-Join: TypeAlias = Callable[[dict[str, str], str, int, dict[str, str], int, int], list[str]]
 _Tags: TypeAlias = "list[tuple[int, str, str, str]]"
 Pointing: TypeAlias = "tuple[bool, list[str | tuple[str, str, bool]], _Tags, set[str], bytes]"
 Targets: TypeAlias = Callable[..., "Pointing | None"]
@@ -37,18 +36,18 @@ class Text(Protocol):
     def hints(self, signals: frozenset[bytes], /) -> bytes: ...
 
 
-def _load() -> tuple[Scan, Tags, Targets, Join, Text] | tuple[None, None, None, None, None]:
+def _load() -> tuple[Scan, Tags, Targets, Text] | tuple[None, None, None, None]:
     if os.environ.get("TRIO_CRAWLER_PURE"):
-        return None, None, None, None, None
+        return None, None, None, None
     try:
         from trio_crawler.page import _text
         from trio_crawler.page.html import _scan
     except ImportError:
-        return None, None, None, None, None
-    return _scan.scan, _scan.tags, _scan.targets, _scan.join, _text
+        return None, None, None, None
+    return _scan.scan, _scan.tags, _scan.targets, _text
 
 
-scan, tags, targets, join, text = _load()
+scan, tags, targets, text = _load()
 """The functions of `_scan.pyi`, and `_text.pyi`; each None if pages are read in Python."""
 
 

@@ -98,7 +98,8 @@ def read(
     if not (markup and follow):
         return Facts(kind, encoding)
     page: ParsedHtml | None = None
-    head, flaws = HeadMetadata(), tuple[Reason, ...]()
+    head = HeadMetadata()
+    flaws: tuple[Reason, ...] = ()
     find = scan_targets if scanned else scan_html
     simple = not (xml or anchors)
     # The usual page is never decoded.

@@ -15,7 +15,7 @@ import httpx
 
 from trio_crawler.arguments import ArgumentError, check_kind, several, several_strings
 from trio_crawler.expressions import lazy
-from trio_crawler.page import accelerator, encoders
+from trio_crawler.page import encoders
 
 WEB = ("http://", "https://")
 """The beginnings of http and https URLs."""
@@ -211,7 +211,7 @@ def _resolve_distinct(
         return _resolve_each(distinct, distinct, partial(normalise_in, encoding, base=base))
     home = directory(base)
     root = home.index("/", _AFTER_SCHEME) + 1
-    others = (accelerator.join or _join)(
+    others = _join(
         distinct, home, root, _links_of(home), _MAX_CACHED_CHARACTERS, _MAX_CACHED_LINKS
     )
     if not others:

@@ -1,5 +1,4 @@
 /* Find the links, the first base and the first title of a page of HTML: `tokenizer.tags`, compiled.
- * `join` makes URLs of the links.
  *
  * `accelerator.py` says when this is used, and what it saves. Each rule is one of `tokenizer.py`,
  * which names the sections of the HTML Standard. There is no stack of open elements: a page is given
@@ -744,7 +743,7 @@ static PyObject *tags(PyObject *module, PyObject *args)
     return result;
 }
 
-/* `urls.join`: what a simple link may have at the beginning of a segment, in it, in a query. */
+/* As in `urls.py`: what a simple link may have at the beginning of a segment, in it, in a query. */
 enum { FIRST = 1, INSIDE = 2, QUERY = 4 };
 static byte LINK[128];
 
@@ -873,28 +872,6 @@ static PyObject *url_of(PyObject *href, const Directory *to)
     if (url != NULL || PyErr_Occurred()) return url;
     url = joined(href, PyUnicode_1BYTE_DATA(to->home), PyUnicode_GET_LENGTH(to->home), to->root);
     return kept(href, url, to);
-}
-
-static PyObject *join(PyObject *module, PyObject *args)
-{
-    PyObject *hrefs, *href, *none;
-    Directory to = {0};
-    Py_ssize_t place = 0;
-    if (!PyArg_ParseTuple(args, "O!UnO!nn:join", &PyDict_Type, &hrefs, &to.home, &to.root,
-                          &PyDict_Type, &to.known, &to.longest, &to.most)) return NULL;
-    PyObject *others = PyList_New(0);
-    if (others == NULL || !PyUnicode_IS_COMPACT_ASCII(to.home)) return others;
-    while (PyDict_Next(hrefs, &place, &href, &none)) {
-        PyObject *url = url_of(href, &to);
-        if (url != NULL) PyDict_SetItem(hrefs, href, url);
-        else if (!PyErr_Occurred()) PyList_Append(others, href);
-        Py_XDECREF(url);
-        if (PyErr_Occurred()) {
-            Py_DECREF(others);
-            return NULL;
-        }
-    }
-    return others;
 }
 
 /* Return the URL of any href; NULL with an exception if it is none. */
@@ -1106,18 +1083,6 @@ static PyObject *targets(PyObject *module, PyObject *args)
     return result;
 }
 
-PyDoc_STRVAR(join_doc,
-"join(hrefs, home, root, known, longest, most, /)\n--\n\n"
-"Give each href of the dict its URL, as `urls.join` does; return those that are not simple.");
-
-PyDoc_STRVAR(tags_doc,
-"tags(text, ends=None, lines=None, /)\n--\n\n"
-"Return the start tags of a page that may point somewhere, and its places, as `start_tags` does.\n\n"
-"A usual link has the name \"\" and the place of its href, an id or name the name \"#\" and its own\n"
-"place. With the frozenset `ends`, usual links that are plain and end otherwise are left out, and\n"
-"places; with these in `lines`, too, other tags without any of them. None for a page that another\n"
-"reader must read: one with a template, MathML, plaintext, or an SVG that has more than shapes.");
-
 PyDoc_STRVAR(scan_doc,
 "scan(body, decode, small, few, max_links, own='', home='', root=0, known={}, shared={},\n"
 "     longest=0, most=0, other=None, room=0, /)\n--\n\n"
@@ -1127,9 +1092,8 @@ PyDoc_STRVAR(scan_doc,
 "fragment. None for a page that another reader must read: one with a relevant tag in a template,\n"
 "SVG or MathML, with `max_links` links, with an invalid byte, or, if it has at most `small`\n"
 "characters and `few` tags, one that is not tidy.\n\n"
-"There are URLs if the URL of the page and its directory are given, as for `join`, and what makes\n"
-"the URL of any other href; but not if there is a base, or a href that is no URL, or if the URLs\n"
-"have more than `room` characters.");
+"There are URLs with what `urls.joining` returns; but not if there is a base, or a href that is no\n"
+"URL, or if the URLs have more than `room` characters.");
 
 PyDoc_STRVAR(targets_doc,
 "targets(body, own='', home='', root=0, known={}, shared={}, longest=0, most=0, other=None, room=0,\n"
@@ -1146,7 +1110,6 @@ static PyMethodDef methods[] = {
     {"scan", scan, METH_VARARGS, scan_doc},
     {"tags", tags, METH_VARARGS, tags_doc},
     {"targets", targets, METH_VARARGS, targets_doc},
-    {"join", join, METH_VARARGS, join_doc},
     {NULL, NULL, 0, NULL},
 };
 

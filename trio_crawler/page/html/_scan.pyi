@@ -28,12 +28,3 @@ def scan(
     room: int = ...,
     /,
 ) -> tuple[bool, list[str], list[str], str | None, str | None] | None: ...
-def join(
-    hrefs: dict[str, str],
-    home: str,
-    root: int,
-    known: dict[str, str],
-    longest: int,
-    most: int,
-    /,
-) -> list[str]: ...
