@@ -1083,6 +1083,14 @@ static PyObject *targets(PyObject *module, PyObject *args)
     return result;
 }
 
+PyDoc_STRVAR(tags_doc,
+"tags(text, ends=None, lines=None, /)\n--\n\n"
+"Return the start tags of a page that may point somewhere, and its places, as `start_tags` does.\n\n"
+"A usual link has the name \"\" and the place of its href, an id or name the name \"#\" and its own\n"
+"place. With the frozenset `ends`, usual links that are plain and end otherwise are left out, and\n"
+"places; with these in `lines`, too, other tags without any of them. None for a page that another\n"
+"reader must read: one with a template, MathML, plaintext, or an SVG that has more than shapes.");
+
 PyDoc_STRVAR(scan_doc,
 "scan(body, decode, small, few, max_links, own='', home='', root=0, known={}, shared={},\n"
 "     longest=0, most=0, other=None, room=0, /)\n--\n\n"
