@@ -203,12 +203,14 @@ class Wire(httpx.AsyncBaseTransport):
             try:
                 head = await connection.ask(request, progress, limit, bodiless=bodiless)
                 return connection, head, request
-            except BaseException as error:
+            except FetchError as error:
                 # Else `aclose` or a deadline has closed it.
                 lost = self._drop(connection) and connection.unanswered
-                reset = isinstance(error, FetchError) and error.fault.reason is Reason.RESET
-                if not (reset and lost and retry and reused):
+                if not (lost and retry and reused and error.fault.reason is Reason.RESET):
                     raise
+            except BaseException:
+                self._drop(connection)
+                raise
             connection, reused = None, False
             self._retried += 1
             await progress.wait_for_turn()
