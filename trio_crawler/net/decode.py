@@ -219,13 +219,13 @@ async def decoded(body: Body, slots: trio.Semaphore, deadline: float = inf) -> b
     """
     if not body.encoded:
         return body.finish()
-    try:
+    if slots.value:
         slots.acquire_nowait()
-    except trio.WouldBlock:
+    else:
         with trio.CancelScope(deadline=deadline) as scope:
             await slots.acquire()
         if scope.cancelled_caught:
-            raise _late() from None
+            raise _late()
     try:
         for _ in body.decode():
             await trio.lowlevel.checkpoint()
