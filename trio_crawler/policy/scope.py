@@ -68,7 +68,7 @@ def same_site(seeds: Iterable[str | httpx.URL], *scopes: Scope, lenient: bool = 
 
     def same_site(job: Job) -> bool | Reason:
         url = job.url
-        origin = url[: url.find("/", 8)]
+        origin = url[: url.index("/", 8)]
         if (known := inside.get(origin)) is None:
             if len(inside) >= _MOST_ORIGINS:
                 inside.clear()

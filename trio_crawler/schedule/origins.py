@@ -159,9 +159,6 @@ def _network(address: str) -> str:
     return str(ipaddress.IPv4Address(packed[12:]) if packed[:12] in _WITH_IPV4 else packed[:8])
 
 
-_FEW_ORIGINS = 100
-
-
 class TrapsByHost:
     """The traps of each host, which all of its ports share.
 
@@ -174,22 +171,17 @@ class TrapsByHost:
         self._novelty = Novelty()
         self.by_digest = False
         self.by_name: dict[str, HostTraps] = {}
-        # Those that were asked for last: ▶ this saves half of the time.
-        self._by_origin: dict[str, HostTraps] = {}
 
     def of(self, url: str) -> HostTraps:
         """Return the traps of the host of a normalised http(s) URL."""
-        origin = url[: url.index("/", 8)]
-        traps = self._by_origin.get(origin)
+        authority = url[url.index("/") + 2 : url.index("/", 8)]
+        traps = self.by_name.get(authority)
         if traps is None:
-            name, authority = host(url), origin[origin.index("/") + 2 :]
+            name = host(url)
             traps = self.by_name.get(name)
             if traps is None:
                 traps = HostTraps(self._traps, by_digest=self.by_digest, novelty=self._novelty)
             self.by_name[name] = self.by_name[authority] = traps
-            if len(self._by_origin) >= _FEW_ORIGINS:
-                self._by_origin.clear()
-            self._by_origin[origin] = traps
         return traps
 
 
