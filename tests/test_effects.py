@@ -184,10 +184,10 @@ def judged(**given: Any) -> Any:
 
 
 def kept_links(**given: Any) -> Any:
-    """Return the links that a ledger keeps of a page."""
+    """Return the links that a ledger keeps of a page, and whether it keeps traits."""
     ledger = Ledger(**given)
     ledger.add(LINKING)
-    return list(ledger.outlinks())
+    return list(ledger.outlinks()), ledger.traits is None
 
 
 async def dying(**given: Any) -> float:
@@ -416,7 +416,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "external": False, "assets": False, "fragments": False, "robots": True, "delay": 5,
         "max_age": 60.0, "max_per_host": 1,
     }),
-    "Ledger": (kept_links, {"outside": True, "checks": True}),
+    "Ledger": (kept_links, {"outside": True, "checks": True, "traits": True}),
     "LinkCheck": (judged, {
         "verdicts": Verdicts(accept=[200, 404]), "why": 1, "ledger": KEPT,
     }),

@@ -91,7 +91,14 @@ def test_help_needs_neither_trio_nor_httpx():
 
 
 def test_a_crawl_without_a_terminal_needs_neither_rich_nor_the_link_check():
-    needless = ("rich", "pygments", "trio_crawler.cli.checking", "trio_crawler.check.sarif")
+    needless = (
+        "rich",
+        "pygments",
+        "jinja2",
+        "trio_crawler.report.html",
+        "trio_crawler.cli.checking",
+        "trio_crawler.check.sarif",
+    )
     code = (
         "import sys\n"
         "from trio_crawler.cli import main\n"

@@ -8,9 +8,10 @@ from cases import for_each
 from check.findings import MOVED, PAGE, SEED, SEVERAL, finding, several
 from hypothesis import given
 
-from trio_crawler.check.finding import SENTENCES, Finding, Hop, Identity, in_order, sentence
+from trio_crawler.check.finding import Finding, Hop, Identity, in_order
 from trio_crawler.model import Reason
 from trio_crawler.policy.verdict import Defect, Verdict
+from trio_crawler.report.codes import SENTENCES, sentence
 
 NOTE = Verdict.NOTE
 

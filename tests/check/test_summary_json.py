@@ -31,8 +31,18 @@ def test_a_summary_has_a_head_counts_and_what_was_not_checked() -> None:
         "ended": "",
         "checked": {"a": 120, "image": 7},
         "not_checked": [
-            {"kind": "a", "reason": "robots", "number": 1},
-            {"kind": "mailto", "reason": "other_scheme", "number": 3},
+            {
+                "kind": "a",
+                "reason": "robots",
+                "number": 1,
+                "says": "link, disallowed by robots.txt (--ignore-robots checks such links)",
+            },
+            {
+                "kind": "mailto",
+                "reason": "other_scheme",
+                "number": 3,
+                "says": "mailto: link, only the syntax of the address is checked",
+            },
         ],
         "listed": None,
         "recalled": 0,

@@ -13,11 +13,12 @@ from urllib.parse import quote
 
 from trio_crawler.arguments import check_function, check_iterable, check_kind, check_whole
 from trio_crawler.check.facts import CheckFacts
-from trio_crawler.check.finding import Finding, in_order, is_status, name_of, place, shortened
+from trio_crawler.check.finding import Finding, in_order, name_of, place, shortened
 from trio_crawler.check.text import not_checked
 from trio_crawler.model import Reason
 from trio_crawler.page.urls import is_web
 from trio_crawler.policy.verdict import Verdict
+from trio_crawler.report.codes import is_status
 from trio_crawler.report.visible import count
 
 MAX_BYTES = 1024 * 1024

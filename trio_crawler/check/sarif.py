@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 from trio_crawler.arguments import check_function, check_iterable, check_kind
 from trio_crawler.check.facts import CheckFacts
-from trio_crawler.check.finding import Finding, name_of, place, sentence, shortened
+from trio_crawler.check.finding import Finding, name_of, place, shortened
 from trio_crawler.policy.verdict import Verdict
+from trio_crawler.report.codes import sentence
 from trio_crawler.report.visible import ascii_json
 
 MOST_RESULTS = 25_000

@@ -9,6 +9,7 @@ from typing import Any
 from trio_crawler.arguments import check_function, check_iterable, check_kind
 from trio_crawler.check.facts import CheckFacts, NotChecked
 from trio_crawler.check.finding import Finding, data_name_of, in_order
+from trio_crawler.check.text import unasked
 from trio_crawler.page.urls import NOWHERE, authority, is_web
 from trio_crawler.policy.verdict import Verdict
 from trio_crawler.report.visible import ascii_json
@@ -35,7 +36,7 @@ def to_json(
     - `date` (RFC 3339, UTC), `version` (of the program), `command` (without secrets), `ended` (why
       the check ended early, or "");
     - `checked`: the number of distinct links checked, by kind;
-    - `not_checked`: an array of objects with `kind`, `reason` and `number`;
+    - `not_checked`: an array of objects with `kind`, `reason`, `number` and `says` (for people);
     - `listed`: the links of these that are shown, objects with `kind`, `reason`, `url`, `page`,
       `path`, `line`, `column`, `text` and `as_written` as below; null if none are wanted;
     - `recalled`: the number of URLs not asked for, since an earlier check found them fine;
@@ -73,7 +74,12 @@ def _json(
         "ended": facts.ended,
         "checked": dict(sorted(facts.checked.items())),
         "not_checked": [
-            {"kind": kind, "reason": reason, "number": number}
+            {
+                "kind": kind,
+                "reason": reason,
+                "number": number,
+                "says": _unasked(kind, reason, facts.ended),
+            }
             for (kind, reason), number in sorted(facts.not_checked.items())
         ],
         "listed": listed,
@@ -91,6 +97,11 @@ def _json(
     for number, finding in enumerate(found):
         yield f"{',' if number else ''}\n{_encoded(_finding(finding, path_of))}".encode()
     yield b"\n]}\n"
+
+
+def _unasked(kind: str, reason: str, ended: str) -> str:
+    name, why, option = unasked(kind, reason, ended)
+    return f"{name}, {why}{f' ({option})' if option else ''}"
 
 
 def _listed(each: NotChecked, path_of: Callable[[str], str | None]) -> dict[str, Any]:

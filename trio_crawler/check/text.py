@@ -13,11 +13,12 @@ from trio_crawler.arguments import (
     check_whole,
 )
 from trio_crawler.check.facts import CheckFacts
-from trio_crawler.check.finding import Finding, Identity, in_order, is_status, sentence
+from trio_crawler.check.finding import Finding, Identity, in_order
 from trio_crawler.check.groups import Row, bad_urls, listing, most_frequent
 from trio_crawler.link import ASSET_KINDS, LinkKind
 from trio_crawler.policy.verdict import PERMANENT, Verdict
 from trio_crawler.reason import REASONS
+from trio_crawler.report.codes import is_status, sentence
 from trio_crawler.report.layout import Paint, Tone, attempted, laid_out, painting
 from trio_crawler.report.visible import count, readable, visible
 
@@ -136,13 +137,13 @@ def not_checked(facts: CheckFacts, row: Row | None = None) -> list[str]:
     for (kind, reason), number in facts.not_checked.items():
         if number:
             # Several reasons may have one remedy.
-            rows[_told(kind, reason, facts.ended)] += number
+            rows[unasked(kind, reason, facts.ended)] += number
     if not rows:
         return []
     listed: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
     if row is not None:
         for each in facts.listed or ():
-            key = _told(each.kind, each.reason, facts.ended)
+            key = unasked(each.kind, each.reason, facts.ended)
             listed[key].append(row.of_link(each.page, each.link))
     lines = [f"Not checked ({count(rows.total(), 'link')})"]
     for key, number in sorted(rows.items(), key=lambda each: (-each[1], each[0])):
@@ -154,7 +155,7 @@ def not_checked(facts: CheckFacts, row: Row | None = None) -> list[str]:
     return lines
 
 
-def _told(kind: str, reason: str, ended: str) -> tuple[str, str, str]:
+def unasked(kind: str, reason: str, ended: str) -> tuple[str, str, str]:
     """Return the name of a kind, why its links were not checked, and the option that would."""
     why = _UNASKED.get(reason) or (visible(reason), "")
     if kind == "mailto":

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -66,11 +68,12 @@ class Check:
         self._verdicts = _verdicts(options)
         self._baseline = _baseline(options.baseline)
         shown = sys.maxsize if full else _MOST_LISTED
-        why = shown if options.why else 0
+        why = shown if options.why or options.html is not None else 0
         self._links = LinkCheck(self._verdicts, why=why, ledger=ledger)
         self._told: set[str] = set()
         self.failed = False
         self.errors: dict[str, OSError] = {}
+        self._written: tuple[list[Finding], check.CheckFacts, int] | None = None
         self.faults: list[Exception] = []
 
     def once(self, outcome: Outcome) -> Outcome:
@@ -127,6 +130,7 @@ class Check:
             mended=mended,
             ended=ended,
         )
+        self._written = found, facts, known
         lines = self._write(found, all_found, facts)
         text = check_report(
             found,
@@ -141,6 +145,18 @@ class Check:
         if options.github:
             lines[:0] = attempted(lambda: self._annotations(found), self.faults)
         return "\n".join([*lines, text])
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of --json with what --why lists, and the number of known findings.
+
+        It must be called after `finish`.
+        """
+        if self._written is None:
+            raise RuntimeError("the check is not finished")
+        found, facts, known = self._written
+        facts = replace(facts, listed=self._links.listed)
+        document = json.loads(b"".join(check.to_json(found, facts, path_of=self._path_of)))
+        return {**document, "known": known}
 
     def _unread(self, sitemaps: Iterable[Any]) -> Iterator[Finding]:
         """Yield the findings of sitemaps that were named and could not be read whole."""

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import trio
 
@@ -43,6 +43,7 @@ from trio_crawler.report import Report, one_line
 if TYPE_CHECKING:
     from trio_crawler.cli.checking import Check
     from trio_crawler.cli.directory import CrawlDirectory
+    from trio_crawler.cli.html import HtmlFile
     from trio_crawler.frontier import HostStatistics
 
 GRACE = 5.0
@@ -70,28 +71,33 @@ async def _main(options: CrawlOptions) -> int:
         last.callback(_unhook)
         with ExitStack() as stack:
             files = _open_files(options, plan, stack)
-            ledger = last.enter_context(Ledger(outside=options.why, checks=plan.checks))
-            check = None
+            keeps = {"outside": options.why, "checks": plan.checks}
+            ledger = last.enter_context(Ledger(**keeps, traits=options.html is not None))
+            date = datetime.now(UTC)
+            where: dict[str, Any] = {
+                "directory": options.directory,
+                "folder": plan.folder,
+                "date": date,
+            }
+            check = html = None
+            if options.html is not None:
+                # Imported only now: most crawls write no such file.
+                from trio_crawler.cli.html import HtmlFile
+
+                html = HtmlFile(options.html, last, **where, ledger=ledger)
             if plan.checks:
                 # Imported only now: most crawls check no links.
                 from trio_crawler.cli.checking import Check
 
-                check = Check(
-                    options,
-                    last,
-                    directory=options.directory,
-                    folder=plan.folder,
-                    full=options.level > NORMAL,
-                    date=datetime.now(UTC),
-                    ledger=ledger,
-                )
+                full = options.level > NORMAL
+                check = Check(options, last, **where, full=full, ledger=ledger)
             path = options.seed_stream
             urls = None if path is None else stack.enter_context(opened(path))
             color = colored(options.color, sys.stderr)
             screen = stack.enter_context(Screen(live=options.level >= NORMAL, color=color))
             if urls is not None:
                 urls.tell = screen.say
-            crawl = _Crawl(options, plan, screen, files, ledger, check, urls)
+            crawl = _Crawl(options, plan, screen, files, ledger, check, html, urls)
             await crawl.run()
         return crawl.close()
 
@@ -140,6 +146,7 @@ class _Crawl:
         files: list[Export],
         ledger: Ledger,
         check: Check | None,
+        html: HtmlFile | None,
         urls: SeedList | None,
     ) -> None:
         self._options = options
@@ -153,6 +160,7 @@ class _Crawl:
         full = options.level > NORMAL
         self._report = Report(why=options.why, full=full, ledger=ledger)
         self._check = check
+        self._html = html
         self._faults = 0
         self._ending = Ending(screen.say)
         self._crawler: Crawler | None = None
@@ -239,6 +247,8 @@ class _Crawl:
     def _add(self, outcome: Outcome, *, earlier: bool = False) -> None:
         once = outcome if self._check is None else self._check.once(outcome)
         self._ledger.add(once, earlier=earlier)
+        if self._html is not None and not earlier:
+            self._html.saw(once.url)
 
     def _show_faults(self, faults: Iterator[str]) -> None:
         """Print the faults that are certain already, above the live line."""
@@ -267,6 +277,8 @@ class _Crawl:
         with History(directory) as history:
             self._textless = read_back(history, takers, self._ledger, alive, brief=brief)
             self._resumed, self._hosts = False, history.hosts()
+            if self._html is not None:
+                self._html.read(history, alive)
             if self._options.refresh:
                 self._changes = changes(history, self._options.level > NORMAL)
         for export in self._late:
@@ -290,6 +302,7 @@ class _Crawl:
         status = finish(
             self._report,
             self._check,
+            self._html,
             lambda: self._facts(crawler, ended),
             self._files,
             options,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     # Both import Trio and the parsers, which --help does not need.
     from trio_crawler.cli.checking import Check
     from trio_crawler.cli.exports import Export
+    from trio_crawler.cli.html import HtmlFile
     from trio_crawler.cli.shared_options import ReportOptions
     from trio_crawler.report import CrawlFacts, Report
 
@@ -87,6 +88,7 @@ def guarded(work: Callable[[], int]) -> int:
 def finish(
     report: Report,
     check: Check | None,
+    html: HtmlFile | None,
     facts: Callable[[], CrawlFacts],
     exports: Sequence[Export],
     options: CrawlOptions | ReportOptions,
@@ -99,8 +101,9 @@ def finish(
     """Print what a crawl or a directory has to say, and return the exit status.
 
     That is its report, unless it is a check by the `owner` of the site; its findings, if there is
-    a `check`, which writes its files and tells why it `ended` early; and `more` parts. A complaint
-    is about the `textless` pages, whose links are written without their texts.
+    a `check`, which writes its files and tells why it `ended` early; and `more` parts. `html` is
+    written after that. A complaint is about the `textless` pages, whose links are written without
+    their texts.
     """
     # Imported late: `report` imports what --help does not need.
     from trio_crawler.report import attempted
@@ -121,12 +124,16 @@ def finish(
         faults += check.faults
         if owner:
             parts.append("\n".join(attempted(lambda: report.hints(facts()), faults)))
+    if html is not None:
+        parts += attempted(lambda: html.write(report, facts(), check), faults)
     for fault in faults:
         if isinstance(fault, StoreError):
             # A directory that is damaged is no bug: `guarded` says so in one line.
             raise fault
     text = "\n\n".join(filter(None, (*parts, *more)))
-    failed, errors = (None, None) if check is None else (check.failed, check.errors)
+    failed, errors = (None, {}) if check is None else (check.failed, check.errors)
+    if html is not None and html.error is not None:
+        errors = {**errors, html.path: html.error}
     return close(report, text, exports, failed=failed, errors=errors, faults=faults, piped=piped)
 
 

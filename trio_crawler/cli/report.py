@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 from trio_crawler import History, Outcome, Page, report, store
 from trio_crawler.cli.checking import Check
@@ -13,6 +14,7 @@ from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.directory import folder_of, politeness_of, protect_crawl_files, setting
 from trio_crawler.cli.exit import finish, guarded
 from trio_crawler.cli.exports import as_it_is, exports
+from trio_crawler.cli.html import HtmlFile, began_before
 from trio_crawler.cli.shared_options import FILES, ReportOptions, refuse_without_check
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.ledger import Ledger
@@ -42,16 +44,19 @@ def _run(options: ReportOptions) -> int:
         named = as_it_is if folder is None else folder.named
         made = exports(paths, options.directory, named=named)
         files = [stack.enter_context(export) for export in made]
-        ledger = stack.enter_context(Ledger(outside=options.why, checks=bool(checks)))
-        check = None
+        keeps = {"outside": options.why, "checks": bool(checks)}
+        ledger = stack.enter_context(Ledger(**keeps, traits=options.html is not None))
+        date = datetime.fromtimestamp(0.0 if run is None else run.started, UTC)
+        where: dict[str, Any] = {"directory": options.directory, "folder": folder, "date": date}
+        check = html = None
+        if options.html is not None:
+            html = HtmlFile(options.html, stack, **where, ledger=ledger)
         if checks:
             check = Check(
                 options,
                 stack,
-                directory=options.directory,
-                folder=folder,
+                **where,
                 full=options.full,
-                date=datetime.fromtimestamp(0.0 if run is None else run.started, UTC),
                 ledger=ledger,
             )
         once = check.once if check is not None else as_it_is
@@ -63,6 +68,8 @@ def _run(options: ReportOptions) -> int:
             SIGNALS.check()
             export.finish()
         SIGNALS.check()
+        if html is not None:
+            html.read(history, SIGNALS.check)
         told = changes(history, options.full) or _NO_CHANGES if options.changes else ""
         early = "" if run is None or run.how not in _EARLY else run.how
         statistics = history.statistics()
@@ -70,6 +77,7 @@ def _run(options: ReportOptions) -> int:
         return finish(
             Report(why=options.why, full=options.full, ledger=ledger),
             check,
+            html,
             partial(_facts, history, options, run, early),
             files,
             options,
@@ -135,6 +143,5 @@ def changes(history: History, full: bool) -> str:
     """Return the changes since the walk before the last one; "" if there was none."""
     if history.walks < 2:
         return ""
-    before = [run.started for run in history.runs if run.walk == history.walks - 1]
-    since = min(before, default=None)
+    since = began_before(history)
     return report.changes(history.changes(), since, full, repeated=history.repeated())

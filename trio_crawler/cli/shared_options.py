@@ -52,6 +52,12 @@ class SharedOptions:
         help="Write a sitemap of all pages without a problem. For more than 50,000 pages FILE is "
         "an index, and the sitemaps are beside it.",
     )
+    html: str | None = stream(
+        Group.FILES,
+        "--html",
+        help="Write the report to FILE as one page of HTML, to be opened in a browser, sorted and "
+        "searched; it needs no network.",
+    )
     color: str = option(
         Group.SHOWN,
         "--color",
@@ -322,8 +328,10 @@ class RequestOptions(SharedOptions):
 
 _OF_CHECKS = {name: each for name, each in declared(SharedOptions) if each.of_check}
 
-FILES = frozenset(each.flag for each in _OF_CHECKS.values() if each.output is not Output.NONE)
-"""The options that name a file about a whole check."""
+FILES = frozenset(
+    ("--html", *(each.flag for each in _OF_CHECKS.values() if each.output is not Output.NONE))
+)
+"""The options that name a file about a whole crawl or check."""
 
 
 def refuse(wrong: Mapping[str, object]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, Self, TypeAlias
 
-from trio_crawler.arguments import check_flag, check_kind
+from trio_crawler.arguments import check_flag, check_kind, check_number
 from trio_crawler.expressions import lazy
 from trio_crawler.ledger.rows import (
     AGAIN,
@@ -35,6 +35,7 @@ from trio_crawler.ledger.rows import (
     Rows,
 )
 from trio_crawler.ledger.spool import Spool
+from trio_crawler.ledger.traits import Traits
 from trio_crawler.ledger.url_table import UrlTable
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import (
@@ -113,6 +114,8 @@ class Ledger:
     `checks` also what a check needs: everything that a page points to, the places that fragments
     may name, and the bodies or texts of the links. What is too much for memory is in temporary
     files without a name, which `close` removes at once, and the end of the ledger in any case.
+    With `traits` it keeps the title, type and depth of each URL, and the time that `add_time`
+    records: `Report.html` shows them.
 
     `changes` counts what was added, `kinds` the ends by kind, `rejected` the rejected links by
     reason, once for each page; `waiting` are the URLs that wait for a later run. `errors` is the
@@ -122,11 +125,15 @@ class Ledger:
 
     __module__ = "trio_crawler.ledger"
 
-    def __init__(self, *, outside: bool = False, checks: bool = False) -> None:
+    def __init__(
+        self, *, outside: bool = False, checks: bool = False, traits: bool = False
+    ) -> None:
         check_flag("outside", outside)
         check_flag("checks", checks)
+        check_flag("traits", traits)
         self.outside = outside or checks
         self.checks = checks
+        self.traits = Traits() if traits else None
         self.urls = UrlTable()
         self.kinds = [0] * 6
         self.changes = 0
@@ -179,6 +186,8 @@ class Ledger:
         if earlier and self.usual(number) in self._rows:
             return
         self.changes += 1
+        if self.traits is not None:
+            self.traits.add(self.usual(number), outcome)
         flags = (DEEP if outcome.depth else 0) | (AGAIN if outcome.again else 0)
         referrer = NO_URL if outcome.referrer is None else self.urls.number(outcome.referrer)
         match outcome:
@@ -198,6 +207,13 @@ class Ledger:
                 self._put(number, SKIPPED, *about)
             case Checked():
                 self._add_checked(number, outcome, referrer, flags)
+
+    def add_time(self, url: str, ended: float) -> None:
+        """Record the Unix time at which a URL ended, if the ledger keeps `traits`."""
+        check_kind("url", url, str, "a URL as a str")
+        check_number("ended", ended, least=0)
+        if self.traits is not None:
+            self.traits.at(self.usual(self.urls.number(url)), ended)
 
     def add_waiting(self, url: str) -> None:
         """Record a URL that has no outcome yet: it waits in the directory for a later run."""

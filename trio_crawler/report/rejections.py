@@ -98,7 +98,7 @@ def rejected_section(ledger: Ledger, full: bool) -> list[str]:
     Of each reason 1,000 are listed, and with `full` all. Links that are not URLs are left out:
     they are among the broken links.
     """
-    reasons = _listed(ledger)
+    reasons = listed(ledger)
     totals = {reason: sum(map(len, shapes.values())) for reason, shapes in reasons.items()}
     if not totals:
         return []
@@ -114,7 +114,7 @@ def rejected_section(ledger: Ledger, full: bool) -> list[str]:
     return lines
 
 
-def _listed(ledger: Ledger) -> dict[Reason, dict[str, dict[str, str]]]:
+def listed(ledger: Ledger) -> dict[Reason, dict[str, dict[str, str]]]:
     """Return the rejected URLs by reason and shape, each with the smallest page that has it."""
     urls = ledger.urls.urls
     found: defaultdict[Reason, dict[int, str]] = defaultdict(dict)

@@ -153,12 +153,19 @@ def unlisted(
     early: bool,
 ) -> list[str]:
     """List the pages that no sitemap lists, although their host has a sitemap."""
+    return _urls("Unlisted", unlisted_urls(pages, sitemaps, listing), limit, early)
+
+
+def unlisted_urls(
+    pages: TextList, sitemaps: Sequence[Sitemap], listing: Callable[[str], Listing | None]
+) -> Iterable[str]:
+    """Return the pages that no sitemap lists, although their host has a sitemap."""
     found = [page for page in pages if not listing(page)]
     hosts = {authority(sitemap.url) for sitemap in sitemaps if sitemap.kind not in ("", "index")}
     if len(found) < len(pages):
         # The sitemap of a host may be on another host.
         hosts.update(authority(page) for page in pages if listing(page))
-    return _urls("Unlisted", (page for page in found if authority(page) in hosts), limit, early)
+    return (page for page in found if authority(page) in hosts)
 
 
 def _urls(title: str, urls: Iterable[str], limit: int | None, early: bool) -> list[str]:

@@ -3,14 +3,18 @@
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from itertools import islice
-from typing import NamedTuple, TypeAlias, assert_never
+from typing import Any, NamedTuple, TypeAlias, assert_never
 
+from trio_crawler._version import __version__
 from trio_crawler.arguments import (
     ArgumentError,
     check_flag,
+    check_function,
     check_iterable,
     check_kind,
+    check_number,
     check_whole,
 )
 from trio_crawler.ledger.join import Join
@@ -188,6 +192,64 @@ class Report:
             paint,
             account=sections.account(facts.statistics),
             worst=worst[:_WORST],
+        )
+
+    def html(
+        self,
+        crawl: CrawlFacts | Crawl,
+        *,
+        date: datetime,
+        command: str = "",
+        check: Mapping[str, Any] | None = None,
+        changes: Iterable[Any] = (),
+        since: float | None = None,
+        shown: Callable[[str], str] = lambda url: url,
+        version: str = __version__,
+    ) -> bytes:
+        """Return the report as one file of HTML in UTF-8, for a browser; it needs no network.
+
+        It has what the text has, and lists all of it, but of more than 250,000 URLs or 200,000
+        places of faults the first. The ledger must be one with `traits`. `check` is the document
+        of `check.to_json`, decoded: its findings take the place of the broken links. `changes`
+        are those of `History.changes`, `since` when the earlier walk began. `date`, `command` and
+        `version` are shown. `shown` returns the text to show for a URL.
+        """
+        # Imported late: the report of a crawl is seldom in HTML.
+        from trio_crawler.report import html
+
+        check_kind("crawl", crawl, CrawlFacts | Crawl, "a Crawler or a CrawlFacts")
+        check_kind("date", date, datetime, "a datetime")
+        check_kind("command", command, str, "a str")
+        check_kind("check", check, Mapping | None, "a document of to_json or None")
+        check_iterable("changes", changes, "changes")
+        if since is not None:
+            check_number("since", since)
+        check_function("shown", shown, "a function of a URL")
+        check_kind("version", version, str, "a str")
+        if self.ledger.traits is None:
+            raise ArgumentError("ledger", " of the report must be a Ledger(traits=True)")
+        facts = facts_of(crawl)
+        facts = replace(facts, hosts=dict(facts.hosts))
+        summary, join, _ = self._joined
+        ended = facts.ended or (_OUT_OF_TIME if summary.out_of_time else "")
+        verdict, level = self._verdict(facts, early=bool(ended)), "good"
+        if check is not None and summary.pages:
+            verdict, level = html.verdict_of(check)
+        if self.problems if check is None else not summary.pages:
+            level = "fault"
+        why = ended or (check or {}).get("ended", "")
+        told = html.Told(
+            verdict,
+            level,
+            f"It ended early: {visible(why)}" if why else "",
+            [] if check else self._head(facts, painting(False), early=bool(ended))[1:],
+            hosts.lost(summary),
+            sections.finish(facts, ended, again=summary.counters["again"]),
+            hints(self._run(facts)),
+        )
+        about = html.About(date, visible(command), visible(version), check, changes, since, shown)
+        return html.document(
+            told, self.ledger, join, facts, about, _source(facts), self._indexable
         )
 
     def hints(self, crawl: CrawlFacts | Crawl) -> list[str]:

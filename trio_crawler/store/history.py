@@ -80,6 +80,10 @@ class History:
         check_flag("brief", brief)
         return self._walk(walk).outcomes(found=not brief, brief=brief)
 
+    def times(self, walk: int | None = None) -> Iterator[tuple[str, float]]:
+        """Yield the URLs of a walk that were asked for, each with the Unix time of its outcome."""
+        return self._walk(walk).times()
+
     def statistics(self, walk: int | None = None) -> Statistics:
         """Return the statistics of a walk, over all its runs."""
         return self._walk(walk).statistics()

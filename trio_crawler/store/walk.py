@@ -63,6 +63,7 @@ _KINDS: tuple[tuple[str, str, Any, MakeOutcome | None], ...] = (
     ("check_", f"{rows.CHECK}, exact", rows.CHECK_ROW, _made(Checked, rows.CHECK)),
 )
 _URL_ROW: Any = tuple[int, Url, int]
+_TIME_ROW: Any = tuple[int, Url, Time]
 _REDIRECTED_ROW: Any = tuple[int, Url, Count]
 _PURPOSE: Any = Literal["page", "sitemap", "check", "fragments"]
 _OTHER_ROW: Any = tuple[Url, Literal["sitemap", "check", "fragments"]]
@@ -251,6 +252,16 @@ class Walk:
                         more |= rows.found_fields(outcome, packed.pop(number))
                 yield replace(outcome, **more) if more else outcome
             after = last
+
+    def times(self) -> Iterator[tuple[str, float]]:
+        """Yield each URL that was asked for, with the time of its outcome."""
+        for table in ("page_", "redirect_", "failure_", "check_"):
+            sql = (
+                f"SELECT number, url, fetched FROM {table} JOIN urls USING (number) "
+                f"WHERE number > ? AND number <= ? AND {table}.tries ORDER BY number LIMIT ?"
+            )
+            for portion in self._by_number(_TIME_ROW, sql):
+                yield from ((url, fetched) for _, url, fetched in portion)
 
     def _found(self, after: int, last: int) -> dict[int, Row]:
         """Return the rows of all that pages point to, by the numbers of the outcomes."""
