@@ -95,7 +95,14 @@ class Links:
         if self._folds:
             successors, folded_into = self._folding.fold(job, canonical)
         traps = self._frontier.hosts.traps(job.url) if self._use_traps else None
-        original = None if traps is None else _original(traps, job, response, facts)
+        original = None
+        if traps is None:
+            pass
+        elif facts.digest is not None:
+            # After a 304 only the SHA-1 of the body is known.
+            original = traps.original_by_digest(job.url, facts.digest, facts.content_type)
+        elif response.status < 300 and response.flaw is None:
+            original = traps.original(job.url, response.body, facts.content_type)
         if original is not None and self._folding.is_alias(original, job.url):
             # This is the canonical page; its copy came first.
             original = None
@@ -285,13 +292,3 @@ def _named(facts: Facts) -> frozenset[str]:
     links, others = _pointed(facts)
     targets = (*links, *(target for _, target in others))
     return frozenset(url for url, fragment, _ in targets if fragment and names_place(fragment))
-
-
-def _original(traps: HostTraps, job: Job, response: Response, facts: Facts) -> str | None:
-    """Return the URL that a page is a copy of; None if its links are to be followed."""
-    if facts.digest is not None:
-        # After a 304 only the SHA-1 of the body is known.
-        return traps.original_by_digest(job.url, facts.digest, facts.content_type)
-    if response.status < 300 and response.flaw is None:
-        return traps.original(job.url, response.body, facts.content_type)
-    return None

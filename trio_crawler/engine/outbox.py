@@ -121,7 +121,9 @@ class Outbox(AsyncIterator[Outcome]):
                 unsettled = self._unsettled
                 if unsettled is not None:
                     with url_noted(unsettled.job):
-                        await self._settle(unsettled)
+                        if len(unsettled.successors) > PORTION:
+                            unsettled = await self._portioned(unsettled)
+                        await self._frontier.settle(unsettled)
                     # Not before `settle`: if that is cancelled, the next call repeats it.
                     self._unsettled = None
                 self._turns += 1
@@ -171,19 +173,17 @@ class Outbox(AsyncIterator[Outcome]):
             if settlement is not None:
                 self._sender.send_nowait(settlement)
 
-    async def _settle(self, settlement: Settlement) -> None:
-        """Settle a job; if it has many successors, the first of them are admitted before.
+    async def _portioned(self, settlement: Settlement) -> Settlement:
+        """Admit the first of many successors; return the settlement with the others.
 
         So the loop is not held for long. The job is counted out last: if this is cancelled, or the
         process is killed, the job is not settled, and the links that were admitted are known.
         """
         successors = settlement.successors
-        last = max(0, len(successors) - 1) // PORTION * PORTION
+        last = (len(successors) - 1) // PORTION * PORTION
         for start in range(0, last, PORTION):
             await self._frontier.add(successors[start : start + PORTION])
-        if last:
-            settlement = replace(settlement, successors=successors[last:])
-        await self._frontier.settle(settlement)
+        return replace(settlement, successors=successors[last:])
 
 
 class OutcomeBlock(AbstractAsyncContextManager[AsyncIterator[Outcome]]):

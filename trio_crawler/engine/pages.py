@@ -201,16 +201,7 @@ class PageHandler:
     ) -> Settlement:
         if self._folding.folds:
             self._folding.record(job.url, outcome)
-        size = 0
-        if isinstance(outcome, Page):
-            links, rejected = outcome.links, outcome.rejected
-            size = len(outcome.body) + _LINK * (len(links) + len(rejected))
-            size += sum(map(len, links)) + sum(map(len, map(_URL, rejected)))
-            found = outcome.found
-            read = found.pointed if isinstance(found, PageLinks) else (found,)
-            size += _LINK * sum(map(len, read))
-            size += TARGET * len(outcome.targets or ())
-        return Settlement(job, outcome, successors or [], size=size)
+        return Settlement(job, outcome, successors or [])
 
     def _failure(self, attempt: Attempt, fault: Fault, target: str | None = None) -> Settlement:
         job, detail = attempt.job, fault.detail
@@ -272,7 +263,17 @@ class PageHandler:
             found=judged.found,
             targets=facts.targets,
         )
-        return self._settled(job, page, judged.successors)
+        if self._folding.folds:
+            self._folding.record(job.url, page)
+        links, rejected = judged.links, judged.rejected
+        size = len(page.body) + _LINK * (len(links) + len(rejected)) + sum(map(len, links))
+        if rejected:
+            size += sum(map(len, map(_URL, rejected)))
+        if self._checks:
+            found = page.found
+            read = found.pointed if isinstance(found, PageLinks) else (found,)
+            size += _LINK * sum(map(len, read)) + TARGET * len(page.targets or ())
+        return Settlement(job, page, judged.successors, size=size)
 
 
 def _used_up(plan: Plan, target: str) -> Fault:

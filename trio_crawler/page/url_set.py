@@ -92,23 +92,21 @@ class UrlSet:
         """Return the URLs among `urls` that are in the set."""
         known = self._recent.intersection(urls)
         if len(known) < len(urls):
-            found = self._search(list(filterfalse(known.__contains__, urls)))
+            buckets, high, low = self._buckets, self._high, self._low
+            count = len(buckets)
+            found = [
+                url
+                for url in filterfalse(known.__contains__, urls)
+                if buckets[
+                    index if (index := (number := hash(url)) & high) < count else index & low
+                ].count(_pack(number))
+            ]
             if len(self._recent) + len(found) > _RECENT:
                 self._recent.clear()
-            self._recent.update([url for url in found if len(url) <= _LONGEST])
-            known.update(found)
+            if found:
+                self._recent.update([url for url in found if len(url) <= _LONGEST])
+                known.update(found)
         return known
-
-    def _search(self, urls: list[str]) -> list[str]:
-        buckets, high, low = self._buckets, self._high, self._low
-        count = len(buckets)
-        return [
-            url
-            for url in urls
-            if buckets[
-                index if (index := (number := hash(url)) & high) < count else index & low
-            ].count(_pack(number))
-        ]
 
     def _divide(self) -> None:
         """Divide the next bucket by one more bit of its keys."""

@@ -158,7 +158,9 @@ class Rules:
         if not (self._lengths or self._wild or self._exact):
             return True
         start = url.find("/", len("https://"))
-        path = spell(url[start:]) if start >= 0 else "/"
+        path = url[start:] if start >= 0 else "/"
+        if not _PLAIN(path):
+            path = spell(path)
         if path == "/robots.txt":
             return True
         # A rank, which is odd if it allows.

@@ -201,17 +201,38 @@ class HostTraps:
 
         A URL that is let through is counted.
         """
-        if reason := self._unlikely(job):
-            return reason
-        key = key_of(job.url)
-        if reason := self._spent(key, job.url):
-            return reason
+        traps, url = self._traps, job.url
+        slashes, has_query = url.count("/") - 2, "?" in url
+        if len(url) > traps.max_url:
+            return Reason.LONG_URL
+        # A path has at most so many: the others are before the host, or in a query.
+        if slashes > traps.max_segments and segments(path(url)) > traps.max_segments:
+            return Reason.DEEP_PATH
+        if slashes > traps.max_repeats and repeats(path(url), traps.max_repeats):
+            return Reason.REPEATED_PATH
+        far = job.depth > _FAR and self._far >= traps.barren
+        if far if traps.max_hops is None else job.depth > traps.max_hops:
+            return Reason.TOO_MANY_HOPS
+        if self._orders is not None and self._orders.rejects(url, job.referrer):
+            return Reason.PERMUTED_QUERY
+        if (key := key_of(url)) is not None:
+            known = self._yields.get(key) if self._yields else None
+            if known is not None and known.is_barren(url):
+                return Reason.NOTHING_NEW
+            count = self._patterns.get(key, 0)
+            if count >= traps.per_pattern:
+                return Reason.PATTERN_BUDGET
+            queries = self._queries
+            if queries is not None and count >= _EACH and has_query and queries.left_out(url):
+                return Reason.BARREN_QUERY
+        if self._count >= traps.per_host:
+            return Reason.HOST_BUDGET
         self._count += 1
-        self._asked += "?" in job.url
-        if self._traps.permuted_queries and "&" in job.url:
-            self._query_order().keep(job.url)
+        self._asked += has_query
+        if has_query and traps.permuted_queries and "&" in url:
+            self._query_order().keep(url)
         if key is not None:
-            self._patterns[key] = self._patterns.get(key, 0) + 1
+            self._patterns[key] = count + 1
         return None
 
     def original(self, url: str, body: bytes, content_type: str) -> str | None:
@@ -277,7 +298,7 @@ class HostTraps:
         found = self._yields.get(key)
         if found is None:
             found = self._yields[key] = PatternYield(traps.barren, traps.barren_numbers)
-        leads_on = any(key_of(link) == key for link in new)
+        leads_on = bool(new) and any(key_of(link) == key for link in new)
         found.add(url, body, links, leads_on=leads_on)
 
     def record_nothing(self, url: str) -> None:
@@ -308,35 +329,6 @@ class HostTraps:
         """
         (self._bodies or self._new_bodies()).restore(bodies)
 
-    def _unlikely(self, job: Job) -> Reason | None:
-        traps, slashes = self._traps, job.url.count("/") - 2
-        if len(job.url) > traps.max_url:
-            return Reason.LONG_URL
-        # A path has at most so many: the others are before the host, or in a query.
-        if slashes > traps.max_segments and segments(path(job.url)) > traps.max_segments:
-            return Reason.DEEP_PATH
-        if slashes > traps.max_repeats and repeats(path(job.url), traps.max_repeats):
-            return Reason.REPEATED_PATH
-        far = job.depth > _FAR and self._far >= traps.barren
-        if far if traps.max_hops is None else job.depth > traps.max_hops:
-            return Reason.TOO_MANY_HOPS
-        if self._orders is not None and self._orders.rejects(job.url, job.referrer):
-            return Reason.PERMUTED_QUERY
-        return None
-
-    def _spent(self, key: int | None, url: str) -> Reason | None:
-        if key is not None:
-            known = self._yields.get(key) if self._yields else None
-            if known is not None and known.is_barren(url):
-                return Reason.NOTHING_NEW
-            count = self._patterns.get(key, 0)
-            if count >= self._traps.per_pattern:
-                return Reason.PATTERN_BUDGET
-            queries = self._queries
-            if queries is not None and count >= _EACH and "?" in url and queries.left_out(url):
-                return Reason.BARREN_QUERY
-        return Reason.HOST_BUDGET if self._count >= self._traps.per_host else None
-
     def _record_news(self, url: str, body: bytes, new: Sequence[str], *, far: bool) -> None:
         """Record how much of a page is new."""
         found = self._novelty.add(self._host, body)
@@ -363,26 +355,28 @@ class RecentUrls:
     A URL may be judged again before it has entered the crawl; it must be counted once.
     """
 
-    __slots__ = ("_before", "_now", "_restored")
+    __slots__ = ("_before", "_left", "_now", "_restored")
 
     def __init__(self) -> None:
-        # Keys, since long URLs would take 250 MiB.
+        # Keys, since long URLs would take 250 MiB; `_left` is the room in the first set.
         self._now = UrlSet()
-        self._before = UrlSet()
+        self._left = _REMEMBERED
+        self._before: UrlSet | None = None
         # The same of earlier runs, until they are no longer among the last.
         self._restored = set[int](), set[int]()
 
     def __contains__(self, url: str) -> bool:
-        if url in self._now or url in self._before:
+        if url in self._now or (self._before is not None and url in self._before):
             return True
         before, now = self._restored
         return bool(now) and (hash(url) in now or hash(url) in before)
 
     def add(self, url: str) -> None:
         """Add a URL."""
-        if len(self._now) >= _REMEMBERED:
-            self._before, self._now = self._now, UrlSet()
+        if not self._left:
+            self._before, self._now, self._left = self._now, UrlSet(), _REMEMBERED
             self._restored = set(), set()
+        self._left -= 1
         self._now.add(url)
 
     def update(self, urls: Iterable[str]) -> None:

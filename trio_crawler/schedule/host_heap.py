@@ -30,8 +30,9 @@ class HostHeap:
 
     An origin has at most one valid place, the one with its ticket. Invalid entries are skipped,
     and removed before they are most of all. `held` is the number of requests in flight by `Share`,
-    `hosts` the number of origins, `live` that of those with a place. `wakes` is the time at which
-    the next rest ends; because of an invalid entry it may be too early.
+    `hosts` the number of origins, `live` that of those with a place. `only` is the origin that was
+    placed last if it was the only one with a place, and might be requested at once. `wakes` is the
+    time at which the next rest ends; because of an invalid entry it may be too early.
     """
 
     __slots__ = (
@@ -48,6 +49,7 @@ class HostHeap:
         "held",
         "hosts",
         "live",
+        "only",
         "wakes",
     )
 
@@ -66,6 +68,7 @@ class HostHeap:
         self._heaps: tuple[list[Any], ...] = (*well, *others)
         self._number = 0
         self.live = 0
+        self.only: Origin | None = None
         self.held, self.hosts = [0] * len(Share), [0] * len(Share)
         self.wakes = math.inf
 
@@ -76,12 +79,14 @@ class HostHeap:
             *_, number, only = self._ready[0]
             if only is origin and origin.ticket == number and free <= now and share < Share.LONG:
                 # Nothing changes: it is the only origin, as in nearly every crawl of one site.
+                self.only = origin if self.live == 1 else None
                 return
             # Its requests in flight may have changed while it was the only entry.
             self._ready[0] = (*only.order(number), number, only)
         self.live += not origin.ticket
         number = self._number = origin.ticket = self._number + 1
         load, well = origin.host.load, origin.state.state is State.WELL
+        self.only = None
         if free > now:
             heapq.heappush(self._resting, (free, number, origin))
             self.wakes = self._resting[0][0]
@@ -94,6 +99,7 @@ class HostHeap:
             # If it is the only one, its order is set when another comes.
             order = origin.order(number)[1:] if self._ready or self._long else (0, number)
             heapq.heappush(self._ready, (key, *order, number, origin))
+            self.only = origin if self.live == 1 else None
             if 0 < origin.run < RUN and not load.in_flight:
                 self._runs.append((number, origin))
             if share is Share.LONG:
@@ -116,10 +122,11 @@ class HostHeap:
         if origin.ticket:
             self.live -= 1
             origin.ticket = 0
+            self.only = None
 
     def pop(self) -> Origin | None:
         """Remove and return the next origin that may be requested now; None if there is none."""
-        held, workers = self.held, self._workers
+        held, workers, self.only = self.held, self._workers, None
         doubtful, unproven = held[Share.DOUBTFUL], held[Share.DOUBTFUL] + held[Share.NEW]
         room_for_new = doubtful < max(1, workers // 4) and unproven < max(1, 3 * workers // 4)
         longs = 3 * (workers - unproven) // 4

@@ -64,7 +64,7 @@ class HostScheduler:
         self.turns: Turns | None = None
         self.names: Names | None = None
         self._enter = (origins := Origins(plan, self._make_queue)).enter
-        self._origins = origins.by_name
+        self.origins = origins.by_name
         self.known, self.origin = origins.known, origins.origin
         self.host, self.hosts, self._share = origins.host, origins.hosts, origins.share
         self.traps = TrapsByHost(plan.traps)
@@ -72,6 +72,8 @@ class HostScheduler:
         self._store_rules, self.restore_rules = origins.store_rules, origins.restore_rules
         self._in_flight = 0
         self.waiting = 0
+        # The time until which the only host with a place is a usual one; see `next`.
+        self._usual_until = -math.inf
         # The new pages that were put, and the jobs that wait for their next try elsewhere.
         self._new = self.delayed = 0
         # The two hosts that answered last, the older first, with the times of their answers.
@@ -83,15 +85,10 @@ class HostScheduler:
         # Requests to hosts that have not answered yet, by the time at which the first one started.
         self._first_requests: deque[tuple[float, list[Origin]]] = deque()
 
-    @property
-    def found(self) -> int:
-        """The number of hosts that were found, each with its port and scheme."""
-        return max(len(self._origins), len(self.traps.by_name))
-
     def await_names(self, names: Names, now: float) -> None:
         """Let hosts wait for the lookup of their names, also those that have jobs already."""
         self.names = names
-        for origin in self._origins.values():
+        for origin in self.origins.values():
             if origin.ticket:
                 self._place(origin, now)
 
@@ -99,17 +96,19 @@ class HostScheduler:
         """Add a job, which waits for the turn of its host."""
         self.waiting += 1
         name = job.url[: job.url.index("/", 8)]
-        origin = self._origins.get(name)
+        origin = self.origins.get(name)
         if origin is None:
             origin = self.origin(job.url)
         if not origin.crawled and job.purpose is Purpose.PAGE:
             self._enter(origin)
+            self._usual_until = -math.inf
         new = not job.tries and (job.purpose is Purpose.PAGE or job.purpose in CHECKS)
         if new:
             self._new += 1
             origin.pages += 1
         else:
             origin.put(job)
+            self._usual_until = -math.inf
         if not origin.ticket:
             self._place(origin, now)
         if new:
@@ -131,7 +130,30 @@ class HostScheduler:
         A `blocked` job must not be fetched, and no answer is recorded for it. `last` is whether
         the job is for the last free worker. If all requests in flight go to one host, and another
         host answered recently, that worker waits: a URL of the other host may soon be found.
+
+        A host that is alone keeps its place while it is well, has no delay, and nothing but pages
+        that were never tried waits there: only its limit and its robots.txt decide then.
         """
+        if (origin := self.heap.only) is not None and now < self._usual_until:
+            state, load = origin.state, origin.host.load
+            if load.in_flight + 1 > load.limit:
+                return None
+            if not (last and self._would_starve_another(origin.host, now)):
+                self.waiting -= 1
+                origin.pages -= 1
+                origin.run = origin.run % RUN + 1
+                job = origin.queue.pop()
+                if (blocked := self._blocked(origin, origin.queue, job)) is not None:
+                    job = replace(job, blocked=blocked)
+                else:
+                    state.in_flight += 1
+                    load.in_flight += 1
+                    load.last = now
+                    self._in_flight += 1
+                    self.heap.held[Share.FAIR] += 1
+                if not origin.pages:
+                    self._place(origin, now)
+                return job
         if self.heap.wakes <= now:
             self.wake(now)
         while self._first_requests and self._first_requests[0][0] <= now - _GRACE:
@@ -139,10 +161,13 @@ class HostScheduler:
                 if late.share is Share.NEW:
                     self.heap.move(late, Share.DOUBTFUL)
         while (origin := self.heap.pop()) is not None:
-            if last and self._would_starve_another(origin.host, now):
+            # One that was alone may have kept its place without room for a request.
+            load = origin.host.load
+            full = load.in_flight + 1 > load.limit and origin.given_up is None
+            if not full and last and self._would_starve_another(origin.host, now):
                 self._place(origin, now)
                 return None
-            if not (self._sitemap_in_flight and self._park(origin)):
+            if not (full or (self._sitemap_in_flight and self._park(origin))):
                 return self._take(origin, now)
             self._place(origin, now)
         return None
@@ -160,7 +185,7 @@ class HostScheduler:
         whether it is none of the tries of its URL: the host only limits the rate.
         """
         job, answer = attempt.job, attempt.answer
-        origin = self._origins[job.url[: job.url.index("/", 8)]]
+        origin = self.origins[job.url[: job.url.index("/", 8)]]
         state = origin.state
         if self.turns is not None and self.turns.out:
             self.turns.end(job)
@@ -180,6 +205,7 @@ class HostScheduler:
         counts = origin.host
         if isinstance(answer, Fault) or (answer.status >= LEAST_BAD and blames_host(answer)):
             counts.failed += 1
+            self._usual_until = -math.inf
         elif job.purpose is Purpose.PAGE and answer.status not in REDIRECTS:
             counts.pages += 1
             counts.bytes += len(answer.body)
@@ -207,7 +233,8 @@ class HostScheduler:
             state.heard(attempt.seconds, now)
         if origin.other_scheme is not None:
             self._place(origin.other_scheme, now)
-        self._place(origin, now)
+        if self._usual_until <= now or state.load.delay or not origin.ticket:
+            self._place(origin, now)
         return limited
 
     def learn(self, learned: Learned, now: float) -> None:
@@ -273,7 +300,7 @@ class HostScheduler:
 
     def empty(self) -> Iterator[Job]:
         """Remove and yield all waiting jobs, except the redirects of robots.txt files."""
-        for origin in list(self._origins.values()):
+        for origin in list(self.origins.values()):
             self.heap.remove(origin)
             for job in origin.empty():
                 self.waiting -= 1
@@ -298,13 +325,14 @@ class HostScheduler:
         simple = not (origin.awaited or origin.hops or origin.sitemaps or origin.retries)
         has_job = origin.pages > 0 if simple else origin.first is not None
         state = origin.state
+        self._usual_until = -math.inf
         if state.state is not State.WELL:
             share = Share.IDLE if origin.given_up else max(origin.share, Share.NEW)
         elif not (has_job or state.in_flight):
             share = Share.IDLE
         elif not state.answered:
             share = max(origin.share, Share.NEW)
-        elif len(self._origins) > 1 and origin.is_long:
+        elif len(self.origins) > 1 and origin.is_long:
             share = Share.LONG
         else:
             share = Share.FAIR
@@ -335,6 +363,12 @@ class HostScheduler:
                 server.waiting.pop(origin, None)
             if not server.filling:
                 self._fill(server, now)
+        elif simple and share is Share.FAIR and self.heap.only is origin:
+            well = not (state.load.delay or state.hung or origin.other_scheme)
+            robots, named = origin.robots, math.inf if self.names is None else origin.host.named
+            if well and not (origin.obeys and robots is None):
+                fresh = robots.since + FRESH if origin.obeys and robots else math.inf
+                self._usual_until = min(fresh, named)
 
     def _fill(self, server: Server, now: float) -> None:
         """Place the origins of a server whose turn has come."""
@@ -382,11 +416,8 @@ class HostScheduler:
             origin.sitemap_was_last = job.purpose is Purpose.SITEMAP
             self._sitemap_in_flight = self._sitemap_in_flight or origin.sitemap_was_last
             # A sitemap that robots.txt itself names is allowed.
-            judged = page or (origin.sitemap_was_last and not is_self_named(job))
-            if judged and origin.obeys and robots is not None and not blocked:
-                blocked = None if robots.rules.allows(job.url) else Reason.ROBOTS
-            if not blocked and job.depth and isinstance(first, Lanes) and origin.crawled:
-                blocked = self.traps.of(job.url).left_out(job.url)
+            if not blocked and (page or (origin.sitemap_was_last and not is_self_named(job))):
+                blocked = self._blocked(origin, first, job)
         else:
             origin.awaited = job.purpose
         if blocked:
@@ -411,3 +442,12 @@ class HostScheduler:
                 self.turns.give(origin, job)
         self._place_both(origin, now)
         return job
+
+    def _blocked(self, origin: Origin, queue: Queue, job: Job) -> Reason | None:
+        """Return why a job from this queue of an origin is not fetched, by what is known now."""
+        robots = origin.robots if origin.obeys else None
+        if robots is not None and not robots.rules.allows(job.url):
+            return Reason.ROBOTS
+        if job.depth and isinstance(queue, Lanes) and origin.crawled:
+            return self.traps.of(job.url).left_out(job.url)
+        return None
