@@ -270,7 +270,7 @@ function faults(box) {
     const [rest] = grown("ul", found.length, at => h("li", null, link(places[found[at]][0]), h("div", {class: "dim"}, place(places[found[at]]))));
     rest.firstChild.className = "places";
     const says = `${texts[each[3]]}.`, known = head.problems.codes[texts[each[1]]][0];
-    return [h("p", null, link(each[2], urls[each[2]])), says === known ? "" : h("p", null, says), each[4] && !says.includes(texts[each[4]]) ? h("p", {class: "dim"}, texts[each[4]]) : "",
+    return [isWeb(urls[each[2]]) ? h("p", null, link(each[2], urls[each[2]])) : "", says === known ? "" : h("p", null, says), each[4] && !says.includes(texts[each[4]]) ? h("p", {class: "dim"}, texts[each[4]]) : "",
       explained([texts[each[1]]]), chain(each[6]), h("h3", null, "Linked from"), rest, more(p)];
   }
   const told = each => `${texts[each[3]]}.` === head.problems.codes[texts[each[1]]][0] ? "" : `${texts[each[3]]}. `;
@@ -282,7 +282,7 @@ function faults(box) {
       return h("li", null, badge(problem), " ", link(problem[2]), h("div", {class: "dim"}, told(problem), place(places[i])));
     });
     rest.firstChild.className = "places";
-    return [at ? h("p", null, link(at)) : "", rest, explained(new Set(found.map(i => texts[list[of[i]][1]])))];
+    return [isWeb(urls[at]) ? h("p", null, link(at, urls[at])) : "", rest, explained(new Set(found.map(i => texts[list[of[i]][1]])))];
   }
   put(box, [h("div", {class: "tools"}, choice("Group by", [["target", "By target"], ["page", "By page"]], value => { by = value; update(); }),
     verdict, codes, kinds.length > 1 ? kind : null, list.some(each => each[5]) ? where : null, sorts, search, shown), about, listed]);
@@ -379,12 +379,12 @@ function parts(from, to, length) {
   let before = null;
   for (let i = from; i < to; i++) {
     const url = urls[ends.url[i]];
-    if (before !== null && before.section && url.startsWith(before.prefix)) { before.to = i + 1; continue; }
+    if (before?.open && url.startsWith(before.prefix)) { before.to = i + 1; before.section = true; continue; }
     const start = length || (isWeb(url) ? url.indexOf("://") + 3 : 0);
     let end = url.slice(start).search(/[/?]/);
-    const section = end >= 0 && start + end + 1 < url.length;
     end = end < 0 ? url.length : start + end + 1;
-    before = {prefix: url.slice(0, end), name: url.slice(length, end), from: i, to: i + 1, section};
+    const prefix = url.slice(0, end), open = /[/?]$/.test(prefix) && end > length;
+    before = {prefix, name: url.slice(length, end) || "index", from: i, to: i + 1, open, section: open && end < url.length};
     found.push(before);
   }
   return found;
@@ -463,9 +463,9 @@ function map(box) {
     squarified(found.filter(each => each.area > 0), 0, 0, width, height, (part, x, y, w, tall) => {
       const share = part.bad / part.count, tone = share === 0 ? 0 : share < .05 ? 1 : share < .25 ? 2 : 3;
       const says = `${part.name}: ${format[measure](part.area)}${part.bad ? `, ${number(part.bad)} with a fault` : ""}`;
-      const tile = h("button", {type: "button", class: `tile t${tone}`, title: says, "aria-label": says,
+      const tile = h("button", {type: "button", class: `tile t${tone}`, title: says, "aria-label": w > 52 && tall > 26 ? null : says,
         onclick: () => part.section ? go(part) : list(part)},
-      w > 52 && tall > 26 ? [h("b", null, part.name), tall > 46 ? h("span", null, format[measure](part.area)) : ""] : "");
+      w > 52 && tall > 26 ? [h("b", null, part.name), tall > 46 ? [" ", h("span", null, format[measure](part.area))] : ""] : "");
       tile.style.left = `${x / width * 100}%`; tile.style.top = `${y / height * 100}%`;
       tile.style.width = `${w / width * 100}%`; tile.style.height = `${tall / height * 100}%`;
       tiles.append(tile);
@@ -504,7 +504,7 @@ function strip(title, values, top, kind, unit) {
   const points = values.map((n, at) => `${(at * step).toFixed(1)},${(base - (base - 6) * n / top).toFixed(1)} ${((at + 1) * step).toFixed(1)},${(base - (base - 6) * n / top).toFixed(1)}`);
   const shape = kind === "area" ? svg("polygon", {class: "area", points: `0,${base} ${points.join(" ")} ${width},${base}`})
     : values.map((n, at) => n ? svg("rect", {class: `b-${kind}`, x: at * step, width: Math.max(1, step - 1), y: base - (base - 6) * n / top, height: (base - 6) * n / top}) : "");
-  return h("figure", null, h("figcaption", null, title, h("span", {class: "dim"}, ` · at most ${unit}`)),
+  return h("figure", {class: "strip"}, h("figcaption", null, title, h("span", {class: "dim"}, ` · at most ${unit}`)),
     svg("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", preserveAspectRatio: "none", "aria-label": `${title}: at most ${unit}`},
       svg("line", {class: "axis", x1: 0, x2: width, y1: base, y2: base}), shape));
 }
@@ -563,6 +563,7 @@ function redirects(box) {
       found.push([ends.status[i], ends.target[i], texts[ends.why[i]]]);
       at = ends.target[i];
     }
+    if (seen.has(at)) found.at(-1)[2] = "a circle";
     return found;
   };
   const ways = list.map(([at]) => way(at));
@@ -575,7 +576,7 @@ function redirects(box) {
     columns: [
       {name: "From", key: i => urls[list[i][0]], cell: i => link(list[i][0])},
       {name: "To", whole: true, key: i => urls[last(i)] || "", cell: i => ways[i].map(([status, at, why], hop) => h("div", null,
-        code(status, "plain"), " ", hop || longest(i) > 1 ? `${hop + 1}. ` : "", link(at), why ? h("span", {class: "dim"}, `not followed: ${why}`) : ""))},
+        code(status, "plain"), " ", hop || longest(i) > 1 ? `${hop + 1}. ` : "", link(at), why ? h("span", {class: "dim"}, why) : ""))},
       {name: "Hops", num: true, key: longest, cell: i => String(longest(i))},
       {name: "Linked from", whole: true, num: false, key: i => list[i][1], cell: i => list[i][1] ? h("details", null, h("summary", null, many(list[i][1], "page")),
         h("ul", null, list[i][2].map(at => h("li", null, link(at))), list[i][1] > list[i][2].length ? h("li", {class: "dim"}, `and ${number(list[i][1] - list[i][2].length)} more`) : "")) : ""},

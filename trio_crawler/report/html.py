@@ -277,7 +277,8 @@ class _Data:
                 first = sorted(urls.items())[:left]
                 left -= len(first)
                 links = [[self.url(link), self.url(page)] for link, page in first]
-                groups.append([readable(shape) or "other shapes", len(urls), links])
+                name = readable(self._about.shown(shape)) or "other shapes"
+                groups.append([name, len(urls), links])
             about = REASONS[reason]
             rows.append(
                 {
@@ -455,7 +456,8 @@ def document(
 def _home(facts: CrawlFacts, about: About) -> str:
     """Return the origin of the first seed, or the folder that stands for it, without its slash."""
     seed = facts.seeds[0] if facts.seeds else ""
-    return readable(about.shown(f"{origin(seed)}/")).removesuffix("/") if is_web(seed) else ""
+    # The name of a folder is that of its index.html.
+    return readable(about.shown(f"{origin(seed)}/")).rpartition("/")[0] if is_web(seed) else ""
 
 
 def _worst(data: _Data, problems: Mapping[str, Any]) -> list[tuple[str, str, str]]:
