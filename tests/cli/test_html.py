@@ -117,6 +117,13 @@ def test_a_file_that_cannot_be_used_is_refused_before_the_crawl(words, told, tmp
     assert told in result.stderr
 
 
+def test_a_file_in_the_directory_of_the_crawl_is_private(tmp_path: Path) -> None:
+    directory = tmp_path / "dir"
+    with threaded_raw_server(SITE) as server:
+        crawl("-o", str(directory), "--html", str(directory / "r.html"), server.url)
+    assert (directory / "r.html").stat().st_mode & 0o777 == 0o600
+
+
 def test_a_dash_is_standard_output_and_the_report_goes_to_standard_error() -> None:
     with threaded_raw_server(SITE) as server:
         result = crawl("--html", "-", server.url)

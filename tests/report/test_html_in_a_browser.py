@@ -161,7 +161,7 @@ def test_a_table_is_sorted_searched_filtered_and_paged_with_few_rows_at_once(
     until(opened, lambda: texts(opened, "#pages .count") == ["43 of 135 URLs"])
     choose(opened, "pages", "Every result", "slower than 1 s")
     assert texts(opened, "#pages .count") == ["9 of 135 URLs"]
-    assert texts(opened, "#redirects tbody tr")[0].startswith("/old301 1. /older301 2. /a/000")
+    assert texts(opened, "#redirects tbody tr")[0].startswith("/old301 → /older301 → /a/000")
 
 
 def test_keys_reach_the_search_the_rows_the_pages_and_the_sections(

@@ -118,11 +118,12 @@ def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> list[Exp
 
     Those that are written as outcomes come are `whole`; the others are read from the directory.
     """
-    paths = {flag: path for flag, (path, _) in requested(options).items() if flag not in FILES}
+    outputs = requested(options)
+    paths = {flag: path for flag, (path, _) in outputs.items() if flag not in FILES}
     packed, lasting = paths.pop("--warc", None), options.directory is not None
     if lasting and is_plain(paths.get("--jsonl", STANDARD_OUTPUT)):
         del paths["--jsonl"]
-    if options.directory is not None and paths:
+    if options.directory is not None and (paths or FILES & outputs.keys()):
         # An export may be in the directory itself. If that cannot be made, the store says why.
         with suppress(OSError):
             Path(options.directory).mkdir(PRIVATE_DIRECTORY, parents=True, exist_ok=True)

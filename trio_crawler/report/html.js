@@ -293,7 +293,9 @@ const compare = (a, b) => a < b ? -1 : a > b ? 1 : 0;
 
 function chain(hops) {
   if (!hops.length) return null;
-  return [h("h3", null, "Redirects"), h("ol", {class: "chain"}, hops.map(([status, at]) => h("li", null, status ? `${status} → ` : "", link(at))))];
+  // A circle is shown once.
+  const again = hops.findIndex(([, at], i) => hops.findIndex(hop => hop[1] === at) < i);
+  return [h("h3", null, "Redirects"), h("ol", {class: "chain"}, hops.slice(0, again < 0 ? hops.length : again + 1).map(([status, at]) => h("li", null, status ? `${status} → ` : "", link(at))), again < 0 ? "" : h("li", null, "and so on"))];
 }
 
 function kindsOf(columns) {
@@ -330,6 +332,8 @@ function pages(box) {
   });
 }
 
+const share = (n, sum) => n && n * 200 < sum ? "<1" : sum ? Math.round(100 * n / sum) : 0;
+
 function bars(title, list, tone) {
   const most = Math.max(1, ...list.map(([, n]) => n)), sum = list.reduce((all, [, n]) => all + n, 0);
   const left = 118, width = 360, room = width - left - 92;
@@ -338,7 +342,7 @@ function bars(title, list, tone) {
   list.map(([name, n, kind], at) => [
     svg("text", {x: left - 8, y: at * 22 + 15, "text-anchor": "end"}, name.length > 19 ? `${name.slice(0, 18)}…` : name),
     svg("rect", {class: `b-${kind || tone || "page"}`, x: left, y: at * 22 + 4, rx: 2, height: 14, width: Math.max(n ? 2 : 0, room * n / most)}),
-    svg("text", {class: "dim", x: left + Math.max(2, room * n / most) + 6, y: at * 22 + 15}, `${number(n)} · ${sum ? Math.round(100 * n / sum) : 0} %`),
+    svg("text", {class: "dim", x: left + Math.max(2, room * n / most) + 6, y: at * 22 + 15}, `${number(n)} · ${share(n, sum)} %`),
   ])));
 }
 
@@ -366,10 +370,10 @@ function figures(box) {
     bars("Kind", [...kindsOf(i => ends.kind[i])].sort((a, b) => a[0] - b[0]).map(([kind, n]) => [head.kinds[kind], n, head.kinds[kind]])),
     bars("Status", status.slice(0, 14)),
     bars("Response time", buckets([50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000],
-      ["below 50 ms", "50 ms", "100 ms", "250 ms", "500 ms", "1 s", "2.5 s", "5 s", "10 s", "30 s and more"], i => ends.ms[i], asked)),
+      ["below 50 ms", "50 to 100 ms", "100 to 250 ms", "250 to 500 ms", "500 ms to 1 s", "1 to 2.5 s", "2.5 to 5 s", "5 to 10 s", "10 to 30 s", "30 s and more"], i => ends.ms[i], asked)),
     bars("Depth", buckets(depths, [...depths.map(i => String(i - 1)), `${deepest} and more`], i => ends.depth[i], i => ends.kind[i] !== CHECKED)),
     bars("Size of pages", buckets([1024, 4096, 16384, 65536, 262144, 1048576, 4194304],
-      ["below 1 KiB", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB and more"], i => ends.size[i], isPage)),
+      ["below 1 KiB", "1 to 4 KiB", "4 to 16 KiB", "16 to 64 KiB", "64 to 256 KiB", "256 KiB to 1 MiB", "1 to 4 MiB", "4 MiB and more"], i => ends.size[i], isPage)),
     bars("Type of pages", others ? [...types.slice(0, 9), ["others", others]] : types))]);
 }
 
@@ -463,9 +467,9 @@ function map(box) {
     squarified(found.filter(each => each.area > 0), 0, 0, width, height, (part, x, y, w, tall) => {
       const share = part.bad / part.count, tone = share === 0 ? 0 : share < .05 ? 1 : share < .25 ? 2 : 3;
       const says = `${part.name}: ${format[measure](part.area)}${part.bad ? `, ${number(part.bad)} with a fault` : ""}`;
-      const tile = h("button", {type: "button", class: `tile t${tone}`, title: says, "aria-label": w > 52 && tall > 26 ? null : says,
+      const tile = h("button", {type: "button", class: `tile t${tone}${w > 52 && tall > 26 ? "" : " bare"}`, title: says, "aria-label": w > 52 && tall > 26 ? null : says,
         onclick: () => part.section ? go(part) : list(part)},
-      w > 52 && tall > 26 ? [h("b", null, part.name), tall > 46 ? [" ", h("span", null, format[measure](part.area))] : ""] : "");
+      w > 52 && tall > 26 ? [h("b", null, part.name), tall > 46 ? [" ", h("span", null, w < 110 && measure === "urls" ? number(part.area) : format[measure](part.area))] : ""] : "");
       tile.style.left = `${x / width * 100}%`; tile.style.top = `${y / height * 100}%`;
       tile.style.width = `${w / width * 100}%`; tile.style.height = `${tall / height * 100}%`;
       tiles.append(tile);
@@ -557,9 +561,9 @@ function redirects(box) {
   const way = at => {
     const found = [], seen = new Set();
     while (rowOf[at] && !seen.has(at) && found.length < 20) {
-      seen.add(at);
       const i = rowOf[at] - 1;
       if (!ends.target[i] || ends.kind[i] === PAGE) break;
+      seen.add(at);
       found.push([ends.status[i], ends.target[i], texts[ends.why[i]]]);
       at = ends.target[i];
     }
@@ -575,8 +579,8 @@ function redirects(box) {
       ["to an error", i => rowOf[last(i)] && failed(rowOf[last(i)] - 1)], ["linked", i => list[i][1] > 0]]]],
     columns: [
       {name: "From", key: i => urls[list[i][0]], cell: i => link(list[i][0])},
-      {name: "To", whole: true, key: i => urls[last(i)] || "", cell: i => ways[i].map(([status, at, why], hop) => h("div", null,
-        code(status, "plain"), " ", hop || longest(i) > 1 ? `${hop + 1}. ` : "", link(at), why ? h("span", {class: "dim"}, why) : ""))},
+      {name: "To", whole: true, key: i => urls[last(i)] || "", cell: i => ways[i].map(([status, at, why]) => h("div", null,
+        code(status, "plain"), " → ", link(at), why ? h("span", {class: "dim"}, why) : ""))},
       {name: "Hops", num: true, key: longest, cell: i => String(longest(i))},
       {name: "Linked from", whole: true, num: false, key: i => list[i][1], cell: i => list[i][1] ? h("details", null, h("summary", null, many(list[i][1], "page")),
         h("ul", null, list[i][2].map(at => h("li", null, link(at))), list[i][1] > list[i][2].length ? h("li", {class: "dim"}, `and ${number(list[i][1] - list[i][2].length)} more`) : "")) : ""},
@@ -657,7 +661,7 @@ const KEYS = {
 
 function here() {
   const sections = [...document.querySelectorAll("main > section:not([hidden])")];
-  return sections.findLast(each => each.getBoundingClientRect().top < innerHeight / 2) || sections[0];
+  return sections.findLast(each => each.getBoundingClientRect().top < innerHeight / 3) || sections[0];
 }
 
 function search() {
@@ -725,7 +729,7 @@ async function main() {
   for (let i = 0; i < rows; i++) if (failed(i)) isBad[ends.url[i]] = 1;
   const copies = [];
   let timed = false;
-  for (let i = 0; i < rows; i++) { if (ends.kind[i] === PAGE && ends.target[i]) copies.push(i); timed ||= ends.at[i] > 0; }
+  for (let i = 0; i < rows; i++) { if (ends.kind[i] === PAGE && ends.target[i] && ends.target[i] !== ends.url[i]) copies.push(i); timed ||= ends.at[i] > 0; }
   const parts = [
     ["faults", faults, head.problems.list.reduce((sum, each) => sum + each[7], 0)], ["pages", pages, rows + ends.omitted],
     ["figures", figures, rows && -1], ["map", map, rows > 1 && -1], ["time", time, timed && -1], ["hosts", hosts, head.hosts.length],

@@ -74,20 +74,26 @@ class About(NamedTuple):
 
 
 class _Texts:
-    """Texts with a number for each; 0 is the empty one."""
+    """Texts with a number for each, as they are shown; 0 is the empty one."""
 
     def __init__(self, shown: Callable[[str], str]) -> None:
         self._shown = shown
         self._numbers = {"": 0}
-        self.list = [""]
+        # The two URLs of an index.html in a folder are shown as one.
+        self._by_shown = {"": 0}
+
+    @property
+    def list(self) -> list[str]:
+        """The texts in the order of their numbers."""
+        return [*self._by_shown]
 
     def __call__(self, text: str | None) -> int:
         if not text:
             return 0
         number = self._numbers.get(text)
         if number is None:
-            number = self._numbers[text] = len(self.list)
-            self.list.append(self._shown(text))
+            new = len(self._by_shown)
+            number = self._numbers[text] = self._by_shown.setdefault(self._shown(text), new)
         return number
 
 
@@ -129,9 +135,8 @@ class _Data:
         ledger, url, text = self._ledger, self.url, self.text
         traits = Traits() if ledger.traits is None else ledger.traits
         titles = [*traits.titles]
-        found = sorted((each, row, traits.get(row.number)) for each, row in ledger.ends())
-        omitted = max(0, len(found) - MOST_ENDS)
-        del found[MOST_ENDS:]
+        every = ((each, row, traits.get(row.number)) for each, row in ledger.ends())
+        found = nsmallest(MOST_ENDS, every)
         columns: dict[str, array[int]] = {
             name: array("q")
             for name in "url kind status why ms size depth type title at target referrer".split()
@@ -155,7 +160,8 @@ class _Data:
                 "referrer": url(named.get(row.referrer)),
             }.items():
                 columns[name].append(value)
-        return {name: list(column) for name, column in columns.items()} | {"omitted": omitted}
+        told = {name: list(column) for name, column in columns.items()}
+        return told | {"omitted": len(ledger) - len(found)}
 
     def _named(self, numbers: Collection[int]) -> dict[int, str]:
         """Return URLs by their numbers.
@@ -389,6 +395,7 @@ def verdict_of(check: Mapping[str, Any]) -> tuple[str, str]:
 def document(
     told: Told,
     ledger: Ledger,
+    summary: Summary,
     join: Join,
     facts: CrawlFacts,
     about: About,
@@ -399,7 +406,7 @@ def document(
     # Imported only now: other reports need it not.
     from jinja2 import Environment, StrictUndefined
 
-    summary, statistics = Summary(ledger, full=True), facts.statistics
+    statistics = facts.statistics
     data = _Data(ledger, facts, about)
     ends = data.ends()
     problems = data.problems(join, source)
@@ -438,7 +445,7 @@ def document(
         what="Link check" if check else "Crawl",
         told=told,
         counters=head["counts"],
-        worst=_worst(data, problems),
+        worst=_worst(data, problems, _home(facts, about)),
         account={name: number for name, number in account.items() if number or name == "pages"},
         admitted=statistics.admitted,
         count=count,
@@ -460,11 +467,12 @@ def _home(facts: CrawlFacts, about: About) -> str:
     return readable(about.shown(f"{origin(seed)}/")).rpartition("/")[0] if is_web(seed) else ""
 
 
-def _worst(data: _Data, problems: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def _worst(data: _Data, problems: Mapping[str, Any], home: str) -> list[tuple[str, str, str]]:
     """Return the code, the URL and the number of links of the faults that most links have."""
+    texts, home = data.text.list, f"{home}/"
+    urls = [f"/{url.removeprefix(home)}" if url.startswith(home) else url for url in data.url.list]
     faults = [each for each in problems["list"] if not each[0]]
-    first = nsmallest(_WORST, faults, key=lambda each: (-each[7], data.url.list[each[2]]))
-    texts, urls = data.text.list, data.url.list
+    first = nsmallest(_WORST, faults, key=lambda each: (-each[7], urls[each[2]]))
     return [(texts[code], urls[url], count(links, "link")) for _, code, url, *_, links, _ in first]
 
 

@@ -245,11 +245,11 @@ class Report:
             [] if check else self._head(facts, painting(False), early=bool(ended))[1:],
             hosts.lost(summary),
             sections.finish(facts, ended, again=summary.counters["again"]),
-            hints(self._run(facts)),
+            hints(self._run(facts)) + sections.not_checked(summary, facts),
         )
         about = html.About(date, visible(command), visible(version), check, changes, since, shown)
         return html.document(
-            told, self.ledger, join, facts, about, _source(facts), self._indexable
+            told, self.ledger, summary, join, facts, about, _source(facts), self._indexable
         )
 
     def hints(self, crawl: CrawlFacts | Crawl) -> list[str]:
