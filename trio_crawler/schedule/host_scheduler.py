@@ -186,33 +186,34 @@ class HostScheduler:
         """
         job, answer = attempt.job, attempt.answer
         origin = self.origins[job.url[: job.url.index("/", 8)]]
-        state = origin.state
+        state, host, limited = origin.state, origin.host, False
         if self.turns is not None and self.turns.out:
             self.turns.end(job)
         # ▶ Another number would take 24 bytes of each host.
         state.finish(now + asked if asked else now)
         self._in_flight -= 1
-        if origin.host.server is not None:
-            origin.host.server.in_flight -= 1
+        if host.server is not None:
+            host.server.in_flight -= 1
         self.heap.held[origin.share] -= 1
-        self._recent.pop(origin.host, None)
-        self._recent[origin.host] = now
-        if len(self._recent) > 2:
-            del self._recent[next(iter(self._recent))]
-        # The answers for a robots.txt and for a probe are judged in `learn`.
-        failures = self._failures
-        page, limited = job.purpose is Purpose.PAGE or job.purpose in CHECKS, False
-        counts = origin.host
-        if isinstance(answer, Fault) or (answer.status >= LEAST_BAD and blames_host(answer)):
-            counts.failed += 1
+        recent = self._recent
+        if len(recent) > 1 or host not in recent:
+            recent.pop(host, None)
+            if len(recent) > 1:
+                del recent[next(iter(recent))]
+        recent[host] = now
+        failures, page = self._failures, job.purpose is Purpose.PAGE
+        bad = isinstance(answer, Fault) or (answer.status >= LEAST_BAD and blames_host(answer))
+        if bad:
+            host.failed += 1
             self._usual_until = -math.inf
-        elif job.purpose is Purpose.PAGE and answer.status not in REDIRECTS:
-            counts.pages += 1
-            counts.bytes += len(answer.body)
+        elif page and isinstance(answer, Response) and answer.status not in REDIRECTS:
+            host.pages += 1
+            host.bytes += len(answer.body)
+        page = page or job.purpose in CHECKS
         if page and origin.retries is not None:
             origin.retries.answered(job.url)
+        # The answers for a robots.txt and for a probe are judged in `learn`.
         if page or job.purpose is Purpose.SITEMAP:
-            bad = isinstance(answer, Fault) or answer.status >= LEAST_BAD
             if bad and blames_host(answer):
                 if attempt.seconds > _GRACE and origin.share < Share.DOUBTFUL:
                     self.heap.move(origin, Share.DOUBTFUL)
@@ -221,8 +222,8 @@ class HostScheduler:
                     state.load.learned.told = now + asked
             elif isinstance(answer, Response):
                 state.page_ok(attempt.seconds, now)
-                if failures.good_host is not origin.host:
-                    failures.good(origin.host, now)
+                if failures.good_host is not host:
+                    failures.good(host, now)
                 failures.last_good = now
                 if state.load.learned is not None:
                     state.load.learned.forget(job.url)
