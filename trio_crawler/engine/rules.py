@@ -71,7 +71,7 @@ class Rules:
         if (verdict := self._scope(job)) is not True:
             refused = refusal(verdict, self._scope, job)
             return self._outside(job.url, refused) if self._remember else refused
-        if reason := self.disallowed(job.url):
+        if self._obey and (reason := self.disallowed(job.url)):
             return reason
         return Reason.SIDE_EFFECT if self._keeps_out and changes_something(job.url) else None
 

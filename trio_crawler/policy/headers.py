@@ -119,9 +119,8 @@ def by_name(fields: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
 def names_in(headers: httpx.Headers) -> str:
     """Return the names of all fields, in lower case and with spaces between them."""
     received = headers.__dict__.get("_received")
-    names = b" ".join(by_name(headers.raw) if received is None else received[1])
     # ▶ Of bytes, `in` takes 0.5 us: it tries an index first.
-    return names.decode("latin-1")
+    return " ".join(headers) if received is None else b" ".join(received[1]).decode("latin-1")
 
 
 def content_type(headers: httpx.Headers) -> str:

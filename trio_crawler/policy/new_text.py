@@ -205,26 +205,28 @@ class PatternYield:
     lower. The limits are of pages in a row without new text, as in `Traps`.
     """
 
-    __slots__ = ("_dates", "_ended", "_limits", "_numbers", "_streaks")
+    __slots__ = ("_dates", "_ended", "_limits", "_numbers", "_streaks", "is_over")
 
     def __init__(self, barren: float, barren_numbers: float) -> None:
         # By whether a URL is generated.
         self._limits = (barren_numbers, barren)
         self._streaks: list[Streak | None] = [None, None]
         self._ended = [False, False]
+        # Whether some URLs of the pattern are a trap: then `is_barren` tells which.
+        self.is_over = False
         # Pages whose URLs may have a date without separators, and those that have none.
         self._dates = self._numbers = 0
 
     def is_barren(self, url: str) -> bool:
         """Whether URLs such as this one are a trap."""
-        return (self._ended[0] or self._ended[1]) and self._ended[self._is_generated(url)]
+        return self.is_over and self._ended[self._is_generated(url, may_be_dated(url))]
 
     def add(self, url: str, body: bytes, links: Sequence[str], *, leads_on: bool) -> None:
         """Record a page; `leads_on` is whether it links to new URLs of this pattern."""
         dated = may_be_dated(url)
         self._dates += dated
         self._numbers += not dated
-        generated = self._is_generated(url)
+        generated = self._is_generated(url, dated)
         if self._ended[generated] or not (generated or leads_on):
             # Of URLs that are a trap no more pages are examined, so the effort is bounded.
             return
@@ -232,8 +234,7 @@ class PatternYield:
         streak.add(url, body, 1.0 if leads_on else _ENDS, links)
         if streak.barren >= self._limits[generated] or streak.steady >= self._limits[True]:
             self._ended[generated], self._streaks[generated] = True, None
+            self.is_over = True
 
-    def _is_generated(self, url: str) -> bool:
-        if is_generated(url):
-            return True
-        return self._dates > _MOSTLY * self._numbers and may_be_dated(url)
+    def _is_generated(self, url: str, dated: bool) -> bool:
+        return (dated and self._dates > _MOSTLY * self._numbers) or is_generated(url)

@@ -217,7 +217,7 @@ class HostTraps:
             return Reason.PERMUTED_QUERY
         if (key := key_of(url)) is not None:
             known = self._yields.get(key) if self._yields else None
-            if known is not None and known.is_barren(url):
+            if known is not None and known.is_over and known.is_barren(url):
                 return Reason.NOTHING_NEW
             count = self._patterns.get(key, 0)
             if count >= traps.per_pattern:

@@ -77,10 +77,16 @@ def pattern(url: str) -> str | None:
     if not _may_have_pattern(url, start):
         return None
     path, mark, query = url[start:].partition("?")
-    folded, times = _folded(path)
+    if "%" in path or may_have_long_number(path):
+        folded, numbers = _NUMBER.subn("0", path)
+    else:
+        # Only numbers of up to seven digits are left: this takes a third of the time.
+        folded = path.encode().translate(_DIGITS_AS_ZERO).decode()
+        folded = folded.replace("0000", "0").replace("00", "0").replace("00", "0")
+        numbers = folded.count("0")
     if mark:
         return f"{url[:start]}{folded}?{_names(query)}"
-    return url[:start] + folded if times else None
+    return url[:start] + folded if numbers else None
 
 
 def url_shape(url: str) -> str:
@@ -114,16 +120,6 @@ def keys_of_one_host(urls: Iterable[str]) -> Counter[int]:
         if (key := key_of(examples[form])) is not None:
             found[key] += count
     return found
-
-
-def _folded(path: str) -> tuple[str, int]:
-    """Return a path with "0" for each number, and how many were replaced (True counts as 1)."""
-    if "%" in path or may_have_long_number(path):
-        return _NUMBER.subn("0", path)
-    # Only numbers of up to seven digits are left: this takes a third of the expression's time.
-    folded = path.encode().translate(_DIGITS_AS_ZERO).decode()
-    folded = folded.replace("0000", "0").replace("00", "0").replace("00", "0")
-    return folded, "0" in folded
 
 
 def may_have_long_number(path: str) -> bool:
