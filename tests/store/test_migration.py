@@ -90,6 +90,9 @@ def check(history: History) -> None:
     )
     assert (ours.entries, ours.fetched) == (2, True)
     assert history.hosts() == {}
+    times = dict(history.times())
+    assert times.keys() == {url for url, each in outcomes.items() if getattr(each, "tries", 0)}
+    assert all(1.7e9 < ended < 1.9e9 for ended in times.values())
 
 
 def test_a_directory_of_format_1_is_read_and_not_changed(directory: Path) -> None:
