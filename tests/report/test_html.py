@@ -55,16 +55,16 @@ def test_the_tables_of_a_crawl_have_the_numbers_of_its_text(name: str) -> None:
 def test_the_tables_of_a_check_have_the_numbers_of_its_text() -> None:
     found = [MOVED, *(finding(url=f"https://a.test/{at % 7}", line=at) for at in range(1, 50))]
     found.append(finding(code="missing_fragment", fragment="x"))
+    # Of a page that is missing, the fragment does not count.
+    found.append(finding(url="https://a.test/0", fragment="y"))
     document = json.loads(b"".join(to_json(found, FACTS)))
     html = html_of([page("/")], {"check": document})
     problems = tables(html)["head"]["problems"]
-    assert "50 faults, 1 note" in check_report(found, FACTS)
-    assert '<p class="verdict fault">50 faults, 1 note</p>' in html.decode()
-    assert [sum(row[7] for row in problems["list"] if row[0] == note) for note in (0, 1)] == [
-        50,
-        1,
-    ]
-    assert len(problems["places"]) == 51
+    assert "51 faults, 1 note" in check_report(found, FACTS)
+    assert '<p class="verdict fault">51 faults, 1 note</p>' in html.decode()
+    sums = [sum(row[7] for row in problems["list"] if row[0] == note) for note in (0, 1)]
+    assert sums == [51, 1]
+    assert len(problems["places"]) == 52
     assert len({row[2] for row in problems["list"]}) == 9
     assert "9 targets on 1 page:" in check_report(found, FACTS)
     assert problems["codes"]["404"][0] == "The server answers 404 (Not Found)."
