@@ -97,11 +97,11 @@ more than three hours, with 100 twenty minutes. No host gets more requests at on
 """
 _OFTEN = (
     "--depth --max-pages --max-time --include --exclude --sitemap --check --delay --per-host "
-    "--max-tasks -o --jsonl --csv --why -v"
+    "--max-tasks -o --html --jsonl --why -v"
 ).split()
 _OFTEN_IN_CHECKS = (
     "--check --mine --exclude --max-time --base-url --ignore --accept --fail-on --baseline "
-    "--junit --sarif --json -o --why -v"
+    "--html --junit --json -o --why -v"
 ).split()
 _ESCAPED = "trio_crawler.escaped"
 # The number of this parameter in <malloc.h>.
