@@ -64,8 +64,10 @@ MOST_REJECTED = 1_000_000
 _BLOCK = 128
 # Bytes of places in memory, unpacked: keys of 64 bits at random become no smaller.
 _PLACES = 8 * 1024 * 1024
-# Bytes that a record takes in memory besides its places.
-_RECORD = 100
+# Bytes of the links of pages in memory, unpacked, for a check.
+_LINKS = 16 * 1024 * 1024
+# Bytes that a record of places takes in memory besides them, that of links, and a fragment.
+_RECORD, _OUTLINKS, _FRAGMENT = 100, 1_000, 80
 _MAX_CHALLENGES = 2_000
 _quoted = re.compile(r'"(?:[^"\\]|\\.)*"')
 # The scheme of a challenge, before its parameters (RFC 9110, 11.6.1).
@@ -153,8 +155,10 @@ class Ledger:
         self._rows = Rows()
         # By the number of a URL another spelling that its outcome has.
         self._spelled: dict[int, int] = {}
-        self._tail: list[tuple[object, ...]] = []
-        self._links, self._sources, self._places = Spool(), Spool(), Spool(_PLACES, in_order=True)
+        self._tail: list[tuple[Any, ...]] = []
+        self._tail_size = 0
+        self._links, self._sources = Spool(_LINKS, in_order=True), Spool()
+        self._places = Spool(_PLACES, in_order=True)
 
     def __repr__(self) -> str:
         return f"<Ledger: {len(self)} ends, {len(self.urls)} URLs>"
@@ -329,9 +333,15 @@ class Ledger:
         pointed = self._pointed(page) if self.checks else None
         if followed or rejected or pointed:
             self._tail.append((number, followed.tobytes(), rejected, pointed))
+            if pointed is not None:
+                # Each link is followed or rejected, and is pointed to.
+                size = 8 * (len(page.links) + len(page.rejected))
+                size += _FRAGMENT * sum(map(len, pointed[2].values()))
+                self._tail_size += _OUTLINKS + size
             if len(self._tail) >= _BLOCK:
-                self._links.append(self._tail)
-                self._tail = []
+                # Only a check reads them several times.
+                self._links.append(self._tail, self._tail_size if self.checks else None)
+                self._tail, self._tail_size = [], 0
         if page.targets is not None:
             self._add_places(number, page.targets)
 
@@ -357,7 +367,7 @@ class Ledger:
             found[reason.value] = numbers.tobytes()
         return found
 
-    def _pointed(self, page: Page) -> tuple[object, ...] | None:
+    def _pointed(self, page: Page) -> tuple[Any, ...] | None:
         """Return what a check needs of the links of a page; None if it has none."""
         found = page.found
         if found:
@@ -375,11 +385,12 @@ class Ledger:
         kinds, malformed = dict[str, bytes](), dict[str, bytes]()
         fragments = dict[str, tuple[str, ...]]()
         for name, targets in by_kind.items():
-            good = [target for target in targets if not target[2]]
-            if len(good) < len(targets):
-                bad = [url for url, _, is_bad in targets if is_bad]
-                malformed[name] = self.urls.numbers(bad).tobytes()
-            hrefs, named, _ = zip(*good, strict=True) if good else ((), (), ())
+            hrefs, named, bad = zip(*targets, strict=True) if targets else ((), (), ())
+            if any(bad):
+                wrong = [url for url, _, is_bad in targets if is_bad]
+                malformed[name] = self.urls.numbers(wrong).tobytes()
+                good = [target for target in targets if not target[2]]
+                hrefs, named, _ = zip(*good, strict=True) if good else ((), (), ())
             kinds[name] = self.urls.numbers(hrefs).tobytes()
             if any(named):
                 fragments[name] = named

@@ -32,6 +32,8 @@ from trio_crawler.page.html.start_tags import (
     StartTag,
     attributes,
     is_style_sheet,
+    lines_of,
+    may_end,
     start_tags,
 )
 from trio_crawler.page.link_targets import Target, resolve_base
@@ -74,10 +76,14 @@ def read_links(
     collector.read(text, xml=xml)
     if collector.base is not None and ends is not None and "#" not in ends:
         # Or of another page, if there is a base.
-        collector = _Collector(max_links, ends=ends | {"#"})
+        ends |= {"#"}
+        collector = _Collector(max_links, ends=ends)
         collector.read(text, xml=xml)
     base = url if collector.base is None else resolve_base(collector.base, url, encoding)
-    links, left_out = link_targets.links(text, collector.rows, base, encoding, wanted, _shown)
+    rows = collector.rows
+    if ends is not None and lines_of(ends) is not None:
+        rows = [row for row in rows if may_end(row[2], ends)]
+    links, left_out = link_targets.links(text, rows, base, encoding, wanted, _shown)
     return FoundLinks(links, base, collector.beyond + left_out)
 
 
@@ -229,7 +235,8 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
             return None
         in_links, in_others, names = element
         others += in_others
-        places.update(names)
+        if names:
+            places.update(names)
         for value, is_nofollow in in_links:
             links += found[done:at]
             done = at

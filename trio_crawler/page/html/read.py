@@ -150,8 +150,9 @@ def scan_targets(
         (url, "", False) if target[0] == url and target[1] in places else target
         for target in pointed
     ]
-    # A `data:` URL of an image may be as long as the page.
-    assets = [(kind, link_targets.shortened(target)) for kind, target in others]
+    if any(link_targets.may_be_long(target[0]) or target[2] for _, target in others):
+        # A `data:` URL of an image may be as long as the page.
+        others = [(kind, link_targets.shortened(target)) for kind, target in others]
     return ParsedHtml(
         links,
         more,
@@ -160,7 +161,7 @@ def scan_targets(
         0,
         resolved=True,
         malformed=dict.fromkeys(malformed),
-        pointed=Pointed(tuple(dict.fromkeys(here)), tuple(dict.fromkeys(assets))),
+        pointed=Pointed(tuple(dict.fromkeys(here)), tuple(dict.fromkeys(others))),
         # The charset of a page matters for the queries of its links.
         outline=found.outline if encoding == "utf-8" else b"",
         targets=keys_of(places),

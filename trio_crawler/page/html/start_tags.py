@@ -75,6 +75,7 @@ _IRRELEVANT = rf"""
 
 _MOST_ENDS = 8  # more are not sought in each tag
 _IS_ODD = re.compile("[#%:?]").search  # a place of the page, an escape, a scheme, a query
+_IS_CHANGED = re.compile(r"[\t\n\r\\\0]").search  # the URL has another character, or none
 
 _ATTRIBUTES = lazy(
     rf"""
@@ -177,16 +178,21 @@ def start_tags(
     In SVG and MathML every start tag is returned. With `xml`, a tag that ends in "/>" has no
     content. After `most` tags the last one has the name "/", and the rest of the page is not read.
     """
-    wanted = () if ends is None else (ends, _lines_of(ends))
+    wanted = () if ends is None else (ends, lines_of(ends))
     compiled = None if xml or accelerator.tags is None else accelerator.tags(text, *wanted)
     return _in_python(text, xml=xml, most=most) if compiled is None else compiled
 
 
-def _lines_of(ends: frozenset[str]) -> str | None:
+def lines_of(ends: frozenset[str]) -> str | None:
     """Return ends as lines if there are few, and a URL with one is only written with it."""
     lines = "\n".join(ends)
     few = len(ends) <= _MOST_ENDS and "" not in ends and lines.isascii() and not _IS_ODD(lines)
     return lines if few else None
+
+
+def may_end(value: str, ends: frozenset[str]) -> bool:
+    """Whether a decoded value may lead to a URL with one of the ends that have lines."""
+    return _IS_CHANGED(value) is not None or any(end in value for end in ends)
 
 
 def _in_python(text: str, *, xml: bool, most: int) -> Iterator[StartTag]:
