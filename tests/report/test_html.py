@@ -147,6 +147,14 @@ def test_of_very_many_places_each_fault_keeps_some_and_the_number_is_told(
     assert (len(told["ends"]["url"]), told["ends"]["omitted"]) == (2, 1)
 
 
+def test_a_page_takes_less_than_250_bytes() -> None:
+    """So 100,000 pages take less than 25 MB."""
+    paths = [f"/{at % 97}/a-page-of-a-handbook-{at}.html" for at in range(1_100)]
+    pages = [page(path, title=f"The page {path} - Handbook") for path in paths]
+    few, many = (len(html_of(pages[:number])) for number in (100, 1_100))
+    assert (many - few) / 1_000 < 250
+
+
 @pytest.mark.parametrize("outcome", [page("/"), page("/", status=404)])
 def test_the_level_of_the_verdict_is_that_of_the_exit_status(outcome: Any) -> None:
     html = html_of([outcome]).decode()

@@ -480,7 +480,7 @@ function map(box) {
   }
   function list(part) {
     allUrls.find(part.prefix);
-    location.hash = "pages";
+    $("pages").scrollIntoView();
   }
   put(box, [h("div", {class: "tools"}, crumbs,
     h("button", {type: "button", onclick: () => list(way.at(-1))}, "List these URLs"),
