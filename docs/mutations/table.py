@@ -132,11 +132,11 @@ MUTATIONS = (
     ),
     Mutation(
         "What keeps ten workers from asking one host at once?",
-        "schedule/host_scheduler.py",
-        "elif has_job and origin.state.has_room:",
-        "elif has_job:",
+        "policy/host_load.py",
+        "self.limit: float = politeness.per_host",
+        "self.limit: float = math.inf",
         "gentle",
-        "A host that has no room has no turn.",
+        "The limit of the host: while as many requests are in flight, it has no turn.",
     ),
     Mutation(
         "What ends a crawl in time?",

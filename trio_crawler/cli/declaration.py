@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum, StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trio_crawler.cli.parsing import seconds
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 # As much of a help as says what the option does.
 _BEGINNING = re.compile(r".{20,}?(?=[.;:] |\.?$)")
@@ -83,6 +86,15 @@ class GroupedOption(click.Option):
     def __init__(self, *args: Any, group: Group, **more: Any) -> None:
         super().__init__(*args, **more)
         self.group = group
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Let the shell complete a path where the option takes one."""
+        kind = {"FILE": "file", "DIR": "dir"}.get(self.metavar or "")
+        if kind is None:
+            return super().shell_complete(ctx, incomplete)
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type=kind)]
 
 
 class GroupedCommand(click.Command):

@@ -19,6 +19,7 @@ import click
 from click.core import ParameterSource
 
 from trio_crawler import __version__
+from trio_crawler.cli.configuration import OF_FOLDERS, blame, configurable, configure, shown
 from trio_crawler.cli.declaration import Group, GroupedCommand, parameters, secret_flags
 from trio_crawler.cli.exit import (
     CLOSED_PIPE,
@@ -104,15 +105,13 @@ _OFTEN_IN_CHECKS = (
     "--html --junit --json -o --why -v"
 ).split()
 _ESCAPED = "trio_crawler.escaped"
+# The script of a shell sets this when it asks what may follow.
+_COMPLETING = "_TRIO_CRAWLER_COMPLETE"
+_SHELLS = ["bash", "zsh", "fish"]
 # The number of this parameter in <malloc.h>.
 _M_ARENA_MAX = -8
 # Letters of a URL are shown behind its host only.
 _in_path = re.compile(r"https?://[^/]+/").match
-_OF_FOLDERS = (
-    ("base_url", "--base-url"),
-    ("clean_urls", "--clean-urls"),
-    ("linked_only", "--linked-only"),
-)
 _CONTEXT: dict[str, Any] = {
     "help_option_names": ["--help"],
     "max_content_width": 96,
@@ -179,6 +178,10 @@ def _closed_output() -> TextIO:
 
 
 def _run(words: list[str]) -> int:
+    if _COMPLETING in os.environ:
+        options = [each for each in command.params if isinstance(each, click.Option)]
+        group = click.Group("trio-crawler", commands=_COMMANDS, params=[*options])
+        return int(group.main(words, "trio-crawler", complete_var=_COMPLETING))
     at = _first_argument(words)
     name = words[at] if at < len(words) else ""
     if name == "help":
@@ -221,11 +224,12 @@ def _crawl(**given: Any) -> int:
       trio-crawler demo          try it on a small site that it serves itself
       trio-crawler check URL     check every link of a site, or of a folder
       trio-crawler report DIR    print the report of the crawl in DIR again
+      trio-crawler completion    let your shell complete commands and options
     """
     options = CrawlOptions(**given)
     nothing = not options.seeds and options.seed_stream is None
     wrong = {"name at least one URL to crawl, or ask for --help": nothing}
-    for name, flag in _OF_FOLDERS:
+    for name, flag in OF_FOLDERS.items():
         wrong[f"{flag} is for a folder: see 'trio-crawler check --help'"] = getattr(options, name)
     refuse(wrong)
     return _run_crawl(options)
@@ -250,7 +254,7 @@ def _check(**given: Any) -> int:
             options.files and options.linked_only
         ),
     }
-    for name, flag in _OF_FOLDERS:
+    for name, flag in OF_FOLDERS.items():
         told = f"{flag} is for a folder: name one in place of a URL"
         wrong[told] = folder is None and getattr(options, name)
     refuse(wrong)
@@ -261,7 +265,7 @@ def _of_owner(options: CrawlOptions) -> CrawlOptions:
     """Return the options that --mine stands for."""
     named = click.get_current_context().get_parameter_source
     given = {
-        "--per-host": named("per_host") is ParameterSource.COMMANDLINE,
+        "--per-host": named("per_host") is not ParameterSource.DEFAULT,
         "--delay": options.delay,
         "--adaptive": options.adaptive,
         "--lenient": not options.strict,
@@ -310,8 +314,30 @@ def _demo(serve: bool, port: int | None) -> int:
     from trio_crawler.cli.demo import run
 
     return guarded(
-        lambda: run(serve=serve, port=port, check=lambda words: _run(["check", *words]))
+        lambda: run(
+            serve=serve,
+            port=port,
+            # No file in the current folder is about the site of the demo.
+            check=lambda words: _run(["check", "--config", os.devnull, *words]),
+        )
     )
+
+
+def _completion(shell: str | None) -> int:
+    """Print the script that lets a shell complete commands, options, words and paths.
+
+    \b
+      bash: trio-crawler completion bash > ~/.local/share/bash-completion/completions/trio-crawler
+      zsh:  trio-crawler completion zsh > _trio-crawler, in a folder of $fpath
+      fish: trio-crawler completion fish > ~/.config/fish/completions/trio-crawler.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    script = get_completion_class(shell or "")
+    if script is None:
+        raise click.UsageError(f"name a shell: {', '.join(_SHELLS)}")
+    click.echo(script(command, {}, "trio-crawler", _COMPLETING).source())
+    return 0
 
 
 def check_parameters() -> list[click.Parameter]:
@@ -331,9 +357,16 @@ class _Command(GroupedCommand):
     """A command that prints its help and its version as it prints a report."""
 
     def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
-        """Parse the words; --help and --version print their text here."""
+        """Parse the words; --help, --version and --show-config print their text here."""
         try:
-            return super().parse_args(context, words)
+            given = configure(context, words)
+            rest = super().parse_args(context, words)
+            if given.get("show_config"):
+                click.echo(shown(context))
+                context.exit()
+            return rest
+        except click.BadParameter as error:
+            raise blame(context, error) from None
         except BrokenPipeError:
             discard_output()
             context.exit(CLOSED_PIPE)
@@ -367,7 +400,7 @@ _VERSION = _Version(
 )
 command = _Command(
     "trio-crawler",
-    params=[*parameters(CrawlOptions), _VERSION],
+    params=configurable([*parameters(CrawlOptions), _VERSION]),
     callback=_crawl,
     help=_crawl.__doc__,
     epilog=_CRAWL_EPILOG,
@@ -376,7 +409,7 @@ command = _Command(
 )
 check_command = _Command(
     "check",
-    params=check_parameters(),
+    params=configurable(check_parameters()),
     callback=_check,
     help=_check.__doc__,
     epilog=_CHECK_EPILOG,
@@ -405,15 +438,23 @@ demo_command = _Command(
 )
 report_command = _Command(
     "report",
-    params=parameters(ReportOptions),
+    params=configurable(parameters(ReportOptions)),
     callback=_report,
     help=_report.__doc__,
     epilog=_REPORT_EPILOG,
     context_settings=_CONTEXT | {"help_option_names": ["-h", "--help"]},
 )
+completion_command = _Command(
+    "completion",
+    params=[click.Argument(["shell"], type=click.Choice(_SHELLS), required=False)],
+    callback=_completion,
+    help=_completion.__doc__,
+    context_settings=_CONTEXT | {"help_option_names": ["-h", "--help"]},
+)
 _COMMANDS: dict[str, click.Command] = {
     "crawl": command,
     "check": check_command,
+    "completion": completion_command,
     "demo": demo_command,
     "report": report_command,
 }

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import click
+from click.core import ParameterSource
 
 from trio_crawler.cli import parsing
 from trio_crawler.cli.declaration import (
@@ -344,12 +345,14 @@ def refuse(wrong: Mapping[str, object]) -> None:
 def refuse_without_check(options: SharedOptions, why: str) -> None:
     """Raise click.UsageError if an option is given that only a check obeys.
 
-    `why` says what is missing.
+    `why` says what is missing. What a configuration has is for the commands that obey it.
     """
+    source = click.get_current_context().get_parameter_source
     refuse(
         {
             f"{each.flag} is about a check, {why}": getattr(options, name)
             not in (each.attributes.get("default"), None, (), False)
+            and source(name) is not ParameterSource.DEFAULT_MAP
             for name, each in _OF_CHECKS.items()
         }
     )
