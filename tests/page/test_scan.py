@@ -126,6 +126,13 @@ def test_links_are_read_from_the_body_when_the_first_one_is_asked_for():
     assert [each.text for each in found] == ["text", "A", "up"]
 
 
+def test_a_fragment_that_names_a_place_of_its_own_page_is_left_out_also_with_nofollow():
+    body = b"<p id=y><a rel=nofollow href='#y'>y</a><a rel=nofollow href='#z'>z</a>"
+    facts = read(body, HTML["content-type"], URL, scanned=True)
+    assert facts.pointed is not None
+    assert facts.pointed.links == ((URL, "", False), (URL, "z", False))
+
+
 def test_the_links_of_headers_are_among_those_that_are_pointed_to():
     headers = httpx.Headers({"content-type": "text/html", "link": "</s.css>; rel=stylesheet"})
     facts = read(b"<p>", "text/html", URL, scanned=True)

@@ -147,7 +147,11 @@ def parse_head(text: str, *, agent: str = "", xml: bool = False) -> HeadMetadata
 
 def has_no_metadata(body: bytes, agent: str) -> bool:
     """Whether it is certain that the head of a page in UTF-8 has no metadata for a robot."""
-    return _find_keywords(body, _keywords(agent)) == []
+    keywords = _keywords(agent)
+    if (places := _find_keywords(body, keywords)) is not None:
+        return not places
+    # Wherever its head may end.
+    return not _has_keyword(body, keywords)
 
 
 def canonical_in_headers(fields: Iterable[str], url: str) -> str | None:
@@ -235,7 +239,8 @@ def _scan_head(text: str, keywords: Iterable[bytes], *, xml: bool) -> list[int]:
         at = match.end()
         if match["metadata"]:
             end = match.end("metadata")
-            if _has_keyword(text[end : match.start("slash")], keywords):
+            attributes = text[end : match.start("slash")]
+            if _has_keyword(attributes.encode("utf-8", "surrogatepass"), keywords):
                 places.append(end)
         elif xml and match["slash"].endswith("/"):
             continue
@@ -246,8 +251,8 @@ def _scan_head(text: str, keywords: Iterable[bytes], *, xml: bool) -> list[int]:
     return places
 
 
-def _has_keyword(attributes: str, keywords: Iterable[bytes]) -> bool:
-    source = _lower(attributes)
+def _has_keyword(source: bytes, keywords: Iterable[bytes]) -> bool:
+    source = source.lower()
     # A generator would take as much time as all the rest.
     for keyword in keywords:
         if keyword in source:

@@ -141,21 +141,23 @@ def scan_targets(
     pointed, others, places = found.links + found.nofollow, found.others, found.places
     if len(pointed) + len(others) > max_links:
         return None
-    links = [target for target, _, malformed in found.links if not malformed]
-    more = [target for target, _, malformed in found.nofollow if not malformed]
+    links = dict.fromkeys([target for target, _, malformed in found.links if not malformed])
+    more = dict.fromkeys([target for target, _, malformed in found.nofollow if not malformed])
     malformed = [target[0] for target in pointed if target[2]]
     if malformed or any(map(link_targets.may_be_long, links)):
         pointed = list(map(link_targets.shortened, pointed))
-    here = [
-        (url, "", False) if target[0] == url and target[1] in places else target
-        for target in pointed
-    ]
+    here = pointed
+    if url in links or url in more:
+        here = [
+            (url, "", False) if target[0] == url and target[1] in places else target
+            for target in pointed
+        ]
     if any(link_targets.may_be_long(target[0]) or target[2] for _, target in others):
         # A `data:` URL of an image may be as long as the page.
         others = [(kind, link_targets.shortened(target)) for kind, target in others]
     return ParsedHtml(
-        links,
-        more,
+        list(links),
+        list(more),
         found.base,
         (found.title and title_of(found.title)) or None,
         0,
@@ -197,7 +199,8 @@ def _read_tree(text: str) -> _Found:
     bases = (node.attributes["href"] for node in tree.tags("base") if "href" in node.attributes)
     titles = (node.text() for node in tree.tags("title") if not _is_foreign(node))
     base = next((base or "" for base in bases), None)
-    return _Found(hrefs, nofollow_hrefs, base, _collapse(next(titles, "")), 0, None)
+    title = _SPACES.sub(" ", next(titles, "")[:_MAX_TITLE_SOURCE]).strip(" ")
+    return _Found(hrefs, nofollow_hrefs, base, title, 0, None)
 
 
 def _read_tags(text: str, max_links: int, *, xml: bool, anchors: bool) -> _Found:
@@ -250,13 +253,9 @@ def _is_foreign(node: LexborNode) -> bool:
     return parent is not None
 
 
-def _collapse(text: str) -> str:
-    return _SPACES.sub(" ", text[:_MAX_TITLE_SOURCE]).strip(" ")
-
-
 def title_of(source: str) -> str:
     """Return the text of a title from its source."""
     source = source[:_MAX_TITLE_SOURCE]
     if "&" in source or "\0" in source:
-        source = entities.in_text(source)
-    return _collapse(source)
+        source = entities.in_text(source)[:_MAX_TITLE_SOURCE]
+    return _SPACES.sub(" ", source).strip(" ")
