@@ -20,6 +20,7 @@ from trio_crawler import (
     Checks,
     Crawler,
     Fault,
+    HostPoliteness,
     Job,
     Limits,
     MemoryFrontier,
@@ -43,8 +44,8 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FINDINGS: dict[str, Any] = {"findings": [], "facts": CheckFacts(date=NOW)}
 PAGE = Page(HOME, 200, httpx.Headers(), b"", content_type="text/html")
 CHECKED = (
-    *(Baseline, CheckFacts, Checks, CrawlFacts, Fault, Finding, Limits, Politeness, Response),
-    *(Sitemaps, Traps, Verdicts),
+    *(Baseline, CheckFacts, Checks, CrawlFacts, Fault, Finding, HostPoliteness, Limits),
+    *(Politeness, Response, Sitemaps, Traps, Verdicts),
 )
 """The records that a caller makes; all others carry what the crawl itself has made."""
 

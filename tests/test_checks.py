@@ -21,6 +21,7 @@ from trio_crawler import (
     Crawler,
     Fetch,
     History,
+    HostPoliteness,
     HttpFetch,
     HttpxFetch,
     Job,
@@ -277,11 +278,35 @@ async def test_a_host_that_is_crawled_as_well_keeps_the_politeness_of_the_crawl(
     inside = [f"http://big.test/in/{number}" for number in range(8)]
     web = Web({"/": html("http://big.test/out", *inside)}, delay=1.0)
     began = trio.current_time()
-    polite = Politeness(per_host=8)
+    polite = Politeness(hosts={"big.test": HostPoliteness(per_host=8)})
     crawler = Crawler([HOME], fetch=web, checks=Checks(delay=60), scope=scope, politeness=polite)
     found = await collect(crawler)
     assert len(found) == 10
-    assert trio.current_time() - began < 10
+    assert trio.current_time() - began < 4
+
+
+@pytest.mark.parametrize("checked", [False, True])
+async def test_a_host_with_a_politeness_of_its_own_is_crawled_and_checked_by_that(
+    autojump_clock: Any, checked: bool
+) -> None:
+    starts: dict[str, list[float]] = {"slow.test": [], "site.test": []}
+
+    async def ask(job: Job) -> Answer:
+        if job.url.endswith("robots.txt"):
+            return Response(404)
+        starts[httpx.URL(job.url).host].append(trio.current_time())
+        await trio.sleep(0.1)
+        slow = (f"http://slow.test/{number}" for number in range(5))
+        return html(*slow, *map(str, range(9))) if job.url == HOME else html()
+
+    polite = Politeness(
+        hosts={"Slow.test": HostPoliteness(delay=7), "site.test": HostPoliteness(per_host=1)}
+    )
+    seeds, checks = ([HOME], Checks()) if checked else ([HOME, "http://slow.test/"], None)
+    await collect(Crawler(seeds, fetch=ask, checks=checks, politeness=polite))
+    slow, own = ([after - before for before, after in pairwise(each)] for each in starts.values())
+    assert slow == pytest.approx([7.0] * (4 if checked else 5))
+    assert own == pytest.approx([0.1] * 9)
 
 
 @pytest.mark.parametrize("external", [False, True])

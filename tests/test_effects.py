@@ -24,6 +24,7 @@ from trio_crawler import (
     Checks,
     Crawler,
     History,
+    HostPoliteness,
     Job,
     Limits,
     MemoryFrontier,
@@ -427,7 +428,11 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     "Politeness": (lambda **given: crawl(politeness=Politeness(**given)), {
         "per_host": 1, "delay": 5, "adaptive": True, "robots": False, "nofollow": False,
         "side_effects": False, "agent": "named",
+        "hosts": {"site.test": HostPoliteness(delay=5)},
     }),
+    "HostPoliteness": (lambda **given: crawl(
+        politeness=Politeness(hosts={"site.test": HostPoliteness(**given)})
+    ), {"per_host": 1, "delay": 5}),
     "Politeness.patience": (dying, {"patience": 5}),
     "Sitemaps": (lambda **given: crawl(sitemaps=Sitemaps(**given)), {
         "follow": False, "also": [HOME + "other.xml"], "only": True,

@@ -32,6 +32,7 @@ from .policy.scope import same_site as same_site
 from .policy.scope import seeds_only as seeds_only
 from .policy.scope import with_prefix as with_prefix
 from .policy.settings import Checks as Checks
+from .policy.settings import HostPoliteness as HostPoliteness
 from .policy.settings import Limits as Limits
 from .policy.settings import Order as Order
 from .policy.settings import Politeness as Politeness

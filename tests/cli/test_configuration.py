@@ -79,6 +79,17 @@ def test_a_key_counts_for_the_commands_and_the_targets_that_obey_it(tmp_path):
     assert shown(tmp_path, "report", "site") == {"changes": True, **statuses}
 
 
+def test_a_host_has_a_delay_of_its_own(tmp_path):
+    (tmp_path / "trio-crawler.toml").write_text(
+        "delay = 1\n[hosts.'127.0.0.1']\ndelay = '10ms'\nper_host = 1\n"
+    )
+    own = {"127.0.0.1": {"delay": 0.01, "per-host": 1}}
+    assert shown(tmp_path, URL) == {"delay": 1.0, "hosts": own}
+    with threaded_raw_server({"/": html("/a", "/b"), "/a": html(), "/b": html()}) as server:
+        ended = crawl("-v", "-v", server.url, cwd=tmp_path)
+    assert "delay 0.01" in ended.stdout, ended.stdout
+
+
 def test_secrets_of_a_file_are_sent_and_not_shown(tmp_path):
     (tmp_path / "trio-crawler.toml").write_text("header = ['X-Key: s3cret']\nauth = 'me:s3cret'\n")
     assert shown(tmp_path, URL) == {"header": "***", "auth": "***"}
@@ -104,6 +115,9 @@ def test_secrets_of_a_file_are_sent_and_not_shown(tmp_path):
         ("warc = ['a']", 'warc must be a text, not ["a"]'),
         ("depth = 1979-05-27", 'depth must be a whole number, not "1979-05-27"'),
         ("x = [", "is no TOML: "),
+        ("hosts = 1", 'hosts must be tables, such as [hosts."example.org"]'),
+        ("[hosts.x]\nmine = true", '[hosts."x"]: a host has per-host and delay, not mine'),
+        ("[hosts.x]\ndelay = 'x'", "[hosts.\"x\"]: delay: 'x' is not a time"),
     ],
 )
 def test_a_wrong_file_is_named_in_one_line(tmp_path, text, told):

@@ -16,6 +16,7 @@ from click.core import ParameterSource
 
 from trio_crawler.cli.declaration import declared, secret_flags
 from trio_crawler.cli.options import CrawlOptions
+from trio_crawler.cli.parsing import seconds
 from trio_crawler.cli.shared_options import ReportOptions
 
 FILE, PROJECT, TABLE = "trio-crawler.toml", "pyproject.toml", "trio-crawler"
@@ -26,6 +27,10 @@ OF_FOLDERS = {
 }
 """The options that only the check of a folder obeys, by the names of their fields."""
 
+HOSTS = "trio-crawler hosts"
+"""The key of the `meta` of a context: the options of each host that has a table of its own."""
+
+_OF_HOSTS = ("per-host", "delay")
 _SOURCES = {
     ParameterSource.COMMANDLINE: "from the command line",
     ParameterSource.DEFAULT_MAP: "from the file",
@@ -75,6 +80,7 @@ def configure(context: click.Context, line: Sequence[str]) -> dict[str, Any]:
     if context.resilient_parsing or not any(each.name == "config" for each in command.params):
         return given
     path, table = _read(given.get("config"))
+    context.meta[HOSTS] = _hosts(context, dict(table).get("hosts", {}), path)
     found = dict(_defaults(command, table, path))
     if command.name == "trio-crawler" and not (given.get("checks") or found.get("checks")):
         found = {name: value for name, value in found.items() if name not in _OF_CHECKS}
@@ -123,6 +129,8 @@ def _defaults(
     negative = {flag: each for each in _options(command) for flag in each.secondary_opts}
     for written, value in table.items():
         key = written.replace("_", "-")
+        if key == "hosts":
+            continue
         if key not in _KNOWN:
             meant = get_close_matches(key, sorted(_KNOWN), n=1)
             hint = f": did you mean {meant[0]}?" if meant else ""
@@ -142,6 +150,25 @@ def _defaults(
             yield option.name, value if f"--{key}" in flags else not value
         else:
             yield option.name, values if option.multiple else value
+
+
+def _hosts(context: click.Context, tables: object, path: str) -> dict[str, dict[str, Any]]:
+    """Return the options of each host that has a table of its own, by its name."""
+    if not isinstance(tables, dict) or not all(isinstance(each, dict) for each in tables.values()):
+        raise click.UsageError(f'{path}: hosts must be tables, such as [hosts."example.org"]')
+    found: dict[str, dict[str, Any]] = {}
+    for name, table in tables.items():
+        where = f"{path}, [hosts.{_toml(name)}]"
+        for key in table:
+            if key.replace("_", "-") not in _OF_HOSTS:
+                raise click.UsageError(f"{where}: a host has {' and '.join(_OF_HOSTS)}, not {key}")
+        found[name] = dict(_defaults(context.command, table, where))
+        if (delay := found[name].get("delay")) is not None:
+            try:
+                found[name]["delay"] = seconds(context, context.command.params[0], str(delay))
+            except click.BadParameter as error:
+                raise click.UsageError(f"{where}: delay: {error.message}") from None
+    return found
 
 
 def _kind(option: click.Option) -> tuple[str, Any]:
@@ -190,6 +217,9 @@ def shown(context: click.Context) -> str:
             lines.append(f"{flag.removeprefix('--')} = {told}  # {_SOURCES[source]}")
         elif value not in (None, (), ""):
             lines.append(f"# {flag.removeprefix('--')} = {_toml(value)}")
+    for host, own in context.meta[HOSTS].items():
+        lines += ["", f"[hosts.{_toml(host)}]  # from the file"]
+        lines += [f"{key.replace('_', '-')} = {_toml(value)}" for key, value in own.items()]
     return "\n".join(lines)
 
 

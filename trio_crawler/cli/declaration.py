@@ -180,8 +180,8 @@ def option(
 
 
 def undeclared(default: Any, *, secret: bool = False) -> Any:
-    """Declare a field that no option sets by itself."""
-    return field(default=default, repr=not secret, metadata={"declared": ()})
+    """Declare a field that no option sets by itself; the default is not changed."""
+    return field(default_factory=lambda: default, repr=not secret, metadata={"declared": ()})
 
 
 def switch(group: Group, *flags: str, **more: Any) -> Any:

@@ -19,7 +19,7 @@ import click
 from click.core import ParameterSource
 
 from trio_crawler import __version__
-from trio_crawler.cli.configuration import OF_FOLDERS, blame, configurable, configure, shown
+from trio_crawler.cli.configuration import HOSTS, OF_FOLDERS, blame, configurable, configure, shown
 from trio_crawler.cli.declaration import Group, GroupedCommand, parameters, secret_flags
 from trio_crawler.cli.exit import (
     CLOSED_PIPE,
@@ -226,7 +226,7 @@ def _crawl(**given: Any) -> int:
       trio-crawler report DIR    print the report of the crawl in DIR again
       trio-crawler completion    let your shell complete commands and options
     """
-    options = CrawlOptions(**given)
+    options = CrawlOptions(**given, hosts=click.get_current_context().meta[HOSTS])
     nothing = not options.seeds and options.seed_stream is None
     wrong = {"name at least one URL to crawl, or ask for --help": nothing}
     for name, flag in OF_FOLDERS.items():
@@ -242,7 +242,8 @@ def _check(**given: Any) -> int:
     images, styles, scripts, other sites, and the #fragments. Of a FOLDER all pages are read, also
     those that no link leads to; of a FILE those that its links lead to, in the folder of FILE.
     """
-    options = CrawlOptions(**given, owner=True)
+    hosts = click.get_current_context().meta[HOSTS]
+    options = CrawlOptions(**given, owner=True, hosts=hosts)
     folder, asked = options.folder, options.seeds or options.folder or options.seed_stream
     wrong = {
         "name a URL or a folder to check, or ask for --help": not asked,

@@ -5,7 +5,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ import msgspec
 
 from trio_crawler.arguments import ArgumentError, check_flag, check_kind, check_number, check_whole
 from trio_crawler.model import Fault, Job, Reason
+from trio_crawler.page.urls import authority, host, normalise
 
 CHECKED = frozenset({Reason.OTHER_SITE, Reason.NOT_INCLUDED, Reason.TOO_DEEP})
 """Why a URL is outside of the crawl and may be checked; what a user has excluded may not."""
@@ -105,6 +106,28 @@ for _function in (breadth_first, depth_first, by_sitemap):
 
 
 @dataclass(frozen=True, slots=True)
+class HostPoliteness:
+    """How gently a crawl treats one host, where that is not as it treats the others.
+
+    At most `per_host` requests to it are in flight, and its `delay` is at least so many seconds;
+    None is what the `Politeness` of the crawl says.
+
+    Raises TypeError or ValueError, naming the argument, for an invalid value.
+    """
+
+    __module__ = "trio_crawler"
+
+    per_host: int | None = None
+    delay: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.per_host is not None:
+            check_whole("per_host", self.per_host, least=1)
+        if self.delay is not None:
+            check_number("delay", self.delay, finite=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Politeness:
     """How gently a crawl treats each host; a host is a name or an address, and a port.
 
@@ -133,6 +156,9 @@ class Politeness:
     `agent` is the product token to look for in robots.txt, or a User-Agent that begins with it;
     None stands for the User-Agent of the fetch.
 
+    `hosts` has, by the name of a host, what is different there, on all of its ports, also for the
+    checks of links; robots.txt may still ask for a longer delay.
+
     Raises TypeError or ValueError, naming the argument, for an invalid value.
     """
 
@@ -146,8 +172,15 @@ class Politeness:
     nofollow: bool = True
     side_effects: bool | None = None
     agent: str | None = None
+    hosts: Mapping[str, HostPoliteness] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
+        check_kind("hosts", self.hosts, Mapping, "each HostPoliteness by the name of its host")
+        hosts: dict[str, HostPoliteness] = {}
+        for name, own in self.hosts.items():
+            check_kind(f"hosts[{name!r}]", own, HostPoliteness, "a HostPoliteness")
+            hosts[_host("hosts", name)] = own
+        object.__setattr__(self, "hosts", hosts)
         check_whole("per_host", self.per_host, least=1)
         for name in ("delay", "patience"):
             check_number(name, getattr(self, name), finite=True)
@@ -156,6 +189,27 @@ class Politeness:
         check_kind("side_effects", self.side_effects, bool | None, "True, False or None")
         if self.agent is not None:
             check_kind("agent", self.agent, str, "a str")
+
+
+def at_host(politeness: Politeness, url: str, base: Politeness) -> Politeness:
+    """Return the `base` with what is different at the host of a normalised URL."""
+    if (own := politeness.hosts.get(host(url))) is None:
+        return base
+    per_host = base.per_host if own.per_host is None else own.per_host
+    delay = base.delay if own.delay is None else own.delay
+    return replace(base, per_host=per_host, delay=delay)
+
+
+def _host(argument: str, name: str) -> str:
+    """Return the name of a host as URLs have it, or raise ArgumentError."""
+    check_kind(argument, name, str, "names of hosts")
+    try:
+        url = normalise(f"http://{name}/")
+        if host(url) == authority(url) and url == f"http://{authority(url)}/":
+            return host(url)
+    except ValueError:
+        pass
+    raise ArgumentError(argument, f": {name!r} is not the name of a host")
 
 
 class HostWait(StrEnum):

@@ -16,7 +16,7 @@ from trio_crawler.policy.host_load import HostLoad
 from trio_crawler.policy.new_text import Novelty
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots import KnownRules, LongFiles
-from trio_crawler.policy.settings import DELAY, QUICK_DELAY
+from trio_crawler.policy.settings import DELAY, QUICK_DELAY, at_host
 from trio_crawler.policy.traps import HostTraps, Traps
 from trio_crawler.schedule.host_state import HostState
 from trio_crawler.schedule.origin import Host, Origin, Server
@@ -78,6 +78,8 @@ class Origins:
         """Record that pages of the host of an origin are crawled, not only checked."""
         both = (origin, origin.other_scheme or origin)
         load, politeness = origin.host.load, self._politeness
+        if politeness.hosts:
+            politeness = at_host(politeness, origin.name + "/", politeness)
         load.brake()
         if load.delay == load.politeness.delay:
             # It has not asked for a longer one, but may have asked for a shorter one.
@@ -86,7 +88,7 @@ class Origins:
         load.quick = politeness.delay
         load.limit, load.politeness = politeness.per_host, politeness
         for each in both:
-            each.crawled, each.obeys = True, self._politeness.robots
+            each.crawled, each.obeys = True, politeness.robots
 
     def share(self, host: Host, addresses: Sequence[str], seconds: float) -> Host | None:
         """Record the addresses of a host; return the one that it shares a server with from now on.
@@ -137,7 +139,11 @@ class Origins:
         other, politeness, checks = self.host(authority), self._politeness, self._checks
         if checks.external:
             politeness = self._of_checks
-        load = HostLoad(politeness, self._quick) if other is None else other.host.load
+        quick: float | None = self._quick
+        if self._politeness.hosts:
+            before, politeness = politeness, at_host(self._politeness, name + "/", politeness)
+            quick = quick if politeness.delay == before.delay else None
+        load = HostLoad(politeness, quick) if other is None else other.host.load
         host = Host(name, load) if other is None else other.host
         origin = Origin(name, host, self._make_queue(), HostState(politeness, load))
         origin.crawled = not checks.external if other is None else other.crawled
