@@ -5,10 +5,8 @@ The keys are the long options without their dashes. The command line comes first
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -132,6 +130,8 @@ def _defaults(
         if key == "hosts":
             continue
         if key not in _KNOWN:
+            from difflib import get_close_matches
+
             meant = get_close_matches(key, sorted(_KNOWN), n=1)
             hint = f": did you mean {meant[0]}?" if meant else ""
             raise click.UsageError(f"{path}: there is no option {written}{hint}")
@@ -225,4 +225,6 @@ def shown(context: click.Context) -> str:
 
 def _toml(value: Any) -> str:
     """Return a value as TOML has it: JSON, but for a table or a date of a wrong file."""
+    import json
+
     return json.dumps(value, ensure_ascii=False, default=str)

@@ -30,7 +30,7 @@ _COUNT = click.IntRange(min=0)
 _POSITIVE = click.IntRange(min=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False)
 class CrawlOptions(RequestOptions):
     """The options of a crawl and of a check; passwords are not in its repr."""
 

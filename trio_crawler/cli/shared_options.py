@@ -24,7 +24,7 @@ from trio_crawler.cli.declaration import (
 from trio_crawler.cli.secrets import Login
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False)
 class SharedOptions:
     """What to write and to show, and what counts as a fault; also of a crawl directory."""
 
@@ -179,7 +179,7 @@ class SharedOptions:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False)
 class ReportOptions(SharedOptions):
     """The options of a report."""
 
@@ -194,7 +194,7 @@ class ReportOptions(SharedOptions):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False)
 class RequestOptions(SharedOptions):
     """What a crawl sends, and how it connects; passwords are not in its repr."""
 

@@ -14,9 +14,10 @@ import re
 import sys
 from collections.abc import Collection, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
 
 from trio_crawler.model import Anchor
 from trio_crawler.page import accelerator, entities, link_targets, urls
@@ -187,6 +188,9 @@ def _is_small(text: str) -> bool:
 
 
 def _read_tree(text: str) -> _Found:
+    # Imported late: few pages need a tree.
+    from selectolax.lexbor import LexborHTMLParser
+
     # No node may be kept: each node keeps the whole tree in memory.
     tree = LexborHTMLParser(text)
     nodes = tree.css("a[href], area[href]") if tree.tags("area") else tree.tags("a")
