@@ -83,6 +83,12 @@ def test_meta_robots_are_those_for_all_and_those_for_the_agent(head, expected):
         assert facts(page, agent="somebot").meta_robots == expected
 
 
+def test_what_looks_like_the_end_of_a_head_in_a_value_ends_nothing():
+    padding = " " * MAX_TREE_CHARACTERS
+    found = facts(f'<link rel=canonical href="/x</head><body>y"></head><body>{padding}')
+    assert found.canonical == "http://e.test/x%3C/head%3E%3Cbody%3Ey"
+
+
 def test_without_an_agent_only_meta_robots_for_all_count():
     assert facts("<meta name='' content=a><meta name=x content=b>").meta_robots == ()
 

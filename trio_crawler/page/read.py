@@ -11,12 +11,7 @@ from trio_crawler.link import Link
 from trio_crawler.model import Anchor, Reason, Record
 from trio_crawler.page import charset, media, urls
 from trio_crawler.page.html.anchors import by_url
-from trio_crawler.page.html.head import (
-    HeadMetadata,
-    has_no_metadata,
-    parse_head,
-    single_canonical,
-)
+from trio_crawler.page.html.head import parse_head, single_canonical, usual_head
 from trio_crawler.page.html.read import ParsedHtml, parse_html, scan_html, scan_targets
 from trio_crawler.page.link_targets import Pointed
 from trio_crawler.page.media import without_doctype
@@ -98,7 +93,6 @@ def read(
     if not (markup and follow):
         return Facts(kind, encoding)
     page: ParsedHtml | None = None
-    head = HeadMetadata()
     flaws: tuple[Reason, ...] = ()
     find = scan_targets if scanned else scan_html
     simple = not (xml or anchors)
@@ -106,7 +100,8 @@ def read(
     usual = simple and encoding == "utf-8" and not cut
     if usual:
         page = find(body.removeprefix(BOM_UTF8), url, encoding, max_links)
-    if page is None or not has_no_metadata(body, agent):
+    head = None if page is None else usual_head(body, agent)
+    if page is None or head is None:
         text, clean = charset.decode(body, encoding, cut=cut)
         if xml:
             text = without_doctype(text)

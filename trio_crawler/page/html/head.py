@@ -145,13 +145,20 @@ def parse_head(text: str, *, agent: str = "", xml: bool = False) -> HeadMetadata
     return _read_tags(text, places, keywords[1:]) if places else _NOTHING
 
 
-def has_no_metadata(body: bytes, agent: str) -> bool:
-    """Whether it is certain that the head of a page in UTF-8 has no metadata for a robot."""
+def usual_head(body: bytes, agent: str) -> HeadMetadata | None:
+    """Return what `parse_head` does for a page in UTF-8; None if it has to be decoded for that."""
     keywords = _keywords(agent)
-    if (places := _find_keywords(body, keywords)) is not None:
-        return not places
-    # Wherever its head may end.
-    return not _has_keyword(body, keywords)
+    places = _find_keywords(body, keywords)
+    if places:
+        head = body[: body.find(b"</head")]
+        text = head.decode("ascii") if head.isascii() else ""
+        # To the end, or the last value may go on behind what looks like the end of the head.
+        if _are_in_head(places, text) and _SIMPLE_HEAD.fullmatch(text, places[-1] - len("<link")):
+            return _read_tags(text, places, keywords[1:])
+    elif places is not None or not _has_keyword(body, keywords):
+        # Or it has no keyword, wherever its head may end.
+        return _NOTHING
+    return None
 
 
 def canonical_in_headers(fields: Iterable[str], url: str) -> str | None:
