@@ -498,6 +498,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     }),
     "Verdicts": (lambda **given: repr(Verdicts(**given)), {
         "accept": [404], "ignore": ["x"], "redirects": Verdict.FAULT, "strict_status": True,
+        "hosts": {"site.test": [404]},
     }),
     "check_report": (result("check_report"), {
         "findings": [BAD], "facts": OTHER_FACTS, "by_target": (True, {"findings": [BAD]}),

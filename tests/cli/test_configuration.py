@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cases import for_each
 from cli.command import crawl, environment
-from sites.raw import html, threaded_raw_server
+from sites.raw import html, reply, threaded_raw_server
 
 URL = "http://127.0.0.1:9/"
 
@@ -90,6 +90,18 @@ def test_a_host_has_a_delay_of_its_own(tmp_path):
     assert "delay 0.01" in ended.stdout, ended.stdout
 
 
+def test_the_statuses_of_a_host_are_fine_there_alone(tmp_path):
+    (tmp_path / "trio-crawler.toml").write_text("[hosts.'127.0.0.1']\naccept = '200,410'\n")
+    gone = {"/": html("/a"), "/a": reply(410)}
+    with threaded_raw_server(gone) as server:
+        assert crawl("check", server.url, cwd=tmp_path).returncode == 0
+        other = server.url.replace("127.0.0.1", "localhost")
+        assert crawl("check", other, "-o", "kept", cwd=tmp_path).returncode == 1
+        assert crawl("report", "kept", cwd=tmp_path).returncode == 1
+    (tmp_path / "trio-crawler.toml").write_text("[hosts.localhost]\naccept = '200,410'\n")
+    assert crawl("report", "kept", cwd=tmp_path).returncode == 0
+
+
 def test_secrets_of_a_file_are_sent_and_not_shown(tmp_path):
     (tmp_path / "trio-crawler.toml").write_text("header = ['X-Key: s3cret']\nauth = 'me:s3cret'\n")
     assert shown(tmp_path, URL) == {"header": "***", "auth": "***"}
@@ -116,7 +128,10 @@ def test_secrets_of_a_file_are_sent_and_not_shown(tmp_path):
         ("depth = 1979-05-27", 'depth must be a whole number, not "1979-05-27"'),
         ("x = [", "is no TOML: "),
         ("hosts = 1", 'hosts must be tables, such as [hosts."example.org"]'),
-        ("[hosts.x]\nmine = true", '[hosts."x"]: a host has per-host and delay, not mine'),
+        (
+            "[hosts.x]\nmine = true",
+            '[hosts."x"]: a host has accept, delay, per-host, and not mine',
+        ),
         ("[hosts.x]\ndelay = 'x'", "[hosts.\"x\"]: delay: 'x' is not a time"),
     ],
 )

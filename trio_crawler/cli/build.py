@@ -118,7 +118,10 @@ def planned(options: CrawlOptions) -> Plan:
                 nofollow=not (options.ignore_nofollow or options.owner),
                 side_effects=options.side_effects or None,
                 agent=options.user_agent,
-                hosts={name: HostPoliteness(**own) for name, own in options.hosts.items()},
+                hosts={
+                    name: HostPoliteness(own.get("per_host"), own.get("delay"))
+                    for name, own in options.hosts.items()
+                },
             ),
             traps=Traps.off() if options.no_traps else None,
             sitemaps=_sitemaps(options, seeds, place),

@@ -206,8 +206,13 @@ def _verdicts(options: SharedOptions) -> Verdicts:
     redirects = None if options.redirects is None else Verdict(options.redirects)
     with _reading("--accept"):
         accept = check.parse_statuses(options.accept)
+        own = {
+            name: check.parse_statuses(of_host["accept"])
+            for name, of_host in options.hosts.items()
+            if "accept" in of_host
+        }
     with _reading("--ignore"):
-        return Verdicts(accept, patterns, redirects, options.strict_status)
+        return Verdicts(accept, patterns, redirects, options.strict_status, own)
 
 
 def _baseline(path: str | None) -> Baseline | None:

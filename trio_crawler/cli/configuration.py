@@ -28,7 +28,7 @@ OF_FOLDERS = {
 HOSTS = "trio-crawler hosts"
 """The key of the `meta` of a context: the options of each host that has a table of its own."""
 
-_OF_HOSTS = ("per-host", "delay")
+_OF_HOSTS = ("accept", "delay", "per-host")
 _SOURCES = {
     ParameterSource.COMMANDLINE: "from the command line",
     ParameterSource.DEFAULT_MAP: "from the file",
@@ -161,7 +161,9 @@ def _hosts(context: click.Context, tables: object, path: str) -> dict[str, dict[
         where = f"{path}, [hosts.{_toml(name)}]"
         for key in table:
             if key.replace("_", "-") not in _OF_HOSTS:
-                raise click.UsageError(f"{where}: a host has {' and '.join(_OF_HOSTS)}, not {key}")
+                raise click.UsageError(
+                    f"{where}: a host has {', '.join(_OF_HOSTS)}, and not {key}"
+                )
         found[name] = dict(_defaults(context.command, table, where))
         if (delay := found[name].get("delay")) is not None:
             try:

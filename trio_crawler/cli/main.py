@@ -297,7 +297,7 @@ def _report(**given: Any) -> int:
 
     The crawl may still be running.
     """
-    options = ReportOptions(**given)
+    options = ReportOptions(**given, hosts=click.get_current_context().meta[HOSTS])
     check_directory(options.directory, "DIR")
     check_files(options)
     # The reader of the directory is imported only now.

@@ -6,10 +6,9 @@ module imports nothing of the library: `--help` needs none of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import click
 
@@ -38,8 +37,6 @@ class CrawlOptions(RequestOptions):
     """Whether the site's owner asks: nofollow is not obeyed, and the report is about links."""
     folder: str | None = undeclared(None)
     """The folder that is checked in place of a server."""
-    hosts: Mapping[str, Mapping[str, Any]] = undeclared({})
-    """The politeness of each host that has one of its own, by its name."""
     files: tuple[str, ...] = undeclared(())
     """The files in it that the check begins with, in place of all its pages."""
     checks: tuple[str, ...] = option(

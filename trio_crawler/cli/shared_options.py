@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -27,6 +28,9 @@ from trio_crawler.cli.secrets import Login
 @dataclass(slots=True, kw_only=True, eq=False)
 class SharedOptions:
     """What to write and to show, and what counts as a fault; also of a crawl directory."""
+
+    hosts: Mapping[str, Mapping[str, Any]] = undeclared({})
+    """The options of each host that has some of its own, by its name."""
 
     jsonl: str | None = stream(
         Group.FILES,

@@ -389,6 +389,18 @@ def host(url: str) -> str:
     return name if name[-1] == "]" or ":" not in name else name.rpartition(":")[0]
 
 
+def host_name(argument: str, name: str) -> str:
+    """Return the name of a host as URLs have it, or raise ArgumentError."""
+    check_kind(argument, name, str, "names of hosts")
+    try:
+        url = normalise(f"http://{name}/")
+        if host(url) == authority(url) and url == f"http://{authority(url)}/":
+            return host(url)
+    except ValueError:
+        pass
+    raise ArgumentError(argument, f": {name!r} is not the name of a host")
+
+
 def path(url: str) -> str:
     """Return the path of a normalised http(s) URL, without the query; it begins with a slash."""
     start, end = url.index("/", _AFTER_SCHEME), url.find("?")

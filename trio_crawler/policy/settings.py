@@ -13,7 +13,7 @@ import msgspec
 
 from trio_crawler.arguments import ArgumentError, check_flag, check_kind, check_number, check_whole
 from trio_crawler.model import Fault, Job, Reason
-from trio_crawler.page.urls import authority, host, normalise
+from trio_crawler.page.urls import host, host_name
 
 CHECKED = frozenset({Reason.OTHER_SITE, Reason.NOT_INCLUDED, Reason.TOO_DEEP})
 """Why a URL is outside of the crawl and may be checked; what a user has excluded may not."""
@@ -179,7 +179,7 @@ class Politeness:
         hosts: dict[str, HostPoliteness] = {}
         for name, own in self.hosts.items():
             check_kind(f"hosts[{name!r}]", own, HostPoliteness, "a HostPoliteness")
-            hosts[_host("hosts", name)] = own
+            hosts[host_name("hosts", name)] = own
         object.__setattr__(self, "hosts", hosts)
         check_whole("per_host", self.per_host, least=1)
         for name in ("delay", "patience"):
@@ -198,18 +198,6 @@ def at_host(politeness: Politeness, url: str, base: Politeness) -> Politeness:
     per_host = base.per_host if own.per_host is None else own.per_host
     delay = base.delay if own.delay is None else own.delay
     return replace(base, per_host=per_host, delay=delay)
-
-
-def _host(argument: str, name: str) -> str:
-    """Return the name of a host as URLs have it, or raise ArgumentError."""
-    check_kind(argument, name, str, "names of hosts")
-    try:
-        url = normalise(f"http://{name}/")
-        if host(url) == authority(url) and url == f"http://{authority(url)}/":
-            return host(url)
-    except ValueError:
-        pass
-    raise ArgumentError(argument, f": {name!r} is not the name of a host")
 
 
 class HostWait(StrEnum):

@@ -8,7 +8,7 @@ The weights in `REASONS` and the table `BY_STATUS` decide.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -22,6 +22,7 @@ from trio_crawler.arguments import (
     several,
 )
 from trio_crawler.model import REDIRECTS
+from trio_crawler.page.urls import host, host_name, is_web
 from trio_crawler.reason import REASONS, Reason, Weight
 
 PERMANENT = frozenset({301, 308})
@@ -137,7 +138,8 @@ class Ended(Protocol):
 class Verdicts:
     """The policy of a link check: one function from the end of a URL to a verdict.
 
-    - A status in `accept` is fine, also that of a redirect, and so is 304.
+    - A status in `accept` is fine, also that of a redirect, and so is 304. `hosts` has the
+      statuses that are fine in place of those at some hosts, by their names.
     - A URL in which `re.search` finds a pattern of `ignore` is fine, whatever its end. The URL of
       a missing fragment has its fragment.
     - `redirects` is the verdict on every redirect. None stands for a note if the redirect is
@@ -156,6 +158,7 @@ class Verdicts:
     __module__ = "trio_crawler.check"
 
     accept: frozenset[int]
+    hosts: Mapping[str, frozenset[int]] = field(hash=False)
     ignore: tuple[re.Pattern[str], ...]
     redirects: Verdict | None
     strict_status: bool
@@ -166,15 +169,16 @@ class Verdicts:
         ignore: Iterable[str | re.Pattern[str]] = (),
         redirects: Verdict | None = None,
         strict_status: bool = False,
+        hosts: Mapping[str, Iterable[int]] | None = None,
     ) -> None:
-        accepted = several("accept", accept, "statuses")
-        for status in accepted:
-            check_whole("each of accept", status, least=_LEAST, most=_MOST)
+        own = {} if hosts is None else hosts
+        check_kind("hosts", own, Mapping, "statuses by the names of hosts")
         patterns = several("ignore", ignore, "regular expressions")
         check_kind("redirects", redirects, Verdict | None, "a Verdict or None")
         check_flag("strict_status", strict_status)
         values = {
-            "accept": frozenset(accepted),
+            "accept": _statuses("accept", accept),
+            "hosts": {host_name("hosts", each): _statuses("hosts", own[each]) for each in own},
             "ignore": tuple(checked_pattern("ignore", pattern) for pattern in patterns),
             "redirects": redirects,
             "strict_status": strict_status,
@@ -213,20 +217,30 @@ class Verdicts:
         if reason is not None:
             worst = BY_REASON[reason][column]
         if status is not None:
-            worst = max(worst, self._of_status(status, column))
+            worst = max(worst, self._of_status(url, status, column))
         return Verdict.FINE if worst is not Verdict.FINE and self.ignores(url) else worst
 
     def ignores(self, url: str) -> bool:
         """Whether a pattern of `ignore` is found in a URL."""
         return any(pattern.search(url) for pattern in self.ignore)
 
-    def _of_status(self, status: int, column: int) -> Verdict:
-        if status in self.accept or status == UNCHANGED:
+    def _of_status(self, url: str, status: int, column: int) -> Verdict:
+        fine = self.accept
+        if self.hosts and is_web(url):
+            fine = self.hosts.get(host(url), fine)
+        if status in fine or status == UNCHANGED:
             return Verdict.FINE
         if status in REDIRECTS:
             usual = Verdict.NOTE if status in PERMANENT else Verdict.FINE
             return usual if self.redirects is None else self.redirects
         return BY_STATUS.get(status, BROKEN)[column]
+
+
+def _statuses(argument: str, statuses: Iterable[int]) -> frozenset[int]:
+    found = several(argument, statuses, "statuses")
+    for status in found:
+        check_whole(f"each of {argument}", status, least=_LEAST, most=_MOST)
+    return frozenset(found)
 
 
 def parse_statuses(text: str) -> frozenset[int]:
