@@ -97,7 +97,10 @@ def _is_quick(item: pytest.Item) -> bool:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    slower = collection_path.parent == TESTS and collection_path.name in SLOWER
+    name = collection_path.name
+    slower = collection_path.parent == TESTS and name in SLOWER
+    # Those import selenium, which the quick tests need not.
+    slower = slower or name.endswith("_in_a_browser.py")
     return True if slower and _only_quick(config) else None
 
 

@@ -90,6 +90,21 @@ def test_a_host_has_a_delay_of_its_own(tmp_path):
     assert "delay 0.01" in ended.stdout, ended.stdout
 
 
+def test_a_host_gets_a_header_of_its_own_and_no_other_host_does(tmp_path):
+    (tmp_path / "trio-crawler.toml").write_text(
+        "allow-private = '127.0.0.1'\n[hosts.'127.0.0.1']\nheader = ['X-Key: s3cret', 'X-A: 1']\n"
+    )
+    with threaded_raw_server({"/": html()}) as one:
+        other = one.url.replace("127.0.0.1", "localhost")
+        assert crawl(one.url, cwd=tmp_path).returncode == 0
+        assert crawl(other, cwd=tmp_path).returncode == 0
+    sent = [(each.headers["host"][:4], each.headers.get("x-key")) for each in one.requests]
+    assert set(sent) == {("127.", "s3cret"), ("loca", None)}
+    shown = crawl(one.url, "--show-config", cwd=tmp_path).stdout
+    assert "s3cret" not in shown
+    assert '[hosts."127.0.0.1"]' in shown
+
+
 def test_the_statuses_of_a_host_are_fine_there_alone(tmp_path):
     (tmp_path / "trio-crawler.toml").write_text("[hosts.'127.0.0.1']\naccept = '200,410'\n")
     gone = {"/": html("/a"), "/a": reply(410)}
@@ -130,8 +145,9 @@ def test_secrets_of_a_file_are_sent_and_not_shown(tmp_path):
         ("hosts = 1", 'hosts must be tables, such as [hosts."example.org"]'),
         (
             "[hosts.x]\nmine = true",
-            '[hosts."x"]: a host has accept, delay, per-host, and not mine',
+            '[hosts."x"]: a host has accept, delay, header, per-host, and not mine',
         ),
+        ("[hosts.x]\nheader = 's3cret'", "[hosts.\"x\"]: header: write it as 'Name: value'"),
         ("[hosts.x]\ndelay = 'x'", "[hosts.\"x\"]: delay: 'x' is not a time"),
     ],
 )

@@ -101,6 +101,10 @@ WRONG: list[tuple[tuple[type, ...], dict[str, Any], str]] = [
     ((HttpFetch, HttpxFetch), {"contact": "me"}, "contact"),
     ((HttpFetch, HttpxFetch), {"headers": {"X-A": "1"}}, "name the seeds"),
     ((HttpFetch,), {"request": lambda job: {}}, "name the seeds"),
+    ((HttpFetch,), {"origin_headers": {"h.test": {}}}, "origin_headers"),
+    ((HttpFetch,), {"origin_headers": {HOME: {"a b": "secret"}}}, "origin_headers"),
+    ((HttpFetch,), {"origin_headers": {HOME: {}, f"{HOME}a": {}}}, "origin_headers"),
+    ((HttpFetch,), {**OWN, "origin_headers": {HOME: {"authorization": "secret"}}}, "auth"),
     ((HttpFetch, HttpxFetch), {"auth": ("me", "secret")}, "name the seeds"),
     ((HttpFetch, HttpxFetch), {**OWN, "headers": {"a b": "1"}}, "headers"),
     ((HttpFetch, HttpxFetch), {**OWN, "headers": {"Host": "h"}}, "headers"),
@@ -278,6 +282,24 @@ async def headers_are_sent(made: type) -> None:
 @effect("auth", *FETCHES)
 async def credentials_are_sent(made: type) -> None:
     assert b"Authorization: Basic YTpi\r\n" in await head(made, auth=("a", "b"))
+
+
+@effect("origin_headers", HttpFetch)
+async def headers_are_sent_to_an_origin_that_is_no_seed() -> None:
+    async with raw_server({"/": reply()}) as one, raw_server({"/": reply()}) as two:
+        own = {one.url: {"X-Token": "1", "Accept": "text/html"}}
+        how = {"allow_private": ["127.0.0.1"], "seeds": [two.url], "headers": {"X-A": "2"}}
+        async with HttpFetch(origin_headers={**own, two.url: {"X-A": "3"}}, **how) as fetch:
+            await fetch(Job(one.url))
+            await fetch(Job(two.url))
+    sent, other = (server.requests[0].head for server in (one, two))
+    assert b"\r\nX-Token: 1\r\n" in sent
+    assert sent.count(b"\r\nAccept: ") == sent.count(b"\r\nAccept: text/html\r\n") == 1
+    assert b"X-A" not in sent
+    assert b"\r\nX-A: 3\r\n" in other
+    assert b"X-Token" not in other
+    assert HttpFetch(origin_headers={HOME: {"Cookie": "a=b"}}).sends_credentials
+    assert not HttpFetch(origin_headers={HOME: {"X-A": "1"}}).sends_credentials
 
 
 @effect("request", HttpFetch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -137,7 +137,8 @@ def planned(options: CrawlOptions) -> Plan:
     if options.warc is not None:
         warc = report.Warc(seeds=seeds, gzip=options.warc.endswith(".gz"))
     source = fetch if place is None else place
-    by_header = any(name.lower() == "authorization" for name, _ in options.headers)
+    by_header = _authorize(options.headers)
+    by_host = [url for url, own in _origin_headers(options).items() if _authorize(own)]
     folder = None
     if place is not None:
         how = {"clean_urls": options.clean_urls, "whole": options.walks}
@@ -145,7 +146,7 @@ def planned(options: CrawlOptions) -> Plan:
     return Plan(
         seeds,
         insecure_hosts=tuple(map(_host, options.insecure_hosts)),
-        authorized=tuple(_origins(seeds) if by_header else auth or ()),
+        authorized=(*(_origins(seeds) if by_header else auth or ()), *_origins(by_host)),
         fetch=fetch,
         crawl_fetch=warc.recording(source) if warc else source,
         warc=warc,
@@ -230,6 +231,7 @@ def _fetch(options: CrawlOptions, auth: dict[str, tuple[str, str]] | None) -> Ht
         contact=options.contact,
         headers=[*options.headers, *cookies],
         auth=auth,
+        origin_headers=_origin_headers(options),
         cookies=CookieStore() if options.cookies else None,
         timeout=options.timeout,
         max_bytes=options.max_bytes,
@@ -247,12 +249,28 @@ def _fetch(options: CrawlOptions, auth: dict[str, tuple[str, str]] | None) -> Ht
     )
 
 
+def _origin_headers(options: CrawlOptions) -> dict[str, Sequence[tuple[str, str]]]:
+    """Return the headers of hosts by their origins: https, and those of the given URLs."""
+    seeds = _origins(map(normalise, options.seeds))
+    found: dict[str, Sequence[tuple[str, str]]] = {}
+    for name, own in options.hosts.items():
+        if headers := own.get("headers"):
+            https = normalise(f"https://{name}/")
+            given = [each for each in seeds if urlsplit(each).hostname == urlsplit(https).hostname]
+            found |= dict.fromkeys([https, *(f"{each}/" for each in given)], headers)
+    return found
+
+
 def _client_cert(options: CrawlOptions) -> tuple[str, str] | tuple[str, str, str] | None:
     certificate, password = options.client_cert, options.client_password
     if certificate is None:
         return None
     key = certificate if options.client_key is None else options.client_key
     return (certificate, key) if password is None else (certificate, key, password)
+
+
+def _authorize(headers: Iterable[tuple[str, str]]) -> bool:
+    return any(name.lower() == "authorization" for name, _ in headers)
 
 
 def _host(host: str) -> str:

@@ -14,7 +14,6 @@ from click.core import ParameterSource
 
 from trio_crawler.cli.declaration import declared, secret_flags
 from trio_crawler.cli.options import CrawlOptions
-from trio_crawler.cli.parsing import seconds
 from trio_crawler.cli.shared_options import ReportOptions
 
 FILE, PROJECT, TABLE = "trio-crawler.toml", "pyproject.toml", "trio-crawler"
@@ -28,7 +27,7 @@ OF_FOLDERS = {
 HOSTS = "trio-crawler hosts"
 """The key of the `meta` of a context: the options of each host that has a table of its own."""
 
-_OF_HOSTS = ("accept", "delay", "per-host")
+_OF_HOSTS = ("accept", "delay", "header", "per-host")
 _SOURCES = {
     ParameterSource.COMMANDLINE: "from the command line",
     ParameterSource.DEFAULT_MAP: "from the file",
@@ -165,11 +164,14 @@ def _hosts(context: click.Context, tables: object, path: str) -> dict[str, dict[
                     f"{where}: a host has {', '.join(_OF_HOSTS)}, and not {key}"
                 )
         found[name] = dict(_defaults(context.command, table, where))
-        if (delay := found[name].get("delay")) is not None:
-            try:
-                found[name]["delay"] = seconds(context, context.command.params[0], str(delay))
-            except click.BadParameter as error:
-                raise click.UsageError(f"{where}: delay: {error.message}") from None
+        for option in _options(context.command):
+            if option.name in ("delay", "headers") and option.name in found[name]:
+                value = option.type_cast_value(context, found[name][option.name])
+                try:
+                    found[name][option.name] = option.callback(context, option, value)  # type: ignore[misc]
+                except click.BadParameter as error:
+                    key = option.opts[-1].removeprefix("--")
+                    raise click.UsageError(f"{where}: {key}: {error.message}") from None
     return found
 
 
@@ -221,7 +223,9 @@ def shown(context: click.Context) -> str:
             lines.append(f"# {flag.removeprefix('--')} = {_toml(value)}")
     for host, own in context.meta[HOSTS].items():
         lines += ["", f"[hosts.{_toml(host)}]  # from the file"]
-        lines += [f"{key.replace('_', '-')} = {_toml(value)}" for key, value in own.items()]
+        for key, value in own.items():
+            name = "header" if key == "headers" else key.replace("_", "-")
+            lines.append(f"{name} = {_toml('***' if key == 'headers' else value)}")
     return "\n".join(lines)
 
 

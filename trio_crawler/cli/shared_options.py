@@ -29,7 +29,7 @@ from trio_crawler.cli.secrets import Login
 class SharedOptions:
     """What to write and to show, and what counts as a fault; also of a crawl directory."""
 
-    hosts: Mapping[str, Mapping[str, Any]] = undeclared({})
+    hosts: Mapping[str, Mapping[str, Any]] = undeclared({}, secret=True)
     """The options of each host that has some of its own, by its name."""
 
     jsonl: str | None = stream(

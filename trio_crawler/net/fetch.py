@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
@@ -74,9 +74,11 @@ class HttpFetch(Fetcher):
     `user_agent`, which is also an attribute of the fetch, is sent to every server; so is
     `contact`, an e-mail address, in From. `headers` and `auth` are sent only to the origins of
     `seeds`. `auth` is one (user, password) for all of them, or a mapping from a URL to the (user,
-    password) for its origin. A user or password in a URL of `seeds` is ignored. `cookies` stores
-    and sends cookies, but stores none of a robots.txt; without it there are no cookies. With it a
-    login that leads back to its first URL is followed: see `Job.again`.
+    password) for its origin. `origin_headers` has, by a URL of each, the headers that are sent to
+    some origins, which need not be those of seeds: a token for a site that is only checked. They
+    replace headers of the same names. A user or password in a URL of `seeds` is ignored. `cookies`
+    stores and sends cookies, but stores none of a robots.txt; without it there are no cookies.
+    With it a login that leads back to its first URL is followed: see `Job.again`.
 
     The fetch connects to public addresses, and to private ones in three cases. A seed that is an
     address opens it, at the seed's port. A seed that is a name opens, for this name and the seed's
@@ -126,6 +128,7 @@ class HttpFetch(Fetcher):
         contact: str | None = None,
         headers: Headers = (),
         auth: Auth | None = None,
+        origin_headers: Mapping[str, Headers] | None = None,
         cookies: CookieStore | None = None,
         request: Request | None = None,
         timeout: float = TIMEOUT,
@@ -144,7 +147,14 @@ class HttpFetch(Fetcher):
     ) -> None:
         seeds = web_urls("seeds", seeds)
         defaults = default_fields(user_agent, contact)
-        requests = Requests(defaults, seeds=seeds, headers=headers, auth=auth, cookies=cookies)
+        requests = Requests(
+            defaults,
+            seeds=seeds,
+            headers=headers,
+            auth=auth,
+            cookies=cookies,
+            origin_headers=origin_headers,
+        )
         certified = seeds if client_cert is not None else ()
         security = Security(tls, insecure_hosts, cacert, client_cert, certified)
         wire = Wire(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Collection, Container, Iterable, Mapping
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from trio_crawler._version import __version__
@@ -78,8 +79,9 @@ class Requests:
 
     `headers` and `auth` are sent only to the origins of `seeds`, which must be normalised; they
     replace fields of the same names among the `defaults`. `auth` is one (user, password) for all
-    of these origins, or a mapping from a URL to the (user, password) for its origin. `cookies` are
-    sent to the hosts that set them.
+    of these origins, or a mapping from a URL to the (user, password) for its origin.
+    `origin_headers` has headers by URLs: each are sent to the origin of their URL, and replace all
+    others of the same names. `cookies` are sent to the hosts that set them.
 
     Raises TypeError or ValueError for headers or credentials that cannot be sent, and for headers
     or credentials without seeds. The message names the argument and shows no value that may be a
@@ -94,15 +96,17 @@ class Requests:
         headers: Headers = (),
         auth: Auth | None = None,
         cookies: CookieStore | None = None,
+        origin_headers: Mapping[str, Headers] | None = None,
     ) -> None:
-        own = fields_of(headers)
+        own, others = fields_of(headers), _by_origin(origin_headers)
         origins = frozenset(map(origin, seeds))
         logins = _logins(auth, origins)
         if (own or logins) and not origins:
             raise ValueError(
                 "headers and auth are sent only to the origins of the seeds: name the seeds"
             )
-        if logins and _has(own, b"authorization"):
+        twice = any(_has(others.get(each, []), b"authorization") for each in logins)
+        if twice or (logins and _has(own, b"authorization")):
             raise ValueError(
                 "auth and a header Authorization exclude each other: give one of them"
             )
@@ -111,12 +115,16 @@ class Requests:
         self.cookies = cookies
         self.authorizes = bool(logins) or _has(own, b"authorization")
         """Whether an Authorization field is sent to a seed."""
-        self.has_credentials = self.authorizes or cookies is not None or _has(own, b"cookie")
+        sent = [*own, *chain.from_iterable(others.values())]
+        secret = _has(sent, b"authorization") or _has(sent, b"cookie")
+        self.has_credentials = self.authorizes or cookies is not None or secret
         """Whether a login or cookies are sent."""
         self.has_own = bool(own or logins)
         """Whether there are fields that only seeds get."""
         self._fields = defaults
         self._fields_of = {each: merged(defaults, own + logins.get(each, [])) for each in origins}
+        for each, fields in others.items():
+            self._fields_of[each] = merged(self._fields_of.get(each, defaults), fields)
 
     def fields(self, target: Target) -> Fields:
         """Return the fields for a URL, without cookies, Host first."""
@@ -191,6 +199,18 @@ def _logins(auth: Auth | None, origins: Collection[str]) -> dict[str, Fields]:
         if own in found:
             raise ArgumentError("auth", f" must have one user for {own}/, not two")
         found[own] = [(b"Authorization", _basic(login))]
+    return found
+
+
+def _by_origin(given: Mapping[str, Headers] | None) -> dict[str, Fields]:
+    """Return the fields of each origin that has some of its own."""
+    argument, found = "origin_headers", dict[str, Fields]()
+    check_kind(argument, {} if given is None else given, Mapping, "headers by the URLs of origins")
+    for url, headers in (given or {}).items():
+        own = origin(web_url(argument, url))
+        if own in found:
+            raise ArgumentError(argument, f" must have one entry for {own}/, not two")
+        found[own] = fields_of(headers, argument)
     return found
 
 
