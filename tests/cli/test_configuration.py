@@ -49,6 +49,8 @@ def test_a_table_of_pyproject_counts_without_a_file_and_another_file_in_place_of
 def test_a_pyproject_of_other_tools_is_no_file_of_ours(tmp_path):
     (tmp_path / "pyproject.toml").write_text("this is [ no TOML")
     assert shown(tmp_path, URL) == {}
+    (tmp_path / "pyproject.toml").write_text("[tool.trio-crawler]\ndepth = ")
+    assert "pyproject.toml is no TOML" in crawl(URL, cwd=tmp_path).stderr
 
 
 def test_a_crawl_obeys_a_file(tmp_path):

@@ -92,21 +92,22 @@ def configure(context: click.Context, line: Sequence[str]) -> dict[str, Any]:
 def _read(named: str | None) -> tuple[str, Mapping[str, Any]]:
     """Return the path of the file and its options; "" and none if there is no such file."""
     for path in (FILE, PROJECT) if named is None else (named,):
+        # A project that does not name us has a file that is not ours to judge.
+        ours = path != PROJECT or named is not None
         try:
             with open(path, "rb") as file:
-                import tomllib
-
-                table = tomllib.load(file)
-        except FileNotFoundError as error:
-            if named is None:
-                continue
-            raise click.UsageError(f"cannot read {path}: {error.strerror}") from None
+                text = file.read()
         except OSError as error:
-            raise click.UsageError(f"cannot read {path}: {error.strerror}") from None
-        except ValueError as error:
-            # Of a project without a table for us the file is not ours to judge.
-            if path == PROJECT and named is None:
+            if named is None and (isinstance(error, FileNotFoundError) or not ours):
                 continue
+            raise click.UsageError(f"cannot read {path}: {error.strerror}") from None
+        if not ours and TABLE.encode() not in text:
+            continue
+        import tomllib
+
+        try:
+            table = tomllib.loads(text.decode())
+        except ValueError as error:
             raise click.UsageError(f"{path} is no TOML: {error}") from None
         if os.path.basename(path) != PROJECT:
             return path, table
