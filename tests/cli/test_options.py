@@ -191,7 +191,7 @@ def test_an_option_has_the_name_of_the_argument_that_it_becomes():
     parts = (Crawler, HttpFetch, Limits, Politeness)
     arguments = {name for part in parts for name in signature(part).parameters}
     made = {"scope", "limits", "politeness", "traps", "fetch", "frontier", "agent", "anchors"}
-    made |= {"bodies"}
+    made |= {"bodies", "origin_headers"}
     negated = {"robots", "nofollow"}
     absent = {"max_links", "max_idle", "tls", "random", "request"}
     names = {field.name for field in fields(CrawlOptions)}
