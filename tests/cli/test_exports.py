@@ -5,16 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import os
-import signal
-import threading
 from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-import trio
-from cli.command import crawl, ended, start
-from sites.raw import Request, html, redirect, reply, silence, threaded_raw_server
+from cli.asked import stopped_at_once
+from cli.command import crawl
+from sites.raw import html, redirect, reply, threaded_raw_server
 
 from trio_crawler.cli.exports import SitemapFiles
 from trio_crawler.report import sitemap_parts
@@ -58,24 +56,9 @@ def test_a_dash_is_standard_output_and_the_report_goes_to_standard_error(option)
 
 def test_a_file_that_is_there_stays_until_the_new_one_is_whole(tmp_path):
     path = tmp_path / "out.csv"
-    path.write_text("old")
-    asked = threading.Event()
-
-    async def slow(request: Request, stream: trio.abc.Stream) -> None:
-        asked.set()
-        await silence(request, stream)
-
-    words, site = ["--csv", str(path)], {"/": html("/slow"), "/slow": slow}
-    with threaded_raw_server(site) as server, start(*words, server.url) as process:
-        assert asked.wait(20)
-        assert path.read_text() == "old"
-        process.send_signal(signal.SIGINT)
-        process.stderr.readline()
-        process.send_signal(signal.SIGINT)
-        ended(process)
+    seed = stopped_at_once("--csv", path)
     # What came before the end is whole in its way.
-    assert [row["url"] for row in table(path.read_text())] == [server.url]
-    assert [each.name for each in tmp_path.iterdir()] == ["out.csv"]
+    assert [row["url"] for row in table(path.read_text())] == [seed]
 
 
 def test_a_warc_file_holds_what_was_sent_and_received(tmp_path):

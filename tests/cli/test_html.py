@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import signal
-import threading
 from pathlib import Path
 
 import pytest
-import trio
-from cli.command import crawl, ended, start
+from cli.asked import stopped_at_once
+from cli.command import crawl
 from report.pages import tables
-from sites.raw import Request, html, redirect, silence, threaded_raw_server
+from sites.raw import html, redirect, threaded_raw_server
 
 pytestmark = pytest.mark.process
 
@@ -64,24 +62,9 @@ def test_a_check_has_places_and_the_links_that_it_did_not_check(words, tmp_path:
 
 def test_after_ctrl_c_the_file_is_whole_and_says_so(tmp_path: Path) -> None:
     path = tmp_path / "out.html"
-    path.write_text("old")
-    asked = threading.Event()
-
-    async def slow(request: Request, stream: trio.abc.Stream) -> None:
-        asked.set()
-        await silence(request, stream)
-
-    words, site = ["--html", str(path)], {"/": html("/slow"), "/slow": slow}
-    with threaded_raw_server(site) as server, start(*words, server.url) as process:
-        assert asked.wait(20)
-        assert path.read_text() == "old"
-        process.send_signal(signal.SIGINT)
-        process.stderr.readline()
-        process.send_signal(signal.SIGINT)
-        ended(process)
+    stopped_at_once("--html", path)
     assert "It ended early: stopped at once by Ctrl-C" in first_screen(path)
     assert len(tables(path.read_bytes())["ends"]["url"]) == 1
-    assert [each.name for each in tmp_path.iterdir()] == ["out.html"]
 
 
 def test_a_time_that_is_over_ends_the_file_too(tmp_path: Path) -> None:

@@ -41,7 +41,6 @@ _KNOWN = {
     for flag in flags.split("/")
     if flag.startswith("--")
 }
-# The command line names these files, and says what of them is shown.
 _PARAMETERS = (
     click.Option(
         ["--config"],
@@ -72,6 +71,7 @@ def configure(context: click.Context, line: Sequence[str]) -> dict[str, Any]:
     name of the file, for any other key and for a value of the wrong kind.
     """
     command = context.command
+    # The file may be named there, and its options are the defaults of what is parsed next.
     given, _, _ = command.make_parser(context).parse_args([*line])
     # A shell that asks what may follow wants no error of a file.
     if context.resilient_parsing or not any(each.name == "config" for each in command.params):

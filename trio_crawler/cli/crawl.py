@@ -266,7 +266,7 @@ class _Crawl:
         ends if this crawl is cancelled.
         """
         from trio_crawler import History
-        from trio_crawler.cli.report import changes, read_back
+        from trio_crawler.cli.report import began_before, changes, read_back
 
         takers: list[Callable[[Outcome], None]] = [export.take for export in self._late]
         if self._resumed:
@@ -279,7 +279,7 @@ class _Crawl:
             self._textless = read_back(history, takers, self._ledger, alive, brief=brief)
             self._resumed, self._hosts = False, history.hosts()
             if self._html is not None:
-                self._html.read(history, alive)
+                self._html.read(history, alive, began_before(history))
             if self._options.refresh:
                 self._changes = changes(history, self._options.level > NORMAL)
         for export in self._late:

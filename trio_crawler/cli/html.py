@@ -54,8 +54,8 @@ class HtmlFile:
         """Record that a URL ends now."""
         self._ledger.add_time(url, time.time())
 
-    def read(self, history: History, alive: Callable[[], None]) -> None:
-        """Read the times of a walk, and the changes since the one before.
+    def read(self, history: History, alive: Callable[[], None], since: float | None) -> None:
+        """Read the times of a walk, and the changes since the one before, which began at `since`.
 
         `alive` is called before each, and may raise.
         """
@@ -63,7 +63,7 @@ class HtmlFile:
             alive()
             self._ledger.add_time(url, ended)
         if history.walks > 1:
-            self._changes, self._since = [*history.changes()], began_before(history)
+            self._changes, self._since = [*history.changes()], since
 
     def write(self, report: Report, facts: CrawlFacts, links: Check | None) -> list[str]:
         """Write the file, after the check if there is one; set `error` if that cannot be."""
@@ -86,9 +86,3 @@ class HtmlFile:
 
     def _shown(self, url: str) -> str:
         return (self._folder.path_of(url) or url) if self._folder else url
-
-
-def began_before(history: History) -> float | None:
-    """Return when the walk before the last one began."""
-    before = [run.started for run in history.runs if run.walk == history.walks - 1]
-    return min(before, default=None)

@@ -14,7 +14,6 @@ from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.directory import folder_of, politeness_of, protect_crawl_files, setting
 from trio_crawler.cli.exit import finish, guarded
 from trio_crawler.cli.exports import as_it_is, exports
-from trio_crawler.cli.html import HtmlFile, began_before
 from trio_crawler.cli.shared_options import FILES, ReportOptions, refuse_without_check
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.ledger import Ledger
@@ -50,6 +49,9 @@ def _run(options: ReportOptions) -> int:
         where: dict[str, Any] = {"directory": options.directory, "folder": folder, "date": date}
         check = html = None
         if options.html is not None:
+            # Imported only now: most reports write no such file.
+            from trio_crawler.cli.html import HtmlFile
+
             html = HtmlFile(options.html, stack, **where, ledger=ledger)
         if checks:
             check = Check(
@@ -69,7 +71,7 @@ def _run(options: ReportOptions) -> int:
             export.finish()
         SIGNALS.check()
         if html is not None:
-            html.read(history, SIGNALS.check)
+            html.read(history, SIGNALS.check, began_before(history))
         told = changes(history, options.full) or _NO_CHANGES if options.changes else ""
         early = "" if run is None or run.how not in _EARLY else run.how
         statistics = history.statistics()
@@ -145,3 +147,9 @@ def changes(history: History, full: bool) -> str:
         return ""
     since = began_before(history)
     return report.changes(history.changes(), since, full, repeated=history.repeated())
+
+
+def began_before(history: History) -> float | None:
+    """Return when the walk before the last one began; None if there was none."""
+    before = [run.started for run in history.runs if run.walk == history.walks - 1]
+    return min(before, default=None)

@@ -59,7 +59,7 @@ class Told(NamedTuple):
 
 
 class About(NamedTuple):
-    """What the file says of the run: when and by which command, and what came beside outcomes.
+    """The run as the file shows it: its date and its command, and what the ledger does not have.
 
     `check` is the document of `check.to_json`, as `json.loads` returns it; None without a check.
     """

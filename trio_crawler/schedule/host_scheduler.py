@@ -134,26 +134,24 @@ class HostScheduler:
         A host that is alone keeps its place while it is well, has no delay, and nothing but pages
         that were never tried waits there: only its limit and its robots.txt decide then.
         """
-        if (origin := self.heap.only) is not None and now < self._usual_until:
-            state, load = origin.state, origin.host.load
+        origin = self.heap.only if now < self._usual_until else None
+        if origin is not None and not (last and self._would_starve_another(origin.host, now)):
+            load = origin.host.load
             if load.in_flight + 1 > load.limit:
                 return None
-            if not (last and self._would_starve_another(origin.host, now)):
-                self.waiting -= 1
-                origin.pages -= 1
-                origin.run = origin.run % RUN + 1
-                job = origin.queue.pop()
-                if (blocked := self._blocked(origin, origin.queue, job)) is not None:
-                    job = replace(job, blocked=blocked)
-                else:
-                    state.in_flight += 1
-                    load.in_flight += 1
-                    load.last = now
-                    self._in_flight += 1
-                    self.heap.held[Share.FAIR] += 1
-                if not origin.pages:
-                    self._place(origin, now)
-                return job
+            self.waiting -= 1
+            origin.pages -= 1
+            origin.run = origin.run % RUN + 1
+            job = origin.queue.pop()
+            if (blocked := self._blocked(origin, origin.queue, job)) is not None:
+                job = replace(job, blocked=blocked)
+            else:
+                origin.state.start(now)
+                self._in_flight += 1
+                self.heap.held[Share.FAIR] += 1
+            if not origin.pages:
+                self._place(origin, now)
+            return job
         if self.heap.wakes <= now:
             self.wake(now)
         while self._first_requests and self._first_requests[0][0] <= now - _GRACE:
