@@ -410,7 +410,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "seeds": [HOME + "a"], "scope": lambda job: False, "limits": Limits(max_pages=3),
         "politeness": Politeness(delay=2), "traps": Traps.off(),
         "sitemaps": Sitemaps(follow=False), "order": depth_first, "fold_canonical": True,
-        "anchors": True, "workers": 1, "random": random.Random(1), "fetch": Web({}),
+        "anchors": True, "facts": True, "workers": 1, "random": random.Random(1), "fetch": Web({}),
         "frontier": Deaf(), "checks": Checks(), "seed_stream": OneUrl(HOME + "streamed"),
     }),
     "Checks": (checking, {
@@ -446,8 +446,8 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "seeds": [HOME], "scope": lambda job: True, "limits": Limits(max_pages=3),
         "politeness": Politeness(delay=2), "traps": Traps.off(), "agent": "named",
         "sitemaps": Sitemaps(follow=False), "order": depth_first, "fold_canonical": True,
-        "anchors": True, "workers": 1, "random": random.Random(1), "checks": Checks(),
-        "seed_stream": OneUrl(HOME),
+        "anchors": True, "facts": True, "workers": 1, "random": random.Random(1),
+        "checks": Checks(), "seed_stream": OneUrl(HOME),
     }),
     "SqliteFrontier": (kept, {
         "directory": "elsewhere", "meaning": {"depth": 2}, "refresh": True, "settings": {"a": 1},
@@ -573,7 +573,8 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     **{name: (result(name), {"job": Job(HOME, 3, priority=0.9)})
        for name in ("breadth_first", "by_sitemap", "depth_first")},
     **{name: (result(name), {"outcome": Redirect(HOME, 301, HOME + "b")})
-       for name in ("csv_row", "link_rows", "one_line", "sitemap_entry", "to_jsonl")},
+       for name in ("link_rows", "one_line", "sitemap_entry", "to_jsonl")},
+    "csv_row": (result("csv_row"), {"outcome": Redirect(HOME, 301, HOME + "b"), "facts": True}),
     "Fault": (result("Fault"), {
         "reason": Reason.TLS, "detail": "x", "phase": Phase.READ, "about": Purpose.ROBOTS,
     }),

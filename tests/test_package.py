@@ -23,6 +23,7 @@ FLOORS = (
     "expressions",
     "in_trio",
     "reason",
+    "facts",
     "link",
     "model",
     "page",

@@ -3,6 +3,7 @@ from .arguments import ArgumentError as ArgumentError
 from .bridge import BridgedOutcomes as BridgedOutcomes
 from .bridge import bridged as bridged
 from .crawler import Crawler as Crawler
+from .facts import PageFacts as PageFacts
 from .frontier.memory import MemoryFrontier as MemoryFrontier
 from .frontier.protocol import Frontier as Frontier
 from .frontier.sqlite import SqliteFrontier as SqliteFrontier

@@ -31,7 +31,8 @@ class Crawler:
     four requests at once to one host, robots.txt obeyed, the bounds of `Limits()` and `Traps()`,
     the sitemaps that robots.txt names, no `checks` of links that lead outside, breadth first, URLs
     kept in memory. With `fold_canonical` a page counts as a duplicate of the canonical page that
-    it names. With `anchors` pages keep the text of their links. `random` seeds the jitter of the
+    it names. With `anchors` pages keep the text of their links, with `facts` what they say of
+    themselves. `random` seeds the jitter of the
     delays after failures. A `seed_stream` yields more seeds, which are read as there is room for
     them: without a `scope` what they redirect to is fetched too, and links from them to other
     hosts than those of `seeds` are not followed. The caller closes a `fetch`, `frontier` or
@@ -55,6 +56,7 @@ class Crawler:
         order: Order | None = None,
         fold_canonical: bool = False,
         anchors: bool = False,
+        facts: bool = False,
         workers: int = 10,
         random: random.Random | None = None,
         fetch: Fetch | None = None,
@@ -74,6 +76,7 @@ class Crawler:
             order=order,
             fold_canonical=fold_canonical,
             anchors=anchors,
+            facts=facts,
             workers=workers,
             random=random,
         )

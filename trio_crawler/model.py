@@ -1,7 +1,6 @@
 """The records of a crawl: jobs, answers, and the five kinds of outcome.
 
-All records are frozen, and may be kept and shared; `msgspec.structs.replace` makes a changed
-copy.
+All are frozen, and may be kept and shared; `msgspec.structs.replace` makes a changed copy.
 """
 
 # No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
@@ -16,6 +15,7 @@ import msgspec
 import webencodings
 
 from trio_crawler.arguments import check_kind, check_whole
+from trio_crawler.facts import PageFacts
 from trio_crawler.link import Link
 from trio_crawler.reason import NOT_WHOLE, Kind, Reason, of_kind
 
@@ -138,10 +138,10 @@ class Job(msgspec.Struct, frozen=True):
     """One URL to be fetched; `msgspec.structs.replace` makes a changed copy.
 
     `depth` is the number of links from a seed (neither a redirect nor a part of a page, such as an
-    image, adds one), `redirects` the number of
-    redirects that may still follow, `tries` the number of attempts made. `priority` (0 to 1) comes
-    from a sitemap. A `validator` makes the request conditional. A `blocked` job is not fetched: a
-    Reason ends it as `Skipped`, a Fault as `Failure`. `again` marks the second admission of a URL:
+    image, adds one), `redirects` the number of redirects that may still follow, `tries` the number
+    of attempts made. `priority` (0 to 1) comes from a sitemap. A `validator` makes the request
+    conditional. A `blocked` job is not fetched: a Reason ends it as `Skipped`, a Fault as
+    `Failure`. `again` marks the second admission of a URL:
     the first was answered with a redirect, and a redirect has led back when its cookies had
     changed. That is once at most for each URL, and once more if a run ends between the second
     admission and its outcome. `repeat` marks the second request for a page that a refresh asks for
@@ -302,16 +302,16 @@ class Page(_Outcome, frozen=True):
     of the fetch, and the links are those up to there. With `NOT_READ` the body is empty, and
     `size` is its Content-Length, 0 if that is unknown. `again` is that of its `Job`.
 
-    `anchors` has the first anchor of each distinct link, by its URL, if the crawl keeps anchors.
-    If the crawl checks links, `found` has everything that the page points to, with kinds and
-    places; they are read from the body when the first one is asked for. `targets` has the keys of
-    the elements that a fragment may name, if it checks fragments; None if they are unknown,
-    because the page was not read whole.
-    The body of a page that was read from a crawl directory is empty; `size` is its original size.
+    `anchors` has the first anchor of each distinct link, by its URL, if the crawl keeps anchors;
+    `facts` has what the page says of itself, if it keeps facts. If the crawl checks links, `found`
+    has everything that the page points to, with kinds and places; they are read from the body when
+    the first one is asked for. `targets` has the keys of the elements that a fragment may name, if
+    it checks fragments; None if they are unknown, because the page was not read whole. The body of
+    a page that was read from a crawl directory is empty; `size` is its original size.
     """
 
     __module__ = "trio_crawler"
-    _unshown = frozenset({"headers", "body", "links", "rejected", "anchors", "found", "targets"})
+    _unshown = frozenset("headers body links rejected anchors found targets facts".split())
 
     url: str
     status: int
@@ -337,6 +337,7 @@ class Page(_Outcome, frozen=True):
     again: bool = False
     found: Sequence[Link] = ()
     targets: frozenset[int] | None = None
+    facts: PageFacts | None = None
 
     @property
     def size(self) -> int:
@@ -374,9 +375,9 @@ class Redirect(_Outcome, frozen=True):
 class Failure(_Outcome, frozen=True):
     """The outcome of a URL whose last attempt failed; `tries` is 0 if it was never fetched.
 
-    `target` is the target of the last redirect if `reason` is `TOO_MANY_REDIRECTS`. `phase` is the
-    phase in which the last attempt failed, None if it is unknown. `about` is `Purpose.ROBOTS` if
-    the robots.txt of the host could not be fetched. `again` is that of its `Job`.
+    `target` is that of the last redirect if `reason` is `TOO_MANY_REDIRECTS`. `phase` is the phase
+    in which the last attempt failed, None if it is unknown. `about` is `Purpose.ROBOTS` if the
+    robots.txt of the host could not be fetched. `again` is that of its `Job`.
     """
 
     __module__ = "trio_crawler"
@@ -414,11 +415,10 @@ class Checked(_Outcome, frozen=True):
 
     `status` is that of its last response, None if there was none: then `reason` says why, `detail`
     is a sentence for people, and `phase` the phase in which the fetch failed. `tries` is 0 if it
-    was never fetched: with a status, that is what an earlier walk found, and it was fine.
-    `target` is the target of a redirect, which is checked too unless `rejected` says why not.
-    `again` is that of its `Job`: it was checked before, without its fragments.
-    `targets` is that of a `Page`, None if the body was not read; `fragment` is that of a
-    `Redirect`.
+    was never fetched: with a status, that is what an earlier walk found, and it was fine. `target`
+    is the target of a redirect, which is checked too unless `rejected` says why not. `again` is
+    that of its `Job`: it was checked before, without its fragments. `targets` is that of a `Page`,
+    None if the body was not read; `fragment` is that of a `Redirect`.
     """
 
     __module__ = "trio_crawler"

@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from trio_crawler.facts import PageFacts
 from trio_crawler.model import (
     Failure,
     Outcome,
@@ -21,7 +22,7 @@ from trio_crawler.model import (
     RejectedLink,
     Skipped,
 )
-from trio_crawler.report.csv import COLUMNS, CSV_HEAD, csv_row, encode_rows
+from trio_crawler.report.csv import COLUMNS, CSV_FACTS_HEAD, CSV_HEAD, csv_row, encode_rows
 
 URL = "https://a.test/"
 PAGE = Page(
@@ -67,6 +68,33 @@ def test_a_page_fills_its_columns() -> None:
         "duplicate_of": "https://a.test/y",
         "flaws": "bad_charset too_many_links",
     }
+
+
+def test_the_facts_of_a_page_follow_its_columns() -> None:
+    facts = PageFacts(
+        fetched=0.0,
+        headers={"server": "s"},
+        h1=("A", "B"),
+        h1_count=2,
+        hreflang=(("de", f"{URL}de"), ("en", f"{URL}en")),
+        json_ld=("Article", "Person"),
+        scripted=True,
+    )
+    assert csv_row(PAGE) == csv_row(replace(PAGE, facts=facts))
+    row = csv_row(replace(PAGE, facts=facts), facts=True)
+    (found,) = csv.DictReader(io.StringIO((CSV_FACTS_HEAD + row).decode(), newline=""))
+    assert [found.pop(name) for name in COLUMNS] == [read(PAGE).get(name, "") for name in COLUMNS]
+    assert {name: text for name, text in found.items() if text not in ("", "0")} == {
+        "fetched": "1970-01-01T00:00:00Z",
+        "headers": '{"server": "s"}',
+        "h1": "A",
+        "h1_count": "2",
+        "hreflang": f"de={URL}de en={URL}en",
+        "json_ld": "Article Person",
+        "scripted": "1",
+    }
+    failed = csv_row(Failure(URL, Reason.DNS), facts=True)
+    assert failed.count(b",") == CSV_FACTS_HEAD.count(b",")
 
 
 def test_a_page_from_a_directory_has_the_size_of_the_body_it_had() -> None:

@@ -9,6 +9,7 @@ import httpx
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from trio_crawler.facts import PageFacts
 from trio_crawler.model import (
     Anchor,
     Failure,
@@ -110,6 +111,7 @@ def pages(draw: st.DrawFn) -> Page:
         robots=tuple(draw(st.lists(texts, max_size=3))),
         duplicate_of=draw(maybe),
         anchors=draw(st.dictionaries(st.sampled_from(named), anchors)) if named else {},
+        facts=draw(st.none() | st.builds(PageFacts, seconds, h1=st.lists(urls).map(tuple))),
     )
 
 

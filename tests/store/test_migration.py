@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from store.batches import page, walk
 
+from trio_crawler.facts import PageFacts
 from trio_crawler.model import (
     Checked,
     Failure,
@@ -136,8 +138,16 @@ def test_a_crawl_goes_on_in_a_directory_of_format_1_which_then_has_the_present_o
     assert columns(directory / "crawl.sqlite") == columns(new)
 
 
+def without_facts(connection: sqlite3.Connection) -> None:
+    """Take away all that format 9 added."""
+    for name in ("facts", "inlinks"):
+        connection.execute(f"DROP VIEW {name}")
+    connection.execute("DROP TABLE facts_")
+
+
 def forget(connection: sqlite3.Connection, *names: str) -> None:
     """Take columns away that later formats added; the views, which read them, were others."""
+    without_facts(connection)
     for name in HOST_COUNTS:
         connection.execute(f"ALTER TABLE hosts DROP COLUMN {name}")
     for name in ("pages", "links", "redirects", "failures", "skipped", "waiting"):
@@ -224,6 +234,7 @@ def test_a_directory_of_format_6_keeps_its_redirects_and_checks_and_goes_on(
         settled = [(number, 1.0, each) for number, each in enumerate(outcomes, 1)]
         store.write(Batch(admitted=admitted, settled=settled))
     with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
+        without_facts(connection)
         for view in ("redirects", "checked"):
             connection.execute(f"DROP VIEW {view}")
             connection.execute(f"CREATE VIEW {view} AS SELECT number, url FROM urls")
@@ -254,6 +265,7 @@ def test_a_directory_of_format_7_keeps_its_hosts(tmp_path: Path) -> None:
     with History(tmp_path) as history:
         assert history.hosts() == {"site.test": replace(LAST, asked=0.5, refused=3)}
     with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
+        without_facts(connection)
         for name in ("asked", "refused"):
             connection.execute(f"ALTER TABLE hosts DROP COLUMN {name}")
         connection.execute("PRAGMA user_version = 7")
@@ -263,6 +275,20 @@ def test_a_directory_of_format_7_keeps_its_hosts(tmp_path: Path) -> None:
     with Store.open(tmp_path) as store:
         store.end(End.STOPPED, [replace(LAST, refused=2)], 1.0)
         assert runs.read_hosts(store.walk._database)["site.test"].refused == 2
+
+
+def test_a_directory_of_format_8_is_read_and_keeps_facts_from_then_on(tmp_path: Path) -> None:
+    walk(tmp_path, [page("a")])
+    with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
+        without_facts(connection)
+        connection.execute("PRAGMA user_version = 8")
+    connection.close()
+    with History(tmp_path) as history:
+        assert [each.facts for each in history.outcomes()] == [None]
+    known = page("a", facts=PageFacts(fetched=2.0, h1=("A",), h1_count=1))
+    walk(tmp_path, [known], refresh=True)
+    with History(tmp_path) as history:
+        assert [each.facts for each in history.outcomes()] == [known.facts]
 
 
 def test_a_migration_that_fails_changes_nothing(directory: Path) -> None:

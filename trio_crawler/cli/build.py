@@ -131,6 +131,7 @@ def planned(options: CrawlOptions) -> Plan:
             # Not for `-o` and `--warc` alone: there they would cost more than all else that is
             # kept. An archive has the pages themselves.
             anchors=options.links is not None,
+            facts=options.facts,
             workers=options.workers,
         )
     warc = None

@@ -127,9 +127,8 @@ def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> list[Exp
         # An export may be in the directory itself. If that cannot be made, the store says why.
         with suppress(OSError):
             Path(options.directory).mkdir(PRIVATE_DIRECTORY, parents=True, exist_ok=True)
-    files = exports(
-        paths, options.directory, in_place="--jsonl", whole=not lasting, named=plan.named
-    )
+    how: dict[str, Any] = {"named": plan.named, "facts": options.facts}
+    files = exports(paths, options.directory, in_place="--jsonl", whole=not lasting, **how)
     made = [*map(stack.enter_context, files)]
     if packed is not None and plan.warc is not None and not lasting:
         made.append(stack.enter_context(archive(packed, plan.warc)))

@@ -175,14 +175,18 @@ def exports(
     in_place: str = "",
     whole: bool = True,
     named: Named = as_it_is,
+    facts: bool = False,
 ) -> Iterator[Export]:
     """Open files, by the options that name them; those in a crawl directory are private.
 
-    A reader may follow the file of the option `in_place`, which is always whole. `named` returns
-    what is written of an outcome. Raises click.UsageError for a file that cannot be written.
+    With `facts` a CSV has the facts of pages. A reader may follow the file of the option
+    `in_place`, which is always whole. `named` returns what is written of an outcome. Raises
+    click.UsageError for a file that cannot be written.
     """
     for flag, path in paths.items():
         encode, head, form = _FORMS[flag]
+        if facts and flag == "--csv":
+            encode, head = partial(report.csv_row, facts=True), report.CSV_FACTS_HEAD
         if named is not as_it_is:
             encode = partial(_encoded, encode, named)
         with naming(flag, path):

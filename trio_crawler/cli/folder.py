@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 import trio
 from msgspec.structs import fields, replace
 
-from trio_crawler import ArgumentError, Fetch, Job, Outcome, Page, Scope
+from trio_crawler import ArgumentError, Fetch, Job, Outcome, Page, PageFacts, Scope
 from trio_crawler.cli.options import CrawlOptions, errors_of
 from trio_crawler.net import FolderFetch
 
@@ -100,6 +100,9 @@ class Folder:
                     )
                 case dict(anchors) if field.name == "anchors":
                     changed["anchors"] = {self._named(url): at for url, at in anchors.items()}
+                case PageFacts() as facts:
+                    pairs = tuple((name, self._named(url)) for name, url in facts.hreflang)
+                    changed["facts"] = replace(facts, hreflang=pairs)
         return replace(outcome, **changed)
 
     def _named(self, url: str) -> str:

@@ -376,6 +376,14 @@ class CrawlOptions(RequestOptions):
         help="Archive all requests and responses as a WARC file, compressed if the name ends in "
         ".gz.",
     )
+    facts: bool = switch(
+        Group.FILES,
+        "--facts",
+        recorded=True,
+        help="Read what each page says of itself: headings, description, languages, Open Graph, "
+        "JSON-LD, words, images, headers. The report lists what is missing, and --html, --jsonl, "
+        "--csv and -o have it all.",
+    )
     level: int = option(
         Group.SHOWN,
         "-v",

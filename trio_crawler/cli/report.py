@@ -36,12 +36,13 @@ def _run(options: ReportOptions) -> int:
         run = walked[-1] if walked else None
         settings = {} if run is None else run.settings
         paths = {flag: path for flag, (path, _) in requested(options).items() if flag not in FILES}
-        checks, owner = (setting(settings.get(name), bool) for name in ("checks", "owner"))
+        known = (setting(settings.get(name), bool) for name in ("checks", "owner", "facts"))
+        checks, owner, facts = known
         if not checks:
             refuse_without_check(options, f"and {options.directory} has a crawl without one")
         folder = folder_of(settings)
         named = as_it_is if folder is None else folder.named
-        made = exports(paths, options.directory, named=named)
+        made = exports(paths, options.directory, named=named, facts=bool(facts))
         files = [stack.enter_context(export) for export in made]
         keeps = {"outside": options.why, "checks": bool(checks)}
         ledger = stack.enter_context(Ledger(**keeps, traits=options.html is not None))

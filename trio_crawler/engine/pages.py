@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from operator import attrgetter
@@ -165,7 +166,9 @@ class PageHandler:
             cut=response.flaw is Reason.TOO_LARGE,
             scanned=self._checks,
         )
-        return self._with_found(facts, job, response) if self._checks else facts
+        if self._checks:
+            facts = self._with_found(facts, job, response)
+        return self._with_kept(facts, job, response) if self._plan.facts else facts
 
     def _with_found(self, facts: Facts, job: Job, response: Response) -> Facts:
         """Return the facts of a good page with its links of all kinds, and its places."""
@@ -189,11 +192,23 @@ class PageHandler:
         targets = read_body_targets(body, headers) if whole else None
         return replace(facts, found=found, pointed=pointed_of(found), targets=targets)
 
+    def _with_kept(self, facts: Facts, job: Job, response: Response) -> Facts:
+        # Imported late: most crawls keep none.
+        from trio_crawler.page.facts import page_facts
+
+        good = 200 <= response.status < 300
+        kind, encoding = (facts.content_type, facts.charset) if good else ("", "")
+        kept = page_facts(
+            response.body, kind, encoding, job.url, response.headers, fetched=time.time()
+        )
+        return replace(facts, kept=kept)
+
     async def _unchanged(self, job: Job, response: Response) -> Facts:
         if job.validator and self._past is not None:
             facts = await self._past.facts(job.url)
             if facts is not None:
-                return facts
+                kept = facts.kept and replace(facts.kept, fetched=time.time())
+                return replace(facts, kept=kept) if self._plan.facts else facts
         return self._facts(job, response)
 
     def _settled(
@@ -262,6 +277,7 @@ class PageHandler:
             again=job.again,
             found=judged.found,
             targets=facts.targets,
+            facts=facts.kept,
         )
         if self._folding.folds:
             self._folding.record(job.url, page)

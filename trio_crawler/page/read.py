@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from trio_crawler.facts import PageFacts
 from trio_crawler.link import Link
 from trio_crawler.model import Anchor, Reason, Record
 from trio_crawler.page import charset, media, urls
@@ -40,6 +41,7 @@ class Facts(Record, frozen=True):
       is a page with the same links at the same places, if one is known.
     - `found`: everything that the page points to, and `targets`: the keys of the places that a
       fragment may name, if those were read; `targets` is None if they are unknown.
+    - `kept`: the facts of the page that its outcome has, if the crawl keeps them.
     - `digest`: the SHA-1 of the body, if the body itself is unavailable (after a 304).
     """
 
@@ -59,6 +61,7 @@ class Facts(Record, frozen=True):
     meta_robots: tuple[str, ...] = ()
     anchors: Mapping[str, Anchor] = msgspec.field(default_factory=dict)
     digest: bytes | None = None
+    kept: PageFacts | None = None
     pointed: Pointed | None = None
     outline: bytes = b""
     found: Sequence[Link] = ()

@@ -154,7 +154,7 @@ def page_text(body: bytes, content_type: str, encoding: str) -> PageText | None:
         if content_type in media.XML and not media.has_html_root(text):
             return None
         body = text.encode("utf-8", "replace")
-    visible = _visible(body, xml=xml)
+    visible = visible_text(body, xml=xml)
     written, around = _words(visible)
     if not written:
         return None
@@ -174,10 +174,10 @@ def stable_text(source: bytes, *, xml: bool = False) -> bytes:
 
     ▶ 40 KB take 0.4 ms in Python.
     """
-    return _folded(*_words(_visible(source, xml=xml)))
+    return _folded(*_words(visible_text(source, xml=xml)))
 
 
-def _visible(source: bytes, *, xml: bool) -> bytes:
+def visible_text(source: bytes, *, xml: bool) -> bytes:
     """Return the visible text of HTML in UTF-8, with a vertical tab for each tag."""
     if xml:
         source = _EMPTY.sub(b" ", source)

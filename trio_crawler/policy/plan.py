@@ -108,6 +108,7 @@ class Plan:
     order: Order
     fold_canonical: bool
     anchors: bool
+    facts: bool
     workers: int
     agent: str
     chance: Chance
@@ -126,6 +127,7 @@ class Plan:
         order: Order | None = None,
         fold_canonical: bool = False,
         anchors: bool = False,
+        facts: bool = False,
         workers: int = 10,
         agent: str = "",
         random: random.Random | None = None,
@@ -153,12 +155,14 @@ class Plan:
             "order": _function("order", order, breadth_first, "a function that ranks a job"),
             "fold_canonical": fold_canonical,
             "anchors": anchors,
+            "facts": facts,
             "workers": workers,
             "agent": agent,
             "chance": Chance(_kind("random", random, Random)),
         }
         check_flag("fold_canonical", fold_canonical)
         check_flag("anchors", anchors)
+        check_flag("facts", facts)
         check_whole("workers", workers, least=1, most=MAX_WORKERS)
         check_kind("agent", agent, str, "a str")
         for name, part in parts.items():

@@ -1,3 +1,4 @@
+from .csv import CSV_FACTS_HEAD as CSV_FACTS_HEAD
 from .csv import CSV_HEAD as CSV_HEAD
 from .csv import LINKS_HEAD as LINKS_HEAD
 from .csv import csv_row as csv_row

@@ -15,14 +15,16 @@ formula. To get a text back from a cell:
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from trio_crawler.arguments import check_kind
+from trio_crawler.arguments import check_flag, check_kind
 from trio_crawler.expressions import lazy
+from trio_crawler.facts import PageFacts
 from trio_crawler.model import Anchor, Outcome, Page, Redirect
-from trio_crawler.report.jsonl import record_of
+from trio_crawler.report.jsonl import facts_record, record_of
 from trio_crawler.report.visible import visible
 
 Cell: TypeAlias = "str | int | float | None"
@@ -99,7 +101,12 @@ CSV_HEAD = encode_rows([COLUMNS])
 """The line with the names of the columns of `csv_row`."""
 
 
-def csv_row(outcome: Outcome) -> bytes:
+FACTS_COLUMNS = (*COLUMNS, *PageFacts.__struct_fields__)
+CSV_FACTS_HEAD = encode_rows([FACTS_COLUMNS])
+"""The line with the names of the columns of `csv_row` with `facts`."""
+
+
+def csv_row(outcome: Outcome, *, facts: bool = False) -> bytes:
     """Return one outcome as a line of CSV, with the columns of `CSV_HEAD`.
 
     `kind` is page, redirect, failure, skipped or checked; a column that does not apply to a kind
@@ -109,14 +116,37 @@ def csv_row(outcome: Outcome) -> bytes:
     was not admitted, or why a URL has no page; `about` is "robots" if robots.txt failed.
     `folded_into` is the canonical URL that was crawled in place of a page. `again` is 1 if the URL
     was admitted again (see `Job.again`), else it is empty.
+
+    With `facts` the columns are those of `CSV_FACTS_HEAD`: the fields of `PageFacts` follow, which
+    are empty if the crawl kept no facts. `h1` is the first heading, `fetched` a date and time of
+    ISO 8601 in UTC; several types, errors or URLs are separated by spaces, and each of `hreflang`
+    is the language, "=" and the URL. `social` and `headers` are JSON. `scripted` is 1 or empty.
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
+    check_flag("facts", facts)
     cells = record_of(outcome)
     if isinstance(outcome, Page):
         cells |= {"links": len(outcome.links), "rejected": len(outcome.rejected)}
         cells |= {"robots": " ".join(outcome.robots), "flaws": " ".join(outcome.flaws)}
+        if facts and outcome.facts is not None:
+            cells |= _facts(outcome.facts)
     cells["again"] = 1 if outcome.again else None
-    return encode_rows([map(cells.get, COLUMNS)])
+    return encode_rows([map(cells.get, FACTS_COLUMNS if facts else COLUMNS)])
+
+
+def _facts(facts: PageFacts) -> dict[str, Cell]:
+    lists = ("json_ld", "json_ld_errors", "insecure")
+    return facts_record(facts) | {
+        "h1": facts.h1[0] if facts.h1 else None,
+        "hreflang": " ".join(f"{language}={url}" for language, url in facts.hreflang),
+        **{name: " ".join(getattr(facts, name)) for name in lists},
+        **{name: _json(getattr(facts, name)) for name in ("social", "headers")},
+        "scripted": 1 if facts.scripted else None,
+    }
+
+
+def _json(values: Mapping[str, str]) -> str:
+    return json.dumps(values, ensure_ascii=False) if values else ""
 
 
 csv_row.__module__ = "trio_crawler.report"

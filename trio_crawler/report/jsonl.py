@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any, assert_never
 
 import msgspec
 
 from trio_crawler.arguments import check_kind
+from trio_crawler.facts import PageFacts
 from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skipped
 from trio_crawler.report.visible import json_visible
 
@@ -25,8 +27,9 @@ def to_jsonl(outcome: Outcome) -> bytes:
       document order), `links_beyond` (only if links were cut off), `rejected` (objects with
       `url` and `reason`), `flaws` (reasons), and only if they have a value: `canonical` (the
       URL that the page names as its own), `robots` (directives for robots, such as "noindex"),
-      `duplicate_of` (the first URL with the same body, or the canonical one) and `folded_into`
-      (the canonical URL that was crawled in place of this page);
+      `duplicate_of` (the first URL with the same body, or the canonical one), `folded_into`
+      (the canonical URL that was crawled in place of this page) and `facts` (an object with the
+      fields of `PageFacts`, all of them; `fetched` is a date and time of ISO 8601, in UTC);
     - redirect: `status`, `target`, `reason` (why the target was not admitted, or null),
       `depth`, `referrer`, `tries`, `seconds`;
     - failure: `reason`, `detail`, `phase` (of the last try; only if it is known),
@@ -77,6 +80,7 @@ def record_of(outcome: Outcome) -> dict[str, Any]:
                     robots=page.robots,
                     duplicate_of=page.duplicate_of,
                     folded_into=page.folded_into,
+                    facts=page.facts and facts_record(page.facts),
                 ),
             }
         case Redirect(status=status, target=target, rejected=rejected):
@@ -97,6 +101,12 @@ def record_of(outcome: Outcome) -> dict[str, Any]:
             assert_never(outcome)
     kind = type(outcome).__name__.lower()
     return {"kind": kind, **about, **_present(again=outcome.again)}
+
+
+def facts_record(facts: PageFacts) -> dict[str, Any]:
+    """Return the keys and values of the facts of a page."""
+    at = datetime.fromtimestamp(facts.fetched, UTC).isoformat(timespec="seconds")
+    return {**msgspec.structs.asdict(facts), "fetched": at.replace("+00:00", "Z")}
 
 
 def _present(**values: Any) -> dict[str, Any]:

@@ -302,9 +302,10 @@ def migrate(database: Database, version: int) -> None:
     for table in ("redirect_",) * (version < 7) + ("check_",) * (version == 6):
         database.execute(f"ALTER TABLE {table} ADD COLUMN fragment TEXT")
         _insert_value(database, table, _FRAGMENT[table])
-    if version >= 5:
+    if 5 <= version < 8:
         for name in _OF_8:
             database.execute(f"ALTER TABLE hosts ADD COLUMN {name} {schema.HOST_COUNTS[name]}")
+    database.execute(schema.FACTS)
     for statement in schema.VIEWS:
         database.execute(statement)
     database.execute(f"PRAGMA user_version = {schema.VERSION}")

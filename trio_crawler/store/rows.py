@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import httpx
 import msgspec
 
+from trio_crawler.facts import PageFacts
 from trio_crawler.link import Link
 from trio_crawler.model import (
     Anchor,
@@ -362,6 +363,24 @@ def other(
     # The fields that may be NULL have that, or "", as their default.
     fields = {name: value for name, value in stored if value is not None and name != "fetched"}
     return kind(url, depth=depth, referrer=referrer, **fields)
+
+
+_FACTS = msgspec.json.Decoder(PageFacts)
+
+
+def facts_value(facts: PageFacts) -> str:
+    """Return the facts of a page as they are stored."""
+    try:
+        return to_json(facts)
+    except UnicodeEncodeError:
+        # A lone surrogate, which no column can hold.
+        return _SURROGATES.sub("\ufffd", any_to_json(msgspec.to_builtins(facts)))
+
+
+def stored_page_facts(text: str) -> PageFacts:
+    """Return the facts of a page from their column. Raises BadRow."""
+    found: PageFacts = decoded(_FACTS, text)
+    return found
 
 
 FOUND = "size, links, targets"

@@ -29,6 +29,11 @@ empty one.
                rejected, fetched, seconds, tries, depth, referrer, again: URLs outside the crawl,
                only checked. With a status and no tries, the status is what an earlier walk found
     waiting    walk, newest, number, url, tries, depth, referrer, again
+    facts      walk, newest, number, url, fetched, lang, h1, h1_count, description, hreflang,
+               social, json_ld, json_ld_errors, words, images, images_without_alt, insecure,
+               scripted, headers: what a page says of itself, if the crawl kept facts; h1 and
+               json_ld are lists, hreflang is a list of pairs, social and headers are objects
+    inlinks    walk, newest, url, pages: how many pages link to a URL inside the scope
 
     runs       run, walk, started, ended (NULL: killed, or still running), seconds,
                how ("finished", "stopped", "spent": the page budget was used up, "cut short": by an
@@ -55,6 +60,16 @@ If a run ends before the second row has its outcome, there may be a third one.
 The pages that link to a failure:
 
     SELECT page, url, text FROM links JOIN failures USING (walk, url) WHERE links.newest
+
+The redirects that lead to each page, from the first on:
+
+    WITH RECURSIVE hops(page, url, walk, steps) AS (
+        SELECT url, url, walk, 0 FROM pages WHERE newest
+        UNION ALL SELECT page, redirects.url, hops.walk, steps + 1
+        FROM hops JOIN redirects ON target = hops.url AND redirects.walk = hops.walk
+        WHERE steps < 20)
+    SELECT page, group_concat(url, ' ') AS chain FROM
+        (SELECT * FROM hops WHERE steps ORDER BY page, steps DESC) GROUP BY page
 
 A crawl that checks links keeps in `found_` all that its pages point to, by the number of the page,
 once for all that are `same_as` it. `links` is a JSON list of [url, kind, fragment, text, line,
@@ -84,7 +99,7 @@ from __future__ import annotations
 APPLICATION = 0x74726963
 """PRAGMA application_id: "tric"."""
 
-VERSION = 8
+VERSION = 9
 """PRAGMA user_version: the version of the format."""
 
 PAGE_SIZE = 8192
@@ -131,6 +146,9 @@ FOUND = """CREATE TABLE found_ (
 ▶ The links of a page of python3-doc take 5.7 KB, and 33 KB as plain JSON.
 """
 
+FACTS = "CREATE TABLE facts_ (number INTEGER PRIMARY KEY, facts TEXT)"
+"""What pages say of themselves, as JSON, if the crawl keeps facts; a default is left out."""
+
 REPEATED = """CREATE TABLE repeated_ (
     number INTEGER PRIMARY KEY, blocks BLOB, retitled INTEGER, links TEXT
 )"""
@@ -169,6 +187,7 @@ _TABLES = (
     "CREATE TABLE skip_ (number INTEGER PRIMARY KEY, reason TEXT)",
     CHECK,
     FOUND,
+    FACTS,
     REPEATED,
     """CREATE TABLE robots (
         origin TEXT PRIMARY KEY, fetched REAL, status INTEGER, headers TEXT, body BLOB
@@ -196,6 +215,14 @@ _LINK = "CASE each.type WHEN 'array' THEN json_extract(each.value, '$[0]') ELSE 
 _WALK = "urls.walk, urls.walk = (SELECT max(walk) FROM walks) AS newest"
 _OF_URL = f"{_WALK}, urls.number, urls.url"
 _AGAIN = "urls.again NOT NULL AS again"
+_EMPTY = dict.fromkeys("h1_count words images images_without_alt scripted".split(), 0)
+_FACTS = ", ".join(
+    f"coalesce(json_extract(facts, '$.{name}'), {_EMPTY.get(name, 'NULL')}) AS {name}"
+    for name in (
+        "lang h1 h1_count description hreflang social json_ld json_ld_errors words images "
+        "images_without_alt insecure scripted headers"
+    ).split()
+)
 
 VIEWS = (
     f"""CREATE VIEW pages AS SELECT
@@ -231,6 +258,11 @@ VIEWS = (
         {_OF_URL}, status, reason, detail, phase, target, fragment, rejected, fetched, seconds,
         check_.tries, depth, {_REFERRER}, {_AGAIN}
     FROM check_ JOIN urls USING (number)""",
+    f"""CREATE VIEW facts AS SELECT
+        {_OF_URL}, page_.fetched, {_FACTS}
+    FROM facts_ JOIN urls USING (number) JOIN page_ USING (number)""",
+    """CREATE VIEW inlinks AS SELECT walk, newest, url, count(*) AS pages FROM links
+    WHERE rejected IS NULL GROUP BY walk, url""",
     f"CREATE VIEW waiting AS SELECT {_OF_URL}, tries, depth, {_REFERRER}, {_AGAIN} FROM urls "
     "WHERE NOT ended AND purpose <> 'sitemap'",
 )

@@ -349,6 +349,9 @@ def stored_facts(database: Database, number: int) -> tuple[str, int, Facts] | No
             sql = f"SELECT {rows.FOUND} FROM found_ WHERE number = ?"
             for packed in database.rows(sql, found):
                 page = replace(page, **rows.found_fields(page, packed))
+            sql = "SELECT facts FROM facts_ WHERE number = ?"
+            for (text,) in database.read(tuple[str], sql, found):
+                page = replace(page, facts=rows.stored_page_facts(text))
         return page.url, found, _facts(page, digest)
     return None
 
@@ -374,6 +377,7 @@ def _facts(page: Page, digest: bytes | None) -> Facts:
         page.robots,
         anchors=page.anchors,
         digest=digest,
+        kept=page.facts,
         found=page.found,
         targets=page.targets,
     )

@@ -244,12 +244,16 @@ class Walk:
             outcomes.sort(key=itemgetter(0))
             again = self._again(after, last)
             packed = self._found(after, last) if found else {}
+            facts = self._facts(after, last)
             for number, outcome in outcomes:
                 more: dict[str, Any] = {"again": True} if number in again else {}
                 if number in packed:
                     # One by one: in memory the links of a page take ten times as much.
                     with self._database.store_errors():
                         more |= rows.found_fields(outcome, packed.pop(number))
+                if number in facts:
+                    with self._database.store_errors():
+                        more["facts"] = rows.stored_page_facts(facts[number])
                 yield replace(outcome, **more) if more else outcome
             after = last
 
@@ -274,6 +278,10 @@ class Walk:
             "WHERE check_.number > ? AND check_.number <= ?"
         )
         return {row[0]: row[1:] for row in self._database.rows(sql, after, last, after, last)}
+
+    def _facts(self, after: int, last: int) -> dict[int, str]:
+        sql = "SELECT number, facts FROM facts_ WHERE number > ? AND number <= ?"
+        return dict(self._database.read(tuple[int, str], sql, after, last))
 
     def _again(self, after: int, last: int) -> set[int]:
         sql = "SELECT number FROM urls WHERE number > ? AND number <= ? AND again NOT NULL"

@@ -81,6 +81,7 @@ _OTHERS: Mapping[type[Outcome], str] = {
     Failure: _insert("failure_", f"number, {rows.FAILURE}, exact"),
     Checked: _insert("check_", f"number, {rows.CHECK}, exact"),
 }
+_FACTS = _insert("facts_", "number, facts")
 _FOUND = _insert("found_", f"number, {rows.FOUND}")
 _REPEATED = _insert("repeated_", "number, blocks, retitled, links")
 _SITEMAP = _insert(
@@ -157,6 +158,9 @@ class BatchWriter:
             many(_LINKS, [(row[0], *row[-3:-1]) for row in pages if row[-3] or row[-2]])
         if found := list(self._found()):
             many(_FOUND, found)
+        kept = [(number, page.facts) for number, _, page in settled if isinstance(page, Page)]
+        if facts := [(number, rows.facts_value(each)) for number, each in kept if each]:
+            many(_FACTS, facts)
         if repeated := self._batch.repeated:
             many(_REPEATED, [(*row[:-1], rows.to_json(row[-1])) for row in repeated])
         for sql, others in self._others(careful).items():

@@ -1,0 +1,92 @@
+"""A crawl with facts: each page has them, and so has its directory."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+from pathlib import Path
+
+import httpx
+import pytest
+from cli.command import crawl
+from msgspec.structs import replace
+from sites.raw import html, redirect, reply, threaded_raw_server
+
+from trio_crawler import Crawler, History, Job, Limits, Page, Response, SqliteFrontier
+from trio_crawler.facts import PageFacts
+
+HOME = "http://site.test/"
+BODY = b"<html lang=en><meta name=description content=D><h1>One</h1><p>two three<img src=i.png>"
+HEADERS = httpx.Headers({"Content-Type": "text/html; charset=utf-8", "ETag": '"1"'})
+
+
+async def fetch(job: Job) -> Response:
+    return Response(304, HEADERS) if job.validator else Response(200, HEADERS, BODY)
+
+
+async def pages(frontier: SqliteFrontier | None = None, *, facts: bool = True) -> list[Page]:
+    crawler = Crawler(
+        [HOME], fetch=fetch, frontier=frontier, facts=facts, limits=Limits(max_pages=1)
+    )
+    async with crawler.outcomes() as outcomes:
+        return [outcome async for outcome in outcomes if isinstance(outcome, Page)]
+
+
+async def test_a_page_has_facts_only_if_the_crawl_keeps_them() -> None:
+    (without,), (page,) = await pages(facts=False), await pages()
+    assert without.facts is None
+    assert page.facts is not None
+    assert replace(page.facts, fetched=0.0) == PageFacts(
+        headers={"etag": '"1"'},
+        lang="en",
+        h1=("One",),
+        h1_count=1,
+        description="D",
+        words=3,
+        images=1,
+        images_without_alt=1,
+    )
+
+
+async def test_a_page_that_is_unchanged_keeps_its_facts_but_for_their_time(tmp_path: Path) -> None:
+    async with SqliteFrontier(tmp_path) as frontier:
+        (first,) = await pages(frontier)
+    async with SqliteFrontier(tmp_path, refresh=True) as frontier:
+        (second,) = await pages(frontier)
+    assert (second.status, second.facts.description) == (304, "D")
+    assert second.facts.fetched > first.facts.fetched
+    assert replace(second.facts, fetched=0.0) == replace(first.facts, fetched=0.0)
+    with History(tmp_path) as history:
+        found = [[each.facts for each in history.outcomes(walk, brief=True)] for walk in (1, 2)]
+    assert found == [[first.facts], [second.facts]]
+
+
+@pytest.mark.process
+def test_the_facts_of_a_page_are_in_every_file_and_in_the_database(tmp_path: Path) -> None:
+    site = {"/": html("/a", "/old"), "/old": redirect("/a"), "/a": reply(200, HEADERS, BODY)}
+    files = {
+        name: tmp_path / name for name in ("live.csv", "kept.csv", "live.jsonl", "kept.jsonl")
+    }
+    directory = tmp_path / "dir"
+    with threaded_raw_server(site) as server:
+        words = ("--csv", str(files["live.csv"]), "--jsonl", str(files["live.jsonl"]))
+        crawl("--facts", "-o", str(directory), *words, server.url)
+        url = f"{server.url}a"
+    words = ("--csv", str(files["kept.csv"]), "--jsonl", str(files["kept.jsonl"]))
+    crawl("report", str(directory), *words)
+    for kept, live in (("kept.csv", "live.csv"), ("kept.jsonl", "live.jsonl")):
+        assert sorted(files[kept].read_bytes().splitlines()) == sorted(
+            files[live].read_bytes().splitlines()
+        )
+    records = map(json.loads, files["live.jsonl"].read_text().splitlines())
+    (facts,) = (each["facts"] for each in records if each["url"] == url)
+    with files["live.csv"].open(newline="") as file:
+        (row,) = (each for each in csv.DictReader(file) if each["url"] == url)
+    assert (facts["h1"], facts["description"], facts["words"]) == (["One"], "D", 3)
+    assert (row["h1"], row["description"], row["words"]) == ("One", "D", "3")
+    assert facts["fetched"] == row["fetched"]
+    with sqlite3.connect(directory / "crawl.sqlite") as connection:
+        sql = "SELECT h1, words, pages FROM facts JOIN inlinks USING (walk, url) WHERE url = ?"
+        assert connection.execute(sql, (url,)).fetchall() == [('["One"]', 3, 1)]
+    connection.close()
