@@ -51,11 +51,12 @@ from trio_crawler.check import (
     Verdicts,
     write_baseline,
 )
+from trio_crawler.facts import PageFacts
 from trio_crawler.frontier import Hosts, HostStatistics, JobChannel, Join, Plan, Seen, Settlement
 from trio_crawler.ledger import Ledger
 from trio_crawler.model import Answer, Purpose, RejectedLink, Sitemap
 from trio_crawler.net import WireStatistics
-from trio_crawler.report import CrawlFacts, Report, Warc
+from trio_crawler.report import CrawlFacts, Report, Warc, csv_entry
 from trio_crawler.schedule.queues import FifoQueue
 from trio_crawler.store import Change, FileLock, Stream
 from trio_crawler.testing import Web, html, redirect, robots
@@ -332,6 +333,12 @@ LINKING = replace(
 LOOP = Redirect(HOME + "loop", 302, HOME + "loop", referrer=HOME)
 KEPT = Ledger(checks=True)
 KEPT.add(Page(HOME + "kept", 500, httpx.Headers(), b""))
+POINTING = Ledger()
+POINTING.add(Page(HOME, 200, httpx.Headers(), b"", links=(HOME + "a",)))
+DOUBTFUL = Page(
+    f"{HOME}soft", 200, httpx.Headers(), b"",
+    content_type="text/html", title="Not found", facts=PageFacts(words=9),
+)  # fmt: skip
 RESTING = HostStatistics("h.test", 1, 0, 4, 0.0, 5.0, 0.1, 2, {})
 MANY = [Change(f"{HOME}{at}", "new") for at in range(30)]
 MAP = Sitemap(HOME + "map.xml", "urlset", 1, 1)
@@ -346,6 +353,7 @@ def reported(**given: Any) -> str:
     wanted = replace(GONE, url=f"{HOME}login", status=401)
     for outcome in (LINKING, GONE, LOOP, wanted, *LOGGED_OUT):
         made.add(outcome)
+    made.add(DOUBTFUL)
     return made.text(CrawlFacts(**{**known, "seeds": [HOME], **given}))
 
 
@@ -385,7 +393,9 @@ def result(name: str) -> Callable[..., Any]:
         if callable(found):
             # A scope.
             return [found(Job(url)) for url in (HOME + "a", "http://sub.example.org/")]
-        return [list(each) for each in found] if name == "sitemap_parts" else found
+        if name in ("sitemap_parts", "csv_with_facts"):
+            return [*map(list, found)]
+        return found
 
     return observe
 
@@ -483,7 +493,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "politeness": (Politeness(robots=False), {"hosts": SLOW}), "hosts": SLOW,
         "sitemaps": [MAP], "listing": (lambda url: None, {"sitemaps": [MAP]}),
         "directory": "docs", "spent": (True, {"directory": "docs"}), "cookies": False,
-        "credentials": True, "checks": False,
+        "credentials": True, "checks": False, "missing": {HOME.rstrip("/"): None},
     }),
     "Baseline": (result("Baseline"), {"known": [BAD.identity]}),
     "CheckFacts": (result("CheckFacts"), {
@@ -570,11 +580,17 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     }),
     "bridged": (bridge, {"open_crawler": lambda: Crawler([HOME + "a"], fetch=Web({}))}),
     "seen_key": (result("seen_key"), {"url": HOME + "%61"}),
+    "csv_entry": (result("csv_entry"), {
+        "outcome": Redirect(HOME, 301, HOME + "b"), "shown": Redirect(HOME, 301, HOME + "b"),
+    }),
+    "csv_with_facts": (result("csv_with_facts"), {
+        "entries": [csv_entry(Redirect(HOME, 301, HOME + "b"))],
+        "ledger": (POINTING, {"entries": [csv_entry(Redirect(HOME + "a", 301, HOME))]}),
+    }),
     **{name: (result(name), {"job": Job(HOME, 3, priority=0.9)})
        for name in ("breadth_first", "by_sitemap", "depth_first")},
     **{name: (result(name), {"outcome": Redirect(HOME, 301, HOME + "b")})
-       for name in ("link_rows", "one_line", "sitemap_entry", "to_jsonl")},
-    "csv_row": (result("csv_row"), {"outcome": Redirect(HOME, 301, HOME + "b"), "facts": True}),
+       for name in ("csv_row", "link_rows", "one_line", "sitemap_entry", "to_jsonl")},
     "Fault": (result("Fault"), {
         "reason": Reason.TLS, "detail": "x", "phase": Phase.READ, "about": Purpose.ROBOTS,
     }),

@@ -86,7 +86,28 @@ def test_the_facts_of_a_page_are_in_every_file_and_in_the_database(tmp_path: Pat
     assert (facts["h1"], facts["description"], facts["words"]) == (["One"], "D", 3)
     assert (row["h1"], row["description"], row["words"]) == ("One", "D", "3")
     assert facts["fetched"] == row["fetched"]
+    assert (row["inlinks"], row["redirected_from"]) == ("1", f"{server.url}old")
     with sqlite3.connect(directory / "crawl.sqlite") as connection:
         sql = "SELECT h1, words, pages FROM facts JOIN inlinks USING (walk, url) WHERE url = ?"
         assert connection.execute(sql, (url,)).fetchall() == [('["One"]', 3, 1)]
     connection.close()
+
+
+@pytest.mark.process
+def test_a_host_is_asked_for_an_invented_url_only_if_a_page_looks_like_an_error() -> None:
+    soft = html(title="Page not found")
+    for site in ({"/": html("/a"), "/a": html()}, {"/": html("/a"), "/a": soft}):
+        with threaded_raw_server(site) as server:
+            done = crawl("--facts", server.url)
+        invented = [each for each in server.targets if each not in ("/", "/a", "/robots.txt")]
+        assert len(invented) == (site["/a"] is soft)
+        # This host answers it with 404, so its page is no error.
+        assert "that look like an error" not in done.stdout
+
+
+@pytest.mark.process
+def test_a_check_of_a_folder_names_the_files_that_have_notes(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("<title>A</title><p>text")
+    done = crawl("check", "--facts", str(tmp_path))
+    assert done.returncode == 0
+    assert f"  1 without a description\n    {tmp_path}/index.html\n" in done.stdout

@@ -284,6 +284,7 @@ SETTINGS = {
     "per_host": 4,
     "delay": 0.0,
     "adaptive": False,
+    "facts": False,
     "patience": 360.0,
     "order": "breadth",
     "ignore_robots": False,

@@ -18,6 +18,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from trio_crawler.check import Verdict, to_json
+from trio_crawler.facts import PageFacts
 from trio_crawler.model import Failure, Listing, Outcome, Reason, RejectedLink, Sitemap
 from trio_crawler.store import Change
 
@@ -35,11 +36,17 @@ PAGES: list[Outcome] = [
         title=f"Page {at}",
         referrer=HOME,
         duplicate_of=HOME if at % 40 == 39 else None,
+        facts=PageFacts(h1=(f"Heading {at}",), h1_count=1, description=f"About {at}", words=at),
     )
     for at in range(130)
 ]
 OUTCOMES = [
-    page("/", title=EVIL, rejected=(RejectedLink(f"{HOME}{EVIL}", Reason.EXCLUDED),)),
+    page(
+        "/",
+        title=EVIL,
+        rejected=(RejectedLink(f"{HOME}{EVIL}", Reason.EXCLUDED),),
+        facts=PageFacts(lang=EVIL, h1=(EVIL, EVIL), h1_count=2, json_ld=(EVIL,)),
+    ),
     *PAGES,
     redirect("/old", "/older"),
     redirect("/older", "/a/000"),
@@ -119,7 +126,7 @@ def test_nothing_hostile_runs_or_is_asked_for_and_links_lead_only_to_the_web(
     )
     assert {tuple(each) for each in links} == {("https:", "noreferrer noopener")}
     sections = texts(opened, "#nav a")
-    assert len(sections) == 13
+    assert len(sections) == 15
 
 
 def test_faults_are_filtered_searched_sorted_and_grouped(opened: webdriver.Chrome) -> None:
@@ -163,6 +170,24 @@ def test_a_table_is_sorted_searched_filtered_and_paged_with_few_rows_at_once(
     choose(opened, "pages", "Every result", "slower than 1 s")
     assert texts(opened, "#pages .count") == ["9 of 135 URLs"]
     assert texts(opened, "#redirects tbody tr")[0].startswith("/old301 → /older301 → /a/000")
+
+
+def test_notes_open_to_their_pages_and_facts_are_sorted_and_searched(
+    opened: webdriver.Chrome,
+) -> None:
+    notes = texts(opened, "#notes summary")
+    assert notes[-1] == "1 page with several h1"
+    opened.execute_script(
+        "for (const e of document.querySelectorAll('#notes details')) e.open = true"
+    )
+    until(opened, lambda: texts(opened, "#notes li li"))
+    assert texts(opened, "#notes li:last-child p") == [
+        "Let one heading be the first, and the others h2."
+    ]
+    opened.find_element(By.XPATH, "//section[@id='facts']//button[text()='Words']").click()
+    assert texts(opened, "#facts tbody td:nth-child(2)")[0] == "Heading 129"
+    opened.find_element(By.CSS_SELECTOR, "#facts input").send_keys("about 77")
+    until(opened, lambda: texts(opened, "#facts .count") == ["1 of 131 pages"])
 
 
 def test_keys_reach_the_search_the_rows_the_pages_and_the_sections(

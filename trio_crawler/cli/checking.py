@@ -89,9 +89,9 @@ class Check:
             known = self._baseline is not None and fault in self._baseline
             if not known and fault.url not in self._told:
                 self._told.add(fault.url)
-                page = "" if fault.page is None else f" from {self._shown(fault.page)}"
+                page = "" if fault.page is None else f" from {self.shown(fault.page)}"
                 detail = f": {fault.detail}" if fault.detail else ""
-                yield visible(f"{fault.code} {self._shown(fault.url)}{page}{detail}")
+                yield visible(f"{fault.code} {self.shown(fault.url)}{page}{detail}")
 
     def finish(self, ended: str, sitemaps: Callable[[], Iterable[Any]], *, color: bool) -> str:
         """Write the files, and return the report; set `failed` and `errors`.
@@ -138,7 +138,7 @@ class Check:
             by_target=options.by == "target",
             full=self._full,
             known=known,
-            shown=self._shown,
+            shown=self.shown,
             color=color,
             errors=self.faults,
         )
@@ -191,7 +191,8 @@ class Check:
             lines += [f"{flag} {path} is not written. {line}" for line in lost]
         return lines
 
-    def _shown(self, url: str) -> str:
+    def shown(self, url: str) -> str:
+        """Return the text to show for a URL: the path of a file in the folder."""
         return self._path_of(url) or url
 
     def _path_of(self, url: str) -> str | None:

@@ -11,11 +11,21 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 import trio
 
-from trio_crawler import Crawler, Outcome, StoreError, report
+from trio_crawler import (
+    Crawler,
+    Limits,
+    Outcome,
+    Page,
+    Sitemaps,
+    StoreError,
+    normalise,
+    report,
+)
 from trio_crawler.cli.build import Plan, planned
 from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.exit import (
@@ -52,6 +62,8 @@ GRACE = 5.0
 _FAILED = "its directory failed"
 _MOST_FAULTS = 200
 """The most faults that are shown while a check runs."""
+_MOST_DOUBTFUL = 20
+"""The most hosts that are asked for a URL that cannot exist."""
 
 
 def run(options: CrawlOptions) -> int:
@@ -70,9 +82,9 @@ async def _main(options: CrawlOptions) -> int:
     with ExitStack() as last:
         last.callback(_unhook)
         with ExitStack() as stack:
-            files = _open_files(options, plan, stack)
             keeps = {"outside": options.why, "checks": plan.checks}
             ledger = last.enter_context(Ledger(**keeps, traits=options.html is not None))
+            files = _open_files(options, plan, stack, ledger)
             date = datetime.now(UTC)
             where: dict[str, Any] = {
                 "directory": options.directory,
@@ -113,7 +125,9 @@ def _unhook() -> None:
         signal.set_wakeup_fd(-1)
 
 
-def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> list[Export]:
+def _open_files(
+    options: CrawlOptions, plan: Plan, stack: ExitStack, ledger: Ledger
+) -> list[Export]:
     """Open all files but the streams of a crawl directory.
 
     Those that are written as outcomes come are `whole`; the others are read from the directory.
@@ -127,7 +141,7 @@ def _open_files(options: CrawlOptions, plan: Plan, stack: ExitStack) -> list[Exp
         # An export may be in the directory itself. If that cannot be made, the store says why.
         with suppress(OSError):
             Path(options.directory).mkdir(PRIVATE_DIRECTORY, parents=True, exist_ok=True)
-    how: dict[str, Any] = {"named": plan.named, "facts": options.facts}
+    how: dict[str, Any] = {"named": plan.named, "ledger": ledger if options.facts else None}
     files = exports(paths, options.directory, in_place="--jsonl", whole=not lasting, **how)
     made = [*map(stack.enter_context, files)]
     if packed is not None and plan.warc is not None and not lasting:
@@ -170,6 +184,8 @@ class _Crawl:
         # The pages that an earlier run read without the texts of their links.
         self._textless = 0
         self._failed: StoreError | None = None
+        # By the origins of hosts the title and heading of the answer to an invented URL.
+        self._missing: dict[str, tuple[str, str] | None] = {}
         # Whether earlier runs have outcomes that are not in the ledger yet.
         self._resumed = False
 
@@ -190,6 +206,8 @@ class _Crawl:
             with self._ending.close():
                 if self._options.directory and self._crawler is not None and not self._failed:
                     await trio.to_thread.run_sync(self._read_back, self._options.directory)
+                if self._options.facts and self._crawler and not self._ending.phrase:
+                    await self._ask_for_nothing(self._crawler)
                 for export in self._files:
                     await trio.to_thread.run_sync(export.finish)
             nursery.cancel_scope.cancel("the crawl is over")
@@ -249,6 +267,29 @@ class _Crawl:
         self._ledger.add(once, earlier=earlier)
         if self._html is not None and not earlier:
             self._html.saw(once.url)
+
+    async def _ask_for_nothing(self, crawler: Crawler) -> None:
+        """Ask hosts with a page that looks like an error for a URL that cannot exist.
+
+        Whether they answer it alike decides whether such a page is one.
+        """
+        pages = self._report.looks_missing(_MOST_DOUBTFUL) if self._plan.folder is None else []
+        urls = [normalise(f"/{token_hex(8)}", page) for page in pages]
+        asked = Crawler(
+            urls,
+            limits=Limits(max_depth=0, max_tries=1),
+            politeness=crawler.plan.politeness,
+            sitemaps=Sitemaps(follow=False),
+            facts=True,
+            fetch=self._plan.fetch,
+        )
+        async with asked.outcomes() as outcomes:
+            async for each in outcomes:
+                # A redirect says nothing: it may lead to the start page.
+                if isinstance(each, Page) and each.url in urls:
+                    heading = (each.facts.h1 if each.facts else ()) or ("",)
+                    told = (each.title or "", heading[0]) if each.ok else None
+                    self._missing[each.url.rpartition("/")[0]] = told
 
     def _show_faults(self, faults: Iterator[str]) -> None:
         """Print the faults that are certain already, above the live line."""
@@ -338,6 +379,7 @@ class _Crawl:
             cookies=options.cookies,
             credentials=self._plan.fetch.sends_credentials,
             checks=self._plan.checks,
+            missing=self._missing,
             spent=totals.pages + totals.failures >= (options.max_pages or math.inf),
         )
 

@@ -123,6 +123,8 @@ def finish(
         parts.append(check.finish(ended, lambda: facts().sitemaps, color=color))
         faults += check.faults
         if owner:
+            shown = check.shown
+            parts.append("\n".join(attempted(lambda: report.notes(facts(), shown), faults)))
             parts.append("\n".join(attempted(lambda: report.hints(facts()), faults)))
     if html is not None:
         parts += attempted(lambda: html.write(report, facts(), check), faults)

@@ -20,6 +20,7 @@ import trio
 
 from trio_crawler import Outcome, Page, report
 from trio_crawler.cli.files import PRIVATE, SHARED, Draft, Target, naming, place_of, target_of
+from trio_crawler.ledger import Ledger
 from trio_crawler.report import to_jsonl
 
 BATCH = 512 * 1024
@@ -175,22 +176,23 @@ def exports(
     in_place: str = "",
     whole: bool = True,
     named: Named = as_it_is,
-    facts: bool = False,
+    ledger: Ledger | None = None,
 ) -> Iterator[Export]:
     """Open files, by the options that name them; those in a crawl directory are private.
 
-    With `facts` a CSV has the facts of pages. A reader may follow the file of the option
-    `in_place`, which is always whole. `named` returns what is written of an outcome. Raises
-    click.UsageError for a file that cannot be written.
+    With a `ledger` a CSV has the facts of pages, and what that knows at the end. A reader may
+    follow the file of the option `in_place`, which is always whole. `named` returns what is
+    written of an outcome. Raises click.UsageError for a file that cannot be written.
     """
     for flag, path in paths.items():
         encode, head, form = _FORMS[flag]
-        if facts and flag == "--csv":
-            encode, head = partial(report.csv_row, facts=True), report.CSV_FACTS_HEAD
         if named is not as_it_is:
             encode = partial(_encoded, encode, named)
         with naming(flag, path):
             target = target_of(path, directory, Target if flag == in_place else form)
+            if ledger is not None and flag == "--csv":
+                target = Completed(target, partial(report.csv_with_facts, ledger=ledger))
+                encode, head = partial(_entry, named), b""
             yield Export(path, target, encode, head, whole=whole or flag == in_place)
 
 
@@ -201,8 +203,36 @@ def archive(path: str, warc: report.Warc) -> Export:
         return Export(path, target, warc.records, warc.head(), warc.rest)
 
 
+def _entry(named: Named, outcome: Outcome) -> bytes:
+    return report.csv_entry(outcome, named(outcome))
+
+
 def _encoded(encode: Callable[[Outcome], bytes], named: Named, outcome: Outcome) -> bytes:
     return encode(named(outcome))
+
+
+class Completed(Target):
+    """A file that is made at the end, from the lines in one without a name. Raises OSError."""
+
+    def __init__(
+        self, target: Target, complete: Callable[[Iterable[bytes]], Iterable[bytes]]
+    ) -> None:
+        self._target, self._complete = target, complete
+        self._entries = TemporaryFile()  # noqa: SIM115 - `keep` closes it
+        # The sink closes its own.
+        self.file = FileIO(os.dup(self._entries.fileno()), "w")
+
+    def keep(self) -> None:
+        """Write the file, and move it to its name. Raises OSError."""
+        with self._entries as entries:
+            entries.seek(0)
+            self._target.write(self._complete(entries))
+        self._target.keep()
+
+    def drop(self) -> None:
+        """Abandon the file."""
+        self._entries.close()
+        self._target.drop()
 
 
 class SitemapFiles(Target):

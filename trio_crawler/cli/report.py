@@ -42,10 +42,10 @@ def _run(options: ReportOptions) -> int:
             refuse_without_check(options, f"and {options.directory} has a crawl without one")
         folder = folder_of(settings)
         named = as_it_is if folder is None else folder.named
-        made = exports(paths, options.directory, named=named, facts=bool(facts))
-        files = [stack.enter_context(export) for export in made]
         keeps = {"outside": options.why, "checks": bool(checks)}
         ledger = stack.enter_context(Ledger(**keeps, traits=options.html is not None))
+        how: dict[str, Any] = {"named": named, "ledger": ledger if facts else None}
+        files = [*map(stack.enter_context, exports(paths, options.directory, **how))]
         date = datetime.fromtimestamp(0.0 if run is None else run.started, UTC)
         where: dict[str, Any] = {"directory": options.directory, "folder": folder, "date": date}
         check = html = None

@@ -12,8 +12,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, Self, TypeAlias
 
+from msgspec.structs import asdict, replace
+
 from trio_crawler.arguments import check_flag, check_kind, check_number
 from trio_crawler.expressions import lazy
+from trio_crawler.facts import PageFacts
 from trio_crawler.ledger.rows import (
     AGAIN,
     CHECKED,
@@ -64,6 +67,8 @@ MOST_REJECTED = 1_000_000
 _BLOCK = 128
 # Bytes of places in memory, unpacked: keys of 64 bits at random become no smaller.
 _PLACES = 8 * 1024 * 1024
+# Bytes of the facts of pages in memory, unpacked.
+_FACTS = 16 * 1024 * 1024
 # Bytes of the links of pages in memory, unpacked, for a check.
 _LINKS = 16 * 1024 * 1024
 # Bytes that a record of places takes in memory besides them, that of links, and a fragment.
@@ -88,6 +93,16 @@ class Pointed(NamedTuple):
     malformed: Mapping[str, bytes]
     fragments: Mapping[str, Sequence[str]]
     source: int
+
+
+class KeptFacts(NamedTuple):
+    """The facts of a good page, without its headers; and what else of it a report reads."""
+
+    url: str
+    row: Row
+    title: str | None
+    canonical: str | None
+    facts: PageFacts
 
 
 class Outlinks(NamedTuple):
@@ -117,7 +132,7 @@ class Ledger:
     may name, and the bodies or texts of the links. What is too much for memory is in temporary
     files without a name, which `close` removes at once, and the end of the ledger in any case.
     With `traits` it keeps the title, type and depth of each URL, and the time that `add_time`
-    records: `Report.html` shows them.
+    records: `Report.html` shows them. If pages have `facts`, it keeps these.
 
     `changes` counts what was added, `kinds` the ends by kind, `rejected` the rejected links by
     reason, once for each page; `waiting` are the URLs that wait for a later run. `errors` is the
@@ -159,6 +174,8 @@ class Ledger:
         self._tail_size = 0
         self._links, self._sources = Spool(_LINKS, in_order=True), Spool()
         self._places = Spool(_PLACES, in_order=True)
+        # The facts of pages, and by the number of a URL the index of its last ones.
+        self._facts, self._facts_at = Spool(_FACTS, in_order=True), dict[int, int]()
 
     def __repr__(self) -> str:
         return f"<Ledger: {len(self)} ends, {len(self.urls)} URLs>"
@@ -174,7 +191,7 @@ class Ledger:
 
     def close(self) -> None:
         """Free the memory and the files of the links."""
-        for spool in (self._links, self._sources, self._places):
+        for spool in (self._links, self._sources, self._places, self._facts):
             spool.close()
 
     @property
@@ -257,10 +274,31 @@ class Ledger:
                 about = None if pointed is None else Pointed(*pointed)
                 yield Outlinks(page, array("I", followed), rejected, about)
 
+    def inlinks(self) -> Counter[int]:
+        """Count the pages that link to each URL inside the scope, by its number."""
+        found = Counter[int]()
+        for each in self.outlinks():
+            found.update(each.followed)
+        for number, usual in self.urls.same.items():
+            found[usual] += found.pop(number, 0)
+        return found
+
     def places(self) -> Iterator[tuple[int, Numbers]]:
         """Yield the number of each page whose places are known, and their keys."""
         for number, packed in self._places:
             yield number, array("Q", packed)
+
+    @property
+    def has_facts(self) -> bool:
+        """Whether any page has facts."""
+        return len(self._facts) > 0
+
+    def facts(self) -> Iterator[KeptFacts]:
+        """Yield the facts of the good HTML pages that have some, in the order of the outcomes."""
+        for at, (number, *about, fields) in enumerate(self._facts):
+            row = self.end(number)
+            if self._facts_at[number] == at and row is not None and row.good:
+                yield KeptFacts(about[0], row, about[1], about[2], PageFacts(**fields))
 
     def source(self, at: int, wanted: Collection[str]) -> Sequence[Link]:
         """Return the links of a page to some URLs at least, with their places and texts."""
@@ -344,6 +382,15 @@ class Ledger:
                 self._tail, self._tail_size = [], 0
         if page.targets is not None:
             self._add_places(number, page.targets)
+        if page.facts is not None and flags & HTML:
+            self._add_facts(self.usual(number), page, page.facts)
+
+    def _add_facts(self, number: int, page: Page, facts: PageFacts) -> None:
+        every = asdict(replace(facts, headers={}, fetched=0.0))
+        fields = {name: value for name, value in every.items() if value}
+        size = _RECORD + sum(len(text) for text in fields.values() if isinstance(text, str))
+        self._facts_at[number] = len(self._facts)
+        self._facts.append((number, page.url, page.title, page.canonical, fields), size)
 
     def _rejected(self, links: Sequence[RejectedLink]) -> dict[str, bytes]:
         """Return the rejected links by reason, as numbers, as far as they are kept."""

@@ -1,7 +1,8 @@
-from .csv import CSV_FACTS_HEAD as CSV_FACTS_HEAD
 from .csv import CSV_HEAD as CSV_HEAD
 from .csv import LINKS_HEAD as LINKS_HEAD
+from .csv import csv_entry as csv_entry
 from .csv import csv_row as csv_row
+from .csv import csv_with_facts as csv_with_facts
 from .csv import link_rows as link_rows
 from .facts import CrawlFacts as CrawlFacts
 from .jsonl import to_jsonl as to_jsonl

@@ -18,11 +18,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from itertools import chain
+from typing import Any, TypeAlias
 
-from trio_crawler.arguments import check_flag, check_kind
+from trio_crawler.arguments import check_iterable, check_kind
 from trio_crawler.expressions import lazy
 from trio_crawler.facts import PageFacts
+from trio_crawler.ledger.ledger import Ledger
+from trio_crawler.ledger.rows import REDIRECT
 from trio_crawler.model import Anchor, Outcome, Page, Redirect
 from trio_crawler.report.jsonl import facts_record, record_of
 from trio_crawler.report.visible import visible
@@ -37,6 +40,7 @@ _GUARDED = re.compile(rf"""{_BEGIN}(?=['"\s]*[{_FORMULA}])""")
 # With a quote for the line itself, the rest of the line and the next one would be one cell for a
 # reader that parts at the semicolon.
 _GUARDED_LAST = lazy(rf"""{_GUARDED.pattern}|(?<=[,;])(?=['"\s]*\Z)""")
+_MOST_HOPS = 20
 _LIKE_AN_ESCAPE = re.compile(r"\\(?=x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 _QUOTED = re.compile('[",;]')
 
@@ -101,12 +105,7 @@ CSV_HEAD = encode_rows([COLUMNS])
 """The line with the names of the columns of `csv_row`."""
 
 
-FACTS_COLUMNS = (*COLUMNS, *PageFacts.__struct_fields__)
-CSV_FACTS_HEAD = encode_rows([FACTS_COLUMNS])
-"""The line with the names of the columns of `csv_row` with `facts`."""
-
-
-def csv_row(outcome: Outcome, *, facts: bool = False) -> bytes:
+def csv_row(outcome: Outcome) -> bytes:
     """Return one outcome as a line of CSV, with the columns of `CSV_HEAD`.
 
     `kind` is page, redirect, failure, skipped or checked; a column that does not apply to a kind
@@ -116,22 +115,77 @@ def csv_row(outcome: Outcome, *, facts: bool = False) -> bytes:
     was not admitted, or why a URL has no page; `about` is "robots" if robots.txt failed.
     `folded_into` is the canonical URL that was crawled in place of a page. `again` is 1 if the URL
     was admitted again (see `Job.again`), else it is empty.
-
-    With `facts` the columns are those of `CSV_FACTS_HEAD`: the fields of `PageFacts` follow, which
-    are empty if the crawl kept no facts. `h1` is the first heading, `fetched` a date and time of
-    ISO 8601 in UTC; several types, errors or URLs are separated by spaces, and each of `hreflang`
-    is the language, "=" and the URL. `social` and `headers` are JSON. `scripted` is 1 or empty.
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
-    check_flag("facts", facts)
+    return encode_rows([map(_cells(outcome).get, COLUMNS)])
+
+
+csv_row.__module__ = "trio_crawler.report"
+
+
+def _cells(outcome: Outcome) -> dict[str, Any]:
     cells = record_of(outcome)
     if isinstance(outcome, Page):
         cells |= {"links": len(outcome.links), "rejected": len(outcome.rejected)}
         cells |= {"robots": " ".join(outcome.robots), "flaws": " ".join(outcome.flaws)}
-        if facts and outcome.facts is not None:
-            cells |= _facts(outcome.facts)
     cells["again"] = 1 if outcome.again else None
-    return encode_rows([map(cells.get, FACTS_COLUMNS if facts else COLUMNS)])
+    return cells
+
+
+FACTS_COLUMNS = (*COLUMNS, "inlinks", "redirected_from", *PageFacts.__struct_fields__)
+
+
+def csv_entry(outcome: Outcome, shown: Outcome | None = None) -> bytes:
+    """Return one outcome as a line for `csv_with_facts`; `shown` is written in its place."""
+    check_kind("outcome", outcome, Outcome, "an outcome")
+    check_kind("shown", shown, Outcome | None, "an outcome or None")
+    written = outcome if shown is None else shown
+    cells = _cells(written)
+    if isinstance(written, Page) and written.facts is not None:
+        cells |= _facts(written.facts)
+    return json.dumps([outcome.url, [cells.get(name) for name in FACTS_COLUMNS]]).encode() + b"\n"
+
+
+csv_entry.__module__ = "trio_crawler.report"
+
+
+def csv_with_facts(entries: Iterable[bytes], ledger: Ledger) -> Iterator[bytes]:
+    """Yield CSV with the facts of pages, from the lines of `csv_entry` and the ledger of a crawl.
+
+    To the columns of `CSV_HEAD` it adds `inlinks`, the number of pages that link to a URL inside
+    the scope; `redirected_from`, the URLs of the redirects that lead to it, the first one first;
+    and the fields of `PageFacts`, which are empty if the crawl kept no facts. `h1` is the first
+    heading, `fetched` a date and time of ISO 8601 in UTC. Several URLs, types or errors are
+    separated by spaces, and each of `hreflang` is the language, "=" and the URL. `social` and
+    `headers` are JSON. `scripted` is 1 or empty.
+    """
+    check_iterable("entries", entries, "the lines of csv_entry")
+    check_kind("ledger", ledger, Ledger, "a Ledger")
+    return chain([encode_rows([FACTS_COLUMNS])], _completed(entries, ledger))
+
+
+csv_with_facts.__module__ = "trio_crawler.report"
+
+
+def _completed(entries: Iterable[bytes], ledger: Ledger) -> Iterator[bytes]:
+    inlinks, sources = ledger.inlinks(), dict[int, str]()
+    for url, row in ledger.ends(REDIRECT):
+        # Of several redirects to one URL the first by its name.
+        target = ledger.usual(row.target)
+        sources[target] = min(url, sources.get(target, url))
+    for line in entries:
+        url, cells = json.loads(line)
+        number = ledger.number(url)
+        way: dict[str, None] = {}
+        at = url
+        while (known := ledger.number(at)) in sources and len(way) < _MOST_HOPS:
+            at = sources[known]
+            if at in way:
+                break
+            way[at] = None
+        cells[len(COLUMNS)] = inlinks[number] if number is not None else 0
+        cells[len(COLUMNS) + 1] = " ".join(reversed(way))
+        yield encode_rows([cells])
 
 
 def _facts(facts: PageFacts) -> dict[str, Cell]:
@@ -147,9 +201,6 @@ def _facts(facts: PageFacts) -> dict[str, Cell]:
 
 def _json(values: Mapping[str, str]) -> str:
     return json.dumps(values, ensure_ascii=False) if values else ""
-
-
-csv_row.__module__ = "trio_crawler.report"
 
 
 LINKS_HEAD = encode_rows([("page", "url", "kind", "text", "reason")])

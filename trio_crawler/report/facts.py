@@ -45,6 +45,9 @@ class CrawlFacts:
       that is unknown. If they were, the report says if the crawl seems to be logged out;
     - `cookies`: whether cookies were stored, None if that is unknown. If they were not, the report
       of a redirect loop says that a login may have needed them;
+    - `missing`: by the origin of a host, title and first h1 of the page that it answers an
+      invented URL with; None for one that answers with an error, as it should. The report says
+      which pages look like such a page;
     - `checks`: whether links were checked besides the pages, None if that is unknown. If they were
       not, the report says what was not checked.
 
@@ -70,6 +73,7 @@ class CrawlFacts:
     cookies: bool | None = None
     credentials: bool | None = None
     checks: bool | None = None
+    missing: Mapping[str, tuple[str, str] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_kind("statistics", self.statistics, Statistics, "a Statistics")
@@ -83,6 +87,7 @@ class CrawlFacts:
         check_kind(
             "hosts", self.hosts, Mapping, "the hosts by name, as Crawler.hosts returns them"
         )
+        check_kind("missing", self.missing, Mapping, "titles and headings by the origins of hosts")
         if self.wire is not None:
             check_kind("wire", self.wire, WireStatistics, "a WireStatistics")
         if self.politeness is not None:

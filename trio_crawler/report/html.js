@@ -328,8 +328,24 @@ function pages(box) {
       {name: "Time", num: true, key: i => ends.ms[i], cell: i => ends.ms[i] ? duration(ends.ms[i]) : ""},
       {name: "Size", num: true, key: i => ends.size[i], cell: i => ends.size[i] ? size(ends.size[i]) : ""},
       {name: "Depth", num: true, key: i => ends.depth[i], cell: i => `${ends.depth[i]}`},
+      {name: "Inlinks", num: true, key: i => ends.inlinks[i], cell: i => number(ends.inlinks[i])},
     ],
   });
+}
+
+function notes(box) {
+  groups(box, true, () => head.notes, ([, says,, list]) => [h("span", {class: "url"}, `${many(list.length, "page")} ${says}`)],
+    ([, , remedy, list]) => [h("p", null, remedy), grown("ul", list.length, at => h("li", null, link(list[at][0]),
+      list[at][1] ? h("div", {class: "dim"}, texts[list[at][1]]) : ""))[0]]);
+}
+
+function facts(box) {
+  const list = head.facts, text = (name, at, whole = true) => ({name, whole, key: i => texts[list[i][at]], cell: i => texts[list[i][at]]});
+  const count = (name, at) => ({name, num: true, key: i => list[i][at], cell: i => number(list[i][at])});
+  table(box, {name: "facts of pages", noun: "page", total: list.length,
+    has: query => { const url = hits(urls, query), text = hits(texts, query); return i => url[list[i][0]] || [1, 2, 3, 6].some(at => text[list[i][at]]); },
+    columns: [{name: "Page", key: i => urls[list[i][0]], cell: i => [link(list[i][0]), h("span", {class: "dim"}, texts[list[i][1]])]},
+      text("First h1", 2), text("Description", 3), count("Words", 4), count("Images", 7), text("Language", 5, false), text("JSON-LD", 6)]});
 }
 
 const share = (n, sum) => n && n * 200 < sum ? "<1" : sum ? Math.round(100 * n / sum) : 0;
@@ -732,6 +748,7 @@ async function main() {
   for (let i = 0; i < rows; i++) { if (ends.kind[i] === PAGE && ends.target[i] && ends.target[i] !== ends.url[i]) copies.push(i); timed ||= ends.at[i] > 0; }
   const parts = [
     ["faults", faults, head.problems.list.reduce((sum, each) => sum + each[7], 0)], ["pages", pages, rows + ends.omitted],
+    ["notes", notes, head.notes.reduce((sum, each) => sum + each[3].length, 0)], ["facts", facts, head.facts.length],
     ["figures", figures, rows && -1], ["map", map, rows > 1 && -1], ["time", time, timed && -1], ["hosts", hosts, head.hosts.length],
     ["redirects", redirects, head.redirects.length], ["duplicates", box => duplicates(box, copies), copies.length],
     ["sitemaps", sitemaps, head.sitemaps.list.length], ["rejected", rejected, head.rejected.reduce((sum, each) => sum + (each.number || each.urls), 0)],

@@ -23,6 +23,7 @@ from trio_crawler.page.urls import NOWHERE, is_web, origin, without_userinfo
 from trio_crawler.policy.verdict import Defect
 from trio_crawler.reason import REASONS
 from trio_crawler.report.codes import explained
+from trio_crawler.report.page_notes import page_tables
 from trio_crawler.report.rejections import listed
 from trio_crawler.report.sections import unlisted_urls
 from trio_crawler.report.summary import Summary
@@ -139,11 +140,11 @@ class _Data:
         found = nsmallest(MOST_ENDS, every)
         columns: dict[str, array[int]] = {
             name: array("q")
-            for name in "url kind status why ms size depth type title at target referrer".split()
+            for name in "url kind status why ms size depth type title at target inlinks".split()
         }
         began = min((trait.ended for *_, trait in found if trait.ended), default=0.0)
-        others = {number for _, row, _ in found for number in (row.target, row.referrer)}
-        named = self._named(others)
+        named = self._named({row.target for _, row, _ in found})
+        inlinks = self._ledger.inlinks()
         for about_url, row, trait in found:
             for name, value in {
                 "url": url(about_url),
@@ -157,7 +158,7 @@ class _Data:
                 "title": text(titles[trait.title]),
                 "at": round((trait.ended - began) * 1000) + 1 if trait.ended else 0,
                 "target": url(named.get(row.target)),
-                "referrer": url(named.get(row.referrer)),
+                "inlinks": inlinks[row.number],
             }.items():
                 columns[name].append(value)
         told = {name: list(column) for name, column in columns.items()}
@@ -420,6 +421,7 @@ def document(
         "hosts": data.hosts(summary),
         "notChecked": data.not_checked(),
         "changes": data.changes(),
+        **page_tables(ledger, facts, data.url, data.text),
         "kinds": [_KINDS.get(kind, "") for kind in range(6)],
         "counts": dict(sorted(summary.counters.items())),
         "check": check is not None,

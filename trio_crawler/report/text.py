@@ -143,6 +143,18 @@ class Report:
         """
         return shapes.shapes_of(self.ledger)
 
+    def looks_missing(self, most: int) -> list[str]:
+        """Return pages that look like an error but have a status of success: one of each host.
+
+        They are known if pages have facts; `most` bounds the list. Whether such a host answers an
+        invented URL alike decides: see `CrawlFacts.missing`.
+        """
+        check_whole("most", most, least=1)
+        # Imported late: most crawls keep no facts.
+        from trio_crawler.report.page_notes import looks_missing
+
+        return looks_missing(self.ledger, most) if self.ledger.has_facts else []
+
     def text(
         self,
         crawl: CrawlFacts | Crawl,
@@ -176,6 +188,7 @@ class Report:
         parts = [
             *self._problems(facts, paint, worst),
             *self._coverage(facts, early=early),
+            lambda: self.notes(facts),
             *self._figures(facts, early=early),
         ]
         end: list[_Section] = [
@@ -251,6 +264,22 @@ class Report:
         return html.document(
             told, self.ledger, summary, join, facts, about, _source(facts), self._indexable
         )
+
+    def notes(
+        self, crawl: CrawlFacts | Crawl, shown: Callable[[str], str] = lambda url: url
+    ) -> list[str]:
+        """Return lines about what the facts of pages lack, if they have some; `text` has them too.
+
+        `shown` returns the text to show for a URL.
+        """
+        check_kind("crawl", crawl, CrawlFacts | Crawl, "a Crawler or a CrawlFacts")
+        check_function("shown", shown, "a function of a URL")
+        if not self.ledger.has_facts:
+            return []
+        # Imported late: most crawls keep no facts.
+        from trio_crawler.report.page_notes import notes_section, page_notes
+
+        return notes_section(page_notes(self.ledger, facts_of(crawl)), self._full, shown)
 
     def hints(self, crawl: CrawlFacts | Crawl) -> list[str]:
         """Return what the report of a check ends with; `text` has the same of a crawl.
