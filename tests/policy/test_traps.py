@@ -584,9 +584,9 @@ def test_the_last_urls_of_earlier_runs_are_recent_until_as_many_others_have_come
         recent.update(old[start : start + 5_000])
     assert all(url in recent for url in old[-65_536:])
     assert old[0] not in recent
-    for number in range(65_536):
-        assert old[-1] in recent
-        recent.add(f"https://b.test/{number}")
-    recent.add("https://c.test/")
+    new = [f"https://b.test/{number}" for number in range(2 * 65_536)]
+    for number, url in enumerate(new):
+        assert old[-1] in recent or number > 65_536
+        recent.add(url)
     assert old[-1] not in recent
-    assert "https://b.test/0" in recent
+    assert all(url in recent for url in new[-65_536:])
