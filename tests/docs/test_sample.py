@@ -34,7 +34,7 @@ def seconds_of(outcome: Outcome) -> float:
 async def test_the_sample_is_the_report_of_the_demo(recorded: Callable[[Path, str], None]) -> None:
     with demo.served(0) as url, Ledger(checks=True, traits=True) as ledger:
         owner = Politeness(nofollow=False)
-        crawler = Crawler([url], workers=1, checks=Checks(), politeness=owner)
+        crawler = Crawler([url], workers=1, checks=Checks(), facts=True, politeness=owner)
         async with crawler.outcomes() as outcomes:
             found = [outcome async for outcome in outcomes]
         at = BEGAN.timestamp()
@@ -60,7 +60,7 @@ async def test_the_sample_is_the_report_of_the_demo(recorded: Callable[[Path, st
                 checks=True,
             ),
             date=BEGAN,
-            command=f"trio-crawler check {url} --html report.html",
+            command=f"trio-crawler check {url} --facts --html report.html",
             check=json.loads(b"".join(to_json(findings, facts))),
             version="0.1.0",
         )
