@@ -96,7 +96,12 @@ def page_notes(ledger: Ledger, facts: CrawlFacts) -> dict[str, list[tuple[str, s
         for other in others
         if other != url and other in named and url not in named[other]
     ]
-    return {code: sorted(pages) for code, pages in found.items() if pages}
+    return {
+        # Pages with one title stand together.
+        code: sorted(pages, key=(lambda page: page[::-1]) if code in same else None)
+        for code, pages in found.items()
+        if pages
+    }
 
 
 def _of_texts(title: str, description: str, facts: PageFacts) -> Iterator[tuple[str, str]]:
