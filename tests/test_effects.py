@@ -475,7 +475,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     }),
     "Hosts": (hosts, {
         "plan": Plan(politeness=Politeness(robots=False)), "end": lambda reason: None,
-        "queue": Stack, "choose": lambda last: Job("http://chosen.test/"),
+        "queue": Stack, "choose": lambda last: Job("http://chosen.test/"), "gated": False,
     }),
     "JobChannel": (received, {"choose": lambda last: Job("http://chosen.test/")}),
     "Join.add": (joined, {"n": 2}),

@@ -1,4 +1,4 @@
-"""Every frontier that a crawl can be given: in memory, in SQLite, and the one of the guide."""
+"""Every frontier that a crawl can be given: in memory, in SQLite, shared, and of the guide."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from trio_crawler import Frontier, MemoryFrontier, SqliteFrontier
+from trio_crawler.frontier.shared.frontier import SharedFrontier
+from trio_crawler.frontier.shared.model import StoreModel
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 
@@ -37,4 +39,9 @@ async def of_the_guide(directory: Path) -> AsyncIterator[Frontier]:
     yield MappingFrontier({})
 
 
-FRONTIERS = [in_memory, in_sqlite, of_the_guide]
+@asynccontextmanager
+async def shared(directory: Path) -> AsyncIterator[Frontier]:
+    yield SharedFrontier(StoreModel())
+
+
+FRONTIERS = [in_memory, in_sqlite, of_the_guide, shared]

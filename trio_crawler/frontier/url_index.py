@@ -1,6 +1,6 @@
 """The URL index: the seen URLs of a crawl that lasts, and their numbers in the database."""
 
-# The annotations are objects, not strings: the fields of StoredJob are decoded by them.
+from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
@@ -10,6 +10,7 @@ from msgspec.structs import astuple, replace
 
 from trio_crawler.frontier.journal import Journal
 from trio_crawler.frontier.seen import Seen
+from trio_crawler.frontier.stored_job import StoredJob
 from trio_crawler.model import CHECKS, COUNTED, Job, Purpose, Validator
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import origin
@@ -23,31 +24,6 @@ LONG = 200
 """A URL with more characters is stored once, and by its number where a page links to it."""
 
 _time = Struct("<d")
-
-
-class StoredJob(Job, frozen=True, array_like=True):
-    """A job with the number of its URL in the database."""
-
-    number: int = 0
-
-    @classmethod
-    def of(cls, job: Job, number: int) -> "StoredJob":
-        """Return a job with its number."""
-        return cls(
-            job.url,
-            job.depth,
-            job.redirects,
-            job.referrer,
-            job.tries,
-            job.purpose,
-            job.priority,
-            job.validator,
-            job.blocked,
-            job.again,
-            job.repeat,
-            job.recalled,
-            number,
-        )
 
 
 class UrlIndex:

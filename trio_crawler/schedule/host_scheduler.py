@@ -307,6 +307,17 @@ class HostScheduler:
         # Redirects of robots.txt files are left.
         self.waiting = 0
 
+    def part(self, name: str, now: float) -> list[Job]:
+        """Remove and return the jobs that wait at a host, by either scheme."""
+        found: list[Job] = []
+        for scheme in ("http", "https"):
+            origin = self.origins.get(f"{scheme}://{name}")
+            if origin is not None:
+                found += origin.empty()
+                self._place_both(origin, now)
+        self.waiting -= len(found)
+        return found
+
     def _few_left(self) -> bool:
         """Whether nothing is left but URLs of hosts in trouble, and less than one in a hundred."""
         left = self.waiting + self._in_flight + self.delayed

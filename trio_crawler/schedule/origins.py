@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace as replace_fields
 
 import trio
@@ -16,7 +16,7 @@ from trio_crawler.policy.host_load import HostLoad
 from trio_crawler.policy.new_text import Novelty
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots import KnownRules, LongFiles
-from trio_crawler.policy.settings import DELAY, QUICK_DELAY, at_host
+from trio_crawler.policy.settings import DELAY, QUICK_DELAY, HostStatistics, at_host
 from trio_crawler.policy.traps import HostTraps, Traps
 from trio_crawler.schedule.host_state import HostState
 from trio_crawler.schedule.origin import Host, Origin, Server
@@ -235,3 +235,30 @@ class Names:
         """Record the answer to a job: after a lookup that failed the next one is due."""
         if isinstance(answer, Fault) and answer.phase is Phase.RESOLVE:
             origin.host.named = -math.inf
+
+
+class HostsByName(Mapping[str, HostStatistics]):
+    """The statistics of the hosts of a crawl, by name."""
+
+    def __init__(
+        self,
+        host: Callable[[str], Origin | None],
+        hosts: Callable[[], Iterator[Origin]],
+        now: Callable[[], float],
+    ) -> None:
+        self._host, self._hosts, self._now = host, hosts, now
+
+    def __getitem__(self, name: str) -> HostStatistics:
+        origin = self._host(name)
+        if origin is None:
+            raise KeyError(name)
+        return origin.statistics(self._now())
+
+    def __iter__(self) -> Iterator[str]:
+        return (origin.host.name for origin in self._hosts())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._hosts())
+
+    def __repr__(self) -> str:
+        return f"<the statistics of {len(self)} hosts>"

@@ -1,0 +1,348 @@
+"""Workers that share a crawl by a store, in one virtual clock."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+from trio.testing import MockClock
+
+from trio_crawler import (
+    ArgumentError,
+    Checks,
+    Crawler,
+    Job,
+    Limits,
+    Outcome,
+    Politeness,
+    Reason,
+    Response,
+    Sitemaps,
+    Traps,
+)
+from trio_crawler.frontier import Plan
+from trio_crawler.frontier.shared.frontier import SharedFrontier
+from trio_crawler.frontier.shared.message import Back, Child, Join, Refused, Reply, Work, packed
+from trio_crawler.frontier.shared.model import StoreModel
+from trio_crawler.testing import Web, html
+
+HOSTS, PAGES, WORKERS = 8, 40, 3
+HOME = "http://h0.test/"
+
+
+def site() -> dict[str, Response]:
+    """Return a tree of pages on each host; all start pages link to each other."""
+    homes = [f"http://h{host}.test/" for host in range(HOSTS)]
+    return {
+        f"{home}{page or ''}": html(
+            *(f"/{below}" for below in range(4 * page + 1, 4 * page + 5) if below < PAGES), *homes
+        )
+        for home in homes
+        for page in range(PAGES)
+    }
+
+
+@dataclass
+class Shared:
+    """What a crawl by several workers did."""
+
+    store: Any
+    starts: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    flying: Counter[str] = field(default_factory=Counter)
+    peak: Counter[str] = field(default_factory=Counter)
+    depths: list[int] = field(default_factory=list)
+    hits: Counter[str] = field(default_factory=Counter)
+    ends: Counter[str] = field(default_factory=Counter)
+    by_worker: list[int] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+
+def leaves_of(group: BaseExceptionGroup[Any]) -> list[BaseException]:
+    """Return the exceptions in a group and in the groups in it."""
+    return [
+        leaf
+        for each in group.exceptions
+        for leaf in (leaves_of(each) if isinstance(each, BaseExceptionGroup) else [each])
+    ]
+
+
+async def crawled(
+    store: Any = None,
+    *,
+    leaves: Callable[[int, int], bool] = lambda worker, outcomes: False,
+    late: float = 0.0,
+    **given: Any,
+) -> Shared:
+    """Crawl by three workers; one of them `leaves` after so many outcomes, if that says so.
+
+    Each begins so many seconds `late` after the one before.
+    """
+    web, found = Web(site(), delay=0.2), Shared(store or StoreModel(delay=0.01))
+    about = {"politeness": Politeness(per_host=2, robots=False), "traps": Traps.off(), **given}
+
+    async def fetch(job: Job) -> Any:
+        host = job.url.split("/")[2]
+        found.flying[host] += 1
+        found.peak[host] = max(found.peak[host], found.flying[host])
+        found.starts[host].append(trio.current_time())
+        found.depths.append(job.depth)
+        found.hits[job.url] += 1
+        try:
+            return await web(job)
+        finally:
+            found.flying[host] -= 1
+
+    async def work(number: int) -> None:
+        crawler = Crawler(
+            [HOME],
+            scope=lambda job: True,
+            fetch=fetch,
+            frontier=SharedFrontier(found.store, ttl=5),
+            sitemaps=Sitemaps(follow=False),
+            **about,
+        )
+        await trio.sleep(number * late)
+        count = 0
+        try:
+            async with crawler.outcomes() as outcomes:
+                async for outcome in outcomes:
+                    found.ends[outcome.url] += 1
+                    count += 1
+                    if leaves(number, count):
+                        break
+        except* Refused as group:
+            found.refused += [str(each) for each in leaves_of(group)]
+        found.by_worker.append(count)
+
+    with trio.fail_after(600):
+        async with trio.open_nursery() as nursery:
+            for number in range(WORKERS):
+                nursery.start_soon(work, number)
+    return found
+
+
+ALL = HOSTS * PAGES
+
+
+async def test_workers_share_a_crawl_fairly_and_each_url_has_one_outcome(autojump_clock) -> None:
+    found = await crawled()
+    assert (len(found.ends), set(found.ends.values())) == (ALL, {1})
+    assert set(found.hits.values()) == {1}
+    assert min(found.by_worker) >= ALL // WORKERS // 2
+    assert set(found.peak.values()) == {2}
+    assert found.store.added == found.store.done == ALL + 1
+    # Some forty URLs a call.
+    assert found.store.calls < ALL
+
+
+async def test_the_delay_of_a_host_is_kept_over_all_workers(autojump_clock) -> None:
+    found = await crawled(politeness=Politeness(delay=1, robots=False))
+    gaps = [b - a for starts in found.starts.values() for a, b in pairwise(starts)]
+    assert min(gaps) > 0.999
+    assert len(found.ends) == ALL
+
+
+async def test_levels_come_one_after_the_other_over_all_workers(autojump_clock) -> None:
+    found = await crawled(limits=Limits(max_depth=2))
+    assert found.depths == sorted(found.depths)
+    assert max(found.depths) == 2
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(max_depth=4)], ids=["all", "levels"])
+async def test_a_worker_that_joins_late_gets_its_share_of_the_hosts(
+    autojump_clock, limits: Limits
+) -> None:
+    found = await crawled(late=0.7, limits=limits)
+    assert (len(found.ends), set(found.hits.values())) == (ALL, {1})
+    assert min(found.by_worker) >= ALL // WORKERS // 4
+    assert set(found.peak.values()) == {2}
+
+
+async def test_the_page_budget_is_that_of_all_workers(autojump_clock) -> None:
+    found = await crawled(limits=Limits(max_pages=50))
+    assert sum(found.hits.values()) == 50
+
+
+@pytest.mark.parametrize("after", [1, 20, 60])
+async def test_a_worker_that_leaves_loses_nothing(autojump_clock, after: int) -> None:
+    found = await crawled(leaves=lambda worker, count: worker == 0 and count == after)
+    assert len(found.ends) == ALL
+    # What it had in flight, and what it had not told: two for each of its ten tasks.
+    assert sum(found.hits.values()) - ALL <= 20
+
+
+class Gap:
+    """A store that does not answer one worker for a time, or loses each n-th reply of all."""
+
+    def __init__(self, *, frozen: float = 0.0, lost: int = 0) -> None:
+        self._store = StoreModel(delay=0.01)
+        self._frozen, self._lost = frozen, lost
+        self._victim: str | None = None
+        self._calls = 0
+        self.again = 0
+
+    async def call(self, command: str, message: bytes) -> bytes:
+        self._calls += 1
+        if command != "work":
+            return await self._store.call(command, message)
+        name = msgspec.msgpack.decode(message)[0]
+        if self._frozen and self._calls > 20 and self._victim in (None, name):
+            self._victim, frozen, self._frozen = name, self._frozen, 0.0
+            await trio.sleep(frozen)
+        reply = await self._store.call(command, message)
+        if self._lost and not self._calls % self._lost:
+            reply = await self._store.call(command, message)
+            self.again += msgspec.msgpack.decode(reply, type=Reply).again
+        return reply
+
+
+async def test_a_worker_that_is_frozen_past_its_lease_is_fenced_and_loses_nothing(
+    autojump_clock,
+) -> None:
+    found = await crawled(Gap(frozen=30.0))
+    assert found.refused == ["FENCED"]
+    assert len(found.ends) == ALL
+    assert set(found.peak.values()) == {2}
+
+
+async def test_no_request_starts_after_the_lease_of_a_worker(autojump_clock) -> None:
+    store = StoreModel()
+    starts: list[float] = []
+    called = 0.0
+
+    class Silent:
+        async def call(self, command: str, message: bytes) -> bytes:
+            nonlocal called
+            if command == "work" and len(starts) > 5:
+                await trio.sleep_forever()
+            called = trio.current_time()
+            return await store.call(command, message)
+
+    async def fetch(job: Job) -> Response:
+        starts.append(trio.current_time())
+        await trio.sleep(0.5)
+        return html()
+
+    homes = [f"http://h0.test/{number}" for number in range(100)]
+    crawler = Crawler(
+        homes,
+        fetch=fetch,
+        frontier=SharedFrontier(Silent(), ttl=5),
+        politeness=Politeness(per_host=1, robots=False),
+        sitemaps=Sitemaps(follow=False),
+        workers=50,
+    )
+    with trio.move_on_after(60):
+        await crawler.crawl()
+    assert 5 < len(starts) < 100
+    assert max(starts) < called + 4
+
+
+async def test_a_reply_that_was_lost_is_asked_for_again_and_changes_nothing(
+    autojump_clock,
+) -> None:
+    store = Gap(lost=5)
+    found = await crawled(store)
+    assert store.again > 5
+    assert (len(found.ends), set(found.hits.values())) == (ALL, {1})
+
+
+async def test_a_worker_that_joins_with_another_meaning_or_with_checks_is_refused() -> None:
+    store = StoreModel()
+    await SharedFrontier(store, meaning={"depth": 1}).open(Plan([HOME]))
+    with pytest.raises(RuntimeError, match="another crawl has this name, with the meaning"):
+        await SharedFrontier(store, meaning={"depth": 2}).open(Plan([HOME]))
+    with pytest.raises(ArgumentError, match="checks of links cannot be shared"):
+        await SharedFrontier(store).open(Plan([HOME], checks=Checks()))
+
+
+async def test_a_worker_that_is_stopped_leaves_the_rest_to_the_others(autojump_clock) -> None:
+    store = StoreModel(delay=0.01)
+    ends: Counter[str] = Counter()
+    web = Web(site(), delay=0.2)
+
+    async def work(stops: bool) -> None:
+        crawler = Crawler(
+            [HOME],
+            scope=lambda job: True,
+            fetch=web,
+            frontier=SharedFrontier(store, ttl=5),
+            politeness=Politeness(per_host=2, robots=False),
+            traps=Traps.off(),
+            sitemaps=Sitemaps(follow=False),
+        )
+        outcomes: list[Outcome] = []
+        async with crawler.outcomes() as found:
+            async for outcome in found:
+                outcomes.append(outcome)
+                ends[outcome.url] += 1
+                if stops and len(outcomes) == 30:
+                    crawler.stop(Reason.STOPPED)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(work, True)
+        nursery.start_soon(work, False)
+    assert (len(ends), set(ends.values())) == (ALL, {1})
+
+
+def work(name: str, seq: int, **changes: Any) -> bytes:
+    """Encode a message that asks for nothing, but for the `changes`."""
+    message = Work(name, seq, 5_000, [], [], 0, 0, [], [], False, 0, 0)
+    return packed(msgspec.structs.replace(message, **changes))
+
+
+async def test_a_host_that_is_given_back_rests_as_long_as_its_worker_says() -> None:
+    now = 1_000.0
+    store = StoreModel(now=lambda: now)
+    for name in ("a", "b"):
+        await store.call("join", packed(Join(name, 60_000, "{}", b"", -1, False)))
+
+    async def granted(name: str, seq: int, **changes: Any) -> list[str]:
+        reply = await store.call("work", work(name, seq, ttl=60_000, room=9, **changes))
+        return [grant.host for grant in msgspec.msgpack.decode(reply, type=Reply).granted]
+
+    jobs = [Child(0, number, "h.test", 0, str(number)) for number in range(2)]
+    assert await granted("a", 1, found=[jobs], want=1) == ["h.test"]
+    assert await granted("b", 1, want=1) == []
+    assert await granted("a", 2, back=[Back("h.test", 500, [3, 2])]) == []
+    now += 499
+    assert await granted("b", 2, want=1) == []
+    now += 1
+    assert await granted("b", 3, want=1) == ["h.test"]
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (("other", 1, {}), "FENCED"),
+        (("a", 3, {}), "LOST"),
+        (("a", 1, {"ended": [7]}), "TWICE"),
+    ],
+)
+async def test_a_message_that_is_refused_changes_nothing(message, reason) -> None:
+    store = StoreModel()
+    for name in "a":
+        await SharedFrontier(store).open(Plan([HOME]))
+        store._seq = {name: 0}
+        store._expiry = {name: 1e9}
+    name, seq, changes = message
+    before = msgspec.json.encode([store.added, store.done, store._seq])
+    with pytest.raises(Refused, match=reason):
+        await store.call("work", work(name, seq, **changes))
+    assert msgspec.json.encode([store.added, store.done, store._seq]) == before
+
+
+def test_whole_crawls_of_several_workers_take_the_same_virtual_time_each_time() -> None:
+    async def timed() -> float:
+        began = trio.current_time()
+        await crawled()
+        return trio.current_time() - began
+
+    times = {round(trio.run(timed, clock=MockClock(autojump_threshold=0)), 3) for _ in range(2)}
+    assert max(times) < ALL * 0.2 / HOSTS

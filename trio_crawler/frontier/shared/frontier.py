@@ -1,0 +1,381 @@
+"""The shared frontier: a store has the truth, and each worker decides about the hosts it holds."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+import trio
+from msgspec.structs import replace
+
+from trio_crawler.arguments import ArgumentError, check_json, check_kind, check_number
+from trio_crawler.frontier.protocol import FrontierStatistics
+from trio_crawler.frontier.shared.leases import Leases
+from trio_crawler.frontier.shared.message import (
+    Child,
+    Join,
+    Joined,
+    Refused,
+    Reply,
+    SharedStore,
+    Work,
+    child,
+    key_of,
+    packed,
+)
+from trio_crawler.frontier.stored_job import StoredJob
+from trio_crawler.in_trio import check_in_trio, start_soon
+from trio_crawler.model import COUNTED, Attempt, Failure, Job, Page, Purpose, Reason
+from trio_crawler.page.url_set import UrlSet
+from trio_crawler.page.urls import authority
+from trio_crawler.policy.plan import Plan
+from trio_crawler.schedule.hosts import Hosts, JobChannel
+from trio_crawler.settlement import Settlement
+
+_MOST_HOSTS, _MOST_JOBS = 256, 20_000
+"""The most hosts that a worker holds, and the most jobs that wait there."""
+
+_PORTION = 500
+# Seconds: how long a call waits for more to send; the longest time between two calls; and before
+# the end of its lease from which on a worker starts no request.
+_PAUSE, _EVERY, _MARGIN = 0.02, 0.25, 1.0
+_LEAVING = 5.0
+_SALT = 16
+
+
+@dataclass(slots=True)
+class _Answer:
+    """The reply to `add`: how many jobs were new."""
+
+    came: trio.Event = field(default_factory=trio.Event)
+    new: int = 0
+
+
+@dataclass(slots=True)
+class _Changes:
+    """What the store does not know yet: see `Work`. `children` counts the jobs of `found`."""
+
+    ended: list[tuple[int, str]] = field(default_factory=list)
+    pages: int = 0
+    spent: int = 0
+    found: list[list[Child]] = field(default_factory=list)
+    children: int = 0
+    answers: list[tuple[int, _Answer]] = field(default_factory=list)
+
+
+class SharedFrontier:
+    """The frontier of one worker of a crawl that several share by a `store`.
+
+    All of them must have the same `meaning`, what defines the crawl; the first one brings it, and
+    one without seeds may leave it out. A worker holds hosts for `ttl` seconds after its last call;
+    then others get what it has. No request starts later than a second before that. Admission,
+    levels, the page budget and the end are those of the whole crawl; politeness is kept, since one
+    worker at a time holds a host. Traps, retries, copies and cookies are those of each worker, and
+    a URL keeps the redirects that it was first found with.
+
+    `run` raises Refused if the store has given its hosts to others.
+    """
+
+    hosts: Hosts
+
+    def __init__(
+        self, store: SharedStore, *, meaning: Mapping[str, Any] | None = None, ttl: float = 10.0
+    ) -> None:
+        check_number("ttl", ttl, least=2)
+        if meaning is not None:
+            check_json("meaning", meaning)
+        self._store = store
+        self._meaning = json.dumps(meaning or {}, sort_keys=True)
+        self._ttl = ttl
+        self._name = uuid.uuid4().hex
+        self._plan: Plan | None = None
+        self._ended: Reason | None = None
+        self._joined = self._seeded = self._over = False
+        self._salt = b""
+        # The keys that this worker has found or was granted.
+        self._met, self._met_others = UrlSet(), set[tuple[bytes, str]]()
+        self._leases = Leases()
+        # The jobs that tasks have, and how many of them the store does not know as ended.
+        self._out: dict[tuple[Purpose, str], StoredJob] = {}
+        self._at_risk = self._handed = self._left = 0
+        self._next, self._sent = _Changes(), _Changes()
+        self._seq = self._added = self._done = 0
+        self._deadline = -math.inf
+        self._due = _EVERY
+        self._noted, self._urgent = trio.Event(), trio.Event()
+
+    def __repr__(self) -> str:
+        return f"<SharedFrontier: {len(self._leases)} hosts held, {len(self._out)} jobs out>"
+
+    @property
+    def jobs(self) -> JobChannel:
+        """The channel from which the workers receive; it ends when the crawl is over."""
+        return self.hosts.jobs
+
+    async def open(self, plan: Plan) -> None:
+        """Join the crawl. Raises ArgumentError for a plan that workers cannot share.
+
+        Raises RuntimeError when called again, or if the crawl has another meaning.
+        """
+        check_in_trio("SharedFrontier")
+        if self._plan is not None:
+            raise RuntimeError("a frontier serves one crawl: make another SharedFrontier")
+        check_kind("plan", plan, Plan, "a Plan")
+        if plan.checks.any:
+            raise ArgumentError("checks", " of links cannot be shared by workers: leave them out")
+        self._plan, limits = plan, plan.limits
+        # The store keeps the levels and the page budget.
+        self.hosts = Hosts(plan, end=self.end, choose=self._choose, gated=False)
+        budget = -1 if limits.max_pages == math.inf else int(limits.max_pages)
+        levels = limits.max_depth < math.inf
+        join = Join(self._name, self._lease, self._meaning, os.urandom(_SALT), budget, levels)
+        reply = await self._store.call("join", packed(join))
+        joined = msgspec.msgpack.decode(reply, type=Joined)
+        if joined.differs:
+            raise RuntimeError(f"another crawl has this name, with the meaning {joined.meaning}")
+        self._joined, self._seeded, self._salt = True, joined.seeded, joined.salt
+
+    @property
+    def _lease(self) -> int:
+        return int(self._ttl * 1000)
+
+    async def run(self) -> None:
+        """Seed the crawl, and do its work; return when it is over, or was ended early."""
+        if self._plan is None:
+            raise RuntimeError("open the frontier first: await frontier.open(plan)")
+        try:
+            if not self._seeded and self._ended is None:
+                await self._seed(self._plan)
+            async with trio.open_nursery() as nursery:
+                start_soon(nursery, self.hosts.keep_time)
+                await self._keep_working(self._plan)
+                nursery.cancel_scope.cancel("the crawl is over, or this worker leaves it")
+        finally:
+            self.hosts.jobs.end()
+            if self._joined:
+                with trio.move_on_after(_LEAVING, shield=True):
+                    await self._store.call("leave", msgspec.msgpack.encode(self._name))
+
+    async def _seed(self, plan: Plan) -> None:
+        rest = plan.first_jobs()
+        stream = False
+        while jobs := list(islice(rest, _PORTION)):
+            stream = jobs[-1].purpose is Purpose.SEEDS
+            self._find(jobs[:-1] if stream else jobs)
+            if len(jobs) == _PORTION:
+                await self._exchange(plan)
+        # A stream ends when its job is settled.
+        self._seeded = not stream
+        await self._exchange(plan)
+        if stream:
+            self.hosts.seeding.begun.set()
+
+    def known(self, urls: Collection[str]) -> set[str]:
+        """Return the URLs among `urls` that this worker has found before, or was granted."""
+        known = self._met.intersection(urls)
+        for url in urls:
+            if "%" in url and key_of(Job(url), again=False)[1] in self._met:
+                known.add(url)
+        return known
+
+    async def add(self, jobs: Sequence[Job]) -> int:
+        """Admit the new pages and sitemaps among `jobs`; return how many were new.
+
+        If it is cancelled while it waits for the store, they may be admitted all the same.
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if self._over or not self._find(jobs):
+            await trio.lowlevel.cancel_shielded_checkpoint()
+            return 0
+        answer = _Answer()
+        self._next.answers.append((len(self._next.found) - 1, answer))
+        self._urgent.set()
+        await answer.came.wait()
+        return answer.new
+
+    async def settle(self, settlement: Settlement) -> None:
+        """Let the next call tell that a job has ended, together with what was found."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        job, changes = settlement.job, self._next
+        counted = job.purpose in COUNTED or job.purpose is Purpose.SITEMAP
+        stored = self._out.pop((job.purpose, job.url)) if counted else None
+        self.hosts.settled(settlement)
+        if not self._over:
+            self._find(settlement.successors)
+        if job.purpose is Purpose.SEEDS:
+            self._seeded = True
+        elif stored is not None:
+            changes.ended.append((stored.number, authority(job.url)))
+            changes.pages += job.purpose is Purpose.PAGE
+            changes.spent += isinstance(settlement.outcome, Page | Failure)
+            self._hurry()
+        self._noted.set()
+
+    async def retry(self, attempt: Attempt, seconds: float) -> None:
+        """Retry a job that was fetched, after `seconds` or later, or leave it to other workers."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        job = attempt.job
+        stored = StoredJob.of(job, self._out.pop((job.purpose, job.url)).number)
+        self._at_risk -= 1
+        self._handed -= job.purpose in COUNTED
+        if self._ended is not None or trio.current_time() + seconds >= self.hosts.deadline:
+            self._left += job.purpose in COUNTED
+            self.hosts.drop(attempt)
+            self._noted.set()
+        else:
+            self.hosts.retry(replace(attempt, job=stored), seconds)
+        await trio.lowlevel.cancel_shielded_checkpoint()
+        self.jobs.hand_out()
+
+    def end(self, reason: Reason) -> None:
+        """Start no more jobs: those that wait are left to other workers, or for a later run."""
+        check_kind("reason", reason, Reason, "a Reason")
+        if self._ended is None:
+            self._ended = reason
+            if self._plan is not None:
+                self.hosts.seeding.scope.cancel("the crawl has ended early")
+        self._noted.set()
+        self._urgent.set()
+
+    def statistics(self) -> FrontierStatistics:
+        """Return the counts of this worker; `unsettled` is of the whole crawl, a moment old."""
+        if self._plan is None:
+            return FrontierStatistics()
+        waiting = self.hosts.waiting + self._left
+        pending = (self._next, self._sent)
+        found = sum(each.children - len(each.ended) for each in pending)
+        return FrontierStatistics(
+            admitted=self._handed + waiting,
+            waiting=waiting,
+            unsettled=self._added - self._done + found,
+            ready=self.hosts.ready,
+            delayed=self.hosts.delayed,
+            retries=self.hosts.retries,
+        )
+
+    def _choose(self, last: bool) -> Job | None:
+        """Return the job to start now; None after the lease, or if too many are at risk."""
+        most = 0 if self._plan is None else 2 * self._plan.workers
+        if self._ended is not None or self._at_risk >= most:
+            return None
+        if trio.current_time() >= self._deadline:
+            return None
+        job = self.hosts.next_job(last)
+        if isinstance(job, StoredJob):
+            self._out[job.purpose, job.url] = job
+            self._at_risk += 1
+            self._handed += job.purpose in COUNTED
+        return job
+
+    def _hurry(self) -> None:
+        """Let the next call be made at once if it has much to tell, or if the workers wait."""
+        ended, workers = len(self._next.ended), 0 if self._plan is None else self._plan.workers
+        if 4 * ended >= 3 * workers or ended == self._at_risk:
+            self._urgent.set()
+
+    def _find(self, jobs: Sequence[Job]) -> bool:
+        """Let the next call tell of the jobs that may be new; return whether there are any."""
+        group = []
+        for job in jobs:
+            if job.redirects < 0:
+                continue
+            again = job.again and key_of(job, again=False)[1] in self._met
+            kind, key = key_of(job, again=again)
+            others = job.purpose is Purpose.SITEMAP or again
+            if (kind, key) in self._met_others if others else key in self._met:
+                continue
+            if others:
+                self._met_others.add((kind, key))
+            else:
+                self._met.add(key)
+            group.append(child(replace(job, again=again), kind, key, self._salt))
+        if group:
+            self._next.found.append(group)
+            self._next.children += len(group)
+            self._noted.set()
+        return bool(group)
+
+    async def _keep_working(self, plan: Plan) -> None:
+        """Call the store again and again, until the crawl or this worker has nothing to do."""
+        while True:
+            self.jobs.hand_out()
+            idle = not (self._at_risk or self._next.found)
+            if self._over or (self._ended is not None and idle):
+                return
+            with trio.move_on_after(min(_EVERY, max(_PAUSE / 2, self._due))):
+                await self._noted.wait()
+            if self._noted.is_set() and not self._urgent.is_set():
+                with trio.move_on_after(_PAUSE):
+                    await self._urgent.wait()
+            await self._exchange(plan)
+
+    async def _exchange(self, plan: Plan) -> None:
+        """Tell the store what has ended and what was found; take what it grants."""
+        began = trio.current_time()
+        changes, self._next = self._next, _Changes()
+        self._sent = changes
+        self._noted, self._urgent = trio.Event(), trio.Event()
+        leases, hosts, ends = self._leases, self.hosts, self._ended is not None
+        back = leases.back(began, self._rest)
+        short = self.jobs.idle > 0 or hosts.waiting < plan.workers
+        want = min(max(plan.workers // 2, 1), _MOST_HOSTS - len(leases)) if short else 0
+        self._seq += 1
+        work = Work(
+            self._name,
+            self._seq,
+            self._lease,
+            [number for number, _ in changes.ended],
+            changes.found,
+            0 if ends else want,
+            0 if ends else max(0, _MOST_JOBS - hosts.waiting),
+            [] if ends else leases.hungry(),
+            back,
+            self._seeded,
+            changes.pages,
+            changes.spent,
+        )
+        try:
+            message = await self._store.call("work", packed(work))
+        except Refused:
+            # Others have its hosts already.
+            self._joined = False
+            raise
+        self._deadline = began + self._ttl - _MARGIN
+        self._sent = _Changes()
+        self._at_risk -= len(changes.ended)
+        now = trio.current_time()
+        leases.end(changes.ended, now)
+        self._take(msgspec.msgpack.decode(message, type=Reply), changes, now)
+
+    def _take(self, reply: Reply, changes: _Changes, now: float) -> None:
+        jobs = [job for grant in reply.granted for job in self._leases.take(grant, now)]
+        # In the order in which they were admitted.
+        jobs.sort(key=attrgetter("number"))
+        self._met.update(
+            key_of(job, again=False)[1] for job in jobs if job.purpose is Purpose.PAGE
+        )
+        self._added, self._done = reply.added, reply.done
+        self._over = self._added == self._done
+        self._due = reply.due / 1000 if reply.due >= 0 else _EVERY
+        for group, answer in changes.answers:
+            answer.new = 0 if reply.again else reply.news[group]
+            answer.came.set()
+        if reply.over:
+            self.end(Reason(reply.over))
+        if self._ended is None:
+            self._leases.part(reply.shed, self.hosts.part, now)
+            self.hosts.admit(jobs)
+
+    def _rest(self, host: str) -> int:
+        """Return the milliseconds until a host may be asked again."""
+        origins = (self.hosts.known(f"{scheme}://{host}/") for scheme in ("http", "https"))
+        free = max((each.state.free for each in origins if each is not None), default=-math.inf)
+        return max(0, math.ceil((free - trio.current_time()) * 1000)) if free > -math.inf else 0
