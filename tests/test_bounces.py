@@ -17,7 +17,7 @@ from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from sites.frontiers import FRONTIERS
+from sites.frontiers import EVERY
 from sites.login import PAGES, LoginWeb, Said, Site, bouncing
 from trio.testing import MockClock
 
@@ -94,7 +94,7 @@ LINKS = tuple(f"/p{number}" for number in range(PAGES))
 ALL = {HOME, *(f"{HOME}p{number}" for number in range(PAGES))}
 
 
-@pytest.mark.parametrize("make", FRONTIERS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", EVERY, ids=lambda make: make.__name__)
 async def test_a_url_is_asked_again_when_its_login_leads_back_with_a_cookie(
     make: Callable[[Path], Any], tmp_path: Path, autojump_clock: MockClock
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 import trio
-from sites.frontiers import FRONTIERS, Opened
+from sites.frontiers import EVERY, Opened
 from sites.webs import HOME, site_of
 
 from trio_crawler import (
@@ -28,7 +28,7 @@ from trio_crawler import (
 from trio_crawler.testing import Web, html, redirect, robots
 
 
-@pytest.fixture(params=FRONTIERS, ids=lambda make: make.__name__)
+@pytest.fixture(params=EVERY, ids=lambda make: make.__name__)
 def frontiers(request, tmp_path_factory) -> Opened:
     """Open a new frontier at each call."""
     return lambda: request.param(tmp_path_factory.mktemp("frontier"))

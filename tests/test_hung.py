@@ -8,7 +8,7 @@ from itertools import chain, pairwise, zip_longest
 
 import pytest
 import trio
-from sites.frontiers import FRONTIERS
+from sites.frontiers import EVERY
 from sites.webs import HOME, Log, Site
 
 from trio_crawler import (
@@ -38,7 +38,7 @@ GOOD = [f"/good{number}" for number in range(200)]
 EAGER = Politeness(per_host=100, robots=False)
 
 
-@pytest.fixture(params=FRONTIERS, ids=lambda make: make.__name__)
+@pytest.fixture(params=EVERY, ids=lambda make: make.__name__)
 def frontier(request, tmp_path):
     return request.param(tmp_path)
 

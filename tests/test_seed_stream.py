@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import trio
-from sites.frontiers import FRONTIERS, Opened
+from sites.frontiers import EVERY, Opened
 from trio.testing import wait_all_tasks_blocked
 
 from trio_crawler import (
@@ -27,6 +27,7 @@ from trio_crawler import (
     including,
 )
 from trio_crawler.engine.tasks import MAX_WAITING
+from trio_crawler.frontier.shared.frontier import SharedFrontier
 from trio_crawler.testing import Web, html, redirect, robots
 
 HOME = "http://site.test/"
@@ -34,7 +35,7 @@ OTHER = "http://other.test/"
 EAGER = Politeness(per_host=1_000, robots=False)
 
 
-@pytest.fixture(params=FRONTIERS, ids=lambda make: make.__name__)
+@pytest.fixture(params=EVERY, ids=lambda make: make.__name__)
 def opened(request: Any, tmp_path: Any) -> Opened:
     return lambda: request.param(tmp_path)
 
@@ -188,7 +189,7 @@ async def test_a_stream_that_is_stopped_in_the_middle_admits_no_more(autojump_cl
         totals = crawler.statistics()
         assert closed
         assert totals.admitted == totals.pages + totals.skipped + totals.waiting == 40
-        assert isinstance(frontier, SqliteFrontier) == bool(totals.waiting)
+        assert isinstance(frontier, SqliteFrontier | SharedFrontier) == bool(totals.waiting)
 
 
 async def test_a_crawl_that_is_stopped_before_it_begins_reads_nothing():

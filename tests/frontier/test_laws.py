@@ -12,7 +12,7 @@ import pytest
 import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sites.frontiers import FRONTIERS, Opened
+from sites.frontiers import EVERY, Opened
 from trio.testing import wait_all_tasks_blocked
 
 from trio_crawler import (
@@ -45,7 +45,7 @@ A, B, C = (Job(SITE + name) for name in "abc")
 EAGER = Politeness(per_host=100, robots=False)
 
 
-@pytest.fixture(params=FRONTIERS, ids=lambda make: make.__name__)
+@pytest.fixture(params=EVERY, ids=lambda make: make.__name__)
 def frontiers(request, tmp_path_factory) -> Opened:
     """Open a new frontier at each call."""
     return lambda: request.param(tmp_path_factory.mktemp("frontier"))

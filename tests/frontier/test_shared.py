@@ -103,7 +103,7 @@ async def crawled(
             [HOME],
             scope=lambda job: True,
             fetch=fetch,
-            frontier=SharedFrontier(found.store, ttl=5),
+            frontier=SharedFrontier(found.store, meaning={}, ttl=5),
             sitemaps=Sitemaps(follow=False),
             **about,
         )
@@ -233,7 +233,7 @@ async def test_no_request_starts_after_the_lease_of_a_worker(autojump_clock) -> 
     crawler = Crawler(
         homes,
         fetch=fetch,
-        frontier=SharedFrontier(Silent(), ttl=5),
+        frontier=SharedFrontier(Silent(), meaning={}, ttl=5),
         politeness=Politeness(per_host=1, robots=False),
         sitemaps=Sitemaps(follow=False),
         workers=50,
@@ -258,6 +258,8 @@ async def test_a_worker_that_joins_with_another_meaning_or_with_checks_is_refuse
     await SharedFrontier(store, meaning={"depth": 1}).open(Plan([HOME]))
     with pytest.raises(RuntimeError, match="another crawl has this name, with the meaning"):
         await SharedFrontier(store, meaning={"depth": 2}).open(Plan([HOME]))
+    with pytest.raises(Refused, match="NONE"):
+        await SharedFrontier(StoreModel()).open(Plan([HOME]))
     with pytest.raises(ArgumentError, match="checks of links cannot be shared"):
         await SharedFrontier(store).open(Plan([HOME], checks=Checks()))
 
@@ -272,7 +274,7 @@ async def test_a_worker_that_is_stopped_leaves_the_rest_to_the_others(autojump_c
             [HOME],
             scope=lambda job: True,
             fetch=web,
-            frontier=SharedFrontier(store, ttl=5),
+            frontier=SharedFrontier(store, meaning={}, ttl=5),
             politeness=Politeness(per_host=2, robots=False),
             traps=Traps.off(),
             sitemaps=Sitemaps(follow=False),
@@ -301,7 +303,7 @@ async def test_a_host_that_is_given_back_rests_as_long_as_its_worker_says() -> N
     now = 1_000.0
     store = StoreModel(now=lambda: now)
     for name in ("a", "b"):
-        await store.call("join", packed(Join(name, 60_000, "{}", b"", -1, False)))
+        await store.call("join", packed(Join(name, 60_000, "{}", "", -1, False)))
 
     async def granted(name: str, seq: int, **changes: Any) -> list[str]:
         reply = await store.call("work", work(name, seq, ttl=60_000, room=9, **changes))
@@ -328,7 +330,7 @@ async def test_a_host_that_is_given_back_rests_as_long_as_its_worker_says() -> N
 async def test_a_message_that_is_refused_changes_nothing(message, reason) -> None:
     store = StoreModel()
     for name in "a":
-        await SharedFrontier(store).open(Plan([HOME]))
+        await SharedFrontier(store, meaning={}).open(Plan([HOME]))
         store._seq = {name: 0}
         store._expiry = {name: 1e9}
     name, seq, changes = message

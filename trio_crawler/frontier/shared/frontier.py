@@ -74,12 +74,12 @@ class _Changes:
 class SharedFrontier:
     """The frontier of one worker of a crawl that several share by a `store`.
 
-    All of them must have the same `meaning`, what defines the crawl; the first one brings it, and
-    one without seeds may leave it out. A worker holds hosts for `ttl` seconds after its last call;
-    then others get what it has. No request starts later than a second before that. Admission,
-    levels, the page budget and the end are those of the whole crawl; politeness is kept, since one
-    worker at a time holds a host. Traps, retries, copies and cookies are those of each worker, and
-    a URL keeps the redirects that it was first found with.
+    All of them must have the same `meaning`, what defines the crawl. The first one brings it;
+    without one a worker joins a crawl that has begun. A worker holds hosts for `ttl` seconds after
+    its last call; then others get what it has. No request starts later than a second before that.
+    Admission, levels, the page budget and the end are those of the whole crawl; politeness is
+    kept, since one worker at a time holds a host. Traps, retries, copies and cookies are those of
+    each worker, and a URL keeps the redirects that it was first found with.
 
     `run` raises Refused if the store has given its hosts to others.
     """
@@ -93,7 +93,7 @@ class SharedFrontier:
         if meaning is not None:
             check_json("meaning", meaning)
         self._store = store
-        self._meaning = json.dumps(meaning or {}, sort_keys=True)
+        self._meaning = "" if meaning is None else json.dumps(meaning, sort_keys=True)
         self._ttl = ttl
         self._name = uuid.uuid4().hex
         self._plan: Plan | None = None
@@ -123,7 +123,8 @@ class SharedFrontier:
     async def open(self, plan: Plan) -> None:
         """Join the crawl. Raises ArgumentError for a plan that workers cannot share.
 
-        Raises RuntimeError when called again, or if the crawl has another meaning.
+        Raises RuntimeError when called again, or if the crawl has another meaning, and Refused if
+        there is none yet and this worker brings none.
         """
         check_in_trio("SharedFrontier")
         if self._plan is not None:
@@ -135,13 +136,13 @@ class SharedFrontier:
         # The store keeps the levels and the page budget.
         self.hosts = Hosts(plan, end=self.end, choose=self._choose, gated=False)
         budget = -1 if limits.max_pages == math.inf else int(limits.max_pages)
-        levels = limits.max_depth < math.inf
-        join = Join(self._name, self._lease, self._meaning, os.urandom(_SALT), budget, levels)
+        levels, salt = limits.max_depth < math.inf, os.urandom(_SALT).hex()
+        join = Join(self._name, self._lease, self._meaning, salt, budget, levels)
         reply = await self._store.call("join", packed(join))
         joined = msgspec.msgpack.decode(reply, type=Joined)
         if joined.differs:
             raise RuntimeError(f"another crawl has this name, with the meaning {joined.meaning}")
-        self._joined, self._seeded, self._salt = True, joined.seeded, joined.salt
+        self._joined, self._seeded, self._salt = True, joined.seeded, bytes.fromhex(joined.salt)
 
     @property
     def _lease(self) -> int:

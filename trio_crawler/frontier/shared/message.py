@@ -50,14 +50,14 @@ class SharedStore(Protocol):
 class Join(msgspec.Struct, array_like=True):
     """A worker joins: its name, which no other has had, and its lease.
 
-    The first one brings the meaning and the salt of the crawl, its page budget (-1: none) and
-    whether its levels are kept. Another one may leave the meaning empty.
+    The first one brings the meaning and the salt of the crawl (in hexadecimal), its page budget,
+    -1 for none, and whether its levels are kept. Another one may leave the meaning empty.
     """
 
     name: str
     ttl: int
     meaning: str
-    salt: bytes
+    salt: str
     budget: int
     levels: bool
 
@@ -70,7 +70,7 @@ class Joined(msgspec.Struct, array_like=True):
 
     differs: bool
     meaning: str
-    salt: bytes
+    salt: str
     seeded: bool
 
 

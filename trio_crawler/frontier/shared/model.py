@@ -37,7 +37,7 @@ class StoreModel:
         self._time = now or (lambda: trio.current_time() * 1000)
         self.meaning: str | None = None
         self.added = self.done = self.pages = self.calls = 0
-        self._salt = b""
+        self._salt = ""
         self._budget, self._levels, self._seeded = -1, False, False
         # The pages that have spent the budget; the open level, and its pages that are not done.
         self._spent = self._level = self._open = 0
@@ -214,7 +214,8 @@ class StoreModel:
         if self._holder.get(back.host) != name:
             return
         for number in reversed(back.numbers):
-            self._queues[back.host].appendleft((number, out.pop(number)[1]))
+            if number in out:
+                self._queues[back.host].appendleft((number, out.pop(number)[1]))
         self._of[name].discard(back.host)
         if back.rest:
             self._rest[back.host] = now + back.rest

@@ -1,0 +1,237 @@
+"""The store on a real server: its script is equal to the model, and it loses nothing."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import pytest
+import trio
+from sites import valkey
+
+from trio_crawler import Crawler, Politeness, Sitemaps, StoreError
+from trio_crawler.frontier.shared.frontier import SharedFrontier
+from trio_crawler.frontier.shared.message import (
+    Back,
+    Child,
+    Join,
+    Joined,
+    Refused,
+    Reply,
+    Work,
+    packed,
+)
+from trio_crawler.frontier.shared.model import StoreModel
+from trio_crawler.frontier.shared.redis_store import RedisStore, opened_store
+from trio_crawler.testing import Web, html
+
+LEASE, SOME = 4_000, 60
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with valkey.server(tmp_path_factory.mktemp("v")) as found:
+        yield found
+
+
+def shown(reply: bytes) -> Any:
+    """Return a reply; the jobs of a host and the hosts come in any order."""
+    if not reply:
+        return None
+    try:
+        found = msgspec.msgpack.decode(reply, type=Reply)
+    except msgspec.ValidationError:
+        return msgspec.msgpack.decode(reply, type=Joined)
+    granted = sorted((each._replace(jobs=sorted(each.jobs)) for each in found.granted), key=str)
+    return msgspec.structs.replace(found, granted=granted)
+
+
+class Twins:
+    """The model and the script, which get the same messages at the same times."""
+
+    def __init__(self, store: RedisStore) -> None:
+        self.now = 1_000.0
+        self.model = StoreModel(now=lambda: self.now)
+        self._store = store
+
+    async def call(self, command: str, message: bytes, gap: float) -> Any:
+        """Let both run a command; return the reply, or why it is refused."""
+        self.now += gap
+        replies = []
+        for ask in (self.model.call, self._scripted):
+            try:
+                replies.append(shown(await ask(command, message)))
+            except Refused as error:
+                replies.append(error.reason)
+        first, second = replies
+        assert first == second
+        return first
+
+    async def _scripted(self, command: str, message: bytes) -> bytes:
+        return await self._store.call(command, message, now=self.now)
+
+
+def child(rnd: random.Random) -> Child:
+    value = rnd.randrange(80)
+    return Child(value % 7, value, f"h{value % 5}", rnd.choice([-1, 0, 1, 2, 3]), f"job {value}")
+
+
+async def converse(twins: Twins, rnd: random.Random) -> None:
+    """Let workers join, work, repeat messages, leave, and come too late, at random."""
+    names: list[str] = []
+    seq: dict[str, int] = {}
+    out: dict[str, list[int]] = {}
+    last: dict[str, bytes] = {}
+    gone: set[str] = set()
+    budget, levels = rnd.choice([-1, -1, 5, 30]), rnd.random() < 0.5
+    for _ in range(SOME):
+        gap = rnd.choice([0, 1, 300, 5_000])
+        if len(gone) == len(names) or (len(names) < 6 and rnd.random() < 0.1):
+            name = f"w{len(names)}"
+            meaning = rnd.choice(["{}", "{}", "", "other"]) if names else "{}"
+            join = Join(name, LEASE, meaning, "00", budget, levels)
+            reply = await twins.call("join", packed(join), gap)
+            names.append(name)
+            seq[name], out[name] = 0, []
+            if reply.differs:
+                gone.add(name)
+            continue
+        name = rnd.choice(names)
+        if name not in gone and rnd.random() < 0.05:
+            await twins.call("leave", msgspec.msgpack.encode(name), gap)
+            gone.add(name)
+            continue
+        if name in last and rnd.random() < 0.1:
+            await twins.call("work", last[name], gap)
+            continue
+        ended = [out[name].pop() for _ in range(min(len(out[name]), rnd.randrange(6)))]
+        values = [
+            [rnd.randrange(80) for _ in range(rnd.randrange(5))] for _ in range(rnd.randrange(3))
+        ]
+        found = [
+            [Child(v % 7, v, f"h{v % 5}", rnd.choice([-1, 0, 1, 2, 3]), f"job {v}") for v in group]
+            for group in values
+        ]
+        spent = 0 if levels else rnd.randrange(len(ended) + 1)
+        back = []
+        held = sorted(twins.model._of.get(name, ()))
+        if held and not levels and rnd.random() < 0.2:
+            host = rnd.choice(held)
+            numbers = [number for number, (at, _) in twins.model._out[name].items() if at == host]
+            back = [
+                Back(host, rnd.choice([0, 400]), [each for each in numbers if each not in ended])
+            ]
+            out[name] = [each for each in out[name] if each not in numbers]
+        seq[name] += 1
+        last[name] = packed(
+            Work(
+                *(name, seq[name], LEASE, ended, found, rnd.randrange(4), 1_000),
+                *(held[: rnd.randrange(2)], back, rnd.random() < 0.2, spent, spent),
+            )
+        )
+        reply = await twins.call("work", last[name], gap)
+        if isinstance(reply, Reply):
+            out[name] += [number for grant in reply.granted for number, _ in grant.jobs]
+        else:
+            gone.add(name)
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_the_script_answers_each_message_as_the_model_does(url: str, seed: int) -> None:
+    async with opened_store(url, uuid4().hex) as store:
+        for each in range(20):
+            store = RedisStore(store._client, uuid4().hex)
+            await converse(Twins(store), random.Random(1_000 * seed + each))
+
+
+async def dumped(store: RedisStore) -> dict[bytes, bytes]:
+    names = [name async for name in store._client.scan_iter(match=f"*{store._prefix}*")]
+    return {name: await store._client.dump(name) for name in names}
+
+
+async def test_a_message_that_is_refused_changes_no_key(url: str) -> None:
+    async with opened_store(url, uuid4().hex) as store:
+        await store.call("join", packed(Join("a", LEASE, "{}", "00", -1, False)))
+        job = Child(0, 1, "h", 0, "job")
+        work = Work("a", 1, LEASE, [], [[job]], 1, 9, [], [], False, 0, 0)
+        await store.call("work", packed(work))
+        before = await dumped(store)
+        change = msgspec.structs.replace
+        refused = {
+            "FENCED": change(work, name="b", seq=2),
+            "LOST": change(work, seq=3),
+            "TWICE": change(work, seq=2, ended=[2, 7]),
+        }
+        for reason, message in refused.items():
+            with pytest.raises(Refused, match=reason):
+                await store.call("work", packed(message))
+        with pytest.raises(Refused, match="TAKEN"):
+            await store.call("join", packed(Join("a", LEASE, "", "00", -1, False)))
+        assert await dumped(store) == before
+
+
+async def test_workers_share_a_crawl_by_a_server(url: str) -> None:
+    site = {f"/{page}": html(*(f"/{2 * page + each}" for each in (1, 2))) for page in range(120)}
+    web = Web({"/": html("/0"), **site})
+    found: list[str] = []
+
+    async def work(store: RedisStore) -> None:
+        crawler = Crawler(
+            [web.url],
+            fetch=web,
+            frontier=SharedFrontier(store, meaning={}),
+            politeness=Politeness(robots=False),
+            sitemaps=Sitemaps(follow=False),
+        )
+        async with crawler.outcomes() as outcomes:
+            found.extend([outcome.url async for outcome in outcomes if outcome.ok])
+
+    async with opened_store(url, "shared [crawl]*") as store, trio.open_nursery() as nursery:
+        with trio.fail_after(30):
+            async with trio.open_nursery() as nursery:
+                for _ in range(2):
+                    nursery.start_soon(work, store)
+        counts = await store.counts()
+        assert counts is not None
+        assert counts.added == counts.done
+        assert (counts.out, counts.workers, counts.seeded) == (0, (), True)
+        assert await store.drop() > 3
+        assert await store.counts() is None
+    assert (len(found), len(set(found))) == (121, 121)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("http://127.0.0.1/", "give the URL of a server, such as redis://"),
+        ("redis://user:s3cret@127.0.0.1:1/0", "redis://127.0.0.1:1/0: Unable to establish"),
+        ("unix:///no/such/socket", "Unable to establish a connection"),
+    ],
+)
+async def test_a_server_that_cannot_be_used_is_refused_in_one_line(given: str, says: str) -> None:
+    with pytest.raises(StoreError, match=says) as caught:
+        async with opened_store(given, "c"):
+            pass
+    assert "s3cret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("appendonly", "no"), ("appendfsync", "everysec"), ("maxmemory-policy", "allkeys-lru")],
+)
+async def test_a_server_that_would_lose_urls_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, name: str, value: str
+) -> None:
+    options = [
+        value if before == f"--{name}" else each
+        for before, each in zip(("", *valkey.SAFE), valkey.SAFE, strict=False)
+    ]
+    home: Path = tmp_path_factory.mktemp("v")
+    with valkey.server(home, *options) as url, pytest.raises(StoreError, match=f"with --{name}"):
+        async with opened_store(url, "c"):
+            pass

@@ -1,0 +1,169 @@
+"""The store on a Valkey or Redis server: one script, called by its digest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+import trio
+
+from trio_crawler.frontier.shared.message import Refused
+from trio_crawler.store.errors import StoreError
+
+_LEAST = 7
+_TIMEOUT, _PAUSE = 10.0, 0.2
+# What the script refuses with, and the errors of a server that will answer later.
+_REFUSALS = re.compile("FENCED|LOST|TWICE|TAKEN|NONE").match
+_WAITS = re.compile("LOADING|MISCONF|OOM|BUSY|READONLY|TRYAGAIN|MASTERDOWN").match
+_SCHEMES = {"redis": "redis", "valkey": "redis", "rediss": "rediss", "valkeys": "rediss"}
+_INSTALL = "needs coredis: pip install 'trio-crawler[machines]'"
+
+
+class SharedCounts(msgspec.Struct, frozen=True):
+    """The counts of a shared crawl: see `Reply`. `out` are the jobs that workers have.
+
+    `workers` has the names of those whose lease goes on, `hosts` how many hosts each holds.
+    """
+
+    added: int
+    done: int
+    pages: int
+    out: int
+    seeded: bool
+    workers: tuple[str, ...]
+    hosts: tuple[int, ...]
+
+
+class RedisStore:
+    """The store of one crawl; see `SharedStore`.
+
+    While the server is away, or cannot write, a call is repeated with the same message.
+    `opened_store` makes one.
+    """
+
+    def __init__(self, client: Any, crawl: str) -> None:
+        self._client = client
+        self._prefix = f"{{{crawl}}}"
+        source = files("trio_crawler.frontier.shared").joinpath("work.lua").read_text("utf-8")
+        self._script = client.register_script(source)
+        self.repeated = 0
+
+    async def call(self, command: str, message: bytes, *, now: float | None = None) -> bytes:
+        """Run a command; see `SharedStore`. `now` is for tests: the time in milliseconds."""
+        from coredis.exceptions import RedisError, ResponseError
+
+        given = [command, message] if now is None else [command, message, now]
+        while True:
+            try:
+                with trio.fail_after(_TIMEOUT):
+                    reply: bytes = await self._script([self._prefix], given)
+                    return reply
+            except ResponseError as error:
+                text = str(error)
+                if refusal := _REFUSALS(text):
+                    raise Refused(refusal[0]) from None
+                if not _WAITS(text):
+                    raise StoreError(f"the store has failed: {text}") from error
+            except (RedisError, OSError, trio.TooSlowError):
+                # The server is away: it keeps what it has, and its clock stands.
+                pass
+            except ExceptionGroup as group:
+                if group.split((RedisError, OSError))[1] is not None:
+                    raise
+            self.repeated += 1
+            await trio.sleep(_PAUSE)
+
+    async def counts(self) -> SharedCounts | None:
+        """Return the counts of the crawl; None if there is none of this name."""
+        client, prefix = self._client, self._prefix
+        found = await client.hgetall(f"{prefix}:n")
+        if not found:
+            return None
+        number = {name.decode(): int(value) for name, value in found.items() if value.isdigit()}
+        workers = [name.decode() for name in await client.zrange(f"{prefix}:sess", 0, -1)]
+        hosts = [await client.scard(f"{prefix}:of:{name}") for name in workers]
+        added, done, pages, out = (number[name] for name in ("added", "done", "pages", "out"))
+        seeded = "seeded" in number
+        return SharedCounts(added, done, pages, out, seeded, tuple(workers), tuple(hosts))
+
+    async def stop(self, reason: str) -> None:
+        """Let all workers end early, for this reason, at their next call."""
+        await self._client.hset(f"{self._prefix}:n", {"stop": reason})
+
+    async def drop(self) -> int:
+        """Remove the crawl from the server; return how many keys it had."""
+        removed = 0
+        # A glob: the name of a crawl may have any character.
+        pattern = re.sub(r"([\[\]*?\\^-])", r"\\\1", self._prefix) + ":*"
+        async for name in self._client.scan_iter(match=pattern, count=1_000):
+            removed += await self._client.unlink([name])
+        return removed
+
+
+@asynccontextmanager
+async def opened_store(url: str, crawl: str) -> AsyncIterator[RedisStore]:
+    """Connect to the server at a URL, such as redis://host:6379/0 or unix:///path; close it then.
+
+    Valkey, and Redis from version 7 on, will do, if it writes each change to its file before it
+    answers (appendonly yes, appendfsync always) and drops no keys (maxmemory-policy noeviction).
+    Raises StoreError, which says what is wrong and how to mend it, without a password.
+    """
+    try:
+        import coredis
+        from coredis.exceptions import RedisError
+    except ImportError:
+        raise StoreError(f"a shared crawl {_INSTALL}") from None
+    parts = urlsplit(url)
+    shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    if parts.scheme != "unix" and parts.scheme not in _SCHEMES:
+        raise StoreError(f"{shown}: give the URL of a server, such as redis://127.0.0.1:6379/0")
+    if not crawl:
+        raise StoreError("a shared crawl needs a name")
+    target = parts._replace(scheme=_SCHEMES.get(parts.scheme, "unix")).geturl()
+    try:
+        async with coredis.Redis.from_url(target) as client:
+            await _check(client, shown)
+            yield RedisStore(client, crawl)
+    except (RedisError, OSError, ValueError) as error:
+        raise StoreError(f"{shown}: {_said(error)}") from error
+    except BaseExceptionGroup as group:
+        # The client runs a nursery, which puts the exception of a block into a group.
+        alone: BaseException = group
+        while isinstance(alone, BaseExceptionGroup) and len(alone.exceptions) == 1:
+            alone = alone.exceptions[0]
+        if isinstance(alone, RedisError | OSError):
+            raise StoreError(f"{shown}: {_said(alone)}") from group
+        raise alone from None
+
+
+def _said(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+async def _check(client: Any, shown: str) -> None:
+    """Raise StoreError for a server that would lose something."""
+    from coredis.exceptions import ResponseError
+
+    about = await client.info("server")
+    version = str(about.get("valkey_version") or about["redis_version"])
+    if int(version.partition(".")[0]) < _LEAST:
+        raise StoreError(f"{shown}: it is Redis {version}: use Valkey, or Redis 7 or later")
+    wanted = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
+    try:
+        found = await client.config_get([*wanted])
+    except ResponseError:
+        # A server in a cloud that does not tell: its owner has to know.
+        return
+    given = {_text(name): _text(value) for name, value in found.items()}
+    for name, value in wanted.items():
+        if name in given and given[name] != value:
+            raise StoreError(f"{shown}: start the server with --{name} {value}, or it loses URLs")
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
