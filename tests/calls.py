@@ -38,6 +38,7 @@ from trio_crawler.frontier import Hosts, Join, Plan
 from trio_crawler.ledger import Ledger
 from trio_crawler.net import CookieStore
 from trio_crawler.report import CrawlFacts, Report, Warc
+from trio_crawler.shared import StoreModel
 
 HOME = "http://site.test/"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -115,6 +116,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "HttpxFetch": {"client_or_transport": httpx.MockTransport(lambda request: None)},
     "JobChannel": {"choose": lambda last: None},
     "Response": {"status": 200},
+    "SharedFrontier": {"store": StoreModel(now=lambda: 1.0)},
     "SqliteFrontier": {"directory": "never made"},
     "SqliteFrontier.stream": {"path": "x", "encode": bytes},
     "Stream": {"path": Path("never made"), "committed": None, "tail": None, "encode": bytes},
@@ -133,6 +135,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "normalise": {"url": HOME},
     "links_of": {"page": PAGE},
     "one_line": {"outcome": PAGE},
+    "opened_store": {"url": "redis://127.0.0.1:1/0", "crawl": "c"},
     "parse_patterns": {"lines": [], "file": "x"},
     "parse_statuses": {"text": "200"},
     "progress_line": {"statistics": Statistics(), "problems": 0, "hosts": []},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import inspect
+import itertools
 import random
 import re
 from collections.abc import AsyncIterator, Callable
@@ -14,6 +15,7 @@ from typing import Any
 from zlib import crc32
 
 import httpx
+import msgspec
 import pytest
 import trio
 from calls import CALLED, HOME, PAGE, call, parameters, short
@@ -58,6 +60,7 @@ from trio_crawler.model import Answer, Purpose, RejectedLink, Sitemap
 from trio_crawler.net import WireStatistics
 from trio_crawler.report import CrawlFacts, Report, Warc, csv_entry
 from trio_crawler.schedule.queues import FifoQueue
+from trio_crawler.shared import Refused, SharedFrontier, StoreModel, opened_store
 from trio_crawler.store import Change, FileLock, Stream
 from trio_crawler.testing import Web, html, redirect, robots
 
@@ -301,6 +304,53 @@ async def hosts(**given: Any) -> Any:
     return jobs, ended
 
 
+class Told(StoreModel):
+    """A store that keeps what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[Any] = []
+
+    async def call(self, command: str, message: bytes) -> bytes:
+        self.messages.append(msgspec.msgpack.decode(message)[1:3])
+        return await super().call(command, message)
+
+
+async def shared_by(**given: Any) -> Any:
+    """Return what a worker tells the store when it joins."""
+    store = Told()
+    try:
+        await SharedFrontier(**{"store": store, "meaning": {}, **given}).open(Plan([HOME]))
+    except StoreError as error:
+        return str(error)
+    return store.messages
+
+
+async def modelled(**given: Any) -> Any:
+    """Return how long two workers took to join, and whether the lease of the first is over."""
+    store, began = StoreModel(**given), trio.current_time()
+    for name, ttl in (("a", 500), ("b", 60_000)):
+        join = [name, ttl, "{}", "", -1, False]
+        await store.call("join", msgspec.msgpack.encode(join))
+    work = ["", 1, 500, [], [], 0, 0, [], [], False, 0, 0]
+    told = [round(trio.current_time() - began)]
+    for name in "ba":
+        try:
+            await store.call("work", msgspec.msgpack.encode([name, *work[1:]]))
+        except Refused as error:
+            told.append(error.reason)
+    return told
+
+
+async def connected(**given: Any) -> str:
+    """Return why a server cannot be used."""
+    try:
+        async with opened_store(**{"url": "redis://127.0.0.1:1/0", "crawl": "c", **given}):
+            return ""
+    except StoreError as error:
+        return str(error)
+
+
 async def received(**given: Any) -> Any:
     return await JobChannel(**{"choose": lambda last: Job(HOME), **given}).receive()
 
@@ -477,6 +527,11 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "plan": Plan(politeness=Politeness(robots=False)), "end": lambda reason: None,
         "queue": Stack, "choose": lambda last: Job("http://chosen.test/"), "gated": False,
     }),
+    "SharedFrontier": (shared_by, {
+        "store": StoreModel(), "meaning": {"depth": 1}, "ttl": 3,
+    }),
+    "StoreModel": (modelled, {"delay": 1.0, "now": itertools.count(1_000, 1_000).__next__}),
+    "opened_store": (connected, {"url": "unix:///nowhere", "crawl": ""}),
     "JobChannel": (received, {"choose": lambda last: Job("http://chosen.test/")}),
     "Join.add": (joined, {"n": 2}),
     "Seen": (seen, {"max_redirects": 3, "done": {HOME}}),

@@ -15,7 +15,18 @@ import pytest
 from cases import for_each
 
 import trio_crawler
-from trio_crawler import check, frontier, ledger, model, net, page, report, store, testing
+from trio_crawler import (
+    check,
+    frontier,
+    ledger,
+    model,
+    net,
+    page,
+    report,
+    shared,
+    store,
+    testing,
+)
 
 PACKAGE = Path(trio_crawler.__file__).parent
 FLOORS = (
@@ -33,6 +44,7 @@ FLOORS = (
     "store",
     "schedule",
     "frontier",
+    "shared",
     "engine",
     "crawler",
     "bridge",
@@ -40,7 +52,7 @@ FLOORS = (
 FLOORS += ("testing", "ledger", "report", "check", "cli")
 
 
-ROOMS = (trio_crawler, check, frontier, ledger, model, net, page, report, store, testing)
+ROOMS = (trio_crawler, check, frontier, ledger, model, net, page, report, shared, store, testing)
 PUBLIC = {
     f"{room.__name__}.{name}": getattr(room, name)
     for room in reversed(ROOMS)
@@ -224,7 +236,7 @@ def test_no_module_is_a_crowded_room():
 
 
 def test_only_the_rooms_that_wait_contain_await():
-    waiting = {"net", "schedule", "frontier", "engine", "cli"}
+    waiting = {"net", "schedule", "frontier", "shared", "engine", "cli"}
     waiting |= {"crawler.py", "bridge.py", "testing.py"}
     for path in PACKAGE.rglob("*.py"):
         if path.relative_to(PACKAGE).parts[0] not in waiting:

@@ -27,7 +27,7 @@ from trio_crawler import (
     including,
 )
 from trio_crawler.engine.tasks import MAX_WAITING
-from trio_crawler.frontier.shared.frontier import SharedFrontier
+from trio_crawler.shared.frontier import SharedFrontier
 from trio_crawler.testing import Web, html, redirect, robots
 
 HOME = "http://site.test/"

@@ -20,7 +20,7 @@ from bench import figures
 from cases import for_each
 
 import trio_crawler
-from trio_crawler import check, frontier, ledger, model, net, report, store, testing
+from trio_crawler import check, frontier, ledger, model, net, report, shared, store, testing
 from trio_crawler.cli.declaration import GroupedCommand
 from trio_crawler.cli.main import command, demo_command, report_command
 from trio_crawler.schedule.host_state import RULES
@@ -30,7 +30,7 @@ DOCS = ROOT / "docs"
 GUIDE = DOCS / "guide"
 GENERATED = DOCS / "generated"
 PACKAGE = ROOT / "trio_crawler"
-ROOMS = (check, frontier, ledger, model, net, report, store, testing)
+ROOMS = (check, frontier, ledger, model, net, report, shared, store, testing)
 
 Record = Callable[[Path, str], None]
 

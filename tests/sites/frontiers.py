@@ -12,10 +12,10 @@ import trio
 from sites import valkey
 
 from trio_crawler import Frontier, MemoryFrontier, SqliteFrontier
-from trio_crawler.frontier.shared.frontier import SharedFrontier
-from trio_crawler.frontier.shared.message import SharedStore
-from trio_crawler.frontier.shared.model import StoreModel
-from trio_crawler.frontier.shared.redis_store import opened_store
+from trio_crawler.shared.frontier import SharedFrontier
+from trio_crawler.shared.message import SharedStore
+from trio_crawler.shared.model import StoreModel
+from trio_crawler.shared.redis_store import opened_store
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 

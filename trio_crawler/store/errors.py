@@ -25,7 +25,7 @@ class StoreError(Exception):
 
 
 class DifferentCrawl(StoreError):
-    """A crawl directory holds a crawl with another meaning.
+    """A crawl directory, or a store that is shared, holds a crawl with another meaning.
 
     The text names each option that differs, with both values. `named(names)` returns it with
     other names for the keys of the meaning.
@@ -33,10 +33,16 @@ class DifferentCrawl(StoreError):
 
     __module__ = "trio_crawler.store"
 
-    def __init__(self, directory: str, differences: Mapping[str, tuple[object, object]]) -> None:
-        super().__init__(directory, differences)
+    def __init__(
+        self,
+        directory: str,
+        differences: Mapping[str, tuple[object, object]],
+        remedy: str = "give another directory, or delete this one to start anew",
+    ) -> None:
+        super().__init__(directory, differences, remedy)
         self._directory = directory
         self._differences = differences
+        self._remedy = remedy
 
     def __str__(self) -> str:
         return self.named({})
@@ -47,10 +53,7 @@ class DifferentCrawl(StoreError):
             f"{names.get(key, key)} was {json.dumps(stored)}, now it is {json.dumps(given)}"
             for key, (stored, given) in self._differences.items()
         )
-        return (
-            f"{self._directory}: it holds another crawl ({told}): "
-            "give another directory, or delete this one to start anew"
-        )
+        return f"{self._directory}: it holds another crawl ({told}): {self._remedy}"
 
 
 class InUse(StoreError):

@@ -1,6 +1,7 @@
 """The store as a model in Python: the same messages as of a real one, in memory."""
 
-from __future__ import annotations
+# No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
+# `__module__`, which is set to another module.
 
 from collections import defaultdict, deque
 from collections.abc import Callable
@@ -10,7 +11,8 @@ from math import ceil
 import msgspec
 import trio
 
-from trio_crawler.frontier.shared.message import (
+from trio_crawler.arguments import check_function, check_number
+from trio_crawler.shared.message import (
     MOST_OF_A_HOST,
     Back,
     Child,
@@ -32,7 +34,12 @@ class StoreModel:
     A call takes `delay` seconds of Trio's clock. `now` returns the time in milliseconds.
     """
 
+    __module__ = "trio_crawler.shared"
+
     def __init__(self, *, delay: float = 0.0, now: Callable[[], float] | None = None) -> None:
+        check_number("delay", delay, least=0)
+        if now is not None:
+            check_function("now", now, "a function that returns milliseconds")
         self._delay = delay
         self._time = now or (lambda: trio.current_time() * 1000)
         self.meaning: str | None = None

@@ -13,6 +13,7 @@ import msgspec
 from trio_crawler.frontier.stored_job import StoredJob
 from trio_crawler.model import Job, Purpose
 from trio_crawler.page.urls import authority, seen_key
+from trio_crawler.store.errors import StoreError
 
 MOST_OF_A_HOST = 200
 """The most jobs of one host that a reply grants."""
@@ -23,16 +24,28 @@ _json = msgspec.json.Encoder().encode
 _JOB = msgspec.json.Decoder(tuple[str, int, int, str | None, Purpose, float | None, bool])
 
 
-class Refused(Exception):
-    """The store has refused a message, and changed nothing.
+_REFUSALS = {
+    "FENCED": "this worker was silent for longer than its lease, and others have its hosts: "
+    "start it again",
+    "LOST": "the store has other messages of this worker than it has sent: start it again",
+    "TWICE": "the store has given a URL of this worker to others: start it again",
+    "TAKEN": "another worker has this name: start it again",
+    "NONE": "there is no shared crawl of this name yet: give its URLs",
+}
+
+
+class Refused(StoreError):
+    """The store has refused a message, and changed nothing; the text is one line for people.
 
     `reason` is FENCED: the session is over, since its lease ran out or it has left; LOST: the
     store has another number of the last message; TWICE: a job has ended that is not out with this
     worker; TAKEN: a worker has this name; or NONE: there is no such crawl yet.
     """
 
+    __module__ = "trio_crawler.shared"
+
     def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+        super().__init__(_REFUSALS.get(reason, reason))
         self.reason = reason
 
 
@@ -45,6 +58,9 @@ class SharedStore(Protocol):
 
     async def call(self, command: str, message: bytes, /) -> bytes:
         """Run "join", "work" or "leave" with a message; return the reply."""
+
+
+SharedStore.__module__ = "trio_crawler.shared"
 
 
 class Join(msgspec.Struct, array_like=True):

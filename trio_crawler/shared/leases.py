@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from trio_crawler.frontier.shared.message import MOST_OF_A_HOST, Back, Grant, job_of
 from trio_crawler.frontier.stored_job import StoredJob
 from trio_crawler.model import Job
+from trio_crawler.shared.message import MOST_OF_A_HOST, Back, Grant, job_of
 
 _IDLE = 0.3
 """The seconds after which a host that has no job here is given back."""

@@ -1,6 +1,7 @@
 """The shared frontier: a store has the truth, and each worker decides about the hosts it holds."""
 
-from __future__ import annotations
+# No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
+# `__module__`, which is set to another module.
 
 import json
 import math
@@ -16,10 +17,24 @@ import msgspec
 import trio
 from msgspec.structs import replace
 
-from trio_crawler.arguments import ArgumentError, check_json, check_kind, check_number
+from trio_crawler.arguments import (
+    ArgumentError,
+    check_json,
+    check_kind,
+    check_methods,
+    check_number,
+)
 from trio_crawler.frontier.protocol import FrontierStatistics
-from trio_crawler.frontier.shared.leases import Leases
-from trio_crawler.frontier.shared.message import (
+from trio_crawler.frontier.stored_job import StoredJob
+from trio_crawler.in_trio import check_in_trio, start_soon
+from trio_crawler.model import COUNTED, Attempt, Failure, Job, Page, Purpose, Reason
+from trio_crawler.page.url_set import UrlSet
+from trio_crawler.page.urls import authority
+from trio_crawler.policy.plan import Plan
+from trio_crawler.schedule.hosts import Hosts, JobChannel
+from trio_crawler.settlement import Settlement
+from trio_crawler.shared.leases import Leases
+from trio_crawler.shared.message import (
     Child,
     Join,
     Joined,
@@ -31,14 +46,7 @@ from trio_crawler.frontier.shared.message import (
     key_of,
     packed,
 )
-from trio_crawler.frontier.stored_job import StoredJob
-from trio_crawler.in_trio import check_in_trio, start_soon
-from trio_crawler.model import COUNTED, Attempt, Failure, Job, Page, Purpose, Reason
-from trio_crawler.page.url_set import UrlSet
-from trio_crawler.page.urls import authority
-from trio_crawler.policy.plan import Plan
-from trio_crawler.schedule.hosts import Hosts, JobChannel
-from trio_crawler.settlement import Settlement
+from trio_crawler.store.errors import DifferentCrawl
 
 _MOST_HOSTS, _MOST_JOBS = 256, 20_000
 """The most hosts that a worker holds, and the most jobs that wait there."""
@@ -84,11 +92,14 @@ class SharedFrontier:
     `run` raises Refused if the store has given its hosts to others.
     """
 
+    __module__ = "trio_crawler.shared"
+
     hosts: Hosts
 
     def __init__(
         self, store: SharedStore, *, meaning: Mapping[str, Any] | None = None, ttl: float = 10.0
     ) -> None:
+        check_methods("store", store, ("call",), "a SharedStore, such as that of opened_store")
         check_number("ttl", ttl, least=2)
         if meaning is not None:
             check_json("meaning", meaning)
@@ -123,8 +134,8 @@ class SharedFrontier:
     async def open(self, plan: Plan) -> None:
         """Join the crawl. Raises ArgumentError for a plan that workers cannot share.
 
-        Raises RuntimeError when called again, or if the crawl has another meaning, and Refused if
-        there is none yet and this worker brings none.
+        Raises RuntimeError when called again, DifferentCrawl if the crawl has another meaning, and
+        Refused if there is none yet and this worker brings none.
         """
         check_in_trio("SharedFrontier")
         if self._plan is not None:
@@ -141,7 +152,10 @@ class SharedFrontier:
         reply = await self._store.call("join", packed(join))
         joined = msgspec.msgpack.decode(reply, type=Joined)
         if joined.differs:
-            raise RuntimeError(f"another crawl has this name, with the meaning {joined.meaning}")
+            stored, given = json.loads(joined.meaning), json.loads(self._meaning)
+            keys = [each for each in given if stored.get(each) != given[each]]
+            differ = {each: (stored.get(each), given[each]) for each in keys}
+            raise DifferentCrawl("the store", differ, "give another name, or drop that crawl")
         self._joined, self._seeded, self._salt = True, joined.seeded, bytes.fromhex(joined.salt)
 
     @property

@@ -1,10 +1,12 @@
 """The store on a Valkey or Redis server: one script, called by its digest."""
 
-from __future__ import annotations
+# No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
+# `__module__`, which is set to another module.
 
+import json
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,7 +14,9 @@ from urllib.parse import urlsplit
 import msgspec
 import trio
 
-from trio_crawler.frontier.shared.message import Refused
+from trio_crawler.arguments import check_kind
+from trio_crawler.reason import Reason
+from trio_crawler.shared.message import Refused
 from trio_crawler.store.errors import StoreError
 
 _LEAST = 7
@@ -30,6 +34,8 @@ class SharedCounts(msgspec.Struct, frozen=True):
     `workers` has the names of those whose lease goes on, `hosts` how many hosts each holds.
     """
 
+    __module__ = "trio_crawler.shared"
+
     added: int
     done: int
     pages: int
@@ -46,10 +52,12 @@ class RedisStore:
     `opened_store` makes one.
     """
 
+    __module__ = "trio_crawler.shared"
+
     def __init__(self, client: Any, crawl: str) -> None:
         self._client = client
         self._prefix = f"{{{crawl}}}"
-        source = files("trio_crawler.frontier.shared").joinpath("work.lua").read_text("utf-8")
+        source = files("trio_crawler.shared").joinpath("work.lua").read_text("utf-8")
         self._script = client.register_script(source)
         self.repeated = 0
 
@@ -91,9 +99,14 @@ class RedisStore:
         seeded = "seeded" in number
         return SharedCounts(added, done, pages, out, seeded, tuple(workers), tuple(hosts))
 
-    async def stop(self, reason: str) -> None:
-        """Let all workers end early, for this reason, at their next call."""
-        await self._client.hset(f"{self._prefix}:n", {"stop": reason})
+    async def meaning(self) -> dict[str, Any] | None:
+        """Return what defines the crawl; None if there is none of this name."""
+        found = await self._client.get(f"{self._prefix}:meaning")
+        return None if found is None else json.loads(found)
+
+    async def stop(self) -> None:
+        """Let all workers end early at their next call; those that come later end at once."""
+        await self._client.hset(f"{self._prefix}:n", {"stop": Reason.STOPPED.value})
 
     async def drop(self) -> int:
         """Remove the crawl from the server; return how many keys it had."""
@@ -105,14 +118,23 @@ class RedisStore:
         return removed
 
 
-@asynccontextmanager
-async def opened_store(url: str, crawl: str) -> AsyncIterator[RedisStore]:
+def opened_store(url: str, crawl: str) -> AbstractAsyncContextManager[RedisStore]:
     """Connect to the server at a URL, such as redis://host:6379/0 or unix:///path; close it then.
 
     Valkey, and Redis from version 7 on, will do, if it writes each change to its file before it
     answers (appendonly yes, appendfsync always) and drops no keys (maxmemory-policy noeviction).
     Raises StoreError, which says what is wrong and how to mend it, without a password.
     """
+    check_kind("url", url, str, "the URL of a server")
+    check_kind("crawl", crawl, str, "a name")
+    return _opened(url, crawl)
+
+
+opened_store.__module__ = "trio_crawler.shared"
+
+
+@asynccontextmanager
+async def _opened(url: str, crawl: str) -> AsyncIterator[RedisStore]:
     try:
         import coredis
         from coredis.exceptions import RedisError
