@@ -79,7 +79,9 @@ def configure(context: click.Context, line: Sequence[str]) -> dict[str, Any]:
     path, table = _read(given.get("config"))
     context.meta[HOSTS] = _hosts(context, dict(table).get("hosts", {}), path)
     found = dict(_defaults(command, table, path))
-    if command.name == "trio-crawler" and not (given.get("checks") or found.get("checks")):
+    if command.name in ("trio-crawler", "worker") and not (
+        given.get("checks") or found.get("checks")
+    ):
         found = {name: value for name, value in found.items() if name not in _OF_CHECKS}
     words = given.get("seeds")
     named = words if command.name == "check" and isinstance(words, (list, tuple)) else ()

@@ -51,6 +51,7 @@ from trio_crawler.net import WireStatistics
 from trio_crawler.report import Report, one_line
 
 if TYPE_CHECKING:
+    from trio_crawler import Frontier
     from trio_crawler.cli.checking import Check
     from trio_crawler.cli.directory import CrawlDirectory
     from trio_crawler.cli.html import HtmlFile
@@ -217,14 +218,20 @@ class _Crawl:
     async def _crawl(self, nursery: trio.Nursery) -> None:
         plan = self._plan
         async with AsyncExitStack() as stack:
-            directory, frontier = None, None
+            directory = None
+            frontier: Frontier | None = None
+            if self._options.shared is not None:
+                from trio_crawler.cli.worker import shared_frontier
+
+                shared = shared_frontier(self._options, plan)
+                frontier = await stack.enter_async_context(shared)
             if self._options.directory is not None:
                 # SQLite and the store are imported only now: others need neither.
                 from trio_crawler.cli.directory import CrawlDirectory, frontier_of
 
-                frontier = frontier_of(self._options, plan, self._options.directory)
-                await stack.enter_async_context(frontier)
-                directory = CrawlDirectory(frontier, self._options, plan)
+                lasting = frontier_of(self._options, plan, self._options.directory)
+                frontier = await stack.enter_async_context(lasting)
+                directory = CrawlDirectory(lasting, self._options, plan)
             places = {"fetch": plan.crawl_fetch, "frontier": frontier}
             stream: AsyncIterable[str] | None = self._urls
             if plan.pages is not None:

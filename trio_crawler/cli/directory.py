@@ -85,7 +85,7 @@ def frontier_of(options: CrawlOptions, plan: Plan, directory: str) -> SqliteFron
     """Return the frontier that keeps the crawl in a directory."""
     return SqliteFrontier(
         directory,
-        meaning=_meaning(options, plan.seeds),
+        meaning=meaning_of(options, plan.seeds),
         refresh=options.refresh or (options.max_age > 0 and _is_finished(directory)),
         settings=_settings(options, plan, directory),
     )
@@ -106,7 +106,7 @@ def _is_finished(directory: str) -> bool:
         return False
 
 
-def _meaning(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, Any]:
+def meaning_of(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, Any]:
     """Return the options that define the crawl; the order of several values does not count."""
     values = {
         each.key: getattr(options, name)

@@ -8,7 +8,7 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from io import TextIOWrapper
@@ -19,24 +19,17 @@ import click
 from click.core import ParameterSource
 
 from trio_crawler import __version__
-from trio_crawler.cli.configuration import HOSTS, OF_FOLDERS, blame, configurable, configure, shown
-from trio_crawler.cli.declaration import Group, GroupedCommand, parameters, secret_flags
-from trio_crawler.cli.exit import (
-    CLOSED_PIPE,
-    FAULT,
-    INTERRUPTED,
-    WRONG_USAGE,
-    complain,
-    discard_output,
-    guarded,
-)
+from trio_crawler.cli.command import CONTEXT, SHORT, Command
+from trio_crawler.cli.configuration import HOSTS, OF_FOLDERS, configurable
+from trio_crawler.cli.declaration import Group, parameters, secret_flags
+from trio_crawler.cli.exit import INTERRUPTED, WRONG_USAGE, complain, guarded
 from trio_crawler.cli.files import check_directory, check_files
 from trio_crawler.cli.logins import asked
 from trio_crawler.cli.options import CrawlOptions, refuse_contradictions
 from trio_crawler.cli.parsing import site
 from trio_crawler.cli.secrets import hide_arguments
 from trio_crawler.cli.seed_list import check_list
-from trio_crawler.cli.shared_options import ReportOptions, refuse
+from trio_crawler.cli.shared_options import ReportOptions, Shared, refuse
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
 from trio_crawler.page import has_accelerator
 
@@ -112,13 +105,6 @@ _SHELLS = ["bash", "zsh", "fish"]
 _M_ARENA_MAX = -8
 # Letters of a URL are shown behind its host only.
 _in_path = re.compile(r"https?://[^/]+/").match
-_CONTEXT: dict[str, Any] = {
-    "help_option_names": ["--help"],
-    "max_content_width": 96,
-    # The crawler of the chapter ("500 Lines or Less") spells its options with underscores: both
-    # spellings are accepted.
-    "token_normalize_func": lambda token: token.replace("_", "-"),
-}
 
 
 def main() -> NoReturn:
@@ -224,6 +210,7 @@ def _crawl(**given: Any) -> int:
       trio-crawler demo          try it on a small site that it serves itself
       trio-crawler check URL     check every link of a site, or of a folder
       trio-crawler report DIR    print the report of the crawl in DIR again
+      trio-crawler worker STORE  share one crawl with other processes and machines
       trio-crawler completion    let your shell complete commands and options
     """
     options = CrawlOptions(**given, hosts=click.get_current_context().meta[HOSTS])
@@ -324,6 +311,40 @@ def _demo(serve: bool, port: int | None) -> int:
     )
 
 
+def _worker(store: str, crawl: str, **given: Any) -> int:
+    """Crawl as one of several workers: those with the same STORE and --crawl share one crawl.
+
+    STORE is a Valkey or Redis server, such as redis://127.0.0.1:6379/0. The first worker brings
+    the URLs and the options that define the crawl; others may leave them out. Each reports and
+    writes what it has fetched itself. If a worker is killed, the others get the URLs that it had.
+    """
+    shared = Shared(store, crawl)
+    hosts = click.get_current_context().meta[HOSTS]
+    options = CrawlOptions(**given, shared=shared, hosts=hosts)
+    directory = "-o is not for a worker: use --jsonl, --csv, --links, --html or --warc"
+    wrong: dict[str, object] = {
+        directory: options.directory,
+        "--check is not for a worker: check what the crawl has found": options.checks,
+        "--canonical is not for a worker: each knows only its own pages": options.fold_canonical,
+    }
+    refuse(wrong)
+    if options.seeds or options.seed_stream is not None:
+        return _run_crawl(options)
+    # Trio is imported only now.
+    from trio_crawler.cli.worker import joined
+
+    return guarded(lambda: _run_crawl(joined(options, shared)))
+
+
+def _about_shared(name: str) -> Callable[..., int]:
+    def run(store: str, crawl: str) -> int:
+        from trio_crawler.cli import worker
+
+        return int(getattr(worker, name)(Shared(store, crawl)))
+
+    return run
+
+
 def _completion(shell: str | None) -> int:
     """Print the script that lets a shell complete commands, options, words and paths.
 
@@ -354,29 +375,6 @@ def check_parameters() -> list[click.Parameter]:
     return found
 
 
-class _Command(GroupedCommand):
-    """A command that prints its help and its version as it prints a report."""
-
-    def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
-        """Parse the words; --help, --version and --show-config print their text here."""
-        try:
-            given = configure(context, words)
-            rest = super().parse_args(context, words)
-            if given.get("show_config"):
-                click.echo(shown(context))
-                context.exit()
-            return rest
-        except click.BadParameter as error:
-            raise blame(context, error) from None
-        except BrokenPipeError:
-            discard_output()
-            context.exit(CLOSED_PIPE)
-        except OSError as error:
-            complain(f"cannot write the text: {error.strerror}")
-            discard_output()
-            context.exit(FAULT)
-
-
 class _Version(click.Option):
     """The option --version, which with -v also says whether there are compiled readers."""
 
@@ -399,16 +397,16 @@ _VERSION = _Version(
     expose_value=False,
     help="Show the version and exit; with -v also whether there are compiled readers of pages.",
 )
-command = _Command(
+command = Command(
     "trio-crawler",
     params=configurable([*parameters(CrawlOptions), _VERSION]),
     callback=_crawl,
     help=_crawl.__doc__,
     epilog=_CRAWL_EPILOG,
     often=_OFTEN,
-    context_settings=_CONTEXT,
+    context_settings=CONTEXT,
 )
-check_command = _Command(
+check_command = Command(
     "check",
     params=configurable(check_parameters()),
     callback=_check,
@@ -416,9 +414,9 @@ check_command = _Command(
     epilog=_CHECK_EPILOG,
     first=(Group.CHECKED, Group.JUDGED),
     often=_OFTEN_IN_CHECKS,
-    context_settings=_CONTEXT,
+    context_settings=CONTEXT,
 )
-demo_command = _Command(
+demo_command = Command(
     "demo",
     params=[
         click.Option(
@@ -435,22 +433,42 @@ demo_command = _Command(
     ],
     callback=_demo,
     help=_demo.__doc__,
-    context_settings=_CONTEXT | {"help_option_names": ["-h", "--help"]},
+    context_settings=SHORT,
 )
-report_command = _Command(
+report_command = Command(
     "report",
     params=configurable(parameters(ReportOptions)),
     callback=_report,
     help=_report.__doc__,
     epilog=_REPORT_EPILOG,
-    context_settings=_CONTEXT | {"help_option_names": ["-h", "--help"]},
+    context_settings=SHORT,
 )
-completion_command = _Command(
+completion_command = Command(
     "completion",
     params=[click.Argument(["shell"], type=click.Choice(_SHELLS), required=False)],
     callback=_completion,
     help=_completion.__doc__,
-    context_settings=_CONTEXT | {"help_option_names": ["-h", "--help"]},
+    context_settings=SHORT,
+)
+_STORE = click.Argument(["store"], metavar="STORE")
+_NAME = click.Option(
+    ["--crawl"],
+    metavar="NAME",
+    required=True,
+    help="The name of the crawl: workers with the same STORE and NAME share one.",
+)
+_ABOUT_SHARED = {
+    "status": "Show how far a crawl is that workers share, and who they are.",
+    "stop": "Let all workers of a shared crawl end, after the requests in flight.",
+    "drop": "Remove a shared crawl from its store, when its workers have left.",
+}
+worker_command = Command(
+    "worker",
+    params=configurable([_STORE, _NAME, *parameters(CrawlOptions)]),
+    callback=_worker,
+    help=_worker.__doc__,
+    often=["--crawl", *_OFTEN],
+    context_settings=CONTEXT,
 )
 _COMMANDS: dict[str, click.Command] = {
     "crawl": command,
@@ -458,4 +476,15 @@ _COMMANDS: dict[str, click.Command] = {
     "completion": completion_command,
     "demo": demo_command,
     "report": report_command,
+    "worker": worker_command,
+    **{
+        name: Command(
+            name,
+            params=[_STORE, _NAME],
+            callback=_about_shared(name),
+            help=told,
+            context_settings=SHORT,
+        )
+        for name, told in _ABOUT_SHARED.items()
+    },
 }

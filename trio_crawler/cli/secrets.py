@@ -122,7 +122,7 @@ def _name(shown: str, word: str) -> str:
     return "what is named after @" if _MAY_BE_SECRET.search(word) else shown
 
 
-_USERINFO = re.compile(rb"((?:https?:)?[/\\]*)([^/?#\\@]*:[^/?#\\]*)(@.*)", re.I | re.S)
+_USERINFO = re.compile(rb"((?:[a-z]{4,7}:)?[/\\]*)([^/?#\\@]*:[^/?#\\]*)(@.*)", re.I | re.S)
 _START, _END = 45, 46
 """The places of arg_start and arg_end in /proc/self/stat behind the name (proc(5))."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -23,6 +23,19 @@ from trio_crawler.cli.declaration import (
     undeclared,
 )
 from trio_crawler.cli.secrets import Login
+
+
+class Shared(NamedTuple):
+    """The store of a crawl that several workers share, as a URL, and the name of the crawl.
+
+    The URL may have a password, and is not in the repr.
+    """
+
+    store: str
+    crawl: str
+
+    def __repr__(self) -> str:
+        return f"Shared({self.crawl!r})"
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -1,0 +1,106 @@
+"""The command of a worker, and those about the crawl that it shares."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from cli.command import crawl
+from sites import valkey
+from sites.raw import html, threaded_raw_server
+
+pytestmark = pytest.mark.process
+
+SITE = {"/": html("/a", "/b"), "/a": html("/c"), "/b": html(), "/c": html("/gone")}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with valkey.server(tmp_path_factory.mktemp("v")) as url:
+        yield url
+
+
+@pytest.fixture
+def name() -> str:
+    return uuid4().hex
+
+
+def urls(path: Path) -> set[str]:
+    return {json.loads(line)["url"] for line in path.read_text().splitlines()}
+
+
+def test_a_worker_crawls_and_one_that_joins_later_has_its_options(
+    store: str, name: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "pages.jsonl"
+    with threaded_raw_server(SITE) as server:
+        words = (store, "--crawl", name)
+        first = crawl("worker", *words, "--depth", "1", "--jsonl", str(file), server.url)
+        second = crawl("worker", *words)
+        other = crawl("worker", *words, "--depth", "2", server.url)
+    assert first.returncode == 0
+    assert urls(file) == {f"{server.url}{path}" for path in ("", "a", "b")}
+    # It has all from the store, and nothing is left.
+    assert "admitted 0 = 0 pages" in second.stdout
+    assert other.returncode == 2
+    assert other.stderr == (
+        f"trio-crawler: the shared crawl {name}: it holds another crawl "
+        "(--depth was 1, now it is 2): give another --crawl, or drop that one\n"
+    )
+
+
+def test_the_page_budget_of_a_crawl_waits_in_the_store_for_no_one(
+    store: str, name: str, tmp_path: Path
+) -> None:
+    with threaded_raw_server(SITE) as server:
+        words = (store, "--crawl", name)
+        assert crawl("worker", *words, "--max-pages", "2", server.url).returncode == 0
+        shown = crawl("status", *words).stdout
+        assert crawl("worker", *words).returncode == 3
+    assert shown == f"Crawl {name}: 4 URLs admitted\n2 done, 2 waiting, 0 with workers\n"
+
+
+def test_a_crawl_that_is_stopped_is_fetched_no_further_until_it_is_dropped(
+    store: str, name: str
+) -> None:
+    words = (store, "--crawl", name)
+    with threaded_raw_server(SITE) as server:
+        assert crawl("worker", *words, "--depth", "1", server.url).returncode == 0
+        for command in ("stop", "status", "drop"):
+            assert crawl(command, *words).returncode == 0
+        for command in ("stop", "status", "drop", "worker"):
+            failed = crawl(command, *words)
+            assert failed.returncode == 1
+            assert failed.stderr == (
+                "trio-crawler: there is no shared crawl of this name yet: give its URLs\n"
+            )
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("-o", "dir"), "-o is not for a worker"),
+        (("--check", "all"), "--check is not for a worker"),
+        (("--canonical",), "--canonical is not for a worker"),
+    ],
+)
+def test_a_worker_refuses_what_needs_the_whole_crawl(words: tuple[str, ...], says: str) -> None:
+    failed = crawl("worker", "redis://127.0.0.1:1/0", "--crawl", "c", *words, "http://a.test/")
+    assert failed.returncode == 2
+    assert failed.stderr.startswith(f"trio-crawler: {says}")
+
+
+def test_a_store_that_is_not_there_is_told_without_its_password() -> None:
+    url = "redis://user:s3cret@127.0.0.1:1/0"
+    for words in (
+        ("worker", url, "--crawl", "c", "http://a.test/"),
+        ("status", url, "--crawl", "c"),
+    ):
+        failed = crawl(*words)
+        assert failed.returncode == 1
+        assert failed.stderr.startswith("trio-crawler: redis://127.0.0.1:1/0: ")
+        assert failed.stderr.count("\n") == 1
+        assert "s3cret" not in failed.stdout + failed.stderr
