@@ -23,7 +23,7 @@ from trio_crawler.cli.declaration import (
     time,
     undeclared,
 )
-from trio_crawler.cli.shared_options import RequestOptions, Shared, refuse
+from trio_crawler.cli.shared_options import RequestOptions, refuse
 
 _COUNT = click.IntRange(min=0)
 _POSITIVE = click.IntRange(min=1)
@@ -35,7 +35,7 @@ class CrawlOptions(RequestOptions):
 
     owner: bool = undeclared(False)
     """Whether the site's owner asks: nofollow is not obeyed, and the report is about links."""
-    shared: Shared | None = undeclared(None)
+    shared: tuple[str, str] | None = undeclared(None)
     """Where the crawl is that this worker shares with others."""
     folder: str | None = undeclared(None)
     """The folder that is checked in place of a server."""

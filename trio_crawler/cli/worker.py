@@ -57,8 +57,7 @@ async def shared_frontier(options: CrawlOptions, plan: Plan) -> AsyncIterator[Sh
     Raises StoreError for a store that cannot be used, and DifferentCrawl, a StoreError, for
     options that are not those of the crawl.
     """
-    shared = options.shared
-    assert shared is not None, "only a worker shares a crawl"  # noqa: S101 - for mypy
+    shared = Shared(*options.shared or ("", ""))
     # The page budget is that of all workers.
     given = {**meaning_of(options, plan.seeds), _BUDGET: options.max_pages}
     async with opened_store(shared.store, shared.crawl) as store:
