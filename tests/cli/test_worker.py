@@ -82,7 +82,7 @@ def test_a_crawl_that_is_stopped_is_fetched_no_further_until_it_is_dropped(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("-o", "dir"), "-o is not for a worker"),
+        (("-o", "dir", "--refresh"), "--refresh is not for a worker"),
         (("--check", "all"), "--check is not for a worker"),
         (("--canonical",), "--canonical is not for a worker"),
     ],
@@ -104,3 +104,37 @@ def test_a_store_that_is_not_there_is_told_without_its_password() -> None:
         assert failed.stderr.startswith("trio-crawler: redis://127.0.0.1:1/0: ")
         assert failed.stderr.count("\n") == 1
         assert "s3cret" not in failed.stdout + failed.stderr
+
+
+def test_the_directories_of_workers_are_merged_and_report_the_whole_crawl(
+    store: str, name: str, tmp_path: Path
+) -> None:
+    words = (store, "--crawl", name)
+    with threaded_raw_server(SITE) as server:
+        # The second one goes on where the budget ended the first.
+        first = crawl("worker", *words, "--max-pages", "2", "-o", "one", server.url, cwd=tmp_path)
+        crawl("-o", "alone", server.url, cwd=tmp_path)
+    assert first.returncode == 0
+    shown = crawl("report", "one", "--jsonl", "one.jsonl", cwd=tmp_path)
+    assert "admitted 2 = 2 pages" in shown.stdout
+    assert len(urls(tmp_path / "one.jsonl")) == 2
+    merged = crawl("merge", "one", "-o", "out", cwd=tmp_path)
+    assert (merged.returncode, merged.stdout) == (0, "2 URLs in out\n")
+    again = crawl("merge", "one", "-o", "out", cwd=tmp_path)
+    assert (again.returncode, again.stdout) == (1, "")
+    assert again.stderr == "trio-crawler: out: it has a crawl already: give a new one\n"
+
+
+def test_workers_with_directories_write_each_url_once_and_resume(
+    store: str, name: str, tmp_path: Path
+) -> None:
+    pages = {f"/{page}": html(f"/{page + 1}") for page in range(30)}
+    words = (store, "--crawl", name)
+    with threaded_raw_server({"/": html("/0"), **pages, "/30": html()}) as server:
+        options = ("--depth", "40", "--jsonl", "pages.jsonl")
+        for time in ("0.2s", "60s"):
+            more = ("-o", "dir", *options, "--max-time", time, "--delay", "0.02")
+            crawl("worker", *words, *more, server.url, cwd=tmp_path)
+    lines = (tmp_path / "pages.jsonl").read_text().splitlines()
+    assert len(lines) == len(urls(tmp_path / "pages.jsonl")) == 32
+    assert crawl("merge", "dir", "-o", "out", cwd=tmp_path).stdout == "32 URLs in out\n"

@@ -51,11 +51,12 @@ from trio_crawler.net import WireStatistics
 from trio_crawler.report import Report, one_line
 
 if TYPE_CHECKING:
-    from trio_crawler import Frontier
+    from trio_crawler import SqliteFrontier
     from trio_crawler.cli.checking import Check
     from trio_crawler.cli.directory import CrawlDirectory
     from trio_crawler.cli.html import HtmlFile
     from trio_crawler.frontier import HostStatistics
+    from trio_crawler.shared import SharedFrontier
 
 GRACE = 5.0
 """Seconds that requests in flight may take after the first signal, or after --max-time."""
@@ -215,23 +216,28 @@ class _Crawl:
             # Before everything is closed.
             self._wire = fetch.statistics().wire
 
+    async def _frontier(self, stack: AsyncExitStack) -> SqliteFrontier | SharedFrontier | None:
+        """Open the frontier of a worker, or of a directory; return None for one in memory."""
+        options, plan = self._options, self._plan
+        if options.shared is not None:
+            from trio_crawler.cli.worker import shared_frontier
+
+            return await stack.enter_async_context(shared_frontier(options, plan))
+        if options.directory is None:
+            return None
+        from trio_crawler.cli.directory import frontier_of
+
+        return await stack.enter_async_context(frontier_of(options, plan, options.directory))
+
     async def _crawl(self, nursery: trio.Nursery) -> None:
         plan = self._plan
         async with AsyncExitStack() as stack:
-            directory = None
-            frontier: Frontier | None = None
-            if self._options.shared is not None:
-                from trio_crawler.cli.worker import shared_frontier
-
-                shared = shared_frontier(self._options, plan)
-                frontier = await stack.enter_async_context(shared)
-            if self._options.directory is not None:
+            directory, frontier = None, await self._frontier(stack)
+            if self._options.directory is not None and frontier is not None:
                 # SQLite and the store are imported only now: others need neither.
-                from trio_crawler.cli.directory import CrawlDirectory, frontier_of
+                from trio_crawler.cli.directory import CrawlDirectory
 
-                lasting = frontier_of(self._options, plan, self._options.directory)
-                frontier = await stack.enter_async_context(lasting)
-                directory = CrawlDirectory(lasting, self._options, plan)
+                directory = CrawlDirectory(frontier, self._options, plan)
             places = {"fetch": plan.crawl_fetch, "frontier": frontier}
             stream: AsyncIterable[str] | None = self._urls
             if plan.pages is not None:
@@ -382,7 +388,8 @@ class _Crawl:
             hosts=crawler.hosts if self._hosts is None else self._hosts,
             sitemaps=crawler.sitemaps(),
             listing=crawler.listing,
-            directory=options.directory or "",
+            # A worker has a part of the crawl: what waits is not in its directory.
+            directory="" if options.shared else options.directory or "",
             cookies=options.cookies,
             credentials=self._plan.fetch.sends_credentials,
             checks=self._plan.checks,

@@ -24,6 +24,7 @@ from trio_crawler.cli.folder import Folder
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.shared_options import SharedOptions
 from trio_crawler.report import to_jsonl
+from trio_crawler.shared import SharedFrontier
 from trio_crawler.store import End, Stream
 
 _T = TypeVar("_T")
@@ -37,20 +38,23 @@ class CrawlDirectory:
     stream that cannot be written.
     """
 
-    def __init__(self, frontier: SqliteFrontier, options: CrawlOptions, plan: Plan) -> None:
-        self.frontier = frontier
+    def __init__(
+        self, frontier: SqliteFrontier | SharedFrontier, options: CrawlOptions, plan: Plan
+    ) -> None:
+        # Of both the directory, its streams and what they have.
+        self._kept = kept = frontier.kept if isinstance(frontier, SharedFrontier) else frontier
         self._options = options
         self._named = plan.named
         self._streams: list[Stream] = []
         if options.jsonl is not None and is_plain(options.jsonl):
-            self._streams.append(frontier.stream(options.jsonl, self._line, self._lines))
+            self._streams.append(kept.stream(options.jsonl, self._line, self._lines))
         self._warc = warc = plan.warc
         self._archive: Stream | None = None
         if options.warc is not None and warc is not None:
             parts = (warc.records, warc.head, warc.rest)
-            self._archive = frontier.stream(options.warc, *parts, private=True)
+            self._archive = kept.stream(options.warc, *parts, private=True)
             self._streams.append(self._archive)
-        with History(frontier.directory) as history:
+        with History(kept.directory) as history:
             # These two are streams of this run, and so files of the crawl.
             protect_crawl_files(history, options, streams=("--jsonl", "--warc"))
             last = history.walks
@@ -62,18 +66,18 @@ class CrawlDirectory:
     def _lines(self) -> Iterable[bytes]:
         # In one transaction: with only a part of them the file would count as continued, not as
         # new.
-        return map(self._line, self.frontier.outcomes(brief=True))
+        return map(self._line, self._kept.outcomes(brief=True))
 
     def restore(self) -> None:
         """Restore the state of the archive."""
         if self._archive is None or self._archive.is_new:
             return
-        archive = _relative(self._options.warc, self.frontier.directory)
-        with History(self.frontier.directory) as history:
+        archive = _relative(self._options.warc, self._kept.directory)
+        with History(self._kept.directory) as history:
             runs = [run for run in history.runs if run.walk == history.walks]
         # The archive lacks the responses of a run without it.
         if self._warc is not None and all(run.settings.get("warc") == archive for run in runs):
-            self._warc.restore(self.frontier.bodies())
+            self._warc.restore(self._kept.bodies())
 
     def add(self, outcome: Outcome) -> None:
         """Write an outcome to the streams, once it is settled."""
@@ -87,7 +91,7 @@ def frontier_of(options: CrawlOptions, plan: Plan, directory: str) -> SqliteFron
         directory,
         meaning=meaning_of(options, plan.seeds),
         refresh=options.refresh or (options.max_age > 0 and _is_finished(directory)),
-        settings=_settings(options, plan, directory),
+        settings=settings_of(options, plan),
     )
 
 
@@ -123,7 +127,7 @@ def meaning_of(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, Any]:
     return values | lists
 
 
-def _settings(options: CrawlOptions, plan: Plan, directory: str) -> dict[str, Any]:
+def settings_of(options: CrawlOptions, plan: Plan) -> dict[str, Any]:
     """Return how the crawl is run, for readers of the directory; no value may be a secret."""
     recorded = {
         each.key: getattr(options, name) for name, each in declared(CrawlOptions) if each.recorded
@@ -140,7 +144,7 @@ def _settings(options: CrawlOptions, plan: Plan, directory: str) -> dict[str, An
         "insecure_hosts": list(plan.insecure_hosts),
         "credentials": plan.fetch.sends_credentials,
         "texts": options.links is not None,
-        "warc": _relative(options.warc, directory),
+        "warc": _relative(options.warc, options.directory or "."),
     }
 
 

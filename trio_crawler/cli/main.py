@@ -8,7 +8,7 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from io import TextIOWrapper
@@ -30,6 +30,7 @@ from trio_crawler.cli.parsing import site
 from trio_crawler.cli.secrets import hide_arguments
 from trio_crawler.cli.seed_list import check_list
 from trio_crawler.cli.shared_options import ReportOptions, Shared, refuse
+from trio_crawler.cli.sharing import COMMANDS, parameters_of_store
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
 from trio_crawler.page import has_accelerator
 
@@ -316,14 +317,16 @@ def _worker(store: str, crawl: str, **given: Any) -> int:
 
     STORE is a Valkey or Redis server, such as redis://127.0.0.1:6379/0. The first worker brings
     the URLs and the options that define the crawl; others may leave them out. Each reports and
-    writes what it has fetched itself. If a worker is killed, the others get the URLs that it had.
+    writes what it has fetched itself, with -o in a directory of its own: 'merge' joins these. If a
+    worker is killed, the others get the URLs that it had.
     """
     shared = Shared(store, crawl)
     hosts = click.get_current_context().meta[HOSTS]
     options = CrawlOptions(**given, shared=shared, hosts=hosts)
-    directory = "-o is not for a worker: use --jsonl, --csv, --links, --html or --warc"
     wrong: dict[str, object] = {
-        directory: options.directory,
+        "--refresh is not for a worker: it walks through the site for the first time": (
+            options.refresh
+        ),
         "--check is not for a worker: check what the crawl has found": options.checks,
         "--canonical is not for a worker: each knows only its own pages": options.fold_canonical,
     }
@@ -334,15 +337,6 @@ def _worker(store: str, crawl: str, **given: Any) -> int:
     from trio_crawler.cli.worker import joined
 
     return guarded(lambda: _run_crawl(joined(options, shared)))
-
-
-def _about_shared(name: str) -> Callable[..., int]:
-    def run(store: str, crawl: str) -> int:
-        from trio_crawler.cli import worker
-
-        return int(getattr(worker, name)(Shared(store, crawl)))
-
-    return run
 
 
 def _completion(shell: str | None) -> int:
@@ -450,21 +444,9 @@ completion_command = Command(
     help=_completion.__doc__,
     context_settings=SHORT,
 )
-_STORE = click.Argument(["store"], metavar="STORE")
-_NAME = click.Option(
-    ["--crawl"],
-    metavar="NAME",
-    required=True,
-    help="The name of the crawl: workers with the same STORE and NAME share one.",
-)
-_ABOUT_SHARED = {
-    "status": "Show how far a crawl is that workers share, and who they are.",
-    "stop": "Let all workers of a shared crawl end, after the requests in flight.",
-    "drop": "Remove a shared crawl from its store, when its workers have left.",
-}
 worker_command = Command(
     "worker",
-    params=configurable([_STORE, _NAME, *parameters(CrawlOptions)]),
+    params=configurable([*parameters_of_store(), *parameters(CrawlOptions)]),
     callback=_worker,
     help=_worker.__doc__,
     often=["--crawl", *_OFTEN],
@@ -477,14 +459,5 @@ _COMMANDS: dict[str, click.Command] = {
     "demo": demo_command,
     "report": report_command,
     "worker": worker_command,
-    **{
-        name: Command(
-            name,
-            params=[_STORE, _NAME],
-            callback=_about_shared(name),
-            help=told,
-            context_settings=SHORT,
-        )
-        for name, told in _ABOUT_SHARED.items()
-    },
+    **COMMANDS,
 }

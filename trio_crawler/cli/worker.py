@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
 from functools import partial
@@ -13,13 +13,14 @@ import trio
 from trio_crawler import StoreError
 from trio_crawler.cli.build import Plan
 from trio_crawler.cli.declaration import declared
-from trio_crawler.cli.directory import meaning_of
+from trio_crawler.cli.directory import meaning_of, settings_of
 from trio_crawler.cli.exit import guarded
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.shared_options import Shared
+from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.report import visible
 from trio_crawler.shared import Refused, SharedFrontier, opened_store
-from trio_crawler.store import DifferentCrawl
+from trio_crawler.store import DifferentCrawl, merge
 
 _REMEDY = "give another --crawl, or drop that one"
 _BUDGET = "max_pages"
@@ -68,7 +69,14 @@ async def shared_frontier(options: CrawlOptions, plan: Plan) -> AsyncIterator[Sh
             if found := {key: (stored[key], given[key]) for key in differ if key != "list"}:
                 name = f"the shared crawl {visible(shared.crawl)}"
                 raise DifferentCrawl(name, found, _REMEDY)
-        yield SharedFrontier(store, meaning=given if stored is None else stored)
+        frontier = SharedFrontier(
+            store,
+            meaning=given if stored is None else stored,
+            directory=options.directory,
+            settings=settings_of(options, plan),
+        )
+        async with frontier:
+            yield frontier
 
 
 def _asked(ask: Callable[[Any], Awaitable[int]], shared: Shared) -> int:
@@ -77,6 +85,18 @@ def _asked(ask: Callable[[Any], Awaitable[int]], shared: Shared) -> int:
             return await ask(store)
 
     return guarded(partial(trio.run, main))
+
+
+def merged(directories: Sequence[str], output: str) -> int:
+    """Join the directories of workers; print how many URLs they have."""
+
+    def join() -> int:
+        urls, twice = merge(output, directories, SIGNALS.check)
+        both = f"; {twice:,} of them were in two directories" if twice else ""
+        print(f"{urls:,} URLs in {visible(output)}{both}")
+        return 0
+
+    return guarded(join)
 
 
 def status(shared: Shared) -> int:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 import trio
 
+from trio_crawler.arguments import check_flag, check_function, check_path
 from trio_crawler.model import Outcome, Reason
 from trio_crawler.policy.settings import HostStatistics
 from trio_crawler.store.runs import End
@@ -54,6 +56,25 @@ class Journal:
         if self._opened is None:
             raise RuntimeError("enter the frontier first: async with SqliteFrontier(...)")
         return self._opened
+
+    def stream(
+        self,
+        path: str | Path,
+        encode: Callable[[Outcome], bytes],
+        head: Callable[[], bytes | Iterable[bytes]] = bytes,
+        rest: Callable[[], bytes] = bytes,
+        *,
+        private: bool = False,
+    ) -> Stream:
+        """Return a stream that is written with the outcomes; see `SqliteFrontier.stream`."""
+        check_path("path", path)
+        for name, function in (("encode", encode), ("head", head), ("rest", rest)):
+            if function is not bytes:
+                check_function(name, function, "a function that returns bytes")
+        check_flag("private", private)
+        stream = self.store.stream(path, encode, head, rest, private=private)
+        self.streams.append(stream)
+        return stream
 
     async def open(self) -> None:
         """Open the store. Raises StoreError."""

@@ -15,7 +15,7 @@ from typing import Any, Self
 import trio
 from msgspec.structs import replace
 
-from trio_crawler.arguments import check_flag, check_function, check_json, check_kind, check_path
+from trio_crawler.arguments import check_flag, check_json, check_kind, check_path
 from trio_crawler.frontier.join import Join
 from trio_crawler.frontier.journal import Journal
 from trio_crawler.frontier.protocol import FrontierStatistics, Past, admit_first
@@ -137,14 +137,7 @@ class SqliteFrontier:
         or in the directory of the crawl. Call this before the crawl begins; the frontier closes
         the stream.
         """
-        check_path("path", path)
-        for name, function in (("encode", encode), ("head", head), ("rest", rest)):
-            if function is not bytes:
-                check_function(name, function, "a function that returns bytes")
-        check_flag("private", private)
-        stream = self._journal.store.stream(path, encode, head, rest, private=private)
-        self._journal.streams.append(stream)
-        return stream
+        return self._journal.stream(path, encode, head, rest, private=private)
 
     def outcomes(self, *, brief: bool = False) -> Iterator[Outcome]:
         """Yield the outcomes that this walk has settled so far; the pages have no bodies.

@@ -11,7 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import attrgetter
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import msgspec
 import trio
@@ -23,6 +24,7 @@ from trio_crawler.arguments import (
     check_kind,
     check_methods,
     check_number,
+    check_path,
 )
 from trio_crawler.frontier.protocol import FrontierStatistics
 from trio_crawler.frontier.stored_job import StoredJob
@@ -33,6 +35,7 @@ from trio_crawler.page.urls import authority
 from trio_crawler.policy.plan import Plan
 from trio_crawler.schedule.hosts import Hosts, JobChannel
 from trio_crawler.settlement import Settlement
+from trio_crawler.shared.directory import WorkerDirectory
 from trio_crawler.shared.leases import Leases
 from trio_crawler.shared.message import (
     Child,
@@ -47,6 +50,7 @@ from trio_crawler.shared.message import (
     packed,
 )
 from trio_crawler.store.errors import DifferentCrawl
+from trio_crawler.store.runs import End
 
 _MOST_HOSTS, _MOST_JOBS = 256, 20_000
 """The most hosts that a worker holds, and the most jobs that wait there."""
@@ -89,6 +93,11 @@ class SharedFrontier:
     kept, since one worker at a time holds a host. Traps, retries, copies and cookies are those of
     each worker, and a URL keeps the redirects that it was first found with.
 
+    With a `directory` it keeps its outcomes there, as `SqliteFrontier` does, with `settings` for
+    readers of the directory: enter it by `async with`. Each transaction is on the disk before the
+    store hears of it. If a worker is killed, an outcome may be in the directories of two workers,
+    and counts once: see `merge`.
+
     `run` raises Refused if the store has given its hosts to others.
     """
 
@@ -97,12 +106,23 @@ class SharedFrontier:
     hosts: Hosts
 
     def __init__(
-        self, store: SharedStore, *, meaning: Mapping[str, Any] | None = None, ttl: float = 10.0
+        self,
+        store: SharedStore,
+        *,
+        meaning: Mapping[str, Any] | None = None,
+        ttl: float = 10.0,
+        directory: str | Path | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         check_methods("store", store, ("call",), "a SharedStore, such as that of opened_store")
         check_number("ttl", ttl, least=2)
-        if meaning is not None:
-            check_json("meaning", meaning)
+        for name, given in (("meaning", meaning), ("settings", settings)):
+            if given is not None:
+                check_json(name, given)
+        self._directory: WorkerDirectory | None = None
+        if directory is not None:
+            check_path("directory", directory)
+            self._directory = WorkerDirectory(directory, meaning, settings)
         self._store = store
         self._meaning = "" if meaning is None else json.dumps(meaning, sort_keys=True)
         self._ttl = ttl
@@ -122,6 +142,29 @@ class SharedFrontier:
         self._deadline = -math.inf
         self._due = _EVERY
         self._noted, self._urgent = trio.Event(), trio.Event()
+
+    @property
+    def kept(self) -> WorkerDirectory:
+        """The directory of this worker, for streams beside it. Raises RuntimeError without one."""
+        if self._directory is None:
+            raise RuntimeError("name a directory: SharedFrontier(store, directory=...)")
+        return self._directory
+
+    async def __aenter__(self) -> Self:
+        check_in_trio("SharedFrontier")
+        if self._directory is not None:
+            await self._directory.open()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        if self._directory is None:
+            return
+        how, now = End.FINISHED, trio.current_time()
+        if not self._over:
+            early = End.SPENT if self._ended is Reason.PAGE_BUDGET else End.STOPPED
+            how = End.CUT_SHORT if self._ended is None else early
+        hosts = [] if self._plan is None else self.hosts.statistics(now).values()
+        await self._directory.close(how, hosts, None if self._over else self._ended)  # noqa: ASYNC102 - it shields itself
 
     def __repr__(self) -> str:
         return f"<SharedFrontier: {len(self._leases)} hosts held, {len(self._out)} jobs out>"
@@ -225,6 +268,8 @@ class SharedFrontier:
         self.hosts.settled(settlement)
         if not self._over:
             self._find(settlement.successors)
+        if self._directory is not None:
+            self._directory.settle(stored, settlement)
         if job.purpose is Purpose.SEEDS:
             self._seeded = True
         elif stored is not None:
@@ -357,6 +402,9 @@ class SharedFrontier:
             changes.pages,
             changes.spent,
         )
+        if self._directory is not None:
+            # First: an outcome that the store knows must not be lost.
+            await self._directory.write()
         try:
             message = await self._store.call("work", packed(work))
         except Refused:

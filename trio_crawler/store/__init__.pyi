@@ -2,6 +2,8 @@ from .changes import Change as Change
 from .errors import DifferentCrawl as DifferentCrawl
 from .errors import InUse as InUse
 from .files import FileLock as FileLock
+from .merging import Merged as Merged
+from .merging import merge as merge
 from .runs import End as End
 from .runs import Run as Run
 from .streams import Stream as Stream

@@ -7,6 +7,7 @@ It tells what earlier walks have found, and a refresh need not ask for again.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -104,14 +105,16 @@ class Store:
         refresh: bool = False,
         settings: Mapping[str, Any] | None = None,
         busy_timeout: float = BUSY_TIMEOUT,
+        durable: bool = False,
     ) -> Store:
         """Lock a directory, created if it does not exist, and begin a run in it.
 
         `meaning` (JSON) defines the crawl: if options of the same names are stored, their values
         must be equal. With `refresh` the run begins the next walk if the last one is finished.
         `settings` (JSON) are stored with the run. While another program has locked the database,
-        each statement waits for `busy_timeout` seconds. Raises StoreError, or DifferentCrawl; then
-        no data of the crawl has changed.
+        each statement waits for `busy_timeout` seconds. With `durable` each transaction is on the
+        disk when it ends, also if the machine loses power then. Raises StoreError, or
+        DifferentCrawl; then no data of the crawl has changed.
         """
         path = Path(directory)
         with file_errors(path):
@@ -122,6 +125,8 @@ class Store:
             on_error.callback(lock.release)
             database = open_to_write(path, busy_timeout)
             on_error.callback(database.close)
+            if durable:
+                database.execute("PRAGMA synchronous = FULL")
             walk, run = runs.begin(database, meaning, refresh, settings)
             store = cls(path, lock, database, walk, run)
             on_error.pop_all()
@@ -149,6 +154,25 @@ class Store:
     def last_number(self) -> int:
         """Return the highest number of a URL in any walk; 0 if there is none."""
         return last_number(self._database)
+
+    def take(self, path: Path, copy: Callable[[Database], int]) -> int:
+        """Attach another database as `part`, and `copy` from it in one transaction."""
+        self._database.execute("ATTACH ? AS part", os.fspath(path))
+        try:
+            with self._database.transaction():
+                return copy(self._database)
+        finally:
+            self._database.execute("DETACH part")
+
+    def latest(self, most: int) -> set[int]:
+        """Return the numbers of the URLs that ended last, at most so many of each kind."""
+        found = set[int]()
+        for table in ("page_", "redirect_", "failure_"):
+            sql = f"SELECT number FROM {table} ORDER BY fetched DESC LIMIT ?"
+            found.update(number for (number,) in self._database.read(tuple[Number], sql, most))
+        # Those without a time are few.
+        sql = "SELECT number FROM skip_ UNION SELECT number FROM urls WHERE purpose = 'sitemap'"
+        return found.union(number for (number,) in self._database.read(tuple[Number], sql))
 
     def robots(self) -> Iterator[tuple[str, float, Response]]:
         """Yield the last response for the robots.txt of each origin of all walks, and its time."""

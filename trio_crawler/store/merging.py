@@ -1,0 +1,130 @@
+"""Merge the crawl directories of workers that shared a crawl into one."""
+
+# ruff: noqa: S608 - all names that are put into SQL are our own.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from trio_crawler.arguments import check_function, check_path
+from trio_crawler.policy.settings import HostStatistics
+from trio_crawler.store.database import Database
+from trio_crawler.store.errors import DifferentCrawl, StoreError, file_errors, printable
+from trio_crawler.store.opening import NAME, open_to_read
+from trio_crawler.store.runs import End, read_hosts, read_meaning, read_runs
+from trio_crawler.store.store import Store
+
+_TIMED = ("page_", "redirect_", "failure_", "check_")
+_BY_NUMBER = ("urls", *_TIMED, "skip_", "links_", "found_", "facts_", "repeated_")
+_SITEMAP = "walk, url, kind, entries, admitted, flaws, detail, referrer, rejected, fetched, exact"
+
+
+class Merged(NamedTuple):
+    """The URLs of a merged directory, and how many of them were in two."""
+
+    urls: int
+    twice: int
+
+
+def merge(
+    out: str | Path, directories: Sequence[str | Path], check: Callable[[], None] = lambda: None
+) -> Merged:
+    """Merge the directories of workers of one crawl into `out`, which must have no crawl.
+
+    The store of the crawl has numbered the URLs, so no two have one number. A URL that is in two
+    directories was fetched twice, since its worker ended before it could tell the store: the later
+    outcome counts. `check` is called between two directories, and may raise; then `out` has the
+    first ones. Raises StoreError, which is DifferentCrawl for directories of different crawls.
+    """
+    check_path("out", out)
+    check_function("check", check, "a function")
+    if not directories:
+        raise ValueError("directories must have at least one directory")
+    for directory in directories:
+        check_path("each of directories", directory)
+    place = Path(out) / NAME
+    with file_errors(place):
+        if place.exists():
+            raise StoreError(f"{printable(Path(out))}: it has a crawl already: give a new one")
+    parts = [Path(directory) for directory in directories]
+    with closing(open_to_read(parts[0])) as first:
+        meaning, runs = read_meaning(first), read_runs(first)
+    settings = runs[-1].settings if runs else {}
+    hosts: dict[str, HostStatistics] = {}
+    seconds, ends, twice = 0.0, set[End | None](), 0
+    with Store.open(out, meaning=meaning, settings=settings) as store:
+        for part in parts:
+            check()
+            with closing(open_to_read(part)) as database:
+                _check_meaning(part, meaning, read_meaning(database))
+                found = read_runs(database)
+                seconds = max(seconds, sum(run.seconds for run in found))
+                ends.add(found[-1].how if found else None)
+                for name, host in read_hosts(database).items():
+                    hosts[name] = _sum(hosts[name], host) if name in hosts else host
+                path = database.path
+            twice += store.take(path, _take)
+        how = End.FINISHED if ends == {End.FINISHED} else End.STOPPED
+        store.end(how, hosts.values(), seconds)
+        return Merged(store.walk.statistics().admitted, twice)
+
+
+merge.__module__ = "trio_crawler.store"
+Merged.__module__ = "trio_crawler.store"
+
+
+def _check_meaning(part: Path, wanted: dict[str, object], given: dict[str, object]) -> None:
+    if wanted != given:
+        keys = [key for key in {**wanted, **given} if wanted.get(key) != given.get(key)]
+        differ = {key: (wanted.get(key), given.get(key)) for key in keys}
+        raise DifferentCrawl(printable(part), differ, "merge the directories of one crawl")
+
+
+def _sum(one: HostStatistics, other: HostStatistics) -> HostStatistics:
+    """Return a host that two workers have asked, one after the other."""
+    return replace(
+        other,
+        pages=one.pages + other.pages,
+        failed=one.failed + other.failed,
+        bytes=one.bytes + other.bytes,
+        refused=one.refused + other.refused,
+    )
+
+
+def _take(database: Database) -> int:
+    """Copy the rows of the attached `part`; return the number of URLs that were there already."""
+    database.execute("CREATE TEMP TABLE IF NOT EXISTS stays (number INTEGER PRIMARY KEY)")
+    database.execute("DELETE FROM stays")
+    (twice,) = database.row("SELECT count(*) FROM part.urls JOIN main.urls USING (number)")
+    if twice:
+        times = " UNION ALL ".join(f"SELECT number, fetched FROM {{0}}.{each}" for each in _TIMED)
+        ours, theirs = times.format("main"), times.format("part")
+        # A URL that was only skipped gives way.
+        database.execute(
+            f"INSERT INTO stays SELECT ours.number FROM ({ours}) AS ours "
+            f"LEFT JOIN ({theirs}) AS theirs USING (number) "
+            "WHERE ours.number IN (SELECT number FROM part.urls) "
+            "AND (theirs.fetched IS NULL OR theirs.fetched <= ours.fetched)"
+        )
+        for table in _BY_NUMBER:
+            database.execute(
+                f"DELETE FROM main.{table} WHERE number IN (SELECT number FROM part.urls) "
+                "AND number NOT IN (SELECT number FROM stays)"
+            )
+    for table in _BY_NUMBER:
+        database.execute(
+            f"INSERT INTO main.{table} SELECT * FROM part.{table} "
+            "WHERE number NOT IN (SELECT number FROM stays)"
+        )
+    database.execute("INSERT OR REPLACE INTO main.robots SELECT * FROM part.robots")
+    database.execute("INSERT OR IGNORE INTO main.listings SELECT * FROM part.listings")
+    database.execute(
+        f"INSERT INTO main.sitemaps ({_SITEMAP}) SELECT {_SITEMAP} FROM part.sitemaps "
+        "WHERE url NOT IN (SELECT url FROM main.sitemaps)"
+    )
+    return int(twice)
