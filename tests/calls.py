@@ -132,6 +132,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "depth_first": {"job": Job(HOME)},
     "link_rows": {"outcome": PAGE},
     "bridged": {"open_crawler": lambda: Crawler([HOME])},
+    "merge": {"out": "never made", "directories": ["nowhere"]},
     "normalise": {"url": HOME},
     "links_of": {"page": PAGE},
     "one_line": {"outcome": PAGE},

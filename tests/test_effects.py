@@ -61,7 +61,8 @@ from trio_crawler.net import WireStatistics
 from trio_crawler.report import CrawlFacts, Report, Warc, csv_entry
 from trio_crawler.schedule.queues import FifoQueue
 from trio_crawler.shared import Refused, SharedFrontier, StoreModel, opened_store
-from trio_crawler.store import Change, FileLock, Stream
+from trio_crawler.store import Change, End, FileLock, Stream, merge
+from trio_crawler.store.store import Store
 from trio_crawler.testing import Web, html, redirect, robots
 
 # A site on which every bound, switch and trap has something to do.
@@ -316,14 +317,18 @@ class Told(StoreModel):
         return await super().call(command, message)
 
 
-async def shared_by(**given: Any) -> Any:
-    """Return what a worker tells the store when it joins."""
-    store = Told()
-    try:
-        await SharedFrontier(**{"store": store, "meaning": {}, **given}).open(Plan([HOME]))
-    except StoreError as error:
-        return str(error)
-    return store.messages
+async def shared_by(tmp_path: Path, **given: Any) -> Any:
+    """Return what a worker tells the store when it joins, and the settings in its directory."""
+    store, home = Told(), tmp_path / given.pop("directory", "none")
+    if home.name != "none" or "settings" in given:
+        given["directory"] = home
+    async with SharedFrontier(**{"store": store, "meaning": {}, **given}) as frontier:
+        await frontier.open(Plan([HOME]))
+    runs = []
+    if "directory" in given:
+        with History(home) as history:
+            runs = [run.settings for run in history.runs]
+    return store.messages, home.name, runs
 
 
 async def modelled(**given: Any) -> Any:
@@ -340,6 +345,22 @@ async def modelled(**given: Any) -> Any:
         except Refused as error:
             told.append(error.reason)
     return told
+
+
+def merged(tmp_path: Path, **given: Any) -> Any:
+    """Merge the directory of a worker; return what is where, or the error."""
+    for name in ("one", "two"):
+        with Store.open(tmp_path / name) as store:
+            store.end(End.FINISHED, [], 1.0)
+    out = tmp_path / given.pop("out", "out")
+    parts = [tmp_path / each for each in given.pop("directories", ["one"])]
+    try:
+        merge(out, parts, **given)
+    except StoreError as error:
+        return str(error).replace(str(tmp_path), "")
+    except ValueError as error:
+        return str(error)
+    return sorted(each.name for each in tmp_path.iterdir())
 
 
 async def connected(**given: Any) -> str:
@@ -528,9 +549,11 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "queue": Stack, "choose": lambda last: Job("http://chosen.test/"), "gated": False,
     }),
     "SharedFrontier": (shared_by, {
-        "store": StoreModel(), "meaning": {"depth": 1}, "ttl": 3,
+        "store": StoreModel(), "meaning": {"depth": 1}, "ttl": 3, "directory": "kept",
+        "settings": ({"a": 1}, {"directory": "kept"}),
     }),
     "StoreModel": (modelled, {"delay": 1.0, "now": itertools.count(1_000, 1_000).__next__}),
+    "merge": (merged, {"out": "other", "directories": ["nowhere"], "check": refuse}),
     "opened_store": (connected, {"url": "unix:///nowhere", "crawl": ""}),
     "JobChannel": (received, {"choose": lambda last: Job("http://chosen.test/")}),
     "Join.add": (joined, {"n": 2}),

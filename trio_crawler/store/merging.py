@@ -11,7 +11,12 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from trio_crawler.arguments import check_function, check_path
+from trio_crawler.arguments import (
+    ArgumentError,
+    check_function,
+    check_iterable,
+    check_path,
+)
 from trio_crawler.policy.settings import HostStatistics
 from trio_crawler.store.database import Database
 from trio_crawler.store.errors import DifferentCrawl, StoreError, file_errors, printable
@@ -43,8 +48,9 @@ def merge(
     """
     check_path("out", out)
     check_function("check", check, "a function")
-    if not directories:
-        raise ValueError("directories must have at least one directory")
+    check_iterable("directories", directories, "paths")
+    if not directories or isinstance(directories, str):
+        raise ArgumentError("directories", " must be a list of at least one path")
     for directory in directories:
         check_path("each of directories", directory)
     place = Path(out) / NAME
