@@ -63,9 +63,15 @@ def test_the_page_budget_of_a_crawl_waits_in_the_store_for_no_one(
     assert shown == f"Crawl {name}: 4 URLs admitted\n2 done, 2 waiting, 0 with workers\n"
 
 
-def test_a_crawl_that_is_stopped_is_fetched_no_further_until_it_is_dropped(
-    store: str, name: str
-) -> None:
+def test_a_crawl_that_is_stopped_goes_on_with_the_next_worker(store: str, name: str) -> None:
+    words = (store, "--crawl", name)
+    with threaded_raw_server(SITE) as server:
+        assert crawl("worker", *words, "--max-time", "0.001s", server.url).returncode == 3
+        assert crawl("stop", *words).returncode == 0
+        assert "admitted 5 = 5 pages" in crawl("worker", *words).stdout
+
+
+def test_a_crawl_that_is_dropped_is_not_there_any_more(store: str, name: str) -> None:
     words = (store, "--crawl", name)
     with threaded_raw_server(SITE) as server:
         assert crawl("worker", *words, "--depth", "1", server.url).returncode == 0

@@ -6,8 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import httpx
 import msgspec
 import pytest
 import trio
@@ -352,3 +354,35 @@ def test_whole_crawls_of_several_workers_take_the_same_virtual_time_each_time() 
 
     times = {round(trio.run(timed, clock=MockClock(autojump_threshold=0)), 3) for _ in range(2)}
     assert max(times) < ALL * 0.2 / HOSTS
+
+
+async def test_while_the_store_is_away_few_large_pages_wait_in_memory(
+    autojump_clock, tmp_path: Path
+) -> None:
+    body = html(*(f"/{number}" for number in range(200))).body.ljust(4 << 20)
+    store, fetched = StoreModel(), 0
+
+    class Away:
+        async def call(self, command: str, message: bytes) -> bytes:
+            if command == "work" and fetched:
+                await trio.sleep_forever()
+            return await store.call(command, message)
+
+    async def fetch(job: Job) -> Response:
+        nonlocal fetched
+        fetched += 1
+        return Response(200, httpx.Headers({"Content-Type": "text/html"}), body)
+
+    async with SharedFrontier(Away(), meaning={}, ttl=60, directory=tmp_path) as frontier:
+        crawler = Crawler(
+            [f"{HOME}{number}" for number in range(200)],
+            fetch=fetch,
+            frontier=frontier,
+            politeness=Politeness(per_host=100, robots=False),
+            sitemaps=Sitemaps(follow=False),
+            workers=40,
+        )
+        with trio.move_on_after(50):
+            await crawler.crawl()
+    # Four that fill the 16 MiB, and one for each task; without the bound 80.
+    assert 40 <= fetched < 50

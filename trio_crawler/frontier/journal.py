@@ -123,9 +123,14 @@ class Journal:
         """Write the batch without waiting for more changes."""
         self._urgent.set()
 
+    @property
+    def is_full(self) -> bool:
+        """Whether too many bytes wait to be written."""
+        return self._bytes > MAX_BYTES
+
     async def wait_for_room(self) -> None:
         """Wait while too many bytes wait to be written; otherwise this is not a checkpoint."""
-        while self._bytes > MAX_BYTES:
+        while self.is_full:
             self.write_soon()
             await self._written.wait()
 

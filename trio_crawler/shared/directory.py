@@ -90,6 +90,15 @@ class WorkerDirectory:
         if isinstance(learned, RobotsRules | SitemapRead) and learned.rejected:
             batch.sitemaps += [(0, sitemap, []) for sitemap in learned.rejected]
 
+    @property
+    def is_full(self) -> bool:
+        """Whether too many bytes wait to be written."""
+        return self._journal.is_full
+
+    async def wait_for_room(self) -> None:
+        """Wait until what waits is written."""
+        await self._journal.wait_for_room()
+
     async def write(self) -> None:
         """Write what was settled, in one transaction. Raises StoreError."""
         # The numbers of the store are those of all workers, and come in any order.

@@ -262,6 +262,10 @@ class SharedFrontier:
     async def settle(self, settlement: Settlement) -> None:
         """Let the next call tell that a job has ended, together with what was found."""
         await trio.lowlevel.checkpoint_if_cancelled()
+        if self._directory is not None and self._directory.is_full:
+            self._noted.set()
+            self._urgent.set()
+            await self._directory.wait_for_room()
         job, changes = settlement.job, self._next
         counted = job.purpose in COUNTED or job.purpose is Purpose.SITEMAP
         stored = self._out.pop((job.purpose, job.url)) if counted else None

@@ -105,7 +105,7 @@ class RedisStore:
         return None if found is None else json.loads(found)
 
     async def stop(self) -> None:
-        """Let all workers end early at their next call; those that come later end at once."""
+        """Let all workers end early at their next call; one that comes after them goes on."""
         await self._client.hset(f"{self._prefix}:n", {"stop": Reason.STOPPED.value})
 
     async def drop(self) -> int:

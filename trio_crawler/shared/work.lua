@@ -92,6 +92,8 @@ local function join()
     call('HSET', N, 'added', 1, 'done', 0, 'pages', 0, 'spent', 0, 'out', 0, 'budget', num(budget),
          'levels', levels and 1 or 0, 'level', 0, 'open', 0)
   end
+  -- Who comes when all have left goes on with a crawl that was stopped.
+  if call('ZCARD', SESSIONS) == 0 then call('HDEL', N, 'stop') end
   call('HSET', key('w', name), 'seq', 0)
   call('ZADD', SESSIONS, num(clock() + ttl), name)
   return cmsgpack.pack({false, stored or meaning, call('GET', T..':salt'), seeded})
